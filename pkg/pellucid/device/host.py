@@ -1,0 +1,46 @@
+"""The contract between the stream and whoever talks to WebGPU. See "The host's contract" in docs/design.md."""
+
+from array import array
+from collections.abc import Awaitable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+RUN, ALLOC, FREE, UPLOAD, COPY = range(5)
+CODE_BITS = 3
+STATUS_SLOT = 0
+STATUS_BYTES = 64
+
+
+@dataclass(frozen=True)
+class Info:
+    """What a host found: which adapter, what it offers.
+
+    ``immediates`` is the number of bytes of parameters that travel as immediates; 0 means through the parameter arena.
+    """
+
+    host: str
+    vendor: str
+    architecture: str
+    description: str
+    features: frozenset[str] = frozenset()
+    limits: dict[str, int] = field(default_factory=dict)
+    immediates: int = 0
+
+
+class Host(Protocol):
+    """What `browser` and `native` both implement."""
+
+    info: Info
+
+    def pipeline(self, source: str, bindings: str, params_bytes: int, immediate: bool, label: str) -> int: ...
+    def launch(self, pipeline: int, params: bytes, patches: tuple[int, ...], x: int, y: int, z: int) -> int: ...
+    def submit(self, words: array) -> None: ...
+    def write(self, slot: int, nbytes: int, offset: int, data) -> None: ...
+    def read(self, slot: int, offset: int, nbytes: int) -> tuple[bytes | bytearray | memoryview, tuple[int, ...]]: ...
+    def read_async(self, slot: int, offset: int, nbytes: int) -> Awaitable[tuple[bytes | bytearray | memoryview, tuple[int, ...]]]: ...
+    def synchronize(self) -> None: ...
+    def synchronize_async(self) -> Awaitable[None]: ...
+    def stats(self) -> dict[str, int]: ...
+    def trim(self) -> None: ...
+    def failure(self) -> str | None: ...
+    def close(self) -> None: ...

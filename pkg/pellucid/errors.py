@@ -1,0 +1,49 @@
+"""Every exception that Pellucid raises on purpose. Each also is the Python class that a PyTorch user would catch."""
+
+
+class PellucidError(Exception):
+    """Common parent, so that ``except pellucid.errors.PellucidError`` catches what the library itself raises."""
+
+
+class ShapeError(PellucidError, ValueError, RuntimeError):
+    """Shapes or axes do not fit (PyTorch raises RuntimeError here, NumPy ValueError: this is both)."""
+
+
+class DimensionError(PellucidError, IndexError):
+    """A dimension or a position is outside the range that the tensor has."""
+
+
+class DTypeError(PellucidError, TypeError, RuntimeError):
+    """A dtype has no rule or no kernel on this device."""
+
+
+class DeviceError(PellucidError, RuntimeError):
+    """No WebGPU, a lost device, a limit exceeded, tensors on different devices, or a read that cannot wait."""
+
+
+class OutOfMemoryError(DeviceError):
+    """The device could not give the memory, after everything unused was given back."""
+
+
+class KernelError(PellucidError, RuntimeError):
+    """WGSL was rejected, or a hole, binding or parameter has no such name: a mistake in a kernel."""
+
+
+class GradientError(PellucidError, RuntimeError):
+    """Backward through something that has no derivative, through freed values, or with the wrong shape."""
+
+
+class FormatError(PellucidError, ValueError):
+    """Bytes are not what their file format says: names the file, the offset, what was expected and what is there."""
+
+
+class WeightError(PellucidError, ValueError, RuntimeError):
+    """Parameters are missing, extra or misshapen; all mismatches are reported at once."""
+
+
+class SourceError(PellucidError, OSError):
+    """Bytes could not be fetched: a missing file, a refused request, a connection that stays broken."""
+
+
+class LoadCancelled(PellucidError):
+    """The caller cancelled a load; nothing of it stays allocated."""
