@@ -1,0 +1,86 @@
+"""Devices by name, and the default one. Importing this opens no GPU."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+
+from ..errors import DeviceError
+
+
+class device:
+    """A device: ``webgpu`` (kernels) or ``cpu`` (the numpy reference). Usable as a context manager, as in PyTorch.
+
+    Args:
+        type: ``"webgpu"`` or ``"cpu"``; another `device` is returned as it is.
+
+    Raises:
+        DeviceError: there is no such device.
+
+    Example:
+        >>> import pellucid as torch
+        >>> with torch.device("cpu"):
+        ...     torch.zeros(2).device
+        device(type='cpu')
+    """
+
+    _known: dict[str, device] = {}
+    type: str
+    index = None
+
+    def __new__(cls, type: str | device) -> device:
+        if isinstance(type, device):
+            return type
+        name = type.removesuffix(":0") if isinstance(type, str) else type
+        found = cls._known.get(name) if isinstance(name, str) else None
+        if found is None:
+            if name not in ("webgpu", "cpu"):
+                raise DeviceError(f"device {type!r} does not exist. There are 'webgpu' and 'cpu'.")
+            found = cls._known[name] = object.__new__(cls)
+            found.type = name
+            found._tokens = []
+        return found
+
+    def __enter__(self) -> device:
+        self._tokens.append(_default.set(self))
+        return self
+
+    def __exit__(self, *exc) -> None:
+        _default.reset(self._tokens.pop())
+
+    def __repr__(self) -> str:
+        return f"device(type='{self.type}')"
+
+    def __str__(self) -> str:
+        return self.type
+
+    def __reduce__(self):
+        return device, (self.type,)
+
+
+WEBGPU, CPU = device("webgpu"), device("cpu")
+# A list, so that set_default_device reaches every context; a ContextVar for `with device(...)`.
+_process_default = [WEBGPU]
+_default: ContextVar[device | None] = ContextVar("default_device", default=None)
+
+
+def set_default_device(d: str | device) -> None:
+    """Choose where tensors are made when nothing else says so (``webgpu`` at first). There is no implicit fallback.
+
+    Args:
+        d: ``"webgpu"`` or ``"cpu"``.
+
+    Raises:
+        DeviceError: there is no such device.
+
+    Example:
+        >>> import pellucid as torch
+        >>> torch.set_default_device("cpu")
+        >>> torch.get_default_device()
+        device(type='cpu')
+    """
+    _process_default[0] = device(d)
+
+
+def get_default_device() -> device:
+    """The device on which tensors are made when nothing else says so."""
+    return _default.get() or _process_default[0]

@@ -1,0 +1,349 @@
+"""WebGPU through wgpu-py, for desktop Python and fast tests. The only file that imports wgpu."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from array import array
+
+try:
+    import wgpu
+except ImportError as error:  # the optional extra is not installed
+    raise ImportError(
+        "device webgpu: outside a browser it needs the package wgpu. Install it with `pip install pellucid[native]`, "
+        "or use pellucid.set_default_device('cpu')."
+    ) from error
+
+from ..errors import DeviceError
+from .host import ALLOC, CODE_BITS, COPY, FREE, RUN, STATUS_BYTES, STATUS_SLOT, UPLOAD, Info
+from .pool import Pool
+
+_ARENA_STEP = 256
+_ARENA_BYTES = 1 << 20
+_WRITE_CHUNK = 16 << 20
+_WANTED_FEATURES = ("immediates", "subgroup", "shader-f16", "timestamp-query")
+_STORAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
+_CODE_MASK = (1 << CODE_BITS) - 1
+
+
+class _Launch:
+    __slots__ = ("pipeline", "layout", "params", "patches", "grid", "reads", "label", "immediate", "last", "group")
+
+    def __init__(self, pipeline, params, patches, grid):
+        self.pipeline, self.layout, self.reads, self.immediate, self.label = pipeline
+        self.params = array("I", params)
+        self.patches = patches
+        self.grid = grid
+        self.last = None
+        self.group = None
+
+
+class NativeHost:
+    """The host's contract (docs/design.md) over wgpu-py.
+
+    Args:
+        default_limits: ask for WebGPU's default limits and no optional feature, as the weakest device would offer.
+
+    Raises:
+        DeviceError: there is no adapter.
+    """
+
+    def __init__(self, default_limits: bool = False):
+        os.environ.setdefault("XDG_RUNTIME_DIR", "/tmp")  # the Vulkan loader complains without one
+        adapter = wgpu.gpu.request_adapter_sync(power_preference="high-performance")
+        if adapter is None:
+            raise DeviceError("device webgpu: no adapter found. Install a Vulkan, Metal or D3D12 driver, or use pellucid.set_default_device('cpu').")
+        features = [] if default_limits else [f for f in _WANTED_FEATURES if f in adapter.features]
+        limits = {} if default_limits else dict(adapter.limits)
+        if not default_limits and "immediates" not in features:
+            limits.pop("max-immediate-size", None)
+        self._device = adapter.request_device_sync(required_features=features, required_limits=limits)
+        got = {_camel(k): v for k, v in self._device.limits.items()}
+        self.info = Info(
+            host="native",
+            vendor=adapter.info["vendor"],
+            architecture=adapter.info["architecture"],
+            description=f"{adapter.info['device']} {adapter.info['description']}".strip(),
+            features=frozenset("subgroups" if f == "subgroup" else f for f in features),
+            limits=got,
+            immediates=min(64, got.get("maxImmediateSize", 0)) if "immediates" in features else 0,
+        )
+        self._pool = Pool(self._create_buffer, lambda block: self._drop(block))
+        self._slots: dict[int, tuple] = {}  # slot -> (block, nbytes); block None until first use
+        self._layouts: dict[str, object] = {}
+        self._pipelines: list[tuple] = []
+        self._launches: list[_Launch] = []
+        self._groups: dict[tuple, object] = {}
+        self._groups_of: dict[int, set] = {}  # id(buffer) -> keys of bind groups that hold it
+        self._arena = None
+        self._arena_group = None
+        self._arena_layout = None
+        self._touched: set[int] = set()
+        self._failure: str | None = None
+        self._counts = dict.fromkeys(("dispatches", "submits", "passes", "bind_groups", "pipelines", "uploads"), 0)
+
+    # Buffers
+
+    def _create_buffer(self, size: int):
+        if size > self.info.limits["maxBufferSize"]:
+            raise DeviceError(
+                f"device webgpu: a buffer of {size} bytes is over this adapter's limit of {self.info.limits['maxBufferSize']}. Split the tensor."
+            )
+        return self._device.create_buffer(size=size, usage=_STORAGE)
+
+    def _drop(self, buffer) -> None:
+        for key in self._groups_of.pop(id(buffer), ()):
+            self._groups.pop(key, None)
+        for launch in self._launches:
+            if launch.last is not None and buffer in launch.last:
+                launch.last = launch.group = None
+        buffer.destroy()
+
+    def _buffer(self, slot: int):
+        block, nbytes = self._slots[slot]
+        if block is None:
+            block = self._pool.take(nbytes)
+            self._slots[slot] = (block, nbytes)
+        return block
+
+    # Pipelines and launches
+
+    def pipeline(self, source: str, bindings: str, params_bytes: int, immediate: bool, label: str) -> int:
+        layout = self._layouts.get(bindings)
+        if layout is None:
+            layout = self._layouts[bindings] = self._device.create_bind_group_layout(
+                entries=[
+                    {
+                        "binding": k,
+                        "visibility": wgpu.ShaderStage.COMPUTE,
+                        "buffer": {"type": "storage" if letter == "w" else "read-only-storage"},
+                    }
+                    for k, letter in enumerate(bindings)
+                ]
+            )
+        groups = [layout]
+        if params_bytes and not immediate:
+            if self._arena_layout is None:
+                self._make_arena()
+            groups.append(self._arena_layout)
+        try:
+            module = self._device.create_shader_module(code=source, label=label)
+            pipeline_layout = self._device.create_pipeline_layout(
+                bind_group_layouts=groups, **({"immediate_size": params_bytes} if immediate else {})
+            )
+            pipeline = self._device.create_compute_pipeline(
+                layout=pipeline_layout, compute={"module": module, "entry_point": "main"}, label=label
+            )
+        except wgpu.GPUError as error:
+            self._failure = self._failure or f"validation: {label}: {error}\n{_numbered(source)}"
+            pipeline = None
+        self._counts["pipelines"] += 1
+        self._pipelines.append((pipeline, layout, bindings, immediate, label))
+        return len(self._pipelines) - 1
+
+    def _make_arena(self) -> None:
+        self._arena = self._device.create_buffer(size=_ARENA_BYTES, usage=wgpu.BufferUsage.UNIFORM | wgpu.BufferUsage.COPY_DST)
+        self._arena_layout = self._device.create_bind_group_layout(
+            entries=[{"binding": 0, "visibility": wgpu.ShaderStage.COMPUTE, "buffer": {"type": "uniform", "has_dynamic_offset": True}}]
+        )
+        self._arena_group = self._device.create_bind_group(
+            layout=self._arena_layout,
+            entries=[{"binding": 0, "resource": {"buffer": self._arena, "offset": 0, "size": _ARENA_STEP}}],
+        )
+
+    def launch(self, pipeline: int, params: bytes, patches: tuple[int, ...], x: int, y: int, z: int) -> int:
+        self._launches.append(_Launch(self._pipelines[pipeline], params, patches, (x, y, z)))
+        return len(self._launches) - 1
+
+    def _group(self, launch: _Launch, buffers: tuple):
+        if launch.last == buffers:
+            return launch.group
+        key = (id(launch.layout), *map(id, buffers))
+        group = self._groups.get(key)
+        if group is None:
+            group = self._groups[key] = self._device.create_bind_group(
+                layout=launch.layout,
+                entries=[
+                    {"binding": k, "resource": {"buffer": b, "offset": 0, "size": min(b.size, self._binding_limit())}}
+                    for k, b in enumerate(buffers)
+                ],
+            )
+            for b in buffers:
+                self._groups_of.setdefault(id(b), set()).add(key)
+            self._counts["bind_groups"] += 1
+        launch.last, launch.group = buffers, group
+        return group
+
+    def _binding_limit(self) -> int:
+        return self.info.limits["maxStorageBufferBindingSize"]
+
+    # Windows
+
+    def submit(self, words: array) -> None:
+        """Interpret one window of records and submit it; never waits."""
+        start, end = 0, len(words)
+        while start < end:
+            start = self._submit_part(words, start, end)
+        self._pool.shrink()
+
+    def _submit_part(self, words: array, at: int, end: int) -> int:
+        encoder = self._device.create_command_encoder()
+        compute = None
+        arena = bytearray()
+        touched = self._touched
+        touched.clear()
+        current = None
+        while at < end:
+            head = words[at]
+            code, payload = head & _CODE_MASK, head >> CODE_BITS
+            if code == RUN:
+                launch = self._launches[payload]
+                if not launch.immediate and len(arena) >= _ARENA_BYTES:
+                    break
+                count = len(launch.reads)
+                buffers = tuple([self._buffer(s) for s in words[at + 1 : at + 1 + count]])
+                touched.update(map(id, buffers))
+                at += 1 + count
+                params = launch.params
+                for position, value in zip(launch.patches, words[at : at + len(launch.patches)], strict=True):
+                    params[position] = value
+                at += len(launch.patches)
+                if launch.pipeline is None:
+                    continue  # its validation error is already waiting in failure()
+                if compute is None:
+                    compute = encoder.begin_compute_pass()
+                    self._counts["passes"] += 1
+                    current = None
+                if launch.pipeline is not current:
+                    current = launch.pipeline
+                    compute.set_pipeline(current)
+                compute.set_bind_group(0, self._group(launch, buffers))
+                if params:
+                    if launch.immediate:
+                        compute.set_immediates(0, params)
+                    else:
+                        compute.set_bind_group(1, self._arena_group, [len(arena)])
+                        arena += params.tobytes().ljust(_ARENA_STEP, b"\0")
+                compute.dispatch_workgroups(*launch.grid)
+                self._counts["dispatches"] += 1
+            elif code == ALLOC:
+                self._slots[payload] = (None, words[at + 1])
+                at += 2
+            elif code == FREE:
+                block, nbytes = self._slots.pop(payload)
+                if block is not None:
+                    self._pool.give(block, nbytes)
+                at += 1
+            elif code == UPLOAD:
+                offset, nbytes = words[at + 1], words[at + 2]
+                size = (nbytes + 3) // 4
+                data = words[at + 3 : at + 3 + size].tobytes()
+                at += 3 + size
+                target = self._buffer(payload)
+                self._counts["uploads"] += 1
+                if id(target) not in touched:
+                    self._device.queue.write_buffer(target, offset, data)
+                else:
+                    if compute is not None:
+                        compute.end()
+                        compute = None
+                    staging = self._device.create_buffer_with_data(data=data, usage=wgpu.BufferUsage.COPY_SRC)
+                    encoder.copy_buffer_to_buffer(staging, 0, target, offset, len(data))
+                touched.add(id(target))
+            elif code == COPY:
+                target, source_offset, target_offset, nbytes = words[at + 1 : at + 5]
+                at += 5
+                if compute is not None:
+                    compute.end()
+                    compute = None
+                source_buffer, target_buffer = self._buffer(payload), self._buffer(target)
+                encoder.copy_buffer_to_buffer(source_buffer, source_offset, target_buffer, target_offset, nbytes)
+                touched.update((id(source_buffer), id(target_buffer)))
+            else:
+                raise AssertionError(f"record code {code} at word {at}")
+        if compute is not None:
+            compute.end()
+        if arena:
+            self._device.queue.write_buffer(self._arena, 0, arena)
+        try:
+            self._device.queue.submit([encoder.finish()])
+        except wgpu.GPUError as error:
+            self._failure = self._failure or f"validation: {error}"
+        self._counts["submits"] += 1
+        return at
+
+    def write(self, slot: int, nbytes: int, offset: int, data) -> None:
+        """Upload to a slot that no pending record touches; the slot is made when it is new."""
+        if slot not in self._slots:
+            self._slots[slot] = (None, nbytes)
+        target = self._buffer(slot)
+        view = memoryview(data).cast("B")
+        for start in range(0, len(view), _WRITE_CHUNK):
+            part = view[start : start + _WRITE_CHUNK]
+            if len(part) % 4:
+                part = bytes(part).ljust(len(part) + 3 & ~3, b"\0")
+            self._device.queue.write_buffer(target, offset + start, part)
+        self._counts["uploads"] += 1
+
+    # Reads
+
+    def read(self, slot: int, offset: int, nbytes: int):
+        """Bytes of a slot and the status words, after everything submitted before."""
+        size = nbytes + 3 & ~3
+        staging = self._device.create_buffer(size=size + STATUS_BYTES, usage=wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST)
+        encoder = self._device.create_command_encoder()
+        if size:
+            encoder.copy_buffer_to_buffer(self._buffer(slot), offset, staging, STATUS_BYTES, size)
+        status_buffer = self._buffer(STATUS_SLOT)
+        encoder.copy_buffer_to_buffer(status_buffer, 0, staging, 0, STATUS_BYTES)
+        self._device.queue.submit([encoder.finish()])
+        staging.map_sync(wgpu.MapMode.READ)
+        data = staging.read_mapped(copy=True)
+        staging.unmap()
+        staging.destroy()
+        status = tuple(memoryview(data)[:STATUS_BYTES].cast("I"))
+        if status[0]:
+            self._device.queue.write_buffer(status_buffer, 0, bytes(STATUS_BYTES))
+        return memoryview(data)[STATUS_BYTES : STATUS_BYTES + nbytes], status
+
+    async def read_async(self, slot: int, offset: int, nbytes: int):
+        await asyncio.sleep(0)
+        return self.read(slot, offset, nbytes)
+
+    def synchronize(self) -> None:
+        self.read(STATUS_SLOT, 0, 0) if STATUS_SLOT in self._slots else self._device.queue.on_submitted_work_done_sync()
+
+    async def synchronize_async(self) -> None:
+        await asyncio.sleep(0)
+        self.synchronize()
+
+    # Housekeeping
+
+    def stats(self) -> dict[str, int]:
+        return {
+            **self._counts,
+            "live_buffers": self._pool.live_blocks,
+            "reserved_bytes": self._pool.live_bytes + self._pool.free_bytes,
+            "pooled_bytes": self._pool.free_bytes,
+        }
+
+    def trim(self) -> None:
+        self._pool.trim()
+
+    def failure(self) -> str | None:
+        failure, self._failure = self._failure, None
+        return failure
+
+    def close(self) -> None:
+        self._device.destroy()
+
+
+def _camel(name: str) -> str:
+    return re.sub(r"-(\w)", lambda m: m.group(1).upper(), name)
+
+
+def _numbered(source: str) -> str:
+    return "\n".join(f"{n:4} {line}" for n, line in enumerate(source.splitlines(), 1))
+
+
