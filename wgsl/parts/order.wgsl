@@ -1,0 +1,32 @@
+// Keys whose unsigned order is the order of the values: first .x, then .y.
+//
+// A 32-bit value enters as (bits, 0), a 64-bit one as (high, low). NaN is the largest value, -0 equals +0.
+// With `const DESCENDING` the order is reversed, NaN first.
+// The kernel declares `const FLOAT`, `const SIGNED` and `const DESCENDING`.
+
+fn order_key(value: vec2<u32>) -> vec2<u32> {
+    var key = value;
+    if (FLOAT) {
+        let magnitude = key.x & 0x7fffffffu;
+        if (magnitude > 0x7f800000u) {
+            key.x = 0xffffffffu;
+        } else if (magnitude == 0u) {
+            key.x = 0x80000000u;
+        } else {
+            key.x = select(key.x | 0x80000000u, ~key.x, (key.x >> 31u) == 1u);
+        }
+    } else if (SIGNED) {
+        key.x ^= 0x80000000u;
+    }
+    return select(key, ~key, DESCENDING);
+}
+
+fn order_before(a: vec2<u32>, a_index: u32, b: vec2<u32>, b_index: u32) -> bool {
+    if (a.x != b.x) {
+        return a.x < b.x;
+    }
+    if (a.y != b.y) {
+        return a.y < b.y;
+    }
+    return a_index < b_index;
+}

@@ -1,0 +1,50 @@
+// out[o, p, i] = apply(x[o, r, i] for r in part p)        by default a sum; divided by `divisor` with MEAN
+//
+// x     (outer, reduced, inner)   contiguous
+// out   (outer, parts, inner)     part p holds r from p * chunk to (p + 1) * chunk
+// grid  one workgroup per WORKGROUP outputs, one lane each: neighbours in `inner` read neighbouring words
+
+alias T = f32;
+const WORKGROUP = 64u;
+const IDENTITY = T(0);
+const MEAN = false;
+
+struct Params {
+    x_offset: u32,
+    outputs: u32,
+    reduced: u32,
+    inner: u32,
+    parts: u32,
+    chunk: u32,
+    divisor: u32,
+}
+
+@group(0) @binding(0) var<storage, read> x: array<T>;
+@group(0) @binding(1) var<storage, read_write> out: array<T>;
+@group(1) @binding(0) var<uniform> params: Params;
+
+fn load_x(i: u32) -> T { return x[params.x_offset + i]; }
+fn store_out(i: u32, value: T) { out[i] = value; }
+fn apply(a: T, b: T) -> T { return a + b; }
+
+@compute @workgroup_size(WORKGROUP)
+fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
+        @builtin(local_invocation_index) lane: u32) {
+    let output = (id.y * count.x + id.x) * WORKGROUP + lane;
+    if (output >= params.outputs) {
+        return;
+    }
+    let inner = output % params.inner;
+    let part = (output / params.inner) % params.parts;
+    let outer = output / (params.inner * params.parts);
+    let base = outer * params.reduced * params.inner + inner;
+    let end = min((part + 1u) * params.chunk, params.reduced);
+    var value = IDENTITY;
+    for (var r = part * params.chunk; r < end; r++) {
+        value = apply(value, load_x(base + r * params.inner));
+    }
+    if (MEAN) {
+        value = value / T(params.divisor);
+    }
+    store_out(output, value);
+}

@@ -1,0 +1,64 @@
+// indices[o, p, i] = the first r in part p at which x[o, r, i] is largest (smallest with DESCENDING = false)
+// values[o, p, i]  = x there, bit for bit; a NaN is taken before any number
+//
+// x        (outer, reduced, inner)   contiguous; 32-bit elements as their bits, 64-bit ones as (low, high)
+// values   (outer, parts, inner)     part p holds r from p * chunk to (p + 1) * chunk; no part is empty
+// indices  (outer, parts, inner)     int64
+// grid     one workgroup per WORKGROUP outputs, one lane each: neighbours in `inner` read neighbouring words
+// uses     order
+
+alias X = u32;
+const WORKGROUP = 64u;
+const FLOAT = true;
+const SIGNED = false;
+const DESCENDING = true;
+
+struct Params {
+    x_offset: u32,
+    outputs: u32,
+    reduced: u32,
+    inner: u32,
+    parts: u32,
+    chunk: u32,
+}
+
+@group(0) @binding(0) var<storage, read> x: array<X>;
+@group(0) @binding(1) var<storage, read_write> values: array<X>;
+@group(0) @binding(2) var<storage, read_write> indices: array<vec2<u32>>;
+@group(1) @binding(0) var<uniform> params: Params;
+
+fn load_x(i: u32) -> X { return x[params.x_offset + i]; }
+fn apply(value: X) -> vec2<u32> { return vec2<u32>(value, 0u); }
+
+fn key_of(i: u32) -> vec2<u32> {
+    let key = order_key(apply(load_x(i)));
+    if (FLOAT && !DESCENDING && key.x == 0xffffffffu) {
+        return vec2<u32>(0u, 0u);
+    }
+    return key;
+}
+
+@compute @workgroup_size(WORKGROUP)
+fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
+        @builtin(local_invocation_index) lane: u32) {
+    let output = (id.y * count.x + id.x) * WORKGROUP + lane;
+    if (output >= params.outputs) {
+        return;
+    }
+    let inner = output % params.inner;
+    let part = (output / params.inner) % params.parts;
+    let outer = output / (params.inner * params.parts);
+    let base = outer * params.reduced * params.inner + inner;
+    let end = min((part + 1u) * params.chunk, params.reduced);
+    var place = part * params.chunk;
+    var key = key_of(base + place * params.inner);
+    for (var r = place + 1u; r < end; r++) {
+        let other = key_of(base + r * params.inner);
+        if (order_before(other, r, key, place)) {
+            key = other;
+            place = r;
+        }
+    }
+    values[output] = load_x(base + place * params.inner);
+    indices[output] = vec2<u32>(place, 0u);
+}

@@ -1,0 +1,82 @@
+// indices[o, p, i] = the first r in part p at which x[o, r, i] is largest (smallest with DESCENDING = false)
+// values[o, p, i]  = x there, bit for bit; a NaN is taken before any number
+//
+// x        (outer, reduced, inner)   contiguous; 32-bit elements as their bits, 64-bit ones as (low, high)
+// values   (outer, parts, inner)     part p holds r from p * chunk to (p + 1) * chunk; no part is empty
+// indices  (outer, parts, inner)     int64
+// grid     one workgroup per output; its lanes stride over r
+// uses     order
+
+alias X = u32;
+const WORKGROUP = 256u;
+const FLOAT = true;
+const SIGNED = false;
+const DESCENDING = true;
+
+struct Params {
+    x_offset: u32,
+    outputs: u32,
+    reduced: u32,
+    inner: u32,
+    parts: u32,
+    chunk: u32,
+}
+
+@group(0) @binding(0) var<storage, read> x: array<X>;
+@group(0) @binding(1) var<storage, read_write> values: array<X>;
+@group(0) @binding(2) var<storage, read_write> indices: array<vec2<u32>>;
+@group(1) @binding(0) var<uniform> params: Params;
+
+fn load_x(i: u32) -> X { return x[params.x_offset + i]; }
+fn apply(value: X) -> vec2<u32> { return vec2<u32>(value, 0u); }
+
+var<workgroup> keys: array<vec2<u32>, WORKGROUP>;
+var<workgroup> places: array<u32, WORKGROUP>;
+
+fn key_of(i: u32) -> vec2<u32> {
+    let key = order_key(apply(load_x(i)));
+    if (FLOAT && !DESCENDING && key.x == 0xffffffffu) {
+        return vec2<u32>(0u, 0u);
+    }
+    return key;
+}
+
+@compute @workgroup_size(WORKGROUP)
+fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
+        @builtin(local_invocation_index) lane: u32) {
+    let group = id.y * count.x + id.x;
+    if (group >= params.outputs) {
+        return;
+    }
+    let inner = group % params.inner;
+    let part = (group / params.inner) % params.parts;
+    let outer = group / (params.inner * params.parts);
+    let base = outer * params.reduced * params.inner + inner;
+    let end = min((part + 1u) * params.chunk, params.reduced);
+    var key = vec2<u32>(0xffffffffu, 0xffffffffu);
+    var place = 0xffffffffu;
+    for (var r = part * params.chunk + lane; r < end; r += WORKGROUP) {
+        let other = key_of(base + r * params.inner);
+        if (order_before(other, r, key, place)) {
+            key = other;
+            place = r;
+        }
+    }
+    keys[lane] = key;
+    places[lane] = place;
+    workgroupBarrier();
+    for (var width = WORKGROUP / 2u; width > 0u; width = width / 2u) {
+        if (lane < width) {
+            let other = lane + width;
+            if (order_before(keys[other], places[other], keys[lane], places[lane])) {
+                keys[lane] = keys[other];
+                places[lane] = places[other];
+            }
+        }
+        workgroupBarrier();
+    }
+    if (lane == 0u) {
+        values[group] = load_x(base + places[0] * params.inner);
+        indices[group] = vec2<u32>(places[0], 0u);
+    }
+}

@@ -1,0 +1,47 @@
+// state[row, part] = (m, s, poisoned): the maximum, the sum of exp(x - m) and the marks of one part of a row
+//
+// First of two steps for rows so long that one workgroup per row leaves the GPU idle.
+//
+// x      (rows, columns)    contiguous
+// state  (rows, parts, 3)   part p holds the columns from p * chunk to (p + 1) * chunk
+// grid   one workgroup per row and part; lanes stride over its columns
+// uses   softmax_state
+
+const WORKGROUP = 256u;
+const LOG = false;
+
+struct Params {
+    x_offset: u32,
+    rows: u32,
+    columns: u32,
+    parts: u32,
+    chunk: u32,
+}
+
+@group(0) @binding(0) var<storage, read> x: array<f32>;
+@group(0) @binding(1) var<storage, read_write> state: array<f32>;
+@group(1) @binding(0) var<uniform> params: Params;
+
+fn load_x(i: u32) -> f32 { return x[params.x_offset + i]; }
+
+@compute @workgroup_size(WORKGROUP)
+fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
+        @builtin(local_invocation_index) lane: u32) {
+    let group = id.y * count.x + id.x;
+    if (group >= params.rows * params.parts) {
+        return;
+    }
+    let row = group / params.parts;
+    let part = group % params.parts;
+    let end = min((part + 1u) * params.chunk, params.columns);
+    var local = softmax_empty();
+    for (var column = part * params.chunk + lane; column < end; column += WORKGROUP) {
+        local = softmax_add(local, load_x(row * params.columns + column));
+    }
+    local = softmax_workgroup(lane, local);
+    if (lane == 0u) {
+        state[group * 3u] = local.largest;
+        state[group * 3u + 1u] = local.total;
+        state[group * 3u + 2u] = select(0.0, 1.0, local.poisoned);
+    }
+}

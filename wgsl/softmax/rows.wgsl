@@ -1,0 +1,43 @@
+// out[row, c] = exp(x[row, c] - m) / s  with  m = max(x[row, :]), s = sum(exp(x[row, :] - m));  LOG: x - m - log(s)
+//
+// A row with a NaN or +inf, or with -inf only, becomes NaN, as in PyTorch.
+//
+// x       (rows, columns)   contiguous
+// out     (rows, columns)
+// grid    one workgroup per row; lanes stride over the columns, twice: once for (m, s) together, once to write
+// source  Milakov and Gimelshein 2018, "Online normalizer calculation for softmax", algorithm 3
+// uses    softmax_state
+
+const WORKGROUP = 256u;
+const LOG = false;
+
+struct Params {
+    x_offset: u32,
+    rows: u32,
+    columns: u32,
+}
+
+@group(0) @binding(0) var<storage, read> x: array<f32>;
+@group(0) @binding(1) var<storage, read_write> out: array<f32>;
+@group(1) @binding(0) var<uniform> params: Params;
+
+fn load_x(i: u32) -> f32 { return x[params.x_offset + i]; }
+fn store_out(i: u32, value: f32) { out[i] = value; }
+
+@compute @workgroup_size(WORKGROUP)
+fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
+        @builtin(local_invocation_index) lane: u32) {
+    let row = id.y * count.x + id.x;
+    if (row >= params.rows) {
+        return;
+    }
+    let base = row * params.columns;
+    var state = softmax_empty();
+    for (var column = lane; column < params.columns; column += WORKGROUP) {
+        state = softmax_add(state, load_x(base + column));
+    }
+    state = softmax_workgroup(lane, state);
+    for (var column = lane; column < params.columns; column += WORKGROUP) {
+        store_out(base + column, softmax_finish(state, load_x(base + column), params.rows));
+    }
+}
