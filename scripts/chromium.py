@@ -1,0 +1,87 @@
+"""Headless Chromium as a plain process.
+
+Where it comes from: an explicit path, the environment variable PELLUCID_CHROMIUM, or the first of the usual names
+on PATH.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+# The sandbox needs privileges that containers and root accounts lack; only files of this machine are opened.
+FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-dev-shm-usage",
+    "--enable-unsafe-webgpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+# The software adapter, and the flags under which headless Chromium finds a real one (NVIDIA, no display).
+SOFTWARE_ADAPTER = ("--use-webgpu-adapter=swiftshader",)
+REAL_ADAPTER = (
+    "--enable-features=Vulkan",
+    "--disable-vulkan-surface",
+    "--ignore-gpu-blocklist",
+    "--use-angle=gl-egl",
+    "--enable-webgpu-developer-features",
+)
+
+
+def find(path: str | None = None) -> str:
+    """The Chromium to start.
+
+    Raises: FileNotFoundError when there is none.
+    """
+    wanted = path or os.environ.get("PELLUCID_CHROMIUM")
+    if wanted:
+        if shutil.which(wanted) is None:
+            raise FileNotFoundError(
+                f"chromium: {wanted!r} is not a program. Give the path of a Chromium or Chrome."
+            )
+        return wanted
+    for name in NAMES:
+        if found := shutil.which(name):
+            return found
+    raise FileNotFoundError(
+        f"chromium: none of {', '.join(NAMES)} is on PATH. Run scripts/setup, or set PELLUCID_CHROMIUM."
+    )
+
+
+class Chromium:
+    """One browser with a profile of its own, gone when the `with` block ends."""
+
+    def __init__(self, url: str, path: str | None = None, adapter: Sequence[str] = SOFTWARE_ADAPTER) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="pellucid-chromium-", ignore_cleanup_errors=True)
+        self._errors = Path(self._folder.name, "stderr")
+        self._command = [find(path), *FLAGS, *adapter, f"--user-data-dir={self._folder.name}/profile", url]
+
+    def __enter__(self) -> "Chromium":
+        with self._errors.open("wb") as errors:
+            self.process = subprocess.Popen(
+                self._command, stdin=subprocess.DEVNULL, stdout=errors, stderr=errors, start_new_session=True
+            )
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for number, patience in ((signal.SIGTERM, 5), (signal.SIGKILL, 5)):
+            try:
+                os.killpg(self.process.pid, number)
+                self.process.wait(patience)
+            except ProcessLookupError:
+                break
+            except subprocess.TimeoutExpired:
+                continue
+        self._folder.cleanup()
+
+    def complaints(self, lines: int = 20) -> str:
+        """The last lines that the browser wrote to its error stream."""
+        return "\n".join(self._errors.read_text(errors="replace").splitlines()[-lines:])

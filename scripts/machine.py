@@ -1,0 +1,125 @@
+"""Prepares the machine: system packages and the virtual environment. Each step looks before it acts."""
+
+import ctypes.util
+import fcntl
+import glob
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import chromium
+from paths import CACHE, PYTHON, ROOT, VENV
+
+REQUIREMENTS = ROOT / "requirements-dev.txt"
+STAMP = VENV / "pellucid-setup.sha256"
+
+
+class SetupError(SystemExit):
+    """A step that a person must help with; the text says how."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(f"setup: {text}")
+
+
+def run(command: Sequence[str | Path], variables: Mapping[str, str] | None = None, cwd: Path = ROOT) -> None:
+    """Run a step's command; stop the setup when it fails."""
+    print(f"setup: {' '.join(str(word) for word in command)}", flush=True)
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, env={**os.environ, **(variables or {})}, cwd=cwd)
+    if done.returncode:
+        raise SetupError(f"{command[0]} failed with status {done.returncode}; its output is above.")
+
+
+_held = 0
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """One process at a time changes what the checkout's scripts make; the others wait. May be nested."""
+    global _held
+    CACHE.mkdir(exist_ok=True)
+    with (CACHE / ".lock").open("w") as lock:
+        if not _held:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        _held += 1
+        try:
+            yield
+        finally:
+            _held -= 1
+
+
+def _missing_packages() -> list[str]:
+    missing = []
+    try:
+        chromium.find()
+    except FileNotFoundError:
+        missing.append("chromium")
+    if not glob.glob("/usr/share/vulkan/icd.d/lvp_icd*.json"):
+        missing.append("mesa-vulkan-drivers")
+    if ctypes.util.find_library("vulkan") is None:
+        missing.append("libvulkan1")
+    if importlib.util.find_spec("ensurepip") is None and not PYTHON.exists():
+        missing.append("python3-venv")
+    return missing
+
+
+def system() -> None:
+    """Chromium and a software Vulkan driver, from apt."""
+    if sys.platform != "linux":
+        return print(
+            "setup: not Linux; install Chromium yourself and set PELLUCID_CHROMIUM to its path", flush=True
+        )
+    missing = _missing_packages()
+    if not missing:
+        return
+    apt = shutil.which("apt-get")
+    if apt is None:
+        raise SetupError(
+            f"these are missing and there is no apt-get: {' '.join(missing)}. Install them and run again."
+        )
+    sudo = [] if os.geteuid() == 0 else [shutil.which("sudo") or ""]
+    if sudo == [""]:
+        raise SetupError(f"run this as root, or have somebody do so: apt-get install {' '.join(missing)}")
+    quiet = {"DEBIAN_FRONTEND": "noninteractive"}
+    run([*sudo, apt, "update", "-qq"], quiet)
+    run([*sudo, apt, "install", "-y", "-qq", "--no-install-recommends", *missing], quiet)
+
+
+def node() -> str:
+    """The npm program.
+
+    Raises: SetupError when Node or npm is missing.
+    """
+    found = shutil.which("npm")
+    if found is None or shutil.which("node") is None:
+        raise SetupError(
+            "Node with npm is needed for the site's parts. Install it (Debian: apt-get install nodejs npm)."
+        )
+    return found
+
+
+def environment() -> None:
+    """The virtual environment `.venv` with the pinned requirements and this project, editable."""
+    if sys.version_info < (3, 11):  # noqa: UP036 - whoever starts this may have an older one
+        raise SetupError(f"Python 3.11 or newer is needed, this is {sys.version.split()[0]}.")
+    wanted = hashlib.sha256(REQUIREMENTS.read_bytes() + (ROOT / "pyproject.toml").read_bytes()).hexdigest()
+    if PYTHON.exists() and STAMP.exists() and STAMP.read_text() == wanted:
+        return
+    with alone():
+        if not PYTHON.exists():
+            run([sys.executable, "-m", "venv", VENV])
+        pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        run([*pip, "--requirement", REQUIREMENTS])
+        run([*pip, "--no-deps", "--no-build-isolation", "--editable", ROOT])
+        STAMP.write_text(wanted)
+
+
+def enter() -> None:
+    """Continue the running script with the virtual environment's Python."""
+    if Path(sys.prefix).resolve() != VENV.resolve():
+        os.execv(PYTHON, [str(PYTHON), *sys.argv])

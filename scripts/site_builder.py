@@ -1,0 +1,178 @@
+"""Builds the wheel and the static site.
+
+    dist/pellucid-VERSION-py3-none-any.whl   the wheel for everybody
+    dist/site/pyodide/                       Pyodide, its lock file, and the wheels that the lock file names
+    dist/site/npm/                           tokenizers.mjs and jinja.mjs, as ES modules
+    dist/site/web/, dist/site/demo/          the pages
+    dist/site/index.html
+
+The wheels inside the site also carry bytecode for Pyodide's Python. Run as a program, with the virtual environment's
+Python, by scripts/build and by every script that finds the site stale.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import assets
+import bytecode
+import machine
+from paths import CACHE, DIST, PYTHON, ROOT, SCRIPTS, SITE, TEST_SITE
+
+LIMIT = 35_000_000
+SOURCES = ("pkg", "wgsl", "web", "demo", "scripts", "pyproject.toml", "LICENSE", "README.md")
+STAMP = SITE / "sources.sha256"
+RUNTIME_FILES = ("pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip")
+IGNORED = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
+
+
+def fingerprint() -> str:
+    """One digest of everything that the site is made from."""
+    digest = hashlib.sha256()
+    for name in SOURCES:
+        top = ROOT / name
+        files = sorted(top.rglob("*")) if top.is_dir() else [top]
+        for file in files:
+            if file.is_file() and "__pycache__" not in file.parts:
+                digest.update(
+                    f"{file.relative_to(ROOT)}\0{hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode()
+                )
+    return digest.hexdigest()
+
+
+def size(folder: Path) -> int:
+    """Bytes of all files below a folder."""
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+
+def ensure() -> Path:
+    """The site's folder, built when it is missing or older than its sources."""
+    if not (STAMP.exists() and STAMP.read_text() == fingerprint()):
+        machine.environment()
+        subprocess.run([PYTHON, Path(__file__)], check=True, stdout=sys.stderr)
+    return SITE
+
+
+def build_wheel() -> Path:
+    """The wheel for everybody, in dist/."""
+    with tempfile.TemporaryDirectory(dir=DIST) as work:
+        command = [PYTHON, "-m", "hatchling", "build", "--target", "wheel", "--directory", work]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        if done.returncode:
+            raise machine.SetupError(f"the wheel was not built:\n{done.stdout}{done.stderr}")
+        built = next(Path(work).glob("*.whl"))
+        target = DIST / built.name
+        built.replace(target)
+    return target
+
+
+def _with_bytecode(wheel: Path, folder: Path) -> Path:
+    """Put the wheel, with bytecode where a matching Python is found, into `folder`."""
+    kept = CACHE / "bytecode" / f"{assets.sha256(wheel)[:16]}"
+    if not (kept / wheel.name).exists():
+        kept.mkdir(parents=True, exist_ok=True)
+        if not bytecode.compile_wheel(wheel, kept / wheel.name):
+            print(
+                f"build: no Python 3.13 found, so {wheel.name} carries no bytecode and imports more slowly. "
+                "Set PELLUCID_PYTHON313 to one.",
+                flush=True,
+            )
+            return Path(shutil.copy(wheel, folder))
+    return Path(shutil.copy(kept / wheel.name, folder))
+
+
+def write_lock(folder: Path, wheels: list[Path]) -> None:
+    """Write `pyodide-lock.json` for the wheels in `folder`; Pyodide's own describes the compiled ones."""
+    from pyodide_lock import PyodideLockSpec
+    from pyodide_lock.spec import InfoSpec, PackageSpec
+    from pyodide_lock.utils import add_wheels_to_spec
+
+    upstream = json.loads((assets.npm(assets.PYODIDE) / "pyodide-lock.json").read_text())
+    pure = [wheel for wheel in wheels if wheel.stem.endswith("-none-any")]
+    compiled = {}
+    for wheel in set(wheels) - set(pure):
+        name = wheel.name.split("-")[0]
+        entry = {**upstream["packages"][name], "file_name": wheel.name, "sha256": assets.sha256(wheel)}
+        compiled[name] = PackageSpec(**entry)
+    info = InfoSpec(version=assets.PYODIDE.version, **upstream["info"])
+    spec = add_wheels_to_spec(PyodideLockSpec(info=info, packages=compiled), pure, base_path=folder)
+    for package in spec.packages.values():
+        package.file_name = Path(package.file_name).name  # beside the lock file, wherever that is served
+    spec.check_wheel_filenames()
+    spec.to_json(folder / "pyodide-lock.json")
+
+
+def _pyodide(folder: Path, wheel: Path) -> None:
+    folder.mkdir()
+    package = assets.npm(assets.PYODIDE)
+    for name in RUNTIME_FILES:
+        shutil.copy(package / name, folder)
+    third_party = [assets.numpy_wheel(), *map(assets.wheel, assets.SITE_WHEELS)]
+    write_lock(folder, [_with_bytecode(found, folder) for found in (*third_party, wheel)])
+
+
+def _npm(folder: Path) -> None:
+    folder.mkdir()
+    for package, file, name in (
+        (assets.TOKENIZERS, "dist/tokenizers.min.mjs", "tokenizers"),
+        (assets.JINJA, "dist/index.js", "jinja"),
+    ):
+        source = assets.npm(package)
+        shutil.copy(source / file, folder / f"{name}.mjs")
+        shutil.copy(source / "LICENSE", folder / f"{name}.LICENSE")
+
+
+def build() -> None:
+    """Build the wheel and the site; a site that is being served stays whole until the new one is ready."""
+    DIST.mkdir(exist_ok=True)
+    with machine.alone():
+        wanted = fingerprint()
+        wheel = build_wheel()
+        with tempfile.TemporaryDirectory(dir=DIST) as work:
+            site = Path(work, "site")
+            site.mkdir(mode=0o755)
+            _pyodide(site / "pyodide", wheel)
+            _npm(site / "npm")
+            for room in ("web", "demo"):
+                if (ROOT / room).is_dir():
+                    shutil.copytree(ROOT / room, site / room, ignore=IGNORED)
+            shutil.copy(ROOT / "web" / "index.html", site / "index.html")
+            shutil.copy(ROOT / "LICENSE", site / "LICENSE")
+            (site / STAMP.name).write_text(wanted)
+            total = size(site)
+            if total > LIMIT:
+                raise machine.SetupError(
+                    f"the site has {total:,} bytes, more than the {LIMIT:,} that it may have."
+                )
+            if SITE.exists():
+                SITE.rename(Path(work, "old"))
+            site.rename(SITE)
+    print(f"build: {os.path.relpath(wheel)} ({wheel.stat().st_size:,} bytes)")
+    print(
+        f"build: {os.path.relpath(SITE)} ({total / 1e6:.1f} MB of at most {LIMIT / 1e6:.0f} MB)", flush=True
+    )
+
+
+def build_test_site() -> Path:
+    """The folder that pytest-pyodide serves: the site's Pyodide with pytest's own wheels in its lock file."""
+    ensure()
+    with machine.alone():
+        stamp = TEST_SITE / STAMP.name
+        wanted = STAMP.read_text() + assets.sha256(SCRIPTS / "assets.py")
+        if not (stamp.exists() and stamp.read_text() == wanted):
+            shutil.rmtree(TEST_SITE, ignore_errors=True)
+            shutil.copytree(SITE / "pyodide", TEST_SITE)
+            for package in assets.TEST_WHEELS:
+                shutil.copy(assets.wheel(package), TEST_SITE)
+            write_lock(TEST_SITE, sorted(TEST_SITE.glob("*.whl")))
+            stamp.write_text(wanted)
+    return TEST_SITE
+
+
+if __name__ == "__main__":
+    build()

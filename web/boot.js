@@ -1,0 +1,152 @@
+/**
+ * Starts Python in a worker and talks to it. Any page of the site uses it, with or without cross-origin isolation.
+ *
+ *   import { boot } from "../boot.js";
+ *   const python = await boot({ onStdout: (text) => output.append(text) });
+ *   await python.run("1 + 1");                                  // 2
+ *   await python.run("await model(prompt)", { prompt: "Hi" });  // inputs become globals
+ *   python.interrupt();                                         // KeyboardInterrupt in the running code
+ *   python.terminate();
+ *
+ * boot(options) -> Promise<Python>
+ *   packages   names in the site's lock file to load; default ["numpy", "pellucid"]
+ *   env        more environment variables; PELLUCID_SITE (the site's address, with a final slash) is always set
+ *   site       the site's address; default: the folder above this file
+ *   onProgress({ stage, milliseconds })  stage is "runtime", "packages" or "ready"
+ *   onStdout(text), onStderr(text)       as written, not split into lines
+ *   onEvent(name, value)                 what Python sends: `import pellucid_page; pellucid_page.send("token", {...})`
+ *   onCrash(error)                       the worker died; every pending call is rejected too
+ *
+ * Python
+ *   run(code, inputs = {}, filename = "<page>") -> Promise<value>   the value of the last expression, dicts as objects,
+ *       buffers as typed arrays, None as null; what has no counterpart in JavaScript arrives as its repr. Code may use
+ *       top-level await, and several calls may be under way: while one waits, another runs. Rejects with PythonError.
+ *   writeFile(path, data) -> Promise   text or Uint8Array into Python's file system
+ *   interrupt() -> boolean             true when the signal was sent; false when the page cannot (see interruptNote)
+ *   interruptNote                      null, or why interrupt() cannot work here
+ *   terminate()                        ends the worker and rejects what is pending
+ *   info                               { pyodide, python, jspi, webgpu, isolated, milliseconds }
+ *
+ * Messages, page to worker ({ kind, ... }):
+ *   start { site, packages, env, interrupts }     once, first
+ *   run { id, code, inputs, filename }            write { id, path, data }
+ * Messages, worker to page:
+ *   progress { stage, milliseconds }   ready { info }   broken { message }        (boot)
+ *   stdout { text }   stderr { text }   event { name, value }
+ *   done { id, value }   failed { id, type, message }                             (answers by id)
+ */
+
+/** An exception raised in Python: `type` is its class name, `message` the traceback. */
+export class PythonError extends Error {
+  constructor(type, message) {
+    super(message);
+    this.name = "PythonError";
+    this.type = type;
+  }
+}
+
+export async function boot(options = {}) {
+  const python = new Python(options);
+  await python.ready;
+  return python;
+}
+
+class Python {
+  #worker;
+  #pending = new Map();
+  #next = 0;
+  #interrupts = null;
+  #boot;
+
+  constructor({ packages = ["numpy", "pellucid"], env = {}, site, ...listeners }) {
+    const here = new URL(site ?? "..", import.meta.url).href;
+    this.interruptNote = null;
+    if (globalThis.crossOriginIsolated) {
+      this.#interrupts = new Uint8Array(new SharedArrayBuffer(1));
+    } else {
+      this.interruptNote =
+        "Running Python cannot be interrupted on this page: it is served without the headers " +
+        "Cross-Origin-Opener-Policy and Cross-Origin-Embedder-Policy, so it has no shared memory. " +
+        "Restart Python instead.";
+    }
+    this.info = null;
+    this.#worker = new Worker(new URL("python_worker.js", import.meta.url), { type: "module" });
+    this.ready = new Promise((resolve, reject) => (this.#boot = { resolve, reject }));
+    this.#worker.onmessage = ({ data }) => this.#receive(data, listeners);
+    this.#worker.onerror = (event) => {
+      const error = new Error(`The Python worker stopped: ${event.message ?? "it could not be loaded"}`);
+      this.#end(error);
+      listeners.onCrash?.(error);
+    };
+    this.#worker.postMessage({ kind: "start", site: here, packages, env, interrupts: this.#interrupts });
+  }
+
+  run(code, inputs = {}, filename = "<page>") {
+    return this.#ask({ kind: "run", code, inputs, filename });
+  }
+
+  writeFile(path, data) {
+    return this.#ask({ kind: "write", path, data });
+  }
+
+  interrupt() {
+    if (!this.#interrupts) return false;
+    this.#interrupts[0] = 2; // SIGINT
+    return true;
+  }
+
+  terminate() {
+    this.#end(new Error("Python was terminated."));
+  }
+
+  #ask(message) {
+    if (!this.#worker) return Promise.reject(new Error("Python was terminated. Boot it again."));
+    const id = this.#next++;
+    return new Promise((resolve, reject) => {
+      this.#pending.set(id, { resolve, reject });
+      try {
+        this.#worker.postMessage({ ...message, id });
+      } catch (error) {
+        this.#pending.delete(id); // an input that cannot be cloned never reached the worker
+        reject(error);
+      }
+    });
+  }
+
+  #receive(message, { onProgress, onStdout, onStderr, onEvent }) {
+    switch (message.kind) {
+      case "stdout":
+        return onStdout?.(message.text);
+      case "stderr":
+        return onStderr?.(message.text);
+      case "event":
+        return onEvent?.(message.name, message.value);
+      case "progress":
+        return onProgress?.({ stage: message.stage, milliseconds: message.milliseconds });
+      case "ready":
+        this.info = message.info;
+        return this.#boot.resolve();
+      case "broken":
+        return this.#end(new Error(message.message));
+      case "done":
+        return this.#settle(message.id).resolve(message.value);
+      case "failed":
+        return this.#settle(message.id).reject(new PythonError(message.type, message.message));
+    }
+  }
+
+  #settle(id) {
+    const call = this.#pending.get(id);
+    this.#pending.delete(id);
+    return call;
+  }
+
+  #end(error) {
+    this.#worker?.terminate();
+    this.#worker = null;
+    this.#boot.reject(error);
+    this.ready.catch(() => {}); // whoever awaits boot() still sees it; nobody else must
+    for (const { reject } of this.#pending.values()) reject(error);
+    this.#pending.clear();
+  }
+}

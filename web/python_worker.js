@@ -1,0 +1,109 @@
+/**
+ * The worker in which Python runs. The messages are described in boot.js.
+ *
+ * Pyodide, its lock file and every wheel come from the site itself, so nothing outside it is ever contacted.
+ */
+
+const began = performance.now();
+const elapsed = () => Math.round(performance.now() - began);
+let pyodide;
+
+/** A writer for one of Python's streams that keeps characters whole across writes. */
+function stream(kind) {
+  const decoder = new TextDecoder();
+  return {
+    write(bytes) {
+      const text = decoder.decode(bytes, { stream: true });
+      if (text) postMessage({ kind, text });
+      return bytes.length;
+    },
+    isatty: true, // makes Python flush at every line
+  };
+}
+
+/** Turn a Python value into one that can be cloned into the page. */
+function toPage(value) {
+  if (!(value instanceof pyodide.ffi.PyProxy)) return value ?? null;
+  try {
+    return value.toJs({ create_pyproxies: false, dict_converter: Object.fromEntries });
+  } catch {
+    return value.toString();
+  } finally {
+    value.destroy();
+  }
+}
+
+/** Post a value; one that structured cloning refuses travels as text. */
+function post(message) {
+  try {
+    postMessage(message);
+  } catch {
+    postMessage({ ...message, value: String(message.value) });
+  }
+}
+
+async function start({ site, packages, env, interrupts }) {
+  const base = new URL("pyodide/", site).href;
+  const lock = fetch(base + "pyodide-lock.json").then((answer) => {
+    if (!answer.ok) throw new Error(`The site has no lock file: ${answer.url} answered ${answer.status}.`);
+    return answer.json();
+  });
+  postMessage({ kind: "progress", stage: "runtime", milliseconds: elapsed() });
+  const { loadPyodide } = await import(base + "pyodide.mjs");
+  pyodide = await loadPyodide({
+    indexURL: base,
+    packageBaseUrl: base,
+    lockFileContents: lock,
+    packages,
+    env: { HOME: "/home/pyodide", ...env, PELLUCID_SITE: site },
+  });
+  postMessage({ kind: "progress", stage: "packages", milliseconds: elapsed() });
+  pyodide.setStdout(stream("stdout"));
+  pyodide.setStderr(stream("stderr"));
+  pyodide.setStdin({ error: true });
+  if (interrupts) pyodide.setInterruptBuffer(interrupts);
+  pyodide.registerJsModule("pellucid_page", {
+    send(name, value) {
+      const kept = value instanceof pyodide.ffi.PyProxy ? value.copy() : value; // the caller keeps its own
+      post({ kind: "event", name, value: toPage(kept) });
+    },
+  });
+  const missing = packages.filter((name) => !(name in pyodide.loadedPackages));
+  if (missing.length) throw new Error(`The site's lock file does not have: ${missing.join(", ")}.`);
+  const info = {
+    pyodide: pyodide.version,
+    python: pyodide.runPython("import platform; platform.python_version()"),
+    jspi: typeof WebAssembly.Suspending === "function",
+    webgpu: Boolean(navigator.gpu),
+    isolated: globalThis.crossOriginIsolated,
+    milliseconds: elapsed(),
+  };
+  postMessage({ kind: "progress", stage: "ready", milliseconds: elapsed() });
+  postMessage({ kind: "ready", info });
+}
+
+async function run({ id, code, inputs, filename }) {
+  try {
+    for (const [name, value] of Object.entries(inputs)) pyodide.globals.set(name, pyodide.toPy(value));
+    post({ kind: "done", id, value: toPage(await pyodide.runPythonAsync(code, { filename })) });
+  } catch (error) {
+    postMessage({ kind: "failed", id, type: error.type ?? error.name, message: error.message });
+  }
+}
+
+onmessage = async ({ data }) => {
+  switch (data.kind) {
+    case "start":
+      return start(data).catch((error) => postMessage({ kind: "broken", message: String(error.message ?? error) }));
+    case "run":
+      return run(data);
+    case "write":
+      try {
+        pyodide.FS.mkdirTree(data.path.slice(0, data.path.lastIndexOf("/")) || "/");
+        pyodide.FS.writeFile(data.path, data.data);
+        postMessage({ kind: "done", id: data.id, value: null });
+      } catch (error) {
+        postMessage({ kind: "failed", id: data.id, type: error.name, message: error.message });
+      }
+  }
+};
