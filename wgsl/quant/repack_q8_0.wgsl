@@ -1,0 +1,50 @@
+// planes of Q8_0 from its GGUF bytes; the planes are those of quant/q8_0
+//
+// raw      GGUF blocks, 34 bytes: half d, 32 signed bytes, rows of whole blocks, from word raw_offset
+// out      every plane of the whole weight; this launch fills units first to first + units - 1
+// grid     one invocation per unit of 32 columns; first is a multiple of 16 (so no word is shared
+//          with another launch)
+// source   gguf.quants of the PyPI package `gguf`
+// uses     quant/raw
+
+@group(0) @binding(0) var<storage, read> raw: array<u32>;
+@group(0) @binding(1) var<storage, read_write> out: array<u32>;
+
+struct Params {
+    units: u32,
+    first: u32,
+    plane_1: u32,
+    plane_2: u32,
+    plane_3: u32,
+    columns: u32,
+    raw_offset: u32,
+}
+@group(1) @binding(0) var<uniform> params: Params;
+
+const WORKGROUP = 64u;
+
+const BLOCK = 34u;
+
+@compute @workgroup_size(WORKGROUP)
+fn main(
+    @builtin(workgroup_id) id: vec3<u32>,
+    @builtin(num_workgroups) count: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let unit = (id.y * count.x + id.x) * WORKGROUP + lane;
+    if (unit >= params.units) {
+        return;
+    }
+    let target_unit = params.first + unit;
+    let block = unit * BLOCK;
+    for (var i = 0u; i < 8u; i++) {
+        out[8u * target_unit + i] = raw_word(block + 2u + 4u * i);
+    }
+    if ((unit & 1u) == 0u) {
+        var scales = raw_half(block);
+        if (unit + 1u < params.units) {
+            scales |= raw_half(block + BLOCK) << 16u;
+        }
+        out[params.plane_1 + (target_unit >> 1u)] = scales;
+    }
+}
