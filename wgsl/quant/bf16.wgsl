@@ -8,12 +8,12 @@
 fn dequantize_words(words: vec4<u32>) -> array<vec4<f32>, 2> {
     return array<vec4<f32>, 2>(
         vec4<f32>(
-            bfloat16_to_float(words.x & 0xffffu), bfloat16_to_float(words.x >> 16u),
-            bfloat16_to_float(words.y & 0xffffu), bfloat16_to_float(words.y >> 16u),
+            bfloat_to_float(words.x & 0xffffu), bfloat_to_float(words.x >> 16u),
+            bfloat_to_float(words.y & 0xffffu), bfloat_to_float(words.y >> 16u),
         ),
         vec4<f32>(
-            bfloat16_to_float(words.z & 0xffffu), bfloat16_to_float(words.z >> 16u),
-            bfloat16_to_float(words.w & 0xffffu), bfloat16_to_float(words.w >> 16u),
+            bfloat_to_float(words.z & 0xffffu), bfloat_to_float(words.z >> 16u),
+            bfloat_to_float(words.w & 0xffffu), bfloat_to_float(words.w >> 16u),
         ),
     );
 }
