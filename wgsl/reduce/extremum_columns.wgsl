@@ -1,13 +1,13 @@
 // indices[o, p, i] = the first r in part p at which x[o, r, i] is largest (smallest with DESCENDING = false)
 // values[o, p, i]  = x there, bit for bit; a NaN is taken before any number
 //
-// x        (outer, reduced, inner)   contiguous; 32-bit elements as their bits, 64-bit ones as (low, high)
+// x        (outer, reduced, inner)   contiguous; `apply` turns a value into bits, high word first
 // values   (outer, parts, inner)     part p holds r from p * chunk to (p + 1) * chunk; no part is empty
 // indices  (outer, parts, inner)     int64
 // grid     one workgroup per WORKGROUP outputs, one lane each: neighbours in `inner` read neighbouring words
 // uses     order
 
-alias X = u32;
+alias T = f32;
 const WORKGROUP = 64u;
 const FLOAT = true;
 const SIGNED = false;
@@ -22,13 +22,13 @@ struct Params {
     chunk: u32,
 }
 
-@group(0) @binding(0) var<storage, read> x: array<X>;
-@group(0) @binding(1) var<storage, read_write> values: array<X>;
+@group(0) @binding(0) var<storage, read> x: array<T>;
+@group(0) @binding(1) var<storage, read_write> values: array<T>;
 @group(0) @binding(2) var<storage, read_write> indices: array<vec2<u32>>;
 @group(1) @binding(0) var<uniform> params: Params;
 
-fn load_x(i: u32) -> X { return x[params.x_offset + i]; }
-fn apply(value: X) -> vec2<u32> { return vec2<u32>(value, 0u); }
+fn load_x(i: u32) -> T { return x[params.x_offset + i]; }
+fn apply(value: T) -> vec2<u32> { return vec2<u32>(bitcast<u32>(value), 0u); }
 
 fn key_of(i: u32) -> vec2<u32> {
     let key = order_key(apply(load_x(i)));
