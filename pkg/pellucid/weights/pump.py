@@ -1,0 +1,177 @@
+"""Moves a plan's bytes from sources to a host in desktop Python: threads read, the caller's own thread writes.
+
+In a page the twin is `Load` in web/runtime/fetch.js, which `source_browser` drives. What lies in Python's memory there (bytes,
+files of Pyodide's file system) goes through `SerialPump`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..errors import SourceError
+from .plan import Part, Plan, Row
+
+STAGING = 1 << 20  # bytes of one write
+_WAITING = 8  # writes that may wait for the writer
+_NAP = 0.002
+
+
+class Tick(NamedTuple):
+    """State of a pump: bytes written, the item of the last write, whether everything is written."""
+
+    bytes_done: int
+    item: int
+    finished: bool
+
+
+def cut(part: Part, shard) -> Iterator[tuple[list[Row], int, bytearray]]:
+    """The writes of one part: the rows that get them, the offset within the row and at most `STAGING` bytes.
+
+    A row's writes are multiples of 4 bytes; only its last one may not be.
+    """
+    at, first = part.start, 0
+    rows = part.rows
+    staging = bytearray()
+    for data in shard.chunks(part.start, part.stop):
+        taken = 0
+        while taken < len(data) and first < len(rows):
+            row = rows[first]
+            if at < row.start:  # padding between tensors
+                step = min(len(data) - taken, row.start - at)
+            else:
+                step = min(len(data) - taken, row.stop - at, STAGING - len(staging))
+                staging += memoryview(data)[taken : taken + step]
+            at += step
+            taken += step
+            if staging and (len(staging) == STAGING or at == row.stop):
+                last = first + 1
+                while last < len(rows) and rows[last].start == row.start:
+                    last += 1
+                yield rows[first:last], at - row.start - len(staging), staging
+                staging = bytearray()
+                if at == row.stop:
+                    first = last
+    if first < len(rows):
+        raise SourceError(f"{shard.name}: ended at byte {at:,} of {part.stop:,}. The file is cut short; download it again.")
+
+
+def write(host, rows: list[Row], offset: int, data: bytearray) -> None:
+    """Hand one write to the host, padded to the 4 bytes that WebGPU asks for."""
+    if len(data) % 4:
+        data = data.ljust(len(data) + 3 & ~3, b"\0")
+    for row in rows:
+        host.write(row.slot, row.nbytes, row.offset + offset, data)
+
+
+class SerialPump:
+    """Reads and writes in turns, in one thread."""
+
+    def __init__(self, plan: Plan, host):
+        self._host = host
+        self._writes = ((w, lane_part) for lane in plan.lanes for lane_part in lane for w in cut(lane_part, plan.shards[lane_part.shard]))
+        self._done, self._item = 0, 0
+
+    def step(self, seconds: float) -> Tick:
+        """Work for about ``seconds``."""
+        until = time.monotonic() + seconds
+        for (rows, offset, data), _ in self._writes:
+            self._done += len(data)
+            self._item = rows[0].item
+            write(self._host, rows, offset, data)
+            if time.monotonic() >= until:
+                return Tick(self._done, self._item, False)
+        return Tick(self._done, self._item, True)
+
+    async def step_async(self, seconds: float) -> Tick:
+        """`step`, then a turn for other tasks."""
+        tick = self.step(seconds / 4)
+        await asyncio.sleep(0)
+        return tick
+
+    def close(self) -> None:
+        """Write nothing more."""
+        self._writes = iter(())
+
+
+class ThreadPump:
+    """Several readers in threads of their own and one writer, the caller's thread; a bounded number of bytes in between."""
+
+    def __init__(self, plan: Plan, host, connections: int):
+        self._host, self._plan = host, plan
+        self._lanes = iter(plan.lanes)
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._ready: queue.Queue = queue.Queue(_WAITING)
+        self._done, self._item = 0, 0
+        self._running = max(1, min(connections, len(plan.lanes)))
+        self._threads = [threading.Thread(target=self._read, name=f"pellucid-load-{k}", daemon=True) for k in range(self._running)]
+        for thread in self._threads:
+            thread.start()
+
+    def _read(self) -> None:
+        try:
+            while not self._stop.is_set():
+                with self._lock:
+                    lane = next(self._lanes, None)
+                if lane is None:
+                    break
+                for part in lane:
+                    for item in cut(part, self._plan.shards[part.shard]):
+                        if not self._put(item):
+                            return
+        except Exception as error:  # raised again in the caller's thread
+            self._put(error)
+            return
+        self._put(None)
+
+    def _put(self, item) -> bool:
+        while not self._stop.is_set():
+            try:
+                self._ready.put(item, timeout=0.1)
+                return True
+            except queue.Full:
+                continue
+        return False
+
+    def _take(self, item) -> None:
+        if item is None:
+            self._running -= 1
+            return
+        if isinstance(item, Exception):
+            raise item
+        rows, offset, data = item
+        self._done += len(data)
+        self._item = rows[0].item
+        write(self._host, rows, offset, data)
+
+    def _tick(self) -> Tick:
+        return Tick(self._done, self._item, self._running == 0)
+
+    def step(self, seconds: float) -> Tick:
+        """Write what arrives within about ``seconds``."""
+        until = time.monotonic() + seconds
+        while self._running and (left := until - time.monotonic()) > 0:
+            try:
+                self._take(self._ready.get(timeout=left))
+            except queue.Empty:
+                break
+        return self._tick()
+
+    async def step_async(self, seconds: float) -> Tick:
+        """`step` that gives other tasks their turn while nothing has arrived."""
+        until = time.monotonic() + seconds
+        while self._running and time.monotonic() < until:
+            try:
+                self._take(self._ready.get_nowait())
+            except queue.Empty:
+                await asyncio.sleep(_NAP)
+        return self._tick()
+
+    def close(self) -> None:
+        """Write nothing more. Readers end by themselves: at once, or when a silent connection times out."""
+        self._stop.set()

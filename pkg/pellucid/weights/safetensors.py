@@ -1,0 +1,166 @@
+"""The safetensors format: eight bytes of length, a JSON header, the tensors without gaps. One file, or several with an index.
+
+Source: https://huggingface.co/docs/safetensors/index (Format), github.com/huggingface/safetensors (what its reader refuses).
+"""
+
+from __future__ import annotations
+
+import re
+from math import prod
+
+from ..errors import FormatError
+from .checkpoint import MOST_DIMENSIONS, Checkpoint, TensorInfo, check_layout, check_name
+from .document import parse_object
+from .header import Header
+from .source import MissingFile, Source
+
+LONGEST_HEADER = 100_000_000
+_LONGEST_NAME = 1 << 16
+_DEEPEST = 4  # levels of brackets in a header or an index
+
+# The format's name -> (ours, bits per element)
+DTYPES = {
+    "BOOL": ("bool", 8),
+    "U8": ("uint8", 8),
+    "I8": ("int8", 8),
+    "U16": ("uint16", 16),
+    "I16": ("int16", 16),
+    "U32": ("uint32", 32),
+    "I32": ("int32", 32),
+    "U64": ("uint64", 64),
+    "I64": ("int64", 64),
+    "F16": ("float16", 16),
+    "BF16": ("bfloat16", 16),
+    "F32": ("float32", 32),
+    "F64": ("float64", 64),
+    "C64": ("complex64", 64),
+    "F8_E4M3": ("float8_e4m3fn", 8),
+    "F8_E5M2": ("float8_e5m2", 8),
+    "F8_E8M0": ("float8_e8m0fnu", 8),
+    "F8_E4M3FNUZ": ("float8_e4m3fnuz", 8),
+    "F8_E5M2FNUZ": ("float8_e5m2fnuz", 8),
+    "F6_E2M3": ("float6_e2m3fn", 6),
+    "F6_E3M2": ("float6_e3m2fn", 6),
+    "F4": ("float4_e2m1fn", 4),
+}
+
+
+def read_file(header: Header, shard: int = 0):
+    """Steps that read one file's header.
+
+    Returns:
+        The list of its `TensorInfo` in the order of their bytes, and its metadata.
+
+    Raises:
+        FormatError: the header is not a safetensors header, or does not fit the file.
+    """
+    source = header.source
+    header.longest = 8 + LONGEST_HEADER
+    yield from header.need(8, "the header's length")
+    length = int.from_bytes(header.bytes[:8], "little")
+    yield from header.need(8 + length, "the header")
+    text = bytes(header.bytes[8 : 8 + length])
+    if text[:1] != b"{":
+        raise FormatError(f"{source.name}: the header begins with {text[:8]!r} instead of '{{'. This is not a safetensors file.")
+    entries = parse_object(source.name, text, deepest=_DEEPEST, unique=True)
+    header.finish(8 + length)
+    metadata = entries.pop("__metadata__", None) or {}
+    if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
+        raise FormatError(f"{source.name}: __metadata__ must map names to strings. The file is damaged.")
+    tensors = [_tensor(source.name, name, entry, 8 + length, shard) for name, entry in entries.items()]
+    assert source.size is not None
+    check_layout(source.name, tensors, 8 + length, source.size, gaps=False)
+    return sorted(tensors, key=lambda t: (t.start, t.stop)), metadata
+
+
+def read(header: Header):
+    """Steps that open one file.
+
+    Returns:
+        A `Checkpoint`.
+
+    Raises:
+        FormatError: as `read_file`.
+    """
+    tensors, metadata = yield from read_file(header)
+    return Checkpoint(header.source.name, "safetensors", tensors, metadata, [header.source])
+
+
+def read_index(content: Header):
+    """Steps that open the files that a ``model.safetensors.index.json`` names.
+
+    Returns:
+        A `Checkpoint` over all shards.
+
+    Raises:
+        FormatError: the index, or a shard's header, is malformed; a shard or a tensor is missing; the sizes do not add up.
+    """
+    index = content.source
+    content.longest = LONGEST_HEADER
+    yield from content.need(1, "the index")
+    assert index.size is not None
+    yield from content.need(index.size, "the index")
+    document = parse_object(index.name, bytes(content.bytes), deepest=_DEEPEST, unique=True)
+    names, total = _weight_map(index.name, document)
+    shards: list[Source] = []
+    tensors: list[TensorInfo] = []
+    by_file: dict[str, set[str]] = {}
+    for name, file in names.items():
+        by_file.setdefault(file, set()).add(name)
+    for file, expected in by_file.items():
+        source = index.sibling(file)
+        try:
+            found, _ = yield from read_file(Header(source), len(shards))
+        except MissingFile as error:
+            raise FormatError(f"{index.name}: names the shard {file}, which is not beside it ({source.name}). Download all shards.") from error
+        shards.append(source)
+        for name in expected.difference(t.name for t in found):
+            raise FormatError(f"{index.name}: says that {file} holds {name!r}, but it does not. Index and shards belong to different models.")
+        tensors += [t for t in found if t.name in expected]
+    nbytes = sum(t.nbytes for t in tensors)
+    if total is not None and total != nbytes:
+        raise FormatError(f"{index.name}: says total_size {total:,} but its tensors have {nbytes:,} bytes. Index and shards belong to different models.")
+    return Checkpoint(index.name, "safetensors", tensors, document.get("metadata", {}), shards)
+
+
+def _weight_map(where: str, document: dict) -> tuple[dict[str, str], int | None]:
+    names, metadata = document.get("weight_map"), document.get("metadata", {})
+    if not isinstance(names, dict) or not isinstance(metadata, dict):
+        raise FormatError(f"{where}: has no weight_map from tensor names to files. This is not an index of safetensors shards.")
+    for name, file in names.items():
+        check_name(where, name, _LONGEST_NAME)
+        if not isinstance(file, str) or not re.fullmatch(r"[\w.+-]+\.safetensors", file, re.ASCII):
+            raise FormatError(f"{where}: tensor {name!r} is said to be in {file!r}; the plain name of a .safetensors file was expected. The index is damaged.")
+    total = metadata.get("total_size")
+    if isinstance(total, float) and total.is_integer():
+        total = int(total)
+    if total is not None and (type(total) is not int or total < 0):
+        raise FormatError(f"{where}: total_size is {total!r}; a number of bytes was expected. The index is damaged.")
+    return names, total
+
+
+def _tensor(where: str, name: str, entry, begin: int, shard: int) -> TensorInfo:
+    check_name(where, name, _LONGEST_NAME)
+    if not isinstance(entry, dict) or entry.keys() != {"dtype", "shape", "data_offsets"}:
+        raise FormatError(f"{where}: tensor {name!r} must have exactly dtype, shape and data_offsets. The file is damaged.")
+    dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
+    if not isinstance(dtype, str) or dtype not in DTYPES:
+        raise FormatError(f"{where}: tensor {name!r} has the unknown dtype {dtype!r}. Known are {', '.join(DTYPES)}.")
+    if not _counts(shape) or len(shape) > MOST_DIMENSIONS:
+        raise FormatError(f"{where}: tensor {name!r} has the shape {str(shape)[:80]}; up to {MOST_DIMENSIONS} non-negative integers were expected.")
+    if not _counts(offsets) or len(offsets) != 2 or offsets[0] > offsets[1]:
+        raise FormatError(f"{where}: tensor {name!r} has the data_offsets {str(offsets)[:80]}; two ascending non-negative integers were expected.")
+    ours, bits = DTYPES[dtype]
+    nbits, nbytes = prod(shape) * bits, offsets[1] - offsets[0]
+    if nbits >= 1 << 66:
+        raise FormatError(f"{where}: tensor {name!r} claims the shape {str(shape)[:80]}, more bytes than 64 bits can count. The file is damaged.")
+    if nbits != 8 * nbytes:
+        raise FormatError(
+            f"{where}: tensor {name!r} of shape {str(shape)[:80]} and dtype {dtype} needs {-(-nbits // 8):,} bytes "
+            f"but its data_offsets give {nbytes:,}. The file is damaged."
+        )
+    return TensorInfo(name, tuple(shape), ours, begin + offsets[0], begin + offsets[1], shard)
+
+
+def _counts(values) -> bool:
+    return isinstance(values, list) and all(type(v) is int and 0 <= v < 1 << 63 for v in values)
