@@ -1,55 +1,36 @@
 """The stream of web/runtime, case by case (stream_cases.mjs), in headless Chromium."""
 
 import re
-import threading
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pellucid.device import host
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser, Page
 
-ROOT = Path(__file__).resolve().parents[2]
-CASES = re.findall(r"^export async function (case_\w+)", (Path(__file__).parent / "stream_cases.mjs").read_text(), re.M)
-FLAGS = ["--no-sandbox", "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"]
+from paths import ROOT
+from static_server import Response, StaticServer
 
-
-class Files(SimpleHTTPRequestHandler):
-    """The checkout, silently; `/` is an empty page."""
-
-    extensions_map = {**SimpleHTTPRequestHandler.extensions_map, ".mjs": "text/javascript", ".js": "text/javascript"}
-
-    def do_GET(self):
-        if self.path != "/":
-            super().do_GET()
-            return
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.end_headers()
-        self.wfile.write(b"<!doctype html><title>stream</title>")
-
-    def log_message(self, format, *args):
-        pass
+CASES = re.findall(
+    r"^export async function (case_\w+)", (Path(__file__).parent / "stream_cases.mjs").read_text(), re.M
+)
+EMPTY = Response(b"<!doctype html><title>stream</title>", "text/html; charset=utf-8")
 
 
 @pytest.fixture(scope="module")
-def page():
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Files, directory=str(ROOT)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=FLAGS)
+def stream_page(browser: Browser) -> Iterator[Page]:
+    """A page beside the runtime's own modules, before any build."""
+    with StaticServer(ROOT, routes={"/empty": lambda _: EMPTY}) as server:
         page = browser.new_page()
-        page.goto(f"http://127.0.0.1:{server.server_port}/")
+        page.goto(server.url + "empty")
         yield page
-        browser.close()
-    server.shutdown()
+        page.close()
 
 
 @pytest.mark.parametrize("limits", ["all", "default"])
 @pytest.mark.parametrize("case", CASES)
-def test_stream(page, case, limits):
-    page.evaluate(
+def test_stream(stream_page: Page, case: str, limits: str):
+    stream_page.evaluate(
         "async ([name, limits]) => {"
         " const { runCase } = await import('/tests/browser/stream_cases.mjs');"
         " await runCase(name, limits === 'default'); }",
@@ -58,7 +39,25 @@ def test_stream(page, case, limits):
 
 
 def test_record_codes_are_those_of_python():
-    text = (ROOT / "web/runtime/stream.js").read_text()
-    codes = dict(re.findall(r"^export const (\w+) = (\d+);", text, re.M))
+    text = (ROOT / "web/runtime/records.js").read_text()
+    codes = {name: int(value) for name, value in re.findall(r"^export const (\w+) = (\d+);", text, re.M)}
     names = ["RUN", "ALLOC", "FREE", "UPLOAD", "COPY", "CODE_BITS", "STATUS_SLOT", "STATUS_BYTES"]
-    assert {name: int(codes[name]) for name in names} == {name: getattr(host, name) for name in names}
+    assert codes == {name: getattr(host, name) for name in names}
+
+
+def test_block_sizes_are_those_of_python(stream_page: Page):
+    from pellucid.device.pool import block_size
+
+    sizes = [
+        *range(1, 2000, 7),
+        *(1 << k for k in range(8, 32)),
+        *((1 << k) + 1 for k in range(8, 32)),
+        999_999_999,
+    ]
+    found = stream_page.evaluate(
+        "async (sizes) => {"
+        " const { blockBytes } = await import('/web/runtime/pool.js');"
+        " return sizes.map(blockBytes); }",
+        sizes,
+    )
+    assert found == [block_size(nbytes) for nbytes in sizes]

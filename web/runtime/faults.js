@@ -2,67 +2,67 @@
 
 /** The words by which Python tells the kinds of failure apart begin every text. */
 function kind(error) {
-    if (error instanceof GPUOutOfMemoryError) return "out of memory";
-    if (error instanceof GPUInternalError) return "internal";
-    return "validation";
+  if (error instanceof GPUOutOfMemoryError) return "out of memory";
+  if (error instanceof GPUInternalError) return "internal";
+  return "validation";
 }
 
 /** Error scopes, uncaptured errors and the loss of one device. */
 export class Faults {
-    constructor(device) {
-        this.device = device;
-        this.found = [];
-        this.calls = 0;
-        this.waiting = new Set();
-        this.lost = null;
-        this.closing = false;
-        device.addEventListener("uncapturederror", ({ error }) => {
-            this.#add(this.calls++, `${kind(error)}: ${error.message}`);
-        });
-        device.lost.then(({ reason, message }) => {
-            if (!this.closing) this.lost = `lost: the GPU device went away (${reason || "unknown"}): ${message}`;
-        });
-    }
+  constructor(device) {
+    this.device = device;
+    this.found = [];
+    this.calls = 0;
+    this.waiting = new Set();
+    this.lost = null;
+    this.closing = false;
+    device.addEventListener("uncapturederror", ({ error }) => {
+      this.#add(this.calls++, `${kind(error)}: ${error.message}`);
+    });
+    device.lost.then(({ reason, message }) => {
+      if (!this.closing) this.lost = `lost: the GPU device went away (${reason || "unknown"}): ${message}`;
+    });
+  }
 
-    /** Catch errors of one kind in the calls up to the matching `close`. */
-    open(filter) {
-        this.device.pushErrorScope(filter);
-    }
+  /** Catch errors of one kind in the calls up to the matching `close`. */
+  open(filter) {
+    this.device.pushErrorScope(filter);
+  }
 
-    /** End the scope. `describe(message)` may return a promise of a better text; it also learns that the call failed. */
-    close(describe) {
-        const call = this.calls++;
-        const waiting = this.device
-            .popErrorScope()
-            .then(async (error) => {
-                if (error !== null) this.#add(call, `${kind(error)}: ${await describe(error.message)}`);
-            })
-            .catch(() => {}) // only a lost device rejects here, and `lost` reports that
-            .then(() => this.waiting.delete(waiting));
-        this.waiting.add(waiting);
-    }
+  /** End the scope. `describe(message)` may return a promise of a better text; it also learns that the call failed. */
+  close(describe) {
+    const call = this.calls++;
+    const waiting = this.device
+      .popErrorScope()
+      .then(async (error) => {
+        if (error !== null) this.#add(call, `${kind(error)}: ${await describe(error.message)}`);
+      })
+      .catch(() => {}) // only a lost device rejects here, and `lost` reports that
+      .then(() => this.waiting.delete(waiting));
+    this.waiting.add(waiting);
+  }
 
-    /** Resolves when everything asked so far has been answered. */
-    async settled() {
-        while (this.waiting.size > 0) await Promise.all(this.waiting);
-    }
+  /** Resolves when everything asked so far has been answered. */
+  async settled() {
+    while (this.waiting.size > 0) await Promise.all(this.waiting);
+  }
 
-    /** The text of the earliest error since the last call, or null. A loss is reported every time: it does not pass. */
-    take() {
-        if (this.lost !== null) return this.lost;
-        if (this.found.length === 0) return null;
-        const first = this.found.reduce((a, b) => (b.call < a.call ? b : a));
-        this.found.length = 0;
-        return first.text;
-    }
+  /** The text of the earliest error since the last call, or null. A loss is reported every time: it does not pass. */
+  take() {
+    if (this.lost !== null) return this.lost;
+    if (this.found.length === 0) return null;
+    const first = this.found.reduce((a, b) => (b.call < a.call ? b : a));
+    this.found.length = 0;
+    return first.text;
+  }
 
-    /** Throws when the device is lost. */
-    alive() {
-        if (this.closing) throw new Error("closed: this device was closed");
-        if (this.lost !== null) throw new Error(this.lost);
-    }
+  /** Throws when the device is lost. */
+  alive() {
+    if (this.closing) throw new Error("closed: this device was closed");
+    if (this.lost !== null) throw new Error(this.lost);
+  }
 
-    #add(call, text) {
-        this.found.push({ call, text });
-    }
+  #add(call, text) {
+    this.found.push({ call, text });
+  }
 }

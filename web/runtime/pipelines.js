@@ -4,121 +4,126 @@ const ARENA_STEP = 256;
 
 /** Bytes that one launch takes in the arena: dynamic offsets are multiples of 256. */
 export function arenaBytes(paramsBytes) {
-    return Math.ceil(paramsBytes / ARENA_STEP) * ARENA_STEP;
+  return Math.ceil(paramsBytes / ARENA_STEP) * ARENA_STEP;
 }
 
 /** Makes pipelines, once per distinct (source, bindings, parameters), and keeps the layouts they share. */
 export class Pipelines {
-    constructor(device, faults) {
-        this.device = device;
-        this.faults = faults;
-        this.layouts = new Map();
-        this.arenaLayouts = new Map();
-        this.made = [];
-        this.ids = new Map();
-        this.warming = new Map();
-    }
+  constructor(device, faults) {
+    this.device = device;
+    this.faults = faults;
+    this.layouts = new Map();
+    this.arenaLayouts = new Map();
+    this.made = [];
+    this.ids = new Map();
+    this.warming = new Map();
+  }
 
-    /** Id of the pipeline; created at once, its errors come later. */
-    create(source, bindings, paramsBytes, immediate, label) {
-        const key = keyOf(source, bindings, paramsBytes, immediate);
-        const known = this.ids.get(key);
-        if (known !== undefined) return known;
-        const pipeline = this.#describe(bindings, paramsBytes, immediate, label);
-        this.faults.open("validation");
-        const module = this.device.createShaderModule({ label, code: source });
-        pipeline.gpu = this.device.createComputePipeline(this.#descriptor(pipeline, module));
-        this.faults.close(async (message) => {
-            const text = await explain(label, message, module, source);
-            pipeline.broken = text;
-            return text;
-        });
-        return this.#keep(key, pipeline);
-    }
+  /** Id of the pipeline; created at once, its errors come later. */
+  create(source, bindings, paramsBytes, immediate, label) {
+    const key = keyOf(source, bindings, paramsBytes, immediate);
+    const known = this.ids.get(key);
+    if (known !== undefined) return known;
+    const pipeline = this.#describe(bindings, paramsBytes, immediate, label);
+    this.faults.open("validation");
+    const module = this.device.createShaderModule({ label, code: source });
+    pipeline.gpu = this.device.createComputePipeline(this.#descriptor(pipeline, module));
+    this.faults.close(async (message) => {
+      const text = await explain(label, message, module, source);
+      pipeline.broken = text;
+      return text;
+    });
+    return this.#keep(key, pipeline);
+  }
 
-    /** The same without stalling the GPU process; resolves to the id. For pipelines that will be needed soon. */
-    warm(source, bindings, paramsBytes, immediate, label) {
-        const key = keyOf(source, bindings, paramsBytes, immediate);
-        const known = this.ids.get(key) ?? this.warming.get(key);
-        if (known !== undefined) return Promise.resolve(known);
-        const warming = this.#warm(key, source, bindings, paramsBytes, immediate, label);
-        this.warming.set(key, warming);
-        return warming.finally(() => this.warming.delete(key));
-    }
+  /** The same without stalling the GPU process; resolves to the id. For pipelines that will be needed soon. */
+  warm(source, bindings, paramsBytes, immediate, label) {
+    const key = keyOf(source, bindings, paramsBytes, immediate);
+    const known = this.ids.get(key) ?? this.warming.get(key);
+    if (known !== undefined) return Promise.resolve(known);
+    const warming = this.#warm(key, source, bindings, paramsBytes, immediate, label);
+    this.warming.set(key, warming);
+    return warming.finally(() => this.warming.delete(key));
+  }
 
-    /** The layout of group 0 for a string of one letter per binding: "r" read, "w" read_write. */
-    layout(bindings) {
-        let layout = this.layouts.get(bindings);
-        if (layout === undefined) {
-            const types = { r: "read-only-storage", w: "storage" };
-            const entries = [...bindings].map((letter, binding) => {
-                if (!(letter in types)) throw new TypeError(`bindings "${bindings}": "${letter}" is neither "r" nor "w"`);
-                return { binding, visibility: GPUShaderStage.COMPUTE, buffer: { type: types[letter] } };
-            });
-            const gpu = this.device.createBindGroupLayout({ label: bindings, entries });
-            layout = { id: this.layouts.size + 1, label: bindings, count: bindings.length, gpu };
-            this.layouts.set(bindings, layout);
-        }
-        return layout;
+  /** The layout of group 0 for a string of one letter per binding: "r" read, "w" read_write. */
+  layout(bindings) {
+    let layout = this.layouts.get(bindings);
+    if (layout === undefined) {
+      const types = { r: "read-only-storage", w: "storage" };
+      const entries = [...bindings].map((letter, binding) => {
+        if (!(letter in types))
+          throw new TypeError(`bindings "${bindings}": "${letter}" is neither "r" nor "w"`);
+        return { binding, visibility: GPUShaderStage.COMPUTE, buffer: { type: types[letter] } };
+      });
+      const gpu = this.device.createBindGroupLayout({ label: bindings, entries });
+      layout = { id: this.layouts.size + 1, label: bindings, count: bindings.length, gpu };
+      this.layouts.set(bindings, layout);
     }
+    return layout;
+  }
 
-    /** The layout of group 1 for parameters that take `step` bytes of the arena. */
-    arenaLayout(step) {
-        let layout = this.arenaLayouts.get(step);
-        if (layout === undefined) {
-            const buffer = { type: "uniform", hasDynamicOffset: true, minBindingSize: step };
-            const entries = [{ binding: 0, visibility: GPUShaderStage.COMPUTE, buffer }];
-            layout = this.device.createBindGroupLayout({ label: `arena ${step}`, entries });
-            this.arenaLayouts.set(step, layout);
-        }
-        return layout;
+  /** The layout of group 1 for parameters that take `step` bytes of the arena. */
+  arenaLayout(step) {
+    let layout = this.arenaLayouts.get(step);
+    if (layout === undefined) {
+      const buffer = { type: "uniform", hasDynamicOffset: true, minBindingSize: step };
+      const entries = [{ binding: 0, visibility: GPUShaderStage.COMPUTE, buffer }];
+      layout = this.device.createBindGroupLayout({ label: `arena ${step}`, entries });
+      this.arenaLayouts.set(step, layout);
     }
+    return layout;
+  }
 
-    async #warm(key, source, bindings, paramsBytes, immediate, label) {
-        const pipeline = this.#describe(bindings, paramsBytes, immediate, label);
-        const module = this.device.createShaderModule({ label, code: source });
-        try {
-            pipeline.gpu = await this.device.createComputePipelineAsync(this.#descriptor(pipeline, module));
-        } catch (error) {
-            throw new Error(`validation: ${await explain(label, error.message, module, source)}`);
-        }
-        // The synchronous twin may have been asked for the same meanwhile.
-        return this.ids.get(key) ?? this.#keep(key, pipeline);
+  async #warm(key, source, bindings, paramsBytes, immediate, label) {
+    const pipeline = this.#describe(bindings, paramsBytes, immediate, label);
+    const module = this.device.createShaderModule({ label, code: source });
+    try {
+      pipeline.gpu = await this.device.createComputePipelineAsync(this.#descriptor(pipeline, module));
+    } catch (error) {
+      throw new Error(`validation: ${await explain(label, error.message, module, source)}`);
     }
+    // The synchronous twin may have been asked for the same meanwhile.
+    return this.ids.get(key) ?? this.#keep(key, pipeline);
+  }
 
-    #describe(bindings, paramsBytes, immediate, label) {
-        const layout = this.layout(bindings);
-        const step = immediate ? 0 : arenaBytes(paramsBytes);
-        return { label, layout, paramsBytes, immediate, step, gpu: null, broken: null };
-    }
+  #describe(bindings, paramsBytes, immediate, label) {
+    const layout = this.layout(bindings);
+    const step = immediate ? 0 : arenaBytes(paramsBytes);
+    return { label, layout, paramsBytes, immediate, step, gpu: null, broken: null };
+  }
 
-    #descriptor({ label, layout, paramsBytes, immediate, step }, module) {
-        const bindGroupLayouts = step > 0 ? [layout.gpu, this.arenaLayout(step)] : [layout.gpu];
-        const description = { label, bindGroupLayouts };
-        if (immediate && paramsBytes > 0) description.immediateSize = Math.ceil(paramsBytes / 4) * 4;
-        return { label, layout: this.device.createPipelineLayout(description), compute: { module, entryPoint: "main" } };
-    }
+  #descriptor({ label, layout, paramsBytes, immediate, step }, module) {
+    const bindGroupLayouts = step > 0 ? [layout.gpu, this.arenaLayout(step)] : [layout.gpu];
+    const description = { label, bindGroupLayouts };
+    if (immediate && paramsBytes > 0) description.immediateSize = Math.ceil(paramsBytes / 4) * 4;
+    return {
+      label,
+      layout: this.device.createPipelineLayout(description),
+      compute: { module, entryPoint: "main" },
+    };
+  }
 
-    #keep(key, pipeline) {
-        const id = this.made.length;
-        this.made.push(pipeline);
-        this.ids.set(key, id);
-        return id;
-    }
+  #keep(key, pipeline) {
+    const id = this.made.length;
+    this.made.push(pipeline);
+    this.ids.set(key, id);
+    return id;
+  }
 }
 
 function keyOf(source, bindings, paramsBytes, immediate) {
-    return `${bindings} ${paramsBytes} ${immediate} ${source}`;
+  return `${bindings} ${paramsBytes} ${immediate} ${source}`;
 }
 
 /** What the compiler said, with the line of the source that each message is about. */
 async function explain(label, message, module, source) {
-    const { messages } = await module.getCompilationInfo();
-    const lines = source.split("\n");
-    const errors = messages.filter(({ type }) => type === "error");
-    if (errors.length === 0) return `${label}: ${message}`;
-    const said = errors.map(({ lineNum, linePos, message }) => {
-        return `line ${lineNum}:${linePos}: ${message}\n    ${lineNum} | ${lines[lineNum - 1] ?? ""}`;
-    });
-    return `${label}: ${said.join("\n")}`;
+  const { messages } = await module.getCompilationInfo();
+  const lines = source.split("\n");
+  const errors = messages.filter(({ type }) => type === "error");
+  if (errors.length === 0) return `${label}: ${message}`;
+  const said = errors.map(({ lineNum, linePos, message }) => {
+    return `line ${lineNum}:${linePos}: ${message}\n    ${lineNum} | ${lines[lineNum - 1] ?? ""}`;
+  });
+  return `${label}: ${said.join("\n")}`;
 }

@@ -13,11 +13,11 @@ const KEPT_SHARE = 0.25;
  * then multiples of 256 KiB.
  */
 export function blockBytes(nbytes) {
-    if (nbytes <= SMALLEST) return SMALLEST;
-    if (nbytes > FINE_LIMIT) return Math.ceil(nbytes / COARSE_STEP) * COARSE_STEP;
-    const octave = 1 << (31 - Math.clz32(nbytes - 1)); // the power of two below: octave < nbytes <= 2 * octave
-    const step = octave / STEPS_PER_OCTAVE;
-    return octave + Math.ceil((nbytes - octave) / step) * step;
+  if (nbytes <= SMALLEST) return SMALLEST;
+  if (nbytes > FINE_LIMIT) return Math.ceil(nbytes / COARSE_STEP) * COARSE_STEP;
+  const octave = 1 << (31 - Math.clz32(nbytes - 1)); // the power of two below: octave < nbytes <= 2 * octave
+  const step = octave / STEPS_PER_OCTAVE;
+  return octave + Math.ceil((nbytes - octave) / step) * step;
 }
 
 /**
@@ -25,16 +25,16 @@ export function blockBytes(nbytes) {
  * a `broken` one never got its memory.
  */
 export class Block {
-    constructor(id, bytes) {
-        this.id = id;
-        this.bytes = bytes;
-        this.buffer = null;
-        this.broken = false;
-        this.touched = 0;
-        this.groups = null;
-        this.older = null;
-        this.newer = null;
-    }
+  constructor(id, bytes) {
+    this.id = id;
+    this.bytes = bytes;
+    this.buffer = null;
+    this.broken = false;
+    this.touched = 0;
+    this.groups = null;
+    this.older = null;
+    this.newer = null;
+  }
 }
 
 /**
@@ -43,93 +43,91 @@ export class Block {
  * `create(block)` makes its GPU buffer; `forget(block)` is called before a block is destroyed.
  */
 export class Pool {
-    constructor({ create, forget, largest, keptFloor = KEPT_FLOOR }) {
-        this.create = create;
-        this.forget = forget;
-        this.largest = largest - (largest % 4);
-        this.keptFloor = keptFloor;
-        this.free = new Map();
-        this.oldest = null;
-        this.newest = null;
-        this.nextId = 1;
-        this.liveBlocks = 0;
-        this.liveBytes = 0;
-        this.pooledBytes = 0;
-    }
+  constructor({ create, forget, largest, keptFloor = KEPT_FLOOR }) {
+    this.create = create;
+    this.forget = forget;
+    this.largest = largest - (largest % 4);
+    this.keptFloor = keptFloor;
+    this.free = new Map();
+    this.oldest = null;
+    this.newest = null;
+    this.nextId = 1;
+    this.liveBlocks = 0;
+    this.liveBytes = 0;
+    this.pooledBytes = 0;
+  }
 
-    /** A block for `nbytes`; the newest free one of its size if there is one. */
-    take(nbytes) {
-        if (nbytes > this.largest) {
-            throw new RangeError(`a buffer of ${nbytes} bytes exceeds this device's limit maxBufferSize, ${this.largest}`);
-        }
-        const bytes = Math.min(blockBytes(nbytes), this.largest);
-        const block = this.#reuse(bytes) ?? this.adopt(bytes, null);
-        block.buffer ??= this.create(block);
-        this.liveBlocks++;
-        this.liveBytes += bytes;
-        return block;
+  /** A block for `nbytes`; the newest free one of its size if there is one. */
+  take(nbytes) {
+    if (nbytes > this.largest) {
+      throw new RangeError(
+        `a buffer of ${nbytes} bytes exceeds this device's limit maxBufferSize, ${this.largest}`,
+      );
     }
+    const bytes = Math.min(blockBytes(nbytes), this.largest);
+    let block = this.#reuse(bytes);
+    if (block === undefined) {
+      block = new Block(this.nextId++, bytes);
+      block.buffer = this.create(block);
+    }
+    this.liveBlocks++;
+    this.liveBytes += bytes;
+    return block;
+  }
 
-    /** A block around a buffer that stays outside the pool's accounts. */
-    adopt(bytes, buffer) {
-        const block = new Block(this.nextId++, bytes);
-        block.buffer = buffer;
-        return block;
-    }
+  /** Take back a block whose slot is gone; records that follow may reuse it at once. */
+  give(block) {
+    const same = this.free.get(block.bytes);
+    if (same === undefined) this.free.set(block.bytes, [block]);
+    else same.push(block);
+    block.older = this.newest;
+    if (this.newest === null) this.oldest = block;
+    else this.newest.newer = block;
+    this.newest = block;
+    this.liveBlocks--;
+    this.liveBytes -= block.bytes;
+    this.pooledBytes += block.bytes;
+  }
 
-    /** Take back a block whose slot is gone; records that follow may reuse it at once. */
-    give(block) {
-        const same = this.free.get(block.bytes);
-        if (same === undefined) this.free.set(block.bytes, [block]);
-        else same.push(block);
-        block.older = this.newest;
-        if (this.newest === null) this.oldest = block;
-        else this.newest.newer = block;
-        this.newest = block;
-        this.liveBlocks--;
-        this.liveBytes -= block.bytes;
-        this.pooledBytes += block.bytes;
-    }
+  /** Destroy the oldest free blocks beyond the cap. Only between submissions: an encoded command may use a free block. */
+  settle() {
+    const cap = Math.max(this.keptFloor, this.liveBytes * KEPT_SHARE);
+    while (this.pooledBytes > cap) this.#destroyOldest();
+  }
 
-    /** Destroy the oldest free blocks beyond the cap. Only between submissions: an encoded command may use a free block. */
-    settle() {
-        const cap = Math.max(this.keptFloor, this.liveBytes * KEPT_SHARE);
-        while (this.pooledBytes > cap) this.#destroyOldest();
-    }
+  /** Destroy every free block. Only between submissions. */
+  trim() {
+    while (this.oldest !== null) this.#destroyOldest();
+  }
 
-    /** Destroy every free block. Only between submissions. */
-    trim() {
-        while (this.oldest !== null) this.#destroyOldest();
+  #reuse(bytes) {
+    const same = this.free.get(bytes);
+    while (same !== undefined && same.length > 0) {
+      const block = same.pop();
+      this.#unlink(block);
+      this.pooledBytes -= bytes;
+      if (!block.broken) return block;
+      this.forget(block);
+      block.buffer.destroy();
     }
+    return undefined;
+  }
 
-    #reuse(bytes) {
-        const same = this.free.get(bytes);
-        while (same !== undefined && same.length > 0) {
-            const block = same.pop();
-            this.#unlink(block);
-            this.pooledBytes -= bytes;
-            if (!block.broken) return block;
-            this.forget(block);
-            block.buffer.destroy();
-        }
-        return undefined;
-    }
+  #destroyOldest() {
+    const block = this.oldest;
+    // The oldest of all is the oldest of its size, and a size's list is in order of age.
+    this.free.get(block.bytes).shift();
+    this.#unlink(block);
+    this.pooledBytes -= block.bytes;
+    this.forget(block);
+    block.buffer.destroy();
+  }
 
-    #destroyOldest() {
-        const block = this.oldest;
-        // The oldest of all is the oldest of its size, and a size's list is in order of age.
-        this.free.get(block.bytes).shift();
-        this.#unlink(block);
-        this.pooledBytes -= block.bytes;
-        this.forget(block);
-        block.buffer.destroy();
-    }
-
-    #unlink(block) {
-        if (block.older === null) this.oldest = block.newer;
-        else block.older.newer = block.newer;
-        if (block.newer === null) this.newest = block.older;
-        else block.newer.older = block.older;
-        block.older = block.newer = null;
-    }
+  #unlink(block) {
+    if (block.older === null) this.oldest = block.newer;
+    else block.older.newer = block.newer;
+    if (block.newer === null) this.newest = block.older;
+    else block.newer.older = block.older;
+    block.older = block.newer = null;
+  }
 }

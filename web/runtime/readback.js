@@ -1,115 +1,127 @@
 // Reads: a range of a buffer and the status words travel back in one mappable buffer; several may be in flight.
 
-const STATUS_BYTES = 64;
+import { STATUS_BYTES } from "./records.js";
+
 const POOLED_LIMIT = 16 << 20;
 const KEPT_BUFFERS = 8;
 const NUDGE_MS = 1;
 
 /** Mappable buffers and the reads that wait in them. */
 export class Readback {
-    constructor(device, faults) {
-        this.device = device;
-        this.faults = faults;
-        this.idle = [];
-        this.reads = new Map();
-        this.nextTicket = 1;
-        // Firefox looks for finished work every 100 ms unless something is submitted.
-        this.nudges = /\bFirefox\//.test(globalThis.navigator?.userAgent ?? "");
-    }
+  constructor(device, faults) {
+    this.device = device;
+    this.faults = faults;
+    this.idle = [];
+    this.reads = new Map();
+    this.nextTicket = 1;
+    // Firefox looks for finished work every 100 ms unless something is submitted.
+    this.nudges = /\bFirefox\//.test(globalThis.navigator?.userAgent ?? "");
+  }
 
-    /** Copy `nbytes` at `offset` and take the status; resolves to a ticket once both can be taken. */
-    async fetch(source, offset, nbytes, status) {
-        const begin = offset - (offset % 4);
-        const copied = Math.ceil((offset + nbytes) / 4) * 4 - begin;
-        const buffer = this.#buffer(STATUS_BYTES + copied);
-        const encoder = this.device.createCommandEncoder({ label: "read" });
-        encoder.copyBufferToBuffer(status, 0, buffer, 0, STATUS_BYTES);
-        // A status is reported once, by the first read behind the mistake.
-        encoder.clearBuffer(status, 0, STATUS_BYTES);
-        if (copied > 0) encoder.copyBufferToBuffer(source, begin, buffer, STATUS_BYTES, copied);
-        this.device.queue.submit([encoder.finish()]);
-        try {
-            await this.finished(buffer.mapAsync(GPUMapMode.READ, 0, STATUS_BYTES + copied));
-        } catch (error) {
-            buffer.destroy();
-            throw error;
-        }
-        const ticket = this.nextTicket++;
-        this.reads.set(ticket, { buffer, mapped: STATUS_BYTES + copied, at: STATUS_BYTES + offset - begin, nbytes });
-        return ticket;
+  /** Copy `nbytes` at `offset` of `source`, and `status` where there is one; resolves to a ticket once both are here. */
+  async fetch(source, offset, nbytes, status) {
+    const begin = offset - (offset % 4);
+    const copied = Math.ceil((offset + nbytes) / 4) * 4 - begin;
+    const buffer = this.#buffer(STATUS_BYTES + copied);
+    const encoder = this.device.createCommandEncoder({ label: "read" });
+    if (status === null) {
+      encoder.clearBuffer(buffer, 0, STATUS_BYTES);
+    } else {
+      encoder.copyBufferToBuffer(status, 0, buffer, 0, STATUS_BYTES);
+      // A status is reported once, by the first read behind the mistake.
+      encoder.clearBuffer(status, 0, STATUS_BYTES);
     }
+    if (copied > 0) encoder.copyBufferToBuffer(source, begin, buffer, STATUS_BYTES, copied);
+    this.device.queue.submit([encoder.finish()]);
+    try {
+      await this.finished(buffer.mapAsync(GPUMapMode.READ, 0, STATUS_BYTES + copied));
+    } catch (error) {
+      buffer.destroy();
+      throw error;
+    }
+    const ticket = this.nextTicket++;
+    this.reads.set(ticket, {
+      buffer,
+      mapped: STATUS_BYTES + copied,
+      at: STATUS_BYTES + offset - begin,
+      nbytes,
+    });
+    return ticket;
+  }
 
-    /** Move what a read brought into `bytes` and `status`, and end the read. */
-    take(ticket, bytes, status) {
-        const { buffer, mapped, at, nbytes } = this.reads.get(ticket);
-        const range = buffer.getMappedRange(0, mapped);
-        status.set(new Uint32Array(range, 0, STATUS_BYTES / 4));
-        bytes.set(new Uint8Array(range, at, nbytes));
-        this.drop(ticket);
-    }
+  /** Move what a read brought into `bytes` and `status`, and end the read. */
+  take(ticket, bytes, status) {
+    const { buffer, mapped, at, nbytes } = this.reads.get(ticket);
+    const range = buffer.getMappedRange(0, mapped);
+    status.set(new Uint32Array(range, 0, STATUS_BYTES / 4));
+    bytes.set(new Uint8Array(range, at, nbytes));
+    this.drop(ticket);
+  }
 
-    /** End a read that nobody takes. */
-    drop(ticket) {
-        const { buffer } = this.reads.get(ticket);
-        this.reads.delete(ticket);
-        buffer.unmap();
-        if (buffer.size > POOLED_LIMIT || this.idle.length >= KEPT_BUFFERS) buffer.destroy();
-        else this.idle.push(buffer);
-    }
+  /** End a read that nobody takes. */
+  drop(ticket) {
+    const read = this.reads.get(ticket);
+    if (read === undefined) return; // the device was closed meanwhile
+    const { buffer } = read;
+    this.reads.delete(ticket);
+    buffer.unmap();
+    if (buffer.size > POOLED_LIMIT || this.idle.length >= KEPT_BUFFERS) buffer.destroy();
+    else this.idle.push(buffer);
+  }
 
-    /** Bytes that a finished read holds. */
-    size(ticket) {
-        return this.reads.get(ticket).nbytes;
-    }
+  /** Bytes that a finished read holds. */
+  size(ticket) {
+    return this.reads.get(ticket).nbytes;
+  }
 
-    /** Waits for `promise` and for the answers of all earlier error scopes; a lost device is an error. */
-    async finished(promise) {
-        if (this.nudges) this.#nudgeUntil(promise);
-        try {
-            await promise;
-        } catch (error) {
-            // The reason of a loss arrives separately, a moment later.
-            await Promise.race([this.device.lost, new Promise((resolve) => setTimeout(resolve, 100))]);
-            this.faults.alive();
-            throw error;
-        }
-        await this.faults.settled();
-        this.faults.alive();
+  /** Waits for `promise` and for the answers of all earlier error scopes; a lost device is an error. */
+  async finished(promise) {
+    if (this.nudges) this.#nudgeUntil(promise);
+    try {
+      await promise;
+    } catch (error) {
+      // The reason of a loss arrives separately, a moment later.
+      await Promise.race([this.device.lost, new Promise((resolve) => setTimeout(resolve, 100))]);
+      this.faults.alive();
+      throw error;
     }
+    await this.faults.settled();
+    this.faults.alive();
+  }
 
-    close() {
-        for (const buffer of this.idle) buffer.destroy();
-        for (const { buffer } of this.reads.values()) buffer.destroy();
-        this.idle.length = 0;
-        this.reads.clear();
-    }
+  close() {
+    for (const buffer of this.idle) buffer.destroy();
+    for (const { buffer } of this.reads.values()) buffer.destroy();
+    this.idle.length = 0;
+    this.reads.clear();
+  }
 
-    #buffer(nbytes) {
-        const size = Math.max(256, 2 ** Math.ceil(Math.log2(nbytes)));
-        const found = this.idle.findLastIndex((buffer) => buffer.size === size);
-        if (found >= 0) return this.idle.splice(found, 1)[0];
-        const exact = nbytes > POOLED_LIMIT ? Math.ceil(nbytes / 4) * 4 : size;
-        const usage = GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST;
-        return this.device.createBuffer({ label: "read", size: exact, usage });
-    }
+  #buffer(nbytes) {
+    const size = Math.max(256, 2 ** Math.ceil(Math.log2(nbytes)));
+    const found = this.idle.findLastIndex((buffer) => buffer.size === size);
+    if (found >= 0) return this.idle.splice(found, 1)[0];
+    const exact = nbytes > POOLED_LIMIT ? Math.ceil(nbytes / 4) * 4 : size;
+    const usage = GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST;
+    return this.device.createBuffer({ label: "read", size: exact, usage });
+  }
 
-    async #nudgeUntil(promise) {
-        let waiting = true;
-        const stop = () => (waiting = false);
-        promise.then(stop, stop);
-        const { port1, port2 } = new MessageChannel();
-        let last = performance.now();
-        while (waiting) {
-            // Timers are clamped to 4 ms; messages are not.
-            await new Promise((resolve) => {
-                port1.onmessage = resolve;
-                port2.postMessage(0);
-            });
-            if (waiting && performance.now() - last >= NUDGE_MS) {
-                this.device.queue.submit([]);
-                last = performance.now();
-            }
-        }
-        port1.close();
+  async #nudgeUntil(promise) {
+    let waiting = true;
+    const stop = () => (waiting = false);
+    promise.then(stop, stop);
+    const { port1, port2 } = new MessageChannel();
+    let last = performance.now();
+    while (waiting) {
+      // Timers are clamped to 4 ms; messages are not.
+      await new Promise((resolve) => {
+        port1.onmessage = resolve;
+        port2.postMessage(0);
+      });
+      if (waiting && performance.now() - last >= NUDGE_MS) {
+        this.device.queue.submit([]);
+        last = performance.now();
+      }
     }
+    port1.close();
+  }
 }

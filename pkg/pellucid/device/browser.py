@@ -1,0 +1,204 @@
+"""WebGPU through the browser, driven from Pyodide. The device itself belongs to web/runtime/stream.js."""
+
+# pyright: reportMissingImports=false
+# js and the pyodide modules exist inside Pyodide only.
+
+import re
+from array import array
+from collections.abc import Awaitable
+from typing import Any
+
+import js
+import pyodide_js
+from pyodide.code import run_js
+from pyodide.ffi import JsException, can_run_sync, run_sync, to_js
+
+from .. import resources
+from ..errors import DeviceError, OutOfMemoryError
+from .host import STATUS_BYTES, Info
+
+_RUNTIME = "web/runtime/"
+_IMPORT = re.compile(r'from "\./([\w.]+)"')
+
+
+class BrowserHost:
+    """The host's contract (docs/design.md) over the page's or the worker's WebGPU.
+
+    Args:
+        default_limits: ask for WebGPU's default limits and no optional feature, as the weakest device offers.
+
+    Raises:
+        DeviceError: there is no WebGPU here, or opening it would have to wait where Python cannot.
+    """
+
+    info: Info
+    stream: Any
+    """The JavaScript `Stream`, for code that brings bytes to it without passing through Python."""
+
+    def __init__(self, default_limits: bool = False):
+        _require_waiting("opening the device", "pellucid.webgpu.open_async()")
+        self._attach(run_sync(_open(default_limits)))
+
+    @classmethod
+    async def open_async(cls, default_limits: bool = False) -> "BrowserHost":
+        """The awaitable twin of the constructor."""
+        host = cls.__new__(cls)
+        host._attach(await _open(default_limits))
+        return host
+
+    def _attach(self, heap: Any) -> None:
+        self.stream = stream = heap.stream
+        info = stream.info.to_py()
+        self.info = Info(**{**info, "features": frozenset(info["features"])})
+        # Bound once: looking a method up on a proxy costs as much as calling it.
+        self._pipeline = stream.pipeline
+        self._launch = heap.launch
+        self._submit = heap.submit
+        self._write = heap.write
+        self._fetch = stream.fetch
+        self._take = heap.take
+        self._abandon = heap.abandon
+        self._failure = heap.failure
+        self._status = array("I", bytes(STATUS_BYTES))
+        self._status_address = self._status.buffer_info()[0]
+
+    def pipeline(self, source: str, bindings: str, params_bytes: int, immediate: bool, label: str) -> int:
+        """Id of a compute pipeline; what is wrong with its source is reported by `failure`."""
+        try:
+            return self._pipeline(source, bindings, params_bytes, immediate, label)
+        except JsException as error:
+            raise _typed(error) from None
+
+    async def warm_async(
+        self, source: str, bindings: str, params_bytes: int, immediate: bool, label: str
+    ) -> int:
+        """The same pipeline, compiled while other work goes on."""
+        try:
+            return await self.stream.warm(source, bindings, params_bytes, immediate, label)
+        except JsException as error:
+            raise _typed(error) from None
+
+    def launch(self, pipeline: int, params: bytes, patches: tuple[int, ...], x: int, y: int, z: int) -> int:
+        """Id of a launch: a pipeline, the template of its parameters, the words each run patches, a grid."""
+        template, positions = array("B", params), array("I", patches)
+        try:
+            return self._launch(pipeline, *template.buffer_info(), *positions.buffer_info(), x, y, z)
+        except JsException as error:
+            raise _typed(error) from None
+
+    def submit(self, words: array) -> None:
+        """Interpret one window of records and submit it; never waits."""
+        try:
+            self._submit(*words.buffer_info())
+        except JsException as error:
+            raise _typed(error) from None
+
+    def write(self, slot: int, nbytes: int, offset: int, data: Any) -> None:
+        """Upload to a slot that no pending record touches; the slot is made when it is new."""
+        try:
+            self._write(slot, nbytes, offset, memoryview(data).cast("B"))
+        except JsException as error:
+            raise _typed(error) from None
+
+    def read(self, slot: int, offset: int, nbytes: int) -> tuple[memoryview, tuple[int, ...]]:
+        """Bytes of a slot and the status words, after everything submitted before.
+
+        Raises:
+            DeviceError: Python cannot wait here, or the device is gone.
+        """
+        _require_waiting("a blocking read", "the same call with the suffix _async")
+        arrival = self._fetch(slot, offset, nbytes)
+        try:
+            ticket = run_sync(arrival)
+        except JsException as error:
+            raise _typed(error) from None
+        except BaseException:
+            self._abandon(arrival)
+            raise
+        return self._taken(ticket, nbytes)
+
+    async def read_async(self, slot: int, offset: int, nbytes: int) -> tuple[memoryview, tuple[int, ...]]:
+        """The awaitable twin of `read`."""
+        arrival = self._fetch(slot, offset, nbytes)
+        try:
+            ticket = await arrival
+        except JsException as error:
+            raise _typed(error) from None
+        except BaseException:
+            self._abandon(arrival)
+            raise
+        return self._taken(ticket, nbytes)
+
+    def _taken(self, ticket: int, nbytes: int) -> tuple[memoryview, tuple[int, ...]]:
+        # Made only now: while a read waits, an abandoned destination could be freed and written to.
+        data = array("B", b"\0") * nbytes
+        self._take(ticket, data.buffer_info()[0], nbytes, self._status_address)
+        return memoryview(data), tuple(self._status)
+
+    def synchronize(self) -> None:
+        """Wait until all submitted work is done."""
+        _require_waiting("synchronize()", "synchronize_async()")
+        run_sync(self.synchronize_async())
+
+    async def synchronize_async(self) -> None:
+        """The awaitable twin of `synchronize`."""
+        done: Awaitable[None] = self.stream.synchronize()
+        try:
+            await done
+        except JsException as error:
+            raise _typed(error) from None
+
+    def stats(self) -> dict[str, int]:
+        """Counters since the start, and buffers and bytes of now."""
+        return self.stream.stats().to_py()
+
+    def trim(self) -> None:
+        """Give the pooled blocks back to the device."""
+        self.stream.trim()
+
+    def failure(self) -> str | None:
+        """The first asynchronous error since the last call, with the label of what failed."""
+        return self._failure()
+
+    def close(self) -> None:
+        """Destroy the device and everything on it."""
+        self.stream.close()
+
+
+async def _open(default_limits: bool) -> Any:
+    urls: dict[str, str] = {}
+    try:
+        runtime = await run_js("(url) => import(url)")(_module_url("heap.js", urls))
+    finally:
+        for url in urls.values():
+            js.URL.revokeObjectURL(url)
+    try:
+        return await runtime.HeapStream.open(pyodide_js._module, default_limits)
+    except JsException as error:
+        raise DeviceError(
+            f"device webgpu: {error.message} "
+            "Use a browser and a machine that offer WebGPU, or pellucid.set_default_device('cpu')."
+        ) from None
+
+
+def _module_url(name: str, urls: dict[str, str]) -> str:
+    """Address of a module of the runtime, from the package's own text: no server has to know it."""
+    if name not in urls:
+        text = _IMPORT.sub(
+            lambda found: f'from "{_module_url(found[1], urls)}"', resources.read_text(_RUNTIME + name)
+        )
+        urls[name] = js.URL.createObjectURL(js.Blob.new(to_js([text]), type="text/javascript"))
+    return urls[name]
+
+
+def _require_waiting(what: str, instead: str) -> None:
+    if not can_run_sync():
+        raise DeviceError(
+            f"device webgpu: {what} cannot wait here: this is a synchronous JavaScript callback into Python, "
+            f"or a browser without JSPI. Await {instead}."
+        )
+
+
+def _typed(error: JsException) -> DeviceError:
+    text = f"device webgpu: {error.message}"
+    return OutOfMemoryError(text) if error.message.startswith("out of memory") else DeviceError(text)

@@ -1,0 +1,66 @@
+// The stream as Pyodide drives it: addresses in the wasm heap become views. A view lives for one call, since the heap
+// moves when it grows.
+
+import { STATUS_BYTES } from "./records.js";
+import { Stream } from "./stream.js";
+
+export class HeapStream {
+  /** Open a stream for the Pyodide whose Emscripten module is `heap`. */
+  static async open(heap, defaultLimits) {
+    return new HeapStream(await Stream.open({ defaultLimits }), heap);
+  }
+
+  constructor(stream, heap) {
+    this.stream = stream;
+    this.heap = heap;
+  }
+
+  launch(pipeline, params, paramsBytes, patches, patchCount, x, y, z) {
+    return this.stream.launch(
+      pipeline,
+      this.#bytes(params, paramsBytes),
+      this.#words(patches, patchCount),
+      x,
+      y,
+      z,
+    );
+  }
+
+  submit(address, count) {
+    this.stream.submit(this.#words(address, count));
+  }
+
+  /** `data`: a Python object with a contiguous buffer. */
+  write(slot, nbytes, offset, data) {
+    const buffer = data.getBuffer("u8");
+    try {
+      this.stream.write(slot, nbytes, offset, buffer.data);
+    } finally {
+      buffer.release();
+    }
+  }
+
+  take(ticket, address, nbytes, status) {
+    this.stream.take(ticket, this.#bytes(address, nbytes), this.#words(status, STATUS_BYTES / 4));
+  }
+
+  /** Let go of a read whose caller stopped waiting. */
+  abandon(arrival) {
+    arrival.then(
+      (ticket) => this.stream.drop(ticket),
+      () => {},
+    );
+  }
+
+  failure() {
+    return this.stream.failure() ?? undefined;
+  }
+
+  #bytes(address, count) {
+    return new Uint8Array(this.heap.HEAPU8.buffer, address, count);
+  }
+
+  #words(address, count) {
+    return new Uint32Array(this.heap.HEAPU8.buffer, address, count);
+  }
+}
