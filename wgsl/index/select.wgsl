@@ -1,0 +1,43 @@
+// out[o, j, i] = x[o, ids[j], i]
+//
+// x       (outer, limit, inner)   contiguous
+// ids     (picked)                int64; a bad one is reported and reads row 0
+// out     (outer, picked, inner)
+// grid    one workgroup per WORKGROUP elements of out, one lane each
+// uses    status
+
+alias T = f32;
+const WORKGROUP = 64u;
+const WRAP = false;
+
+struct Params {
+    x_offset: u32,
+    ids_offset: u32,
+    op: u32,
+    count: u32,
+    limit: u32,
+    picked: u32,
+    inner: u32,
+}
+
+@group(0) @binding(0) var<storage, read> x: array<T>;
+@group(0) @binding(1) var<storage, read> ids: array<vec2<u32>>;
+@group(0) @binding(2) var<storage, read_write> out: array<T>;
+@group(0) @binding(3) var<storage, read_write> status: array<atomic<u32>>;
+@group(1) @binding(0) var<uniform> params: Params;
+
+fn load_x(i: u32) -> T { return x[params.x_offset + i]; }
+fn load_ids(i: u32) -> vec2<u32> { return ids[params.ids_offset + i]; }
+fn store_out(i: u32, value: T) { out[i] = value; }
+
+@compute @workgroup_size(WORKGROUP)
+fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
+        @builtin(local_invocation_index) lane: u32) {
+    let k = (id.y * count.x + id.x) * WORKGROUP + lane;
+    if (k >= params.count) {
+        return;
+    }
+    let row = k / params.inner;
+    let picked = checked_index(load_ids(row % params.picked), params.limit, WRAP);
+    store_out(k, load_x((row / params.picked * params.limit + picked) * params.inner + k % params.inner));
+}
