@@ -1,0 +1,209 @@
+"""``AutoTokenizer``: a tokenizer from a model's folder, wherever it is, or from a GGUF file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator, Mapping
+from typing import Any
+
+from pellucid import weights
+from pellucid.errors import FormatError, SourceError
+from pellucid.text import libraries, special
+from pellucid.text.backend import AddedToken
+from pellucid.text.gguf import tokenizer_config_from_gguf, tokenizer_json_from_gguf
+from pellucid.text.tokenizer import Tokenizer
+from pellucid.weights import Checkpoint, MissingFile, Source
+from pellucid.weights.hub import Place
+from pellucid.weights.source import later, now
+
+_REQUEST = 8_000_000  # bytes read at a time
+
+
+class AutoTokenizer:
+    """Makes the tokenizer that belongs to a model. Only its two class methods are used."""
+
+    def __init__(self) -> None:
+        raise TypeError("AutoTokenizer: is not made directly. Call AutoTokenizer.from_pretrained(source).")
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        source: Any,
+        *,
+        filename: str | None = None,
+        revision: str = "main",
+        token: str | None = None,
+        **config: Any,
+    ) -> Tokenizer:
+        """Load a tokenizer.
+
+        Args:
+            source: a folder, a URL, a hub id (``"org/name"``) with ``tokenizer.json``; a GGUF file in any of
+                these ways, or its
+                bytes; a checkpoint from ``pellucid.weights.open`` or a mapping of GGUF metadata.
+            filename: the file to take from the folder or hub id, such as ``"model-Q4_K_M.gguf"``.
+            revision: a branch, tag or commit of the hub.
+            token: for models that need permission.
+            **config: replaces entries of ``tokenizer_config.json``, such as ``padding_side="left"``.
+
+        Returns:
+            A ``Tokenizer``.
+
+        Raises:
+            ImportError: the tokenizer library is not installed, or cannot be loaded by the page.
+            SourceError: a file cannot be read.
+            FormatError: a file is not what it should be.
+
+        Example:
+            >>> tokenizer = AutoTokenizer.from_pretrained("SmolLM2-135M-Instruct.Q4_1.gguf")
+            >>> tokenizer.encode("The capital of France is")
+            [504, 3575, 282, 4649, 314]
+        """
+        if libraries.IN_PAGE:
+            from pellucid.text.page import wait
+
+            twin = cls.from_pretrained_async(
+                source, filename=filename, revision=revision, token=token, **config
+            )
+            return wait(twin, "AutoTokenizer.from_pretrained")
+        where = {"filename": filename, "revision": revision, "token": token}
+        return now(_load(source, where, config))
+
+    @classmethod
+    async def from_pretrained_async(
+        cls,
+        source: Any,
+        *,
+        filename: str | None = None,
+        revision: str = "main",
+        token: str | None = None,
+        **config: Any,
+    ) -> Tokenizer:
+        """Load a tokenizer without blocking; see ``from_pretrained``."""
+        await libraries.load()
+        where = {"filename": filename, "revision": revision, "token": token}
+        return await later(_load(source, where, config))
+
+
+def _load(source: Any, where: dict[str, Any], config: dict[str, Any]) -> Generator[Any, Any, Tokenizer]:
+    """Steps that read what is needed and make the tokenizer."""
+    if isinstance(source, Mapping):
+        return _from_gguf(source.metadata if isinstance(source, Checkpoint) else source, config)
+    place = weights.find(source, **where)
+    if isinstance(place, Place):
+        beside = place.file
+        document = yield from _read(beside("tokenizer.json"))
+        if document is None:
+            return _from_gguf((yield _Opening(place), "metadata", 0, 0), config)
+    else:
+        beside = place.sibling
+        if (yield place, "read", 0, 4) == b"GGUF":
+            return _from_gguf((yield _Opening(place), "metadata", 0, 0), config)
+        document = yield from _read(place)
+        if document is None:
+            raise MissingFile(
+                f"{place.name}: there is no such file. Give a folder with a tokenizer.json, or a GGUF file."
+            )
+    found = yield from _configuration(beside)
+    return Tokenizer(libraries.backend(document, _extra_tokens(found)), found | config)
+
+
+def _from_gguf(metadata: Mapping[str, Any], config: dict[str, Any]) -> Tokenizer:
+    document = json.dumps(tokenizer_json_from_gguf(metadata), ensure_ascii=False).encode()
+    return Tokenizer(libraries.backend(document), tokenizer_config_from_gguf(metadata) | config)
+
+
+class _Opening:
+    """Reading a GGUF file's header, as a step for ``now`` and ``later``."""
+
+    def __init__(self, place: Source | Place):
+        self.place = place
+
+    def metadata(self, *_: int) -> Mapping[str, Any]:
+        return self._metadata(weights.open(self.place))
+
+    async def metadata_async(self, *_: int) -> Mapping[str, Any]:
+        return self._metadata(await weights.open_async(self.place))
+
+    def _metadata(self, checkpoint: Checkpoint) -> Mapping[str, Any]:
+        checkpoint.close()
+        if checkpoint.format != "gguf":
+            raise MissingFile(
+                f"{self.place.name}: has weights but no tokenizer.json. Give a folder with one, or a GGUF "
+                "file."
+            )
+        return checkpoint.metadata
+
+
+def _configuration(beside: Callable[[str], Source]) -> Generator[Any, Any, dict[str, Any]]:
+    """Steps that join the files beside ``tokenizer.json``; each may be missing."""
+    config = yield from _read_json(beside, "tokenizer_config.json")
+    # Older models have some of their special tokens only here.
+    roles = (
+        {}
+        if set(special.ROLES) <= set(config)
+        else (yield from _read_json(beside, "special_tokens_map.json"))
+    )
+    config = {role: roles[role] for role in special.ROLES if role in roles} | config
+    templates = config.get("chat_template")
+    if isinstance(templates, list):
+        config["chat_template"] = {entry["name"]: entry["template"] for entry in templates}
+    elif templates is None:
+        template = yield from _read_beside(beside, "chat_template.jinja")
+        if template is not None:
+            config["chat_template"] = template.decode()
+    return config
+
+
+def _extra_tokens(config: Mapping[str, Any]) -> list[AddedToken]:
+    """Tokens that ``tokenizer_config.json`` adds to ``tokenizer.json`` or marks as special there."""
+    flags = ("special", "single_word", "lstrip", "rstrip", "normalized")
+    extra = {
+        entry["content"]: AddedToken(
+            int(index), entry["content"], **{flag: entry[flag] for flag in flags if flag in entry}
+        )
+        for index, entry in sorted(
+            config.get("added_tokens_decoder", {}).items(), key=lambda item: int(item[0])
+        )
+    }
+    more = [config.get(role) for role in special.ROLES] + list(config.get("additional_special_tokens") or ())
+    for token in more:
+        content = special.content(token)
+        if content is not None and content not in extra:
+            extra[content] = AddedToken(None, content)
+    return list(extra.values())
+
+
+def _read(source: Source) -> Generator[Any, Any, bytes | None]:
+    """Steps that read a whole file; None where there is none."""
+    data = bytearray()
+    try:
+        while source.size is None or len(data) < source.size:
+            more = yield source, "read", len(data), len(data) + _REQUEST
+            if not more:
+                break
+            data += more
+    except MissingFile:
+        return None
+    return bytes(data)
+
+
+def _read_beside(beside: Callable[[str], Source], name: str) -> Generator[Any, Any, bytes | None]:
+    try:
+        source = beside(name)
+    except SourceError:  # bytes lie in no folder
+        return None
+    return (yield from _read(source))
+
+
+def _read_json(beside: Callable[[str], Source], name: str) -> Generator[Any, Any, dict[str, Any]]:
+    data = yield from _read_beside(beside, name)
+    if data is None:
+        return {}
+    try:
+        value = json.loads(data)
+    except ValueError as error:
+        raise FormatError(f"{name}: is not JSON: {error}. Download it again.") from error
+    if not isinstance(value, dict):
+        raise FormatError(f"{name}: is a JSON {type(value).__name__}, not an object. Download it again.")
+    return value

@@ -1,0 +1,92 @@
+"""The result of tokenizing: lists or tensors by name, and how rows become a rectangle."""
+
+from __future__ import annotations
+
+from collections import UserDict
+from typing import Any
+
+FIELDS = ("input_ids", "token_type_ids", "attention_mask")
+
+
+class BatchEncoding(UserDict):
+    """A dict of ``input_ids``, ``attention_mask`` and, for models that use them, ``token_type_ids``.
+
+    Values are lists of ints, lists of such lists, or tensors; they can also be reached as attributes, and
+    ``model(**batch)`` works.
+
+    Example:
+        >>> batch = tokenizer(["Hi", "Hello there"], padding=True, return_tensors="pt")
+        >>> batch.input_ids.shape
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "data":
+            raise AttributeError(name)  # not yet set: while copying and unpickling
+        try:
+            return self.data[name]
+        except KeyError:
+            raise AttributeError(
+                f"BatchEncoding has no {name!r}; it has {', '.join(self.data)}. Ask the tokenizer to return "
+                "it."
+            ) from None
+
+    def to(self, device: Any) -> BatchEncoding:
+        """Move every tensor to a device; lists stay as they are. Returns this object."""
+        self.data = {
+            name: value.to(device) if hasattr(value, "to") else value for name, value in self.data.items()
+        }
+        return self
+
+
+def pad(
+    rows: dict[str, list[list[int]]],
+    *,
+    length: int | None,
+    multiple: int | None,
+    side: str,
+    fill: dict[str, int],
+) -> None:
+    """Extend all rows in place to one length.
+
+    Args:
+        rows: equally many lists per field.
+        length: the length to reach; the longest row's if None. Longer rows stay as they are.
+        multiple: round the length up to a multiple of this.
+        side: ``"right"`` or ``"left"``, where the filling goes.
+        fill: the value for each field.
+    """
+    if length is None:
+        length = max((len(row) for row in rows["input_ids"]), default=0)
+    if multiple:
+        length += -length % multiple
+    for name, field in rows.items():
+        for i, row in enumerate(field):
+            filling = [fill[name]] * (length - len(row))
+            field[i] = row + filling if side == "right" else filling + row
+
+
+def convert(fields: dict[str, Any], form: str | None) -> dict[str, Any]:
+    """Turn lists into ``"pt"`` (int64 tensors on the default device) or ``"np"`` (int64 arrays); None leaves
+    them lists.
+
+    Raises:
+        ValueError: the rows have different lengths, or the form is not known.
+    """
+    if form is None:
+        return fields
+    lengths = {len(row) for row in fields["input_ids"] if isinstance(row, list)}
+    if len(lengths) > 1:
+        raise ValueError(
+            f"tokenizer: sequences of {min(lengths)} to {max(lengths)} tokens do not fit into one tensor. "
+            "Pass padding=True, "
+            "truncation=True with max_length, or both."
+        )
+    if form == "pt":
+        import pellucid
+
+        return {name: pellucid.tensor(value, dtype=pellucid.int64) for name, value in fields.items()}
+    if form == "np":
+        import numpy
+
+        return {name: numpy.array(value, dtype=numpy.int64) for name, value in fields.items()}
+    raise ValueError(f'tokenizer: return_tensors={form!r} is not known. Pass "pt", "np" or None.')

@@ -1,0 +1,227 @@
+"""The JavaScript libraries ``@huggingface/tokenizers`` and ``@huggingface/jinja``, for Python in a page."""
+
+import json
+from collections.abc import Coroutine, Iterable
+from typing import Any
+
+from pellucid.errors import DeviceError, FormatError
+from pellucid.text.backend import AddedToken, Limit, too_short
+
+_libraries: dict[str, Any] = {}
+
+# Runs once. Ids and text cross into Python; tokens and vocabularies stay on the JavaScript side.
+_ADAPTER = """
+(library) => class {
+    constructor(bytes, extra) {
+        const document = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+        document.added_tokens ??= [];
+        for (const token of JSON.parse(extra)) {
+            const known = document.added_tokens.find((other) => other.content === token.content);
+            if (known) { known.special ||= token.special; continue; }
+            document.added_tokens.push(token);
+        }
+        const vocabulary = document.model.vocab;
+        const scored = Array.isArray(vocabulary); // Unigram: pairs of a piece and its score
+        const entries = scored ? vocabulary.map(([piece], id) => [piece, id]) : Object.entries(vocabulary);
+        const inVocabulary = new Map(entries);
+        let next = inVocabulary.size;
+        for (const token of document.added_tokens) {
+            token.id ??= inVocabulary.get(token.content) ?? next;
+            if (token.id >= next) next = token.id + 1;
+        }
+        this.modelSize = inVocabulary.size;
+        this.inVocabulary = inVocabulary;
+        this.added = document.added_tokens;
+        this.tokenizer = new library.Tokenizer(document, { clean_up_tokenization_spaces: false });
+        this.size = this.modelSize + this.added.filter((token) => !inVocabulary.has(token.content)).length;
+    }
+    listAdded() { return JSON.stringify(this.added); }
+    frame(tokens, pair, special) {
+        const processor = this.tokenizer.post_processor;
+        const { tokens: framed, token_type_ids: types } = processor
+            ? processor(tokens, pair, special) : { tokens: pair ? tokens.concat(pair) : tokens };
+        return { framed, types: types ?? new Array(framed.length).fill(0) };
+    }
+    encode(text, pair, special, limit, side) {
+        const { tokenizer } = this;
+        let first = tokenizer.encode_text(text);
+        let second = pair === undefined ? null : tokenizer.encode_text(pair);
+        if (limit !== undefined) {
+            const room = limit - this.frame([], second && [], special).framed.length;
+            if (room < 0) return limit - room;
+            let over = first.length + (second?.length ?? 0) - room, fromFirst = 0, fromSecond = 0;
+            for (; over > 0; over--) {
+                if (second && second.length - fromSecond > first.length - fromFirst) fromSecond++; else
+                fromFirst++;
+            }
+            const cut = (tokens, count) =>
+                side === "left" ? tokens.slice(count) : tokens.slice(0, tokens.length - count);
+            first = cut(first, fromFirst);
+            second = second && cut(second, fromSecond);
+        }
+        const { framed, types } = this.frame(first, second, special);
+        const ids = framed.map((token) => tokenizer.token_to_id(token) ?? tokenizer.model.unk_token_id);
+        const missing = ids.indexOf(undefined);
+        if (missing >= 0) {
+            const piece = JSON.stringify(framed[missing]);
+            throw new Error(`the piece ${piece} is not in the vocabulary, which has no unknown token`);
+        }
+        return [ids, types];
+    }
+    decode(ids, skip) {
+        const known = Array.from(ids).filter((id) => this.tokenizer.id_to_token(id) !== undefined);
+        const options = { skip_special_tokens: skip, clean_up_tokenization_spaces: false };
+        return known.length ? this.tokenizer.decode(known, options) : "";
+    }
+    vocabulary(withAdded) {
+        return JSON.stringify(Object.fromEntries(withAdded ? this.tokenizer.get_vocab() : this.inVocabulary));
+    }
+}
+"""
+
+
+async def load_libraries() -> None:
+    """Fetch and import both JavaScript modules, once.
+
+    Raises:
+        ImportError: a module is not at the address that ``pellucid.text.libraries`` names.
+    """
+    from pellucid.text.libraries import url
+    from pyodide.code import run_js  # type: ignore[import-not-found]
+    from pyodide.ffi import JsException  # type: ignore[import-not-found]
+
+    for name in ("tokenizers", "jinja"):
+        if name in _libraries:
+            continue
+        address = url(name)
+        try:
+            _libraries[name] = await run_js("(address) => import(address)")(address)
+        except JsException as error:
+            raise ImportError(
+                f"AutoTokenizer: the JavaScript library @huggingface/{name} could not be imported from "
+                f"{address}: {error}. "
+                f"Serve it there (npm pack @huggingface/{name}), or set "
+                f"pellucid.text.libraries.URLS[{name!r}]."
+            ) from error
+    if "adapter" not in _libraries:
+        _libraries["adapter"] = run_js(_ADAPTER)(_libraries["tokenizers"])
+
+
+def _library(name: str) -> Any:
+    if name not in _libraries:
+        raise ImportError(
+            f"tokenizer: the JavaScript library {name!r} is not loaded yet. Await "
+            "AutoTokenizer.from_pretrained_async first."
+        )
+    return _libraries[name]
+
+
+def wait(coroutine: Coroutine[Any, Any, Any], name: str) -> Any:
+    """Block until a coroutine is done, where the browser can suspend Python.
+
+    Raises:
+        DeviceError: it cannot; names the twin to await instead.
+    """
+    from pyodide.ffi import can_run_sync, run_sync  # type: ignore[import-not-found]
+
+    if can_run_sync():
+        return run_sync(coroutine)
+    coroutine.close()
+    raise DeviceError(
+        f"{name}: this place cannot wait (no JSPI, or called from a JavaScript callback). Await "
+        f"{name}_async instead."
+    )
+
+
+class PageBackend:
+    """A ``tokenizer.json`` in ``@huggingface/tokenizers``.
+
+    Args:
+        document: the bytes of the ``tokenizer.json``.
+        extra: tokens that the model's other files add to it.
+
+    Raises:
+        ImportError: ``load_libraries`` was not awaited before.
+        FormatError: the library rejects the document.
+    """
+
+    def __init__(self, document: bytes, extra: Iterable[AddedToken] = ()):
+        from pyodide.ffi import JsException, to_js  # type: ignore[import-not-found]
+
+        self._to_js = to_js
+        self._failure = JsException
+        tokens = json.dumps(
+            [{key: value for key, value in vars(token).items() if value is not None} for token in extra]
+        )
+        try:
+            self._tokenizer = _library("adapter").new(to_js(document), tokens)
+        except JsException as error:
+            raise FormatError(
+                f"tokenizer.json: the library @huggingface/tokenizers rejects it: {error}. Check that the "
+                "file is complete."
+            ) from error
+        self.added = {
+            token["id"]: AddedToken(token["id"], token["content"], token.get("special", False))
+            for token in json.loads(self._tokenizer.listAdded())
+        }
+
+    def encode(
+        self, text: str, pair: str | None, *, add_special_tokens: bool, limit: Limit | None
+    ) -> tuple[list[int], list[int]]:
+        tokens, side = (None, None) if limit is None else (limit.tokens, limit.side)
+        try:
+            result = self._tokenizer.encode(text, pair, add_special_tokens, tokens, side)
+        except self._failure as error:
+            raise ValueError(f"tokenizer: {error}. Use the tokenizer that belongs to the model.") from error
+        if isinstance(result, int):
+            assert limit is not None
+            raise too_short(limit, result)
+        ids, types = result.to_py()
+        return ids, types
+
+    def decode(self, ids: list[int], *, skip_special_tokens: bool) -> str:
+        return self._tokenizer.decode(self._to_js(ids), skip_special_tokens)
+
+    def token_to_id(self, token: str) -> int | None:
+        return self._tokenizer.tokenizer.token_to_id(token)
+
+    def id_to_token(self, index: int) -> str | None:
+        return self._tokenizer.tokenizer.id_to_token(index)
+
+    def vocabulary(self, *, with_added_tokens: bool) -> dict[str, int]:
+        return json.loads(self._tokenizer.vocabulary(with_added_tokens))
+
+    def size(self, *, with_added_tokens: bool) -> int:
+        return self._tokenizer.size if with_added_tokens else self._tokenizer.modelSize
+
+
+class PageTemplate:
+    """A chat template in ``@huggingface/jinja``.
+
+    Args:
+        source: the template's text.
+
+    Raises:
+        ImportError: ``load_libraries`` was not awaited before.
+        ValueError: the text is not a valid template.
+    """
+
+    def __init__(self, source: str):
+        from pyodide.ffi import JsException  # type: ignore[import-not-found]
+
+        self._failure = JsException
+        try:
+            self._template = _library("jinja").Template.new(source)
+        except JsException as error:
+            raise ValueError(f"chat template: {error}. Correct the template.") from error
+
+    def render(self, values: dict[str, Any]) -> str:
+        """Text of the template with these names filled in."""
+        import js  # type: ignore[import-not-found]
+
+        try:
+            return self._template.render(js.JSON.parse(json.dumps(values)))
+        except self._failure as error:
+            raise ValueError(
+                f"chat template: {error}. Change the messages to what the template accepts."
+            ) from error

@@ -1,0 +1,50 @@
+"""The tokens that have a role, as attributes: ``tokenizer.eos_token`` and ``tokenizer.eos_token_id``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pellucid.text.tokenizer import Tokenizer
+
+ROLES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
+
+
+class Token:
+    """A role's token, as text; None where the tokenizer has none. Only known tokens can be set."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.role = name
+
+    def __get__(self, tokenizer: Tokenizer, owner: type | None = None) -> str | None:
+        return tokenizer._roles.get(self.role)
+
+    def __set__(self, tokenizer: Tokenizer, token: str | None) -> None:
+        if token is None:
+            tokenizer._roles.pop(self.role, None)
+        elif tokenizer.backend.token_to_id(token) is None:
+            raise ValueError(
+                f"tokenizer.{self.role}: {token!r} is not in the vocabulary. Choose a token that is, such "
+                "as eos_token."
+            )
+        else:
+            tokenizer._roles[self.role] = token
+
+
+class TokenId:
+    """A role's token, as an id; None where the tokenizer has none."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.role = name.removesuffix("_id")
+
+    def __get__(self, tokenizer: Tokenizer, owner: type | None = None) -> int | None:
+        token = tokenizer._roles.get(self.role)
+        return None if token is None else tokenizer.backend.token_to_id(token)
+
+    def __set__(self, tokenizer: Tokenizer, index: int | None) -> None:
+        setattr(tokenizer, self.role, None if index is None else tokenizer.convert_ids_to_tokens(index))
+
+
+def content(token: Any) -> str | None:
+    """Text of a token as configuration files write it: a string, or an object with ``content``."""
+    return token.get("content") if isinstance(token, dict) else token
