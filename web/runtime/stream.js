@@ -21,6 +21,7 @@ import {
   UPLOAD,
 } from "./records.js";
 import { recordLength, recordName } from "./records.js";
+import { Slots } from "./slots.js";
 
 // A long window goes out in pieces, so that the GPU starts early and the page's compositor gets its turn.
 const MOST_DISPATCHES = 1024;
@@ -52,8 +53,7 @@ export class Stream {
     });
     this.launches = [];
 
-    this.slots = []; // block of each slot; null before its first use and after its end
-    this.sizes = []; // bytes of each slot; -1 where no slot is
+    this.slots = new Slots(this.pool);
     this.scratch = [];
 
     // The submission that is being encoded. Nothing is open between two calls.
@@ -129,8 +129,8 @@ export class Stream {
   /** Write bytes (Uint8Array) to a slot that no pending record touches; the slot is made when it is new. */
   write(slot, nbytes, offset, bytes) {
     this.faults.alive();
-    if ((this.sizes[slot] ?? -1) < 0) this.#declare(slot, nbytes);
-    const block = this.#block(slot);
+    if (!this.slots.has(slot)) this.slots.declare(slot, nbytes);
+    const block = this.slots.block(slot);
     if (offset % 4 !== 0) throw new RangeError(`write: offset ${offset} is not a multiple of 4`);
     checkRange("write", offset, bytes.length, block);
     const whole = bytes.length - (bytes.length % 4);
@@ -148,10 +148,9 @@ export class Stream {
   /** Begin a read; resolves to a ticket for `take` or `drop`. */
   async fetch(slot, offset, nbytes) {
     this.faults.alive();
-    const block = this.#block(slot);
+    const block = this.slots.block(slot);
     checkRange("read", offset, nbytes, block);
-    const status =
-      this.sizes.length > 0 && this.sizes[STATUS_SLOT] >= 0 ? this.#block(STATUS_SLOT).buffer : null;
+    const status = this.slots.has(STATUS_SLOT) ? this.slots.block(STATUS_SLOT).buffer : null;
     return this.readback.fetch(block.buffer, offset, nbytes, status);
   }
 
@@ -212,11 +211,13 @@ export class Stream {
     this.faults.closing = true;
     this.readback.close();
     this.device.destroy();
-    this.slots.length = this.sizes.length = this.launches.length = 0;
+    this.slots = new Slots(this.pool);
+    this.launches.length = 0;
   }
 
   #interpret(words, start) {
     const { launches, slots, scratch, arena, counts } = this;
+    const { blocks } = slots;
     const end = words.length;
     let at = start;
     while (at < end) {
@@ -234,7 +235,7 @@ export class Stream {
           at++;
           for (let i = 0; i < count; i++) {
             const slot = words[at++];
-            const block = slots[slot] ?? this.#materialize(slot);
+            const block = blocks[slot] ?? slots.block(slot);
             block.touched = this.serial;
             scratch[i] = block;
             if (hit && cached[i] !== block) hit = false;
@@ -263,11 +264,11 @@ export class Stream {
           break;
         }
         case ALLOC:
-          this.#declare(payload, words[at + 1]);
+          slots.declare(payload, words[at + 1]);
           at += 2;
           break;
         case FREE:
-          this.#release(payload);
+          slots.release(payload);
           at += 1;
           break;
         case UPLOAD:
@@ -283,37 +284,11 @@ export class Stream {
     }
   }
 
-  #declare(slot, nbytes) {
-    while (this.slots.length <= slot) {
-      this.slots.push(null);
-      this.sizes.push(-1);
-    }
-    if (this.sizes[slot] >= 0) throw new Error(`slot ${slot} exists already`);
-    this.sizes[slot] = nbytes;
-  }
-
-  #block(slot) {
-    return this.slots[slot] ?? this.#materialize(slot);
-  }
-
-  #materialize(slot) {
-    const nbytes = this.sizes[slot] ?? -1;
-    if (nbytes < 0) throw new Error(`slot ${slot} does not exist`);
-    return (this.slots[slot] = this.pool.take(nbytes));
-  }
-
-  #release(slot) {
-    if ((this.sizes[slot] ?? -1) < 0) throw new Error(`slot ${slot} does not exist`);
-    if (this.slots[slot] !== null) this.pool.give(this.slots[slot]);
-    this.slots[slot] = null;
-    this.sizes[slot] = -1;
-  }
-
   /** The bind group for `scratch`, when it is not that of the launch's last run. */
   #findGroup(launch, words, first) {
     for (let i = 0; i < launch.count; i++) {
       const limit = this.groups.bindingLimit;
-      const nbytes = this.sizes[words[first + i]];
+      const nbytes = this.slots.sizes[words[first + i]];
       if (nbytes > limit) {
         throw new RangeError(`binding ${i} has ${nbytes} bytes; this device binds at most ${limit}`);
       }
@@ -323,7 +298,7 @@ export class Stream {
 
   #upload(slot, offset, nbytes, words, first) {
     const count = Math.ceil(nbytes / 4);
-    const block = this.#block(slot);
+    const block = this.slots.block(slot);
     checkRange("upload", offset, count * 4, block);
     this.counts.uploads++;
     if (count === 0) return 0;
@@ -338,8 +313,8 @@ export class Stream {
   }
 
   #copy(source, target, sourceOffset, targetOffset, nbytes) {
-    const from = this.#block(source);
-    const to = this.#block(target);
+    const from = this.slots.block(source);
+    const to = this.slots.block(target);
     checkRange("copy from", sourceOffset, nbytes, from);
     checkRange("copy to", targetOffset, nbytes, to);
     if (nbytes === 0) return;
