@@ -1,7 +1,7 @@
 """Adds bytecode for Pyodide's Python to a wheel, so that the browser compiles nothing at import.
 
-The sources stay beside it: tracebacks and `inspect` show them. The bytecode carries the hash of its source and is
-never checked against a clock (PEP 552).
+The sources stay beside it: tracebacks and `inspect` show them. The bytecode carries the hash of its source,
+not a date (PEP 552).
 
 Run as a program by a Python whose bytecode matches: bytecode.py IN.whl OUT.whl
 """
@@ -83,8 +83,13 @@ def _add(source: Path, target: Path) -> None:
             data = old.read(name)
             write(name, data)
             if name.endswith(".py"):
+                try:
+                    bytecode = _bytecode(name, data)
+                except SyntaxError as error:
+                    print(f"build: no bytecode for {name}, whose import will fail: {error}", flush=True)
+                    continue
                 folder, _, stem = name[:-3].rpartition("/")
-                write(f"{folder}/__pycache__/{stem}.cpython-313.pyc".lstrip("/"), _bytecode(name, data))
+                write(f"{folder}/__pycache__/{stem}.cpython-313.pyc".lstrip("/"), bytecode)
         table = io.StringIO()
         csv.writer(table, lineterminator="\n").writerows([*lines, [record, "", ""]])
         write(record, table.getvalue().encode())

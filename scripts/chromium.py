@@ -1,7 +1,7 @@
 """Headless Chromium as a plain process.
 
-Where it comes from: an explicit path, the environment variable PELLUCID_CHROMIUM, or the first of the usual names
-on PATH.
+Where it comes from: an explicit path, the environment variable PELLUCID_CHROMIUM, or the first of the usual
+names on PATH.
 """
 
 import os

@@ -6,8 +6,8 @@
     dist/site/web/, dist/site/demo/          the pages
     dist/site/index.html
 
-The wheels inside the site also carry bytecode for Pyodide's Python. Run as a program, with the virtual environment's
-Python, by scripts/build and by every script that finds the site stale.
+The wheels inside the site also carry bytecode for Pyodide's Python. Run as a program, with the virtual
+environment's Python, by scripts/build and by every script that finds the site stale.
 """
 
 import hashlib
@@ -25,7 +25,8 @@ import machine
 from paths import CACHE, DIST, PYTHON, ROOT, SCRIPTS, SITE, TEST_SITE
 
 LIMIT = 35_000_000
-SOURCES = ("pkg", "wgsl", "web", "demo", "scripts", "pyproject.toml", "LICENSE", "README.md")
+MAKERS = tuple(f"scripts/{name}.py" for name in ("assets", "bytecode", "site_builder", "wheel_data"))
+SOURCES = ("pkg", "wgsl", "web", "demo", "pyproject.toml", "LICENSE", "README.md", *MAKERS)
 STAMP = SITE / "sources.sha256"
 RUNTIME_FILES = ("pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip")
 IGNORED = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
@@ -71,19 +72,27 @@ def build_wheel() -> Path:
     return target
 
 
+def newest_wheel() -> Path:
+    """The wheel for everybody that was built last."""
+    return max(DIST.glob("pellucid-*.whl"), key=lambda wheel: wheel.stat().st_mtime)
+
+
 def _with_bytecode(wheel: Path, folder: Path) -> Path:
     """Put the wheel, with bytecode where a matching Python is found, into `folder`."""
-    kept = CACHE / "bytecode" / f"{assets.sha256(wheel)[:16]}"
-    if not (kept / wheel.name).exists():
-        kept.mkdir(parents=True, exist_ok=True)
-        if not bytecode.compile_wheel(wheel, kept / wheel.name):
+    kept = CACHE / "bytecode" / wheel.name
+    stamp = kept.with_suffix(".sha256")
+    wanted = assets.sha256(wheel) + assets.sha256(Path(bytecode.__file__))
+    if not (kept.exists() and stamp.exists() and stamp.read_text() == wanted):
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        if not bytecode.compile_wheel(wheel, kept):
             print(
                 f"build: no Python 3.13 found, so {wheel.name} carries no bytecode and imports more slowly. "
                 "Set PELLUCID_PYTHON313 to one.",
                 flush=True,
             )
             return Path(shutil.copy(wheel, folder))
-    return Path(shutil.copy(kept / wheel.name, folder))
+        stamp.write_text(wanted)
+    return Path(shutil.copy(kept, folder))
 
 
 def write_lock(folder: Path, wheels: list[Path]) -> None:

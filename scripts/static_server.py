@@ -1,8 +1,8 @@
 """A threaded static file server with byte ranges, entity tags, cross-origin isolation and a request log.
 
 It serves built sites to people and pages to headless browsers, and misbehaves on demand for tests: a `faults`
-callable may answer any request with a `Fault` that cuts the connection, slows the body down, ignores `Range` or
-returns a status.
+callable may answer any request with a `Fault` that cuts the connection, slows the body down, ignores `Range`
+or returns a status.
 
     with StaticServer("dist/site", mounts={"weights": "cache/weights"}) as server:
         print(server.url)            # http://127.0.0.1:PORT/
@@ -41,7 +41,7 @@ TYPES = {
 
 @dataclass
 class Request:
-    """One request as it was answered. `start` and `stop` are the bytes promised, `sent` those that left."""
+    """One request as it was answered: `start` to `stop` were promised, `sent` bytes handed to the network."""
 
     method: str
     path: str
@@ -194,8 +194,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
                 if not data:  # the file shrank: the promise of Content-Length cannot be kept
                     self.close_connection = True
                     return
-                self.wfile.write(data)
                 request.sent += len(data)
+                self.wfile.write(data)
                 if rate is not None:
                     time.sleep(max(0.0, began + request.sent / rate - time.monotonic()))
 
@@ -207,8 +207,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     ) -> None:
         self._headers(request, status, len(body), {"Content-Type": type, **(headers or {})})
         if request.method != "HEAD":
-            self.wfile.write(body)
             request.sent = len(body)
+            self.wfile.write(body)
 
     def _headers(self, request: Request, status: int, length: int | None, headers: Mapping[str, str]) -> None:
         owner = self.owner

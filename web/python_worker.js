@@ -7,6 +7,25 @@
 const began = performance.now();
 const elapsed = () => Math.round(performance.now() - began);
 let pyodide;
+let execute;
+
+// Runs code in the globals that all calls share. Whatever is raised, KeyboardInterrupt and SystemExit too, is caught
+// before the event loop sees it, and reported without the frames that lead here.
+const EXECUTE = `
+async def execute(code, filename):
+    import traceback
+    import __main__
+    from pyodide.code import eval_code_async
+    try:
+        return True, await eval_code_async(code, __main__.__dict__, filename=filename), None
+    except BaseException as error:
+        trace = error.__traceback__
+        while trace and trace.tb_frame.f_code.co_filename != filename:
+            trace = trace.tb_next
+        text = "".join(traceback.format_exception(type(error), error, trace or error.__traceback__))
+        return False, type(error).__name__, text.rstrip()
+execute
+`;
 
 /** A writer for one of Python's streams that keeps characters whole across writes. */
 function stream(kind) {
@@ -42,14 +61,18 @@ function post(message) {
   }
 }
 
+async function readLock(url) {
+  const answer = await fetch(url);
+  if (!answer.ok) throw new Error(`The site has no lock file: ${url} answered ${answer.status}.`);
+  return answer.json();
+}
+
 async function start({ site, packages, env, interrupts }) {
   const base = new URL("pyodide/", site).href;
-  const lock = fetch(base + "pyodide-lock.json").then((answer) => {
-    if (!answer.ok) throw new Error(`The site has no lock file: ${answer.url} answered ${answer.status}.`);
-    return answer.json();
-  });
   postMessage({ kind: "progress", stage: "runtime", milliseconds: elapsed() });
-  const { loadPyodide } = await import(base + "pyodide.mjs");
+  const [{ loadPyodide }, lock] = await Promise.all([import(base + "pyodide.mjs"), readLock(base + "pyodide-lock.json")]);
+  const missing = packages.filter((name) => !(name in lock.packages));
+  if (missing.length) throw new Error(`The site's lock file does not have: ${missing.join(", ")}.`);
   pyodide = await loadPyodide({
     indexURL: base,
     packageBaseUrl: base,
@@ -68,8 +91,7 @@ async function start({ site, packages, env, interrupts }) {
       post({ kind: "event", name, value: toPage(kept) });
     },
   });
-  const missing = packages.filter((name) => !(name in pyodide.loadedPackages));
-  if (missing.length) throw new Error(`The site's lock file does not have: ${missing.join(", ")}.`);
+  execute = pyodide.runPython(EXECUTE, { globals: pyodide.toPy({}) });
   const info = {
     pyodide: pyodide.version,
     python: pyodide.runPython("import platform; platform.python_version()"),
@@ -85,7 +107,11 @@ async function start({ site, packages, env, interrupts }) {
 async function run({ id, code, inputs, filename }) {
   try {
     for (const [name, value] of Object.entries(inputs)) pyodide.globals.set(name, pyodide.toPy(value));
-    post({ kind: "done", id, value: toPage(await pyodide.runPythonAsync(code, { filename })) });
+    const outcome = await execute(code, filename);
+    const [fine, value, text] = outcome; // a proxy of a tuple: iterating gives its items
+    outcome.destroy();
+    if (fine) post({ kind: "done", id, value: toPage(value) });
+    else postMessage({ kind: "failed", id, type: value, message: text });
   } catch (error) {
     postMessage({ kind: "failed", id, type: error.type ?? error.name, message: error.message });
   }

@@ -1,0 +1,92 @@
+"""scripts/browser: the same file in the browser and natively."""
+
+import subprocess
+import sys
+
+import pytest
+
+from paths import SCRIPTS
+
+HOSTS = pytest.mark.parametrize("host", ["browser", "native"])
+
+
+@pytest.fixture
+def script(tmp_path):
+    """Run a Python text through scripts/browser; gives the completed process."""
+
+    def start(text, host, *options, arguments=()):
+        file = tmp_path / "program.py"
+        file.write_text(text, encoding="utf-8")
+        command = [sys.executable, SCRIPTS / "browser", file, "--packages=", "--timeout=60", *options]
+        command += ["--native"] if host == "native" else []
+        return subprocess.run([*command, "--", *arguments], capture_output=True, text=True)
+
+    return start
+
+
+@HOSTS
+def test_output_arguments_and_status(script, host):
+    text = "import sys\nprint('é', sys.argv[1:])\nprint('bad', file=sys.stderr)\nsys.exit(7)\n"
+    done = script(text, host, arguments=["--flag", "a b"])
+    assert (done.returncode, done.stdout) == (7, "é ['--flag', 'a b']\n")
+    assert done.stderr.endswith("bad\n")
+
+
+@HOSTS
+def test_top_level_await(script, host):
+    done = script("import asyncio\nprint(await asyncio.sleep(0.01, 'awaited'))\n", host)
+    assert (done.returncode, done.stdout) == (0, "awaited\n")
+
+
+@HOSTS
+def test_uncaught_exception_shows_the_files_frames_only(script, host):
+    done = script("def f():\n    raise ValueError('boom')\nf()\n", host)
+    assert done.returncode == 1
+    assert "line 2, in f" in done.stderr
+    assert done.stderr.endswith("ValueError: boom\n")
+    assert "run_file.py" not in done.stderr
+
+
+@HOSTS
+def test_files_beside_can_be_imported(script, host, tmp_path):
+    (tmp_path / "beside.py").write_text("VALUE = 42\n")
+    done = script("import beside\nprint(beside.VALUE, __name__)\n", host)
+    assert done.stdout == "42 __main__\n"
+
+
+@HOSTS
+def test_variables_of_the_project_pass(script, host, monkeypatch):
+    monkeypatch.setenv("PELLUCID_EXAMPLE", "seen")
+    done = script("import os\nprint(os.environ['PELLUCID_EXAMPLE'])\n", host)
+    assert done.stdout == "seen\n"
+
+
+def test_mount_is_served_with_ranges(script, tmp_path):
+    (tmp_path / "data.bin").write_bytes(bytes(range(256)))
+    text = """
+import os
+from pyodide.http import pyfetch
+answer = await pyfetch(os.environ["PELLUCID_MOUNT"] + "data.bin", headers={"Range": "bytes=250-"})
+print(answer.status, list(await answer.bytes()))
+"""
+    done = script(text, "browser", "--mount", tmp_path)
+    assert done.stdout == "206 [250, 251, 252, 253, 254, 255]\n", done.stderr
+
+
+def test_mount_is_a_folder_natively(script, tmp_path):
+    (tmp_path / "data.bin").write_bytes(b"abc")
+    text = "import os\nprint(open(os.environ['PELLUCID_MOUNT'] + 'data.bin').read())\n"
+    assert script(text, "native", "--mount", tmp_path).stdout == "abc\n"
+
+
+@HOSTS
+def test_timeout(script, host):
+    done = script("while True: pass\n", host, "--timeout=4")
+    assert done.returncode == 124
+    assert "did not end within 4 s" in done.stderr
+
+
+def test_a_browser_that_cannot_start_is_reported(script):
+    done = script("print(1)\n", "browser", "--chromium=/bin/false")
+    assert done.returncode == 125
+    assert "Chromium ended by itself with status 1" in done.stderr

@@ -1,0 +1,179 @@
+"""The built site: its size, its independence of the network, and web/boot.js with and without isolation."""
+
+import hashlib
+import json
+
+import pytest
+
+import site_builder
+from paths import SITE
+
+LOAD = """
+async (options) => {
+  const { boot, PythonError } = await import("/web/boot.js");
+  window.PythonError = PythonError;
+  window.heard = { stdout: "", stderr: "", events: [], stages: [] };
+  window.python = await boot({
+    onStdout: (text) => (heard.stdout += text),
+    onStderr: (text) => (heard.stderr += text),
+    onEvent: (name, value) => heard.events.push([name, value]),
+    onProgress: ({ stage }) => heard.stages.push(stage),
+    ...options,
+  });
+  return python.info;
+}
+"""
+OUTCOME = """
+async ([code, inputs]) => {
+  try {
+    return { value: await python.run(code, inputs ?? {}) };
+  } catch (error) {
+    return { error: error.name, type: error.type ?? null, message: error.message };
+  }
+}
+"""
+
+
+@pytest.fixture
+def python(page, site_server):
+    """A page of the isolated site in which Python runs."""
+    page.goto(site_server.url)
+    page.evaluate(LOAD, {})
+    return page
+
+
+def run(page, code, **inputs):
+    return page.evaluate(OUTCOME, [code, inputs])
+
+
+def test_site_is_small_enough():
+    assert 0 < site_builder.size(SITE) <= site_builder.LIMIT == 35_000_000
+
+
+def test_lock_file_names_wheels_that_are_there():
+    folder = SITE / "pyodide"
+    packages = json.loads((folder / "pyodide-lock.json").read_text())["packages"]
+    assert set(packages) == {"micropip", "numpy", "packaging", "pellucid"}
+    for package in packages.values():
+        found = hashlib.sha256((folder / package["file_name"]).read_bytes()).hexdigest()
+        assert found == package["sha256"], package["name"]
+
+
+def test_site_boots_without_network(page, site_server):
+    reached = []
+    page.on("request", lambda request: reached.append(request.url))
+    page.goto(site_server.url)
+    info = page.evaluate(LOAD, {})
+    assert info["pyodide"] == "0.29.5"
+    assert info["isolated"]
+    assert info["jspi"]
+    assert page.evaluate("heard.stages") == ["runtime", "packages", "ready"]
+    assert run(page, "import numpy; numpy.__version__") == {"value": "2.2.5"}
+    assert reached
+    assert all(url.startswith(site_server.url) for url in reached), reached
+    assert all(
+        request.status in (200, 304) for request in site_server.requests if "favicon" not in request.path
+    )
+
+
+def test_site_boots_without_isolation(page, plain_server):
+    page.goto(plain_server.url)
+    info = page.evaluate(LOAD, {})
+    assert not info["isolated"]
+    assert run(page, "6 * 7") == {"value": 42}
+    assert page.evaluate("python.interrupt()") is False
+    assert "Cross-Origin-Opener-Policy" in page.evaluate("python.interruptNote")
+
+
+@pytest.mark.parametrize("server", ["site_server", "plain_server"])
+def test_worker_reaches_webgpu(page, server, request):
+    page.goto(request.getfixturevalue(server).url)
+    page.evaluate(LOAD, {"packages": []})
+    code = "import js; (await js.navigator.gpu.requestAdapter()).info.architecture"
+    assert run(page, code) == {"value": "swiftshader"}
+
+
+def test_site_works_below_a_path(page, site_server):
+    """A static host may serve the site from a folder."""
+    site_server.mounts["below"] = SITE
+    page.goto(f"{site_server.url}below/")
+    load = LOAD.replace('"/web/boot.js"', '"/below/web/boot.js"')
+    page.evaluate(load, {})
+    assert run(page, "import os; os.environ['PELLUCID_SITE']") == {"value": f"{site_server.url}below/"}
+
+
+def test_values_and_inputs_cross(python):
+    assert run(python, "{'a': [x * 2 for x in xs], 'b': None}", xs=[1, 2]) == {
+        "value": {"a": [2, 4], "b": None}
+    }
+    assert run(python, "object")["value"] == "<class 'object'>"
+    assert run(python, "None") == {"value": None}
+
+
+def test_errors_carry_class_and_traceback(python):
+    outcome = run(python, "def f():\n    raise KeyError('lost')\nf()")
+    assert (outcome["error"], outcome["type"]) == ("PythonError", "KeyError")
+    assert 'File "<page>", line 2, in f' in outcome["message"]
+    assert run(python, "'still here'") == {"value": "still here"}
+
+
+def test_output_and_events_arrive_as_they_happen(python):
+    run(python, "import sys; print('é', end=''); print('line'); print('bad', file=sys.stderr)")
+    assert python.evaluate("[heard.stdout, heard.stderr]") == ["éline\n", "bad\n"]
+    run(python, "import pellucid_page; pellucid_page.send('token', {'id': 7, 'text': 'a'})")
+    assert python.evaluate("heard.events") == [["token", {"id": 7, "text": "a"}]]
+
+
+def test_calls_overlap_while_one_waits(python):
+    order = python.evaluate("""async () => {
+        const slow = python.run("import asyncio; await asyncio.sleep(0.3); 'slow'");
+        const quick = python.run("'quick'");
+        const first = await Promise.race([slow, quick]);
+        return [first, await slow];
+    }""")
+    assert order == ["quick", "slow"]
+
+
+def test_interrupt_stops_a_long_computation(python):
+    outcome = python.evaluate("""async () => {
+        const endless = python.run("print('begun')\\nwhile True: pass").catch((error) => error.type);
+        while (!heard.stdout.includes("begun")) await new Promise((resolve) => setTimeout(resolve, 10));
+        const sent = python.interrupt();
+        return [sent, await endless];
+    }""")
+    assert outcome == [True, "KeyboardInterrupt"]
+    assert run(python, "1 + 1") == {"value": 2}
+
+
+def test_terminate_rejects_what_is_pending(python):
+    message = python.evaluate("""async () => {
+        const endless = python.run("while True: pass").catch((error) => error.message);
+        python.terminate();
+        return [await endless, await python.run("1").catch((error) => error.message)];
+    }""")
+    assert message == ["Python was terminated.", "Python was terminated. Boot it again."]
+
+
+def test_a_missing_package_fails_the_boot(page, site_server):
+    page.goto(site_server.url)
+    message = page.evaluate("""async () => {
+        const { boot } = await import("/web/boot.js");
+        return boot({ packages: ["absent"] }).then(() => "booted", (error) => error.message);
+    }""")
+    assert "absent" in message
+
+
+def test_micropip_installs_the_wheel_in_bare_pyodide(page, site_server):
+    wheel = site_builder.newest_wheel().name
+    page.goto(site_server.url)
+    page.evaluate(LOAD, {"packages": ["micropip"]})
+    code = """
+        import micropip
+        await micropip.install(address)
+        import importlib.metadata, numpy
+        from importlib.resources import files
+        distribution = importlib.metadata.distribution("pellucid")
+        [distribution.version, any(str(file).endswith(".wgsl") for file in distribution.files)]
+    """
+    outcome = run(page, code, address=f"{site_server.url}dist/{wheel}")
+    assert outcome == {"value": ["0.1.0", True]}
