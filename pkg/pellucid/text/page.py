@@ -38,9 +38,11 @@ _ADAPTER = """
     listAdded() { return JSON.stringify(this.added); }
     frame(tokens, pair, special) {
         const processor = this.tokenizer.post_processor;
-        const { tokens: framed, token_type_ids: types } = processor
-            ? processor(tokens, pair, special) : { tokens: pair ? tokens.concat(pair) : tokens };
-        return { framed, types: types ?? new Array(framed.length).fill(0) };
+        const processed = processor ? processor(tokens, pair, special) : { tokens, tokens_pair: pair };
+        if (processed.token_type_ids) return { framed: processed.tokens, types: processed.token_type_ids };
+        const second = processed.tokens_pair ?? []; // processors that only touch offsets leave the two apart
+        const types = [...processed.tokens.map(() => 0), ...second.map(() => 1)];
+        return { framed: processed.tokens.concat(second), types };
     }
     encode(text, pair, special, limit, side) {
         const { tokenizer } = this;
