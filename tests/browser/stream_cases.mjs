@@ -141,6 +141,11 @@ export async function case_status_is_reported_once(stream, immediate) {
   equal(first.status.subarray(0, 6), [1, 77, 77, 77, 77, 0], "the first read");
   equal(second.status, new Array(16).fill(0), "the second read");
   equal(new Uint32Array(first.bytes.buffer), [1, 2, 3, 4], "data");
+  new Window().run(mark, [0], [1, 78]).submit(stream);
+  stream.drop(stream.fetch(1, 0, 16));
+  await stream.synchronize();
+  equal((await stream.read(1, 0, 16)).status.subarray(0, 2), [1, 78], "a read that was dropped passes it on");
+  equal(stream.readback.reads.size, 0, "reads");
 }
 
 export async function case_bad_wgsl_is_reported_with_its_line(stream) {

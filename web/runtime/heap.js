@@ -44,14 +44,6 @@ export class HeapStream {
     this.stream.take(ticket, this.#bytes(address, nbytes), this.#words(status, STATUS_BYTES / 4));
   }
 
-  /** Let go of a read whose caller stopped waiting. */
-  abandon(arrival) {
-    arrival.then(
-      (ticket) => this.stream.drop(ticket),
-      () => {},
-    );
-  }
-
   failure() {
     return this.stream.failure() ?? undefined;
   }

@@ -14,15 +14,17 @@ export class Readback {
     this.idle = [];
     this.reads = new Map();
     this.nextTicket = 1;
+    this.unreported = null;
     // Firefox looks for finished work every 100 ms unless something is submitted.
     this.nudges = /\bFirefox\//.test(globalThis.navigator?.userAgent ?? "");
   }
 
-  /** Copy `nbytes` at `offset` of `source`, and `status` where there is one; resolves to a ticket once both are here. */
-  async fetch(source, offset, nbytes, status) {
+  /** Copy `nbytes` at `offset` of `source`, and `status` where there is one; the ticket stands for the read. */
+  fetch(source, offset, nbytes, status) {
     const begin = offset - (offset % 4);
     const copied = Math.ceil((offset + nbytes) / 4) * 4 - begin;
-    const buffer = this.#buffer(STATUS_BYTES + copied);
+    const mapped = STATUS_BYTES + copied;
+    const buffer = this.#buffer(mapped);
     const encoder = this.device.createCommandEncoder({ label: "read" });
     if (status === null) {
       encoder.clearBuffer(buffer, 0, STATUS_BYTES);
@@ -33,20 +35,23 @@ export class Readback {
     }
     if (copied > 0) encoder.copyBufferToBuffer(source, begin, buffer, STATUS_BYTES, copied);
     this.device.queue.submit([encoder.finish()]);
-    try {
-      await this.finished(buffer.mapAsync(GPUMapMode.READ, 0, STATUS_BYTES + copied));
-    } catch (error) {
-      buffer.destroy();
-      throw error;
-    }
     const ticket = this.nextTicket++;
+    const arrival = this.#arrive(ticket, buffer, mapped);
+    arrival.catch(() => {}); // a read that nobody waits for may fail in silence
     this.reads.set(ticket, {
       buffer,
-      mapped: STATUS_BYTES + copied,
+      mapped,
       at: STATUS_BYTES + offset - begin,
       nbytes,
+      arrival,
+      dropped: false,
     });
     return ticket;
+  }
+
+  /** Resolves when the read can be taken. */
+  arrival(ticket) {
+    return this.reads.get(ticket).arrival;
   }
 
   /** Move what a read brought into `bytes` and `status`, and end the read. */
@@ -55,23 +60,24 @@ export class Readback {
     const range = buffer.getMappedRange(0, mapped);
     status.set(new Uint32Array(range, 0, STATUS_BYTES / 4));
     bytes.set(new Uint8Array(range, at, nbytes));
-    this.drop(ticket);
+    if (this.unreported !== null && status[0] === 0) {
+      status.set(this.unreported);
+      this.unreported = null;
+    }
+    this.#recycle(ticket);
   }
 
-  /** End a read that nobody takes. */
+  /** End a read that nobody takes, now or when it arrives; what its status says goes to the next one. */
   drop(ticket) {
     const read = this.reads.get(ticket);
-    if (read === undefined) return; // the device was closed meanwhile
-    const { buffer } = read;
-    this.reads.delete(ticket);
-    buffer.unmap();
-    if (buffer.size > POOLED_LIMIT || this.idle.length >= KEPT_BUFFERS) buffer.destroy();
-    else this.idle.push(buffer);
-  }
-
-  /** Bytes that a finished read holds. */
-  size(ticket) {
-    return this.reads.get(ticket).nbytes;
+    if (read === undefined || read.dropped) return;
+    read.dropped = true;
+    const end = () => {
+      const status = new Uint32Array(read.buffer.getMappedRange(0, STATUS_BYTES));
+      if (status[0] !== 0) this.unreported ??= status.slice();
+      this.#recycle(ticket);
+    };
+    read.arrival.then(end, () => {});
   }
 
   /** Waits for `promise` and for the answers of all earlier error scopes; a lost device is an error. */
@@ -94,6 +100,24 @@ export class Readback {
     for (const { buffer } of this.reads.values()) buffer.destroy();
     this.idle.length = 0;
     this.reads.clear();
+  }
+
+  async #arrive(ticket, buffer, mapped) {
+    try {
+      await this.finished(buffer.mapAsync(GPUMapMode.READ, 0, mapped));
+    } catch (error) {
+      this.reads.delete(ticket);
+      buffer.destroy();
+      throw error;
+    }
+  }
+
+  #recycle(ticket) {
+    const { buffer } = this.reads.get(ticket);
+    this.reads.delete(ticket);
+    buffer.unmap();
+    if (buffer.size > POOLED_LIMIT || this.idle.length >= KEPT_BUFFERS) buffer.destroy();
+    else this.idle.push(buffer);
   }
 
   #buffer(nbytes) {

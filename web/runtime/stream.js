@@ -145,13 +145,18 @@ export class Stream {
     this.counts.uploads++;
   }
 
-  /** Begin a read; resolves to a ticket for `take` or `drop`. */
-  async fetch(slot, offset, nbytes) {
+  /** Begin a read; the ticket is for `arrival`, `take` and `drop`. */
+  fetch(slot, offset, nbytes) {
     this.faults.alive();
     const block = this.slots.block(slot);
     checkRange("read", offset, nbytes, block);
     const status = this.slots.has(STATUS_SLOT) ? this.slots.block(STATUS_SLOT).buffer : null;
     return this.readback.fetch(block.buffer, offset, nbytes, status);
+  }
+
+  /** Resolves when a read has arrived and can be taken. */
+  arrival(ticket) {
+    return this.readback.arrival(ticket);
   }
 
   /** Move what a read brought into `bytes` (Uint8Array) and `status` (Uint32Array of 16). */
@@ -166,10 +171,11 @@ export class Stream {
 
   /** Read in one go: resolves to { bytes: Uint8Array, status: Uint32Array }. */
   async read(slot, offset, nbytes) {
-    const ticket = await this.fetch(slot, offset, nbytes);
+    const ticket = this.fetch(slot, offset, nbytes);
+    await this.arrival(ticket);
     const bytes = new Uint8Array(nbytes);
     const status = new Uint32Array(STATUS_BYTES / 4);
-    this.readback.take(ticket, bytes, status);
+    this.take(ticket, bytes, status);
     return { bytes, status };
   }
 

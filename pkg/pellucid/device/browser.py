@@ -56,8 +56,9 @@ class BrowserHost:
         self._submit = heap.submit
         self._write = heap.write
         self._fetch = stream.fetch
+        self._arrival = stream.arrival
         self._take = heap.take
-        self._abandon = heap.abandon
+        self._drop = stream.drop
         self._failure = heap.failure
         self._status = array("I", bytes(STATUS_BYTES))
         self._status_address = self._status.buffer_info()[0]
@@ -107,29 +108,35 @@ class BrowserHost:
             DeviceError: Python cannot wait here, or the device is gone.
         """
         _require_waiting("a blocking read", "the same call with the suffix _async")
-        arrival = self._fetch(slot, offset, nbytes)
+        ticket = self._begin_read(slot, offset, nbytes)
         try:
-            ticket = run_sync(arrival)
+            run_sync(self._arrival(ticket))
         except JsException as error:
             raise _typed(error) from None
         except BaseException:
-            self._abandon(arrival)
+            self._drop(ticket)
             raise
-        return self._taken(ticket, nbytes)
+        return self._end_read(ticket, nbytes)
 
     async def read_async(self, slot: int, offset: int, nbytes: int) -> tuple[memoryview, tuple[int, ...]]:
         """The awaitable twin of `read`."""
-        arrival = self._fetch(slot, offset, nbytes)
+        ticket = self._begin_read(slot, offset, nbytes)
         try:
-            ticket = await arrival
+            await self._arrival(ticket)
         except JsException as error:
             raise _typed(error) from None
         except BaseException:
-            self._abandon(arrival)
+            self._drop(ticket)
             raise
-        return self._taken(ticket, nbytes)
+        return self._end_read(ticket, nbytes)
 
-    def _taken(self, ticket: int, nbytes: int) -> tuple[memoryview, tuple[int, ...]]:
+    def _begin_read(self, slot: int, offset: int, nbytes: int) -> int:
+        try:
+            return self._fetch(slot, offset, nbytes)
+        except JsException as error:
+            raise _typed(error) from None
+
+    def _end_read(self, ticket: int, nbytes: int) -> tuple[memoryview, tuple[int, ...]]:
         # Made only now: while a read waits, an abandoned destination could be freed and written to.
         data = array("B", b"\0") * nbytes
         self._take(ticket, data.buffer_info()[0], nbytes, self._status_address)

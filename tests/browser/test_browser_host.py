@@ -1,0 +1,208 @@
+"""`BrowserHost` inside the site's Pyodide: the contract of pellucid/device/host.py over web/runtime."""
+
+from pytest_pyodide import run_in_pyodide
+
+STEP = """
+struct Params { n: u32, m: u32, c: u32 }
+var<immediate> params: Params;
+@group(0) @binding(0) var<storage, read_write> x: array<u32>;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    if (id.x < params.n) { x[id.x] = x[id.x] * params.m + params.c; }
+}
+"""
+
+
+@run_in_pyodide(packages=["pellucid"])
+def _windows_uploads_and_reads(selenium, source):
+    from array import array
+
+    from pellucid.device.browser import BrowserHost
+    from pellucid.device.host import ALLOC, FREE, RUN, UPLOAD
+
+    host = BrowserHost()
+    try:
+        assert (host.info.host, host.info.architecture, host.info.immediates) == (
+            "browser",
+            "swiftshader",
+            64,
+        )
+        assert host.info.limits["maxComputeWorkgroupsPerDimension"] == 65535
+        assert "subgroups" in host.info.features
+        step = host.pipeline(source, "w", 12, True, "step")
+        launch = host.launch(step, array("I", [100, 0, 0]).tobytes(), (1, 2), 2, 1, 1)
+        host.submit(array("I", [0 << 3 | ALLOC, 64, 5 << 3 | ALLOC, 400]))
+        host.submit(array("I", [5 << 3 | UPLOAD, 0, 400, *range(100), launch << 3 | RUN, 5, 2, 7]))
+        data, status = host.read(5, 0, 400)
+        assert array("I", data.tobytes()).tolist() == [2 * i + 7 for i in range(100)]
+        assert status == (0,) * 16
+        host.write(6, 10, 0, memoryview(b"0123456789"))
+        assert host.read(6, 3, 6)[0].tobytes() == b"345678"
+        assert host.read(6, 0, 0)[0].nbytes == 0
+        large = bytes(range(256)) * (20 << 12)
+        host.write(7, len(large), 0, large)
+        assert host.read(7, 0, len(large))[0] == large
+        host.submit(array("I", [5 << 3 | FREE, 6 << 3 | FREE, 7 << 3 | FREE]))
+        assert host.stats()["live_buffers"] == 1  # the status buffer
+        host.trim()
+        assert host.stats()["pooled_bytes"] == 0
+        assert host.failure() is None
+    finally:
+        host.close()
+
+
+def test_windows_uploads_and_reads(selenium):
+    _windows_uploads_and_reads(selenium, STEP)
+
+
+@run_in_pyodide(packages=["pellucid"])
+def _errors_are_typed(selenium, source):
+    from array import array
+
+    import pytest
+    from pellucid.device.browser import BrowserHost
+    from pellucid.device.host import RUN
+    from pellucid.errors import DeviceError
+
+    host = BrowserHost(default_limits=True)
+    assert (host.info.immediates, host.info.features) == (0, frozenset())
+    with pytest.raises(DeviceError, match="step: 12 bytes of parameters exceed the limit of 0"):
+        host.pipeline(source, "w", 12, True, "step")
+    host.pipeline("fn main(", "w", 0, False, "norm/rows")
+    host.synchronize()
+    assert host.failure().startswith("validation: norm/rows: line 1:")
+    with pytest.raises(DeviceError, match="launch 77 was never registered"):
+        host.submit(array("I", [77 << 3 | RUN, 1]))
+    with pytest.raises(DeviceError, match="slot 9 does not exist"):
+        host.read(9, 0, 4)
+    with pytest.raises(DeviceError, match="exceeds this device's limit maxBufferSize"):
+        host.write(10, 1 << 40, 0, b"0123")
+    host.write(11, 4, 0, b"0123")
+    host.stream.device.destroy()
+    with pytest.raises(DeviceError, match="lost: "):
+        host.read(11, 0, 4)
+    assert host.failure().startswith("lost: ")
+    host.close()
+    with pytest.raises(DeviceError, match="closed"):
+        host.read(11, 0, 4)
+
+
+def test_errors_are_typed(selenium):
+    _errors_are_typed(selenium, STEP)
+
+
+@run_in_pyodide(packages=["pellucid"])
+async def test_tasks_read_while_others_wait(selenium):
+    import asyncio
+    from array import array
+
+    from pellucid.device.browser import BrowserHost
+    from pellucid.device.host import UPLOAD
+
+    host = await BrowserHost.open_async()
+    try:
+        for slot in range(1, 6):
+            host.write(slot, 4, 0, bytes([slot, 0, 0, 0]))
+
+        async def read(slot):
+            return (await host.read_async(slot, 0, 4))[0][0]
+
+        reads = [asyncio.ensure_future(read(slot)) for slot in range(1, 6)]
+        await asyncio.sleep(0)
+        assert host.read(3, 0, 4)[0][0] == 3  # blocks while the others are in flight
+        assert await asyncio.gather(*reads) == [1, 2, 3, 4, 5]
+
+        given_up = asyncio.ensure_future(read(1))
+        await asyncio.sleep(0)
+        given_up.cancel()
+        host.submit(array("I", [1 << 3 | UPLOAD, 0, 4, 9]))
+        assert await read(1) == 9
+        await host.synchronize_async()
+        assert host.stream.readback.reads.size == 0  # the read that was given up holds nothing
+    finally:
+        host.close()
+
+
+@run_in_pyodide(packages=["pellucid"])
+def test_a_read_in_a_synchronous_callback_names_the_twin(selenium):
+    import pytest
+    from pellucid.device.browser import BrowserHost
+    from pellucid.errors import DeviceError
+    from pyodide.code import run_js
+    from pyodide.ffi import create_proxy
+
+    host = BrowserHost()
+    host.write(1, 4, 0, b"\1\0\0\0")
+
+    def callback():
+        for blocking in (lambda: host.read(1, 0, 4), host.synchronize, BrowserHost):
+            with pytest.raises(DeviceError, match=r"cannot wait here.*_async"):
+                blocking()
+        return 5
+
+    proxy = create_proxy(callback)
+    assert run_js("(f) => [0].map(() => f())[0]")(proxy) == 5
+    proxy.destroy()
+    assert host.read(1, 0, 4)[0][0] == 1
+    host.close()
+
+
+@run_in_pyodide(packages=["pellucid"])
+def test_without_webgpu_the_error_says_what_to_do(selenium):
+    import pytest
+    from pellucid.device.browser import BrowserHost
+    from pellucid.errors import DeviceError
+    from pyodide.code import run_js
+
+    run_js("Object.defineProperty(navigator, 'gpu', { value: undefined, configurable: true })")
+    try:
+        with pytest.raises(DeviceError, match=r"no WebGPU.*set_default_device\('cpu'\)"):
+            BrowserHost()
+    finally:
+        run_js("delete navigator.gpu")
+    run_js(
+        "GPU.prototype.kept = GPU.prototype.requestAdapter;GPU.prototype.requestAdapter = async () => null; 0"
+    )
+    try:
+        with pytest.raises(DeviceError, match=r"no adapter.*set_default_device\('cpu'\)"):
+            BrowserHost()
+    finally:
+        run_js("GPU.prototype.requestAdapter = GPU.prototype.kept; delete GPU.prototype.kept")
+    BrowserHost().close()
+
+
+@run_in_pyodide(packages=["pellucid"])
+def _nothing_is_kept(selenium, source):
+    import gc
+    from array import array
+
+    import pyodide_js
+    from pellucid.device.browser import BrowserHost
+    from pellucid.device.host import ALLOC, FREE, RUN
+
+    host = BrowserHost()
+    step = host.pipeline(source, "w", 12, True, "step")
+    launch = host.launch(step, array("I", [1, 1, 1]).tobytes(), (), 1, 1, 1)
+    window = array("I", [1 << 3 | ALLOC, 4, launch << 3 | RUN, 1, 2 << 3 | ALLOC, 4, launch << 3 | RUN, 2])
+    window += array("I", [1 << 3 | FREE])
+    again = array("I", [2 << 3 | FREE])
+
+    def round_of(count):
+        for _ in range(count):
+            host.submit(window)
+            host.write(3, 4, 0, b"abcd")
+            host.read(2, 0, 4)
+            host.submit(again)
+        gc.collect()
+        kept = host.stats()
+        counts = kept["live_buffers"], kept["reserved_bytes"], kept["cached_bind_groups"]
+        return len(gc.get_objects()), pyodide_js._module.HEAPU8.length, *counts
+
+    before = round_of(100)
+    after = round_of(2000)
+    assert after[1:] == before[1:]
+    assert abs(after[0] - before[0]) < 20
+    host.close()
+
+
+def test_nothing_is_kept(selenium):
+    _nothing_is_kept(selenium, STEP)
