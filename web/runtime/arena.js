@@ -1,14 +1,16 @@
 // The two buffers that are filled while a submission is encoded and written once, right before it goes out.
 
+export const ARENA_BYTES = 256 << 10;
+const STAGING_BYTES = 256 << 10;
+
 /** Parameter blocks that do not travel as immediates: a uniform buffer with a dynamic offset per launch. */
 export class Arena {
-  constructor(device, pipelines, bytes) {
+  constructor(device, pipelines) {
     const usage = GPUBufferUsage.UNIFORM | GPUBufferUsage.COPY_DST;
     this.device = device;
     this.pipelines = pipelines;
-    this.bytes = bytes;
-    this.buffer = device.createBuffer({ label: "arena", size: bytes, usage });
-    this.words = new Uint32Array(bytes / 4);
+    this.buffer = device.createBuffer({ label: "arena", size: ARENA_BYTES, usage });
+    this.words = new Uint32Array(ARENA_BYTES / 4);
     this.used = 0;
     this.groups = new Map();
     this.offset = new Uint32Array(1);
@@ -41,16 +43,15 @@ export class Arena {
 
 /** Uploads to buffers that an earlier command of the same submission uses: they become copies, in their place. */
 export class Staging {
-  constructor(device, bytes) {
+  constructor(device) {
     const usage = GPUBufferUsage.COPY_SRC | GPUBufferUsage.COPY_DST;
-    this.bytes = bytes;
-    this.buffer = device.createBuffer({ label: "staging", size: bytes, usage });
-    this.words = new Uint32Array(bytes / 4);
+    this.buffer = device.createBuffer({ label: "staging", size: STAGING_BYTES, usage });
+    this.words = new Uint32Array(STAGING_BYTES / 4);
     this.used = 0;
   }
 
   fits(nbytes) {
-    return this.used + nbytes <= this.bytes;
+    return this.used + nbytes <= STAGING_BYTES;
   }
 
   /** Encode the copy of `words` to `target`. */

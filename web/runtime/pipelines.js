@@ -1,17 +1,21 @@
 // Compute pipelines with explicit layouts: group 0 holds the storage bindings, group 1 the parameter arena.
 
+import { ARENA_BYTES } from "./arena.js";
+
 const ARENA_STEP = 256;
 
 /** Bytes that one launch takes in the arena: dynamic offsets are multiples of 256. */
-export function arenaBytes(paramsBytes) {
+function arenaBytes(paramsBytes) {
   return Math.ceil(paramsBytes / ARENA_STEP) * ARENA_STEP;
 }
 
 /** Makes pipelines, once per distinct (source, bindings, parameters), and keeps the layouts they share. */
 export class Pipelines {
-  constructor(device, faults) {
+  constructor(device, faults, info) {
     this.device = device;
     this.faults = faults;
+    this.mostImmediate = info.immediates;
+    this.mostUniform = Math.min(ARENA_BYTES, info.limits.maxUniformBufferBindingSize);
     this.layouts = new Map();
     this.arenaLayouts = new Map();
     this.made = [];
@@ -88,6 +92,10 @@ export class Pipelines {
   }
 
   #describe(bindings, paramsBytes, immediate, label) {
+    const most = immediate ? this.mostImmediate : this.mostUniform;
+    if (paramsBytes > most) {
+      throw new RangeError(`${label}: ${paramsBytes} bytes of parameters exceed the limit of ${most}`);
+    }
     const layout = this.layout(bindings);
     const step = immediate ? 0 : arenaBytes(paramsBytes);
     return { label, layout, paramsBytes, immediate, step, gpu: null, broken: null };

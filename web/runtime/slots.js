@@ -39,3 +39,10 @@ export class Slots {
     return (this.blocks[slot] = this.pool.take(this.sizes[slot]));
   }
 }
+
+/** Throws when a range of bytes does not lie inside a block. */
+export function checkRange(what, offset, nbytes, block) {
+  if (offset + nbytes > block.bytes) {
+    throw new RangeError(`${what}: ${nbytes} bytes at ${offset} do not fit a block of ${block.bytes}`);
+  }
+}

@@ -2,7 +2,7 @@
 // The records and their meaning are in docs/design.md, "The stream".
 
 import { openDevice } from "./adapter.js";
-import { Arena, Staging } from "./arena.js";
+import { ARENA_BYTES, Arena, Staging } from "./arena.js";
 import { Faults } from "./faults.js";
 import { Groups } from "./groups.js";
 import { makeLaunch } from "./launch.js";
@@ -21,12 +21,10 @@ import {
   UPLOAD,
 } from "./records.js";
 import { recordLength, recordName } from "./records.js";
-import { Slots } from "./slots.js";
+import { Slots, checkRange } from "./slots.js";
 
 // A long window goes out in pieces, so that the GPU starts early and the page's compositor gets its turn.
 const MOST_DISPATCHES = 1024;
-const ARENA_BYTES = 256 << 10;
-const STAGING_BYTES = 256 << 10;
 const WRITE_CHUNK = 16 << 20;
 // Allocations from here on are watched for lack of memory; smaller ones do not fail alone.
 const WATCHED_BYTES = 1 << 20;
@@ -44,7 +42,7 @@ export class Stream {
     this.queue = device.queue;
     this.faults = new Faults(device);
     this.groups = new Groups(device, info.limits.maxStorageBufferBindingSize);
-    this.pipelines = new Pipelines(device, this.faults);
+    this.pipelines = new Pipelines(device, this.faults, info);
     this.readback = new Readback(device, this.faults);
     this.pool = new Pool({
       create: (block) => this.#createBuffer(block),
@@ -66,8 +64,8 @@ export class Stream {
     this.lastLaunch = null;
     this.at = 0;
 
-    this.arena = new Arena(device, this.pipelines, ARENA_BYTES);
-    this.staging = new Staging(device, STAGING_BYTES);
+    this.arena = new Arena(device, this.pipelines);
+    this.staging = new Staging(device);
 
     this.timing = false; // when true, encodeMs sums the time spent in submit
     this.encodeMs = 0;
@@ -77,14 +75,12 @@ export class Stream {
   /** Id of a compute pipeline. `bindings`: a letter per binding of group 0, "r" read, "w" read_write. */
   pipeline(source, bindings, paramsBytes, immediate, label) {
     this.faults.alive();
-    this.#checkParams(paramsBytes, immediate, label);
     return this.pipelines.create(source, bindings, paramsBytes, immediate, label);
   }
 
   /** The same, compiled beside other work; resolves to the id. */
   async warm(source, bindings, paramsBytes, immediate, label) {
     this.faults.alive();
-    this.#checkParams(paramsBytes, immediate, label);
     return this.pipelines.warm(source, bindings, paramsBytes, immediate, label);
   }
 
@@ -391,19 +387,5 @@ export class Stream {
       });
     }
     return buffer;
-  }
-
-  #checkParams(paramsBytes, immediate, label) {
-    const most = immediate
-      ? this.info.immediates
-      : Math.min(ARENA_BYTES, this.info.limits.maxUniformBufferBindingSize);
-    if (paramsBytes > most)
-      throw new RangeError(`${label}: ${paramsBytes} bytes of parameters exceed the limit of ${most}`);
-  }
-}
-
-function checkRange(what, offset, nbytes, block) {
-  if (offset + nbytes > block.bytes) {
-    throw new RangeError(`${what}: ${nbytes} bytes at ${offset} do not fit a block of ${block.bytes}`);
   }
 }
