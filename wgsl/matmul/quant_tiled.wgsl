@@ -41,6 +41,7 @@ const TILE_M = 8u * PER_M;
 const TILE_N = 64u;
 const QUADS = 4u;
 const STRIDE = QUADS + 1u;
+const QUADS_A_THREAD = (TILE_M * QUADS + WORKGROUP - 1u) / WORKGROUP;
 
 var<workgroup> x_tile: array<vec4<f32>, TILE_M * STRIDE>;
 var<workgroup> w_tile: array<vec4<f32>, TILE_N * STRIDE>;
@@ -84,24 +85,48 @@ fn main(
     let w_octet = thread % 2u;
     let w_first = min(first_n + w_row, params.rows - 1u) * params.units * 4u + w_octet;
 
+    // What the next step needs is fetched into registers while this step computes.
+    let steps = 2u * params.units;
+    var next_w = dequantize_octet(w_first);
+    var next_x: array<vec4<f32>, QUADS_A_THREAD>;
+    for (var i = 0u; i < QUADS_A_THREAD; i++) {
+        let at = thread + i * WORKGROUP;
+        next_x[i] = quad_of_x(first_m + at / QUADS, 4u * (at % QUADS));
+    }
+
     var sums: array<vec4<f32>, PER_M>;
-    for (var step = 0u; step < 2u * params.units; step++) {
-        for (var i = thread; i < TILE_M * QUADS; i += WORKGROUP) {
-            x_tile[(i / QUADS) * STRIDE + i % QUADS] =
-                quad_of_x(first_m + i / QUADS, 16u * step + 4u * (i % QUADS));
+    for (var step = 1u; step <= steps; step++) {
+        for (var i = 0u; i < QUADS_A_THREAD; i++) {
+            let at = thread + i * WORKGROUP;
+            if (at < TILE_M * QUADS) {
+                x_tile[(at / QUADS) * STRIDE + at % QUADS] = next_x[i];
+            }
         }
-        let octet = dequantize_octet(w_first + 2u * step);
-        w_tile[w_row * STRIDE + 2u * w_octet] = octet[0];
-        w_tile[w_row * STRIDE + 2u * w_octet + 1u] = octet[1];
+        w_tile[w_row * STRIDE + 2u * w_octet] = next_w[0];
+        w_tile[w_row * STRIDE + 2u * w_octet + 1u] = next_w[1];
         workgroupBarrier();
+        if (step < steps) {
+            next_w = dequantize_octet(w_first + 2u * step);
+            for (var i = 0u; i < QUADS_A_THREAD; i++) {
+                let at = thread + i * WORKGROUP;
+                next_x[i] = quad_of_x(first_m + at / QUADS, 16u * step + 4u * (at % QUADS));
+            }
+        }
         for (var quad = 0u; quad < QUADS; quad++) {
             let w_0 = w_tile[column * STRIDE + quad];
             let w_1 = w_tile[(column + 16u) * STRIDE + quad];
             let w_2 = w_tile[(column + 32u) * STRIDE + quad];
             let w_3 = w_tile[(column + 48u) * STRIDE + quad];
+            let k_0 = vec4<f32>(w_0.x, w_1.x, w_2.x, w_3.x);
+            let k_1 = vec4<f32>(w_0.y, w_1.y, w_2.y, w_3.y);
+            let k_2 = vec4<f32>(w_0.z, w_1.z, w_2.z, w_3.z);
+            let k_3 = vec4<f32>(w_0.w, w_1.w, w_2.w, w_3.w);
             for (var i = 0u; i < PER_M; i++) {
                 let a = x_tile[(row + 8u * i) * STRIDE + quad];
-                sums[i] += vec4<f32>(dot(a, w_0), dot(a, w_1), dot(a, w_2), dot(a, w_3));
+                var sum = fma(vec4<f32>(a.x), k_0, sums[i]);
+                sum = fma(vec4<f32>(a.y), k_1, sum);
+                sum = fma(vec4<f32>(a.z), k_2, sum);
+                sums[i] = fma(vec4<f32>(a.w), k_3, sum);
             }
         }
         workgroupBarrier();

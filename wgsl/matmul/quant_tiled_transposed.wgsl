@@ -37,14 +37,27 @@ const WORKGROUP = 128u;
 const TILE_M = 8u * PER_M;
 const QUADS = 16u;
 const STEP = 16u;
-const STRIDE = STEP + 1u;
+const STRIDE = STEP / 4u + 1u;
 
-var<workgroup> x_tile: array<f32, TILE_M * STRIDE>;
+var<workgroup> x_tile: array<vec4<f32>, TILE_M * STRIDE>;
 var<workgroup> w_tile: array<vec4<f32>, STEP * QUADS>;
 
 fn load_x(i: u32) -> f32 { return x[params.x_offset + i]; }
 fn load_out(i: u32) -> f32 { return out[i]; }
 fn store_out(i: u32, value: f32) { out[i] = value; }
+
+// Columns start + n to start + n + 3 of row m of x; zero outside.
+fn quad_of_x(m: u32, n: u32) -> vec4<f32> {
+    var quad = vec4<f32>();
+    if (m < params.batch && n < params.rows) {
+        let at = m * params.x_columns + params.start + n;
+        quad.x = load_x(at);
+        if (n + 1u < params.rows) { quad.y = load_x(at + 1u); }
+        if (n + 2u < params.rows) { quad.z = load_x(at + 2u); }
+        if (n + 3u < params.rows) { quad.w = load_x(at + 3u); }
+    }
+    return quad;
+}
 
 @compute @workgroup_size(WORKGROUP)
 fn main(
@@ -69,23 +82,26 @@ fn main(
 
     var sums: array<vec4<f32>, PER_M>;
     for (var first_n = 0u; first_n < params.rows; first_n += STEP) {
-        for (var i = thread; i < TILE_M * STEP; i += WORKGROUP) {
-            let m = first_m + i / STEP;
-            let n = first_n + i % STEP;
-            var value = 0.0;
-            if (m < params.batch && n < params.rows) {
-                value = load_x(m * params.x_columns + params.start + n);
-            }
-            x_tile[(i / STEP) * STRIDE + i % STEP] = value;
+        for (var i = thread; i < TILE_M * (STEP / 4u); i += WORKGROUP) {
+            let m = i / (STEP / 4u);
+            let part = i % (STEP / 4u);
+            x_tile[m * STRIDE + part] = quad_of_x(first_m + m, first_n + 4u * part);
         }
         let octet = dequantize_octet(min(first_n + w_row, params.rows - 1u) * octets + w_column);
         w_tile[w_row * QUADS + 2u * w_octet] = octet[0];
         w_tile[w_row * QUADS + 2u * w_octet + 1u] = octet[1];
         workgroupBarrier();
-        for (var n = 0u; n < STEP; n++) {
-            let w = w_tile[n * QUADS + quad];
+        for (var part = 0u; part < STEP / 4u; part++) {
+            let w_0 = w_tile[4u * part * QUADS + quad];
+            let w_1 = w_tile[(4u * part + 1u) * QUADS + quad];
+            let w_2 = w_tile[(4u * part + 2u) * QUADS + quad];
+            let w_3 = w_tile[(4u * part + 3u) * QUADS + quad];
             for (var i = 0u; i < PER_M; i++) {
-                sums[i] += x_tile[(row + 8u * i) * STRIDE + n] * w;
+                let a = x_tile[(row + 8u * i) * STRIDE + part];
+                var sum = fma(vec4<f32>(a.x), w_0, sums[i]);
+                sum = fma(vec4<f32>(a.y), w_1, sum);
+                sum = fma(vec4<f32>(a.z), w_2, sum);
+                sums[i] = fma(vec4<f32>(a.w), w_3, sum);
             }
         }
         workgroupBarrier();

@@ -64,16 +64,25 @@ fn quad_of_x(m: u32, column: u32) -> vec4<f32> {
     return quad;
 }
 
-// The sum of w * x over a unit whose first quad of x is tile[at].
-fn dot_unit(w: array<vec4<f32>, 8>, at: u32) -> f32 {
-    var sum = w[0] * tile[at];
-    sum += w[1] * tile[at + STRIDE];
-    sum += w[2] * tile[at + 2u * STRIDE];
-    sum += w[3] * tile[at + 3u * STRIDE];
-    sum += w[4] * tile[at + 4u * STRIDE];
-    sum += w[5] * tile[at + 5u * STRIDE];
-    sum += w[6] * tile[at + 6u * STRIDE];
-    sum += w[7] * tile[at + 7u * STRIDE];
+// The sum of weight * x over a unit whose first quad of x is tile[at].
+fn dot_unit(w: array<vec4<f32>, 8>, scales: vec4<f32>, at: u32, x_sum: f32) -> f32 {
+    var first = w[0] * tile[at];
+    first += w[1] * tile[at + STRIDE];
+    first += w[2] * tile[at + 2u * STRIDE];
+    first += w[3] * tile[at + 3u * STRIDE];
+    var last = w[4] * tile[at + 4u * STRIDE];
+    last += w[5] * tile[at + 5u * STRIDE];
+    last += w[6] * tile[at + 6u * STRIDE];
+    last += w[7] * tile[at + 7u * STRIDE];
+    return combine(scales, first, last, x_sum);
+}
+
+// The sum of x over a unit; what a format with a least value multiplies it with.
+fn sum_unit(at: u32) -> f32 {
+    let first = (tile[at] + tile[at + STRIDE]) + (tile[at + 2u * STRIDE] + tile[at + 3u * STRIDE]);
+    let last = (tile[at + 4u * STRIDE] + tile[at + 5u * STRIDE])
+        + (tile[at + 6u * STRIDE] + tile[at + 7u * STRIDE]);
+    let sum = first + last;
     return (sum.x + sum.y) + (sum.z + sum.w);
 }
 
@@ -104,14 +113,23 @@ fn main(
         workgroupBarrier();
         let unit = first + lane;
         if (unit < params.units) {
-            let w_0 = dequantize(row_0 + unit);
-            let w_1 = dequantize(row_1 + unit);
-            let w_2 = dequantize(row_2 + unit);
-            let w_3 = dequantize(row_3 + unit);
+            let w_0 = unpack(row_0 + unit);
+            let w_1 = unpack(row_1 + unit);
+            let w_2 = unpack(row_2 + unit);
+            let w_3 = unpack(row_3 + unit);
+            let scales_0 = unit_scales(row_0 + unit);
+            let scales_1 = unit_scales(row_1 + unit);
+            let scales_2 = unit_scales(row_2 + unit);
+            let scales_3 = unit_scales(row_3 + unit);
             for (var m = 0u; m < BATCH; m++) {
                 let at = m * QUADS * STRIDE + lane;
+                let x_sum = sum_unit(at);
                 sums[m] += vec4<f32>(
-                    dot_unit(w_0, at), dot_unit(w_1, at), dot_unit(w_2, at), dot_unit(w_3, at));
+                    dot_unit(w_0, scales_0, at, x_sum),
+                    dot_unit(w_1, scales_1, at, x_sum),
+                    dot_unit(w_2, scales_2, at, x_sum),
+                    dot_unit(w_3, scales_3, at, x_sum),
+                );
             }
         }
         workgroupBarrier();

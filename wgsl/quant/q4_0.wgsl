@@ -1,25 +1,45 @@
 // weight = d * (q - 8), q of 4 bits, one half d for 32 columns
 //
-// plane 0  quants  4 words per unit of 32 columns; word w holds columns 8w to 8w + 7: column
-//                  8w + i in the low nibble of byte i, column 8w + 4 + i in the high nibble
+// plane 0  quants  4 words per unit of 32 columns; byte i of word w holds column 4w + i in its low
+//                  nibble and column 16 + 4w + i in its high one
 // plane 1  scales  one half per unit
 // source   GGUF block Q4_0, as gguf.quants of the PyPI package `gguf` defines it
 // uses     half, quant/unpack
 
-fn dequantize_word(word: u32, scale: f32) -> array<vec4<f32>, 2> {
-    return array<vec4<f32>, 2>(scale * (unpack_low(word) - 8.0), scale * (unpack_high(word) - 8.0));
+// The bytes of quads 2 * octet and 2 * octet + 1, column by column.
+fn octet_bytes(octet: u32) -> vec2<u32> {
+    let at = (octet & 0xfffffffcu) + ((octet & 1u) << 1u);
+    let words = vec2<u32>(plane_word(at), plane_word(at + 1u));
+    return select(words, words >> vec2<u32>(4u), (octet & 2u) != 0u) & vec2<u32>(0x0f0f0f0fu);
 }
 
 fn dequantize_octet(octet: u32) -> array<vec4<f32>, 2> {
-    return dequantize_word(plane_word(octet), plane_half(params.plane_1, octet >> 2u));
+    let bytes = octet_bytes(octet);
+    let scale = plane_half(params.plane_1, octet >> 2u);
+    return array<vec4<f32>, 2>(
+        scale * (spread(bytes.x) - 8.0),
+        scale * (spread(bytes.y) - 8.0),
+    );
 }
 
-fn dequantize(unit: u32) -> array<vec4<f32>, 8> {
+fn unpack(unit: u32) -> array<vec4<f32>, 8> {
     let words = weight[unit];
-    let scale = plane_half(params.plane_1, unit);
-    let a = dequantize_word(words.x, scale);
-    let b = dequantize_word(words.y, scale);
-    let c = dequantize_word(words.z, scale);
-    let d = dequantize_word(words.w, scale);
-    return array<vec4<f32>, 8>(a[0], a[1], b[0], b[1], c[0], c[1], d[0], d[1]);
+    return array<vec4<f32>, 8>(
+        lift(words.x, 0x0f0fu, 8.0),
+        lift(words.y, 0x0f0fu, 8.0),
+        lift(words.z, 0x0f0fu, 8.0),
+        lift(words.w, 0x0f0fu, 8.0),
+        lift(words.x, 0xf0f0u, 128.0),
+        lift(words.y, 0xf0f0u, 128.0),
+        lift(words.z, 0xf0f0u, 128.0),
+        lift(words.w, 0xf0f0u, 128.0),
+    );
+}
+
+fn unit_scales(unit: u32) -> vec4<f32> {
+    return vec4<f32>(plane_half(params.plane_1, unit), 0.0, 0.0, 0.0);
+}
+
+fn combine(scales: vec4<f32>, first: vec4<f32>, last: vec4<f32>, x_sum: f32) -> f32 {
+    return scales.x * (unlift(first) + 0.0625 * unlift(last));
 }

@@ -2,29 +2,47 @@
 //
 // d * q is exact in f32 (11 + 4 bits), so a fused multiply-add rounds as two steps do.
 //
-// plane 0  quants  4 words per unit of 32 columns; word w holds columns 8w to 8w + 7: column
-//                  8w + i in the low nibble of byte i, column 8w + 4 + i in the high nibble
+// plane 0  quants  4 words per unit of 32 columns; byte i of word w holds column 4w + i in its low
+//                  nibble and column 16 + 4w + i in its high one
 // plane 1  scales  one word per unit, d in the low half, m in the high half
 // source   GGUF block Q4_1, as gguf.quants of the PyPI package `gguf` defines it
 // uses     half, quant/unpack
 
-fn dequantize_word(word: u32, scale: f32, low: f32) -> array<vec4<f32>, 2> {
-    return array<vec4<f32>, 2>(scale * unpack_low(word) + low, scale * unpack_high(word) + low);
+// The bytes of quads 2 * octet and 2 * octet + 1, column by column.
+fn octet_bytes(octet: u32) -> vec2<u32> {
+    let at = (octet & 0xfffffffcu) + ((octet & 1u) << 1u);
+    let words = vec2<u32>(plane_word(at), plane_word(at + 1u));
+    return select(words, words >> vec2<u32>(4u), (octet & 2u) != 0u) & vec2<u32>(0x0f0f0f0fu);
 }
 
 fn dequantize_octet(octet: u32) -> array<vec4<f32>, 2> {
-    let scales = plane_word(params.plane_1 + (octet >> 2u));
-    return dequantize_word(plane_word(octet), half_to_float(scales & 0xffffu), half_to_float(scales >> 16u));
+    let bytes = octet_bytes(octet);
+    let scales = unit_scales(octet >> 2u);
+    return array<vec4<f32>, 2>(
+        scales.x * spread(bytes.x) + scales.y,
+        scales.x * spread(bytes.y) + scales.y,
+    );
 }
 
-fn dequantize(unit: u32) -> array<vec4<f32>, 8> {
+fn unpack(unit: u32) -> array<vec4<f32>, 8> {
     let words = weight[unit];
-    let scales = plane_word(params.plane_1 + unit);
-    let scale = half_to_float(scales & 0xffffu);
-    let low = half_to_float(scales >> 16u);
-    let a = dequantize_word(words.x, scale, low);
-    let b = dequantize_word(words.y, scale, low);
-    let c = dequantize_word(words.z, scale, low);
-    let d = dequantize_word(words.w, scale, low);
-    return array<vec4<f32>, 8>(a[0], a[1], b[0], b[1], c[0], c[1], d[0], d[1]);
+    return array<vec4<f32>, 8>(
+        lift(words.x, 0x0f0fu, 0.0),
+        lift(words.y, 0x0f0fu, 0.0),
+        lift(words.z, 0x0f0fu, 0.0),
+        lift(words.w, 0x0f0fu, 0.0),
+        lift(words.x, 0xf0f0u, 0.0),
+        lift(words.y, 0xf0f0u, 0.0),
+        lift(words.z, 0xf0f0u, 0.0),
+        lift(words.w, 0xf0f0u, 0.0),
+    );
+}
+
+fn unit_scales(unit: u32) -> vec4<f32> {
+    let word = plane_word(params.plane_1 + unit);
+    return vec4<f32>(half_to_float(word & 0xffffu), half_to_float(word >> 16u), 0.0, 0.0);
+}
+
+fn combine(scales: vec4<f32>, first: vec4<f32>, last: vec4<f32>, x_sum: f32) -> f32 {
+    return scales.x * (unlift(first) + 0.0625 * unlift(last)) + scales.y * x_sum;
 }

@@ -2,37 +2,65 @@
 //
 // d * q is exact in f32 (11 + 5 bits), so a fused multiply-add rounds as two steps do.
 //
-// plane 0  quants  4 words per unit of 32 columns; word w holds the low 4 bits of columns 8w to
-//                  8w + 7: column 8w + i in the low nibble of byte i, 8w + 4 + i in the high one
+// plane 0  quants  4 words per unit of 32 columns; byte i of word w holds the low bits of column
+//                  4w + i in its low nibble, of column 16 + 4w + i in its high one
 // plane 1  scales  one word per unit, d in the low half, m in the high half
-// plane 2  fifths  one word per unit, bit i the fifth bit of column i
+// plane 2  fifths  one word per unit; bit 8i + j is the fifth bit of column 4j + i
 // source   GGUF block Q5_1, as gguf.quants of the PyPI package `gguf` defines it
 // uses     half, quant/unpack
 
-fn dequantize_word(word: u32, fifth: u32, scale: f32, low: f32) -> array<vec4<f32>, 2> {
-    return array<vec4<f32>, 2>(
-        scale * (unpack_low(word) + unpack_fifth(fifth)) + low,
-        scale * (unpack_high(word) + unpack_fifth(fifth >> 4u)) + low,
-    );
+// The bytes of quads 2 * octet and 2 * octet + 1, column by column.
+fn octet_bytes(octet: u32) -> vec2<u32> {
+    let at = (octet & 0xfffffffcu) + ((octet & 1u) << 1u);
+    let words = vec2<u32>(plane_word(at), plane_word(at + 1u));
+    let low = select(words, words >> vec2<u32>(4u), (octet & 2u) != 0u) & vec2<u32>(0x0f0f0f0fu);
+    let fifths = plane_word(params.plane_2 + (octet >> 2u)) >> ((octet & 3u) << 1u);
+    return low | ((vec2<u32>(fifths << 4u, fifths << 3u)) & vec2<u32>(0x10101010u));
 }
 
 fn dequantize_octet(octet: u32) -> array<vec4<f32>, 2> {
-    let unit = octet >> 2u;
-    let scales = plane_word(params.plane_1 + unit);
-    let fifth = plane_word(params.plane_2 + unit) >> ((octet & 3u) << 3u);
-    let scale = half_to_float(scales & 0xffffu);
-    return dequantize_word(plane_word(octet), fifth, scale, half_to_float(scales >> 16u));
+    let bytes = octet_bytes(octet);
+    let scales = unit_scales(octet >> 2u);
+    return array<vec4<f32>, 2>(
+        scales.x * spread(bytes.x) + scales.y,
+        scales.x * spread(bytes.y) + scales.y,
+    );
 }
 
-fn dequantize(unit: u32) -> array<vec4<f32>, 8> {
+fn unit_bytes(unit: u32) -> array<u32, 8> {
     let words = weight[unit];
-    let scales = plane_word(params.plane_1 + unit);
-    let fifth = plane_word(params.plane_2 + unit);
-    let scale = half_to_float(scales & 0xffffu);
-    let low = half_to_float(scales >> 16u);
-    let a = dequantize_word(words.x, fifth, scale, low);
-    let b = dequantize_word(words.y, fifth >> 8u, scale, low);
-    let c = dequantize_word(words.z, fifth >> 16u, scale, low);
-    let d = dequantize_word(words.w, fifth >> 24u, scale, low);
-    return array<vec4<f32>, 8>(a[0], a[1], b[0], b[1], c[0], c[1], d[0], d[1]);
+    let fifths = plane_word(params.plane_2 + unit);
+    return array<u32, 8>(
+        low_bytes(words.x) | ((fifths << 4u) & 0x10101010u),
+        low_bytes(words.y) | ((fifths << 3u) & 0x10101010u),
+        low_bytes(words.z) | ((fifths << 2u) & 0x10101010u),
+        low_bytes(words.w) | ((fifths << 1u) & 0x10101010u),
+        high_bytes(words.x) | (fifths & 0x10101010u),
+        high_bytes(words.y) | ((fifths >> 1u) & 0x10101010u),
+        high_bytes(words.z) | ((fifths >> 2u) & 0x10101010u),
+        high_bytes(words.w) | ((fifths >> 3u) & 0x10101010u),
+    );
+}
+
+fn unpack(unit: u32) -> array<vec4<f32>, 8> {
+    let bytes = unit_bytes(unit);
+    return array<vec4<f32>, 8>(
+        lift(bytes[0], 0xffffu, 0.0),
+        lift(bytes[1], 0xffffu, 0.0),
+        lift(bytes[2], 0xffffu, 0.0),
+        lift(bytes[3], 0xffffu, 0.0),
+        lift(bytes[4], 0xffffu, 0.0),
+        lift(bytes[5], 0xffffu, 0.0),
+        lift(bytes[6], 0xffffu, 0.0),
+        lift(bytes[7], 0xffffu, 0.0),
+    );
+}
+
+fn unit_scales(unit: u32) -> vec4<f32> {
+    let word = plane_word(params.plane_1 + unit);
+    return vec4<f32>(half_to_float(word & 0xffffu), half_to_float(word >> 16u), 0.0, 0.0);
+}
+
+fn combine(scales: vec4<f32>, first: vec4<f32>, last: vec4<f32>, x_sum: f32) -> f32 {
+    return scales.x * (unlift(first) + unlift(last)) + scales.y * x_sum;
 }

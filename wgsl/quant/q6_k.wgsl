@@ -2,41 +2,70 @@
 //
 // Every product is exact in f32 (11 + 7 + 5 bits): nothing rounds.
 //
-// plane 0  quants  4 words per unit of 32 columns; word w holds the low 4 bits of columns 8w to
-//                  8w + 7: column 8w + i in the low nibble of byte i, 8w + 4 + i in the high one
-// plane 1  tops    2 words per unit, bits 2i and 2i + 1 of the 64 are bits five and six of column i
+// plane 0  quants  4 words per unit of 32 columns; byte i of word w holds the low bits of column
+//                  4w + i in its low nibble, of column 16 + 4w + i in its high one
+// plane 1  tops    2 words per unit; bits 8i + 2j and 8i + 2j + 1 of word w are bits five and six of
+//                  column 16w + 4j + i
 // plane 2  scales  one half word per unit: the byte of its first, then of its last 16 columns
 // plane 3  supers  one half per 8 units
 // source   GGUF block Q6_K, as gguf.quants of the PyPI package `gguf` defines it
 // uses     half, quant/unpack
 
-fn dequantize_word(word: u32, top: u32, scale: f32) -> array<vec4<f32>, 2> {
-    return array<vec4<f32>, 2>(
-        scale * (unpack_low(word) + unpack_fifth_sixth(top) - 32.0),
-        scale * (unpack_high(word) + unpack_fifth_sixth(top >> 8u) - 32.0),
-    );
-}
-
-// The scales of the first and of the last 16 columns of a unit.
-fn unit_scales(unit: u32) -> vec2<f32> {
-    let bytes = unpack_signed(plane_word(params.plane_2 + (unit >> 1u)) >> ((unit & 1u) << 4u));
-    return plane_half(params.plane_3, unit >> 3u) * bytes.xy;
+// The bytes of quads 2 * octet and 2 * octet + 1, column by column.
+fn octet_bytes(octet: u32) -> vec2<u32> {
+    let at = (octet & 0xfffffffcu) + ((octet & 1u) << 1u);
+    let words = vec2<u32>(plane_word(at), plane_word(at + 1u));
+    let low = select(words, words >> vec2<u32>(4u), (octet & 2u) != 0u) & vec2<u32>(0x0f0f0f0fu);
+    let tops = plane_word(params.plane_1 + (octet >> 1u)) >> ((octet & 1u) << 2u);
+    return low | (vec2<u32>(tops << 4u, tops << 2u) & vec2<u32>(0x30303030u));
 }
 
 fn dequantize_octet(octet: u32) -> array<vec4<f32>, 2> {
+    let bytes = octet_bytes(octet);
     let scales = unit_scales(octet >> 2u);
-    let top = plane_word(params.plane_1 + (octet >> 1u)) >> ((octet & 1u) << 4u);
-    return dequantize_word(plane_word(octet), top, select(scales.x, scales.y, (octet & 2u) != 0u));
+    let scale = select(scales.x, scales.y, (octet & 2u) != 0u);
+    return array<vec4<f32>, 2>(
+        scale * (spread(bytes.x) - 32.0),
+        scale * (spread(bytes.y) - 32.0),
+    );
 }
 
-fn dequantize(unit: u32) -> array<vec4<f32>, 8> {
+fn unit_bytes(unit: u32) -> array<u32, 8> {
     let words = weight[unit];
-    let first = plane_word(params.plane_1 + 2u * unit);
-    let second = plane_word(params.plane_1 + 2u * unit + 1u);
-    let scales = unit_scales(unit);
-    let a = dequantize_word(words.x, first, scales.x);
-    let b = dequantize_word(words.y, first >> 16u, scales.x);
-    let c = dequantize_word(words.z, second, scales.y);
-    let d = dequantize_word(words.w, second >> 16u, scales.y);
-    return array<vec4<f32>, 8>(a[0], a[1], b[0], b[1], c[0], c[1], d[0], d[1]);
+    let tops = vec2<u32>(plane_word(params.plane_1 + 2u * unit), plane_word(params.plane_1 + 2u * unit + 1u));
+    return array<u32, 8>(
+        low_bytes(words.x) | ((tops.x << 4u) & 0x30303030u),
+        low_bytes(words.y) | ((tops.x << 2u) & 0x30303030u),
+        low_bytes(words.z) | (tops.x & 0x30303030u),
+        low_bytes(words.w) | ((tops.x >> 2u) & 0x30303030u),
+        high_bytes(words.x) | ((tops.y << 4u) & 0x30303030u),
+        high_bytes(words.y) | ((tops.y << 2u) & 0x30303030u),
+        high_bytes(words.z) | (tops.y & 0x30303030u),
+        high_bytes(words.w) | ((tops.y >> 2u) & 0x30303030u),
+    );
+}
+
+fn unpack(unit: u32) -> array<vec4<f32>, 8> {
+    let bytes = unit_bytes(unit);
+    return array<vec4<f32>, 8>(
+        lift(bytes[0], 0xffffu, 32.0),
+        lift(bytes[1], 0xffffu, 32.0),
+        lift(bytes[2], 0xffffu, 32.0),
+        lift(bytes[3], 0xffffu, 32.0),
+        lift(bytes[4], 0xffffu, 32.0),
+        lift(bytes[5], 0xffffu, 32.0),
+        lift(bytes[6], 0xffffu, 32.0),
+        lift(bytes[7], 0xffffu, 32.0),
+    );
+}
+
+// The scales of the first and of the last 16 columns.
+fn unit_scales(unit: u32) -> vec4<f32> {
+    let bytes = plane_word(params.plane_2 + (unit >> 1u)) >> ((unit & 1u) << 4u);
+    let signed = vec2<i32>(bitcast<i32>(bytes << 24u), bitcast<i32>(bytes << 16u)) >> vec2<u32>(24u);
+    return vec4<f32>(plane_half(params.plane_3, unit >> 3u) * vec2<f32>(signed), 0.0, 0.0);
+}
+
+fn combine(scales: vec4<f32>, first: vec4<f32>, last: vec4<f32>, x_sum: f32) -> f32 {
+    return scales.x * unlift(first) + scales.y * unlift(last);
 }

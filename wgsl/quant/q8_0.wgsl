@@ -5,26 +5,36 @@
 // source   GGUF block Q8_0, as gguf.quants of the PyPI package `gguf` defines it
 // uses     half, quant/unpack
 
+// Signed bytes as unsigned ones, 128 more.
+const Q8_0_SIGN = 0x80808080u;
+
 fn dequantize_octet(octet: u32) -> array<vec4<f32>, 2> {
     let scale = plane_half(params.plane_1, octet >> 2u);
     return array<vec4<f32>, 2>(
-        scale * unpack_signed(plane_word(2u * octet)),
-        scale * unpack_signed(plane_word(2u * octet + 1u)),
+        scale * (spread(plane_word(2u * octet) ^ Q8_0_SIGN) - 128.0),
+        scale * (spread(plane_word(2u * octet + 1u) ^ Q8_0_SIGN) - 128.0),
     );
 }
 
-fn dequantize(unit: u32) -> array<vec4<f32>, 8> {
-    let first = weight[2u * unit];
-    let second = weight[2u * unit + 1u];
-    let scale = plane_half(params.plane_1, unit);
+fn unpack(unit: u32) -> array<vec4<f32>, 8> {
+    let first = weight[2u * unit] ^ vec4<u32>(Q8_0_SIGN);
+    let last = weight[2u * unit + 1u] ^ vec4<u32>(Q8_0_SIGN);
     return array<vec4<f32>, 8>(
-        scale * unpack_signed(first.x),
-        scale * unpack_signed(first.y),
-        scale * unpack_signed(first.z),
-        scale * unpack_signed(first.w),
-        scale * unpack_signed(second.x),
-        scale * unpack_signed(second.y),
-        scale * unpack_signed(second.z),
-        scale * unpack_signed(second.w),
+        lift(first.x, 0xffffu, 128.0),
+        lift(first.y, 0xffffu, 128.0),
+        lift(first.z, 0xffffu, 128.0),
+        lift(first.w, 0xffffu, 128.0),
+        lift(last.x, 0xffffu, 128.0),
+        lift(last.y, 0xffffu, 128.0),
+        lift(last.z, 0xffffu, 128.0),
+        lift(last.w, 0xffffu, 128.0),
     );
+}
+
+fn unit_scales(unit: u32) -> vec4<f32> {
+    return vec4<f32>(plane_half(params.plane_1, unit), 0.0, 0.0, 0.0);
+}
+
+fn combine(scales: vec4<f32>, first: vec4<f32>, last: vec4<f32>, x_sum: f32) -> f32 {
+    return scales.x * (unlift(first) + unlift(last));
 }

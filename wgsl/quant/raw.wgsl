@@ -23,12 +23,20 @@ fn raw_half(at: u32) -> u32 {
     return raw_byte(at) | (raw_byte(at + 1u) << 8u);
 }
 
-// Words of quants: byte i of the result holds the low nibbles of byte i of `low` and `high`.
-fn pair_low(low: u32, high: u32) -> u32 {
-    return (low & 0x0f0f0f0fu) | ((high & 0x0f0f0f0fu) << 4u);
+// A word whose bit i is the fifth bit of column i, as bit 8i + j for column 4j + i.
+fn transpose_fifths(word: u32) -> u32 {
+    var bits = 0u;
+    for (var column = 0u; column < 32u; column++) {
+        bits |= ((word >> column) & 1u) << (8u * (column & 3u) + (column >> 2u));
+    }
+    return bits;
 }
 
-// The same of their high nibbles.
-fn pair_high(low: u32, high: u32) -> u32 {
-    return ((low >> 4u) & 0x0f0f0f0fu) | (high & 0xf0f0f0f0u);
+// Words of quants of a unit: the nibbles of 4 bytes from `at` in the low nibbles of the result, those
+// of 4 bytes from `at + 16` in the high ones. `high` says which nibble of the source.
+fn pair_nibbles(at: u32, high: bool) -> u32 {
+    let shift = select(0u, 4u, high);
+    let first = (raw_word(at) >> shift) & 0x0f0f0f0fu;
+    let last = (raw_word(at + 16u) >> shift) & 0x0f0f0f0fu;
+    return first | (last << 4u);
 }

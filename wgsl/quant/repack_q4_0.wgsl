@@ -37,11 +37,8 @@ fn main(
     }
     let target_unit = params.first + unit;
     let block = unit * BLOCK;
-    for (var half = 0u; half < 2u; half++) {
-        let low = raw_word(block + 2u + 8u * half);
-        let high = raw_word(block + 2u + 8u * half + 4u);
-        out[4u * target_unit + half] = pair_low(low, high);
-        out[4u * target_unit + 2u + half] = pair_high(low, high);
+    for (var i = 0u; i < 4u; i++) {
+        out[4u * target_unit + i] = raw_word(block + 2u + 4u * i);
     }
     if ((unit & 1u) == 0u) {
         var scales = raw_half(block);

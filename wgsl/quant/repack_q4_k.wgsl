@@ -39,11 +39,8 @@ fn main(
     let block = (unit >> 3u) * BLOCK;
     let part = unit & 7u;
     for (var i = 0u; i < 4u; i++) {
-        let at = block + 16u + 32u * (part >> 1u) + 8u * i;
-        let low = raw_word(at);
-        let high = raw_word(at + 4u);
-        out[4u * target_unit + i] =
-            select(pair_low(low, high), pair_high(low, high), (part & 1u) != 0u);
+        let at = block + 16u + 32u * (part >> 1u) + 4u * i;
+        out[4u * target_unit + i] = pair_nibbles(at, (part & 1u) != 0u);
     }
     if (part < 4u) {
         out[params.plane_1 + 4u * (target_unit >> 3u) + part] = raw_word(block + 4u * part);

@@ -40,17 +40,14 @@ fn main(
     let block = (unit >> 3u) * BLOCK;
     let part = unit & 7u;
     for (var i = 0u; i < 4u; i++) {
-        let at = block + 48u + 32u * (part >> 1u) + 8u * i;
-        let low = raw_word(at);
-        let high = raw_word(at + 4u);
-        out[4u * target_unit + i] =
-            select(pair_low(low, high), pair_high(low, high), (part & 1u) != 0u);
+        let at = block + 48u + 32u * (part >> 1u) + 4u * i;
+        out[4u * target_unit + i] = pair_nibbles(at, (part & 1u) != 0u);
     }
     var fifth = 0u;
     for (var column = 0u; column < 32u; column++) {
         fifth |= ((raw_byte(block + 16u + column) >> part) & 1u) << column;
     }
-    out[params.plane_2 + target_unit] = fifth;
+    out[params.plane_2 + target_unit] = transpose_fifths(fifth);
     if (part < 4u) {
         out[params.plane_1 + 4u * (target_unit >> 3u) + part] = raw_word(block + 4u * part);
     }

@@ -40,17 +40,14 @@ fn main(
     let part = unit & 7u;
     let side = part >> 2u;
     for (var i = 0u; i < 4u; i++) {
-        let at = block + 64u * side + 32u * (part & 1u) + 8u * i;
-        let low = raw_word(at);
-        let high = raw_word(at + 4u);
-        out[4u * target_unit + i] =
-            select(pair_low(low, high), pair_high(low, high), (part & 2u) != 0u);
+        let at = block + 64u * side + 32u * (part & 1u) + 4u * i;
+        out[4u * target_unit + i] = pair_nibbles(at, (part & 2u) != 0u);
     }
     for (var i = 0u; i < 2u; i++) {
         var tops = 0u;
         for (var column = 0u; column < 16u; column++) {
             let byte = raw_byte(block + 128u + 32u * side + 16u * i + column);
-            tops |= ((byte >> (2u * (part & 3u))) & 3u) << (2u * column);
+            tops |= ((byte >> (2u * (part & 3u))) & 3u) << (8u * (column & 3u) + 2u * (column >> 2u));
         }
         out[params.plane_1 + 2u * target_unit + i] = tops;
     }

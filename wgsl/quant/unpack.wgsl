@@ -1,5 +1,11 @@
-// What the formats of this folder share: reading the planes of a weight and spreading packed
+// What the formats of this folder share: reading the planes of a weight, and spreading packed
 // integers over four floats. Nothing here rounds.
+//
+// plane_word, plane_half    a word, a half of the buffer
+// low_bytes, high_bytes     the low, the high nibble of each byte, as bytes
+// spread                    the four bytes of a word as floats
+// lift                      the four bytes of a word, masked, as floats with known factors: one
+//                           integer operation for a number, where spread takes three
 //
 // expects  weight: array<vec4<u32>>, all planes of a weight in one buffer, plane 0 first
 // uses     half
@@ -14,29 +20,30 @@ fn plane_half(start: u32, i: u32) -> f32 {
     return half_to_float((plane_word(start + (i >> 1u)) >> ((i & 1u) << 4u)) & 0xffffu);
 }
 
-// The low nibble of each byte.
-fn unpack_low(word: u32) -> vec4<f32> {
-    return vec4<f32>((vec4<u32>(word) >> vec4<u32>(0u, 8u, 16u, 24u)) & vec4<u32>(15u));
+fn low_bytes(word: u32) -> u32 {
+    return word & 0x0f0f0f0fu;
 }
 
-// The high nibble of each byte.
-fn unpack_high(word: u32) -> vec4<f32> {
-    return vec4<f32>((vec4<u32>(word) >> vec4<u32>(4u, 12u, 20u, 28u)) & vec4<u32>(15u));
+fn high_bytes(word: u32) -> u32 {
+    return (word >> 4u) & 0x0f0f0f0fu;
 }
 
-// Each byte as a signed integer.
-fn unpack_signed(word: u32) -> vec4<f32> {
-    let left = vec4<i32>(bitcast<i32>(word)) << vec4<u32>(24u, 16u, 8u, 0u);
-    return vec4<f32>(left >> vec4<u32>(24u));
+fn spread(word: u32) -> vec4<f32> {
+    return vec4<f32>((vec4<u32>(word) >> vec4<u32>(0u, 8u, 16u, 24u)) & vec4<u32>(255u));
 }
 
-// The four lowest bits, each worth sixteen: the fifth bit of four quants.
-fn unpack_fifth(bits: u32) -> vec4<f32> {
-    return vec4<f32>((vec4<u32>(bits) << vec4<u32>(4u, 3u, 2u, 1u)) & vec4<u32>(16u));
+// LIFT_FACTORS * (byte & mask) - zero * LIFT_FACTORS for each byte, where `mask` repeats in the two
+// low bytes: the bits are set into the mantissa of 2^23, which is then taken away again, exactly.
+const LIFT_FACTORS = vec4<f32>(1.0, 256.0, 1.0, 256.0);
+
+fn lift(word: u32, mask: u32, zero: f32) -> vec4<f32> {
+    let top = word >> 16u;
+    let masks = vec4<u32>(mask & 255u, mask & 0xff00u, mask & 255u, mask & 0xff00u);
+    let bits = (vec4<u32>(word, word, top, top) & masks) | vec4<u32>(0x4b000000u);
+    return bitcast<vec4<f32>>(bits) - (LIFT_FACTORS * zero + 8388608.0);
 }
 
-// The four lowest pairs of bits, each pair worth sixteen: bits five and six of four quants.
-fn unpack_fifth_sixth(bits: u32) -> vec4<f32> {
-    let placed = vec4<u32>(bits << 4u, bits << 2u, bits, bits >> 2u);
-    return vec4<f32>(placed & vec4<u32>(48u));
+// The sum of lifted numbers without their factors.
+fn unlift(sums: vec4<f32>) -> f32 {
+    return (sums.x + sums.z) + (sums.y + sums.w) * 0.00390625;
 }

@@ -50,14 +50,14 @@ def repack_blocks(raw: np.ndarray, format: QuantFormat, rows: int, columns: int)
 
 
 def _pack_nibbles(q: np.ndarray) -> np.ndarray:
-    """Quants (n, 32), 4 bits each, as bytes (n, 16): column 8w + i low and 8w + 4 + i high in byte 4w + i."""
-    q = q.reshape(-1, 4, 2, 4)
-    return q[:, :, 0] | q[:, :, 1] << np.uint8(4)
+    """Quants (n, 32), 4 bits each, as bytes (n, 16): column i in the low nibble of byte i, column 16 + i in the high one."""
+    return q[:, :16] | q[:, 16:] << np.uint8(4)
 
 
-def _block_nibbles(b: np.ndarray) -> np.ndarray:
-    """Bytes (n, 16) of a 32-column block: columns 0 to 15 in the low nibbles, 16 to 31 in the high ones."""
-    return _pack_nibbles(np.concatenate([b & _LOW, b >> np.uint8(4)], axis=1))
+def _transpose_fifths(b: np.ndarray) -> np.ndarray:
+    """32 bits (n, 4 bytes), bit i of column i, as 32 bits in which column 4j + i is bit j of byte i."""
+    bits = np.unpackbits(b, axis=1, bitorder="little").reshape(-1, 8, 4)
+    return np.packbits(bits.transpose(0, 2, 1), axis=2, bitorder="little")
 
 
 def _superblock_nibbles(b: np.ndarray) -> np.ndarray:
@@ -67,9 +67,9 @@ def _superblock_nibbles(b: np.ndarray) -> np.ndarray:
 
 
 def _superblock_fifths(b: np.ndarray) -> np.ndarray:
-    """Bytes (n, 32), bit u of byte i the fifth bit of column i of unit u, as bytes (n, 8, 4) of 32 bits a unit."""
+    """Bytes (n, 32), bit u of byte i the fifth bit of column i of unit u, for `_transpose_fifths`."""
     bits = np.unpackbits(b, axis=1, bitorder="little").reshape(-1, 32, 8)
-    return np.packbits(bits.transpose(0, 2, 1), axis=2, bitorder="little")
+    return _transpose_fifths(np.packbits(bits.transpose(0, 2, 1), axis=2, bitorder="little").reshape(-1, 4))
 
 
 def _q6_k(b: np.ndarray) -> list[np.ndarray]:
@@ -77,15 +77,16 @@ def _q6_k(b: np.ndarray) -> list[np.ndarray]:
     quants = _pack_nibbles(np.concatenate([low & _LOW, low >> np.uint8(4)], axis=2).reshape(-1, 32))
     shifts = np.array([0, 2, 4, 6], np.uint8).reshape(1, 1, 4, 1)
     tops = (b[:, 128:192].reshape(-1, 2, 1, 32) >> shifts) & np.uint8(3)
-    tops = tops.reshape(-1, 8, 4) << shifts.reshape(1, 1, 4)
+    # Column 16w + 4j + i of a unit is pair j of byte i of word w.
+    tops = tops.reshape(-1, 2, 4, 4) << shifts.reshape(1, 1, 4, 1)
     return [quants, np.bitwise_or.reduce(tops, axis=2), b[:, 192:208], b[:, 208:210]]
 
 
 _PLANES = {
-    "q4_0": lambda b: [_block_nibbles(b[:, 2:]), b[:, :2]],
-    "q4_1": lambda b: [_block_nibbles(b[:, 4:]), b[:, :4]],
-    "q5_0": lambda b: [_block_nibbles(b[:, 6:]), b[:, :2], b[:, 2:6]],
-    "q5_1": lambda b: [_block_nibbles(b[:, 8:]), b[:, :4], b[:, 4:8]],
+    "q4_0": lambda b: [b[:, 2:], b[:, :2]],
+    "q4_1": lambda b: [b[:, 4:], b[:, :4]],
+    "q5_0": lambda b: [b[:, 6:], b[:, :2], _transpose_fifths(b[:, 2:6])],
+    "q5_1": lambda b: [b[:, 8:], b[:, :4], _transpose_fifths(b[:, 4:8])],
     "q8_0": lambda b: [b[:, 2:], b[:, :2]],
     "q4_k": lambda b: [_superblock_nibbles(b[:, 16:]), b[:, :16]],
     "q5_k": lambda b: [_superblock_nibbles(b[:, 48:]), b[:, :16], _superblock_fifths(b[:, 16:48])],
@@ -146,13 +147,13 @@ def dequantize_rows(words: np.ndarray, format: QuantFormat, rows: int, columns: 
 
 def _nibbles(quants: np.ndarray) -> np.ndarray:
     """Inverse of `_pack_nibbles`: uint8 (n, 32)."""
-    b = quants.reshape(-1, 4, 1, 4)
-    return np.concatenate([b & _LOW, b >> np.uint8(4)], axis=2).reshape(-1, 32)
+    b = quants.reshape(-1, 16)
+    return np.concatenate([b & _LOW, b >> np.uint8(4)], axis=1)
 
 
 def _with_fifths(quants: np.ndarray, fifths: np.ndarray) -> np.ndarray:
-    bits = np.unpackbits(fifths, bitorder="little").reshape(-1, 32)
-    return _nibbles(quants) | bits << np.uint8(4)
+    bits = np.unpackbits(fifths.reshape(-1, 4, 1), axis=2, bitorder="little").transpose(0, 2, 1)
+    return _nibbles(quants) | bits.reshape(-1, 32) << np.uint8(4)
 
 
 def _halves(field: np.ndarray) -> np.ndarray:
@@ -179,7 +180,7 @@ def _superblock(q: np.ndarray, headers: np.ndarray) -> np.ndarray:
 
 
 def _q6_k_values(count: int, quants: np.ndarray, tops: np.ndarray, scales: np.ndarray, supers: np.ndarray) -> np.ndarray:
-    pairs = tops.reshape(-1, 8, 1) >> np.array([0, 2, 4, 6], np.uint8)
+    pairs = tops.reshape(-1, 2, 1, 4) >> np.array([0, 2, 4, 6], np.uint8).reshape(1, 1, 4, 1)
     q = _nibbles(quants) | (pairs.reshape(-1, 32) & np.uint8(3)) << np.uint8(4)
     d = np.repeat(_halves(supers), 16)[: 2 * count] * scales.view(np.int8).astype(np.float32)
     return d[:, None] * _signed(q, 32).reshape(-1, 16)
