@@ -53,7 +53,26 @@ def alone() -> Iterator[None]:
             _held -= 1
 
 
-def _missing_packages() -> list[str]:
+def _apt(packages: list[str]) -> None:
+    apt = shutil.which("apt-get")
+    if apt is None:
+        raise SetupError(
+            f"missing, with no apt-get to install it: {' '.join(packages)}. Install it and run again."
+        )
+    sudo = [] if os.geteuid() == 0 else [shutil.which("sudo") or ""]
+    if sudo == [""]:
+        raise SetupError(f"run this as root, or have somebody do so: apt-get install {' '.join(packages)}")
+    quiet = {"DEBIAN_FRONTEND": "noninteractive"}
+    with alone():
+        run([*sudo, apt, "update", "-qq"], quiet)
+        run([*sudo, apt, "install", "-y", "-qq", "--no-install-recommends", *packages], quiet)
+
+
+def system() -> None:
+    """Chromium and a software Vulkan driver, from apt where they are missing."""
+    if sys.platform != "linux":
+        chromium.find()
+        return
     missing = []
     try:
         chromium.find()
@@ -63,31 +82,8 @@ def _missing_packages() -> list[str]:
         missing.append("mesa-vulkan-drivers")
     if ctypes.util.find_library("vulkan") is None:
         missing.append("libvulkan1")
-    if importlib.util.find_spec("ensurepip") is None and not PYTHON.exists():
-        missing.append("python3-venv")
-    return missing
-
-
-def system() -> None:
-    """Chromium and a software Vulkan driver, from apt."""
-    if sys.platform != "linux":
-        return print(
-            "setup: not Linux; install Chromium yourself and set PELLUCID_CHROMIUM to its path", flush=True
-        )
-    missing = _missing_packages()
-    if not missing:
-        return
-    apt = shutil.which("apt-get")
-    if apt is None:
-        raise SetupError(
-            f"these are missing and there is no apt-get: {' '.join(missing)}. Install them and run again."
-        )
-    sudo = [] if os.geteuid() == 0 else [shutil.which("sudo") or ""]
-    if sudo == [""]:
-        raise SetupError(f"run this as root, or have somebody do so: apt-get install {' '.join(missing)}")
-    quiet = {"DEBIAN_FRONTEND": "noninteractive"}
-    run([*sudo, apt, "update", "-qq"], quiet)
-    run([*sudo, apt, "install", "-y", "-qq", "--no-install-recommends", *missing], quiet)
+    if missing:
+        _apt(missing)
 
 
 def node() -> str:
@@ -112,6 +108,8 @@ def environment() -> None:
         return
     with alone():
         if not PYTHON.exists():
+            if importlib.util.find_spec("ensurepip") is None:  # Debian packages it apart
+                _apt(["python3-venv"])
             run([sys.executable, "-m", "venv", VENV])
         pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         run([*pip, "--requirement", REQUIREMENTS])

@@ -167,21 +167,32 @@ def build() -> None:
     )
 
 
-def build_test_site() -> Path:
-    """The folder that pytest-pyodide serves: the site's Pyodide with pytest's own wheels in its lock file."""
+def _test_site_fingerprint() -> str:
+    return STAMP.read_text() + assets.sha256(SCRIPTS / "assets.py")
+
+
+def ensure_test_site() -> Path:
+    """The folder that pytest-pyodide serves, built when it is missing or older than the site."""
     ensure()
-    with machine.alone():
-        stamp = TEST_SITE / STAMP.name
-        wanted = STAMP.read_text() + assets.sha256(SCRIPTS / "assets.py")
-        if not (stamp.exists() and stamp.read_text() == wanted):
-            shutil.rmtree(TEST_SITE, ignore_errors=True)
-            shutil.copytree(SITE / "pyodide", TEST_SITE)
-            for package in assets.TEST_WHEELS:
-                shutil.copy(assets.wheel(package), TEST_SITE)
-            write_lock(TEST_SITE, sorted(TEST_SITE.glob("*.whl")))
-            stamp.write_text(wanted)
+    stamp = TEST_SITE / STAMP.name
+    if not (stamp.exists() and stamp.read_text() == _test_site_fingerprint()):
+        subprocess.run([PYTHON, Path(__file__), "test-site"], check=True, stdout=sys.stderr)
     return TEST_SITE
 
 
+def build_test_site() -> None:
+    """Build the site's Pyodide with pytest's own wheels in its lock file."""
+    with machine.alone():
+        shutil.rmtree(TEST_SITE, ignore_errors=True)
+        shutil.copytree(SITE / "pyodide", TEST_SITE)
+        for package in assets.TEST_WHEELS:
+            shutil.copy(assets.wheel(package), TEST_SITE)
+        write_lock(TEST_SITE, sorted(TEST_SITE.glob("*.whl")))
+        (TEST_SITE / STAMP.name).write_text(_test_site_fingerprint())
+
+
 if __name__ == "__main__":
-    build()
+    if sys.argv[1:] == ["test-site"]:
+        build_test_site()
+    else:
+        build()

@@ -13,6 +13,7 @@ Only the standard library is used, so a machine with nothing but Python 3.11 can
 
 import http.server
 import socket
+import sys
 import threading
 import time
 import urllib.parse
@@ -231,6 +232,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 class _ThreadedServer(http.server.ThreadingHTTPServer):
     request_queue_size = 128
     owner: "StaticServer"
+
+    def handle_error(self, request, client_address) -> None:
+        if not isinstance(sys.exception(), ConnectionError):  # a client that leaves is no error of ours
+            super().handle_error(request, client_address)
 
 
 class StaticServer:

@@ -25,7 +25,7 @@ let pyodide = await loadPyodide({ jsglobals: self, packageBaseUrl: location.orig
 """
 
 # pytest-pyodide looks into the lock file while tests are collected, so the site must be there by then.
-site_builder.build_test_site()
+site_builder.ensure_test_site()
 pytest_pyodide.get_global_config().set_load_pyodide_script("chrome", BOOT)
 
 

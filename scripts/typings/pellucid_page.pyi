@@ -1,0 +1,3 @@
+from typing import Any
+
+def send(name: str, value: Any) -> None: ...
