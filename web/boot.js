@@ -19,7 +19,7 @@
  *
  * Python
  *   run(code, inputs = {}, filename = "<page>") -> Promise<value>   the value of the last expression, dicts as objects,
- *       buffers as typed arrays, None as null; what has no counterpart in JavaScript arrives as its repr. Code may use
+ *       buffers as typed arrays, None as null; what has no counterpart in JavaScript arrives as its str. Code may use
  *       top-level await, and several calls may be under way: while one waits, another runs. Rejects with PythonError.
  *   writeFile(path, data) -> Promise   text or Uint8Array into Python's file system
  *   interrupt() -> boolean             true when the signal was sent; false when the page cannot (see interruptNote)
@@ -82,6 +82,8 @@ class Python {
   }
 
   run(code, inputs = {}, filename = "<page>") {
+    // A signal that came when nothing ran was meant for nobody; it must not hit this call.
+    if (this.#interrupts && this.#pending.size === 0) this.#interrupts[0] = 0;
     return this.#ask({ kind: "run", code, inputs, filename });
   }
 

@@ -13,6 +13,7 @@ let execute;
 // before the event loop sees it, and reported without the frames that lead here.
 const EXECUTE = `
 async def execute(code, filename):
+    import sys
     import traceback
     import __main__
     from pyodide.code import eval_code_async
@@ -24,6 +25,9 @@ async def execute(code, filename):
             trace = trace.tb_next
         text = "".join(traceback.format_exception(type(error), error, trace or error.__traceback__))
         return False, type(error).__name__, text.rstrip()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
 execute
 `;
 
@@ -36,7 +40,6 @@ function stream(kind) {
       if (text) postMessage({ kind, text });
       return bytes.length;
     },
-    isatty: true, // makes Python flush at every line
   };
 }
 
@@ -84,6 +87,7 @@ async function start({ site, packages, env, interrupts }) {
   pyodide.setStdout(stream("stdout"));
   pyodide.setStderr(stream("stderr"));
   pyodide.setStdin({ error: true });
+  pyodide.runPython("import sys; sys.stdout.reconfigure(line_buffering=True)");
   if (interrupts) pyodide.setInterruptBuffer(interrupts);
   pyodide.registerJsModule("pellucid_page", {
     send(name, value) {

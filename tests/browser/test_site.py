@@ -120,6 +120,8 @@ def test_errors_carry_class_and_traceback(python):
 def test_output_and_events_arrive_as_they_happen(python):
     run(python, "import sys; print('é', end=''); print('line'); print('bad', file=sys.stderr)")
     assert python.evaluate("[heard.stdout, heard.stderr]") == ["éline\n", "bad\n"]
+    run(python, "print('no newline', end='')")
+    assert python.evaluate("heard.stdout") == "éline\nno newline"
     run(python, "import pellucid_page; pellucid_page.send('token', {'id': 7, 'text': 'a'})")
     assert python.evaluate("heard.events") == [["token", {"id": 7, "text": "a"}]]
 
@@ -143,6 +145,11 @@ def test_interrupt_stops_a_long_computation(python):
     }""")
     assert outcome == [True, "KeyboardInterrupt"]
     assert run(python, "1 + 1") == {"value": 2}
+
+
+def test_interrupting_nothing_harms_nothing(python):
+    assert python.evaluate("python.interrupt()") is True
+    assert run(python, "sum(range(100000))") == {"value": 4999950000}
 
 
 def test_terminate_rejects_what_is_pending(python):
