@@ -33,6 +33,7 @@ struct Params {
 }
 @group(1) @binding(0) var<uniform> params: Params;
 
+// 2, 4 or 8.
 const PER_M = 4u;
 const HAS_BIAS = false;
 
@@ -41,7 +42,6 @@ const TILE_M = 8u * PER_M;
 const TILE_N = 64u;
 const QUADS = 4u;
 const STRIDE = QUADS + 1u;
-const QUADS_A_THREAD = (TILE_M * QUADS + WORKGROUP - 1u) / WORKGROUP;
 
 var<workgroup> x_tile: array<vec4<f32>, TILE_M * STRIDE>;
 var<workgroup> w_tile: array<vec4<f32>, TILE_N * STRIDE>;
@@ -65,6 +65,41 @@ fn quad_of_x(m: u32, column: u32) -> vec4<f32> {
     return quad;
 }
 
+// sum + the products of a quad of x, along k, with four quads along n.
+fn add_quad(
+    sum: vec4<f32>,
+    x_quad: vec4<f32>,
+    w_0: vec4<f32>,
+    w_1: vec4<f32>,
+    w_2: vec4<f32>,
+    w_3: vec4<f32>,
+) -> vec4<f32> {
+    let first = fma(vec4<f32>(x_quad.y), w_1, fma(vec4<f32>(x_quad.x), w_0, sum));
+    return fma(vec4<f32>(x_quad.w), w_3, fma(vec4<f32>(x_quad.z), w_2, first));
+}
+
+// Columns n, n + 16, n + 32 and n + 48 of row m of out.
+fn store_row(m: u32, n: u32, sums: vec4<f32>) {
+    if (m >= params.batch) {
+        return;
+    }
+    store_value(m, n, sums.x);
+    store_value(m, n + 16u, sums.y);
+    store_value(m, n + 32u, sums.z);
+    store_value(m, n + 48u, sums.w);
+}
+
+fn store_value(m: u32, n: u32, sum: f32) {
+    if (n >= params.rows) {
+        return;
+    }
+    var value = sum;
+    if (HAS_BIAS) {
+        value += load_bias(params.start + n);
+    }
+    store_out(m * params.out_columns + params.start + n, value);
+}
+
 @compute @workgroup_size(WORKGROUP)
 fn main(
     @builtin(workgroup_id) id: vec3<u32>,
@@ -85,64 +120,81 @@ fn main(
     let w_octet = thread % 2u;
     let w_first = min(first_n + w_row, params.rows - 1u) * params.units * 4u + w_octet;
 
-    // What the next step needs is fetched into registers while this step computes.
+    // What the next step needs is fetched into registers while this step computes. Sums are named, not
+    // an array: an array indexed in a loop would live in memory.
     let steps = 2u * params.units;
+    let x_row = thread / QUADS;
+    let x_quad = thread % QUADS;
     var next_w = dequantize_octet(w_first);
-    var next_x: array<vec4<f32>, QUADS_A_THREAD>;
-    for (var i = 0u; i < QUADS_A_THREAD; i++) {
-        let at = thread + i * WORKGROUP;
-        next_x[i] = quad_of_x(first_m + at / QUADS, 4u * (at % QUADS));
+    var next_x_0 = quad_of_x(first_m + x_row, 4u * x_quad);
+    var next_x_1 = vec4<f32>();
+    if (PER_M > 4u) {
+        next_x_1 = quad_of_x(first_m + x_row + 32u, 4u * x_quad);
     }
-
-    var sums: array<vec4<f32>, PER_M>;
+    var sum_0 = vec4<f32>();
+    var sum_1 = vec4<f32>();
+    var sum_2 = vec4<f32>();
+    var sum_3 = vec4<f32>();
+    var sum_4 = vec4<f32>();
+    var sum_5 = vec4<f32>();
+    var sum_6 = vec4<f32>();
+    var sum_7 = vec4<f32>();
     for (var step = 1u; step <= steps; step++) {
-        for (var i = 0u; i < QUADS_A_THREAD; i++) {
-            let at = thread + i * WORKGROUP;
-            if (at < TILE_M * QUADS) {
-                x_tile[(at / QUADS) * STRIDE + at % QUADS] = next_x[i];
-            }
+        if (x_row < TILE_M) {
+            x_tile[x_row * STRIDE + x_quad] = next_x_0;
+        }
+        if (PER_M > 4u) {
+            x_tile[(x_row + 32u) * STRIDE + x_quad] = next_x_1;
         }
         w_tile[w_row * STRIDE + 2u * w_octet] = next_w[0];
         w_tile[w_row * STRIDE + 2u * w_octet + 1u] = next_w[1];
         workgroupBarrier();
         if (step < steps) {
             next_w = dequantize_octet(w_first + 2u * step);
-            for (var i = 0u; i < QUADS_A_THREAD; i++) {
-                let at = thread + i * WORKGROUP;
-                next_x[i] = quad_of_x(first_m + at / QUADS, 16u * step + 4u * (at % QUADS));
+            next_x_0 = quad_of_x(first_m + x_row, 16u * step + 4u * x_quad);
+            if (PER_M > 4u) {
+                next_x_1 = quad_of_x(first_m + x_row + 32u, 16u * step + 4u * x_quad);
             }
         }
         for (var quad = 0u; quad < QUADS; quad++) {
-            let w_0 = w_tile[column * STRIDE + quad];
-            let w_1 = w_tile[(column + 16u) * STRIDE + quad];
-            let w_2 = w_tile[(column + 32u) * STRIDE + quad];
-            let w_3 = w_tile[(column + 48u) * STRIDE + quad];
-            let k_0 = vec4<f32>(w_0.x, w_1.x, w_2.x, w_3.x);
-            let k_1 = vec4<f32>(w_0.y, w_1.y, w_2.y, w_3.y);
-            let k_2 = vec4<f32>(w_0.z, w_1.z, w_2.z, w_3.z);
-            let k_3 = vec4<f32>(w_0.w, w_1.w, w_2.w, w_3.w);
-            for (var i = 0u; i < PER_M; i++) {
-                let a = x_tile[(row + 8u * i) * STRIDE + quad];
-                var sum = fma(vec4<f32>(a.x), k_0, sums[i]);
-                sum = fma(vec4<f32>(a.y), k_1, sum);
-                sum = fma(vec4<f32>(a.z), k_2, sum);
-                sums[i] = fma(vec4<f32>(a.w), k_3, sum);
+            let at_w = column * STRIDE + quad;
+            let at_x = row * STRIDE + quad;
+            let c_0 = w_tile[at_w];
+            let c_1 = w_tile[at_w + 16u * STRIDE];
+            let c_2 = w_tile[at_w + 32u * STRIDE];
+            let c_3 = w_tile[at_w + 48u * STRIDE];
+            let w_0 = vec4<f32>(c_0.x, c_1.x, c_2.x, c_3.x);
+            let w_1 = vec4<f32>(c_0.y, c_1.y, c_2.y, c_3.y);
+            let w_2 = vec4<f32>(c_0.z, c_1.z, c_2.z, c_3.z);
+            let w_3 = vec4<f32>(c_0.w, c_1.w, c_2.w, c_3.w);
+            sum_0 = add_quad(sum_0, x_tile[at_x], w_0, w_1, w_2, w_3);
+            sum_1 = add_quad(sum_1, x_tile[at_x + 8u * STRIDE], w_0, w_1, w_2, w_3);
+            if (PER_M > 2u) {
+                sum_2 = add_quad(sum_2, x_tile[at_x + 16u * STRIDE], w_0, w_1, w_2, w_3);
+                sum_3 = add_quad(sum_3, x_tile[at_x + 24u * STRIDE], w_0, w_1, w_2, w_3);
+            }
+            if (PER_M > 4u) {
+                sum_4 = add_quad(sum_4, x_tile[at_x + 32u * STRIDE], w_0, w_1, w_2, w_3);
+                sum_5 = add_quad(sum_5, x_tile[at_x + 40u * STRIDE], w_0, w_1, w_2, w_3);
+                sum_6 = add_quad(sum_6, x_tile[at_x + 48u * STRIDE], w_0, w_1, w_2, w_3);
+                sum_7 = add_quad(sum_7, x_tile[at_x + 56u * STRIDE], w_0, w_1, w_2, w_3);
             }
         }
         workgroupBarrier();
     }
 
-    for (var i = 0u; i < PER_M; i++) {
-        let m = first_m + row + 8u * i;
-        for (var j = 0u; j < 4u; j++) {
-            let n = first_n + column + 16u * j;
-            if (m < params.batch && n < params.rows) {
-                var value = sums[i][j];
-                if (HAS_BIAS) {
-                    value += load_bias(params.start + n);
-                }
-                store_out(m * params.out_columns + params.start + n, value);
-            }
-        }
+    let m = first_m + row;
+    let n = first_n + column;
+    store_row(m, n, sum_0);
+    store_row(m + 8u, n, sum_1);
+    if (PER_M > 2u) {
+        store_row(m + 16u, n, sum_2);
+        store_row(m + 24u, n, sum_3);
+    }
+    if (PER_M > 4u) {
+        store_row(m + 32u, n, sum_4);
+        store_row(m + 40u, n, sum_5);
+        store_row(m + 48u, n, sum_6);
+        store_row(m + 56u, n, sum_7);
     }
 }

@@ -30,6 +30,7 @@ struct Params {
 }
 @group(1) @binding(0) var<uniform> params: Params;
 
+// 2, 4 or 8.
 const PER_M = 4u;
 const ACCUMULATE = false;
 
@@ -59,6 +60,42 @@ fn quad_of_x(m: u32, n: u32) -> vec4<f32> {
     return quad;
 }
 
+// sum + the products of a quad of x, along n, with four quads along k.
+fn add_quad(
+    sum: vec4<f32>,
+    x_quad: vec4<f32>,
+    w_0: vec4<f32>,
+    w_1: vec4<f32>,
+    w_2: vec4<f32>,
+    w_3: vec4<f32>,
+) -> vec4<f32> {
+    let first = fma(vec4<f32>(x_quad.y), w_1, fma(vec4<f32>(x_quad.x), w_0, sum));
+    return fma(vec4<f32>(x_quad.w), w_3, fma(vec4<f32>(x_quad.z), w_2, first));
+}
+
+// Columns k to k + 3 of row m of out.
+fn store_row(m: u32, k: u32, sums: vec4<f32>) {
+    if (m >= params.batch) {
+        return;
+    }
+    store_value(m, k, sums.x);
+    store_value(m, k + 1u, sums.y);
+    store_value(m, k + 2u, sums.z);
+    store_value(m, k + 3u, sums.w);
+}
+
+fn store_value(m: u32, k: u32, sum: f32) {
+    if (k >= params.columns) {
+        return;
+    }
+    let at = m * params.columns + k;
+    var value = sum;
+    if (ACCUMULATE) {
+        value += load_out(at);
+    }
+    store_out(at, value);
+}
+
 @compute @workgroup_size(WORKGROUP)
 fn main(
     @builtin(workgroup_id) id: vec3<u32>,
@@ -80,7 +117,15 @@ fn main(
     let octets = 4u * params.units;
     let w_column = min(first_k / 8u + w_octet, octets - 1u);
 
-    var sums: array<vec4<f32>, PER_M>;
+    // Sums are named, not an array: an array indexed in a loop would live in memory.
+    var sum_0 = vec4<f32>();
+    var sum_1 = vec4<f32>();
+    var sum_2 = vec4<f32>();
+    var sum_3 = vec4<f32>();
+    var sum_4 = vec4<f32>();
+    var sum_5 = vec4<f32>();
+    var sum_6 = vec4<f32>();
+    var sum_7 = vec4<f32>();
     for (var first_n = 0u; first_n < params.rows; first_n += STEP) {
         for (var i = thread; i < TILE_M * (STEP / 4u); i += WORKGROUP) {
             let m = i / (STEP / 4u);
@@ -96,29 +141,35 @@ fn main(
             let w_1 = w_tile[(4u * part + 1u) * QUADS + quad];
             let w_2 = w_tile[(4u * part + 2u) * QUADS + quad];
             let w_3 = w_tile[(4u * part + 3u) * QUADS + quad];
-            for (var i = 0u; i < PER_M; i++) {
-                let a = x_tile[(row + 8u * i) * STRIDE + part];
-                var sum = fma(vec4<f32>(a.x), w_0, sums[i]);
-                sum = fma(vec4<f32>(a.y), w_1, sum);
-                sum = fma(vec4<f32>(a.z), w_2, sum);
-                sums[i] = fma(vec4<f32>(a.w), w_3, sum);
+            let at_x = row * STRIDE + part;
+            sum_0 = add_quad(sum_0, x_tile[at_x], w_0, w_1, w_2, w_3);
+            sum_1 = add_quad(sum_1, x_tile[at_x + 8u * STRIDE], w_0, w_1, w_2, w_3);
+            if (PER_M > 2u) {
+                sum_2 = add_quad(sum_2, x_tile[at_x + 16u * STRIDE], w_0, w_1, w_2, w_3);
+                sum_3 = add_quad(sum_3, x_tile[at_x + 24u * STRIDE], w_0, w_1, w_2, w_3);
+            }
+            if (PER_M > 4u) {
+                sum_4 = add_quad(sum_4, x_tile[at_x + 32u * STRIDE], w_0, w_1, w_2, w_3);
+                sum_5 = add_quad(sum_5, x_tile[at_x + 40u * STRIDE], w_0, w_1, w_2, w_3);
+                sum_6 = add_quad(sum_6, x_tile[at_x + 48u * STRIDE], w_0, w_1, w_2, w_3);
+                sum_7 = add_quad(sum_7, x_tile[at_x + 56u * STRIDE], w_0, w_1, w_2, w_3);
             }
         }
         workgroupBarrier();
     }
 
-    for (var i = 0u; i < PER_M; i++) {
-        let m = first_m + row + 8u * i;
-        for (var j = 0u; j < 4u; j++) {
-            let k = first_k + 4u * quad + j;
-            if (m < params.batch && k < params.columns) {
-                let at = m * params.columns + k;
-                var value = sums[i][j];
-                if (ACCUMULATE) {
-                    value += load_out(at);
-                }
-                store_out(at, value);
-            }
-        }
+    let m = first_m + row;
+    let k = first_k + 4u * quad;
+    store_row(m, k, sum_0);
+    store_row(m + 8u, k, sum_1);
+    if (PER_M > 2u) {
+        store_row(m + 16u, k, sum_2);
+        store_row(m + 24u, k, sum_3);
+    }
+    if (PER_M > 4u) {
+        store_row(m + 32u, k, sum_4);
+        store_row(m + 40u, k, sum_5);
+        store_row(m + 48u, k, sum_6);
+        store_row(m + 56u, k, sum_7);
     }
 }

@@ -41,7 +41,8 @@ const HAS_BIAS = false;
 const ROWS = 4u;
 const QUADS = 8u;
 const STRIDE = LANES + 1u;
-const TILE = max(BATCH * QUADS * STRIDE, BATCH * WORKGROUP);
+const ROW_OF_X = QUADS * STRIDE;
+const TILE = max(BATCH * ROW_OF_X, BATCH * WORKGROUP);
 
 var<workgroup> tile: array<vec4<f32>, TILE>;
 
@@ -64,26 +65,46 @@ fn quad_of_x(m: u32, column: u32) -> vec4<f32> {
     return quad;
 }
 
-// The sum of weight * x over a unit whose first quad of x is tile[at].
-fn dot_unit(w: array<vec4<f32>, 8>, scales: vec4<f32>, at: u32, x_sum: f32) -> f32 {
-    var first = w[0] * tile[at];
-    first += w[1] * tile[at + STRIDE];
-    first += w[2] * tile[at + 2u * STRIDE];
-    first += w[3] * tile[at + 3u * STRIDE];
-    var last = w[4] * tile[at + 4u * STRIDE];
-    last += w[5] * tile[at + 5u * STRIDE];
-    last += w[6] * tile[at + 6u * STRIDE];
-    last += w[7] * tile[at + 7u * STRIDE];
-    return combine(scales, first, last, x_sum);
+// Four rows of a unit, unpacked.
+struct Rows {
+    row_0: array<vec4<f32>, 8>,
+    row_1: array<vec4<f32>, 8>,
+    row_2: array<vec4<f32>, 8>,
+    row_3: array<vec4<f32>, 8>,
+    scales_0: vec4<f32>,
+    scales_1: vec4<f32>,
+    scales_2: vec4<f32>,
+    scales_3: vec4<f32>,
 }
 
-// The sum of x over a unit; what a format with a least value multiplies it with.
-fn sum_unit(at: u32) -> f32 {
-    let first = (tile[at] + tile[at + STRIDE]) + (tile[at + 2u * STRIDE] + tile[at + 3u * STRIDE]);
-    let last = (tile[at + 4u * STRIDE] + tile[at + 5u * STRIDE])
-        + (tile[at + 6u * STRIDE] + tile[at + 7u * STRIDE]);
-    let sum = first + last;
-    return (sum.x + sum.y) + (sum.z + sum.w);
+// The sum of weight * x over a unit, without the scales: its first and its last 16 columns.
+fn dot_first(w: array<vec4<f32>, 8>, x_0: vec4<f32>, x_1: vec4<f32>, x_2: vec4<f32>, x_3: vec4<f32>) -> vec4<f32> {
+    return fma(w[3], x_3, fma(w[2], x_2, fma(w[1], x_1, w[0] * x_0)));
+}
+
+fn dot_last(w: array<vec4<f32>, 8>, x_4: vec4<f32>, x_5: vec4<f32>, x_6: vec4<f32>, x_7: vec4<f32>) -> vec4<f32> {
+    return fma(w[7], x_7, fma(w[6], x_6, fma(w[5], x_5, w[4] * x_4)));
+}
+
+// The sums of weight * x over a unit of four rows; the first quad of x is tile[at].
+fn dot_rows(w: Rows, at: u32) -> vec4<f32> {
+    let x_0 = tile[at];
+    let x_1 = tile[at + STRIDE];
+    let x_2 = tile[at + 2u * STRIDE];
+    let x_3 = tile[at + 3u * STRIDE];
+    let x_4 = tile[at + 4u * STRIDE];
+    let x_5 = tile[at + 5u * STRIDE];
+    let x_6 = tile[at + 6u * STRIDE];
+    let x_7 = tile[at + 7u * STRIDE];
+    // What a format with a least value multiplies it with; the others ignore it.
+    let x = ((x_0 + x_1) + (x_2 + x_3)) + ((x_4 + x_5) + (x_6 + x_7));
+    let x_sum = (x.x + x.y) + (x.z + x.w);
+    return vec4<f32>(
+        combine(w.scales_0, dot_first(w.row_0, x_0, x_1, x_2, x_3), dot_last(w.row_0, x_4, x_5, x_6, x_7), x_sum),
+        combine(w.scales_1, dot_first(w.row_1, x_0, x_1, x_2, x_3), dot_last(w.row_1, x_4, x_5, x_6, x_7), x_sum),
+        combine(w.scales_2, dot_first(w.row_2, x_0, x_1, x_2, x_3), dot_last(w.row_2, x_4, x_5, x_6, x_7), x_sum),
+        combine(w.scales_3, dot_first(w.row_3, x_0, x_1, x_2, x_3), dot_last(w.row_3, x_4, x_5, x_6, x_7), x_sum),
+    );
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -102,7 +123,15 @@ fn main(
     let row_2 = min(row + 2u, last) * params.units;
     let row_3 = min(row + 3u, last) * params.units;
 
-    var sums: array<vec4<f32>, BATCH>;
+    // Sums are named, not an array: an array indexed in a loop would live in memory.
+    var sum_0 = vec4<f32>();
+    var sum_1 = vec4<f32>();
+    var sum_2 = vec4<f32>();
+    var sum_3 = vec4<f32>();
+    var sum_4 = vec4<f32>();
+    var sum_5 = vec4<f32>();
+    var sum_6 = vec4<f32>();
+    var sum_7 = vec4<f32>();
     for (var first = 0u; first < params.units; first += LANES) {
         for (var i = thread; i < BATCH * QUADS * LANES; i += WORKGROUP) {
             let m = i / (QUADS * LANES);
@@ -113,30 +142,47 @@ fn main(
         workgroupBarrier();
         let unit = first + lane;
         if (unit < params.units) {
-            let w_0 = unpack(row_0 + unit);
-            let w_1 = unpack(row_1 + unit);
-            let w_2 = unpack(row_2 + unit);
-            let w_3 = unpack(row_3 + unit);
-            let scales_0 = unit_scales(row_0 + unit);
-            let scales_1 = unit_scales(row_1 + unit);
-            let scales_2 = unit_scales(row_2 + unit);
-            let scales_3 = unit_scales(row_3 + unit);
-            for (var m = 0u; m < BATCH; m++) {
-                let at = m * QUADS * STRIDE + lane;
-                let x_sum = sum_unit(at);
-                sums[m] += vec4<f32>(
-                    dot_unit(w_0, scales_0, at, x_sum),
-                    dot_unit(w_1, scales_1, at, x_sum),
-                    dot_unit(w_2, scales_2, at, x_sum),
-                    dot_unit(w_3, scales_3, at, x_sum),
-                );
+            let w = Rows(
+                unpack(row_0 + unit),
+                unpack(row_1 + unit),
+                unpack(row_2 + unit),
+                unpack(row_3 + unit),
+                unit_scales(row_0 + unit),
+                unit_scales(row_1 + unit),
+                unit_scales(row_2 + unit),
+                unit_scales(row_3 + unit),
+            );
+            sum_0 += dot_rows(w, lane);
+            if (BATCH > 1u) {
+                sum_1 += dot_rows(w, lane + ROW_OF_X);
+            }
+            if (BATCH > 2u) {
+                sum_2 += dot_rows(w, lane + 2u * ROW_OF_X);
+                sum_3 += dot_rows(w, lane + 3u * ROW_OF_X);
+            }
+            if (BATCH > 4u) {
+                sum_4 += dot_rows(w, lane + 4u * ROW_OF_X);
+                sum_5 += dot_rows(w, lane + 5u * ROW_OF_X);
+                sum_6 += dot_rows(w, lane + 6u * ROW_OF_X);
+                sum_7 += dot_rows(w, lane + 7u * ROW_OF_X);
             }
         }
         workgroupBarrier();
     }
 
-    for (var m = 0u; m < BATCH; m++) {
-        tile[m * WORKGROUP + thread] = sums[m];
+    tile[thread] = sum_0;
+    if (BATCH > 1u) {
+        tile[WORKGROUP + thread] = sum_1;
+    }
+    if (BATCH > 2u) {
+        tile[2u * WORKGROUP + thread] = sum_2;
+        tile[3u * WORKGROUP + thread] = sum_3;
+    }
+    if (BATCH > 4u) {
+        tile[4u * WORKGROUP + thread] = sum_4;
+        tile[5u * WORKGROUP + thread] = sum_5;
+        tile[6u * WORKGROUP + thread] = sum_6;
+        tile[7u * WORKGROUP + thread] = sum_7;
     }
     workgroupBarrier();
     for (var width = LANES / 2u; width > 0u; width = width / 2u) {
