@@ -1,4 +1,4 @@
-"""An HTTP server on 127.0.0.1 that serves bytes from memory with Range, logs each request, and misbehaves when told to."""
+"""An HTTP server on 127.0.0.1 that serves bytes from memory, logs requests, and misbehaves when told to."""
 
 from __future__ import annotations
 
@@ -31,8 +31,10 @@ class Request:
 class FileServer(ThreadingHTTPServer):
     """Serves ``files`` (path to bytes).
 
-    Faults: ``ranges`` False ignores Range; ``etag`` and ``size`` may change between requests; ``allow(request)`` gives how many bytes of a body
-    are sent before the connection is cut (None: all); ``answer(request)`` a status to refuse with (None: serve);
+    Faults: ``ranges`` False ignores Range; ``etag`` and ``size`` may change between requests;
+    ``allow(request)`` gives how many bytes of a body
+    are sent before the connection is cut (None: all); ``answer(request)`` a status to refuse with (None:
+    serve);
     ``delay`` seconds between blocks of 64 KB; ``redirects`` path to URL.
     """
 

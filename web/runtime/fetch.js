@@ -1,17 +1,12 @@
 // Files at a distance, for the page: a server's by Range requests, a File's by slices. The bytes stay in JavaScript.
 // The desktop's twin is weights/source_http.py in Python; both follow the same rules.
 
+import { Halt, fault } from "./halt.js";
+
 const SLICE_BYTES = 1 << 20; // read from a File at a time
 const PROGRESS_BYTES = 1 << 16; // after which earlier failures no longer count
 const LONGEST_PAUSE_MS = 8000;
 const PASSING = new Set([408, 425, 429, 500, 502, 503, 504]); // statuses that a later attempt may not meet
-
-/** An error that Python raises as the class of that name (pellucid.errors, or MissingFile of weights/source.py). */
-export function fault(name, message) {
-  const error = new Error(message);
-  error.name = name;
-  return error;
-}
 
 /** An attempt failed in a way that another one may not. `pause`: what the server asked for, in milliseconds. */
 class Interrupted extends Error {
@@ -360,48 +355,6 @@ export class Local {
         `${this.name}: cannot be read (${error.message}). Choose the file again; it may have changed.`,
       );
     }
-  }
-}
-
-/** What stops a load: requests to abort, and sleepers to wake. */
-export class Halt {
-  constructor() {
-    this.halted = false;
-    this.requests = new Set();
-    this.wake = new Set();
-  }
-
-  add(abort) {
-    this.requests.add(abort);
-  }
-
-  delete(abort) {
-    this.requests.delete(abort);
-  }
-
-  check() {
-    if (this.halted)
-      throw fault("LoadCancelled", "load: cancelled by the caller. Nothing of it stays allocated.");
-  }
-
-  now() {
-    this.halted = true;
-    for (const abort of this.requests) abort.abort();
-    for (const wake of this.wake) wake();
-  }
-
-  async sleep(milliseconds) {
-    await new Promise((resolve) => {
-      const timer = setTimeout(done, milliseconds);
-      const { wake } = this;
-      wake.add(done);
-      function done() {
-        clearTimeout(timer);
-        wake.delete(done);
-        resolve();
-      }
-    });
-    this.check();
   }
 }
 

@@ -1,7 +1,8 @@
 // Moves tensors from files at a distance (fetch.js) to a stream's slots, while Python is suspended.
 // The desktop's twin is weights/pump.py in Python; both follow the same rules.
 
-import { Halt, fault, number } from "./fetch.js";
+import { number } from "./fetch.js";
+import { Halt, fault } from "./halt.js";
 
 const STAGING_BYTES = 1 << 20; // of one write; a multiple of 4
 const BACKLOG_BYTES = 32 << 20; // written but not known to have reached the GPU

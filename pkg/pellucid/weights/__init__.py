@@ -1,15 +1,17 @@
 """Weights: files as bytes at a distance, what they hold, and their way into a device's buffers.
 
-`open` lists the tensors of a file from its header; `stream` moves them into slots; `read` brings them into numpy. What the bytes mean
+`open` lists the tensors of a file from its header; `stream` moves them into slots; `read` brings them into
+numpy. What the bytes mean
 (dtypes, quantized formats) is not this room's business, nor are models.
 """
 
 from .checkpoint import Checkpoint, TensorInfo
-from .hub import Folder, find, open, open_async, open_folder, open_folder_async
+from .folder import Folder, open, open_async, open_folder, open_folder_async
+from .load import read, read_async, stream, stream_async
+from .place import find
 from .plan import Target
 from .progress import Cancel, Progress
 from .source import LocalSource, MemorySource, MissingFile, Source
-from .stream import read, read_async, stream, stream_async
 
 __all__ = [
     "Cancel",

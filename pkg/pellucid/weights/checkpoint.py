@@ -1,4 +1,4 @@
-"""What a file of weights holds, known from its header alone: names, shapes, dtypes and where each tensor's bytes lie."""
+"""What a file of weights holds, known from its header alone: names, shapes, dtypes and places of bytes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,14 @@ class Checkpoint(Mapping[str, TensorInfo]):
         shards: the files.
     """
 
-    def __init__(self, name: str, format: str, tensors: list[TensorInfo], metadata: dict[str, Any], shards: list[Source]):
+    def __init__(
+        self,
+        name: str,
+        format: str,
+        tensors: list[TensorInfo],
+        metadata: dict[str, Any],
+        shards: list[Source],
+    ):
         self.name, self.format, self.metadata, self.shards = name, format, metadata, shards
         self._tensors = {t.name: t for t in tensors}
 
@@ -60,7 +67,9 @@ class Checkpoint(Mapping[str, TensorInfo]):
         try:
             return self._tensors[name]
         except KeyError:
-            raise WeightError(f"{self.name}: has no tensor {name!r}. print(checkpoint) lists the {len(self)} that it has.") from None
+            raise WeightError(
+                f"{self.name}: has no tensor {name!r}. print(checkpoint) lists the {len(self)} that it has."
+            ) from None
 
     def __contains__(self, name: object) -> bool:
         return name in self._tensors
@@ -87,19 +96,23 @@ class Checkpoint(Mapping[str, TensorInfo]):
             source.close()
 
     def __repr__(self) -> str:
-        return f"<Checkpoint {self.name}: {self.format}, {len(self)} tensors, {self.numel:,} parameters, {self.nbytes:,} bytes>"
+        return f"<Checkpoint {self.name}: {self.format}, {self._summary()}>"
+
+    def _summary(self) -> str:
+        return f"{len(self)} tensors, {self.numel:,} parameters, {self.nbytes:,} bytes"
 
     def __str__(self) -> str:
-        rows = [(t.name, "x".join(map(str, t.shape)) or "scalar", t.dtype, f"{t.nbytes:,}") for t in self._tensors.values()]
-        rows.insert(0, ("name", "shape", "dtype", "bytes"))
+        rows = [("name", "shape", "dtype", "bytes")]
+        for t in self._tensors.values():
+            rows.append((t.name, "x".join(map(str, t.shape)) or "scalar", t.dtype, f"{t.nbytes:,}"))
         width = [max(len(row[k]) for row in rows) for k in range(4)]
         lines = [f"{a:<{width[0]}}  {b:<{width[1]}}  {c:<{width[2]}}  {d:>{width[3]}}" for a, b, c, d in rows]
         files = f"{len(self.shards)} file{'s' if len(self.shards) > 1 else ''}"
-        return "\n".join([*lines, f"{len(self)} tensors, {self.numel:,} parameters, {self.nbytes:,} bytes in {files} ({self.format})"])
+        return "\n".join([*lines, f"{self._summary()} in {files} ({self.format})"])
 
 
 def check_layout(where: str, tensors: list[TensorInfo], begin: int, end: int, gaps: bool) -> None:
-    """Refuse tensors that lie outside ``begin`` to ``end`` or on each other, and, unless ``gaps``, bytes that belong to none.
+    """Refuse tensors outside ``begin`` to ``end`` or on each other and, unless ``gaps``, bytes of no tensor.
 
     Raises:
         FormatError: naming the first tensor that does not fit.
@@ -107,15 +120,27 @@ def check_layout(where: str, tensors: list[TensorInfo], begin: int, end: int, ga
     at, before = begin, "the header"
     for t in sorted((t for t in tensors), key=lambda t: (t.start, t.stop)):
         if t.stop > end:
-            raise FormatError(f"{where}: tensor {t.name!r} occupies bytes {t.start:,} to {t.stop:,} but the file has {end:,}. It is cut short or damaged; download it again.")
+            raise FormatError(
+                f"{where}: tensor {t.name!r} occupies bytes {t.start:,} to {t.stop:,} but the file has "
+                f"{end:,}. It is cut short or damaged; download it again."
+            )
         if t.start < at:
-            raise FormatError(f"{where}: tensor {t.name!r} begins at byte {t.start:,}, inside {before}, which ends at {at:,}. The file is damaged.")
+            raise FormatError(
+                f"{where}: tensor {t.name!r} begins at byte {t.start:,}, inside {before}, which ends at "
+                f"{at:,}. The file is damaged."
+            )
         if t.start > at and not gaps:
-            raise FormatError(f"{where}: bytes {at:,} to {t.start:,} belong to no tensor, which this format does not allow. The file is damaged.")
+            raise FormatError(
+                f"{where}: bytes {at:,} to {t.start:,} belong to no tensor, which this format does not "
+                "allow. The file is damaged."
+            )
         if t.stop > t.start:
             at, before = t.stop, f"tensor {t.name!r}"
     if at < end and not gaps:
-        raise FormatError(f"{where}: bytes {at:,} to {end:,} belong to no tensor, which this format does not allow. The file is damaged.")
+        raise FormatError(
+            f"{where}: bytes {at:,} to {end:,} belong to no tensor, which this format does not allow. The "
+            "file is damaged."
+        )
 
 
 def check_name(where: str, raw: bytes | str, longest: int) -> str:
@@ -130,5 +155,8 @@ def check_name(where: str, raw: bytes | str, longest: int) -> str:
     except UnicodeError:
         raise FormatError(f"{where}: a name is not UTF-8: {raw[:40]!r}. The file is damaged.") from None
     if not 0 < len(encoded) <= longest:
-        raise FormatError(f"{where}: a name has {len(encoded):,} bytes: {name[:40]!r}; 1 to {longest:,} are allowed. The file is damaged.")
+        raise FormatError(
+            f"{where}: a name has {len(encoded):,} bytes: {name[:40]!r}; 1 to {longest:,} are allowed. The "
+            "file is damaged."
+        )
     return name

@@ -17,7 +17,8 @@ def parse_object(where: str, text: bytes, *, deepest: int = 64, unique: bool = F
         where: the file's name, for messages.
         text: UTF-8.
         deepest: levels of brackets that are allowed.
-        unique: whether a name that occurs twice in an object is an error (as JSON has it, the last one counts).
+        unique: whether a name that occurs twice in an object is an error (as JSON has it, the last one
+        counts).
 
     Raises:
         FormatError: the text is not one.
@@ -26,7 +27,10 @@ def parse_object(where: str, text: bytes, *, deepest: int = 64, unique: bool = F
     for bracket in re.findall(rb"[][{}]", _STRING.sub(b"", text)):
         depth += 1 if bracket in b"[{" else -1
         if depth > deepest:
-            raise FormatError(f"{where}: brackets nest deeper than {deepest} levels. The file is damaged or made to mislead.")
+            raise FormatError(
+                f"{where}: brackets nest deeper than {deepest} levels. The file is damaged or made to "
+                "mislead."
+            )
 
     def once(pairs: list) -> dict:
         result = dict(pairs)
@@ -41,7 +45,9 @@ def parse_object(where: str, text: bytes, *, deepest: int = 64, unique: bool = F
     except FormatError:
         raise
     except (ValueError, RecursionError) as error:
-        raise FormatError(f"{where}: not valid JSON ({error}). The file is damaged or of another format.") from None
+        raise FormatError(
+            f"{where}: not valid JSON ({error}). The file is damaged or of another format."
+        ) from None
     if not isinstance(document, dict):
         raise FormatError(f"{where}: holds a JSON {type(document).__name__}; an object was expected.")
     return document

@@ -1,4 +1,4 @@
-"""The GGUF format, versions 2 and 3: metadata of typed keys, then tensor descriptions, then aligned tensor bytes.
+"""The GGUF format, versions 2 and 3: metadata of typed keys, descriptions of tensors, their aligned bytes.
 
 Source: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 """
@@ -78,7 +78,7 @@ class _Short(Exception):
 
 
 class _Cursor:
-    """A position in a header that is still arriving. Each item is parsed anew from its beginning when bytes were short."""
+    """A position in a header that is still arriving. An item is parsed anew when its bytes were short."""
 
     def __init__(self, header: Header):
         self.header = header
@@ -92,7 +92,8 @@ class _Cursor:
         size = self.header.source.size
         if size is not None and stop > size:
             raise FormatError(
-                f"{self.where}: {what} at byte {start:,} claims {nbytes:,} bytes but the file has {size:,}. It is damaged or cut short; download it again."
+                f"{self.where}: {what} at byte {start:,} claims {nbytes:,} bytes but the file has {size:,}. "
+                "It is damaged or cut short; download it again."
             )
         if stop > len(self.header.bytes):
             raise _Short(stop, what)
@@ -109,13 +110,18 @@ class _Cursor:
         try:
             return self.header.bytes[start : start + nbytes].decode()
         except UnicodeDecodeError as error:
-            raise FormatError(f"{self.where}: {what} at byte {start:,} is not UTF-8 ({error.reason}). The file is damaged.") from None
+            raise FormatError(
+                f"{self.where}: {what} at byte {start:,} is not UTF-8 ({error.reason}). The file is damaged."
+            ) from None
 
     def value(self, kind: int, what: str, depth: int = 0) -> Any:
         if kind == _BOOL:
             number = self.unpack("B", what)
             if number > 1:
-                raise FormatError(f"{self.where}: {what} before byte {self.at:,} is the bool {number}; 0 or 1 was expected. The file is damaged.")
+                raise FormatError(
+                    f"{self.where}: {what} before byte {self.at:,} is the bool {number}; 0 or 1 was "
+                    "expected. The file is damaged."
+                )
             return bool(number)
         if kind in _SCALARS:
             return self.unpack(_SCALARS[kind], what)
@@ -123,15 +129,24 @@ class _Cursor:
             return self.string(what)
         if kind == _ARRAY:
             return self.array(what, depth + 1)
-        raise FormatError(f"{self.where}: {what} before byte {self.at:,} has the unknown type {kind}. The file is damaged or newer than GGUF v3.")
+        raise FormatError(
+            f"{self.where}: {what} before byte {self.at:,} has the unknown type {kind}. The file is damaged "
+            "or newer than GGUF v3."
+        )
 
     def array(self, what: str, depth: int) -> list:
         if depth > _DEEPEST:
-            raise FormatError(f"{self.where}: {what} nests arrays deeper than {_DEEPEST} levels. The file is damaged or made to mislead.")
+            raise FormatError(
+                f"{self.where}: {what} nests arrays deeper than {_DEEPEST} levels. The file is damaged or "
+                "made to mislead."
+            )
         kind, count = self.unpack("I", what), self.unpack("Q", what)
         self.elements += count
         if self.elements > _MOST_ELEMENTS:
-            raise FormatError(f"{self.where}: {what} before byte {self.at:,} claims {count:,} elements; all arrays may have {_MOST_ELEMENTS:,}. The file is damaged.")
+            raise FormatError(
+                f"{self.where}: {what} before byte {self.at:,} claims {count:,} elements; all arrays may "
+                f"have {_MOST_ELEMENTS:,}. The file is damaged."
+            )
         if kind in _SCALARS and kind != _BOOL:
             form = f"<{count}{_SCALARS[kind]}"
             start = self.take(struct.calcsize(form), what)
@@ -141,7 +156,7 @@ class _Cursor:
         return [self.value(kind, what, depth) for _ in range(count)]
 
     def strings(self, count: int, what: str) -> list[str]:
-        """A vocabulary has hundreds of thousands of strings, so this loop does `string`'s work without its calls."""
+        """`string` many times, without its calls: a vocabulary has hundreds of thousands."""
         data, at, result = self.header.bytes, self.at, []
         have, length_at = len(data), struct.Struct("<Q").unpack_from
         for _ in range(count):
@@ -165,7 +180,8 @@ def read(header: Header):
     """Steps that open one GGUF file, and its further parts if it is the first of a split model.
 
     Returns:
-        A `Checkpoint`; shapes are PyTorch's (GGUF lists dimensions fastest first), quantized formats are dtype names.
+        A `Checkpoint`; shapes are PyTorch's (GGUF lists dimensions fastest first), quantized formats are
+        dtype names.
 
     Raises:
         FormatError: the file is not GGUF v2 or v3, or its header does not fit the file.
@@ -177,7 +193,10 @@ def read(header: Header):
     if type(count) is int and count > 1:
         split = _SPLIT.fullmatch(source.name.rsplit("/", 1)[-1])
         if split is None or int(split[2]) != 1 or int(split[3]) != count:
-            raise FormatError(f"{source.name}: is part of a model split into {count} files. Open the first, whose name ends in -00001-of-{count:05}.gguf.")
+            raise FormatError(
+                f"{source.name}: is part of a model split into {count} files. Open the first, whose name "
+                f"ends in -00001-of-{count:05}.gguf."
+            )
         for number in range(2, count + 1):
             shards.append(source.sibling(f"{split[1]}{number:05}-of-{split[3]}.gguf"))
             more, _ = yield from _read_file(Header(shards[-1]), number - 1)
@@ -199,8 +218,15 @@ def _read_file(header: Header, shard: int):
             raise FormatError(f"{source.name}: the key {key!r} occurs twice. The file is damaged.")
         metadata[key], kinds[key] = value, kind
     alignment = metadata.get("general.alignment", _ALIGNMENT)
-    if kinds.get("general.alignment", _UINT32) != _UINT32 or not 0 < alignment <= _LARGEST_ALIGNMENT or alignment & (alignment - 1):
-        raise FormatError(f"{source.name}: general.alignment is {alignment!r}; a uint32 power of two was expected. The file is damaged.")
+    if (
+        kinds.get("general.alignment", _UINT32) != _UINT32
+        or not 0 < alignment <= _LARGEST_ALIGNMENT
+        or alignment & (alignment - 1)
+    ):
+        raise FormatError(
+            f"{source.name}: general.alignment is {alignment!r}; a uint32 power of two was expected. The "
+            "file is damaged."
+        )
     described = []
     for _ in range(tensor_count):
         described.append((yield from _item(cursor, _description)))
@@ -208,7 +234,10 @@ def _read_file(header: Header, shard: int):
     tensors = []
     for name, shape, dtype, offset, nbytes in described:
         if offset % alignment:
-            raise FormatError(f"{source.name}: tensor {name!r} has the offset {offset:,}, no multiple of the alignment {alignment}. The file is damaged.")
+            raise FormatError(
+                f"{source.name}: tensor {name!r} has the offset {offset:,}, no multiple of the alignment "
+                f"{alignment}. The file is damaged."
+            )
         tensors.append(TensorInfo(name, shape, dtype, begin + offset, begin + offset + nbytes, shard))
     _refuse_repeats(source.name, tensors)
     assert source.size is not None
@@ -232,15 +261,26 @@ def _counts(cursor: _Cursor) -> tuple[int, int]:
     start = cursor.take(4, "the magic")
     magic = bytes(cursor.header.bytes[start : start + 4])
     if magic != MAGIC:
-        raise FormatError(f"{cursor.where}: begins with {magic!r} instead of {MAGIC!r}. This is not a GGUF file.")
+        raise FormatError(
+            f"{cursor.where}: begins with {magic!r} instead of {MAGIC!r}. This is not a GGUF file."
+        )
     version = cursor.unpack("I", "the version")
     if version & 0xFFFF == 0 and version:
-        raise FormatError(f"{cursor.where}: is written in big-endian order, which is not read here. Convert it to little-endian.")
+        raise FormatError(
+            f"{cursor.where}: is written in big-endian order, which is not read here. Convert it to "
+            "little-endian."
+        )
     if version not in (2, 3):
-        raise FormatError(f"{cursor.where}: has GGUF version {version}; 2 and 3 are read. Convert it with a current llama.cpp.")
+        raise FormatError(
+            f"{cursor.where}: has GGUF version {version}; 2 and 3 are read. Convert it with a current "
+            "llama.cpp."
+        )
     tensors, keys = cursor.unpack("Q", "the tensor count"), cursor.unpack("Q", "the key count")
     if tensors > _MOST_ENTRIES or keys > _MOST_ENTRIES:
-        raise FormatError(f"{cursor.where}: claims {tensors:,} tensors and {keys:,} keys; {_MOST_ENTRIES:,} of each are allowed. The file is damaged.")
+        raise FormatError(
+            f"{cursor.where}: claims {tensors:,} tensors and {keys:,} keys; {_MOST_ENTRIES:,} of each are "
+            "allowed. The file is damaged."
+        )
     return tensors, keys
 
 
@@ -255,21 +295,33 @@ def _description(cursor: _Cursor) -> tuple[str, tuple[int, ...], str, int, int]:
     what = f"tensor {name!r}"
     rank = cursor.unpack("I", what)
     if rank > _MOST_DIMENSIONS:
-        raise FormatError(f"{cursor.where}: {what} claims {rank:,} dimensions; {_MOST_DIMENSIONS} are allowed. The file is damaged.")
+        raise FormatError(
+            f"{cursor.where}: {what} claims {rank:,} dimensions; {_MOST_DIMENSIONS} are allowed. The file is "
+            "damaged."
+        )
     shape = tuple(cursor.unpack("Q", what) for _ in range(rank))[::-1]
     kind, offset = cursor.unpack("I", what), cursor.unpack("Q", what)
     if kind not in DTYPES:
         state = "was removed from the format" if kind in _REMOVED else "is unknown"
-        raise FormatError(f"{cursor.where}: {what} has the type {kind}, which {state}. Convert the model with a current llama.cpp.")
+        raise FormatError(
+            f"{cursor.where}: {what} has the type {kind}, which {state}. Convert the model with a current "
+            "llama.cpp."
+        )
     dtype, block, block_bytes = DTYPES[kind]
     row = shape[-1] if shape else 1
     if row % block:
-        raise FormatError(f"{cursor.where}: {what} of shape {shape} and type {dtype} needs rows of a multiple of {block} elements. The file is damaged.")
+        raise FormatError(
+            f"{cursor.where}: {what} of shape {shape} and type {dtype} needs rows of a multiple of {block} "
+            "elements. The file is damaged."
+        )
     nbytes = row // block * block_bytes
     for length in shape[:-1]:
         nbytes *= length
     if nbytes >= 1 << 63 or offset >= 1 << 63:
-        raise FormatError(f"{cursor.where}: {what} of shape {shape} at offset {offset:,} is more than 64 bits can count. The file is damaged.")
+        raise FormatError(
+            f"{cursor.where}: {what} of shape {shape} at offset {offset:,} is more than 64 bits can count. "
+            "The file is damaged."
+        )
     return name, shape, dtype, offset, nbytes
 
 

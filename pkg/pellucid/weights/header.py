@@ -1,4 +1,4 @@
-"""The beginning of a file, as far as a reader has asked for it. Nothing is ever allocated by a count that a file claims."""
+"""The beginning of a file, as far as a reader has asked for it. Claimed counts allocate nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ LARGEST_READ = 8_000_000  # bytes in one request
 class Header:
     """A growing prefix of a source.
 
-    ``bytes`` is what has been read. A parser asks for more by ``yield from header.need(stop)``, and keeps what lies behind
+    ``bytes`` is what has been read. A parser asks for more by ``yield from header.need(stop)``, and keeps
+    what lies behind
     the header's end for whoever reads the tensors. ``longest`` is the most that the parser's format allows.
     """
 
@@ -29,21 +30,28 @@ class Header:
         """
         if stop > self.longest:
             raise FormatError(
-                f"{self.source.name}: {what} would end at byte {stop:,}, and a header of this format is at most {self.longest:,} bytes. "
+                f"{self.source.name}: {what} would end at byte {stop:,}, and a header of this format is at "
+                f"most {self.longest:,} bytes. "
                 "The file is damaged or made to mislead."
             )
         while len(self.bytes) < stop:
             at = len(self.bytes)
             size = self.source.size
             if size is not None and stop > size:
-                raise FormatError(f"{self.source.name}: {what} needs bytes up to {stop:,} but the file has {size:,}. It is cut short; download it again.")
+                raise FormatError(
+                    f"{self.source.name}: {what} needs bytes up to {stop:,} but the file has {size:,}. It is "
+                    "cut short; download it again."
+                )
             wanted = at + min(LARGEST_READ, max(FIRST_READ, at, stop - at))
             data = yield self.source, "read", at, wanted if size is None else min(wanted, size)
-            if not data and self.source.size is None:
-                raise FormatError(f"{self.source.name}: no bytes. Check the file.")
+            if not data:
+                raise FormatError(
+                    f"{self.source.name}: ends at byte {at:,}, inside {what}. It is cut short; download it "
+                    "again."
+                )
             self.bytes += data
 
     def finish(self, end: int) -> None:
-        """The header ends at ``end``: hand what was read behind it back to the source, and forget the rest."""
+        """The header ends at ``end``: hand what was read behind it back to the source, forget the rest."""
         self.source.keep(end, bytes(self.bytes[end:]))
         self.bytes = bytearray()

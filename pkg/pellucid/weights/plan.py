@@ -29,7 +29,7 @@ class Target(NamedTuple):
 
 
 class Row(NamedTuple):
-    """Bytes ``start`` to ``stop`` of a shard go to ``offset`` of a slot. ``item`` is the index of the load's item."""
+    """Bytes ``start`` to ``stop`` of a shard go to ``offset`` of a slot, for the load's item ``item``."""
 
     start: int
     stop: int
@@ -40,7 +40,7 @@ class Row(NamedTuple):
 
 
 class Part(NamedTuple):
-    """One request: bytes ``start`` to ``stop`` of a shard, and the rows inside. Rows of one range follow each other."""
+    """One request: bytes ``start`` to ``stop`` of a shard, and its rows; rows of one range are adjacent."""
 
     shard: int
     start: int
@@ -78,7 +78,8 @@ def make(shards: Sequence[Source], items: Sequence[tuple[TensorInfo, Target]], c
     for info, target in items:
         if target.offset % 4 or target.offset < 0 or target.offset + info.nbytes > target.nbytes:
             raise WeightError(
-                f"{info.name}: {info.nbytes:,} bytes do not fit at offset {target.offset:,} of a slot of {target.nbytes:,}. "
+                f"{info.name}: {info.nbytes:,} bytes do not fit at offset {target.offset:,} of a slot of "
+                f"{target.nbytes:,}. "
                 "Give a slot that is large enough and an offset that is a multiple of 4."
             )
     ranges: dict[tuple[int, int, int], list[int]] = {}
@@ -92,7 +93,12 @@ def make(shards: Sequence[Source], items: Sequence[tuple[TensorInfo, Target]], c
         start = begin
         while start < end:
             last = parts[-1] if parts else None
-            if last is None or last.shard != shard or not 0 <= start - last.stop <= _WIDEST_GAP or start + 4 > last.start + limit:
+            if (
+                last is None
+                or last.shard != shard
+                or not 0 <= start - last.stop <= _WIDEST_GAP
+                or start + 4 > last.start + limit
+            ):
                 parts.append(last := Part(shard, start, start, []))
             room = last.start + limit - start
             stop = end if end - start <= room else start + (room & ~3)

@@ -50,7 +50,9 @@ class Meter:
             self._seen.popleft()
         since, before = self._seen[0]
         rate = (bytes_done - before) / (now - since) if now > since else 0.0
-        return Progress(bytes_done, self._total, rate, (self._total - bytes_done) / rate if rate else None, name)
+        return Progress(
+            bytes_done, self._total, rate, (self._total - bytes_done) / rate if rate else None, name
+        )
 
 
 class Cancel:
@@ -69,7 +71,7 @@ class Cancel:
         self._listeners: list[Callable[[], None]] = []
 
     def cancel(self) -> None:
-        """Stop the loads that were given this token; they raise `LoadCancelled`. Calling it again changes nothing."""
+        """Stop the loads that were given this token; they raise `LoadCancelled`."""
         self.cancelled = True
         for listener in list(self._listeners):
             listener()

@@ -1,6 +1,7 @@
-"""Moves a plan's bytes from sources to a host in desktop Python: threads read, the caller's own thread writes.
+"""Moves a plan's bytes from sources to a host in desktop Python: threads read, the caller's thread writes.
 
-In a page the twin is `Load` in web/runtime/fetch.js, which `source_browser` drives. What lies in Python's memory there (bytes,
+In a page the twin is `Load` in web/runtime/fetch.js, which `source_browser` drives. What lies in Python's
+memory there (bytes,
 files of Pyodide's file system) goes through `SerialPump`.
 """
 
@@ -57,7 +58,9 @@ def cut(part: Part, shard) -> Iterator[tuple[list[Row], int, bytearray]]:
                 if at == row.stop:
                     first = last
     if first < len(rows):
-        raise SourceError(f"{shard.name}: ended at byte {at:,} of {part.stop:,}. The file is cut short; download it again.")
+        raise SourceError(
+            f"{shard.name}: ended at byte {at:,} of {part.stop:,}. The file is cut short; download it again."
+        )
 
 
 def write(host, rows: list[Row], offset: int, data: bytearray) -> None:
@@ -73,7 +76,12 @@ class SerialPump:
 
     def __init__(self, plan: Plan, host):
         self._host = host
-        self._writes = ((w, lane_part) for lane in plan.lanes for lane_part in lane for w in cut(lane_part, plan.shards[lane_part.shard]))
+        self._writes = (
+            (w, lane_part)
+            for lane in plan.lanes
+            for lane_part in lane
+            for w in cut(lane_part, plan.shards[lane_part.shard])
+        )
         self._done, self._item = 0, 0
 
     def step(self, seconds: float) -> Tick:
@@ -99,7 +107,7 @@ class SerialPump:
 
 
 class ThreadPump:
-    """Several readers in threads of their own and one writer, the caller's thread; a bounded number of bytes in between."""
+    """Several readers in threads of their own and one writer, the caller's; few bytes wait in between."""
 
     def __init__(self, plan: Plan, host, connections: int):
         self._host, self._plan = host, plan
@@ -109,7 +117,10 @@ class ThreadPump:
         self._ready: queue.Queue = queue.Queue(_WAITING)
         self._done, self._item = 0, 0
         self._running = max(1, min(connections, len(plan.lanes)))
-        self._threads = [threading.Thread(target=self._read, name=f"pellucid-load-{k}", daemon=True) for k in range(self._running)]
+        self._threads = [
+            threading.Thread(target=self._read, name=f"pellucid-load-{k}", daemon=True)
+            for k in range(self._running)
+        ]
         for thread in self._threads:
             thread.start()
 

@@ -1,6 +1,7 @@
-"""The safetensors format: eight bytes of length, a JSON header, the tensors without gaps. One file, or several with an index.
+"""The safetensors format: a length, a JSON header, tensors without gaps; one file, or several and an index.
 
-Source: https://huggingface.co/docs/safetensors/index (Format), github.com/huggingface/safetensors (what its reader refuses).
+Source: https://huggingface.co/docs/safetensors/index (Format), github.com/huggingface/safetensors (what its
+reader refuses).
 """
 
 from __future__ import annotations
@@ -58,17 +59,26 @@ def read_file(header: Header, shard: int = 0):
     header.longest = 8 + LONGEST_HEADER
     yield from header.need(8, "the header's length")
     length = int.from_bytes(header.bytes[:8], "little")
+    assert source.size is not None
+    if 8 + length > min(header.longest, source.size):
+        raise FormatError(
+            f"{source.name}: begins with {bytes(header.bytes[:8])!r}; as the length of a safetensors header that is "
+            f"{length:,} bytes, but the file has {source.size:,} and a header at most {LONGEST_HEADER:,}. "
+            "The file is cut short, or of another format."
+        )
     yield from header.need(8 + length, "the header")
     text = bytes(header.bytes[8 : 8 + length])
     if text[:1] != b"{":
-        raise FormatError(f"{source.name}: the header begins with {text[:8]!r} instead of '{{'. This is not a safetensors file.")
+        raise FormatError(
+            f"{source.name}: the header begins with {text[:8]!r} instead of "
+            f"'{{'. This is not a safetensors file."
+        )
     entries = parse_object(source.name, text, deepest=_DEEPEST, unique=True)
     header.finish(8 + length)
     metadata = entries.pop("__metadata__", None) or {}
     if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
         raise FormatError(f"{source.name}: __metadata__ must map names to strings. The file is damaged.")
     tensors = [_tensor(source.name, name, entry, 8 + length, shard) for name, entry in entries.items()]
-    assert source.size is not None
     check_layout(source.name, tensors, 8 + length, source.size, gaps=False)
     return sorted(tensors, key=lambda t: (t.start, t.stop)), metadata
 
@@ -93,7 +103,8 @@ def read_index(content: Header):
         A `Checkpoint` over all shards.
 
     Raises:
-        FormatError: the index, or a shard's header, is malformed; a shard or a tensor is missing; the sizes do not add up.
+        FormatError: the index, or a shard's header, is malformed; a shard or a tensor is missing; the sizes
+        do not add up.
     """
     index = content.source
     content.longest = LONGEST_HEADER
@@ -112,51 +123,82 @@ def read_index(content: Header):
         try:
             found, _ = yield from read_file(Header(source), len(shards))
         except MissingFile as error:
-            raise FormatError(f"{index.name}: names the shard {file}, which is not beside it ({source.name}). Download all shards.") from error
+            raise FormatError(
+                f"{index.name}: names the shard {file}, which is not beside it ({source.name}). Download all "
+                "shards."
+            ) from error
         shards.append(source)
         for name in expected.difference(t.name for t in found):
-            raise FormatError(f"{index.name}: says that {file} holds {name!r}, but it does not. Index and shards belong to different models.")
+            raise FormatError(
+                f"{index.name}: says that {file} holds {name!r}, but it does not. Index and shards belong to "
+                "different models."
+            )
         tensors += [t for t in found if t.name in expected]
     nbytes = sum(t.nbytes for t in tensors)
     if total is not None and total != nbytes:
-        raise FormatError(f"{index.name}: says total_size {total:,} but its tensors have {nbytes:,} bytes. Index and shards belong to different models.")
+        raise FormatError(
+            f"{index.name}: says total_size {total:,} but its tensors have {nbytes:,} bytes. Index and "
+            "shards belong to different models."
+        )
     return Checkpoint(index.name, "safetensors", tensors, document.get("metadata", {}), shards)
 
 
 def _weight_map(where: str, document: dict) -> tuple[dict[str, str], int | None]:
     names, metadata = document.get("weight_map"), document.get("metadata", {})
     if not isinstance(names, dict) or not isinstance(metadata, dict):
-        raise FormatError(f"{where}: has no weight_map from tensor names to files. This is not an index of safetensors shards.")
+        raise FormatError(
+            f"{where}: has no weight_map from tensor names to files. This is not an index of safetensors "
+            "shards."
+        )
     for name, file in names.items():
         check_name(where, name, _LONGEST_NAME)
         if not isinstance(file, str) or not re.fullmatch(r"[\w.+-]+\.safetensors", file, re.ASCII):
-            raise FormatError(f"{where}: tensor {name!r} is said to be in {file!r}; the plain name of a .safetensors file was expected. The index is damaged.")
+            raise FormatError(
+                f"{where}: tensor {name!r} is said to be in {file!r}; the plain name of a .safetensors file "
+                "was expected. The index is damaged."
+            )
     total = metadata.get("total_size")
     if isinstance(total, float) and total.is_integer():
         total = int(total)
     if total is not None and (type(total) is not int or total < 0):
-        raise FormatError(f"{where}: total_size is {total!r}; a number of bytes was expected. The index is damaged.")
+        raise FormatError(
+            f"{where}: total_size is {total!r}; a number of bytes was expected. The index is damaged."
+        )
     return names, total
 
 
 def _tensor(where: str, name: str, entry, begin: int, shard: int) -> TensorInfo:
     check_name(where, name, _LONGEST_NAME)
     if not isinstance(entry, dict) or entry.keys() != {"dtype", "shape", "data_offsets"}:
-        raise FormatError(f"{where}: tensor {name!r} must have exactly dtype, shape and data_offsets. The file is damaged.")
+        raise FormatError(
+            f"{where}: tensor {name!r} must have exactly dtype, shape and data_offsets. The file is damaged."
+        )
     dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
     if not isinstance(dtype, str) or dtype not in DTYPES:
-        raise FormatError(f"{where}: tensor {name!r} has the unknown dtype {dtype!r}. Known are {', '.join(DTYPES)}.")
+        raise FormatError(
+            f"{where}: tensor {name!r} has the unknown dtype {dtype!r}. Known are {', '.join(DTYPES)}."
+        )
     if not _counts(shape) or len(shape) > MOST_DIMENSIONS:
-        raise FormatError(f"{where}: tensor {name!r} has the shape {str(shape)[:80]}; up to {MOST_DIMENSIONS} non-negative integers were expected.")
+        raise FormatError(
+            f"{where}: tensor {name!r} has the shape {str(shape)[:80]}; up to {MOST_DIMENSIONS} non-negative "
+            "integers were expected."
+        )
     if not _counts(offsets) or len(offsets) != 2 or offsets[0] > offsets[1]:
-        raise FormatError(f"{where}: tensor {name!r} has the data_offsets {str(offsets)[:80]}; two ascending non-negative integers were expected.")
+        raise FormatError(
+            f"{where}: tensor {name!r} has the data_offsets {str(offsets)[:80]}; two ascending non-negative "
+            "integers were expected."
+        )
     ours, bits = DTYPES[dtype]
     nbits, nbytes = prod(shape) * bits, offsets[1] - offsets[0]
     if nbits >= 1 << 66:
-        raise FormatError(f"{where}: tensor {name!r} claims the shape {str(shape)[:80]}, more bytes than 64 bits can count. The file is damaged.")
+        raise FormatError(
+            f"{where}: tensor {name!r} claims the shape {str(shape)[:80]}, more bytes than 64 bits can "
+            "count. The file is damaged."
+        )
     if nbits != 8 * nbytes:
         raise FormatError(
-            f"{where}: tensor {name!r} of shape {str(shape)[:80]} and dtype {dtype} needs {-(-nbits // 8):,} bytes "
+            f"{where}: tensor {name!r} of shape {str(shape)[:80]} and dtype {dtype} needs {-(-nbits // 8):,} "
+            "bytes "
             f"but its data_offsets give {nbytes:,}. The file is damaged."
         )
     return TensorInfo(name, tuple(shape), ours, begin + offsets[0], begin + offsets[1], shard)

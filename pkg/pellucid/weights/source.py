@@ -1,7 +1,9 @@
-"""Bytes at a distance. A `Source` is one file, wherever it is; formats know sources and never where the bytes come from.
+"""Bytes at a distance. A `Source` is one file, wherever it is; formats never know where the bytes come from.
 
-Reading a format is written once, as a generator of steps ``(source, "read", start, stop)``: `now` drives it by blocking
-calls, `later` by awaiting the twins. So a parser needs neither threads nor an event loop, and tests feed it bytes directly.
+Reading a format is written once, as a generator of steps ``(source, "read", start, stop)``: `now` drives it
+by blocking
+calls, `later` by awaiting the twins. So a parser needs neither threads nor an event loop, and tests feed it
+bytes directly.
 """
 
 from __future__ import annotations
@@ -32,8 +34,10 @@ class Source:
         name: a URL, a path, or another name for messages.
         size: bytes in the file; None until the first contact with a server.
         etag: what the server says identifies this version of the file, if it says so.
-        ordered: True when bytes only come from the beginning on (a server without Range): one reader then reads all.
-        remote: True when a byte read costs network traffic, so bytes read ahead are kept for their next reader.
+        ordered: True when bytes only come from the beginning on (a server without Range): one reader then
+        reads all.
+        remote: True when a byte read costs network traffic, so bytes read ahead are kept for their next
+        reader.
     """
 
     name: str
@@ -63,7 +67,7 @@ class Source:
         raise NotImplementedError
 
     def keep(self, start: int, data: bytes) -> None:
-        """Remember bytes that were read ahead, so that no byte is fetched twice. Local sources have no use for it."""
+        """Remember bytes that were read ahead, so that none is fetched twice. Local sources need not."""
 
     def sibling(self, name: str) -> Source:
         """The file of that name in the same folder.
@@ -71,13 +75,17 @@ class Source:
         Raises:
             SourceError: this source lies in no folder.
         """
-        raise SourceError(f"{self.name}: stands alone, so {name} cannot be found beside it. Give a folder, a URL or a hub id.")
+        raise SourceError(
+            f"{self.name}: stands alone, so {name} cannot be found beside it. Give a folder, a URL or a hub "
+            "id."
+        )
 
     def close(self) -> None:
         """Give up connections that are still open."""
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name}, {'size unknown' if self.size is None else f'{self.size:,} bytes'}>"
+        size = "size unknown" if self.size is None else f"{self.size:,} bytes"
+        return f"<{type(self).__name__} {self.name}, {size}>"
 
 
 class MemorySource(Source):
@@ -117,7 +125,10 @@ class LocalSource(Source):
         except SourceError:
             raise
         except OSError as error:
-            raise SourceError(f"{self.name}: cannot be read ({error.strerror or error}). Check the path and its permissions.") from error
+            raise SourceError(
+                f"{self.name}: cannot be read ({error.strerror or error}). Check the path and its "
+                "permissions."
+            ) from error
 
     def _check_version(self, file) -> None:
         file.seek(0, 2)

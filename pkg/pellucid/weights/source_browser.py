@@ -1,6 +1,7 @@
-"""Files behind a page: URLs and Files, read by JavaScript. The only file of this room that imports js and pyodide.
+"""Files behind a page: URLs and Files, read by JavaScript. Only this file of the room imports js and pyodide.
 
-The work is done by web/runtime/fetch.js and load.js; here are their handles. Headers come to Python as bytes, tensors never do.
+The work is done by web/runtime/fetch.js and load.js; here are their handles. Headers come to Python as bytes,
+tensors never do.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ def wait(awaitable: Awaitable, what: str) -> Any:
         if close is not None:
             close()  # a coroutine that never runs would warn
         raise SourceError(
-            f"{what}: cannot wait here: this is a synchronous JavaScript callback into Python, or a browser without "
+            f"{what}: cannot wait here: this is a synchronous JavaScript callback into Python, or a browser "
+            "without "
             f"JSPI. Await {what}_async instead."
         )
     return run_sync(awaitable)
@@ -151,18 +153,18 @@ class BrowserPump:
         """The state after about ``seconds``, or at the end."""
         try:
             if self._load is None:
-                await self._begin()
+                self._load = await self._begin()
             done, item, finished = await self._load.next(seconds * 1000)
         except JsException as error:
             raise typed(error) from None
         return Tick(int(done), int(item), bool(finished))
 
-    async def _begin(self) -> None:
+    async def _begin(self) -> Any:
         handles = [await shard.handle() for shard in self._plan.shards]  # pyright: ignore[reportAttributeAccessIssue]
         load = (await _module("load.js")).Load
         if self._closed:
-            return
-        self._load = load.new(self._stream(), to_js(handles), *_tables(self._plan), self._connections)
+            raise LoadCancelled("load: stopped before it began.")
+        return load.new(self._stream(), to_js(handles), *_tables(self._plan), self._connections)
 
     def _stream(self) -> Any:
         """The JavaScript object that gets the writes: the host's own, or one that hands them to Python."""
@@ -186,7 +188,7 @@ class BrowserPump:
 
 
 def _tables(plan: Plan) -> list[Any]:
-    """A plan as the flat tables that load.js reads: lanes, parts and rows, each with the index of its first child."""
+    """A plan as the flat tables of load.js: lanes and parts with the index of their first child, and rows."""
     lanes, parts, rows = array("d"), array("d"), array("d")
     for lane in plan.lanes:
         lanes.extend((len(parts) // 5, len(lane)))

@@ -1,6 +1,7 @@
-"""A file behind HTTP, for desktop Python: Range requests with retries that go on at the byte where the last one stopped.
+"""A file behind HTTP, for desktop Python: Range requests, and retries that go on where the last ended.
 
-The page's twin is web/runtime/fetch.js; both follow the same rules. Only `hub` imports this file, and only outside a page.
+The page's twin is web/runtime/fetch.js; both follow the same rules. Only `place` imports this file, and only
+outside a page.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _LONGEST_PAUSE = 8.0
 
 
 class _Interrupted(Exception):
-    """An attempt failed in a way that another one may not. ``pause`` is what the server asked for, in seconds."""
+    """An attempt failed in a way that another may not. ``pause``: what the server asked for, in seconds."""
 
     def __init__(self, reason: str, pause: float | None = None):
         super().__init__(reason)
@@ -36,7 +37,10 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
 
     def redirect_request(self, req, fp, code, msg, headers, newurl):
         request = super().redirect_request(req, fp, code, msg, headers, newurl)
-        if request is not None and urllib.parse.urlsplit(newurl)[:2] != urllib.parse.urlsplit(req.full_url)[:2]:
+        if (
+            request is not None
+            and urllib.parse.urlsplit(newurl)[:2] != urllib.parse.urlsplit(req.full_url)[:2]
+        ):
             request.headers.pop("Authorization", None)
         return request
 
@@ -101,7 +105,8 @@ class HttpSource(Source):
                 mark = start
                 if failures > settings.network_retries or self._closed.is_set():
                     raise SourceError(
-                        f"{self.url}: {_reason(error)}; gave up at byte {start:,} of {stop:,} after {failures} attempts. "
+                        f"{self.url}: {_reason(error)}; gave up at byte {start:,} of {stop:,} after "
+                        f"{failures} attempts. "
                         "Check the connection and the server, then load again."
                     ) from error
                 self._closed.wait(_pause(error, failures))
@@ -116,7 +121,9 @@ class HttpSource(Source):
         if response.status == 200:
             if self.size is not None:
                 response.close()
-                raise _Interrupted("the server answered a Range request with the whole file, though not before")
+                raise _Interrupted(
+                    "the server answered a Range request with the whole file, though not before"
+                )
             self.ordered = True
             self._note(response, _length(response))
             self._tape, self._tape_at = response, 0
@@ -126,7 +133,10 @@ class HttpSource(Source):
             first, last, total = _content_range(response)
             self._note(response, total)
             if first != start or last >= stop:
-                raise SourceError(f"{self.url}: asked for bytes {start}-{stop - 1}, got {first}-{last}. The server's Range support is broken; serve the file otherwise.")
+                raise SourceError(
+                    f"{self.url}: asked for bytes {start}-{stop - 1}, got {first}-{last}. The server's Range "
+                    "support is broken; serve the file otherwise."
+                )
             left = last + 1 - first
             while left and (data := response.read1(min(CHUNK, left))):
                 left -= len(data)
@@ -158,30 +168,45 @@ class HttpSource(Source):
                 raise
 
     def _request(self, headers: dict[str, str]) -> http.client.HTTPResponse | None:
-        request = urllib.request.Request(self.url, headers={"Accept-Encoding": "identity", **self._headers, **headers})
+        request = urllib.request.Request(
+            self.url, headers={"Accept-Encoding": "identity", **self._headers, **headers}
+        )
         try:
             response = _opener.open(request, timeout=settings.network_timeout)
         except urllib.error.HTTPError as error:
             with error:
                 if error.code == 416:
-                    self._note(error, int(re.sub(r".*/", "", error.headers.get("Content-Range") or "*/0") or 0))
+                    self._note(
+                        error, int(re.sub(r".*/", "", error.headers.get("Content-Range") or "*/0") or 0)
+                    )
                     return None
                 raise self._refusal(error) from None
         except urllib.error.URLError as error:
             raise _Interrupted(f"cannot be reached ({error.reason})") from error
         if (response.headers.get("Content-Encoding") or "identity") != "identity":
             response.close()
-            raise SourceError(f"{self.url}: is served compressed, so byte positions mean nothing. Serve it without Content-Encoding.")
+            raise SourceError(
+                f"{self.url}: is served compressed, so byte positions mean nothing. Serve it without "
+                "Content-Encoding."
+            )
         return response
 
     def _refusal(self, error: urllib.error.HTTPError) -> Exception:
         if error.code in (404, 410):
-            return MissingFile(f"{self.url}: there is no such file (status {error.code}). Check the address, the file's name and the revision.")
+            return MissingFile(
+                f"{self.url}: there is no such file (status {error.code}). Check the address, the file's "
+                "name and the revision."
+            )
         if error.code in (401, 403):
-            return SourceError(f"{self.url}: access refused (status {error.code}). Give token=, and accept the model's licence on its page if it has one.")
+            return SourceError(
+                f"{self.url}: access refused (status {error.code}). Give token=, and accept the model's "
+                "licence on its page if it has one."
+            )
         if error.code in _PASSING:
             after = error.headers.get("Retry-After", "")
-            return _Interrupted(f"the server answered {error.code} {error.reason}", float(after) if after.isdigit() else None)
+            return _Interrupted(
+                f"the server answered {error.code} {error.reason}", float(after) if after.isdigit() else None
+            )
         return SourceError(f"{self.url}: the server answered {error.code} {error.reason}. Check the address.")
 
     def _note(self, response, total: int) -> None:
@@ -199,14 +224,20 @@ def _content_range(response: http.client.HTTPResponse) -> tuple[int, int, int]:
     text = response.headers.get("Content-Range") or ""
     match = re.fullmatch(r"bytes (\d+)-(\d+)/(\d+)", text.strip())
     if response.status != 206 or match is None:
-        raise SourceError(f"{response.url}: a Range request was answered with status {response.status} and Content-Range {text!r}. Serve the file by a server with plain Range support.")
+        raise SourceError(
+            f"{response.url}: a Range request was answered with status {response.status} and Content-Range "
+            f"{text!r}. Serve the file by a server with plain Range support."
+        )
     first, last, total = map(int, match.groups())
     return first, last, total
 
 
 def _length(response: http.client.HTTPResponse) -> int:
     if response.length is None:
-        raise SourceError(f"{response.url}: the server neither supports Range nor says how long the file is. Use a server that sends Content-Length.")
+        raise SourceError(
+            f"{response.url}: the server neither supports Range nor says how long the file is. Use a server "
+            "that sends Content-Length."
+        )
     return response.length
 
 
@@ -216,5 +247,6 @@ def _reason(error: BaseException) -> str:
 
 def _pause(error: BaseException, failures: int) -> float:
     asked = getattr(error, "pause", None)
-    return min(_LONGEST_PAUSE, asked if asked is not None else 0.25 * 2 ** (failures - 1) * random.uniform(0.5, 1.0))
-
+    return min(
+        _LONGEST_PAUSE, asked if asked is not None else 0.25 * 2 ** (failures - 1) * random.uniform(0.5, 1.0)
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -20,8 +20,11 @@ _REPORT = 0.1  # seconds between two reports of progress
 
 
 class Writer(Protocol):
-    """What a load needs of a host. In a page a host with an attribute ``js`` (the JavaScript object with the same ``write``)
-    gets its bytes without Python touching them."""
+    """What a load needs of a host.
+
+    In a page, a host with an attribute ``stream`` (a JavaScript object with the same ``write``) gets bytes
+    without Python touching them.
+    """
 
     def write(self, slot: int, nbytes: int, offset: int, data) -> None: ...
 
@@ -29,7 +32,9 @@ class Writer(Protocol):
 class _Load:
     """One running load: a pump, its meter and the token that may stop it."""
 
-    def __init__(self, checkpoint: Checkpoint, items, host, on_progress, cancel: Cancel | None, connections: int):
+    def __init__(
+        self, checkpoint: Checkpoint, items, host, on_progress, cancel: Cancel | None, connections: int
+    ):
         if connections < 1:
             raise ValueError(f"stream: connections is {connections}. Give at least 1.")
         self.cancel = cancel or Cancel()
@@ -56,12 +61,16 @@ class _Load:
         self.pump.close()
 
 
-def _pump(plan: planning.Plan, host, connections: int):
+def _pump(plan: planning.Plan, host, connections: int) -> Any:
     if not IN_PAGE:
         return ThreadPump(plan, host, connections)
     from .source_browser import BrowserPump, in_javascript
 
-    return BrowserPump(plan, host, connections) if all(map(in_javascript, plan.shards)) else SerialPump(plan, host)
+    return (
+        BrowserPump(plan, host, connections)
+        if all(map(in_javascript, plan.shards))
+        else SerialPump(plan, host)
+    )
 
 
 def stream(
@@ -75,13 +84,16 @@ def stream(
 ) -> None:
     """Move tensors' bytes into slots; each byte of the files at most once.
 
-    Neighbours share a request, large tensors are cut, several requests are in flight; a broken connection goes on at the byte where it
-    stopped. Writes are multiples of 4 bytes; a tensor's last one is padded with zeros. After this returns or raises nothing is written any more.
+    Neighbours share a request, large tensors are cut, several requests are in flight; a broken connection
+    goes on at the byte where it
+    stopped. Writes are multiples of 4 bytes; a tensor's last one is padded with zeros. After this returns or
+    raises nothing is written any more.
 
     Args:
         checkpoint: from `pellucid.weights.open`.
         items: (tensor, target) pairs.
-        host: the device's host, or any object with its ``write(slot, nbytes, offset, data)``, which copies ``data`` before it returns.
+        host: the device's host, or any object with its ``write(slot, nbytes, offset, data)``, which copies
+        ``data`` before it returns.
         on_progress: called in this thread, about ten times a second.
         cancel: token that stops the load.
         connections: requests in flight.
@@ -94,12 +106,19 @@ def stream(
     Example:
         >>> from pellucid import weights
         >>> checkpoint = weights.open(open("model.gguf", "rb").read())  # doctest: +SKIP
-        >>> weights.stream(checkpoint, [(t, weights.Target(k, t.nbytes)) for k, t in enumerate(checkpoint.values(), 1)], host)  # doctest: +SKIP
+        >>> tensors = checkpoint.values()  # doctest: +SKIP
+        >>> items = [(t, weights.Target(k, t.nbytes)) for k, t in enumerate(tensors, 1)]  # doctest: +SKIP
+        >>> weights.stream(checkpoint, items, host)  # doctest: +SKIP
     """
     if IN_PAGE:
         from .source_browser import wait
 
-        return wait(stream_async(checkpoint, items, host, on_progress=on_progress, cancel=cancel, connections=connections), "stream")
+        return wait(
+            stream_async(
+                checkpoint, items, host, on_progress=on_progress, cancel=cancel, connections=connections
+            ),
+            "stream",
+        )
     load = _Load(checkpoint, items, host, on_progress, cancel, connections)
     try:
         while load.after(load.pump.step(_REPORT)):
@@ -132,7 +151,7 @@ async def _step(load: _Load) -> Tick:
     except LoadCancelled:
         raise
     except Exception:
-        load.cancel.check()  # an aborted request fails with an error of its own; the cause is the cancellation
+        load.cancel.check()  # an aborted request fails in its own way; its cause is the cancellation
         raise
 
 
@@ -167,7 +186,8 @@ def read(
         on_progress, cancel, connections: as in `stream`.
 
     Returns:
-        One uint8 array of ``info.nbytes`` elements per tensor, as the file has them; ``.view(...)`` makes elements of them.
+        One uint8 array of ``info.nbytes`` elements per tensor, as the file has them; ``.view(...)`` makes
+        elements of them.
 
     Raises:
         LoadCancelled, SourceError: as `stream`.
@@ -187,5 +207,7 @@ async def read_async(
 ) -> list[np.ndarray]:
     """`read` for a caller that must not block."""
     arrays, items = _into_arrays(infos)
-    await stream_async(checkpoint, items, arrays, on_progress=on_progress, cancel=cancel, connections=connections)
+    await stream_async(
+        checkpoint, items, arrays, on_progress=on_progress, cancel=cancel, connections=connections
+    )
     return [a[: t.nbytes] for a, t in zip(arrays.arrays, infos, strict=True)]

@@ -1,0 +1,210 @@
+"""Opens files of weights and models' folders: whichever format, headers only."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ..errors import SourceError
+from . import gguf, safetensors
+from .checkpoint import Checkpoint
+from .document import parse_object
+from .header import Header
+from .place import Place, find, whole
+from .source import MissingFile, Source, later, now
+
+_PART = re.compile(r"-(\d{5})-of-\d{5}\.gguf$")  # of a split GGUF; its first part opens all
+
+
+class Folder:
+    """A model's files. Made by `open_folder`.
+
+    Attributes:
+        checkpoint: the weights, from their headers.
+        config: ``config.json`` as a dict; None where there is none (a GGUF has its own in
+        ``checkpoint.metadata``).
+    """
+
+    def __init__(self, name: str, checkpoint: Checkpoint, config: dict | None, place: Place | None):
+        self.name, self.checkpoint, self.config, self._place = name, checkpoint, config, place
+
+    def __repr__(self) -> str:
+        return (
+            f"<Folder {self.name}: {'config.json, ' if self.config is not None else ''}{self.checkpoint!r}>"
+        )
+
+    def read(self, name: str) -> bytes | None:
+        """A whole small file, such as ``"tokenizer.json"``.
+
+        Args:
+            name: of a file in the folder.
+
+        Returns:
+            Its bytes; None where the folder has no such file.
+
+        Raises:
+            SourceError: it cannot be read.
+        """
+        return now(self._whole(name))
+
+    async def read_async(self, name: str) -> bytes | None:
+        """`read` for a caller that must not block."""
+        return await later(self._whole(name))
+
+    def json(self, name: str) -> dict | None:
+        """A JSON file, such as ``"generation_config.json"``; None where the folder has no such file.
+
+        Raises:
+            FormatError: it is not a JSON object.
+        """
+        data = self.read(name)
+        return None if data is None else parse_object(f"{self.name}/{name}", data)
+
+    async def json_async(self, name: str) -> dict | None:
+        """`json` for a caller that must not block."""
+        data = await self.read_async(name)
+        return None if data is None else parse_object(f"{self.name}/{name}", data)
+
+    def _whole(self, name: str):
+        return (yield from _read_if_there(self._place, name)) if self._place else None
+
+
+def _read_if_there(place: Place, name: str):
+    try:
+        return (yield from whole(place.file(name)))
+    except MissingFile:
+        return None
+
+
+def _open_file(source: Source):
+    """Steps that open a file of weights of whatever format."""
+    header = Header(source)
+    if source.name.endswith(".json"):
+        return (yield from safetensors.read_index(header))
+    yield from header.need(4, "the format's mark")
+    return (yield from (gguf if header.bytes[:4] == gguf.MAGIC else safetensors).read(header))
+
+
+def _open_weights(place: Source | Place):
+    """Steps that open a folder's weights: safetensors, else safetensors in shards, else the one GGUF."""
+    if isinstance(place, Source):
+        return (yield from _open_file(place))
+    for name, read in (
+        ("model.safetensors", safetensors.read),
+        ("model.safetensors.index.json", safetensors.read_index),
+    ):
+        try:
+            return (yield from read(Header(place.file(name))))
+        except MissingFile as error:
+            missing = error
+    names = (yield from place.list()) if place.list else None
+    if names is None:
+        raise MissingFile(
+            f"{place.name}: has neither model.safetensors nor model.safetensors.index.json. Give the file's "
+            "own URL, or filename=."
+        ) from missing
+    models = [
+        n for n in names if n.endswith(".gguf") and ((part := _PART.search(n)) is None or int(part[1]) == 1)
+    ]
+    if len(models) == 1:
+        return (yield from gguf.read(Header(place.file(models[0]))))
+    if models:
+        raise SourceError(
+            f"{place.name}: has {len(models)} GGUF files ({', '.join(models[:12])}). Choose one by filename=."
+        )
+    raise MissingFile(
+        f"{place.name}: has neither model.safetensors, model.safetensors.index.json nor a .gguf file. Check "
+        "the address, or give filename=."
+    )
+
+
+def _open_folder(place: Source | Place, filename: str | None):
+    if isinstance(place, Source):
+        return Folder(place.name, (yield from _open_file(place)), None, None)
+    config = yield from _read_if_there(place, "config.json")
+    checkpoint = yield from _open_weights(place.file(filename) if filename else place)
+    parsed = None if config is None else parse_object(f"{place.name}/config.json", config)
+    return Folder(place.name, checkpoint, parsed, place)
+
+
+def open(
+    source: Any,
+    *,
+    revision: str = "main",
+    filename: str | None = None,
+    token: str | None = None,
+    endpoint: str | None = None,
+) -> Checkpoint:
+    """The tensors of a model (names, shapes, dtypes, places of their bytes), from headers alone.
+
+    Args:
+        source, revision, filename, token, endpoint: as in `find`.
+
+    Returns:
+        A `Checkpoint`; ``print`` it for a table.
+
+    Raises:
+        FormatError: a header is malformed.
+        SourceError: a file cannot be had.
+
+    Example:
+        >>> import json
+        >>> from pellucid import weights
+        >>> header = json.dumps({"x": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}).encode()
+        >>> weights.open(len(header).to_bytes(8, "little") + header + bytes(8))["x"].shape
+        (2,)
+    """
+    return now(
+        _open_weights(find(source, revision=revision, filename=filename, token=token, endpoint=endpoint))
+    )
+
+
+async def open_async(
+    source: Any,
+    *,
+    revision: str = "main",
+    filename: str | None = None,
+    token: str | None = None,
+    endpoint: str | None = None,
+) -> Checkpoint:
+    """`open` for a caller that must not block."""
+    return await later(
+        _open_weights(find(source, revision=revision, filename=filename, token=token, endpoint=endpoint))
+    )
+
+
+def open_folder(
+    source: Any,
+    *,
+    revision: str = "main",
+    filename: str | None = None,
+    token: str | None = None,
+    endpoint: str | None = None,
+) -> Folder:
+    """A model's folder: ``config.json`` and the weights' headers; other files on demand. Also of a lone file.
+
+    Args:
+        source, revision, filename, token, endpoint: as in `find`.
+
+    Returns:
+        A `Folder`.
+
+    Raises:
+        FormatError: a header or ``config.json`` is malformed.
+        SourceError: a file cannot be had.
+    """
+    return now(_open_folder(find(source, revision=revision, token=token, endpoint=endpoint), filename))
+
+
+async def open_folder_async(
+    source: Any,
+    *,
+    revision: str = "main",
+    filename: str | None = None,
+    token: str | None = None,
+    endpoint: str | None = None,
+) -> Folder:
+    """`open_folder` for a caller that must not block."""
+    return await later(
+        _open_folder(find(source, revision=revision, token=token, endpoint=endpoint), filename)
+    )
