@@ -65,45 +65,91 @@ fn quad_of_x(m: u32, column: u32) -> vec4<f32> {
     return quad;
 }
 
-// Four rows of a unit, unpacked.
-struct Rows {
-    row_0: array<vec4<f32>, 8>,
-    row_1: array<vec4<f32>, 8>,
-    row_2: array<vec4<f32>, 8>,
-    row_3: array<vec4<f32>, 8>,
-    scales_0: vec4<f32>,
-    scales_1: vec4<f32>,
-    scales_2: vec4<f32>,
-    scales_3: vec4<f32>,
+// One value for each of four rows of the weight, for each row of x; those past BATCH are unused.
+// Named, not an array: an array indexed in a loop would live in memory.
+struct Sums {
+    m_0: vec4<f32>,
+    m_1: vec4<f32>,
+    m_2: vec4<f32>,
+    m_3: vec4<f32>,
+    m_4: vec4<f32>,
+    m_5: vec4<f32>,
+    m_6: vec4<f32>,
+    m_7: vec4<f32>,
 }
 
-// The sum of weight * x over a unit, without the scales: its first and its last 16 columns.
-fn dot_first(w: array<vec4<f32>, 8>, x_0: vec4<f32>, x_1: vec4<f32>, x_2: vec4<f32>, x_3: vec4<f32>) -> vec4<f32> {
-    return fma(w[3], x_3, fma(w[2], x_2, fma(w[1], x_1, w[0] * x_0)));
+// The same unit of four rows of the weight.
+struct Units {
+    row_0: Unit,
+    row_1: Unit,
+    row_2: Unit,
+    row_3: Unit,
 }
 
-fn dot_last(w: array<vec4<f32>, 8>, x_4: vec4<f32>, x_5: vec4<f32>, x_6: vec4<f32>, x_7: vec4<f32>) -> vec4<f32> {
-    return fma(w[7], x_7, fma(w[6], x_6, fma(w[5], x_5, w[4] * x_4)));
+// Four columns of four rows of the weight, by column.
+struct Columns {
+    column_0: vec4<f32>,
+    column_1: vec4<f32>,
+    column_2: vec4<f32>,
+    column_3: vec4<f32>,
 }
 
-// The sums of weight * x over a unit of four rows; the first quad of x is tile[at].
-fn dot_rows(w: Rows, at: u32) -> vec4<f32> {
-    let x_0 = tile[at];
-    let x_1 = tile[at + STRIDE];
-    let x_2 = tile[at + 2u * STRIDE];
-    let x_3 = tile[at + 3u * STRIDE];
-    let x_4 = tile[at + 4u * STRIDE];
-    let x_5 = tile[at + 5u * STRIDE];
-    let x_6 = tile[at + 6u * STRIDE];
-    let x_7 = tile[at + 7u * STRIDE];
-    // What a format with a least value multiplies it with; the others ignore it.
-    let x = ((x_0 + x_1) + (x_2 + x_3)) + ((x_4 + x_5) + (x_6 + x_7));
-    let x_sum = (x.x + x.y) + (x.z + x.w);
-    return vec4<f32>(
-        combine(w.scales_0, dot_first(w.row_0, x_0, x_1, x_2, x_3), dot_last(w.row_0, x_4, x_5, x_6, x_7), x_sum),
-        combine(w.scales_1, dot_first(w.row_1, x_0, x_1, x_2, x_3), dot_last(w.row_1, x_4, x_5, x_6, x_7), x_sum),
-        combine(w.scales_2, dot_first(w.row_2, x_0, x_1, x_2, x_3), dot_last(w.row_2, x_4, x_5, x_6, x_7), x_sum),
-        combine(w.scales_3, dot_first(w.row_3, x_0, x_1, x_2, x_3), dot_last(w.row_3, x_4, x_5, x_6, x_7), x_sum),
+fn add_quad(sum: vec4<f32>, w: Columns, at: u32) -> vec4<f32> {
+    let quad = tile[at];
+    let first = fma(w.column_1, vec4<f32>(quad.y), fma(w.column_0, vec4<f32>(quad.x), sum));
+    return fma(w.column_3, vec4<f32>(quad.w), fma(w.column_2, vec4<f32>(quad.z), first));
+}
+
+// sums + weight * x over one quad of columns of the units.
+fn add_columns(sums: Sums, units: Units, quad: u32, lane: u32) -> Sums {
+    let a = unpack_quad(units.row_0, quad);
+    let b = unpack_quad(units.row_1, quad);
+    let c = unpack_quad(units.row_2, quad);
+    let d = unpack_quad(units.row_3, quad);
+    let w = Columns(
+        vec4<f32>(a.x, b.x, c.x, d.x),
+        vec4<f32>(a.y, b.y, c.y, d.y),
+        vec4<f32>(a.z, b.z, c.z, d.z),
+        vec4<f32>(a.w, b.w, c.w, d.w),
+    );
+    let at = quad * STRIDE + lane;
+    var added = sums;
+    added.m_0 = add_quad(sums.m_0, w, at);
+    if (BATCH > 1u) {
+        added.m_1 = add_quad(sums.m_1, w, at + ROW_OF_X);
+    }
+    if (BATCH > 2u) {
+        added.m_2 = add_quad(sums.m_2, w, at + 2u * ROW_OF_X);
+        added.m_3 = add_quad(sums.m_3, w, at + 3u * ROW_OF_X);
+    }
+    if (BATCH > 4u) {
+        added.m_4 = add_quad(sums.m_4, w, at + 4u * ROW_OF_X);
+        added.m_5 = add_quad(sums.m_5, w, at + 5u * ROW_OF_X);
+        added.m_6 = add_quad(sums.m_6, w, at + 6u * ROW_OF_X);
+        added.m_7 = add_quad(sums.m_7, w, at + 7u * ROW_OF_X);
+    }
+    return added;
+}
+
+// The sum of x over the unit of a lane.
+fn sum_of_x(at: u32) -> f32 {
+    let first = (tile[at] + tile[at + STRIDE]) + (tile[at + 2u * STRIDE] + tile[at + 3u * STRIDE]);
+    let last = (tile[at + 4u * STRIDE] + tile[at + 5u * STRIDE])
+        + (tile[at + 6u * STRIDE] + tile[at + 7u * STRIDE]);
+    return dot(first + last, 1.0 / X_FACTORS);
+}
+
+// sum + the scaled sums of a unit; x is read again where the format has a least value.
+fn add_unit(sum: vec4<f32>, units: Units, first: vec4<f32>, last: vec4<f32>, at: u32) -> vec4<f32> {
+    var x_sum = 0.0;
+    if (HAS_LOW) {
+        x_sum = sum_of_x(at);
+    }
+    return sum + vec4<f32>(
+        combine(units.row_0, first.x, last.x, x_sum),
+        combine(units.row_1, first.y, last.y, x_sum),
+        combine(units.row_2, first.z, last.z, x_sum),
+        combine(units.row_3, first.w, last.w, x_sum),
     );
 }
 
@@ -123,66 +169,59 @@ fn main(
     let row_2 = min(row + 2u, last) * params.units;
     let row_3 = min(row + 3u, last) * params.units;
 
-    // Sums are named, not an array: an array indexed in a loop would live in memory.
-    var sum_0 = vec4<f32>();
-    var sum_1 = vec4<f32>();
-    var sum_2 = vec4<f32>();
-    var sum_3 = vec4<f32>();
-    var sum_4 = vec4<f32>();
-    var sum_5 = vec4<f32>();
-    var sum_6 = vec4<f32>();
-    var sum_7 = vec4<f32>();
-    for (var first = 0u; first < params.units; first += LANES) {
+    var sums = Sums();
+    for (var step = 0u; step < params.units; step += LANES) {
+        // The weights are asked for before x is staged, so that both are under way together.
+        let unit = min(step + lane, params.units - 1u);
+        let units = Units(
+            load_unit(row_0 + unit), load_unit(row_1 + unit), load_unit(row_2 + unit), load_unit(row_3 + unit));
         for (var i = thread; i < BATCH * QUADS * LANES; i += WORKGROUP) {
             let m = i / (QUADS * LANES);
             let quad = i % (QUADS * LANES);
             tile[(m * QUADS + quad % QUADS) * STRIDE + quad / QUADS] =
-                quad_of_x(m, 4u * (first * QUADS + quad));
+                X_FACTORS * quad_of_x(m, 4u * (step * QUADS + quad));
         }
         workgroupBarrier();
-        let unit = first + lane;
-        if (unit < params.units) {
-            let w = Rows(
-                unpack(row_0 + unit),
-                unpack(row_1 + unit),
-                unpack(row_2 + unit),
-                unpack(row_3 + unit),
-                unit_scales(row_0 + unit),
-                unit_scales(row_1 + unit),
-                unit_scales(row_2 + unit),
-                unit_scales(row_3 + unit),
-            );
-            sum_0 += dot_rows(w, lane);
+        if (step + lane < params.units) {
+            var first = add_columns(Sums(), units, 0u, lane);
+            first = add_columns(first, units, 1u, lane);
+            first = add_columns(first, units, 2u, lane);
+            first = add_columns(first, units, 3u, lane);
+            var last = add_columns(Sums(), units, 4u, lane);
+            last = add_columns(last, units, 5u, lane);
+            last = add_columns(last, units, 6u, lane);
+            last = add_columns(last, units, 7u, lane);
+            sums.m_0 = add_unit(sums.m_0, units, first.m_0, last.m_0, lane);
             if (BATCH > 1u) {
-                sum_1 += dot_rows(w, lane + ROW_OF_X);
+                sums.m_1 = add_unit(sums.m_1, units, first.m_1, last.m_1, lane + ROW_OF_X);
             }
             if (BATCH > 2u) {
-                sum_2 += dot_rows(w, lane + 2u * ROW_OF_X);
-                sum_3 += dot_rows(w, lane + 3u * ROW_OF_X);
+                sums.m_2 = add_unit(sums.m_2, units, first.m_2, last.m_2, lane + 2u * ROW_OF_X);
+                sums.m_3 = add_unit(sums.m_3, units, first.m_3, last.m_3, lane + 3u * ROW_OF_X);
             }
             if (BATCH > 4u) {
-                sum_4 += dot_rows(w, lane + 4u * ROW_OF_X);
-                sum_5 += dot_rows(w, lane + 5u * ROW_OF_X);
-                sum_6 += dot_rows(w, lane + 6u * ROW_OF_X);
-                sum_7 += dot_rows(w, lane + 7u * ROW_OF_X);
+                sums.m_4 = add_unit(sums.m_4, units, first.m_4, last.m_4, lane + 4u * ROW_OF_X);
+                sums.m_5 = add_unit(sums.m_5, units, first.m_5, last.m_5, lane + 5u * ROW_OF_X);
+                sums.m_6 = add_unit(sums.m_6, units, first.m_6, last.m_6, lane + 6u * ROW_OF_X);
+                sums.m_7 = add_unit(sums.m_7, units, first.m_7, last.m_7, lane + 7u * ROW_OF_X);
             }
         }
         workgroupBarrier();
     }
 
-    tile[thread] = sum_0;
+    tile[thread] = sums.m_0;
     if (BATCH > 1u) {
-        tile[WORKGROUP + thread] = sum_1;
+        tile[WORKGROUP + thread] = sums.m_1;
     }
     if (BATCH > 2u) {
-        tile[2u * WORKGROUP + thread] = sum_2;
-        tile[3u * WORKGROUP + thread] = sum_3;
+        tile[2u * WORKGROUP + thread] = sums.m_2;
+        tile[3u * WORKGROUP + thread] = sums.m_3;
     }
     if (BATCH > 4u) {
-        tile[4u * WORKGROUP + thread] = sum_4;
-        tile[5u * WORKGROUP + thread] = sum_5;
-        tile[6u * WORKGROUP + thread] = sum_6;
-        tile[7u * WORKGROUP + thread] = sum_7;
+        tile[4u * WORKGROUP + thread] = sums.m_4;
+        tile[5u * WORKGROUP + thread] = sums.m_5;
+        tile[6u * WORKGROUP + thread] = sums.m_6;
+        tile[7u * WORKGROUP + thread] = sums.m_7;
     }
     workgroupBarrier();
     for (var width = LANES / 2u; width > 0u; width = width / 2u) {

@@ -5,36 +5,41 @@
 // source   the upper half of IEEE 754 binary32
 // uses     half
 
-fn dequantize_words(words: vec4<u32>) -> array<vec4<f32>, 2> {
-    return array<vec4<f32>, 2>(
-        vec4<f32>(
-            bfloat_to_float(words.x & 0xffffu), bfloat_to_float(words.x >> 16u),
-            bfloat_to_float(words.y & 0xffffu), bfloat_to_float(words.y >> 16u),
-        ),
-        vec4<f32>(
-            bfloat_to_float(words.z & 0xffffu), bfloat_to_float(words.z >> 16u),
-            bfloat_to_float(words.w & 0xffffu), bfloat_to_float(words.w >> 16u),
-        ),
+fn dequantize_pairs(words: vec2<u32>) -> vec4<f32> {
+    return vec4<f32>(
+        bfloat_to_float(words.x & 0xffffu),
+        bfloat_to_float(words.x >> 16u),
+        bfloat_to_float(words.y & 0xffffu),
+        bfloat_to_float(words.y >> 16u),
     );
 }
 
 fn dequantize_octet(octet: u32) -> array<vec4<f32>, 2> {
-    return dequantize_words(weight[octet]);
+    let words = weight[octet];
+    return array<vec4<f32>, 2>(dequantize_pairs(words.xy), dequantize_pairs(words.zw));
 }
 
-fn unpack(unit: u32) -> array<vec4<f32>, 8> {
-    let a = dequantize_words(weight[4u * unit]);
-    let b = dequantize_words(weight[4u * unit + 1u]);
-    let c = dequantize_words(weight[4u * unit + 2u]);
-    let d = dequantize_words(weight[4u * unit + 3u]);
-    return array<vec4<f32>, 8>(a[0], a[1], b[0], b[1], c[0], c[1], d[0], d[1]);
+const X_FACTORS = vec4<f32>(1.0);
+const HAS_LOW = false;
+
+struct Unit {
+    octet_0: vec4<u32>,
+    octet_1: vec4<u32>,
+    octet_2: vec4<u32>,
+    octet_3: vec4<u32>,
 }
 
-fn unit_scales(unit: u32) -> vec4<f32> {
-    return vec4<f32>(1.0, 0.0, 0.0, 0.0);
+fn load_unit(unit: u32) -> Unit {
+    return Unit(weight[4u * unit], weight[4u * unit + 1u], weight[4u * unit + 2u], weight[4u * unit + 3u]);
 }
 
-fn combine(scales: vec4<f32>, first: vec4<f32>, last: vec4<f32>, x_sum: f32) -> f32 {
-    let sums = first + last;
-    return (sums.x + sums.y) + (sums.z + sums.w);
+fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {
+    let first = select(unit.octet_0, unit.octet_1, (quad & 2u) != 0u);
+    let last = select(unit.octet_2, unit.octet_3, (quad & 2u) != 0u);
+    let octet = select(first, last, quad >= 4u);
+    return dequantize_pairs(select(octet.xy, octet.zw, (quad & 1u) != 0u));
+}
+
+fn combine(unit: Unit, first: f32, last: f32, x_sum: f32) -> f32 {
+    return first + last;
 }

@@ -22,24 +22,23 @@ fn dequantize_octet(octet: u32) -> array<vec4<f32>, 2> {
     );
 }
 
-fn unpack(unit: u32) -> array<vec4<f32>, 8> {
-    let words = weight[unit];
-    return array<vec4<f32>, 8>(
-        lift(words.x, 0x0f0fu, 8.0),
-        lift(words.y, 0x0f0fu, 8.0),
-        lift(words.z, 0x0f0fu, 8.0),
-        lift(words.w, 0x0f0fu, 8.0),
-        lift(words.x, 0xf0f0u, 128.0),
-        lift(words.y, 0xf0f0u, 128.0),
-        lift(words.z, 0xf0f0u, 128.0),
-        lift(words.w, 0xf0f0u, 128.0),
-    );
+const X_FACTORS = UNLIFT_FACTORS;
+const HAS_LOW = false;
+
+struct Unit {
+    words: vec4<u32>,
+    scales: f32,
 }
 
-fn unit_scales(unit: u32) -> vec4<f32> {
-    return vec4<f32>(plane_half(params.plane_1, unit), 0.0, 0.0, 0.0);
+fn load_unit(unit: u32) -> Unit {
+    return Unit(weight[unit], plane_half(params.plane_1, unit));
 }
 
-fn combine(scales: vec4<f32>, first: vec4<f32>, last: vec4<f32>, x_sum: f32) -> f32 {
-    return scales.x * (unlift(first) + 0.0625 * unlift(last));
+fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {
+    let high = quad >= 4u;
+    return lift(unit.words[quad & 3u], select(0x0f0fu, 0xf0f0u, high), select(8.0, 128.0, high));
+}
+
+fn combine(unit: Unit, first: f32, last: f32, x_sum: f32) -> f32 {
+    return unit.scales * (first + 0.0625 * last);
 }

@@ -15,34 +15,36 @@ fn octet_bytes(octet: u32) -> vec2<u32> {
     return select(words, words >> vec2<u32>(4u), (octet & 2u) != 0u) & vec2<u32>(0x0f0f0f0fu);
 }
 
+fn word_scales(word: u32) -> vec2<f32> {
+    return vec2<f32>(half_to_float(word & 0xffffu), half_to_float(word >> 16u));
+}
+
 fn dequantize_octet(octet: u32) -> array<vec4<f32>, 2> {
     let bytes = octet_bytes(octet);
-    let scales = unit_scales(octet >> 2u);
+    let scales = word_scales(plane_word(params.plane_1 + (octet >> 2u)));
     return array<vec4<f32>, 2>(
         scales.x * spread(bytes.x) + scales.y,
         scales.x * spread(bytes.y) + scales.y,
     );
 }
 
-fn unpack(unit: u32) -> array<vec4<f32>, 8> {
-    let words = weight[unit];
-    return array<vec4<f32>, 8>(
-        lift(words.x, 0x0f0fu, 0.0),
-        lift(words.y, 0x0f0fu, 0.0),
-        lift(words.z, 0x0f0fu, 0.0),
-        lift(words.w, 0x0f0fu, 0.0),
-        lift(words.x, 0xf0f0u, 0.0),
-        lift(words.y, 0xf0f0u, 0.0),
-        lift(words.z, 0xf0f0u, 0.0),
-        lift(words.w, 0xf0f0u, 0.0),
-    );
+const X_FACTORS = UNLIFT_FACTORS;
+const HAS_LOW = true;
+
+struct Unit {
+    words: vec4<u32>,
+    scales: vec2<f32>,
 }
 
-fn unit_scales(unit: u32) -> vec4<f32> {
-    let word = plane_word(params.plane_1 + unit);
-    return vec4<f32>(half_to_float(word & 0xffffu), half_to_float(word >> 16u), 0.0, 0.0);
+fn load_unit(unit: u32) -> Unit {
+    return Unit(weight[unit], word_scales(plane_word(params.plane_1 + unit)));
 }
 
-fn combine(scales: vec4<f32>, first: vec4<f32>, last: vec4<f32>, x_sum: f32) -> f32 {
-    return scales.x * (unlift(first) + 0.0625 * unlift(last)) + scales.y * x_sum;
+fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {
+    let high = quad >= 4u;
+    return lift(unit.words[quad & 3u], select(0x0f0fu, 0xf0f0u, high), 0.0);
+}
+
+fn combine(unit: Unit, first: f32, last: f32, x_sum: f32) -> f32 {
+    return unit.scales.x * (first + 0.0625 * last) + unit.scales.y * x_sum;
 }

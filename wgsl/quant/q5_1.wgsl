@@ -18,49 +18,38 @@ fn octet_bytes(octet: u32) -> vec2<u32> {
     return low | ((vec2<u32>(fifths << 4u, fifths << 3u)) & vec2<u32>(0x10101010u));
 }
 
+fn word_scales(word: u32) -> vec2<f32> {
+    return vec2<f32>(half_to_float(word & 0xffffu), half_to_float(word >> 16u));
+}
+
 fn dequantize_octet(octet: u32) -> array<vec4<f32>, 2> {
     let bytes = octet_bytes(octet);
-    let scales = unit_scales(octet >> 2u);
+    let scales = word_scales(plane_word(params.plane_1 + (octet >> 2u)));
     return array<vec4<f32>, 2>(
         scales.x * spread(bytes.x) + scales.y,
         scales.x * spread(bytes.y) + scales.y,
     );
 }
 
-fn unit_bytes(unit: u32) -> array<u32, 8> {
-    let words = weight[unit];
-    let fifths = plane_word(params.plane_2 + unit);
-    return array<u32, 8>(
-        low_bytes(words.x) | ((fifths << 4u) & 0x10101010u),
-        low_bytes(words.y) | ((fifths << 3u) & 0x10101010u),
-        low_bytes(words.z) | ((fifths << 2u) & 0x10101010u),
-        low_bytes(words.w) | ((fifths << 1u) & 0x10101010u),
-        high_bytes(words.x) | (fifths & 0x10101010u),
-        high_bytes(words.y) | ((fifths >> 1u) & 0x10101010u),
-        high_bytes(words.z) | ((fifths >> 2u) & 0x10101010u),
-        high_bytes(words.w) | ((fifths >> 3u) & 0x10101010u),
-    );
+const X_FACTORS = UNLIFT_FACTORS;
+const HAS_LOW = true;
+
+struct Unit {
+    words: vec4<u32>,
+    fifths: u32,
+    scales: vec2<f32>,
 }
 
-fn unpack(unit: u32) -> array<vec4<f32>, 8> {
-    let bytes = unit_bytes(unit);
-    return array<vec4<f32>, 8>(
-        lift(bytes[0], 0xffffu, 0.0),
-        lift(bytes[1], 0xffffu, 0.0),
-        lift(bytes[2], 0xffffu, 0.0),
-        lift(bytes[3], 0xffffu, 0.0),
-        lift(bytes[4], 0xffffu, 0.0),
-        lift(bytes[5], 0xffffu, 0.0),
-        lift(bytes[6], 0xffffu, 0.0),
-        lift(bytes[7], 0xffffu, 0.0),
-    );
+fn load_unit(unit: u32) -> Unit {
+    return Unit(weight[unit], plane_word(params.plane_2 + unit), word_scales(plane_word(params.plane_1 + unit)));
 }
 
-fn unit_scales(unit: u32) -> vec4<f32> {
-    let word = plane_word(params.plane_1 + unit);
-    return vec4<f32>(half_to_float(word & 0xffffu), half_to_float(word >> 16u), 0.0, 0.0);
+fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {
+    let low = (unit.words[quad & 3u] >> (quad & 4u)) & 0x0f0f0f0fu;
+    let fifth = ((unit.fifths >> quad) << 4u) & 0x10101010u;
+    return lift(low | fifth, 0xffffu, 0.0);
 }
 
-fn combine(scales: vec4<f32>, first: vec4<f32>, last: vec4<f32>, x_sum: f32) -> f32 {
-    return scales.x * (unlift(first) + unlift(last)) + scales.y * x_sum;
+fn combine(unit: Unit, first: f32, last: f32, x_sum: f32) -> f32 {
+    return unit.scales.x * (first + last) + unit.scales.y * x_sum;
 }

@@ -30,42 +30,33 @@ fn dequantize_octet(octet: u32) -> array<vec4<f32>, 2> {
     );
 }
 
-fn unit_bytes(unit: u32) -> array<u32, 8> {
-    let words = weight[unit];
-    let tops = vec2<u32>(plane_word(params.plane_1 + 2u * unit), plane_word(params.plane_1 + 2u * unit + 1u));
-    return array<u32, 8>(
-        low_bytes(words.x) | ((tops.x << 4u) & 0x30303030u),
-        low_bytes(words.y) | ((tops.x << 2u) & 0x30303030u),
-        low_bytes(words.z) | (tops.x & 0x30303030u),
-        low_bytes(words.w) | ((tops.x >> 2u) & 0x30303030u),
-        high_bytes(words.x) | ((tops.y << 4u) & 0x30303030u),
-        high_bytes(words.y) | ((tops.y << 2u) & 0x30303030u),
-        high_bytes(words.z) | (tops.y & 0x30303030u),
-        high_bytes(words.w) | ((tops.y >> 2u) & 0x30303030u),
-    );
-}
-
-fn unpack(unit: u32) -> array<vec4<f32>, 8> {
-    let bytes = unit_bytes(unit);
-    return array<vec4<f32>, 8>(
-        lift(bytes[0], 0xffffu, 32.0),
-        lift(bytes[1], 0xffffu, 32.0),
-        lift(bytes[2], 0xffffu, 32.0),
-        lift(bytes[3], 0xffffu, 32.0),
-        lift(bytes[4], 0xffffu, 32.0),
-        lift(bytes[5], 0xffffu, 32.0),
-        lift(bytes[6], 0xffffu, 32.0),
-        lift(bytes[7], 0xffffu, 32.0),
-    );
-}
-
 // The scales of the first and of the last 16 columns.
-fn unit_scales(unit: u32) -> vec4<f32> {
+fn unit_scales(unit: u32) -> vec2<f32> {
     let bytes = plane_word(params.plane_2 + (unit >> 1u)) >> ((unit & 1u) << 4u);
     let signed = vec2<i32>(bitcast<i32>(bytes << 24u), bitcast<i32>(bytes << 16u)) >> vec2<u32>(24u);
-    return vec4<f32>(plane_half(params.plane_3, unit >> 3u) * vec2<f32>(signed), 0.0, 0.0);
+    return plane_half(params.plane_3, unit >> 3u) * vec2<f32>(signed);
 }
 
-fn combine(scales: vec4<f32>, first: vec4<f32>, last: vec4<f32>, x_sum: f32) -> f32 {
-    return scales.x * unlift(first) + scales.y * unlift(last);
+const X_FACTORS = UNLIFT_FACTORS;
+const HAS_LOW = false;
+
+struct Unit {
+    words: vec4<u32>,
+    tops: vec2<u32>,
+    scales: vec2<f32>,
+}
+
+fn load_unit(unit: u32) -> Unit {
+    let at = params.plane_1 + 2u * unit;
+    return Unit(weight[unit], vec2<u32>(plane_word(at), plane_word(at + 1u)), unit_scales(unit));
+}
+
+fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {
+    let low = (unit.words[quad & 3u] >> (quad & 4u)) & 0x0f0f0f0fu;
+    let tops = select(unit.tops.x, unit.tops.y, quad >= 4u) >> (2u * (quad & 3u));
+    return lift(low | ((tops << 4u) & 0x30303030u), 0xffffu, 32.0);
+}
+
+fn combine(unit: Unit, first: f32, last: f32, x_sum: f32) -> f32 {
+    return unit.scales.x * first + unit.scales.y * last;
 }

@@ -16,25 +16,24 @@ fn dequantize_octet(octet: u32) -> array<vec4<f32>, 2> {
     );
 }
 
-fn unpack(unit: u32) -> array<vec4<f32>, 8> {
-    let first = weight[2u * unit] ^ vec4<u32>(Q8_0_SIGN);
-    let last = weight[2u * unit + 1u] ^ vec4<u32>(Q8_0_SIGN);
-    return array<vec4<f32>, 8>(
-        lift(first.x, 0xffffu, 128.0),
-        lift(first.y, 0xffffu, 128.0),
-        lift(first.z, 0xffffu, 128.0),
-        lift(first.w, 0xffffu, 128.0),
-        lift(last.x, 0xffffu, 128.0),
-        lift(last.y, 0xffffu, 128.0),
-        lift(last.z, 0xffffu, 128.0),
-        lift(last.w, 0xffffu, 128.0),
-    );
+const X_FACTORS = UNLIFT_FACTORS;
+const HAS_LOW = false;
+
+struct Unit {
+    first: vec4<u32>,
+    last: vec4<u32>,
+    scale: f32,
 }
 
-fn unit_scales(unit: u32) -> vec4<f32> {
-    return vec4<f32>(plane_half(params.plane_1, unit), 0.0, 0.0, 0.0);
+fn load_unit(unit: u32) -> Unit {
+    return Unit(weight[2u * unit], weight[2u * unit + 1u], plane_half(params.plane_1, unit));
 }
 
-fn combine(scales: vec4<f32>, first: vec4<f32>, last: vec4<f32>, x_sum: f32) -> f32 {
-    return scales.x * (unlift(first) + unlift(last));
+fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {
+    let word = select(unit.first, unit.last, quad >= 4u)[quad & 3u];
+    return lift(word ^ Q8_0_SIGN, 0xffffu, 128.0);
+}
+
+fn combine(unit: Unit, first: f32, last: f32, x_sum: f32) -> f32 {
+    return unit.scale * (first + last);
 }

@@ -32,18 +32,15 @@ fn spread(word: u32) -> vec4<f32> {
     return vec4<f32>((vec4<u32>(word) >> vec4<u32>(0u, 8u, 16u, 24u)) & vec4<u32>(255u));
 }
 
-// LIFT_FACTORS * (byte & mask) - zero * LIFT_FACTORS for each byte, where `mask` repeats in the two
+// LIFT_FACTORS * (byte & mask) - LIFT_FACTORS * zero for each byte, where `mask` repeats in the two
 // low bytes: the bits are set into the mantissa of 2^23, which is then taken away again, exactly.
+// The factors are taken out of x instead, which X_FACTORS of a format says.
 const LIFT_FACTORS = vec4<f32>(1.0, 256.0, 1.0, 256.0);
+const UNLIFT_FACTORS = vec4<f32>(1.0, 0.00390625, 1.0, 0.00390625);
 
 fn lift(word: u32, mask: u32, zero: f32) -> vec4<f32> {
     let top = word >> 16u;
     let masks = vec4<u32>(mask & 255u, mask & 0xff00u, mask & 255u, mask & 0xff00u);
     let bits = (vec4<u32>(word, word, top, top) & masks) | vec4<u32>(0x4b000000u);
     return bitcast<vec4<f32>>(bits) - (LIFT_FACTORS * zero + 8388608.0);
-}
-
-// The sum of lifted numbers without their factors.
-fn unlift(sums: vec4<f32>) -> f32 {
-    return (sums.x + sums.z) + (sums.y + sums.w) * 0.00390625;
 }
