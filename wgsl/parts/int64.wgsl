@@ -150,3 +150,7 @@ fn i64_from_f32(a: f32) -> vec2<u32> {
     }
     return select(m, i64_neg(m), (bits >> 31u) != 0u);
 }
+
+fn i64_max(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> { return select(a, b, i64_lt(a, b)); }
+
+fn i64_min(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> { return select(b, a, i64_lt(a, b)); }

@@ -221,7 +221,7 @@ class NativeHost:
                 compute.set_bind_group(0, self._group(launch, buffers))
                 if params:
                     if launch.immediate:
-                        compute.set_immediates(0, params)
+                        compute.set_immediates(0, params, 0, 4 * len(params))
                     else:
                         compute.set_bind_group(1, self._arena_group, [len(arena)])
                         arena += params.tobytes().ljust(_ARENA_STEP, b"\0")

@@ -1,0 +1,269 @@
+"""The stream: ops append records here, a flush hands them to the host. Also storages, which are slots of the stream."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from array import array
+from collections.abc import Callable
+
+from ..errors import DeviceError, DimensionError, KernelError, OutOfMemoryError
+from .host import ALLOC, CODE_BITS, COPY, FREE, RUN, STATUS_BYTES, STATUS_SLOT, UPLOAD, Host
+
+MAX_WINDOW_WORDS = 1 << 13
+MAX_WINDOW_BYTES = 256 << 20
+INLINE_UPLOAD_BYTES = 4096
+EMPTY_SLOT = 1
+KINDS = ("activation", "weight", "parameter", "cache")
+
+_SHIFTED = 1 << CODE_BITS
+
+
+class IndexOutOfRange(DimensionError):
+    """A kernel met an index outside its table; raised by the next read."""
+
+
+class Storage:
+    """One buffer of the device: a slot of the stream, freed when nobody holds this object.
+
+    Args:
+        nbytes: its size.
+        kind: what it is accounted as: activation, weight, parameter or cache.
+        direct: the first bytes come by `Host.write`, which makes the slot, so no record announces it.
+    """
+
+    __slots__ = ("slot", "nbytes", "version", "kind", "__weakref__")
+
+    def __init__(self, nbytes: int, kind: str = "activation", direct: bool = False):
+        stream = _stream
+        if stream.window_bytes > MAX_WINDOW_BYTES or len(stream.words) > MAX_WINDOW_WORDS:
+            stream.flush()
+        if stream.allocated + nbytes > stream.limit:
+            stream.make_room(nbytes)
+        free = stream.free
+        self.slot = slot = free.pop() if free else stream.new_slot()
+        self.version = 0
+        self.kind = kind
+        if not direct:
+            stream.words += (slot << CODE_BITS | ALLOC, nbytes)
+        self.nbytes = nbytes
+        stream.allocated += nbytes
+        stream.window_bytes += nbytes
+        if kind != "activation":
+            stream.by_kind[kind] += nbytes
+
+    def __del__(self):
+        stream = _stream
+        # nbytes is set right after the record: a constructor that was interrupted before has nothing to free.
+        try:
+            nbytes = self.nbytes
+        except AttributeError:
+            return
+        slot = self.slot
+        if slot < stream.first_slot:
+            return
+        stream.words += (slot << CODE_BITS | FREE,)
+        stream.dead.append(slot)
+        stream.allocated -= nbytes
+        if self.kind != "activation":
+            stream.by_kind[self.kind] -= nbytes
+
+
+class Stream:
+    """The records that are not submitted yet, and the slots that are in use. There is one: `stream()`."""
+
+    def __init__(self):
+        # The list objects are never replaced: ops hold them.
+        self.words: list[int] = []
+        self.free: list[int] = []
+        self.dead: list[int] = []
+        self.host: Host | None = None
+        self.window_bytes = 0
+        self.allocated = 0
+        self.peak = 0
+        self.limit = sys.maxsize
+        self.by_kind = dict.fromkeys(KINDS, 0)
+        self.flushes = 0
+        self.settings = {"default_limits": os.environ.get("PELLUCID_DEFAULT_LIMITS", "") not in ("", "0")}
+        self.first_slot = 0
+        self.on_close: list[Callable[[], None]] = []
+        self.sites: list[str] = []
+        self.blocking = False
+        self._slots = EMPTY_SLOT + 1
+        self._failed: str | None = None
+
+    # Opening
+
+    def open(self) -> Host:
+        """The host, opened at first use.
+
+        Raises:
+            DeviceError: there is no WebGPU here.
+        """
+        if self.host is None:
+            if sys.platform == "emscripten":
+                from .browser import BrowserHost as AnyHost
+            else:
+                from .native import NativeHost as AnyHost
+            self._start(AnyHost(**self.settings))
+        if self._failed:
+            raise DeviceError(self._failed)
+        return self.host
+
+    async def open_async(self) -> Host:
+        """The same where Python cannot block: call it once before the first op."""
+        if self.host is None and sys.platform == "emscripten":
+            from .browser import BrowserHost
+
+            self._start(await BrowserHost.open_async(**self.settings))
+        return self.open()
+
+    def _start(self, host: Host) -> None:
+        self.host = host
+        self.words += (STATUS_SLOT << CODE_BITS | ALLOC, STATUS_BYTES, EMPTY_SLOT << CODE_BITS | ALLOC, 16)
+        self.words += (STATUS_SLOT << CODE_BITS | UPLOAD, 0, STATUS_BYTES, *[0] * (STATUS_BYTES // 4))
+
+    def close(self) -> None:
+        """Give the device back. Tensors on it are lost; the next op opens it anew."""
+        if self.host is None:
+            return
+        self.host.close()
+        self.host = None
+        self._failed = None
+        del self.words[:], self.free[:], self.dead[:]
+        # Slots are never used again after a close, so that storages of the old device free nothing of the new one.
+        self.first_slot = self._slots
+        self.allocated = self.window_bytes = 0
+        self.by_kind = dict.fromkeys(KINDS, 0)
+        for forget in self.on_close:
+            forget()
+
+    # Slots and records
+
+    def new_slot(self) -> int:
+        if self.host is None:
+            self.open()
+        self._slots += 1
+        return self._slots - 1
+
+    def copy(self, source: Storage, target: Storage, source_offset: int, target_offset: int, nbytes: int) -> None:
+        """Record a copy between buffers; offsets and size are multiples of 4."""
+        self.words += (source.slot << CODE_BITS | COPY, target.slot, source_offset, target_offset, nbytes)
+
+    def upload(self, data, kind: str = "activation") -> Storage:
+        """A new storage with these bytes."""
+        view = memoryview(data).cast("B")
+        if len(view) <= INLINE_UPLOAD_BYTES:
+            storage = Storage(len(view), kind)
+            padded = bytes(view).ljust(len(view) + 3 & ~3, b"\0")
+            words = array("I", padded)
+            self.words += (storage.slot << CODE_BITS | UPLOAD, 0, len(view), *words)
+        else:
+            storage = Storage(len(view), kind, direct=True)
+            self.open().write(storage.slot, len(view), 0, view)
+        return storage
+
+    def site(self, op: int) -> int:
+        """What a kernel writes into the status buffer to say who it is: the op, in debug mode with the caller's line."""
+        return op
+
+    # Flushing and reading
+
+    def flush(self) -> None:
+        """Hand all records to the host; does not wait."""
+        words, dead = self.words, self.dead
+        # Slots whose FREE lies in this window: counted first, since a finalizer may add one at any time.
+        freed = len(dead)
+        count = len(words)
+        if count:
+            window = array("I", words[:count])
+            del words[:count]
+            self.window_bytes = 0
+            self.flushes += 1
+            if self.allocated > self.peak:
+                self.peak = self.allocated
+            host = self.open()
+            host.submit(window)
+            self.free += dead[:freed]
+            del dead[:freed]
+        if self.host is not None:
+            self.check()
+
+    def check(self) -> None:
+        """Raise what went wrong at the host since the last look."""
+        failure = self.host.failure()
+        if failure is None:
+            return
+        if failure.startswith("out of memory"):
+            raise OutOfMemoryError(f"device webgpu: {failure}. {self.allocated} bytes are in use. Free tensors or use smaller ones.")
+        if failure.startswith("lost"):
+            self._failed = f"device webgpu: {failure}. Tensors on it are gone; call pellucid.webgpu.reset() and load them again."
+            raise DeviceError(self._failed)
+        raise KernelError(f"device webgpu: {failure}")
+
+    def read(self, storage: Storage, offset: int, nbytes: int):
+        """Bytes of a storage, waiting for them."""
+        self.flush()
+        data, status = self.open().read(storage.slot, offset, nbytes)
+        self._after_read(status)
+        return data
+
+    async def read_async(self, storage: Storage, offset: int, nbytes: int):
+        """Bytes of a storage, awaited."""
+        self.flush()
+        data, status = await self.open().read_async(storage.slot, offset, nbytes)
+        self._after_read(status)
+        return data
+
+    def _after_read(self, status: tuple[int, ...]) -> None:
+        self.check()
+        if status[0]:
+            value = status[2] | status[3] << 32
+            value -= (value >> 63) << 64
+            raise IndexOutOfRange(
+                f"{self._site_name(status[1])}: index {value} is out of range for {status[4]} entries. Give indices from 0 to {status[4] - 1}."
+            )
+
+    def _site_name(self, site: int) -> str:
+        return self.sites[site] if site < len(self.sites) else f"op {site}"
+
+    def synchronize(self) -> None:
+        """Wait until everything recorded so far is done."""
+        self.flush()
+        if self.host is not None:
+            self.host.synchronize()
+            self.check()
+
+    async def synchronize_async(self) -> None:
+        """The awaitable twin of `synchronize`."""
+        self.flush()
+        if self.host is not None:
+            await self.host.synchronize_async()
+            self.check()
+
+    # Memory
+
+    def make_room(self, nbytes: int) -> None:
+        """Called when the memory limit would be passed: submit, collect cycles, trim; then give up."""
+        self.flush()
+        gc.collect()
+        self.flush()
+        if self.host is not None:
+            self.host.trim()
+        if self.allocated + nbytes > self.limit:
+            raise OutOfMemoryError(
+                f"device webgpu: {nbytes} bytes more than the {self.allocated} in use would pass the limit of {self.limit}. "
+                "Free tensors, use smaller ones, or raise the limit with pellucid.webgpu.set_memory_limit."
+            )
+
+
+_stream = Stream()
+
+
+def stream() -> Stream:
+    """The process's stream."""
+    return _stream
+
+
+__all__ = ["RUN", "IndexOutOfRange", "Storage", "Stream", "stream"]

@@ -1,0 +1,234 @@
+"""Scaled dot-product attention: over tensors, and over a preallocated cache of keys and values."""
+
+from __future__ import annotations
+
+from math import prod, sqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import DTypeError, ShapeError
+from ..kernel import Launch, load
+from ..meta import Meta
+from ..op import Call, op
+from ..shape import Size, broadcast_shapes, broadcast_strides
+from .matmul import matmul
+from .softmax import softmax
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+
+# Rows (query times heads of a group) that the decode kernel holds, and the words of workgroup memory that it may fill.
+_ROWS, _WORDS = 16, 4096
+# Keys of one split of the decode kernel, and how many splits there are at most.
+_SPLIT, _SPLITS = 256, 32
+
+
+def _types(call: Call):
+    d = call["query"].dtype
+    for name, m in call.tensors():
+        if name != "attn_mask" and m.dtype is not d:
+            raise DTypeError(f"'query' is {d} and '{name}' is {m.dtype}. They must be equal.")
+    if not d.is_floating_point:
+        raise DTypeError(f"the query is {d}, not floating point. Convert it with .float().")
+    return d, d
+
+
+def _sizes(query: Meta, key: Meta, value: Meta) -> tuple[int, int, int]:
+    """(batch times key heads, key heads, query heads per key head)."""
+    shapes = f"query {tuple(query.shape)}, key {tuple(key.shape)}, value {tuple(value.shape)}"
+    if query.rank < 2 or key.rank != query.rank or value.rank != query.rank:
+        raise ShapeError(f"{shapes}: all need the same number of axes, at least (time, head_dim). Add leading axes with unsqueeze.")
+    heads = query.shape[-3] if query.rank > 2 else 1
+    kv_heads = key.shape[-3] if key.rank > 2 else 1
+    if query.shape[:-3] != key.shape[:-3] or key.shape[:-1] != value.shape[:-1] or query.shape[-1] != key.shape[-1]:
+        raise ShapeError(f"{shapes}: batches, and the lengths of key and value, and head_dim of query and key must agree.")
+    if not kv_heads or heads % kv_heads:
+        raise ShapeError(f"{shapes}: {heads} query heads are not a multiple of {kv_heads} key heads.")
+    return prod(key.shape[:-2]), kv_heads, heads // kv_heads
+
+
+def _shape(call: Call) -> Size:
+    query, key, value = call["query"], call["key"], call["value"]
+    _, _, group = _sizes(query, key, value)
+    if group > 1 and not call["enable_gqa"]:
+        raise ShapeError(f"query has {query.shape[-3]} heads and key {key.shape[-3]}. Give enable_gqa=True to share key heads.")
+    mask = call["attn_mask"]
+    if mask is not None:
+        if call["is_causal"]:
+            raise ShapeError("give attn_mask or is_causal=True, not both.")
+        scores = Size((*query.shape[:-1], key.shape[-2]))
+        if broadcast_shapes(mask.shape, scores) != scores:
+            raise ShapeError(f"attn_mask of shape {tuple(mask.shape)} does not broadcast to the scores {tuple(scores)}. Reshape it.")
+    return Size((*query.shape[:-1], value.shape[-1]))
+
+
+def attention_launches(
+    call: Call, key: str, value: str, keys: int, causal: bool, align_end: bool, scale: float, mask: str | None = None, length: str | None = None
+) -> list[Launch]:
+    """The dispatches of one attention: one that tiles queries, or for few queries one per split of the keys and one that combines.
+
+    ``length`` names the argument that holds the number of keys where that changes from call to call.
+    """
+    query, value_meta = call["query"], call[value]
+    pairs, kv_heads, group = _sizes(query, call[key], value_meta)
+    time, head_dim = query.shape[-2:]
+    value_dim, capacity = value_meta.shape[-1], value_meta.shape[-2]
+    rows = time * group
+    params: dict[str, int | float] = {
+        "kv_heads": kv_heads, "group": group, "time": time, "capacity": capacity, "head_dim": head_dim, "value_dim": value_dim, "scale": scale,
+    }  # fmt: skip
+    bind = {"query": "query", "key": key, "value": value, "mask": mask or "query"}
+    if length:
+        bind["params.keys"] = length
+    else:
+        params["keys"] = keys
+    strides = (0, 0, 0, 0)
+    if mask:
+        m = call[mask]
+        full = broadcast_strides(m.shape, m.strides, (*query.shape[:-1], keys))
+        strides = (0, *full) if query.rank == 3 else (0, 0, *full) if query.rank == 2 else full[-4:]
+        if query.rank > 4 and any(full[:-4]):
+            raise ShapeError(f"attn_mask of shape {tuple(m.shape)} differs along a leading axis of five-dimensional queries. Flatten the batch axes.")
+    params |= dict(zip(("mask_batch", "mask_head", "mask_time", "mask_key"), strides, strict=True))
+    holes = {
+        "CAUSAL": str(causal).lower(),
+        "ALIGN_END": str(align_end).lower(),
+        "HAS_MASK": str(mask is not None).lower(),
+        "BOOL_MASK": str(mask is not None and call[mask].dtype.kind == "b").lower(),
+    }
+    if rows <= _ROWS and rows * (head_dim + 128) <= _WORDS and value_dim <= 512:
+        splits = max(1, min(-(-keys // _SPLIT), _SPLITS))
+        call.temporary("state", (pairs, splits, rows, value_dim + 2))
+        holes |= {"ROWS": f"{rows}u", "QUERY_FLOATS": f"{max(rows * head_dim, 1)}u", "COLUMN_BLOCKS": f"{-(-value_dim // 64)}u"}
+        groups = pairs * splits
+        combine = {"groups": pairs * rows, "splits": splits, "group": group, "time": time, "value_dim": value_dim}
+        return [
+            Launch(load("attention/decode").fill(holes), groups, {**params, "groups": groups, "splits": splits}, bind=bind),
+            Launch("attention/combine", pairs * rows, combine),
+        ]
+    groups = pairs * -(-rows // 32)
+    holes["COLUMN_BLOCKS"] = f"{-(-value_dim // 32)}u"
+    return [Launch(load("attention/prefill").fill(holes), groups, {**params, "groups": groups}, bind=bind)]
+
+
+def _scale(query_shape, scale: float | None) -> float:
+    return 1.0 / sqrt(query_shape[-1]) if scale is None else scale
+
+
+def _launches(call: Call) -> list[Launch]:
+    mask = "attn_mask" if call["attn_mask"] is not None else None
+    scale = _scale(call["query"].shape, call["scale"])
+    return attention_launches(call, "key", "value", call["key"].shape[-2], call["is_causal"], False, scale, mask)
+
+
+def numpy_attention(query, key, value, mask, causal_from: int | None, scale: float) -> np.ndarray:
+    """The reference in float64; key j is visible to query t if j <= t + causal_from."""
+    group = (query.shape[-3] if query.ndim > 2 else 1) // (key.shape[-3] if key.ndim > 2 else 1)
+    if group > 1:
+        key, value = key.repeat(group, -3), value.repeat(group, -3)
+    scores = query.astype(np.float64) @ np.swapaxes(key, -1, -2) * scale
+    if causal_from is not None:
+        visible = np.arange(key.shape[-2]) <= np.arange(query.shape[-2])[:, None] + causal_from
+        scores = np.where(visible, scores, -np.inf)
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf) if mask.dtype == np.bool_ else scores + mask
+    if scores.shape[-1] == 0:
+        return np.zeros((*query.shape[:-1], value.shape[-1]))
+    largest = scores.max(-1, keepdims=True)
+    weights = np.exp(scores - np.where(np.isneginf(largest), 0, largest))
+    total = weights.sum(-1, keepdims=True)
+    return weights / np.where(total == 0, 1, total) @ value
+
+
+def _reference(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa):
+    return numpy_attention(query, key, value, attn_mask, 0 if is_causal else None, _scale(query.shape, scale))
+
+
+def _weights(query, key, attn_mask, is_causal, scale):
+    from .creation import arange
+
+    scores = matmul(query * _scale(query.shape, scale), key.transpose(-2, -1))
+    if is_causal:
+        visible = arange(key.shape[-2], device=query.device) <= arange(query.shape[-2], device=query.device).unsqueeze(1)
+        return softmax(scores.masked_fill(~visible, float("-inf")), -1)
+    if attn_mask is None:
+        return softmax(scores, -1)
+    if attn_mask.dtype.kind == "b":
+        weights = softmax(scores.masked_fill(~attn_mask, float("-inf")), -1)
+    else:
+        weights = softmax(scores + attn_mask, -1)
+    return weights.masked_fill(weights.isnan(), 0.0)
+
+
+def _composite(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa):
+    from .random import rand
+
+    group = query.shape[-3] // key.shape[-3] if query.dim() > 2 else 1
+    if group > 1:
+        key, value = key.repeat_interleave(group, -3), value.repeat_interleave(group, -3)
+    weights = _weights(query, key, attn_mask, is_causal, scale)
+    if dropout_p:
+        kept = rand(*weights.shape, device=weights.device) >= dropout_p
+        weights = weights * kept.to(weights.dtype) / (1.0 - dropout_p)
+    return matmul(weights, value)
+
+
+@op(
+    dtype=_types,
+    shape=_shape,
+    kernel=_launches,
+    reference=_reference,
+    composite=_composite,
+    grad="composite",
+    strided=("attn_mask",),
+)
+def fused_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: int = 0,
+    is_causal: bool = False,
+    scale: float | int | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """Attention without dropout in one or two dispatches; see `scaled_dot_product_attention`."""
+    ...
+
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """``softmax(scale * query @ key.T + attn_mask) @ value``, without the scores ever lying in memory.
+
+    Args:
+        query: (..., heads, time, head_dim).
+        key: (..., kv_heads, keys, head_dim).
+        value: (..., kv_heads, keys, value_dim).
+        attn_mask: broadcasts to (..., heads, time, keys): bool (true = visible) or a number added to the scores.
+        dropout_p: probability with which a weight is dropped.
+        is_causal: query t sees keys 0 to t.
+        scale: factor of the scores, ``1 / sqrt(head_dim)`` if None.
+        enable_gqa: let heads be a multiple of kv_heads; neighbouring heads share a key head.
+
+    Returns:
+        (..., heads, time, value_dim). A query that sees no key gives 0.
+
+    Raises:
+        ShapeError: shapes do not fit, or both a mask and ``is_causal`` are given.
+        DTypeError: dtypes differ.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html;
+        Dao 2023, "FlashAttention-2"
+    """
+    if dropout_p:
+        return _composite(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
+    return fused_attention(query, key, value, attn_mask, 0, is_causal, scale, enable_gqa)

@@ -1,0 +1,201 @@
+"""Tensors from nothing but a shape: zeros, ones, full, arange, linspace, eye, and their ``_like`` forms."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .. import dtype as dt
+from ..device import device as Device
+from ..device import get_default_device
+from ..device.cpu import CpuStorage
+from ..device.stream import Storage
+from ..dtype import DType
+from ..elementwise import elementwise
+from ..errors import ShapeError
+from ..kernel import physical
+from ..meta import meta
+from ..op import Call, op
+from ..shape import Size, sizes
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+
+
+def _static_types(call: Call):
+    return call["dtype"], call["dtype"]
+
+
+def _static_shape(call: Call):
+    if any(n < 0 for n in call["size"]):
+        raise ShapeError(f"size {tuple(call['size'])} has a negative length.")
+    return Size(call["size"])
+
+
+def _array_type(d: DType):
+    return d.numpy
+
+
+@op(
+    dtype=_static_types,
+    shape=_static_shape,
+    kernel=elementwise("fill_value", i64="fill_value", boolean="fill_value"),
+    reference=lambda size, fill_value, dtype, device: np.full(size, fill_value, _array_type(dtype)),
+    grad=None,
+)
+def filled(size: tuple[int, ...], fill_value: float, dtype: DType, device: Device) -> Tensor:
+    """A tensor of one value; `full` without defaults."""
+    ...
+
+
+def _progression_types(call: Call):
+    return call["dtype"], call["dtype"]
+
+
+@op(
+    dtype=_progression_types,
+    shape=lambda call: Size((call["count"],)),
+    kernel=elementwise("start + f32(index) * step", i32="start + i32(index) * step", u32="start + index * step", i64="i64_add(start, i64_mul(vec2<u32>(index, 0u), step))"),
+    reference=lambda start, step, count, dtype, device: start + np.arange(count, dtype=_array_type(dtype)) * np.asarray(step, _array_type(dtype)),
+    grad=None,
+)
+def progression(start: float, step: float, count: int, dtype: DType, device: Device) -> Tensor:
+    """``out[i] = start + i * step``."""
+    ...
+
+
+def _finish(out: Tensor, requires_grad: bool) -> Tensor:
+    return out.requires_grad_() if requires_grad else out
+
+
+def _where(device) -> Device:
+    return get_default_device() if device is None else Device(device)
+
+
+def full(size, fill_value, *, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
+    """A tensor of one value.
+
+    Args:
+        size: its shape.
+        fill_value: the value.
+        dtype: the value's own type if not given (float32, int64 or bool).
+        device: where; the default device if not given.
+        requires_grad: whether to record what is computed from it.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.full.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> torch.full((2,), 3.5, device="cpu").tolist()
+        [3.5, 3.5]
+    """
+    size = (size,) if isinstance(size, int) else tuple(size)
+    return _finish(filled(sizes(size), fill_value, dtype or dt.scalar_dtype(type(fill_value)), _where(device)), requires_grad)
+
+
+def zeros(*size, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
+    """A tensor of zeros.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.zeros.html
+    """
+    return _finish(filled(sizes(size), 0, dtype or dt.get_default_dtype(), _where(device)), requires_grad)
+
+
+def ones(*size, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
+    """A tensor of ones.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.ones.html
+    """
+    return _finish(filled(sizes(size), 1, dtype or dt.get_default_dtype(), _where(device)), requires_grad)
+
+
+def empty(*size, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
+    """A tensor whose values are whatever the memory holds.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.empty.html
+    """
+    from ..tensor import Tensor
+
+    where = _where(device)
+    m = meta(sizes(size), dtype or dt.get_default_dtype(), where)
+    if where.type == "cpu":
+        return _finish(Tensor(CpuStorage(np.zeros(m.shape, m.dtype.numpy)), m, 0), requires_grad)
+    physical(m.dtype)
+    return _finish(Tensor(Storage(m.nbytes), m, 0), requires_grad)
+
+
+def full_like(input: Tensor, fill_value, *, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
+    """`full` with the shape, dtype and device of ``input``."""
+    m = input._meta
+    return _finish(filled(m.shape, fill_value, dtype or m.dtype, m.device if device is None else Device(device)), requires_grad)
+
+
+def zeros_like(input: Tensor, *, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
+    """`zeros` with the shape, dtype and device of ``input``."""
+    return full_like(input, 0, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def ones_like(input: Tensor, *, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
+    """`ones` with the shape, dtype and device of ``input``."""
+    return full_like(input, 1, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def empty_like(input: Tensor, *, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
+    """`empty` with the shape, dtype and device of ``input``."""
+    m = input._meta
+    return empty(m.shape, dtype=dtype or m.dtype, device=m.device if device is None else device, requires_grad=requires_grad)
+
+
+def arange(start, end=None, step=1, *, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
+    """Numbers from ``start`` to before ``end``: ``out[i] = start + i * step``.
+
+    Args:
+        start, end, step: numbers; with one of them it is the end and the start is 0.
+        dtype: int64 if all are integers, else the default float.
+        device: where; the default device if not given.
+        requires_grad: whether to record what is computed from it.
+
+    Raises:
+        ValueError: ``step`` is zero or leads away from ``end``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.arange.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> torch.arange(1, 2, 0.25, device="cpu").tolist()
+        [1.0, 1.25, 1.5, 1.75]
+    """
+    if end is None:
+        start, end = 0, start
+    if step == 0 or (end - start) * step < 0:
+        raise ValueError(f"arange: step {step} does not lead from {start} to {end}.")
+    if dtype is None:
+        dtype = dt.int64 if all(isinstance(v, int) for v in (start, end, step)) else dt.get_default_dtype()
+    count = ceil((end - start) / step) if not all(isinstance(v, int) for v in (start, end, step)) else len(range(start, end, step))
+    return _finish(progression(start, step, count, dtype, _where(device)), requires_grad)
+
+
+def linspace(start, end, steps: int, *, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
+    """``steps`` numbers from ``start`` to ``end``, both included, equally far apart.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.linspace.html
+    """
+    from ..tensor import tensor
+
+    d = dtype or dt.get_default_dtype()
+    values = np.linspace(start, end, steps, dtype=np.float64).astype(d.numpy)
+    return tensor(values, dtype=d, device=device, requires_grad=requires_grad)
+
+
+def eye(n: int, m: int | None = None, *, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
+    """A matrix of ones on the diagonal and zeros elsewhere.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.eye.html
+    """
+    out = zeros(n, n if m is None else m, dtype=dtype, device=device)
+    out.diagonal().fill_(1)
+    return _finish(out, requires_grad)
+
+

@@ -1,0 +1,298 @@
+"""Largest and smallest elements along axes, and where they are. A NaN is taken before any number; ties go to the first place."""
+
+from __future__ import annotations
+
+from math import prod as product
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .. import dtype as dt
+from ..dtype import DType
+from ..errors import DimensionError, ShapeError
+from ..kernel import NATIVE, Launch, load, register_type
+from ..op import Call, op, same
+from ..shape import Size, axes
+from .reduce import reduced_shape, restore, stages, sum
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+
+
+def order_holes(d: DType, descending: bool) -> dict[str, str]:
+    """Holes by which a kernel orders elements of a dtype (wgsl/parts/order.wgsl)."""
+    kind = register_type(d)
+    key = "value.yx" if kind == "vec2<u32>" else "vec2<u32>(bitcast<u32>(value), 0u)"
+    return {
+        "T": kind,
+        "apply": key,
+        "FLOAT": str(kind == "f32").lower(),
+        "SIGNED": str(kind in ("i32", "vec2<u32>")).lower(),
+        "DESCENDING": str(descending).lower(),
+    }
+
+
+def _launches(call: Call, largest: bool, values: str, indices: str | None) -> list[Launch]:
+    """One dispatch, or for long axes several: each takes the best of the parts that the one before found.
+
+    ``indices`` names the output for the places, which one run of neighbouring axes must have made.
+    """
+    m = call["input"]
+    steps = stages(m.shape, axes(call["dim"], m.rank))
+    holes = order_holes(m.dtype, largest)
+    made: list[Launch] = []
+    source, known = "input", ""
+    for k, step in enumerate(steps):
+        last = k == len(steps) - 1
+        best, place = (values, indices) if last else (f"values{k}", None)
+        if best not in call.op.outputs:
+            call.temporary(best, (step.outputs,), NATIVE[holes["T"]])
+        # After the first pass a place counts parts, and the place in the input is looked up.
+        looks_up = indices is not None and k > 0
+        if place is None or looks_up:
+            place = f"places{k}"
+            call.temporary(place, (step.outputs,), dt.int64)
+        file = load("reduce/extremum_columns" if step.by_columns else "reduce/extremum_rows").fill(holes)
+        made.append(Launch(file, step.grid, step.params, bind={"x": source, "values": best, "indices": place}))
+        if looks_up:
+            found = indices if last else f"found{k}"
+            if not last:
+                call.temporary(found, (step.outputs,), dt.int64)
+            params = {"count": step.outputs, "limit": step.reduced, "picked": step.parts, "inner": step.inner}
+            file = load("index/gather").fill({"T": "vec2<u32>"})
+            made.append(Launch(file, -(-step.outputs // 64), params, bind={"x": known, "index": place, "out": found}))
+            place = found
+        source, known = best, place
+    return made
+
+
+def _best(call: Call, largest: bool) -> list[Launch]:
+    return _launches(call, largest, "out", None)
+
+
+def _place(call: Call, largest: bool) -> list[Launch]:
+    call.temporary("best", (max(call.out.numel, 1),), NATIVE[register_type(call["input"].dtype)])
+    return _launches(call, largest, "best", "out")
+
+
+def _not_empty(call: Call) -> Size:
+    m = call["input"]
+    if product(m.shape[d] for d in axes(call["dim"], m.rank)) == 0:
+        if call["dim"] is None:
+            raise ShapeError("an empty tensor has no extreme element. Give a dim whose length is not 0.")
+        raise DimensionError(f"dim {call['dim']} has length 0 in shape {tuple(m.shape)}: there is no extreme element.")
+    return reduced_shape(call)
+
+
+def _shared(g, input, out, dim, keepdim):
+    """Equal elements share the gradient equally."""
+    chosen = (input == restore(out, input._meta, dim, keepdim)).to(g.dtype)
+    return chosen * (restore(g, input._meta, dim, keepdim) / sum(chosen, dim, True))
+
+
+@op(
+    dtype=same,
+    shape=_not_empty,
+    kernel=lambda call: _best(call, True),
+    reference=lambda input, dim, keepdim: input.max(axes(dim, input.ndim), keepdims=keepdim),
+    grad={"input": _shared},
+)
+def amax(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
+    """Largest element over axes; equal ones share the gradient.
+
+    Args:
+        input: any real dtype.
+        dim: axis or axes; all if None or ().
+        keepdim: keep the axes, with length 1.
+
+    Raises:
+        DimensionError: an axis is out of range or has no elements.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.amax.html
+    """
+    ...
+
+
+@op(
+    dtype=same,
+    shape=_not_empty,
+    kernel=lambda call: _best(call, False),
+    reference=lambda input, dim, keepdim: input.min(axes(dim, input.ndim), keepdims=keepdim),
+    grad={"input": _shared},
+)
+def amin(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
+    """Smallest element over axes; equal ones share the gradient.
+
+    Args:
+        input: any real dtype.
+        dim: axis or axes; all if None or ().
+        keepdim: keep the axes, with length 1.
+
+    Raises:
+        DimensionError: an axis is out of range or has no elements.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.amin.html
+    """
+    ...
+
+
+def _to_int64(call: Call):
+    return dt.int64, call["input"].dtype
+
+
+def _numpy_place(x: np.ndarray, dim, keepdim: bool, largest: bool) -> np.ndarray:
+    if dim is None:
+        place = x.argmax() if largest else x.argmin()
+        return np.full((1,) * x.ndim, place) if keepdim else place
+    if x.ndim == 0:
+        return np.zeros((), np.int64)
+    return x.argmax(dim, keepdims=keepdim) if largest else x.argmin(dim, keepdims=keepdim)
+
+
+@op(
+    dtype=_to_int64,
+    shape=_not_empty,
+    kernel=lambda call: _place(call, True),
+    reference=lambda input, dim, keepdim: _numpy_place(input, dim, keepdim, True),
+    grad=None,
+)
+def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """Where the largest element along an axis is, int64; the first of equal ones.
+
+    Args:
+        input: any real dtype.
+        dim: the axis; None counts through the flattened tensor.
+        keepdim: keep the axis, with length 1.
+
+    Raises:
+        DimensionError: the axis is out of range or has no elements.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.argmax.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> torch.tensor([1.0, 3.0, 3.0], device="cpu").argmax().item()
+        1
+    """
+    ...
+
+
+@op(
+    dtype=_to_int64,
+    shape=_not_empty,
+    kernel=lambda call: _place(call, False),
+    reference=lambda input, dim, keepdim: _numpy_place(input, dim, keepdim, False),
+    grad=None,
+)
+def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """Where the smallest element along an axis is, int64; the first of equal ones.
+
+    Args:
+        input: any real dtype.
+        dim: the axis; None counts through the flattened tensor.
+        keepdim: keep the axis, with length 1.
+
+    Raises:
+        DimensionError: the axis is out of range or has no elements.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.argmin.html
+    """
+    ...
+
+
+def _pair_types(call: Call):
+    return (call["input"].dtype, dt.int64), call["input"].dtype
+
+
+def _pair_shapes(call: Call):
+    shape = _not_empty(call)
+    return shape, shape
+
+
+def _numpy_pair(x: np.ndarray, dim: int, keepdim: bool, largest: bool):
+    if x.ndim == 0:
+        return x, np.zeros((), np.int64)
+    place = _numpy_place(x, dim, True, largest)
+    value = np.take_along_axis(x, place, dim)
+    return (value, place) if keepdim else (value.squeeze(dim), place.squeeze(dim))
+
+
+def _at_places(g, indices, input_meta, dim, keepdim):
+    m = input_meta
+    return g.new_zeros(m.shape).scatter(dim, restore(indices, m, dim, keepdim), restore(g, m, dim, keepdim)) if m.rank else g
+
+
+@op(
+    dtype=_pair_types,
+    shape=_pair_shapes,
+    kernel=lambda call: _launches(call, True, "values", "indices"),
+    reference=lambda input, dim, keepdim: _numpy_pair(input, dim, keepdim, True),
+    grad={"input": _at_places},
+    outputs=("values", "indices"),
+)
+def max_dim(input: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """Largest elements along an axis and their places; see `max`."""
+    ...
+
+
+@op(
+    dtype=_pair_types,
+    shape=_pair_shapes,
+    kernel=lambda call: _launches(call, False, "values", "indices"),
+    reference=lambda input, dim, keepdim: _numpy_pair(input, dim, keepdim, False),
+    grad={"input": _at_places},
+    outputs=("values", "indices"),
+)
+def min_dim(input: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """Smallest elements along an axis and their places; see `min`."""
+    ...
+
+
+def max(input: Tensor, dim=None, keepdim: bool = False, *, other: Tensor | None = None):
+    """Largest element of all; with ``dim`` largest along it as (values, indices); with a tensor the larger of two, element by element.
+
+    Args:
+        input: any real dtype.
+        dim: an axis, or a second tensor (as `maximum`).
+        keepdim: keep the axis, with length 1.
+
+    Returns:
+        A tensor, or the named tuple (values, indices) where ``dim`` is an axis; indices are int64, the first of equal ones.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.max.html
+    """
+    return _overloads(input, dim, keepdim, other, amax, max_dim, "maximum")
+
+
+def min(input: Tensor, dim=None, keepdim: bool = False, *, other: Tensor | None = None):
+    """Smallest element of all; with ``dim`` smallest along it as (values, indices); with a tensor the smaller of two.
+
+    Args:
+        input: any real dtype.
+        dim: an axis, or a second tensor (as `minimum`).
+        keepdim: keep the axis, with length 1.
+
+    Returns:
+        A tensor, or the named tuple (values, indices) where ``dim`` is an axis; indices are int64, the first of equal ones.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.min.html
+    """
+    return _overloads(input, dim, keepdim, other, amin, min_dim, "minimum")
+
+
+def _overloads(input, dim, keepdim, other, whole, along, pairwise):
+    from . import arithmetic
+
+    if other is None and hasattr(dim, "_meta"):
+        other = dim
+    if other is not None:
+        return getattr(arithmetic, pairwise)(input, other)
+    return whole(input) if dim is None else along(input, dim, keepdim)
+
+
+def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """``(amin(input, dim), amax(input, dim))``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.aminmax.html
+    """
+    return amin(input, dim, keepdim), amax(input, dim, keepdim)

@@ -1,0 +1,70 @@
+"""The linear layer's product: rows times a weight that lies as (out, in), float or quantized."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..errors import ShapeError
+from ..kernel import Launch
+from ..op import Call, op
+from ..shape import Size
+from .matmul import Operand, Product, floats, matmul, wide_product
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+
+
+def _shape(call: Call) -> Size:
+    x, weight, bias = call["input"], call["weight"], call["bias"]
+    if weight.rank != 2 or x.rank == 0:
+        raise ShapeError(f"weight has shape {tuple(weight.shape)} and input {tuple(x.shape)}; they must be (out, in) and (..., in).")
+    if x.shape[-1] != weight.shape[1]:
+        raise ShapeError(f"input of shape {tuple(x.shape)} ends in {x.shape[-1]}, weight of shape {tuple(weight.shape)} takes {weight.shape[1]}.")
+    if bias is not None and tuple(bias.shape) != (weight.shape[0],):
+        raise ShapeError(f"bias has shape {tuple(bias.shape)}, weight makes {weight.shape[0]} features. Give ({weight.shape[0]},).")
+    return Size((*x.shape[:-1], weight.shape[0]))
+
+
+def _launch(call: Call) -> Launch:
+    columns, depth = call["weight"].shape
+    rows = call.out.numel // max(columns, 1)
+    by_column, by_depth = call["weight"].strides
+    product = Product(1, 1, rows, columns, depth, Operand(0, 0, depth, 1), Operand(0, 0, by_depth, by_column))
+    return product.launch("input", "weight", "bias" if call["bias"] is not None else None)
+
+
+def _reference(input, weight, bias):
+    out = wide_product(input, weight.T)
+    return out if bias is None else out + bias
+
+
+@op(
+    dtype=floats,
+    shape=_shape,
+    kernel=_launch,
+    reference=_reference,
+    grad={
+        "input": lambda g, weight: matmul(g, weight),
+        "weight": lambda g, input: matmul(g.reshape(-1, g.shape[-1]).t(), input.reshape(-1, input.shape[-1])),
+        "bias": lambda g: g,
+    },
+    strided=("weight",),
+)
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """``out[..., j] = sum_l input[..., l] * weight[j, l] + bias[j]``.
+
+    Args:
+        input: (..., in).
+        weight: (out, in), same dtype.
+        bias: (out,) or None.
+
+    Returns:
+        (..., out).
+
+    Raises:
+        ShapeError: lengths do not fit.
+        DTypeError: dtypes differ.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.linear.html
+    """
+    ...

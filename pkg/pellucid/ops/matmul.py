@@ -1,0 +1,281 @@
+"""Matrix products. Operands are read with any strides, so a transposed operand is never copied."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..elementwise import cast_launch
+from ..errors import DTypeError, ShapeError
+from ..kernel import Launch, load
+from ..meta import Meta, meta
+from ..op import Call, op
+from ..shape import Size, broadcast_shapes, broadcast_strides, merge_axes
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+
+
+@dataclass(frozen=True)
+class Operand:
+    """One side of a batched product as strides: two batch axes and the two axes of the matrix."""
+
+    outer: int
+    inner: int
+    row: int
+    column: int
+
+    @property
+    def transposed(self) -> Operand:
+        return Operand(self.outer, self.inner, self.column, self.row)
+
+
+@dataclass(frozen=True)
+class Product:
+    """(batch, rows, depth) times (batch, depth, columns)."""
+
+    batch: int
+    batch_inner: int
+    rows: int
+    columns: int
+    depth: int
+    a: Operand
+    b: Operand
+
+    def launch(self, a: str, b: str, bias: str | None = None) -> Launch:
+        """The dispatch that writes `out`; a bias runs along the columns."""
+        if self.columns == 1 and self.rows > 1 and bias is None:
+            # A matrix times a vector is the vector times the transposed matrix.
+            turned = Product(self.batch, self.batch_inner, 1, self.rows, self.depth, self.b.transposed, self.a.transposed)
+            return turned.launch(b, a)
+        if self.rows <= 4:
+            by_depth = self.b.row <= self.b.column
+            file, width = ("matmul/vector", 4) if by_depth else ("matmul/vector_columns", 32)
+            groups = self.batch * -(-self.columns // width)
+            holes = {"ROWS": f"{self.rows}u"}
+        else:
+            # Half the tile where half of a whole one would be padding.
+            blocks = 2 if (self.rows - 1) % 64 >= 32 or self.rows > 512 else 1
+            file = "matmul/tiled"
+            groups = self.batch * -(-self.rows // (32 * blocks)) * -(-self.columns // 64)
+            holes = {
+                "ROW_BLOCKS": f"{blocks}u",
+                "A_DEPTH_FIRST": str(self.a.column <= self.a.row).lower(),
+                "B_DEPTH_FIRST": str(self.b.row <= self.b.column).lower(),
+            }
+        holes["HAS_BIAS"] = str(bias is not None).lower()
+        params: dict[str, int | float] = {
+            "groups": groups, "rows": self.rows, "columns": self.columns, "depth": self.depth, "batch_inner": self.batch_inner,
+            "a_outer": self.a.outer, "a_inner": self.a.inner, "a_row": self.a.row, "a_depth": self.a.column,
+            "b_outer": self.b.outer, "b_inner": self.b.inner, "b_depth": self.b.row, "b_column": self.b.column,
+        }  # fmt: skip
+        return Launch(load(file).fill(holes), groups, params, bind={"a": a, "b": b, "bias": bias or a})
+
+
+def floats(call: Call):
+    """One floating-point dtype for all operands."""
+    metas = call.tensors()
+    name, first = metas[0]
+    for other, m in metas[1:]:
+        if m.dtype is not first.dtype and not m.dtype.is_quantized:
+            raise DTypeError(f"'{name}' is {first.dtype} and '{other}' is {m.dtype}. Convert one of them, for example with .to({first.dtype}).")
+    if call.device.type == "webgpu" and not first.dtype.is_floating_point:
+        raise DTypeError(f"there is no kernel for {first.dtype} on webgpu. Convert with .float(), or use the cpu device.")
+    return first.dtype, first.dtype
+
+
+def _matrix(m: Meta, is_left: bool) -> tuple[Size, tuple[int, ...]]:
+    """Shape and strides with a missing matrix axis added: a vector on the left is a row, on the right a column."""
+    if m.rank > 1:
+        return m.shape, m.strides
+    return (Size((1, *m.shape)), (0, *m.strides)) if is_left else (Size((*m.shape, 1)), (*m.strides, 0))
+
+
+def _shape(call: Call) -> Size:
+    a, b = call["input"], call["other"]
+    if a.rank == 0 or b.rank == 0:
+        raise ShapeError(f"both operands need at least one axis; they have shapes {tuple(a.shape)} and {tuple(b.shape)}. Use * for numbers.")
+    (left, _), (right, _) = _matrix(a, True), _matrix(b, False)
+    if left[-1] != right[-2]:
+        raise ShapeError(
+            f"shapes {tuple(a.shape)} and {tuple(b.shape)} cannot be multiplied: the inner lengths are {left[-1]} and {right[-2]}. "
+            "They must be equal; transpose one operand if its axes are exchanged."
+        )
+    batch = broadcast_shapes(left[:-2], right[:-2])
+    return Size((*batch, *((left[-2],) if a.rank > 1 else ()), *((right[-1],) if b.rank > 1 else ())))
+
+
+def product_of(call: Call, first: str, second: str) -> tuple[list[Launch], Product, str, str]:
+    """The product of two arguments; more than two batch axes that do not merge are copied first."""
+    before: list[Launch] = []
+    names = [first, second]
+    a, b = call[first], call[second]
+    (left, left_strides), (right, right_strides) = _matrix(a, True), _matrix(b, False)
+    batch = broadcast_shapes(left[:-2], right[:-2])
+    strides = [broadcast_strides(left[:-2], left_strides[:-2], batch), broadcast_strides(right[:-2], right_strides[:-2], batch)]
+    lengths, merged = merge_axes(batch, strides)
+    if len(lengths) > 2:
+        for k, (m, name) in enumerate(((a, first), (b, second))):
+            matrix = (left, right)[k][-2:]
+            held = meta((*batch, *matrix), m.dtype, m.device, (*strides[k], *(left_strides, right_strides)[k][-2:]))
+            names[k] = f"{name}_dense"
+            call.temporary(names[k], held.shape, m.dtype)
+            copy = cast_launch(name, names[k], held, call.temporaries[names[k]])
+            before.append(copy)
+        left_strides, right_strides = (left[-1], 1), (right[-1], 1)
+        lengths, merged = (prod(batch),), [(left[-2] * left[-1],), (right[-2] * right[-1],)]
+    pads = (0,) * (2 - len(lengths))
+    (a_outer, a_inner), (b_outer, b_inner) = pads + merged[0], pads + merged[1]
+    product = Product(
+        prod(batch), lengths[-1] if lengths else 1, left[-2], right[-1], left[-1],
+        Operand(a_outer, a_inner, *left_strides[-2:]), Operand(b_outer, b_inner, *right_strides[-2:]),
+    )  # fmt: skip
+    return before, product, names[0], names[1]
+
+
+def _launches(call: Call) -> list[Launch]:
+    before, product, a, b = product_of(call, "input", "other")
+    return [*before, product.launch(a, b)]
+
+
+def _columns(x: Tensor, rank: int) -> Tensor:
+    return x.unsqueeze(-1) if rank == 1 else x
+
+
+def _whole(g: Tensor, a_rank: int, b_rank: int) -> Tensor:
+    """The gradient of the result with the matrix axes that a vector operand took away."""
+    if b_rank == 1:
+        g = g.unsqueeze(-1)
+    return g.unsqueeze(-2) if a_rank == 1 else g
+
+
+def _grad_left(g, input_meta, other):
+    right = _columns(other, other.dim())
+    grad = matmul(_whole(g, input_meta.rank, other.dim()), right.transpose(-2, -1))
+    return grad.squeeze(-2) if input_meta.rank == 1 else grad
+
+
+def _grad_right(g, input, other_meta):
+    g = _whole(g, input.dim(), other_meta.rank)
+    left = input.unsqueeze(0) if input.dim() == 1 else input
+    if other_meta.rank <= 2 and left.dim() > 2:
+        # One product over all rows instead of one for each batch and a sum.
+        left, g = left.reshape(-1, left.shape[-1]), g.reshape(-1, g.shape[-1])
+    grad = matmul(left.transpose(-2, -1), g)
+    return grad.squeeze(-1) if other_meta.rank == 1 else grad
+
+
+def wide_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The reference: float32 products are added in float64."""
+    return (a.astype(np.float64) @ b.astype(np.float64)) if a.dtype == np.float32 else a @ b
+
+
+@op(
+    dtype=floats,
+    shape=_shape,
+    kernel=_launches,
+    reference=lambda input, other: wide_product(input, other),
+    grad={"input": _grad_left, "other": _grad_right},
+    strided=("input", "other"),
+)
+def matmul(input: Tensor, other: Tensor) -> Tensor:
+    """Matrix product over the last two axes: ``out[..., i, j] = sum_l input[..., i, l] * other[..., l, j]``.
+
+    Args:
+        input: (..., n, l) or (l,).
+        other: (..., l, m) or (l,), same dtype; leading axes broadcast.
+
+    Returns:
+        (..., n, m), without n or m where an operand is a vector.
+
+    Raises:
+        ShapeError: the inner lengths differ, or an operand has no axes.
+        DTypeError: dtypes differ.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.matmul.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> (torch.ones(2, 3, device="cpu") @ torch.ones(3, device="cpu")).tolist()
+        [3.0, 3.0]
+    """
+    ...
+
+
+def _ranked(name: str, ranks: tuple[int, int], a: Tensor, b: Tensor) -> Tensor:
+    if (a.dim(), b.dim()) != ranks:
+        raise ShapeError(f"{name}: takes tensors of {ranks[0]} and {ranks[1]} axes, not of shapes {tuple(a.shape)} and {tuple(b.shape)}. Use matmul.")
+    return matmul(a, b)
+
+
+def mm(input: Tensor, mat2: Tensor) -> Tensor:
+    """Product of two matrices, (n, l) by (l, m).
+
+    Source: https://pytorch.org/docs/stable/generated/torch.mm.html
+    """
+    return _ranked("mm", (2, 2), input, mat2)
+
+
+def bmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """Products of two batches of matrices, (b, n, l) by (b, l, m).
+
+    Source: https://pytorch.org/docs/stable/generated/torch.bmm.html
+    """
+    if input.dim() == 3 and mat2.dim() == 3 and input.shape[0] != mat2.shape[0]:
+        raise ShapeError(f"bmm: the batches are {input.shape[0]} and {mat2.shape[0]}. They must be equal; matmul broadcasts.")
+    return _ranked("bmm", (3, 3), input, mat2)
+
+
+def mv(input: Tensor, vec: Tensor) -> Tensor:
+    """Product of a matrix and a vector, (n, l) by (l,).
+
+    Source: https://pytorch.org/docs/stable/generated/torch.mv.html
+    """
+    return _ranked("mv", (2, 1), input, vec)
+
+
+def dot(input: Tensor, tensor: Tensor) -> Tensor:
+    """Product of two vectors, (l,) by (l,): a tensor without axes.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.dot.html
+    """
+    return _ranked("dot", (1, 1), input, tensor)
+
+
+def outer(input: Tensor, vec2: Tensor) -> Tensor:
+    """``out[i, j] = input[i] * vec2[j]``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.outer.html
+    """
+    if (input.dim(), vec2.dim()) != (1, 1):
+        raise ShapeError(f"outer: takes two vectors, not shapes {tuple(input.shape)} and {tuple(vec2.shape)}. Flatten them.")
+    return input.unsqueeze(1) * vec2
+
+
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """``beta * input + alpha * (mat1 @ mat2)``; ``input`` broadcasts and is not read where beta is 0.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.addmm.html
+    """
+    product = mm(mat1, mat2)
+    if alpha != 1:
+        product = product * alpha
+    if beta == 0:
+        return product
+    if broadcast_shapes(input.shape, product.shape) != product.shape:
+        raise ShapeError(f"addmm: input of shape {tuple(input.shape)} does not broadcast to {tuple(product.shape)}. Reshape it.")
+    return product + (input if beta == 1 else input * beta)
+
+
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.baddbmm.html
+    """
+    product = bmm(batch1, batch2)
+    if alpha != 1:
+        product = product * alpha
+    return product if beta == 0 else product + (input if beta == 1 else input * beta)

@@ -1,0 +1,392 @@
+"""Reductions along axes that combine values: sums, products, means, and what is made of them. Extremes are in extremum.py."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod as product
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .. import dtype as dt
+from ..dtype import DType
+from ..errors import DTypeError
+from ..kernel import NATIVE, Launch, load, register_type
+from ..op import Call, op
+from ..shape import Size, axes
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One dispatch of a reduction: (outer, reduced, inner) becomes (outer, parts, inner), each part being ``chunk`` long."""
+
+    outer: int
+    reduced: int
+    inner: int
+    parts: int
+
+    @property
+    def chunk(self) -> int:
+        return max(-(-self.reduced // self.parts), 1)
+
+    @property
+    def outputs(self) -> int:
+        return self.outer * self.parts * self.inner
+
+    @property
+    def by_columns(self) -> bool:
+        """One lane per output instead of one workgroup: where neighbours lie in ``inner``, or where there is little to combine."""
+        return self.inner >= 32 or self.chunk <= 32
+
+    @property
+    def grid(self) -> int:
+        return -(-self.outputs // 64) if self.by_columns else self.outputs
+
+    @property
+    def params(self) -> dict[str, int | float]:
+        return {"outputs": self.outputs, "reduced": self.reduced, "inner": self.inner, "parts": self.parts, "chunk": self.chunk}
+
+
+def passes(outer: int, reduced: int, inner: int) -> list[Pass]:
+    """The dispatches that reduce the middle of (outer, reduced, inner): long axes in parts first, for speed and for short sums."""
+    found = []
+    while True:
+        if inner >= 32 or reduced <= 32:
+            parts = -(-reduced // 256) if reduced > 512 else 1
+        elif reduced > 4096 and outer * inner < 512:
+            parts = -(-reduced // 4096)
+        else:
+            parts = -(-reduced // (1 << 18))
+        # With equal chunks rounded up, fewer parts may already cover the axis.
+        parts = -(-reduced // max(-(-reduced // max(parts, 1)), 1)) or 1
+        found.append(Pass(outer, reduced, inner, parts))
+        if parts == 1:
+            return found
+        reduced = parts
+
+
+def stages(shape, dims: tuple[int, ...]) -> list[Pass]:
+    """The dispatches that reduce several axes: each run of neighbouring axes in turn, the last run first."""
+    lengths = list(shape)
+    runs: list[list[int]] = []
+    for d in dims:
+        if lengths[d] == 1:
+            continue
+        if runs and product(lengths[runs[-1][-1] + 1 : d]) == 1:
+            runs[-1].append(d)
+        else:
+            runs.append([d])
+    found: list[Pass] = []
+    for run in reversed(runs):
+        found += passes(product(lengths[: run[0]]), product(lengths[run[0] : run[-1] + 1]), product(lengths[run[-1] + 1 :]))
+        for d in run:
+            lengths[d] = 1
+    return found or passes(product(lengths), 1, 1)
+
+
+def reduced_shape(call: Call) -> Size:
+    """The shape without the axes ``dim``, or with length 1 there."""
+    return _without(call["input"].shape, axes(call["dim"], call["input"].rank), call["keepdim"])
+
+
+def _without(shape, dims: tuple[int, ...], keepdim: bool) -> Size:
+    if keepdim:
+        return Size(1 if k in dims else n for k, n in enumerate(shape))
+    return Size(n for k, n in enumerate(shape) if k not in dims)
+
+
+def spread(g: Tensor, m, dim, keepdim: bool) -> Tensor:
+    """A reduced tensor as a view of the shape before."""
+    return restore(g, m, dim, keepdim).expand(m.shape)
+
+
+def restore(g: Tensor, m, dim, keepdim: bool) -> Tensor:
+    """A reduced tensor with the axes that went back in place, of length 1."""
+    return g if keepdim else g.reshape(tuple(_without(m.shape, axes(dim, m.rank), True)))
+
+
+def _fold(one: dict[str, str], identity: dict[str, str], mean: bool = False):
+    """Launches that combine by an expression over a and b, chosen by register type."""
+
+    def launches(call: Call) -> list[Launch]:
+        m = call["input"]
+        kind = register_type(call.compute)
+        steps = stages(m.shape, axes(call["dim"], m.rank))
+        count = m.numel // max(call.out.numel, 1)
+        made, source = [], "input"
+        for k, step in enumerate(steps):
+            last = k == len(steps) - 1
+            target = "out" if last else f"partial{k}"
+            if not last:
+                call.temporary(target, (step.outputs,), NATIVE[kind])
+            holes = {"T": kind, "IDENTITY": identity[kind], "apply": one[kind], "MEAN": str(mean and last).lower()}
+            file = load("reduce/columns" if step.by_columns else "reduce/rows").fill(holes)
+            made.append(Launch(file, step.grid, {**step.params, "divisor": count}, bind={"x": source, "out": target}))
+            source = target
+        return made
+
+    return launches
+
+
+_SUM = {"f32": "a + b", "i32": "a + b", "u32": "a + b", "vec2<u32>": "i64_add(a, b)"}
+_PRODUCT = {"f32": "a * b", "i32": "a * b", "u32": "a * b", "vec2<u32>": "i64_mul(a, b)"}
+_ZERO = {"f32": "0.0", "i32": "0", "u32": "0u", "vec2<u32>": "vec2<u32>(0u, 0u)"}
+_ONE = {"f32": "1.0", "i32": "1", "u32": "1u", "vec2<u32>": "vec2<u32>(1u, 0u)"}
+
+
+def _accumulated(call: Call):
+    """Integers and bools add up in int64, unless a dtype is asked for."""
+    d = call["dtype"] or (call["input"].dtype if call["input"].dtype.is_floating_point or call["input"].dtype.is_complex else dt.int64)
+    return d, d
+
+
+def _averaged(call: Call):
+    d = call["dtype"] or call["input"].dtype
+    if not (d.is_floating_point or d.is_complex):
+        raise DTypeError(f"the mean of {d} is not an integer. Give dtype=pellucid.float32, or convert the input with .float().")
+    return d, d
+
+
+def wide(x: np.ndarray, d: DType | None = None) -> np.ndarray:
+    """What the references accumulate in: float64 for floats, int64 for integers."""
+    kind = np.dtype(d.numpy if d else x.dtype).kind
+    return x.astype({"f": np.float64, "c": np.complex128}.get(kind, np.int64 if d is None or kind != "b" else np.bool_))
+
+
+def _np_axes(x: np.ndarray, dim) -> tuple[int, ...]:
+    return axes(dim, x.ndim)
+
+
+@op(
+    dtype=_accumulated,
+    shape=reduced_shape,
+    kernel=_fold(_SUM, _ZERO),
+    reference=lambda input, dim, keepdim, dtype: wide(input, dtype).sum(_np_axes(input, dim), keepdims=keepdim),
+    grad={"input": lambda g, input_meta, dim, keepdim: spread(g, input_meta, dim, keepdim)},
+)
+def sum(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
+    """Sum over axes: ``out = sum_r input[..., r, ...]``.
+
+    Args:
+        input: any dtype; integers and bools are added in int64.
+        dim: axis or axes; all if None.
+        keepdim: keep the axes, with length 1.
+        dtype: type to convert to before adding.
+
+    Raises:
+        DimensionError: an axis is out of range.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.sum.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> torch.tensor([[1, 2], [3, 4]], device="cpu").sum(0).tolist()
+        [4, 6]
+    """
+    ...
+
+
+@op(
+    dtype=_averaged,
+    shape=reduced_shape,
+    kernel=_fold(_SUM, _ZERO, mean=True),
+    reference=lambda input, dim, keepdim, dtype: _mean(wide(input, dtype), _np_axes(input, dim), keepdim),
+    grad={"input": lambda g, input_meta, dim, keepdim: spread(g / _count(input_meta, dim), input_meta, dim, keepdim)},
+)
+def mean(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
+    """Mean over axes: ``sum(input, dim) / count``.
+
+    Args:
+        input: floating point, unless ``dtype`` says so.
+        dim: axis or axes; all if None.
+        keepdim: keep the axes, with length 1.
+        dtype: type to convert to first.
+
+    Raises:
+        DTypeError: an integer tensor.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.mean.html
+    """
+    ...
+
+
+def _count(m, dim) -> int:
+    return max(product(m.shape[d] for d in axes(dim, m.rank)), 1)
+
+
+def _mean(x: np.ndarray, dims: tuple[int, ...], keepdim: bool) -> np.ndarray:
+    count = product(x.shape[d] for d in dims)
+    with np.errstate(all="ignore"):
+        return x.sum(dims, keepdims=keepdim) / np.float64(count)
+
+
+def _product_grad(g, input, dim, keepdim):
+    # A zero leaves a derivative only where it is the one zero: there it is the product of the others.
+    is_zero = input == 0
+    others = input.masked_fill(is_zero, 1)
+    rest = prod_dims(others, dim, True)
+    zeros = sum(is_zero, dim, True)
+    alone = is_zero & (zeros == 1)
+    plain = (~is_zero) & (zeros == 0)
+    return restore(g, input._meta, dim, keepdim) * rest * (alone.to(rest.dtype) + plain.to(rest.dtype) / others)
+
+
+@op(
+    dtype=_accumulated,
+    shape=reduced_shape,
+    kernel=_fold(_PRODUCT, _ONE),
+    reference=lambda input, dim, keepdim, dtype: wide(input, dtype).prod(_np_axes(input, dim), keepdims=keepdim),
+    grad={"input": _product_grad},
+)
+def prod_dims(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
+    """Product over several axes; see `prod`."""
+    ...
+
+
+def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
+    """Product over one axis, or of all elements: ``out = prod_r input[..., r, ...]``.
+
+    Args:
+        input: any dtype; integers and bools are multiplied in int64.
+        dim: the axis; all if None.
+        keepdim: keep the axis, with length 1.
+        dtype: type to convert to before multiplying.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.prod.html
+    """
+    return prod_dims(input, dim, keepdim, dtype=dtype)
+
+
+def _logic(call: Call):
+    return dt.bool_, dt.uint32
+
+
+@op(
+    dtype=_logic,
+    shape=reduced_shape,
+    kernel=_fold({"u32": "a | b"}, _ZERO),
+    reference=lambda input, dim, keepdim: input.any(_np_axes(input, dim), keepdims=keepdim),
+    grad=None,
+)
+def any_true(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
+    """Whether a bool tensor is true anywhere along axes; see `any`."""
+    ...
+
+
+@op(
+    dtype=_logic,
+    shape=reduced_shape,
+    kernel=_fold({"u32": "a & b"}, _ONE),
+    reference=lambda input, dim, keepdim: input.all(_np_axes(input, dim), keepdims=keepdim),
+    grad=None,
+)
+def all_true(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
+    """Whether a bool tensor is true everywhere along axes; see `all`."""
+    ...
+
+
+def _truth(input: Tensor) -> Tensor:
+    return input if input.dtype is dt.bool_ else input != 0
+
+
+def any(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
+    """Whether any element along axes differs from zero; bool (uint8 for uint8 input).
+
+    Source: https://pytorch.org/docs/stable/generated/torch.any.html
+    """
+    out = any_true(_truth(input), dim, keepdim)
+    return out.to(dt.uint8) if input.dtype is dt.uint8 else out
+
+
+def all(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
+    """Whether all elements along axes differ from zero; bool (uint8 for uint8 input).
+
+    Source: https://pytorch.org/docs/stable/generated/torch.all.html
+    """
+    out = all_true(_truth(input), dim, keepdim)
+    return out.to(dt.uint8) if input.dtype is dt.uint8 else out
+
+
+def count_nonzero(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
+    """Number of elements that differ from zero, int64.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.count_nonzero.html
+    """
+    return sum(_truth(input), dim)
+
+
+def logsumexp(input: Tensor, dim: int | tuple[int, ...], keepdim: bool = False) -> Tensor:
+    """``log(sum(exp(input), dim))`` without overflow.
+
+    Args:
+        input: floating point; integers become the default float.
+        dim: axis or axes.
+        keepdim: keep the axes, with length 1.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.logsumexp.html
+    """
+    from .extremum import amax
+
+    if not input.dtype.is_floating_point:
+        input = input.to(dt.get_default_dtype())
+    if input.numel() == 0:
+        return sum(input.exp(), dim, keepdim).log()
+    largest = amax(input.detach(), dim, True)
+    largest = largest.masked_fill(largest.isinf(), 0.0)
+    return sum((input - largest).exp(), dim, keepdim).log() + largest.reshape(tuple(_without(input.shape, axes(dim, input.dim()), keepdim)))
+
+
+def _correction(unbiased, correction):
+    if unbiased is not None and correction is not None:
+        raise TypeError("var(): give correction or unbiased, not both")
+    return (1 if unbiased else 0) if unbiased is not None else (1 if correction is None else correction)
+
+
+def var(input: Tensor, dim=None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None) -> Tensor:
+    """Variance over axes: ``sum((input - mean)^2) / max(count - correction, 0)``.
+
+    Args:
+        input: floating point.
+        dim: axis or axes; all if None. A bool here is ``unbiased``.
+        unbiased: True means correction=1, False correction=0.
+        keepdim: keep the axes, with length 1.
+        correction: what is taken from the count; 1 unless given.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.var.html
+    """
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    correction = _correction(unbiased, correction)
+    dims = axes(dim, input.dim())
+    count = product(input.shape[d] for d in dims)
+    centred = input - mean(input, dims or None, True)
+    return sum(centred * centred, dims or None, keepdim) / (count - correction if count > correction else 0.0)
+
+
+def std(input: Tensor, dim=None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None) -> Tensor:
+    """Standard deviation over axes: the square root of `var`, same arguments.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.std.html
+    """
+    return var(input, dim, unbiased, keepdim, correction=correction).sqrt()
+
+
+def var_mean(input: Tensor, dim=None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None):
+    """``(var(input, ...), mean(input, ...))``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.var_mean.html
+    """
+    where = None if isinstance(dim, bool) else dim
+    return var(input, dim, unbiased, keepdim, correction=correction), mean(input, where, keepdim)
+
+
+def std_mean(input: Tensor, dim=None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None):
+    """``(std(input, ...), mean(input, ...))``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.std_mean.html
+    """
+    variance, average = var_mean(input, dim, unbiased, keepdim, correction=correction)
+    return variance.sqrt(), average

@@ -1,0 +1,128 @@
+"""Running sums and products along an axis."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .. import dtype as dt
+from ..dtype import DType
+from ..kernel import NATIVE, Launch, load, register_type
+from ..op import Call, as_input, op
+from ..shape import axis
+from .reduce import _ONE, _PRODUCT, _SUM, _ZERO, wide
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+
+# Elements of a row that one workgroup scans; longer rows are scanned in parts that start from the scanned totals of those before.
+_CHUNK = 4096
+
+
+def _scan(call: Call, one: dict[str, str], identity: dict[str, str]) -> list[Launch]:
+    m = call["input"]
+    kind = register_type(call.compute)
+    holes = {"T": kind, "apply": one[kind], "IDENTITY": identity[kind]}
+    rows, columns = m.numel // max(m.shape[-1], 1), m.shape[-1]
+    return _rows(call, "input", "out", rows, columns, holes, 0)
+
+
+def _rows(call: Call, source: str, out: str, rows: int, columns: int, holes: dict[str, str], depth: int) -> list[Launch]:
+    parts = -(-columns // _CHUNK)
+    before: list[Launch] = []
+    carry = source
+    if parts > 1:
+        totals, carry = f"totals{depth}", f"carry{depth}"
+        for name in (totals, carry):
+            call.temporary(name, (rows * parts,), NATIVE[holes["T"]])
+        params = {"outputs": rows * parts, "reduced": columns, "inner": 1, "parts": parts, "chunk": _CHUNK, "divisor": 1}
+        before = [Launch(load("reduce/rows").fill(holes), rows * parts, params, bind={"x": source, "out": totals})]
+        before += _rows(call, totals, carry, rows, parts, holes, depth + 1)
+    params = {"rows": rows, "columns": columns, "parts": parts, "chunk": _CHUNK}
+    return [*before, Launch(load("reduce/scan").fill(holes), rows * parts, params, bind={"x": source, "carry": carry, "out": out})]
+
+
+def _accumulated(call: Call):
+    d = call["dtype"] or (call["input"].dtype if call["input"].dtype.is_floating_point else dt.int64)
+    return d, d
+
+
+def _reversed_sum(g):
+    """The derivative of a running sum: the running sum from the other end."""
+    return cumsum_last(g.flip(-1)).flip(-1)
+
+
+@op(
+    dtype=_accumulated,
+    shape=as_input,
+    kernel=lambda call: _scan(call, _SUM, _ZERO),
+    reference=lambda input, dtype: wide(input, dtype).cumsum(-1),
+    grad={"input": _reversed_sum},
+)
+def cumsum_last(input: Tensor, *, dtype: DType | None = None) -> Tensor:
+    """Running sum along the last axis; see `cumsum`."""
+    ...
+
+
+def _product_grad(g, input, out):
+    # d out_j / d x_i = out_j / x_i for j >= i; a zero is handled by the products that leave it out.
+    is_zero = input == 0
+    others = input.masked_fill(is_zero, 1)
+    before = cumsum_last(is_zero.to(dt.float32))
+    plain = _reversed_sum(g * out) / others
+    rest = cumprod_last(others)
+    first = is_zero & (before == 1)
+    alone = _reversed_sum(g * rest * (before == 1).to(g.dtype))
+    return plain.masked_fill(is_zero, 0) + alone.masked_fill(~first, 0)
+
+
+@op(
+    dtype=_accumulated,
+    shape=as_input,
+    kernel=lambda call: _scan(call, _PRODUCT, _ONE),
+    reference=lambda input, dtype: wide(input, dtype).cumprod(-1),
+    grad={"input": _product_grad},
+)
+def cumprod_last(input: Tensor, *, dtype: DType | None = None) -> Tensor:
+    """Running product along the last axis; see `cumprod`."""
+    ...
+
+
+def _along(scan, input: Tensor, dim: int, dtype: DType | None) -> Tensor:
+    rank = input.dim()
+    k = axis(dim, rank)
+    if rank == 0:
+        return scan(input.reshape(1), dtype=dtype).reshape(())
+    if k == rank - 1:
+        return scan(input, dtype=dtype)
+    return scan(input.transpose(k, -1), dtype=dtype).transpose(k, -1)
+
+
+def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
+    """Running sum along an axis: ``out[..., i] = input[..., 0] + ... + input[..., i]``.
+
+    Args:
+        input: any real dtype; integers and bools are added in int64.
+        dim: the axis.
+        dtype: type to convert to before adding.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.cumsum.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> torch.tensor([1, 2, 3], device="cpu").cumsum(0).tolist()
+        [1, 3, 6]
+    """
+    return _along(cumsum_last, input, dim, dtype)
+
+
+def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
+    """Running product along an axis: ``out[..., i] = input[..., 0] * ... * input[..., i]``.
+
+    Args:
+        input: any real dtype; integers and bools are multiplied in int64.
+        dim: the axis.
+        dtype: type to convert to before multiplying.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.cumprod.html
+    """
+    return _along(cumprod_last, input, dim, dtype)

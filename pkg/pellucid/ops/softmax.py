@@ -1,0 +1,112 @@
+"""Softmax and its logarithm along an axis."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..dtype import DType
+from ..errors import DTypeError
+from ..kernel import Launch, load
+from ..op import Call, as_input, op
+from ..shape import axis
+from .reduce import sum
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+
+# Columns from which a row is worth several workgroups, and the columns of each.
+_LONG, _CHUNK = 8192, 2048
+
+
+def _types(call: Call):
+    d = call["dtype"] or call["input"].dtype
+    if not d.is_floating_point:
+        raise DTypeError(f"softmax of {d}: its values lie between 0 and 1. Give dtype=pellucid.float32, or convert the input with .float().")
+    axis(call["dim"], call["input"].rank)
+    return d, d
+
+
+def _launches(call: Call, log: bool) -> list[Launch]:
+    shape = call["input"].shape
+    k = axis(call["dim"], len(shape))
+    columns = shape[k] if shape else 1
+    inner = prod(shape[k + 1 :])
+    rows = call.out.numel // max(columns, 1)
+    holes = {"LOG": str(log).lower()}
+    params = {"rows": rows, "columns": columns, "inner": inner}
+    if columns < _LONG or rows >= 256:
+        return [Launch(load("softmax/rows").fill(holes), rows, params, bind={"x": "input"})]
+    parts = -(-columns // _CHUNK)
+    params |= {"parts": parts, "chunk": _CHUNK}
+    call.temporary("state", (rows, parts, 3))
+    return [
+        Launch(load("softmax/parts").fill(holes), rows * parts, params, bind={"x": "input"}),
+        Launch(load("softmax/finish").fill(holes), rows * parts, params, bind={"x": "input"}),
+    ]
+
+
+def _numpy(x: np.ndarray, dim: int, log: bool) -> np.ndarray:
+    x = x.astype(np.float64)
+    if x.size == 0:
+        return x
+    if x.ndim == 0:
+        return _numpy(x.reshape(1), 0, log).reshape(())
+    shifted = x - x.max(dim, keepdims=True)
+    total = np.exp(shifted).sum(dim, keepdims=True)
+    return shifted - np.log(total) if log else np.exp(shifted) / total
+
+
+@op(
+    dtype=_types,
+    shape=as_input,
+    kernel=lambda call: _launches(call, False),
+    reference=lambda input, dim, dtype: _numpy(input, dim, False),
+    grad={"input": lambda g, out, dim: out * (g - sum(g * out, dim, True))},
+)
+def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
+    """``out_i = exp(x_i) / sum_j exp(x_j)`` along an axis; a row of only -inf gives NaN.
+
+    Args:
+        input: floating point.
+        dim: the axis along which the results sum to 1.
+        dtype: type to convert to first.
+
+    Raises:
+        DTypeError: an integer tensor.
+        DimensionError: the axis is out of range.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.softmax.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> torch.softmax(torch.zeros(4, device="cpu"), 0).tolist()
+        [0.25, 0.25, 0.25, 0.25]
+    """
+    ...
+
+
+@op(
+    dtype=_types,
+    shape=as_input,
+    kernel=lambda call: _launches(call, True),
+    reference=lambda input, dim, dtype: _numpy(input, dim, True),
+    grad={"input": lambda g, out, dim: g - out.exp() * sum(g, dim, True)},
+)
+def log_softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
+    """``out_i = x_i - log(sum_j exp(x_j))`` along an axis, without overflow.
+
+    Args:
+        input: floating point.
+        dim: the axis along which the exponentials of the results sum to 1.
+        dtype: type to convert to first.
+
+    Raises:
+        DTypeError: an integer tensor.
+        DimensionError: the axis is out of range.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.log_softmax.html
+    """
+    ...

@@ -1,0 +1,381 @@
+"""Plans: what an op does for given metas, decided once. A plan is a function of the op's arguments; on webgpu it appends records."""
+
+from __future__ import annotations
+
+import struct
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .device.cpu import CpuStorage, as_array, rounded, widened
+from .device.host import CODE_BITS, RUN
+from .device.stream import EMPTY_SLOT, STATUS_SLOT, Storage, stream
+from .elementwise import Elementwise, cast_launch
+from .errors import DTypeError, KernelError, ShapeError
+from .kernel import NATIVE, PHYSICAL, Launch, fold, pack_params
+from .meta import Meta, meta
+
+if TYPE_CHECKING:
+    from .op import Call, Op
+
+_pipelines: dict[str, int] = {}
+_launches: dict[tuple, int] = {}
+
+
+def _forget() -> None:
+    _pipelines.clear()
+    _launches.clear()
+    from .op import forget_plans
+
+    forget_plans()
+
+
+stream().on_close.append(_forget)
+
+
+@cache
+def _tensor_class() -> type:
+    from .tensor import Tensor
+
+    return Tensor
+
+
+# Bits of numbers, remembered: a program uses few. 0.0 and -0.0 are equal as keys, so zero is never remembered.
+_bits: dict[float, int] = {}
+
+
+def float_bits(value: float) -> int:
+    """The word of a float32 parameter."""
+    word = _bits.get(value)
+    if word is None:
+        try:
+            word = struct.unpack("<I", struct.pack("<f", value))[0]
+        except OverflowError:
+            word = 0x7F800000 if value > 0 else 0xFF800000
+        if value and len(_bits) < 4096:
+            _bits[value] = word
+    return word
+
+
+def view_plan(o: Op, call: Call):
+    """New strides over the same storage."""
+    shape, strides, delta = o.view(call)  # type: ignore[misc]
+    m = call.tensors()[0][1]
+    if m.dtype.is_quantized:
+        raise DTypeError("a quantized weight has no strides. Call .dequantize() first.")
+    out = meta(shape, m.dtype, m.device, tuple(strides))
+    Tensor = _tensor_class()
+    name = call.tensors()[0][0]
+    where = next(k for k, a in enumerate(o.arguments) if a.name == name)
+
+    def run(*values):
+        x = values[where]
+        return Tensor(x._storage, out, x._offset + delta)
+
+    return run
+
+
+# cpu
+
+
+def cpu_plan(o: Op, call: Call, written: str | None = None):
+    """Run the numpy reference on views of the arguments."""
+    Tensor = _tensor_class()
+    kernel = o.kernel
+    compute = call.compute.numpy if isinstance(kernel, Elementwise) else None
+    own = (kernel.own or {}) if isinstance(kernel, Elementwise) else {}
+    target = call.args[written] if written else None
+    mutated = o.mutates
+
+    def array(t, name: str):
+        m = t._meta
+        if m.dtype.is_quantized:
+            return t
+        a = widened(as_array(t._storage, m.dtype, m.shape, m.strides, t._offset), m.dtype)
+        if compute is not None and name not in own:
+            wide = np.float32 if compute == np.float16 else compute
+            a = (a != 0) if compute == np.bool_ else a.astype(wide, copy=False)
+        return a
+
+    def run(*values):
+        given: list[Any] = []
+        for a, v in zip(o.arguments, values, strict=True):
+            if a.role == "tensors":
+                given.append([array(t, a.name) for t in v])
+            elif isinstance(v, Tensor):
+                given.append(array(v, a.name))
+            elif a.role == "operand" and compute is not None and v is not None:
+                given.append(np.dtype(compute).type(v) if compute.kind != "b" else bool(v))
+            else:
+                given.append(v)
+        with np.errstate(all="ignore"):
+            results = o.reference(*given)
+        if mutated is not None:
+            t = values[next(k for k, a in enumerate(o.arguments) if a.name == mutated)]
+            t._storage.version += 1
+            return t
+        if target is not None:
+            t = values[next(k for k, a in enumerate(o.arguments) if a.name == written)]
+            as_array(t._storage, target.dtype, target.shape, target.strides, t._offset)[...] = rounded(results, target.dtype)
+            return t
+        made = []
+        for r, m in zip(results if o.result else (results,), call.outputs, strict=True):
+            data = np.ascontiguousarray(rounded(r, m.dtype))
+            if data.size != m.numel:
+                data = np.broadcast_to(data, m.shape)
+            fresh = data if data.flags.owndata and data.flags.writeable and data.base is None else data.copy()
+            if any(fresh is g for g in given):
+                fresh = fresh.copy()
+            made.append(Tensor(CpuStorage(np.ascontiguousarray(fresh)), m, 0))
+        return o.result(*made) if o.result else made[0]
+
+    return run
+
+
+# webgpu
+
+
+def webgpu_plan(o: Op, call: Call, written: str | None = None, aliased: frozenset[str] = frozenset()):
+    """Compile the launches of a call and write the function that records them."""
+    stream().open()
+    if isinstance(o.kernel, Elementwise):
+        launches = [o.kernel.launch(call, written, aliased)]
+    elif written is not None:
+        return _compute_then_copy(o, call, written)
+    else:
+        call = _contiguous_call(o, call)
+        launches = o.kernel(call)
+        launches = [launches] if isinstance(launches, Launch) else list(launches)
+    target = call.args[written] if written else None
+    if all(m.numel == 0 for m in ([target] if target else call.outputs)) and not o.mutates:
+        launches = []
+    launches = _convert_outputs(o, call, launches)
+    return _record_function(o, call, launches, written)
+
+
+def _contiguous_call(o: Op, call: Call) -> Call:
+    """The call as the kernel sees it: inputs that it does not read strided are contiguous."""
+    args = dict(call.args)
+    for a in o.arguments:
+        value = args[a.name]
+        if a.name in o.strided or a.name == o.mutates:
+            continue
+        if isinstance(value, list):
+            args[a.name] = [_dense(m) for m in value]
+        elif isinstance(value, Meta):
+            args[a.name] = _dense(value)
+    seen = type(call)(o, args, call.device)
+    seen.outputs, seen.compute = call.outputs, call.compute
+    seen.original = call  # type: ignore[attr-defined]
+    return seen
+
+
+def _dense(m: Meta) -> Meta:
+    return m if m.is_contiguous or m.dtype.is_quantized else meta(m.shape, m.dtype, m.device)
+
+
+def _compute_then_copy(o: Op, call: Call, written: str):
+    """In place for kernels that cannot: the result first, then a copy over the target."""
+    from .ops.movement import copy_into
+
+    plan = webgpu_plan(o, call)
+    where = next(k for k, a in enumerate(o.arguments) if a.name == written)
+
+    def run(*values):
+        copy_into(values[where], plan(*values))
+        return values[where]
+
+    return run
+
+
+def _convert_outputs(o: Op, call: Call, launches: list[Launch]) -> list[Launch]:
+    """Kernels write their native type; where an output has another one, a temporary and a cast follow."""
+    if isinstance(o.kernel, Elementwise):
+        return launches
+    after: list[Launch] = []
+    for name, m in zip(o.outputs, call.outputs, strict=True):
+        for launch in launches:
+            for b in launch.source.bindings:
+                if b.written and launch.bind.get(b.name, b.name) == name and b.element in NATIVE:
+                    native = NATIVE[b.element]
+                    if native is m.dtype:
+                        continue
+                    held = f"{name}_native"
+                    if held not in call.temporaries:
+                        call.temporary(held, m.shape, native)
+                        after.append(cast_launch(held, name, call.temporaries[held], m))
+        if f"{name}_native" in call.temporaries:
+            for launch in launches:
+                for b in launch.source.bindings:
+                    if launch.bind.get(b.name, b.name) == name:
+                        launch.bind[b.name] = f"{name}_native"
+    return launches + after
+
+
+def _record_function(o: Op, call: Call, launches: list[Launch], written: str | None):
+    metas = dict(call.tensors())
+    metas.update(zip(o.outputs, call.outputs, strict=True)) if not written else None
+    metas.update(call.temporaries)
+    names = {a.name for a in o.arguments}
+    constants: list[Any] = []
+    holder = [f"s{k}" for k in range(len(call.outputs))]
+    storages = dict(zip(o.outputs, holder, strict=True)) if not written and not o.mutates else {}
+    storages |= {t: f"t{k}" for k, t in enumerate(call.temporaries)}
+
+    def constant(value: Any) -> str:
+        constants.append(value)
+        return f"c{len(constants) - 1}"
+
+    def slot(name: str) -> str:
+        if name in storages:
+            return f"{storages[name]}.slot"
+        if name == "status":
+            return str(STATUS_SLOT)
+        root = name.split("[")[0]
+        if root in names:
+            return f"{name}._storage.slot" if name in metas else str(EMPTY_SLOT)
+        raise KernelError(f"binding {name!r} is neither an argument, an output nor a temporary.")
+
+    lines = []
+    original = getattr(call, "original", None)
+    if original is not None:
+        seen = dict(call.tensors())
+        for name, m in original.tensors():
+            if seen[name] is not m:
+                if "[" in name:
+                    root = name.split("[")[0]
+                    line = f"{root} = [contiguous(t) for t in {root}]"
+                else:
+                    line = f"{name} = contiguous({name})"
+                if line not in lines:
+                    lines.append(line)
+    if o.mutates:
+        for a in o.arguments:
+            if a.role == "tensor" and a.name != o.mutates:
+                lines.append(f"if {a.name}._storage is {o.mutates}._storage: {a.name} = {a.name}.clone()")
+    if not written and not o.mutates:
+        for name, m in zip(o.outputs, call.outputs, strict=True):
+            lines.append(f"{storages[name]} = Storage({constant(m.nbytes)})")
+    for name, m in call.temporaries.items():
+        lines.append(f"{storages[name]} = Storage({constant(m.nbytes)})")
+    words: list[str] = []
+    for launch in launches:
+        number, patches = _compile(o, launch, metas)
+        words.append(constant(number << CODE_BITS | RUN))
+        words += [slot(launch.bind.get(b.name, b.name)) for b in _bindings(launch)]
+        words += patches
+    if words:
+        lines.append(f"words.extend(({', '.join(words)}))")
+    if o.mutates:
+        lines += [f"{o.mutates}._storage.version += 1", f"return {o.mutates}"]
+    elif written:
+        lines.append(f"return {written}")
+    else:
+        made = [f"Tensor({storages[n]}, {constant(m)}, 0)" for n, m in zip(o.outputs, call.outputs, strict=True)]
+        lines.append(f"return {made[0]}" if o.result is None else f"return result({', '.join(made)})")
+    arguments = ", ".join(a.name for a in o.arguments)
+    make = _factory(arguments, tuple(lines), len(constants))
+    return make(constants, stream().words, Storage, _tensor_class(), _contiguous, float_bits, o.result)
+
+
+@cache
+def _factory(arguments: str, lines: tuple[str, ...], constants: int):
+    """Compile the text of a plan once; plans of the same form differ in constants only."""
+    unpack = "".join(f"c{k}, " for k in range(constants))
+    text = ["def make(constants, words, Storage, Tensor, contiguous, bits, result):"]
+    if unpack:
+        text.append(f"    {unpack} = constants")
+    text += [f"    def run({arguments}):", *[f"        {line}" for line in lines], "    return run"]
+    scope: dict[str, Any] = {}
+    exec("\n".join(text), scope)
+    return scope["make"]
+
+
+def _contiguous(t):
+    if t._meta.is_contiguous or t._meta.dtype.is_quantized:
+        return t
+    from .ops.movement import clone
+
+    return clone.op.plan_of(t)(t)
+
+
+def _bindings(launch: Launch):
+    return launch.source.bindings
+
+
+def _compile(o: Op, launch: Launch, metas: dict[str, Meta]) -> tuple[int, list[str]]:
+    """Register a launch with the host; returns its number and the expressions of the patched words."""
+    host = stream().open()
+    source = launch.source
+    if launch.holes:
+        source = source.fill(launch.holes)
+    for b in source.bindings:
+        name = launch.bind.get(b.name, b.name)
+        m = metas.get(name)
+        if b.written or m is None or m.dtype.is_quantized or isinstance(o.kernel, Elementwise) or name.endswith("_native"):
+            continue
+        if m.dtype in PHYSICAL and "atomic" not in b.element:
+            source = source.retype(b.name, m.dtype)
+    values: dict[str, Any] = dict(launch.params)
+    patches: list[str] = []
+    positions: list[int] = []
+    roles = {a.name: a.role for a in o.arguments}
+    for field, where in source.fields.items():
+        if field in values:
+            continue
+        if field == "op":
+            values[field] = o.index
+            continue
+        base = field.removesuffix("_offset")
+        if base != field and (found := launch.bind.get(base, base)) is not None and _is_buffer(found, metas, roles):
+            values[field] = 0
+            if found in metas and found.split("[")[0] in roles:
+                positions.append(where.word)
+                patches.append(f"{found}._offset")
+            continue
+        part, shift = field, None
+        if f"params.{field}" not in launch.bind and field not in roles:
+            part, shift = (field[:-4], 0) if field.endswith("_low") else (field[:-5], 32) if field.endswith("_high") else (field, None)
+        name = launch.bind.get(f"params.{part}", part)
+        if name not in roles:
+            raise KernelError(f"{source.name}: Params has a field {field!r} that neither the launch nor the op fills.")
+        values[field] = 0
+        positions.append(where.word)
+        if where.type == "f32":
+            patches.append(f"bits({name})")
+        elif shift:
+            patches.append(f"int({name}) >> 32 & 0xFFFFFFFF")
+        else:
+            patches.append(f"int({name}) & 0xFFFFFFFF")
+    params = pack_params(source, values)
+    immediate = 0 < len(params) <= host.info.immediates
+    text = source.finish(immediate)
+    pipeline = _pipelines.get(text)
+    if pipeline is None:
+        letters = "".join("w" if b.written else "r" for b in source.bindings)
+        _check_limits(o, host, letters, params)
+        label = f"{o.name} ({source.name})"
+        pipeline = _pipelines[text] = host.pipeline(text, letters, len(params), immediate, label)
+    grid = launch.grid if isinstance(launch.grid, tuple) else fold(launch.grid)
+    key = (pipeline, params, tuple(positions), grid)
+    number = _launches.get(key)
+    if number is None:
+        if max(grid) > host.info.limits.get("maxComputeWorkgroupsPerDimension", 65535):
+            raise ShapeError(f"the grid {grid} is over the device's limit. Use smaller tensors.")
+        number = _launches[key] = host.launch(pipeline, params, tuple(positions), *grid)
+    return number, patches
+
+
+def _is_buffer(name: str, metas: dict[str, Meta], roles: dict[str, str]) -> bool:
+    return name in metas or roles.get(name.split("[")[0]) in ("tensor", "optional", "operand", "tensors")
+
+
+def _check_limits(o: Op, host, letters: str, params: bytes) -> None:
+    limit = host.info.limits.get("maxStorageBuffersPerShaderStage", 8)
+    if len(letters) > limit:
+        raise KernelError(f"{len(letters)} buffers in one kernel; this device takes {limit}. Split the operation.")
+    if len(params) > 256:
+        raise KernelError(f"{len(params)} bytes of parameters; the arena takes 256.")
+
+

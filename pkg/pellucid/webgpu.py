@@ -1,0 +1,122 @@
+"""The webgpu device from outside, as ``torch.cuda`` is for CUDA: is it there, how much memory is in use, wait for it."""
+
+from __future__ import annotations
+
+import sys
+
+from .device.stream import stream
+from .errors import PellucidError
+
+
+def is_available() -> bool:
+    """Whether a webgpu device can be opened here. Opens it."""
+    try:
+        stream().open()
+    except (PellucidError, ImportError):
+        return False
+    return True
+
+
+async def open_async() -> None:
+    """Open the device where Python cannot block; needed once, before the first op.
+
+    Raises:
+        DeviceError: there is no WebGPU here.
+    """
+    await stream().open_async()
+
+
+def device_count() -> int:
+    """1 where webgpu is available, else 0."""
+    return int(is_available())
+
+
+def get_device_name(device=None) -> str:  # noqa: ARG001
+    """The adapter's name."""
+    info = stream().open().info
+    return info.description or f"{info.vendor} {info.architecture}".strip()
+
+
+def get_device_properties(device=None):  # noqa: ARG001
+    """What the adapter is and offers: host, vendor, architecture, description, features, limits, immediates."""
+    return stream().open().info
+
+
+def synchronize() -> None:
+    """Wait until everything asked for so far is done."""
+    stream().synchronize()
+
+
+async def synchronize_async() -> None:
+    """The awaitable twin of `synchronize`."""
+    await stream().synchronize_async()
+
+
+def memory_allocated() -> int:
+    """Bytes of tensors that are alive."""
+    return stream().allocated
+
+
+def max_memory_allocated() -> int:
+    """The most bytes that were alive at the end of a window since `reset_peak_memory_stats`."""
+    return max(stream().peak, stream().allocated)
+
+
+def reset_peak_memory_stats() -> None:
+    """Begin anew to watch for `max_memory_allocated`."""
+    stream().peak = stream().allocated
+
+
+def memory_reserved() -> int:
+    """Bytes of device buffers, in use or kept for reuse."""
+    s = stream()
+    s.flush()
+    return s.open().stats()["reserved_bytes"]
+
+
+def memory_stats() -> dict[str, int]:
+    """Counters of the device: bytes alive by kind (weight, parameter, cache, activation), buffers, dispatches, submits, bind groups."""
+    s = stream()
+    s.flush()
+    counted = {k: v for k, v in s.by_kind.items() if k != "activation"}
+    by_kind = {**counted, "activation": s.allocated - sum(counted.values())}
+    return {
+        "allocated_bytes": s.allocated,
+        "peak_bytes": max_memory_allocated(),
+        **{f"{k}_bytes": v for k, v in by_kind.items()},
+        "flushes": s.flushes,
+        **s.open().stats(),
+    }
+
+
+def empty_cache() -> None:
+    """Give buffers that are kept for reuse back to the system."""
+    s = stream()
+    s.flush()
+    if s.host is not None:
+        s.host.trim()
+
+
+def set_memory_limit(nbytes: int | None) -> None:
+    """The most bytes that tensors may take; None for no limit.
+
+    Past it unused memory is collected, and if that is not enough an OutOfMemoryError is raised.
+    """
+    stream().limit = sys.maxsize if nbytes is None else nbytes
+
+
+def reset() -> None:
+    """Close the device, for example after it was lost. Tensors on it are gone; the next op opens it anew."""
+    stream().close()
+
+
+def flush() -> None:
+    """Submit what is recorded without waiting for it."""
+    stream().flush()
+
+
+__all__ = [
+    "device_count", "empty_cache", "flush", "get_device_name", "get_device_properties", "is_available", "max_memory_allocated",
+    "memory_allocated", "memory_reserved", "memory_stats", "open_async", "reset", "reset_peak_memory_stats", "set_memory_limit", "synchronize",
+    "synchronize_async",
+]  # fmt: skip

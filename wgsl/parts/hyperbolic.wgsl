@@ -1,0 +1,60 @@
+// tanh_of, sinh_of, cosh_of, asinh_of, acosh_of, atanh_of, sigmoid_of, softplus_of: stable over the whole range.
+
+fn tanh_of(x: f32) -> f32 {
+    if ((bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u) { return x; }
+    let a = abs(x);
+    if (a > 9.1) { return select(1.0, -1.0, x < 0.0); }
+    let t = expm1_of(2.0 * a);
+    return select(1.0, -1.0, x < 0.0) * (t / (t + 2.0));
+}
+
+fn sinh_of(x: f32) -> f32 {
+    let a = abs(x);
+    let sign = select(1.0, -1.0, x < 0.0);
+    if (a > 88.0) {
+        let h = exp_of(0.5 * a);
+        return sign * ((0.5 * h) * h);
+    }
+    let t = expm1_of(a);
+    return sign * 0.5 * (t + t / (t + 1.0));
+}
+
+fn cosh_of(x: f32) -> f32 {
+    let a = abs(x);
+    if (a > 88.0) {
+        let h = exp_of(0.5 * a);
+        return (0.5 * h) * h;
+    }
+    let e = exp_of(a);
+    return 0.5 * e + 0.5 / e;
+}
+
+fn asinh_of(x: f32) -> f32 {
+    let a = abs(x);
+    let sign = select(1.0, -1.0, x < 0.0);
+    if (a > 1e9) { return sign * (log_of(a) + 0.69314718); }
+    return sign * log1p_of(a + a * a / (1.0 + sqrt(a * a + 1.0)));
+}
+
+fn acosh_of(x: f32) -> f32 {
+    if (x < 1.0) { return bitcast<f32>(bitcast<u32>(x) | 0x7fc00000u); }
+    if (x > 1e9) { return log_of(x) + 0.69314718; }
+    let t = x - 1.0;
+    return log1p_of(t + sqrt(2.0 * t + t * t));
+}
+
+fn atanh_of(x: f32) -> f32 {
+    if (abs(x) > 1.0) { return bitcast<f32>(bitcast<u32>(x) | 0x7fc00000u); }
+    if (abs(x) == 1.0) { return infinity(x); }
+    let a = abs(x);
+    return select(0.5, -0.5, x < 0.0) * log1p_of(2.0 * a / (1.0 - a));
+}
+
+fn sigmoid_of(x: f32) -> f32 {
+    let e = exp_of(-abs(x));
+    return select(1.0, e, x < 0.0) / (1.0 + e);
+}
+
+fn softplus_of(x: f32) -> f32 {
+    return max(x, 0.0) + log1p_of(exp_of(-abs(x)));
+}

@@ -1,0 +1,9 @@
+// is_nan(x)        whether x is NaN, by its bits: WGSL lets a compiler assume that there are none
+// nan_max(a, b)    the larger; NaN if one is NaN
+// nan_min(a, b)    the smaller; NaN if one is NaN
+
+fn is_nan(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }
+
+fn nan_max(a: f32, b: f32) -> f32 { return select(select(max(a, b), b, is_nan(b)), a, is_nan(a)); }
+
+fn nan_min(a: f32, b: f32) -> f32 { return select(select(min(a, b), b, is_nan(b)), a, is_nan(a)); }

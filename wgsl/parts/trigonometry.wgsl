@@ -1,0 +1,95 @@
+// sin_of, cos_of, tan_of: accurate for arguments up to 1e5 (three-part reduction), the builtins' bounds are loose beyond pi.
+// asin_of, acos_of, atan_of, atan2_of: polynomials, since builtins may be off by 1e-3.
+
+fn turn(x: f32) -> vec2<f32> {
+    // The remainder of x modulo pi/2 and the quadrant; pi/2 in three parts of few bits (Cody and Waite).
+    let n = round(x * 0.63661977);
+    var r = x - n * 1.5703125;
+    r = r - n * 4.83751297e-4;
+    r = r - n * 7.54978995e-8;
+    return vec2<f32>(r, n);
+}
+
+fn sin_small(r: f32) -> f32 {
+    let z = r * r;
+    return r + r * z * (-1.6666655e-1 + z * (8.3321609e-3 + z * -1.9515296e-4));
+}
+
+fn cos_small(r: f32) -> f32 {
+    let z = r * r;
+    return 1.0 - 0.5 * z + z * z * (4.1666646e-2 + z * (-1.3887316e-3 + z * 2.4433157e-5));
+}
+
+fn quadrant(n: f32) -> i32 { return i32(n) & 3; }
+
+fn undefined_of(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) >= 0x7f800000u; }
+
+fn sin_of(x: f32) -> f32 {
+    if (undefined_of(x)) { return bitcast<f32>(bitcast<u32>(x) | 0x7fc00000u); }
+    let t = turn(x);
+    let q = quadrant(t.y);
+    let v = select(sin_small(t.x), cos_small(t.x), (q & 1) == 1);
+    return select(v, -v, (q & 2) == 2);
+}
+
+fn cos_of(x: f32) -> f32 {
+    if (undefined_of(x)) { return bitcast<f32>(bitcast<u32>(x) | 0x7fc00000u); }
+    let t = turn(x);
+    let q = quadrant(t.y);
+    let v = select(cos_small(t.x), sin_small(t.x), (q & 1) == 1);
+    return select(v, -v, q == 1 || q == 2);
+}
+
+fn tan_of(x: f32) -> f32 { return sin_of(x) / cos_of(x); }
+
+fn atan_of(x: f32) -> f32 {
+    if ((bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u) { return x; }
+    let a = abs(x);
+    var base = 0.0;
+    var t = a;
+    if (a > 2.41421356) {
+        base = 1.57079633;
+        t = -1.0 / a;
+    } else if (a > 0.41421356) {
+        base = 0.78539816;
+        t = (a - 1.0) / (a + 1.0);
+    }
+    let z = t * t;
+    let v = base + (t + t * z * (-3.33329491e-1 + z * (1.99777106e-1 + z * (-1.38776856e-1 + z * 8.05374449e-2))));
+    return select(v, -v, x < 0.0);
+}
+
+fn asin_of(x: f32) -> f32 {
+    let a = abs(x);
+    if (a > 1.0) { return bitcast<f32>(bitcast<u32>(x) | 0x7fc00000u); }
+    let large = a > 0.5;
+    let z = select(a * a, 0.5 * (1.0 - a), large);
+    let t = select(a, sqrt(z), large);
+    let p = t + t * z * (1.6666752e-1 + z * (7.4953003e-2 + z * (4.5470025e-2 + z * (2.4181311e-2 + z * 4.2163199e-2))));
+    let v = select(p, 1.57079633 - 2.0 * p, large);
+    return select(v, -v, x < 0.0);
+}
+
+fn acos_of(x: f32) -> f32 {
+    if (abs(x) > 1.0) { return bitcast<f32>(bitcast<u32>(x) | 0x7fc00000u); }
+    if (x > 0.5) { return 2.0 * asin_of(sqrt(0.5 * (1.0 - x))); }
+    if (x < -0.5) { return 3.14159265 - 2.0 * asin_of(sqrt(0.5 * (1.0 + x))); }
+    return 1.57079633 - asin_of(x);
+}
+
+fn atan2_of(y: f32, x: f32) -> f32 {
+    if ((bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u) { return x; }
+    if ((bitcast<u32>(y) & 0x7fffffffu) > 0x7f800000u) { return y; }
+    let sign = select(1.0, -1.0, (bitcast<u32>(y) >> 31u) != 0u);
+    let left = (bitcast<u32>(x) >> 31u) != 0u;
+    if (y == 0.0) { return sign * select(0.0, 3.14159265, left); }
+    if (x == 0.0) { return sign * 1.57079633; }
+    let infinite_x = abs(x) > 3.4028235e38;
+    let infinite_y = abs(y) > 3.4028235e38;
+    var v: f32;
+    if (infinite_x && infinite_y) { v = 0.78539816; }
+    else if (infinite_x) { v = 0.0; }
+    else if (infinite_y) { v = 1.57079633; }
+    else { v = atan_of(abs(y) / abs(x)); }
+    return sign * select(v, 3.14159265 - v, left);
+}
