@@ -50,3 +50,12 @@ def test_the_wheel_carries_shaders_and_runtime(selenium):
     assert version("pellucid") == "0.1.0"
     assert any(name.startswith("pellucid/wgsl/") and name.endswith(".wgsl") for name in names)
     assert any(name.startswith("pellucid/web/runtime/") and name.endswith(".js") for name in names)
+
+
+@run_in_pyodide(packages=["pellucid"])
+async def test_pellucid_computes_on_webgpu(selenium):
+    import pellucid as torch
+
+    x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    assert x.device.type == "webgpu"
+    assert (x + 1).tolist() == [[2.0, 3.0], [4.0, 5.0]]
