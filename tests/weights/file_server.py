@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 _BLOCK = 1 << 16
+_DRAIN = 0.3
 
 
 @dataclass
@@ -57,6 +58,26 @@ class FileServer(ThreadingHTTPServer):
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def settle(self) -> None:
+        """Wait until every request that began has ended, so that the log is whole."""
+        until = time.monotonic() + 5
+        while any(not r.ended for r in self.log) and time.monotonic() < until:
+            time.sleep(0.005)
+
+    def sent(self, path: str | None = None) -> int:
+        """Bytes of bodies that were sent, of one path or of all."""
+        self.settle()
+        return sum(r.sent for r in self.log if path in (None, r.path))
+
+    def sent_twice(self) -> int:
+        """Bytes of one file that the log shows in more than one answer."""
+        self.settle()
+        end, twice = 0, 0
+        for start, stop in sorted((r.start, r.start + r.sent) for r in self.log):
+            twice += max(0, min(end, stop) - start)
+            end = max(end, stop)
+        return twice
 
     def most_in_flight(self) -> int:
         """The largest number of requests that were being answered at one time."""
@@ -142,6 +163,7 @@ class _Handler(BaseHTTPRequestHandler):
         if end < request.stop:
             self.wfile.flush()
             if server.reset:
+                time.sleep(_DRAIN)  # a reset throws away what the client has not yet taken from its socket
                 self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.close_connection = True
             self.connection.shutdown(socket.SHUT_RDWR)
