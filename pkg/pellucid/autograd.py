@@ -138,7 +138,17 @@ class Node:
     An edge is a leaf tensor, a (node, output index) pair, or None.
     """
 
-    __slots__ = ("op", "saved", "edges", "sequence", "outputs", "hooks", "retained", "released", "__weakref__")
+    __slots__ = (
+        "op",
+        "saved",
+        "edges",
+        "sequence",
+        "outputs",
+        "hooks",
+        "retained",
+        "released",
+        "__weakref__",
+    )
 
     def __init__(self, o: Op, edges: dict[str, Any], saved: dict[str, Any]):
         self.op = o
@@ -175,7 +185,11 @@ def prepare(o: Op, values: tuple) -> Node:
     for a, value in zip(o.arguments, values, strict=True):
         inputs[a.name] = value
         if not composite and a.name not in o.grad:
-            if a.role in ("tensor", "operand", "optional") and isinstance(value, Tensor) and value._node is not None:
+            if (
+                a.role in ("tensor", "operand", "optional")
+                and isinstance(value, Tensor)
+                and value._node is not None
+            ):
                 edges[a.name] = None
             continue
         if a.role == "tensors":
@@ -194,7 +208,13 @@ def prepare(o: Op, values: tuple) -> Node:
         source = name.removesuffix("_meta")
         if source != name and source in inputs:
             value = inputs[source]
-            saved[name] = value._meta if isinstance(value, Tensor) else [t._meta for t in value] if isinstance(value, (list, tuple)) else None
+            saved[name] = (
+                value._meta
+                if isinstance(value, Tensor)
+                else [t._meta for t in value]
+                if isinstance(value, (list, tuple))
+                else None
+            )
         elif name in inputs:
             saved[name] = _save(inputs[name], Tensor)
     return Node(o, edges, saved)
@@ -320,7 +340,9 @@ def _composite_gradients(node: Node, grads: list, keep_graph: bool) -> dict[str,
     return found
 
 
-def _walk(roots: list[tuple[Tensor, Tensor]], inputs: list[Tensor] | None, keep_saved: bool, create_graph: bool) -> list[Tensor | None]:
+def _walk(
+    roots: list[tuple[Tensor, Tensor]], inputs: list[Tensor] | None, keep_saved: bool, create_graph: bool
+) -> list[Tensor | None]:
     """Walk from the roots in reverse order of recording. With ``inputs`` return their gradients, else accumulate into leaves."""
     pending: dict[Node, list] = {}
     leaves: dict[int, list] = {}
@@ -382,7 +404,11 @@ def _walk(roots: list[tuple[Tensor, Tensor]], inputs: list[Tensor] | None, keep_
                 continue
             if leaf.grad is None:
                 # Two leaves must never share memory, nor a leaf and a view: later in-place changes would show in both.
-                if not create_graph and (not g._meta.is_contiguous or id(g._storage) in handed or g._meta.nbytes != g._storage.nbytes):
+                if not create_graph and (
+                    not g._meta.is_contiguous
+                    or id(g._storage) in handed
+                    or g._meta.nbytes != g._storage.nbytes
+                ):
                     g = g.clone()
                 handed.add(id(g._storage))
                 leaf.grad = g
@@ -400,25 +426,35 @@ def _hooked(hook: Any, g: Tensor) -> Tensor:
     return g if changed is None else changed
 
 
-def _roots(tensors: Sequence[Tensor], gradients: Sequence[Tensor | None], where: str) -> list[tuple[Tensor, Tensor]]:
+def _roots(
+    tensors: Sequence[Tensor], gradients: Sequence[Tensor | None], where: str
+) -> list[tuple[Tensor, Tensor]]:
     from .ops.creation import ones_like
 
     roots = []
     for t, g in zip(tensors, gradients, strict=True):
         if t._node is None:
-            raise GradientError(f"{where}: the tensor does not require grad and has no grad_fn. Compute it from tensors with requires_grad=True.")
+            raise GradientError(
+                f"{where}: the tensor does not require grad and has no grad_fn. Compute it from tensors with requires_grad=True."
+            )
         if g is None:
             if t._meta.numel != 1:
-                raise GradientError(f"{where}: grad can be created implicitly only for one element, and shape is {tuple(t._meta.shape)}. Give a gradient, or reduce first.")
+                raise GradientError(
+                    f"{where}: grad can be created implicitly only for one element, and shape is {tuple(t._meta.shape)}. Give a gradient, or reduce first."
+                )
             with no_grad():
                 g = ones_like(t)
         elif g._meta.shape != t._meta.shape:
-            raise ShapeError(f"{where}: the gradient has shape {tuple(g._meta.shape)}, the tensor {tuple(t._meta.shape)}. They must be equal.")
+            raise ShapeError(
+                f"{where}: the gradient has shape {tuple(g._meta.shape)}, the tensor {tuple(t._meta.shape)}. They must be equal."
+            )
         roots.append((t, g))
     return roots
 
 
-def backward(tensors, grad_tensors=None, retain_graph: bool | None = None, create_graph: bool = False, inputs=None) -> None:
+def backward(
+    tensors, grad_tensors=None, retain_graph: bool | None = None, create_graph: bool = False, inputs=None
+) -> None:
     """Add to ``.grad`` of every leaf the derivative of the sum of ``tensors`` with respect to it.
 
     Args:
@@ -457,7 +493,14 @@ def backward(tensors, grad_tensors=None, retain_graph: bool | None = None, creat
                 t.grad = g if t.grad is None else t.grad + g
 
 
-def grad(outputs, inputs, grad_outputs=None, retain_graph: bool | None = None, create_graph: bool = False, allow_unused: bool = False):
+def grad(
+    outputs,
+    inputs,
+    grad_outputs=None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool = False,
+):
     """The gradients of the sum of ``outputs`` with respect to ``inputs``, as a tuple; ``.grad`` is not touched.
 
     Args:
@@ -490,9 +533,13 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph: bool | None = None, c
         grad_outputs = [grad_outputs]
     for t in inputs:
         if t._node is None:
-            raise GradientError("grad: one of the inputs does not require grad. Make it with requires_grad=True before it is used.")
+            raise GradientError(
+                "grad: one of the inputs does not require grad. Make it with requires_grad=True before it is used."
+            )
     roots = _roots(outputs, grad_outputs, "grad")
     results = _walk(roots, inputs, create_graph if retain_graph is None else retain_graph, create_graph)
     if not allow_unused and any(g is None for g in results):
-        raise GradientError("grad: one of the inputs did not take part in the outputs. Give allow_unused=True to get None for it.")
+        raise GradientError(
+            "grad: one of the inputs did not take part in the outputs. Give allow_unused=True to get None for it."
+        )
     return tuple(results)

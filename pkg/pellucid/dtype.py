@@ -66,7 +66,22 @@ complex128 = DType("complex128", "c", 16, np.dtype(np.complex128), 9)
 
 NAMES = {
     d.name: d
-    for d in (bool_, uint8, int8, int16, uint16, int32, uint32, int64, float16, bfloat16, float32, float64, complex64, complex128)
+    for d in (
+        bool_,
+        uint8,
+        int8,
+        int16,
+        uint16,
+        int32,
+        uint32,
+        int64,
+        float16,
+        bfloat16,
+        float32,
+        float64,
+        complex64,
+        complex128,
+    )
 }
 # What a kernel can hold. float64 and complex live on the cpu device.
 WEBGPU = frozenset({bool_, uint8, int8, int16, uint16, int32, uint32, int64, float16, bfloat16, float32})
@@ -89,7 +104,9 @@ def set_default_dtype(d: DType) -> None:
     """
     global _default
     if not d.is_floating_point:
-        raise DTypeError(f"set_default_dtype: {d} is not a floating-point type. Give float32, float64, float16 or bfloat16.")
+        raise DTypeError(
+            f"set_default_dtype: {d} is not a floating-point type. Give float32, float64, float16 or bfloat16."
+        )
     _default = d
 
 
@@ -102,7 +119,9 @@ def from_numpy_dtype(d: np.dtype) -> DType:
     try:
         return _FROM_NUMPY[np.dtype(d).newbyteorder("=")]
     except (KeyError, TypeError):
-        raise DTypeError(f"numpy dtype {d} has no counterpart here. Convert the array first, for example with .astype('float32').") from None
+        raise DTypeError(
+            f"numpy dtype {d} has no counterpart here. Convert the array first, for example with .astype('float32')."
+        ) from None
 
 
 def promote_types(a: DType, b: DType) -> DType:
@@ -113,7 +132,9 @@ def promote_types(a: DType, b: DType) -> DType:
     if a is b:
         return a
     if a.is_quantized or b.is_quantized:
-        raise DTypeError(f"{a} and {b}: a quantized weight takes part in matmul, linear and embedding only. Call .dequantize() first.")
+        raise DTypeError(
+            f"{a} and {b}: a quantized weight takes part in matmul, linear and embedding only. Call .dequantize() first."
+        )
     if _ORDER[a.kind] != _ORDER[b.kind]:
         high, low = (a, b) if _ORDER[a.kind] > _ORDER[b.kind] else (b, a)
         if high.is_complex and low is float64:
@@ -122,7 +143,9 @@ def promote_types(a: DType, b: DType) -> DType:
     if a.kind != b.kind:  # signed with unsigned
         signed, unsigned = (a, b) if a.kind == "i" else (b, a)
         if unsigned is not uint8:
-            raise DTypeError(f"{signed} and {unsigned} have no common type (as in PyTorch). Convert one, for example with .to(pellucid.int64).")
+            raise DTypeError(
+                f"{signed} and {unsigned} have no common type (as in PyTorch). Convert one, for example with .to(pellucid.int64)."
+            )
         return int16 if signed is int8 else signed
     if {a, b} == {float16, bfloat16}:
         return float32
@@ -172,4 +195,6 @@ def round_bfloat16(x: np.ndarray) -> np.ndarray:
     """Round float32 values to the nearest bfloat16 (ties to even), kept as float32."""
     bits = np.ascontiguousarray(x, dtype=np.float32).view(np.uint32)
     rounded = (bits + (0x7FFF + ((bits >> 16) & 1))) & np.uint32(0xFFFF0000)
-    return np.where(np.isnan(x), np.float32(np.nan), rounded.astype(np.uint32).view(np.float32)).astype(np.float32)
+    return np.where(np.isnan(x), np.float32(np.nan), rounded.astype(np.uint32).view(np.float32)).astype(
+        np.float32
+    )

@@ -17,7 +17,23 @@ if TYPE_CHECKING:
     from .op import Call
 
 _WORKGROUP = 64
-_TAKEN = frozenset({"min", "max", "out", "params", "select", "value", "self", "target", "from", "main", "load", "element", "apply"})
+_TAKEN = frozenset(
+    {
+        "min",
+        "max",
+        "out",
+        "params",
+        "select",
+        "value",
+        "self",
+        "target",
+        "from",
+        "main",
+        "load",
+        "element",
+        "apply",
+    }
+)
 
 
 def wgsl_name(argument: str) -> str:
@@ -50,11 +66,23 @@ class Elementwise:
         compute = physical(call.compute)[2]
         text = self.texts.get(compute)
         if text is None:
-            raise DTypeError(f"there is no kernel for {call.compute}. Convert the input, for example with .to(pellucid.float32).")
+            raise DTypeError(
+                f"there is no kernel for {call.compute}. Convert the input, for example with .to(pellucid.float32)."
+            )
         expression = text if isinstance(text, str) else text(call)
         target = call.args[written] if written else call.outputs[0]
-        operands = [_Operand(n, a, (self.own or {}).get(n, compute), n in aliased) for n, a in call.operands()]
-        return _build(call.op.name, expression, operands, target, compute if self.result == "same" else self.result, written, call)
+        operands = [
+            _Operand(n, a, (self.own or {}).get(n, compute), n in aliased) for n, a in call.operands()
+        ]
+        return _build(
+            call.op.name,
+            expression,
+            operands,
+            target,
+            compute if self.result == "same" else self.result,
+            written,
+            call,
+        )
 
 
 @dataclass
@@ -70,7 +98,14 @@ class _Operand:
 
 
 def elementwise(
-    f32: str | Callable | None, *, i32=None, u32=None, i64=None, boolean=None, result: str = "same", own: dict[str, str] | None = None
+    f32: str | Callable | None,
+    *,
+    i32=None,
+    u32=None,
+    i64=None,
+    boolean=None,
+    result: str = "same",
+    own: dict[str, str] | None = None,
 ) -> Elementwise:
     """An elementwise kernel from expressions by value type; the one for f32 also serves i32 and u32 unless they have their own.
 
@@ -80,19 +115,33 @@ def elementwise(
         >>> elementwise("a + b", i64="i64_add(a, b)").texts["u32"]
         'a + b'
     """
-    texts = {"f32": f32, "i32": f32 if i32 is None else i32, "u32": (f32 if i32 is None else i32) if u32 is None else u32}
+    texts = {
+        "f32": f32,
+        "i32": f32 if i32 is None else i32,
+        "u32": (f32 if i32 is None else i32) if u32 is None else u32,
+    }
     texts |= {"i64": i64, "bool": boolean}
     return Elementwise({k: v for k, v in texts.items() if v}, result, own)
 
 
-def _build(name: str, expression: str, operands: list[_Operand], out: Meta, result: str, written: str | None, call: Call | _Named) -> Launch:
+def _build(
+    name: str,
+    expression: str,
+    operands: list[_Operand],
+    out: Meta,
+    result: str,
+    written: str | None,
+    call: Call | _Named,
+) -> Launch:
     tensors = [o for o in operands if o.is_tensor and not o.aliased]
     strides = [broadcast_strides(o.argument.shape, o.argument.strides, out.shape) for o in tensors]
     shape, merged = merge_axes(out.shape, [*strides, out.strides])
     flat = len(shape) <= 1 and all(s in ((), (0,), (1,)) for s in merged) and merged[-1] in ((), (1,))
     rank = len(shape)
     if rank > 8:
-        raise ShapeError(f"tensors of shape {tuple(out.shape)} need {rank} strided axes; kernels take 8. Call .contiguous() on the operands first.")
+        raise ShapeError(
+            f"tensors of shape {tuple(out.shape)} need {rank} strided axes; kernels take 8. Call .contiguous() on the operands first."
+        )
     wide = rank > 4
 
     element, lanes, out_type = physical(out.dtype)
@@ -126,35 +175,59 @@ def _build(name: str, expression: str, operands: list[_Operand], out: Meta, resu
         index = index_of(local, merged[k], flat and merged[k] != (0,))
         before, read = fetch(o.argument.dtype, local, f"index_{local}(i)")
         functions.append(f"fn index_{local}(i: u32) -> u32 {{ return {index}; }}")
-        functions.append(f"fn load_{local}(i: u32) -> {WGSL_TYPE[o.type]} {{ {before}return {convert(read, value, o.type)}; }}")
+        functions.append(
+            f"fn load_{local}(i: u32) -> {WGSL_TYPE[o.type]} {{ {before}return {convert(read, value, o.type)}; }}"
+        )
         bind[local] = o.name
-    bindings.append(f"@group(0) @binding({len(tensors)}) var<storage, read_write> out: array<{'atomic<u32>' if atomic else element}>;")
+    bindings.append(
+        f"@group(0) @binding({len(tensors)}) var<storage, read_write> out: array<{'atomic<u32>' if atomic else element}>;"
+    )
     bind["out"] = written or call.op.outputs[0]
     if written:
-        functions.append(f"fn index_out(i: u32) -> u32 {{ return {index_of('out', merged[-1], not strided_out)}; }}")
+        functions.append(
+            f"fn index_out(i: u32) -> u32 {{ return {index_of('out', merged[-1], not strided_out)}; }}"
+        )
     for o in operands:
         local = wgsl_name(o.name)
         if o.aliased:
             before, read = fetch(out.dtype, "out", "index_out(i)", atomic)
-            functions.append(f"fn load_{local}(i: u32) -> {WGSL_TYPE[o.type]} {{ {before}return {convert(read, out_type, o.type)}; }}")
+            functions.append(
+                f"fn load_{local}(i: u32) -> {WGSL_TYPE[o.type]} {{ {before}return {convert(read, out_type, o.type)}; }}"
+            )
         elif not o.is_tensor:
-            functions.append(f"fn load_{local}(i: u32) -> {WGSL_TYPE[o.type]} {{ return {_scalar(local, o.type, fields)}; }}")
+            functions.append(
+                f"fn load_{local}(i: u32) -> {WGSL_TYPE[o.type]} {{ return {_scalar(local, o.type, fields)}; }}"
+            )
             bind[f"params.{local}"] = o.name
     parameters = ", ".join(f"{wgsl_name(o.name)}: {WGSL_TYPE[o.type]}" for o in operands)
     loads = ", ".join(f"load_{wgsl_name(o.name)}(i)" for o in operands)
     if re.search(r"\bindex\b", expression):
         parameters = ", ".join(filter(None, [parameters, "index: u32"]))
         loads = ", ".join(filter(None, [loads, "i"]))
-    functions.append(f"fn apply({parameters}) -> {WGSL_TYPE[result]} {{ return {_rename(expression, operands)}; }}")
-    functions.append(f"fn element(i: u32) -> {WGSL_TYPE[out_type]} {{ return {convert(f'apply({loads})', result, out_type)}; }}")
+    functions.append(
+        f"fn apply({parameters}) -> {WGSL_TYPE[result]} {{ return {_rename(expression, operands)}; }}"
+    )
+    functions.append(
+        f"fn element(i: u32) -> {WGSL_TYPE[out_type]} {{ return {convert(f'apply({loads})', result, out_type)}; }}"
+    )
     functions.append(f"fn store_out(i: u32) {{ {_store(out.dtype, lanes, by_element, written)} }}")
 
     vectors = [f"{n}: vec4<u32>" for n, v in params.items() if isinstance(v, tuple)]
-    declared = "\n".join([*bindings, f"struct Params {{ {', '.join([*vectors, *fields])} }}", *_frame()[0], *functions, _frame()[1]])
+    declared = "\n".join(
+        [
+            *bindings,
+            f"struct Params {{ {', '.join([*vectors, *fields])} }}",
+            *_frame()[0],
+            *functions,
+            _frame()[1],
+        ]
+    )
     if not flat:
         declared = "// uses  strided\n" + declared
     words = params["count"]
-    return Launch(Source(f"elementwise/map ({name})", declared), fold(-(-words // _WORKGROUP)), params, bind=bind)  # type: ignore[arg-type, operator]
+    return Launch(
+        Source(f"elementwise/map ({name})", declared), fold(-(-words // _WORKGROUP)), params, bind=bind
+    )  # type: ignore[arg-type, operator]
 
 
 def _frame() -> tuple[list[str], str]:
@@ -207,7 +280,15 @@ class _Named:
 def cast_launch(source: str, target: str, held: Meta, wanted: Meta) -> Launch:
     """A dispatch that converts a contiguous temporary into an output of another dtype."""
     value = physical(held.dtype)[2]
-    return _build("cast", wgsl_name(source), [_Operand(source, held, value, False)], wanted, value, None, _Named("cast", target))
+    return _build(
+        "cast",
+        wgsl_name(source),
+        [_Operand(source, held, value, False)],
+        wanted,
+        value,
+        None,
+        _Named("cast", target),
+    )
 
 
 def launch_copy(source: str, held: Meta, target: str, part: Meta, offset: int) -> Launch:

@@ -85,14 +85,18 @@ def _resolve(x: Tensor, key: Any) -> tuple[Tensor, dict[int, Tensor]]:
         elif hasattr(k, "__index__"):
             x = movement.select(x, axis, k.__index__())
         else:
-            raise TypeError(f"an index must be an integer, a slice, None, ..., a list or a tensor, not {type(k).__name__}.")
+            raise TypeError(
+                f"an index must be an integer, a slice, None, ..., a list or a tensor, not {type(k).__name__}."
+            )
     return x, index
 
 
 def _check_mask(mask: Tensor, x: Tensor, axis: int) -> None:
     part = tuple(x.shape[axis : axis + mask.ndim])
     if tuple(mask.shape) != part:
-        raise DimensionError(f"a mask of shape {tuple(mask.shape)} does not fit axes {axis} to {axis + mask.ndim - 1} of shape {part}.")
+        raise DimensionError(
+            f"a mask of shape {tuple(mask.shape)} does not fit axes {axis} to {axis + mask.ndim - 1} of shape {part}."
+        )
 
 
 def _nonzero(mask: Tensor) -> tuple[Tensor, ...]:
@@ -143,9 +147,13 @@ def put(x: Tensor, key: Any, value: Any) -> None:
     """
     from .tensor import Tensor, tensor
 
-    wants = autograd.is_grad_enabled() and (x._node is not None or isinstance(value, Tensor) and value._node is not None)
+    wants = autograd.is_grad_enabled() and (
+        x._node is not None or isinstance(value, Tensor) and value._node is not None
+    )
     if wants and x._node is autograd.LEAF:
-        raise GradientError("setitem: a leaf that requires grad cannot be changed in place. Do it under pellucid.no_grad(), or on a clone.")
+        raise GradientError(
+            "setitem: a leaf that requires grad cannot be changed in place. Do it under pellucid.no_grad(), or on a clone."
+        )
     if not isinstance(value, Tensor):
         value = tensor(value, dtype=x.dtype, device=x.device)
     plain = value.detach().to(x.device)

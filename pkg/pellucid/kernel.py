@@ -82,7 +82,9 @@ def physical(d: DType) -> tuple[str, int, str]:
     try:
         return PHYSICAL[d]
     except KeyError:
-        raise DTypeError(f"{d} does not exist on webgpu. Use float32 there, for example x.to(pellucid.float32), or the cpu device.") from None
+        raise DTypeError(
+            f"{d} does not exist on webgpu. Use float32 there, for example x.to(pellucid.float32), or the cpu device."
+        ) from None
 
 
 def fetch(d: DType, buffer: str, index: str, atomic: bool = False) -> tuple[str, str]:
@@ -135,7 +137,16 @@ _ALIAS = re.compile(r"^alias (\w+) = (.*);", re.M)
 _PARAMS = re.compile(r"struct Params \{(.*?)\}", re.S)
 _PARAMS_LINE = "@group(1) @binding(0) var<uniform> params: Params;"
 _USES = re.compile(r"^// +uses +(.+)$", re.M)
-_SIZES = {"u32": 1, "i32": 1, "f32": 1, "vec4<u32>": 4, "vec4<f32>": 4, "vec4<i32>": 4, "vec4u": 4, "vec4f": 4}
+_SIZES = {
+    "u32": 1,
+    "i32": 1,
+    "f32": 1,
+    "vec4<u32>": 4,
+    "vec4<f32>": 4,
+    "vec4<i32>": 4,
+    "vec4u": 4,
+    "vec4f": 4,
+}
 
 
 class Source:
@@ -159,7 +170,9 @@ class Source:
                 field_name, field_type = (p.strip() for p in part.split(":", 1))
                 size = _SIZES.get(field_type)
                 if size is None:
-                    raise KernelError(f"{name}: field {field_name} of Params has type {field_type}. Use u32, i32, f32 or a vec4 of them.")
+                    raise KernelError(
+                        f"{name}: field {field_name} of Params has type {field_type}. Use u32, i32, f32 or a vec4 of them."
+                    )
                 at = -(-at // size) * size
                 align = max(align, size)
                 self.fields[field_name] = Field(field_type, at)
@@ -183,13 +196,17 @@ class Source:
             ):
                 if replacement is None:
                     body = value if value.rstrip().endswith(";") else f"return {value};"
-                    text, count = re.subn(pattern, lambda m, body=body: m[1] + body + m[2], text, count=1, flags=re.M)
+                    text, count = re.subn(
+                        pattern, lambda m, body=body: m[1] + body + m[2], text, count=1, flags=re.M
+                    )
                 else:
                     text, count = re.subn(pattern, replacement, text, count=1, flags=re.M)
                 if count:
                     break
             else:
-                raise KernelError(f"{self.name}: there is no alias, const or one-line fn called {name} to replace.")
+                raise KernelError(
+                    f"{self.name}: there is no alias, const or one-line fn called {name} to replace."
+                )
         return Source(self.name, text)
 
     def retype(self, binding: str, d: DType) -> Source:
@@ -201,13 +218,21 @@ class Source:
         pattern = rf"^(fn load_{binding}\(.*?\) -> )([\w<>]+)( \{{ )return {binding}\[(.*)\];( \}})$"
         found = re.search(pattern, self.text, re.M)
         if found is None:
-            raise KernelError(f"{self.name}: {binding} has dtype {d}, but no one-line fn load_{binding} returns {binding}[...].")
+            raise KernelError(
+                f"{self.name}: {binding} has dtype {d}, but no one-line fn load_{binding} returns {binding}[...]."
+            )
         declared_type = self.aliases.get(found[2], found[2])
         target = next(k for k, v in WGSL_TYPE.items() if v == declared_type)
         before, expression = fetch(d, binding, found[4])
         body = f"{before}return {convert(expression, value, target)};"
-        text = self.text[: found.start()] + f"{found[1]}{found[2]}{found[3]}{body}{found[5]}" + self.text[found.end() :]
-        text = re.sub(rf"(var<storage, read> {binding}: array<).+(>;)", rf"\g<1>{element}\g<2>", text, count=1)
+        text = (
+            self.text[: found.start()]
+            + f"{found[1]}{found[2]}{found[3]}{body}{found[5]}"
+            + self.text[found.end() :]
+        )
+        text = re.sub(
+            rf"(var<storage, read> {binding}: array<).+(>;)", rf"\g<1>{element}\g<2>", text, count=1
+        )
         return Source(self.name, text)
 
     def finish(self, immediate: bool) -> str:
@@ -294,7 +319,9 @@ def pack_params(source: Source, values: Mapping[str, object]) -> bytes:
     """
     missing, extra = source.fields.keys() - values.keys(), values.keys() - source.fields.keys()
     if missing or extra:
-        raise KernelError(f"{source.name}: Params lacks a value for {sorted(missing)} and has no field {sorted(extra)}.")
+        raise KernelError(
+            f"{source.name}: Params lacks a value for {sorted(missing)} and has no field {sorted(extra)}."
+        )
     block = bytearray(4 * source.params_words)
     for name, where in source.fields.items():
         value = values[name]

@@ -34,7 +34,11 @@ class Meta:
     @cached_property
     def nbytes(self) -> int:
         """Bytes of a contiguous tensor of this kind on its device."""
-        size = self.dtype.itemsize if self.device.type == "webgpu" or self.dtype.numpy is None else self.dtype.numpy.itemsize
+        size = (
+            self.dtype.itemsize
+            if self.device.type == "webgpu" or self.dtype.numpy is None
+            else self.dtype.numpy.itemsize
+        )
         return self.numel * size
 
     def like(self, shape=None, dtype: DType | None = None) -> Meta:

@@ -77,7 +77,8 @@ class Call:
         return [
             (a.name, self.args[a.name])
             for a in self.op.arguments
-            if a.role in ("tensor", "operand", "number", "optional") and self.args[a.name] not in (None, type(None))
+            if a.role in ("tensor", "operand", "number", "optional")
+            and self.args[a.name] not in (None, type(None))
         ]
 
     def temporary(self, name: str, shape, dtype: DType = dt.float32) -> Meta:
@@ -206,7 +207,9 @@ class Op:
             metas: list[Meta] = []
             if a.role == "tensors":
                 if not isinstance(value, (tuple, list)) or not value:
-                    raise TypeError(f"{self.name}(): argument '{a.name}' must be a non-empty tuple or list of tensors, not {_describe(value)}")
+                    raise TypeError(
+                        f"{self.name}(): argument '{a.name}' must be a non-empty tuple or list of tensors, not {_describe(value)}"
+                    )
                 metas = [_meta_of(self, a, v) for v in value]
                 args[a.name] = metas
             elif a.role in ("tensor", "optional", "operand"):
@@ -219,7 +222,9 @@ class Op:
                     args[a.name] = metas[0]
             elif a.role == "number":
                 if not isinstance(value, (int, float)):
-                    raise TypeError(f"{self.name}(): argument '{a.name}' must be a number, not {_describe(value)}")
+                    raise TypeError(
+                        f"{self.name}(): argument '{a.name}' must be a number, not {_describe(value)}"
+                    )
                 args[a.name] = type(value)
             else:
                 args[a.name] = value
@@ -286,7 +291,11 @@ def _signature(o: Op) -> inspect.Signature:
 
 
 def _describe(value: Any) -> str:
-    return f"{type(value).__name__} {value!r}" if isinstance(value, (int, float, str, type(None))) else type(value).__name__
+    return (
+        f"{type(value).__name__} {value!r}"
+        if isinstance(value, (int, float, str, type(None)))
+        else type(value).__name__
+    )
 
 
 def _meta_of(o: Op, a: Argument, value: Any) -> Meta:
@@ -348,21 +357,34 @@ def op(
         if kernel is not None and shape is None and mutates is None:
             raise TypeError(f"op {name}: a kernel needs a shape rule")
         if grad == "composite" and composite is None:
-            raise TypeError(f"op {name}: grad=composite needs composite=, the definition in terms of other ops")
+            raise TypeError(
+                f"op {name}: grad=composite needs composite=, the definition in terms of other ops"
+            )
         if not function.__doc__:
             raise TypeError(f"op {name}: a declaration needs a docstring")
         arguments = []
         for p in inspect.signature(function).parameters.values():
-            role = "dynamic" if p.name in dynamic else _ROLES.get(str(p.annotation).replace("Optional", ""), "static")
+            role = (
+                "dynamic"
+                if p.name in dynamic
+                else _ROLES.get(str(p.annotation).replace("Optional", ""), "static")
+            )
             arguments.append(Argument(p.name, role, p.default, p.kind is p.KEYWORD_ONLY))
         formulas: Any = grad
         saved: set[str] = set()
         if isinstance(grad, dict):
             formulas = {k: (f, tuple(inspect.signature(f).parameters)) for k, f in grad.items()}
-            known = {a.name for a in arguments} | {f"{a.name}_meta" for a in arguments} | set(outputs) | {"g", "needs"}
+            known = (
+                {a.name for a in arguments}
+                | {f"{a.name}_meta" for a in arguments}
+                | set(outputs)
+                | {"g", "needs"}
+            )
             for k, (_, wanted) in formulas.items():
                 if k not in {a.name for a in arguments} or not set(wanted) <= known:
-                    raise TypeError(f"op {name}: gradient of {k!r} with arguments {wanted} names something that the op does not have")
+                    raise TypeError(
+                        f"op {name}: gradient of {k!r} with arguments {wanted} names something that the op does not have"
+                    )
                 saved |= set(wanted) - {"g", "needs"}
         result = namedtuple(name, outputs) if len(outputs) > 1 else None  # type: ignore[misc]
         o = Op(
@@ -383,7 +405,15 @@ def op(
 
 def _specialise(o: Op) -> Callable:
     """Write the call path of one op: build the key, find the plan, run it. Nothing generic is left at call time."""
-    scope: dict[str, Any] = {"plans": o.plans, "slow": _slow, "o": o, "NUMBERS": NUMBERS, "Meta": Meta, "record": o.record, "default_device": get_default_device}
+    scope: dict[str, Any] = {
+        "plans": o.plans,
+        "slow": _slow,
+        "o": o,
+        "NUMBERS": NUMBERS,
+        "Meta": Meta,
+        "record": o.record,
+        "default_device": get_default_device,
+    }
     parameters, keys, before, nodes = [], [], [], []
     star = False
     for k, a in enumerate(o.arguments):
@@ -442,7 +472,11 @@ def _slow(o: Op, values: tuple) -> Any:
     for a, value in zip(o.arguments, values, strict=True):
         if a.role == "static":
             value = _freeze(value)
-        elif a.role in ("operand", "number") and isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0:
+        elif (
+            a.role in ("operand", "number")
+            and isinstance(value, (np.generic, np.ndarray))
+            and value.ndim == 0
+        ):
             value = value.item()
         regular.append(value)
     values = tuple(regular)
@@ -474,7 +508,9 @@ def _key(o: Op, values: tuple) -> Any:
         elif a.role == "operand":
             keys.append(type(value) if type(value) in NUMBERS or value is None else _meta_of(o, a, value))
         elif a.role == "tensors":
-            keys.append(tuple(_meta_of(o, a, v) for v in value) if isinstance(value, (tuple, list)) else value)
+            keys.append(
+                tuple(_meta_of(o, a, v) for v in value) if isinstance(value, (tuple, list)) else value
+            )
         elif a.role == "number":
             keys.append(type(value))
         elif a.role == "static":
@@ -506,10 +542,16 @@ def in_place(o: Op) -> Callable:
     def form(self, *args, **kwargs):
         values = o.bind((self, *args), kwargs)
         if autograd.is_grad_enabled() and self._node is autograd.LEAF:
-            raise GradientError(f"{o.name}_: a leaf that requires grad cannot be changed in place. Use it under pellucid.no_grad(), or work on a clone.")
+            raise GradientError(
+                f"{o.name}_: a leaf that requires grad cannot be changed in place. Use it under pellucid.no_grad(), or work on a clone."
+            )
         aliased, regular = [], [self]
         for a, value in zip(o.arguments[1:], values[1:], strict=True):
-            if getattr(value, "_storage", None) is self._storage and a.role in ("tensor", "operand", "optional"):
+            if getattr(value, "_storage", None) is self._storage and a.role in (
+                "tensor",
+                "operand",
+                "optional",
+            ):
                 if value._meta is self._meta and value._offset == self._offset:
                     aliased.append(a.name)
                 else:
@@ -546,11 +588,17 @@ def _plan_in_place(o: Op, values: tuple, aliased: frozenset[str]) -> Callable:
         o._infer(call)
         target = call.args[o.arguments[0].name]
         if call.out.shape != target.shape:
-            raise ShapeError(f"the result has shape {tuple(call.out.shape)}, the tensor that it is written into {tuple(target.shape)}. Use the form without underscore.")
+            raise ShapeError(
+                f"the result has shape {tuple(call.out.shape)}, the tensor that it is written into {tuple(target.shape)}. Use the form without underscore."
+            )
         if not dt.can_cast(call.out.dtype, target.dtype):
-            raise DTypeError(f"a result of {call.out.dtype} does not fit into a tensor of {target.dtype}. Use the form without underscore.")
+            raise DTypeError(
+                f"a result of {call.out.dtype} does not fit into a tensor of {target.dtype}. Use the form without underscore."
+            )
         if 0 in [s for s, n in zip(target.strides, target.shape, strict=True) if n > 1]:
-            raise ShapeError("an expanded tensor has elements that share memory and cannot be written in place. Call .clone() first.")
+            raise ShapeError(
+                "an expanded tensor has elements that share memory and cannot be written in place. Call .clone() first."
+            )
         if call.device.type == "cpu":
             return cpu_plan(o, call, written=o.arguments[0].name)
         return webgpu_plan(o, call, written=o.arguments[0].name, aliased=aliased)

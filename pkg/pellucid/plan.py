@@ -117,7 +117,9 @@ def cpu_plan(o: Op, call: Call, written: str | None = None):
             return t
         if target is not None:
             t = values[next(k for k, a in enumerate(o.arguments) if a.name == written)]
-            as_array(t._storage, target.dtype, target.shape, target.strides, t._offset)[...] = rounded(results, target.dtype)
+            as_array(t._storage, target.dtype, target.shape, target.strides, t._offset)[...] = rounded(
+                results, target.dtype
+            )
             return t
         made = []
         for r, m in zip(results if o.result else (results,), call.outputs, strict=True):
@@ -272,7 +274,9 @@ def _record_function(o: Op, call: Call, launches: list[Launch], written: str | N
     elif written:
         lines.append(f"return {written}")
     else:
-        made = [f"Tensor({storages[n]}, {constant(m)}, 0)" for n, m in zip(o.outputs, call.outputs, strict=True)]
+        made = [
+            f"Tensor({storages[n]}, {constant(m)}, 0)" for n, m in zip(o.outputs, call.outputs, strict=True)
+        ]
         lines.append(f"return {made[0]}" if o.result is None else f"return result({', '.join(made)})")
     arguments = ", ".join(a.name for a in o.arguments)
     make = _factory(arguments, tuple(lines), len(constants))
@@ -313,7 +317,13 @@ def _compile(o: Op, launch: Launch, metas: dict[str, Meta]) -> tuple[int, list[s
     for b in source.bindings:
         name = launch.bind.get(b.name, b.name)
         m = metas.get(name)
-        if b.written or m is None or m.dtype.is_quantized or isinstance(o.kernel, Elementwise) or name.endswith("_native"):
+        if (
+            b.written
+            or m is None
+            or m.dtype.is_quantized
+            or isinstance(o.kernel, Elementwise)
+            or name.endswith("_native")
+        ):
             continue
         if m.dtype in PHYSICAL and "atomic" not in b.element:
             source = source.retype(b.name, m.dtype)
@@ -328,7 +338,11 @@ def _compile(o: Op, launch: Launch, metas: dict[str, Meta]) -> tuple[int, list[s
             values[field] = o.index
             continue
         base = field.removesuffix("_offset")
-        if base != field and (found := launch.bind.get(base, base)) is not None and _is_buffer(found, metas, roles):
+        if (
+            base != field
+            and (found := launch.bind.get(base, base)) is not None
+            and _is_buffer(found, metas, roles)
+        ):
             values[field] = 0
             if found in metas and found.split("[")[0] in roles:
                 positions.append(where.word)
@@ -336,10 +350,18 @@ def _compile(o: Op, launch: Launch, metas: dict[str, Meta]) -> tuple[int, list[s
             continue
         part, shift = field, None
         if f"params.{field}" not in launch.bind and field not in roles:
-            part, shift = (field[:-4], 0) if field.endswith("_low") else (field[:-5], 32) if field.endswith("_high") else (field, None)
+            part, shift = (
+                (field[:-4], 0)
+                if field.endswith("_low")
+                else (field[:-5], 32)
+                if field.endswith("_high")
+                else (field, None)
+            )
         name = launch.bind.get(f"params.{part}", part)
         if name not in roles:
-            raise KernelError(f"{source.name}: Params has a field {field!r} that neither the launch nor the op fills.")
+            raise KernelError(
+                f"{source.name}: Params has a field {field!r} that neither the launch nor the op fills."
+            )
         values[field] = 0
         positions.append(where.word)
         if where.type == "f32":
@@ -374,8 +396,8 @@ def _is_buffer(name: str, metas: dict[str, Meta], roles: dict[str, str]) -> bool
 def _check_limits(o: Op, host, letters: str, params: bytes) -> None:
     limit = host.info.limits.get("maxStorageBuffersPerShaderStage", 8)
     if len(letters) > limit:
-        raise KernelError(f"{len(letters)} buffers in one kernel; this device takes {limit}. Split the operation.")
+        raise KernelError(
+            f"{len(letters)} buffers in one kernel; this device takes {limit}. Split the operation."
+        )
     if len(params) > 256:
         raise KernelError(f"{len(params)} bytes of parameters; the arena takes 256.")
-
-

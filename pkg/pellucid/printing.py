@@ -15,7 +15,12 @@ if TYPE_CHECKING:
 _options = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80}
 
 
-def set_printoptions(precision: int | None = None, threshold: int | None = None, edgeitems: int | None = None, linewidth: int | None = None) -> None:
+def set_printoptions(
+    precision: int | None = None,
+    threshold: int | None = None,
+    edgeitems: int | None = None,
+    linewidth: int | None = None,
+) -> None:
     """Change how tensors print.
 
     Args:
@@ -26,7 +31,12 @@ def set_printoptions(precision: int | None = None, threshold: int | None = None,
 
     Source: https://pytorch.org/docs/stable/generated/torch.set_printoptions.html
     """
-    for name, value in (("precision", precision), ("threshold", threshold), ("edgeitems", edgeitems), ("linewidth", linewidth)):
+    for name, value in (
+        ("precision", precision),
+        ("threshold", threshold),
+        ("edgeitems", edgeitems),
+        ("linewidth", linewidth),
+    ):
         if value is not None:
             _options[name] = value
 
@@ -43,7 +53,9 @@ def describe(x: Tensor) -> str:
         suffix.append(f"size={tuple(m.shape)}")
     if m.device.type != "webgpu":
         suffix.append(f"device='{m.device}'")
-    if m.dtype not in (dt.get_default_dtype(), dt.int64, dt.bool_) or (m.numel == 0 and m.dtype is not dt.get_default_dtype()):
+    if m.dtype not in (dt.get_default_dtype(), dt.int64, dt.bool_) or (
+        m.numel == 0 and m.dtype is not dt.get_default_dtype()
+    ):
         suffix.append(f"dtype={m.dtype}")
     if x._node is autograd.LEAF:
         suffix.append("requires_grad=True")

@@ -78,7 +78,8 @@ def broadcast_strides(shape: Sequence[int], strides: Sequence[int], to: Sequence
     """Strides that read a tensor of ``shape`` as one of shape ``to``: 0 along broadcast axes."""
     lead = len(to) - len(shape)
     return (0,) * lead + tuple(
-        0 if length == 1 and wanted != 1 else stride for length, stride, wanted in zip(shape, strides, to[lead:], strict=True)
+        0 if length == 1 and wanted != 1 else stride
+        for length, stride, wanted in zip(shape, strides, to[lead:], strict=True)
     )
 
 
@@ -91,7 +92,9 @@ def axis(dim: int, rank: int) -> int:
     dim = index(dim, "dim")
     span = max(rank, 1)
     if not -span <= dim < span:
-        raise DimensionError(f"dimension {dim} is out of range: a tensor of {rank} axes takes {-span} to {span - 1}.")
+        raise DimensionError(
+            f"dimension {dim} is out of range: a tensor of {rank} axes takes {-span} to {span - 1}."
+        )
     return dim % span
 
 
@@ -139,10 +142,14 @@ def infer(shape: Sequence[int], count: int) -> Size:
     known = prod(s for s in shape if s != -1)
     if -1 in shape:
         if known == 0 or count % known:
-            raise ShapeError(f"shape {shape} is invalid for {count} elements: {count} is not a multiple of {known}. Choose other lengths.")
+            raise ShapeError(
+                f"shape {shape} is invalid for {count} elements: {count} is not a multiple of {known}. Choose other lengths."
+            )
         shape = tuple(count // known if s == -1 else s for s in shape)
     elif known != count:
-        raise ShapeError(f"shape {shape} is invalid for {count} elements: it has {known}. Choose lengths whose product is {count}.")
+        raise ShapeError(
+            f"shape {shape} is invalid for {count} elements: it has {known}. Choose lengths whose product is {count}."
+        )
     return Size(shape)
 
 
@@ -185,7 +192,9 @@ def view_strides(shape: Sequence[int], strides: Sequence[int], to: Sequence[int]
     return tuple(result)
 
 
-def merge_axes(shape: Sequence[int], all_strides: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+def merge_axes(
+    shape: Sequence[int], all_strides: Sequence[Sequence[int]]
+) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
     """The fewest axes that walk the same elements in the same order, for several operands at once.
 
     Example:

@@ -179,7 +179,9 @@ class Tensor:
         if self._node is not None and not force:
             raise GradientError("numpy: the tensor requires grad. Use x.detach().numpy().")
         if self._meta.dtype.is_quantized:
-            raise DTypeError(f"numpy: a weight of {self._meta.dtype} has no elements to read. Call .dequantize() first.")
+            raise DTypeError(
+                f"numpy: a weight of {self._meta.dtype} has no elements to read. Call .dequantize() first."
+            )
 
     def _packed(self) -> Tensor:
         """Contiguous and beginning at a word, so that a plain copy can read it."""
@@ -216,7 +218,9 @@ class Tensor:
 
     def _check_single(self) -> None:
         if self._meta.numel != 1:
-            raise ShapeError(f"item: a tensor of shape {tuple(self._meta.shape)} has {self._meta.numel} elements, not one. Use tolist() or reduce it first.")
+            raise ShapeError(
+                f"item: a tensor of shape {tuple(self._meta.shape)} has {self._meta.numel} elements, not one. Use tolist() or reduce it first."
+            )
 
     def tolist(self):
         """The values as nested lists of Python numbers. Waits for the device."""
@@ -232,7 +236,9 @@ class Tensor:
 
     def __bool__(self) -> bool:
         if self._meta.numel != 1:
-            raise ShapeError(f"bool: a tensor of {self._meta.numel} elements is neither true nor false. Use .any() or .all().")
+            raise ShapeError(
+                f"bool: a tensor of {self._meta.numel} elements is neither true nor false. Use .any() or .all()."
+            )
         return bool(self.item())
 
     def __int__(self) -> int:
@@ -259,7 +265,13 @@ class Tensor:
 
     # The graph
 
-    def backward(self, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False, inputs=None) -> None:
+    def backward(
+        self,
+        gradient: Tensor | None = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs=None,
+    ) -> None:
         """Add to ``.grad`` of every leaf the derivative of this tensor; see `pellucid.autograd.backward`."""
         autograd.backward([self], [gradient], retain_graph, create_graph, inputs)
 
@@ -273,7 +285,9 @@ class Tensor:
         if requires_grad:
             if self._node is None:
                 if not self._meta.dtype.is_floating_point:
-                    raise DTypeError(f"requires_grad: only floating-point tensors have gradients, not {self._meta.dtype}. Convert with .float().")
+                    raise DTypeError(
+                        f"requires_grad: only floating-point tensors have gradients, not {self._meta.dtype}. Convert with .float()."
+                    )
                 self._node = autograd.LEAF
         elif self._node is not None:
             if self._node is not autograd.LEAF:
@@ -330,7 +344,9 @@ class Tensor:
 
     # Where and as what
 
-    def to(self, *args, dtype: DType | None = None, device=None, non_blocking: bool = False, copy: bool = False) -> Tensor:
+    def to(
+        self, *args, dtype: DType | None = None, device=None, non_blocking: bool = False, copy: bool = False
+    ) -> Tensor:
         """The tensor with another dtype or on another device; itself if nothing changes.
 
         Args:
@@ -469,7 +485,9 @@ class Tensor:
 
     def copy_(self, src: Tensor, non_blocking: bool = False) -> Tensor:  # noqa: ARG002
         """Overwrite with the values of ``src``, broadcast and converted; from any device."""
-        return movement.copy_(self, src if src._meta.device is self._meta.device else src.to(self._meta.device))
+        return movement.copy_(
+            self, src if src._meta.device is self._meta.device else src.to(self._meta.device)
+        )
 
     def __reduce__(self):
         return _rebuild, (self.detach().numpy(), self.dtype.name, self.device.type, self.requires_grad)
@@ -527,7 +545,9 @@ def upload(array: np.ndarray, d: DType, kind: str = "activation") -> Tensor:
     if d is dt.bfloat16:
         array = (np.ascontiguousarray(array, np.float32).view(np.uint32) >> 16).astype(np.uint16)
     data = np.ascontiguousarray(array)
-    return Tensor(stream().upload(data.reshape(-1).view(np.uint8), kind), meta(array.shape, d, Device("webgpu")), 0)
+    return Tensor(
+        stream().upload(data.reshape(-1).view(np.uint8), kind), meta(array.shape, d, Device("webgpu")), 0
+    )
 
 
 def tensor(data, *, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
@@ -565,13 +585,21 @@ def tensor(data, *, dtype: DType | None = None, device=None, requires_grad: bool
         except ValueError as error:
             raise ShapeError(f"tensor: nested lists must have equal lengths ({error}).") from None
         if array.dtype.kind not in "biufc":
-            raise TypeError(f"tensor: cannot make a tensor of {type(data).__name__}; give numbers, nested lists or an array.")
-        d = dtype or dt.scalar_dtype({"b": bool, "i": int, "u": int, "f": float, "c": complex}[array.dtype.kind] if array.size else float)
+            raise TypeError(
+                f"tensor: cannot make a tensor of {type(data).__name__}; give numbers, nested lists or an array."
+            )
+        d = dtype or dt.scalar_dtype(
+            {"b": bool, "i": int, "u": int, "f": float, "c": complex}[array.dtype.kind]
+            if array.size
+            else float
+        )
     if where.type == "webgpu":
         physical(d)
         out = upload(rounded(array, d), d)
     else:
-        out = Tensor(CpuStorage(np.array(rounded(array, d), order="C", copy=True)), meta(array.shape, d, where), 0)
+        out = Tensor(
+            CpuStorage(np.array(rounded(array, d), order="C", copy=True)), meta(array.shape, d, where), 0
+        )
     return out.requires_grad_() if requires_grad else out
 
 
@@ -580,7 +608,10 @@ def _holds_tensors(data) -> bool:
 
 
 def _values(data):
-    return [v.tolist() if isinstance(v, Tensor) else _values(v) if isinstance(v, (list, tuple)) else v for v in data]
+    return [
+        v.tolist() if isinstance(v, Tensor) else _values(v) if isinstance(v, (list, tuple)) else v
+        for v in data
+    ]
 
 
 def as_tensor(data, *, dtype: DType | None = None, device=None) -> Tensor:

@@ -18,14 +18,22 @@ def _no_bool(call: Call):
     """The common type; bool is refused, as in PyTorch."""
     found = promote(call)
     if found[0].kind == "b":
-        raise DTypeError("bool tensors have no subtraction or negation. Use logical_xor (^) or logical_not (~).")
+        raise DTypeError(
+            "bool tensors have no subtraction or negation. Use logical_xor (^) or logical_not (~)."
+        )
     return found
 
 
 @op(
     shape=broadcast,
-    kernel=elementwise("input + alpha * other", i64="i64_add(input, i64_mul(alpha, other))", boolean="input || (alpha && other)"),
-    reference=lambda input, other, alpha: np.add(input, other if alpha == 1 else np.multiply(alpha, other, dtype=np.asarray(other).dtype)),
+    kernel=elementwise(
+        "input + alpha * other",
+        i64="i64_add(input, i64_mul(alpha, other))",
+        boolean="input || (alpha && other)",
+    ),
+    reference=lambda input, other, alpha: np.add(
+        input, other if alpha == 1 else np.multiply(alpha, other, dtype=np.asarray(other).dtype)
+    ),
     grad={"input": lambda g: g, "other": lambda g, alpha: g if alpha == 1 else g * alpha},
 )
 def add(input: Tensor | float, other: Tensor | float, *, alpha: float = 1) -> Tensor:
@@ -55,7 +63,9 @@ def add(input: Tensor | float, other: Tensor | float, *, alpha: float = 1) -> Te
     dtype=_no_bool,
     shape=broadcast,
     kernel=elementwise("input - alpha * other", i64="i64_sub(input, i64_mul(alpha, other))"),
-    reference=lambda input, other, alpha: np.subtract(input, other if alpha == 1 else np.multiply(alpha, other, dtype=np.asarray(other).dtype)),
+    reference=lambda input, other, alpha: np.subtract(
+        input, other if alpha == 1 else np.multiply(alpha, other, dtype=np.asarray(other).dtype)
+    ),
     grad={"input": lambda g: g, "other": lambda g, alpha: g * -alpha},
 )
 def sub(input: Tensor | float, other: Tensor | float, *, alpha: float = 1) -> Tensor:
@@ -118,7 +128,6 @@ def div(input: Tensor | float, other: Tensor | float, *, rounding_mode: str | No
     raise ValueError(f"div: rounding_mode must be None, 'trunc' or 'floor', not {rounding_mode!r}.")
 
 
-
 @op(
     shape=broadcast,
     kernel=elementwise(
@@ -141,12 +150,19 @@ def floor_divide(input: Tensor | float, other: Tensor | float) -> Tensor:
 def _trunc_reference(input, other):
     if np.asarray(input).dtype.kind == "f":
         return np.trunc(np.divide(input, other))
-    return (np.sign(input) * np.sign(other) * (np.abs(input) // np.abs(other))).astype(np.result_type(input, other))
+    return (np.sign(input) * np.sign(other) * (np.abs(input) // np.abs(other))).astype(
+        np.result_type(input, other)
+    )
 
 
 @op(
     shape=broadcast,
-    kernel=elementwise("trunc(input / other)", i32="input / select(other, 1, other == 0)", u32="input / max(other, 1u)", i64="i64_trunc_divide(input, other)"),
+    kernel=elementwise(
+        "trunc(input / other)",
+        i32="input / select(other, 1, other == 0)",
+        u32="input / max(other, 1u)",
+        i64="i64_trunc_divide(input, other)",
+    ),
     reference=_trunc_reference,
     grad=None,
 )
@@ -176,7 +192,12 @@ def remainder(input: Tensor | float, other: Tensor | float) -> Tensor:
 
 @op(
     shape=broadcast,
-    kernel=elementwise("input - other * trunc(input / other)", i32="input % select(other, 1, other == 0)", u32="input % max(other, 1u)", i64="i64_fmod(input, other)"),
+    kernel=elementwise(
+        "input - other * trunc(input / other)",
+        i32="input % select(other, 1, other == 0)",
+        u32="input % max(other, 1u)",
+        i64="i64_fmod(input, other)",
+    ),
     reference=np.fmod,
     grad={"input": lambda g: g, "other": lambda g, input, other: -g * (input / other).trunc()},
 )
@@ -204,7 +225,12 @@ def _power_grad_input(g, input, exponent):
 
 @op(
     shape=broadcast,
-    kernel=elementwise("power(input, exponent)", i32="power_i32(input, exponent)", u32="power_u32(input, exponent)", i64="i64_power(input, exponent)"),
+    kernel=elementwise(
+        "power(input, exponent)",
+        i32="power_i32(input, exponent)",
+        u32="power_u32(input, exponent)",
+        i64="i64_power(input, exponent)",
+    ),
     reference=lambda input, exponent: np.power(input, exponent),
     grad={"input": _power_grad_input, "exponent": _power_grad_exponent},
 )
@@ -220,7 +246,13 @@ def pow(input: Tensor | float, exponent: Tensor | float) -> Tensor:
     ...
 
 
-@op(dtype=_no_bool, shape=broadcast, kernel=elementwise("-input", u32="0u - input", i64="i64_neg(input)"), reference=np.negative, grad={"input": lambda g: -g})
+@op(
+    dtype=_no_bool,
+    shape=broadcast,
+    kernel=elementwise("-input", u32="0u - input", i64="i64_neg(input)"),
+    reference=np.negative,
+    grad={"input": lambda g: -g},
+)
 def neg(input: Tensor) -> Tensor:
     """Negative: ``out = -input``.
 
@@ -234,14 +266,19 @@ def positive(input: Tensor) -> Tensor:
     return input
 
 
-
 def _share(g, chosen, tie):
     return g * (chosen.to(g.dtype) + tie.to(g.dtype) * 0.5)
 
 
 @op(
     shape=broadcast,
-    kernel=elementwise("nan_max(input, other)", i32="max(input, other)", u32="max(input, other)", i64="select(input, other, i64_lt(input, other))", boolean="input || other"),
+    kernel=elementwise(
+        "nan_max(input, other)",
+        i32="max(input, other)",
+        u32="max(input, other)",
+        i64="select(input, other, i64_lt(input, other))",
+        boolean="input || other",
+    ),
     reference=np.maximum,
     grad={
         "input": lambda g, input, other: _share(g, input > other, input == other),
@@ -258,7 +295,13 @@ def maximum(input: Tensor | float, other: Tensor | float) -> Tensor:
 
 @op(
     shape=broadcast,
-    kernel=elementwise("nan_min(input, other)", i32="min(input, other)", u32="min(input, other)", i64="select(other, input, i64_lt(input, other))", boolean="input && other"),
+    kernel=elementwise(
+        "nan_min(input, other)",
+        i32="min(input, other)",
+        u32="min(input, other)",
+        i64="select(other, input, i64_lt(input, other))",
+        boolean="input && other",
+    ),
     reference=np.minimum,
     grad={
         "input": lambda g, input, other: _share(g, input < other, input == other),
@@ -347,25 +390,49 @@ def _integer_only(call: Call):
     return found
 
 
-@op(dtype=_integer_only, shape=broadcast, kernel=elementwise("input & other", i64="input & other", boolean="input && other"), reference=np.bitwise_and, grad=None)
+@op(
+    dtype=_integer_only,
+    shape=broadcast,
+    kernel=elementwise("input & other", i64="input & other", boolean="input && other"),
+    reference=np.bitwise_and,
+    grad=None,
+)
 def bitwise_and(input: Tensor | float, other: Tensor | float) -> Tensor:
     """Bitwise and; logical for bools."""
     ...
 
 
-@op(dtype=_integer_only, shape=broadcast, kernel=elementwise("input | other", i64="input | other", boolean="input || other"), reference=np.bitwise_or, grad=None)
+@op(
+    dtype=_integer_only,
+    shape=broadcast,
+    kernel=elementwise("input | other", i64="input | other", boolean="input || other"),
+    reference=np.bitwise_or,
+    grad=None,
+)
 def bitwise_or(input: Tensor | float, other: Tensor | float) -> Tensor:
     """Bitwise or; logical for bools."""
     ...
 
 
-@op(dtype=_integer_only, shape=broadcast, kernel=elementwise("input ^ other", i64="input ^ other", boolean="input != other"), reference=np.bitwise_xor, grad=None)
+@op(
+    dtype=_integer_only,
+    shape=broadcast,
+    kernel=elementwise("input ^ other", i64="input ^ other", boolean="input != other"),
+    reference=np.bitwise_xor,
+    grad=None,
+)
 def bitwise_xor(input: Tensor | float, other: Tensor | float) -> Tensor:
     """Bitwise exclusive or; logical for bools."""
     ...
 
 
-@op(dtype=_integer_only, shape=broadcast, kernel=elementwise("~input", i64="~input", boolean="!input"), reference=np.invert, grad=None)
+@op(
+    dtype=_integer_only,
+    shape=broadcast,
+    kernel=elementwise("~input", i64="~input", boolean="!input"),
+    reference=np.invert,
+    grad=None,
+)
 def bitwise_not(input: Tensor) -> Tensor:
     """Every bit inverted; logical not for bools."""
     ...
@@ -420,7 +487,10 @@ def lerp(input: Tensor, end: Tensor, weight: Tensor | float) -> Tensor:
 
 @op(
     shape=broadcast,
-    kernel=elementwise("input + {value} * tensor1 * tensor2", i64="i64_add(input, i64_mul({value}, i64_mul(tensor1, tensor2)))"),
+    kernel=elementwise(
+        "input + {value} * tensor1 * tensor2",
+        i64="i64_add(input, i64_mul({value}, i64_mul(tensor1, tensor2)))",
+    ),
     reference=lambda input, tensor1, tensor2, value: input + value * tensor1 * tensor2,
     grad={
         "input": lambda g: g,

@@ -14,7 +14,13 @@ if TYPE_CHECKING:
     from ..tensor import Tensor
 
 
-@op(dtype=boolean, shape=broadcast, kernel=elementwise("input == other", i64="i64_eq(input, other)", boolean="input == other", result="bool"), reference=np.equal, grad=None)
+@op(
+    dtype=boolean,
+    shape=broadcast,
+    kernel=elementwise("input == other", i64="i64_eq(input, other)", boolean="input == other", result="bool"),
+    reference=np.equal,
+    grad=None,
+)
 def eq(input: Tensor | float, other: Tensor | float) -> Tensor:
     """``input == other``.
 
@@ -23,7 +29,15 @@ def eq(input: Tensor | float, other: Tensor | float) -> Tensor:
     ...
 
 
-@op(dtype=boolean, shape=broadcast, kernel=elementwise("input != other", i64="!i64_eq(input, other)", boolean="input != other", result="bool"), reference=np.not_equal, grad=None)
+@op(
+    dtype=boolean,
+    shape=broadcast,
+    kernel=elementwise(
+        "input != other", i64="!i64_eq(input, other)", boolean="input != other", result="bool"
+    ),
+    reference=np.not_equal,
+    grad=None,
+)
 def ne(input: Tensor | float, other: Tensor | float) -> Tensor:
     """``input != other``.
 
@@ -32,7 +46,13 @@ def ne(input: Tensor | float, other: Tensor | float) -> Tensor:
     ...
 
 
-@op(dtype=boolean, shape=broadcast, kernel=elementwise("input < other", i64="i64_lt(input, other)", boolean="!input && other", result="bool"), reference=np.less, grad=None)
+@op(
+    dtype=boolean,
+    shape=broadcast,
+    kernel=elementwise("input < other", i64="i64_lt(input, other)", boolean="!input && other", result="bool"),
+    reference=np.less,
+    grad=None,
+)
 def lt(input: Tensor | float, other: Tensor | float) -> Tensor:
     """``input < other``.
 
@@ -41,7 +61,15 @@ def lt(input: Tensor | float, other: Tensor | float) -> Tensor:
     ...
 
 
-@op(dtype=boolean, shape=broadcast, kernel=elementwise("input <= other", i64="!i64_lt(other, input)", boolean="!input || other", result="bool"), reference=np.less_equal, grad=None)
+@op(
+    dtype=boolean,
+    shape=broadcast,
+    kernel=elementwise(
+        "input <= other", i64="!i64_lt(other, input)", boolean="!input || other", result="bool"
+    ),
+    reference=np.less_equal,
+    grad=None,
+)
 def le(input: Tensor | float, other: Tensor | float) -> Tensor:
     """``input <= other``.
 
@@ -50,7 +78,13 @@ def le(input: Tensor | float, other: Tensor | float) -> Tensor:
     ...
 
 
-@op(dtype=boolean, shape=broadcast, kernel=elementwise("input > other", i64="i64_lt(other, input)", boolean="input && !other", result="bool"), reference=np.greater, grad=None)
+@op(
+    dtype=boolean,
+    shape=broadcast,
+    kernel=elementwise("input > other", i64="i64_lt(other, input)", boolean="input && !other", result="bool"),
+    reference=np.greater,
+    grad=None,
+)
 def gt(input: Tensor | float, other: Tensor | float) -> Tensor:
     """``input > other``.
 
@@ -59,7 +93,15 @@ def gt(input: Tensor | float, other: Tensor | float) -> Tensor:
     ...
 
 
-@op(dtype=boolean, shape=broadcast, kernel=elementwise("input >= other", i64="!i64_lt(input, other)", boolean="input || !other", result="bool"), reference=np.greater_equal, grad=None)
+@op(
+    dtype=boolean,
+    shape=broadcast,
+    kernel=elementwise(
+        "input >= other", i64="!i64_lt(input, other)", boolean="input || !other", result="bool"
+    ),
+    reference=np.greater_equal,
+    grad=None,
+)
 def ge(input: Tensor | float, other: Tensor | float) -> Tensor:
     """``input >= other``.
 
@@ -109,9 +151,17 @@ def logical_not(input: Tensor) -> Tensor:
 
 @op(
     shape=broadcast,
-    kernel=elementwise("select(other, input, condition)", i64="select(other, input, condition)", boolean="select(other, input, condition)", own={"condition": "bool"}),
+    kernel=elementwise(
+        "select(other, input, condition)",
+        i64="select(other, input, condition)",
+        boolean="select(other, input, condition)",
+        own={"condition": "bool"},
+    ),
     reference=np.where,
-    grad={"input": lambda g, condition: where(condition, g, 0.0), "other": lambda g, condition: where(condition, 0.0, g)},
+    grad={
+        "input": lambda g, condition: where(condition, g, 0.0),
+        "other": lambda g, condition: where(condition, 0.0, g),
+    },
 )
 def where(condition: Tensor, input: Tensor | float, other: Tensor | float) -> Tensor:
     """``input`` where the condition holds, else ``other``.
@@ -134,14 +184,21 @@ def where(condition: Tensor, input: Tensor | float, other: Tensor | float) -> Te
 def _fill_types(call: Call):
     d = call["input"].dtype
     if call["mask"].dtype.kind != "b":
-        raise DTypeError(f"mask must be bool, not {call['mask'].dtype}. Compare it with something, for example mask != 0.")
+        raise DTypeError(
+            f"mask must be bool, not {call['mask'].dtype}. Compare it with something, for example mask != 0."
+        )
     return d, d
 
 
 @op(
     dtype=_fill_types,
     shape=broadcast,
-    kernel=elementwise("select(input, {value}, mask)", i64="select(input, {value}, mask)", boolean="select(input, {value}, mask)", own={"mask": "bool"}),
+    kernel=elementwise(
+        "select(input, {value}, mask)",
+        i64="select(input, {value}, mask)",
+        boolean="select(input, {value}, mask)",
+        own={"mask": "bool"},
+    ),
     reference=lambda input, mask, value: np.where(mask, np.asarray(value).astype(input.dtype), input),
     grad={
         "input": lambda g, mask: masked_fill(g, mask, 0.0),
@@ -156,7 +213,13 @@ def masked_fill(input: Tensor, mask: Tensor, value: Tensor | float) -> Tensor:
     ...
 
 
-@op(dtype=boolean, shape=broadcast, kernel=elementwise("is_nan(input)", i32="false", i64="false", boolean="false", result="bool"), reference=np.isnan, grad=None)
+@op(
+    dtype=boolean,
+    shape=broadcast,
+    kernel=elementwise("is_nan(input)", i32="false", i64="false", boolean="false", result="bool"),
+    reference=np.isnan,
+    grad=None,
+)
 def isnan(input: Tensor) -> Tensor:
     """Whether the value is NaN.
 
@@ -169,7 +232,13 @@ _INFINITE = "(bitcast<u32>(input) & 0x7fffffffu) == 0x7f800000u"
 _FINITE = "(bitcast<u32>(input) & 0x7fffffffu) < 0x7f800000u"
 
 
-@op(dtype=boolean, shape=broadcast, kernel=elementwise(_INFINITE, i32="false", i64="false", boolean="false", result="bool"), reference=np.isinf, grad=None)
+@op(
+    dtype=boolean,
+    shape=broadcast,
+    kernel=elementwise(_INFINITE, i32="false", i64="false", boolean="false", result="bool"),
+    reference=np.isinf,
+    grad=None,
+)
 def isinf(input: Tensor) -> Tensor:
     """Whether the value is infinite.
 
@@ -178,7 +247,13 @@ def isinf(input: Tensor) -> Tensor:
     ...
 
 
-@op(dtype=boolean, shape=broadcast, kernel=elementwise(_FINITE, i32="true", i64="true", boolean="true", result="bool"), reference=np.isfinite, grad=None)
+@op(
+    dtype=boolean,
+    shape=broadcast,
+    kernel=elementwise(_FINITE, i32="true", i64="true", boolean="true", result="bool"),
+    reference=np.isfinite,
+    grad=None,
+)
 def isfinite(input: Tensor) -> Tensor:
     """Whether the value is neither infinite nor NaN.
 
@@ -187,16 +262,22 @@ def isfinite(input: Tensor) -> Tensor:
     ...
 
 
-def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
+def isclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> Tensor:
     """``|input - other| <= atol + rtol * |other|``, element by element.
 
     Source: https://pytorch.org/docs/stable/generated/torch.isclose.html
     """
-    near = (input == other) | ((input - other).abs() <= atol + rtol * other.abs()) & isfinite(input) & isfinite(other)
+    near = (input == other) | ((input - other).abs() <= atol + rtol * other.abs()) & isfinite(
+        input
+    ) & isfinite(other)
     return near | (isnan(input) & isnan(other)) if equal_nan else near
 
 
-def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+def allclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> bool:
     """Whether `isclose` holds everywhere. Reads the answer, and so waits.
 
     Source: https://pytorch.org/docs/stable/generated/torch.allclose.html
@@ -210,5 +291,3 @@ def equal(input: Tensor, other: Tensor) -> bool:
     Source: https://pytorch.org/docs/stable/generated/torch.equal.html
     """
     return input._meta.shape == other._meta.shape and bool((input == other).all().item())
-
-

@@ -57,8 +57,15 @@ def _progression_types(call: Call):
 @op(
     dtype=_progression_types,
     shape=lambda call: Size((call["count"],)),
-    kernel=elementwise("start + f32(index) * step", i32="start + i32(index) * step", u32="start + index * step", i64="i64_add(start, i64_mul(vec2<u32>(index, 0u), step))"),
-    reference=lambda start, step, count, dtype, device: start + np.arange(count, dtype=_array_type(dtype)) * np.asarray(step, _array_type(dtype)),
+    kernel=elementwise(
+        "start + f32(index) * step",
+        i32="start + i32(index) * step",
+        u32="start + index * step",
+        i64="i64_add(start, i64_mul(vec2<u32>(index, 0u), step))",
+    ),
+    reference=lambda start, step, count, dtype, device: (
+        start + np.arange(count, dtype=_array_type(dtype)) * np.asarray(step, _array_type(dtype))
+    ),
     grad=None,
 )
 def progression(start: float, step: float, count: int, dtype: DType, device: Device) -> Tensor:
@@ -92,7 +99,10 @@ def full(size, fill_value, *, dtype: DType | None = None, device=None, requires_
         [3.5, 3.5]
     """
     size = (size,) if isinstance(size, int) else tuple(size)
-    return _finish(filled(sizes(size), fill_value, dtype or dt.scalar_dtype(type(fill_value)), _where(device)), requires_grad)
+    return _finish(
+        filled(sizes(size), fill_value, dtype or dt.scalar_dtype(type(fill_value)), _where(device)),
+        requires_grad,
+    )
 
 
 def zeros(*size, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
@@ -126,29 +136,47 @@ def empty(*size, dtype: DType | None = None, device=None, requires_grad: bool = 
     return _finish(Tensor(Storage(m.nbytes), m, 0), requires_grad)
 
 
-def full_like(input: Tensor, fill_value, *, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
+def full_like(
+    input: Tensor, fill_value, *, dtype: DType | None = None, device=None, requires_grad: bool = False
+) -> Tensor:
     """`full` with the shape, dtype and device of ``input``."""
     m = input._meta
-    return _finish(filled(m.shape, fill_value, dtype or m.dtype, m.device if device is None else Device(device)), requires_grad)
+    return _finish(
+        filled(m.shape, fill_value, dtype or m.dtype, m.device if device is None else Device(device)),
+        requires_grad,
+    )
 
 
-def zeros_like(input: Tensor, *, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
+def zeros_like(
+    input: Tensor, *, dtype: DType | None = None, device=None, requires_grad: bool = False
+) -> Tensor:
     """`zeros` with the shape, dtype and device of ``input``."""
     return full_like(input, 0, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
-def ones_like(input: Tensor, *, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
+def ones_like(
+    input: Tensor, *, dtype: DType | None = None, device=None, requires_grad: bool = False
+) -> Tensor:
     """`ones` with the shape, dtype and device of ``input``."""
     return full_like(input, 1, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
-def empty_like(input: Tensor, *, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
+def empty_like(
+    input: Tensor, *, dtype: DType | None = None, device=None, requires_grad: bool = False
+) -> Tensor:
     """`empty` with the shape, dtype and device of ``input``."""
     m = input._meta
-    return empty(m.shape, dtype=dtype or m.dtype, device=m.device if device is None else device, requires_grad=requires_grad)
+    return empty(
+        m.shape,
+        dtype=dtype or m.dtype,
+        device=m.device if device is None else device,
+        requires_grad=requires_grad,
+    )
 
 
-def arange(start, end=None, step=1, *, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
+def arange(
+    start, end=None, step=1, *, dtype: DType | None = None, device=None, requires_grad: bool = False
+) -> Tensor:
     """Numbers from ``start`` to before ``end``: ``out[i] = start + i * step``.
 
     Args:
@@ -173,11 +201,17 @@ def arange(start, end=None, step=1, *, dtype: DType | None = None, device=None, 
         raise ValueError(f"arange: step {step} does not lead from {start} to {end}.")
     if dtype is None:
         dtype = dt.int64 if all(isinstance(v, int) for v in (start, end, step)) else dt.get_default_dtype()
-    count = ceil((end - start) / step) if not all(isinstance(v, int) for v in (start, end, step)) else len(range(start, end, step))
+    count = (
+        ceil((end - start) / step)
+        if not all(isinstance(v, int) for v in (start, end, step))
+        else len(range(start, end, step))
+    )
     return _finish(progression(start, step, count, dtype, _where(device)), requires_grad)
 
 
-def linspace(start, end, steps: int, *, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
+def linspace(
+    start, end, steps: int, *, dtype: DType | None = None, device=None, requires_grad: bool = False
+) -> Tensor:
     """``steps`` numbers from ``start`` to ``end``, both included, equally far apart.
 
     Source: https://pytorch.org/docs/stable/generated/torch.linspace.html
@@ -189,7 +223,9 @@ def linspace(start, end, steps: int, *, dtype: DType | None = None, device=None,
     return tensor(values, dtype=d, device=device, requires_grad=requires_grad)
 
 
-def eye(n: int, m: int | None = None, *, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
+def eye(
+    n: int, m: int | None = None, *, dtype: DType | None = None, device=None, requires_grad: bool = False
+) -> Tensor:
     """A matrix of ones on the diagonal and zeros elsewhere.
 
     Source: https://pytorch.org/docs/stable/generated/torch.eye.html
@@ -197,5 +233,3 @@ def eye(n: int, m: int | None = None, *, dtype: DType | None = None, device=None
     out = zeros(n, n if m is None else m, dtype=dtype, device=device)
     out.diagonal().fill_(1)
     return _finish(out, requires_grad)
-
-

@@ -22,10 +22,21 @@ _SQRT_PI = _root(pi)
 
 def _smooth(expression: str, reference, gradient):
     """Declaration of a function whose result is always floating point."""
-    return op(dtype=floating, shape=as_input, kernel=elementwise(expression, i32=False), reference=reference, grad={"input": gradient})
+    return op(
+        dtype=floating,
+        shape=as_input,
+        kernel=elementwise(expression, i32=False),
+        reference=reference,
+        grad={"input": gradient},
+    )
 
 
-@op(shape=as_input, kernel=elementwise("abs(input)", u32="input", i64="i64_abs(input)"), reference=np.abs, grad={"input": lambda g, input: g * input.sign()})
+@op(
+    shape=as_input,
+    kernel=elementwise("abs(input)", u32="input", i64="i64_abs(input)"),
+    reference=np.abs,
+    grad={"input": lambda g, input: g * input.sign()},
+)
 def abs(input: Tensor) -> Tensor:
     """Absolute value.
 
@@ -36,7 +47,12 @@ def abs(input: Tensor) -> Tensor:
 
 @op(
     shape=as_input,
-    kernel=elementwise("select(sign(input), input, is_nan(input))", u32="min(input, 1u)", i64="select(select(vec2<u32>(1u, 0u), vec2<u32>(0xffffffffu), i64_is_negative(input)), vec2<u32>(0u), all(input == vec2<u32>(0u)))", boolean="input"),
+    kernel=elementwise(
+        "select(sign(input), input, is_nan(input))",
+        u32="min(input, 1u)",
+        i64="select(select(vec2<u32>(1u, 0u), vec2<u32>(0xffffffffu), i64_is_negative(input)), vec2<u32>(0u), all(input == vec2<u32>(0u)))",
+        boolean="input",
+    ),
     reference=lambda input: np.sign(input) if input.dtype.kind != "b" else input,
     grad={"input": lambda g: g * 0},
 )
@@ -278,7 +294,11 @@ def atanh(input: Tensor) -> Tensor:
     ...
 
 
-@_smooth("erf_of(input)", lambda input: _erf(input).astype(input.dtype), lambda g, input: g * (2 / _SQRT_PI) * (-input * input).exp())
+@_smooth(
+    "erf_of(input)",
+    lambda input: _erf(input).astype(input.dtype),
+    lambda g, input: g * (2 / _SQRT_PI) * (-input * input).exp(),
+)
 def erf(input: Tensor) -> Tensor:
     """Error function: ``2 / sqrt(pi) * integral of exp(-t^2) from 0 to input``.
 
@@ -287,7 +307,11 @@ def erf(input: Tensor) -> Tensor:
     ...
 
 
-@_smooth("erfc_of(input)", lambda input: _erfc(input).astype(input.dtype), lambda g, input: g * (-2 / _SQRT_PI) * (-input * input).exp())
+@_smooth(
+    "erfc_of(input)",
+    lambda input: _erfc(input).astype(input.dtype),
+    lambda g, input: g * (-2 / _SQRT_PI) * (-input * input).exp(),
+)
 def erfc(input: Tensor) -> Tensor:
     """``1 - erf(input)``, accurate for large values.
 
@@ -310,7 +334,11 @@ def sigmoid(input: Tensor) -> Tensor:
     ...
 
 
-@_smooth("log_of(input / (1.0 - input))", lambda input: np.log(input / (1 - input)), lambda g, input: g / (input * (1 - input)))
+@_smooth(
+    "log_of(input / (1.0 - input))",
+    lambda input: np.log(input / (1 - input)),
+    lambda g, input: g / (input * (1 - input)),
+)
 def logit(input: Tensor) -> Tensor:
     """``log(input / (1 - input))``.
 
@@ -320,7 +348,12 @@ def logit(input: Tensor) -> Tensor:
 
 
 def _rounding(f32: str, reference):
-    return op(shape=as_input, kernel=elementwise(f32, i32="input", i64="input"), reference=lambda input: input if input.dtype.kind in "iu" else reference(input), grad={"input": lambda g: g * 0})
+    return op(
+        shape=as_input,
+        kernel=elementwise(f32, i32="input", i64="input"),
+        reference=lambda input: input if input.dtype.kind in "iu" else reference(input),
+        grad={"input": lambda g: g * 0},
+    )
 
 
 @_rounding("floor(input)", np.floor)
@@ -359,7 +392,12 @@ def trunc(input: Tensor) -> Tensor:
     ...
 
 
-@op(shape=as_input, kernel=elementwise("input - trunc(input)", i32="input - input", i64="vec2<u32>(0u)"), reference=lambda input: input - np.trunc(input), grad={"input": lambda g: g})
+@op(
+    shape=as_input,
+    kernel=elementwise("input - trunc(input)", i32="input - input", i64="vec2<u32>(0u)"),
+    reference=lambda input: input - np.trunc(input),
+    grad={"input": lambda g: g},
+)
 def frac(input: Tensor) -> Tensor:
     """The part after the point: ``input - trunc(input)``.
 
@@ -373,7 +411,12 @@ def frac(input: Tensor) -> Tensor:
 
 @op(
     shape=as_input,
-    kernel=elementwise("select(max(input, 0.0), input, is_nan(input))", i32="max(input, 0)", u32="input", i64="i64_max(input, vec2<u32>(0u))"),
+    kernel=elementwise(
+        "select(max(input, 0.0), input, is_nan(input))",
+        i32="max(input, 0)",
+        u32="input",
+        i64="i64_max(input, vec2<u32>(0u))",
+    ),
     reference=lambda input: np.maximum(input, 0),
     grad={"input": lambda g, out: g * (out > 0).to(g.dtype)},
 )
@@ -411,7 +454,9 @@ def _gelu_grad(g, input, approximate):
         t = inner.tanh()
         slope = _root(2 / pi) * (1 + 3 * 0.044715 * input * input)
         return g * (0.5 * (1 + t) + 0.5 * input * (1 - t * t) * slope)
-    return g * (0.5 * (1 + (input / _root(2)).erf()) + input * (-0.5 * input * input).exp() * (1 / _root(2 * pi)))
+    return g * (
+        0.5 * (1 + (input / _root(2)).erf()) + input * (-0.5 * input * input).exp() * (1 / _root(2 * pi))
+    )
 
 
 def _gelu_text(call):
@@ -422,7 +467,13 @@ def _gelu_text(call):
     return "0.5 * input * erfc_of(input * -0.7071067812)"
 
 
-@op(dtype=floating, shape=as_input, kernel=elementwise(_gelu_text, i32=False), reference=_gelu_reference, grad={"input": _gelu_grad})
+@op(
+    dtype=floating,
+    shape=as_input,
+    kernel=elementwise(_gelu_text, i32=False),
+    reference=_gelu_reference,
+    grad={"input": _gelu_grad},
+)
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """``input * Phi(input)`` with the normal distribution function Phi.
 
@@ -440,7 +491,11 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     shape=as_input,
     kernel=elementwise("select(input, negative_slope * input, input < 0.0)", i32=False),
     reference=lambda input, negative_slope: np.where(input < 0, negative_slope * input, input),
-    grad={"input": lambda g, input, negative_slope: g * ((input > 0).to(g.dtype) + (input <= 0).to(g.dtype) * negative_slope)},
+    grad={
+        "input": lambda g, input, negative_slope: (
+            g * ((input > 0).to(g.dtype) + (input <= 0).to(g.dtype) * negative_slope)
+        )
+    },
 )
 def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     """``input`` where positive, else ``negative_slope * input``.
@@ -455,7 +510,11 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     shape=as_input,
     kernel=elementwise("select(input, alpha * expm1_of(input), input < 0.0)", i32=False),
     reference=lambda input, alpha: np.where(input < 0, alpha * np.expm1(np.minimum(input, 0)), input),
-    grad={"input": lambda g, input, alpha: g * ((input > 0).to(g.dtype) + (input <= 0).to(g.dtype) * alpha * input.clamp(max=0.0).exp())},
+    grad={
+        "input": lambda g, input, alpha: (
+            g * ((input > 0).to(g.dtype) + (input <= 0).to(g.dtype) * alpha * input.clamp(max=0.0).exp())
+        )
+    },
 )
 def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
     """``input`` where positive, else ``alpha * (exp(input) - 1)``.
@@ -468,8 +527,12 @@ def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
 @op(
     dtype=floating,
     shape=as_input,
-    kernel=elementwise("select(softplus_of(beta * input) / beta, input, beta * input > threshold)", i32=False),
-    reference=lambda input, beta, threshold: np.where(beta * input > threshold, input, np.logaddexp(0, beta * input) / beta),
+    kernel=elementwise(
+        "select(softplus_of(beta * input) / beta, input, beta * input > threshold)", i32=False
+    ),
+    reference=lambda input, beta, threshold: np.where(
+        beta * input > threshold, input, np.logaddexp(0, beta * input) / beta
+    ),
     grad={"input": lambda g, input, beta: g * (input * beta).sigmoid()},
 )
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:

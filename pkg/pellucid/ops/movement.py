@@ -26,7 +26,9 @@ def _view(call: Call):
     shape = infer(call["size"], m.numel)
     strides = view_strides(m.shape, m.strides, shape)
     if strides is None:
-        raise ShapeError(f"shape {tuple(shape)} cannot show a tensor of shape {tuple(m.shape)} and strides {m.strides} without a copy. Use reshape.")
+        raise ShapeError(
+            f"shape {tuple(shape)} cannot show a tensor of shape {tuple(m.shape)} and strides {m.strides} without a copy. Use reshape."
+        )
     return shape, strides, 0
 
 
@@ -61,7 +63,9 @@ def view(input: Tensor, *size) -> Tensor:
 def _view_dtype(input: Tensor, d: DType) -> Tensor:
     m = input._meta
     if d.itemsize != m.dtype.itemsize:
-        raise DTypeError(f"view: {m.dtype} and {d} have elements of {m.dtype.itemsize} and {d.itemsize} bytes. Choose a type of the same size, or use .to().")
+        raise DTypeError(
+            f"view: {m.dtype} and {d} have elements of {m.dtype.itemsize} and {d.itemsize} bytes. Choose a type of the same size, or use .to()."
+        )
     return type(input.detach())(input._storage, meta(m.shape, d, m.device, m.strides), input._offset)
 
 
@@ -124,7 +128,9 @@ def _permute(call: Call):
     m = call["input"]
     dims = tuple(axis(d, m.rank) for d in call["dims"])
     if sorted(dims) != list(range(m.rank)):
-        raise ShapeError(f"dims {tuple(call['dims'])} are not a permutation of the {m.rank} axes. Name each once.")
+        raise ShapeError(
+            f"dims {tuple(call['dims'])} are not a permutation of the {m.rank} axes. Name each once."
+        )
     return tuple(m.shape[d] for d in dims), tuple(m.strides[d] for d in dims), 0
 
 
@@ -208,7 +214,9 @@ def movedim(input: Tensor, source, destination) -> Tensor:
     """
     rank = input._meta.rank
     origin = [axis(s, rank) for s in (source if isinstance(source, (tuple, list)) else (source,))]
-    target = [axis(d, rank) for d in (destination if isinstance(destination, (tuple, list)) else (destination,))]
+    target = [
+        axis(d, rank) for d in (destination if isinstance(destination, (tuple, list)) else (destination,))
+    ]
     order: list[int | None] = [None] * rank
     for s, d in zip(origin, target, strict=True):
         order[d] = s
@@ -220,15 +228,21 @@ def _expand(call: Call):
     m, size = call["input"], call["size"]
     lead = len(size) - m.rank
     if lead < 0:
-        raise ShapeError(f"size {tuple(size)} has fewer axes than the tensor of shape {tuple(m.shape)}. Give at least {m.rank}.")
+        raise ShapeError(
+            f"size {tuple(size)} has fewer axes than the tensor of shape {tuple(m.shape)}. Give at least {m.rank}."
+        )
     shape = []
     for k, wanted in enumerate(size):
         have = m.shape[k - lead] if k >= lead else 1
         if wanted == -1 and k < lead:
-            raise ShapeError(f"size {tuple(size)}: -1 stands for an axis that the tensor of shape {tuple(m.shape)} does not have. Give its length.")
+            raise ShapeError(
+                f"size {tuple(size)}: -1 stands for an axis that the tensor of shape {tuple(m.shape)} does not have. Give its length."
+            )
         shape.append(have if wanted == -1 else wanted)
         if shape[k] != have and have != 1:
-            raise ShapeError(f"size {tuple(size)}: axis {k} of length {have} cannot become {wanted}; only axes of length 1 expand. Shape is {tuple(m.shape)}.")
+            raise ShapeError(
+                f"size {tuple(size)}: axis {k} of length {have} cannot become {wanted}; only axes of length 1 expand. Shape is {tuple(m.shape)}."
+            )
     return tuple(shape), broadcast_strides(m.shape, m.strides, shape), 0
 
 
@@ -276,7 +290,11 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
 
 def _squeeze(call: Call):
     m, dim = call["input"], call["dim"]
-    dims = range(m.rank) if dim is None else [axis(d, m.rank) for d in (dim if isinstance(dim, tuple) else (dim,))]
+    dims = (
+        range(m.rank)
+        if dim is None
+        else [axis(d, m.rank) for d in (dim if isinstance(dim, tuple) else (dim,))]
+    )
     drop = {d for d in dims if m.rank and m.shape[d] == 1}
     keep = [k for k in range(m.rank) if k not in drop]
     return tuple(m.shape[k] for k in keep), tuple(m.strides[k] for k in keep), 0
@@ -339,7 +357,9 @@ def as_strided(input: Tensor, size, stride, storage_offset: int | None = None) -
     entries = input._storage.nbytes // max(input._meta.nbytes // max(input._meta.numel, 1), 1)
     low, high = start + sum(min(r, 0) for r in reach), start + sum(max(r, 0) for r in reach)
     if prod(size) and (low < 0 or high >= entries):
-        raise ShapeError(f"as_strided: size {size}, stride {stride} from {start} reach elements {low} to {high} of {entries}. Choose smaller ones.")
+        raise ShapeError(
+            f"as_strided: size {size}, stride {stride} from {start} reach elements {low} to {high} of {entries}. Choose smaller ones."
+        )
     out = _strided_view(input.detach(), size, stride)
     out._offset = start
     return out
@@ -362,7 +382,9 @@ def _place_slice(g, input_meta, dim, start, end, step):
 
 
 @op(view=_slice, grad={"input": _place_slice})
-def slice_dim(input: Tensor, dim: int, start: int | None = None, end: int | None = None, step: int | None = None) -> Tensor:
+def slice_dim(
+    input: Tensor, dim: int, start: int | None = None, end: int | None = None, step: int | None = None
+) -> Tensor:
     """``input[..., start:end:step, ...]`` along one axis, sharing storage; the step may be negative."""
     ...
 
@@ -385,7 +407,9 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     total = input._meta.shape[k]
     begin = start + total if start < 0 else start
     if begin < 0 or length < 0 or begin + length > total:
-        raise DimensionError(f"narrow: start {start} and length {length} do not lie within axis {dim} of length {total}.")
+        raise DimensionError(
+            f"narrow: start {start} and length {length} do not lie within axis {dim} of length {total}."
+        )
     return slice_dim(input, k, begin, begin + length, 1)
 
 
@@ -426,7 +450,11 @@ def _diagonal(call: Call):
     length = max(min(rows, columns), 0)
     delta = (k * m.strides[b] if k >= 0 else -k * m.strides[a]) if length else 0
     keep = [j for j in range(m.rank) if j not in (a, b)]
-    return (*[m.shape[j] for j in keep], length), (*[m.strides[j] for j in keep], m.strides[a] + m.strides[b]), delta
+    return (
+        (*[m.shape[j] for j in keep], length),
+        (*[m.strides[j] for j in keep], m.strides[a] + m.strides[b]),
+        delta,
+    )
 
 
 def _place_diagonal(g, input_meta, offset, dim1, dim2):
@@ -531,7 +559,9 @@ def _cat_shape(call: Call):
         raise ShapeError("tensors without axes cannot be joined. Use stack, or unsqueeze(0) first.")
     k = axis(call["dim"], first.rank)
     for m in metas:
-        if m.rank != first.rank or any(a != b for j, (a, b) in enumerate(zip(m.shape, first.shape, strict=True)) if j != k):
+        if m.rank != first.rank or any(
+            a != b for j, (a, b) in enumerate(zip(m.shape, first.shape, strict=True)) if j != k
+        ):
             shapes = ", ".join(str(tuple(m.shape)) for m in call["tensors"])
             raise ShapeError(f"shapes {shapes} must agree in every axis but {k}.")
     return Size((*first.shape[:k], sum(m.shape[k] for m in metas), *first.shape[k + 1 :]))
@@ -565,7 +595,14 @@ def _cat_grad(g, tensors_meta, dim):
     return parts
 
 
-@op(dtype=_cat_types, shape=_cat_shape, kernel=_cat_launches, reference=_cat_reference, grad={"tensors": _cat_grad}, strided=("tensors",))
+@op(
+    dtype=_cat_types,
+    shape=_cat_shape,
+    kernel=_cat_launches,
+    reference=_cat_reference,
+    grad={"tensors": _cat_grad},
+    strided=("tensors",),
+)
 def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
     """Tensors one after the other along an axis.
 
@@ -681,7 +718,10 @@ def repeat(input: Tensor, *repeats) -> Tensor:
     shape = (1,) * (len(counts) - len(shape)) + tuple(shape)
     spread = [v for n in shape for v in (1, n)]
     wide = [v for c, n in zip(counts, shape, strict=True) for v in (c, n)]
-    return reshape(expand_size(reshape(input, *spread), tuple(wide)), *[c * n for c, n in zip(counts, shape, strict=True)])
+    return reshape(
+        expand_size(reshape(input, *spread), tuple(wide)),
+        *[c * n for c, n in zip(counts, shape, strict=True)],
+    )
 
 
 def tile(input: Tensor, dims) -> Tensor:
@@ -745,7 +785,9 @@ def _triangle(keep: str):
             raise ShapeError(f"takes at least two axes, not shape {tuple(m.shape)}.")
         rows, columns = m.shape[-2:]
         params = {"count": m.numel, "rows": rows, "columns": columns, "diagonal": call["diagonal"]}
-        return Launch("movement/triangle", -(-m.numel // 64), params, {"keep": keep, "T": register_type(m.dtype)})
+        return Launch(
+            "movement/triangle", -(-m.numel // 64), params, {"keep": keep, "T": register_type(m.dtype)}
+        )
 
     return launches
 
@@ -778,5 +820,3 @@ def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     Source: https://pytorch.org/docs/stable/generated/torch.triu.html
     """
     ...
-
-

@@ -49,14 +49,42 @@ def _integers(size, low, span, seed_low, seed_high, offset_low, offset_high, dty
     return (low + (bits % np.uint32(span)).astype(np.int64)).reshape(size)
 
 
-@op(dtype=_types, shape=_shape, kernel=elementwise(f"uniform_of({_STATE})", i32=False, own=_OWN), reference=_uniform, grad=None)
-def uniform_block(size: tuple[int, ...], seed_low: float, seed_high: float, offset_low: float, offset_high: float, dtype: DType, device: Device) -> Tensor:
+@op(
+    dtype=_types,
+    shape=_shape,
+    kernel=elementwise(f"uniform_of({_STATE})", i32=False, own=_OWN),
+    reference=_uniform,
+    grad=None,
+)
+def uniform_block(
+    size: tuple[int, ...],
+    seed_low: float,
+    seed_high: float,
+    offset_low: float,
+    offset_high: float,
+    dtype: DType,
+    device: Device,
+) -> Tensor:
     """Uniform numbers in [0, 1) from a place in a generator's stream."""
     ...
 
 
-@op(dtype=_types, shape=_shape, kernel=elementwise(f"normal_of({_STATE})", i32=False, own=_OWN), reference=_normal, grad=None)
-def normal_block(size: tuple[int, ...], seed_low: float, seed_high: float, offset_low: float, offset_high: float, dtype: DType, device: Device) -> Tensor:
+@op(
+    dtype=_types,
+    shape=_shape,
+    kernel=elementwise(f"normal_of({_STATE})", i32=False, own=_OWN),
+    reference=_normal,
+    grad=None,
+)
+def normal_block(
+    size: tuple[int, ...],
+    seed_low: float,
+    seed_high: float,
+    offset_low: float,
+    offset_high: float,
+    dtype: DType,
+    device: Device,
+) -> Tensor:
     """Standard normal numbers from a place in a generator's stream."""
     ...
 
@@ -67,18 +95,34 @@ _WORD = f"(random_word({_STATE}) % span)"
 @op(
     dtype=_types,
     shape=_shape,
-    kernel=elementwise(f"low + f32{_WORD}", i32=f"low + bitcast<i32>{_WORD}", u32=f"low + {_WORD}", i64=f"i64_add(low, vec2<u32>({_WORD}, 0u))", own=_OWN),
+    kernel=elementwise(
+        f"low + f32{_WORD}",
+        i32=f"low + bitcast<i32>{_WORD}",
+        u32=f"low + {_WORD}",
+        i64=f"i64_add(low, vec2<u32>({_WORD}, 0u))",
+        own=_OWN,
+    ),
     reference=_integers,
     grad=None,
 )
 def integer_block(
-    size: tuple[int, ...], low: float, span: float, seed_low: float, seed_high: float, offset_low: float, offset_high: float, dtype: DType, device: Device
+    size: tuple[int, ...],
+    low: float,
+    span: float,
+    seed_low: float,
+    seed_high: float,
+    offset_low: float,
+    offset_high: float,
+    dtype: DType,
+    device: Device,
 ) -> Tensor:
     """Integers from ``low`` to before ``low + span`` from a place in a generator's stream."""
     ...
 
 
-def _draw(block, size, dtype: DType | None, device, generator: Generator | None, requires_grad: bool, *arguments) -> Tensor:
+def _draw(
+    block, size, dtype: DType | None, device, generator: Generator | None, requires_grad: bool, *arguments
+) -> Tensor:
     shape = sizes(size)
     d = dtype or dt.get_default_dtype()
     state = (generator or default_generator).take(int(np.prod(shape)))
@@ -91,7 +135,13 @@ def _floating(name: str, d: DType | None) -> None:
         raise DTypeError(f"{name}: dtype must be floating point, not {d}. Use randint for integers.")
 
 
-def rand(*size, dtype: DType | None = None, device=None, generator: Generator | None = None, requires_grad: bool = False) -> Tensor:
+def rand(
+    *size,
+    dtype: DType | None = None,
+    device=None,
+    generator: Generator | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Uniform random numbers in [0, 1), 24 bits each; the same on every device.
 
     Source: https://pytorch.org/docs/stable/generated/torch.rand.html
@@ -100,7 +150,13 @@ def rand(*size, dtype: DType | None = None, device=None, generator: Generator | 
     return _draw(uniform_block, size, dtype, device, generator, requires_grad)
 
 
-def randn(*size, dtype: DType | None = None, device=None, generator: Generator | None = None, requires_grad: bool = False) -> Tensor:
+def randn(
+    *size,
+    dtype: DType | None = None,
+    device=None,
+    generator: Generator | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Standard normal random numbers; equal on every device within 1e-5.
 
     Source: https://pytorch.org/docs/stable/generated/torch.randn.html
@@ -109,7 +165,15 @@ def randn(*size, dtype: DType | None = None, device=None, generator: Generator |
     return _draw(normal_block, size, dtype, device, generator, requires_grad)
 
 
-def randint(low: int, high=None, size=None, *, dtype: DType | None = None, device=None, generator: Generator | None = None) -> Tensor:
+def randint(
+    low: int,
+    high=None,
+    size=None,
+    *,
+    dtype: DType | None = None,
+    device=None,
+    generator: Generator | None = None,
+) -> Tensor:
     """Random integers from ``low`` to before ``high``.
 
     Args:
@@ -141,7 +205,9 @@ def randn_like(input: Tensor, *, dtype: DType | None = None, device=None) -> Ten
     return randn(*input._meta.shape, dtype=dtype or input._meta.dtype, device=device or input._meta.device)
 
 
-def randperm(n: int, *, dtype: DType | None = None, device=None, generator: Generator | None = None) -> Tensor:
+def randperm(
+    n: int, *, dtype: DType | None = None, device=None, generator: Generator | None = None
+) -> Tensor:
     """The integers from 0 to before ``n`` in random order.
 
     Source: https://pytorch.org/docs/stable/generated/torch.randperm.html
@@ -180,7 +246,9 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     return input * (rand(*m.shape, device=m.device) >= p).to(m.dtype) * (1 / (1 - p))
 
 
-def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+def normal_(
+    self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None
+) -> Tensor:
     """Fill with normal random numbers."""
     return self.copy_(randn(*self._meta.shape, device=self._meta.device, generator=generator) * std + mean)
 
