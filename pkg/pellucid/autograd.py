@@ -102,7 +102,7 @@ inference_mode = no_grad
 class _Saved:
     """A value kept for the derivative: the storage and how to look at it, never the tensor, so that no cycle arises."""
 
-    __slots__ = ("storage", "meta", "offset", "version", "node", "index")
+    __slots__ = ("index", "meta", "node", "offset", "storage", "version")
 
     def __init__(self, t: Tensor, node: Any, index: int):
         self.storage, self.meta, self.offset = t._storage, t._meta, t._offset
@@ -139,15 +139,15 @@ class Node:
     """
 
     __slots__ = (
-        "op",
-        "saved",
-        "edges",
-        "sequence",
-        "outputs",
-        "hooks",
-        "retained",
-        "released",
         "__weakref__",
+        "edges",
+        "hooks",
+        "op",
+        "outputs",
+        "released",
+        "retained",
+        "saved",
+        "sequence",
     )
 
     def __init__(self, o: Op, edges: dict[str, Any], saved: dict[str, Any]):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .dtype import DType
+from .dtypes import DType
 from .errors import DTypeError, ShapeError
 from .kernel import WGSL_TYPE, Launch, Source, convert, fetch, fold, load, pack, physical
 from .meta import Meta
@@ -154,7 +154,7 @@ def _build(
 
     def index_of(local: str, steps: tuple[int, ...], contiguous: bool) -> str:
         fields.append(f"{local}_offset: u32")
-        if contiguous or steps == (1,) and rank == 1:
+        if contiguous or (steps == (1,) and rank == 1):
             return f"params.{local}_offset + i"
         if not any(steps):
             return f"params.{local}_offset"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import autograd
-from . import dtype as dt
+from . import dtypes as dt
 from .errors import DimensionError, GradientError
 from .ops import movement
 
@@ -61,7 +61,7 @@ def _resolve(x: Tensor, key: Any) -> tuple[Tensor, dict[int, Tensor]]:
         if k is None:
             x = movement.unsqueeze(x, axis)
             axis += 1
-        elif isinstance(k, bool) or isinstance(k, Tensor) and k.dtype is dt.bool_ and k.ndim == 0:
+        elif isinstance(k, bool) or (isinstance(k, Tensor) and k.dtype is dt.bool_ and k.ndim == 0):
             x = movement.unsqueeze(x, axis)
             x = movement.slice_dim(x, axis, 0, 1 if bool(k) else 0, 1)
             axis += 1
@@ -148,7 +148,7 @@ def put(x: Tensor, key: Any, value: Any) -> None:
     from .tensor import Tensor, tensor
 
     wants = autograd.is_grad_enabled() and (
-        x._node is not None or isinstance(value, Tensor) and value._node is not None
+        x._node is not None or (isinstance(value, Tensor) and value._node is not None)
     )
     if wants and x._node is autograd.LEAF:
         raise GradientError(

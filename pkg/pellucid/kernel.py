@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
-from . import dtype as dt
-from .dtype import DType
+from . import dtypes as dt
+from .dtypes import DType
 from .errors import DTypeError, KernelError
 from .resources import path, read_text
 
@@ -213,7 +213,7 @@ class Source:
         """A new source that reads ``binding`` as dtype ``d``: its element type and the body of ``load_<binding>`` change."""
         element, _, value = physical(d)
         declared = next((b for b in self.bindings if b.name == binding), None)
-        if declared is None or declared.element == element and (PHYSICAL[d][1] == 1):
+        if declared is None or (declared.element == element and (PHYSICAL[d][1] == 1)):
             return self
         pattern = rf"^(fn load_{binding}\(.*?\) -> )([\w<>]+)( \{{ )return {binding}\[(.*)\];( \}})$"
         found = re.search(pattern, self.text, re.M)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from .dtype import DType
+from .dtypes import DType
 from .shape import Size, contiguous_strides, is_contiguous
 
 if TYPE_CHECKING:

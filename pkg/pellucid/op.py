@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 
 from . import autograd
-from . import dtype as dt
+from . import dtypes as dt
 from .device import device as Device
 from .device import get_default_device
-from .dtype import DType, result_type
+from .dtypes import DType, result_type
 from .elementwise import Elementwise, elementwise
 from .errors import DeviceError, DTypeError, GradientError, PellucidError, ShapeError
 from .meta import Meta, meta
-from .plan import cpu_plan, view_plan, webgpu_plan
+from .plan import cpu_plan, meta_plan, view_plan, webgpu_plan
 from .shape import Size, broadcast_shapes
 
 NUMBERS = frozenset({bool, int, float})
@@ -193,6 +193,8 @@ class Op:
                 return view_plan(self, call)
             if call.device.type == "cpu":
                 return cpu_plan(self, call)
+            if call.device.type == "meta":
+                return meta_plan(self, call)
             return webgpu_plan(self, call)
         except PellucidError as error:
             if str(error).startswith(f"{self.name}: "):
@@ -601,6 +603,8 @@ def _plan_in_place(o: Op, values: tuple, aliased: frozenset[str]) -> Callable:
             )
         if call.device.type == "cpu":
             return cpu_plan(o, call, written=o.arguments[0].name)
+        if call.device.type == "meta":
+            return meta_plan(o, call, written=o.arguments[0].name)
         return webgpu_plan(o, call, written=o.arguments[0].name, aliased=aliased)
     except PellucidError as error:
         raise type(error)(f"{o.name}_: {error}") from None

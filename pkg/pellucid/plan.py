@@ -76,6 +76,34 @@ def view_plan(o: Op, call: Call):
     return run
 
 
+# meta
+
+
+class NoStorage:
+    """What a tensor on the meta device holds: no bytes, only a version."""
+
+    __slots__ = ("kind", "nbytes", "version")
+
+    def __init__(self):
+        self.version = self.nbytes = 0
+        self.kind = "activation"
+
+
+def meta_plan(o: Op, call: Call, written: str | None = None):
+    """Shapes and dtypes without values."""
+    Tensor = _tensor_class()
+    name = written or o.mutates
+    where = next((k for k, a in enumerate(o.arguments) if a.name == name), 0)
+
+    def run(*values):
+        if name:
+            return values[where]
+        made = [Tensor(NoStorage(), m, 0) for m in call.outputs]
+        return o.result(*made) if o.result else made[0]
+
+    return run
+
+
 # cpu
 
 

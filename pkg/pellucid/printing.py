@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from . import autograd
-from . import dtype as dt
+from . import dtypes as dt
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -45,7 +45,7 @@ def describe(x: Tensor) -> str:
     """The text of ``repr(x)``. Waits for the values."""
     m = x._meta
     suffix = []
-    if m.dtype.is_quantized:
+    if m.dtype.is_quantized or m.device.type == "meta":
         return f"tensor(..., size={tuple(m.shape)}, dtype={m.dtype}, device='{m.device}')"
     array = _corners(x) if m.numel > _options["threshold"] else x.detach().numpy()
     text = _values(array, m)
@@ -95,7 +95,7 @@ def _formatter(array: np.ndarray):
         width = max(len(str(v)) for v in array.reshape(-1))
         return lambda v: str(int(v)).rjust(width if array.ndim else 0)
     finite = array[np.isfinite(array) & (array != 0)].astype(np.float64)
-    if finite.size and np.all(finite == np.trunc(finite)) and np.abs(finite).max() < 1e8 or not finite.size:
+    if (finite.size and np.all(finite == np.trunc(finite)) and np.abs(finite).max() < 1e8) or not finite.size:
         form = lambda v: f"{v:.0f}." if np.isfinite(v) else str(float(v))  # noqa: E731
     else:
         low, high = np.abs(finite).min(), np.abs(finite).max()

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from . import autograd
-from . import dtype as dt
+from . import dtypes as dt
 from .device import device as Device
 from .device import get_default_device
 from .device.cpu import CpuStorage, as_array, rounded
 from .device.stream import stream
-from .dtype import DType, from_numpy_dtype
+from .dtypes import DType, from_numpy_dtype
 from .errors import DTypeError, GradientError, ShapeError
 from .kernel import physical
 from .meta import Meta, meta
@@ -483,7 +483,7 @@ class Tensor:
             value = tensor(value, dtype=self.dtype, device=self.device)
         return self.copy_(value)
 
-    def copy_(self, src: Tensor, non_blocking: bool = False) -> Tensor:  # noqa: ARG002
+    def copy_(self, src: Tensor, non_blocking: bool = False) -> Tensor:
         """Overwrite with the values of ``src``, broadcast and converted; from any device."""
         return movement.copy_(
             self, src if src._meta.device is self._meta.device else src.to(self._meta.device)
@@ -593,7 +593,9 @@ def tensor(data, *, dtype: DType | None = None, device=None, requires_grad: bool
             if array.size
             else float
         )
-    if where.type == "webgpu":
+    if where.type == "meta":
+        out = creation.empty(array.shape, dtype=d, device=where)
+    elif where.type == "webgpu":
         physical(d)
         out = upload(rounded(array, d), d)
     else:
@@ -604,7 +606,7 @@ def tensor(data, *, dtype: DType | None = None, device=None, requires_grad: bool
 
 
 def _holds_tensors(data) -> bool:
-    return any(isinstance(v, Tensor) or isinstance(v, (list, tuple)) and _holds_tensors(v) for v in data)
+    return any(isinstance(v, Tensor) or (isinstance(v, (list, tuple)) and _holds_tensors(v)) for v in data)
 
 
 def _values(data):

@@ -56,7 +56,6 @@ def add(input: Tensor | float, other: Tensor | float, *, alpha: float = 1) -> Te
         >>> torch.add(torch.tensor([1, 2], device="cpu"), 10).tolist()
         [11, 12]
     """
-    ...
 
 
 @op(
@@ -73,7 +72,6 @@ def sub(input: Tensor | float, other: Tensor | float, *, alpha: float = 1) -> Te
 
     Source: https://pytorch.org/docs/stable/generated/torch.sub.html
     """
-    ...
 
 
 def rsub(input: Tensor, other: Tensor | float, *, alpha: float = 1) -> Tensor:
@@ -92,7 +90,6 @@ def mul(input: Tensor | float, other: Tensor | float) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.mul.html
     """
-    ...
 
 
 @op(
@@ -107,7 +104,6 @@ def true_divide(input: Tensor | float, other: Tensor | float) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.true_divide.html
     """
-    ...
 
 
 def div(input: Tensor | float, other: Tensor | float, *, rounding_mode: str | None = None) -> Tensor:
@@ -144,7 +140,6 @@ def floor_divide(input: Tensor | float, other: Tensor | float) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.floor_divide.html
     """
-    ...
 
 
 def _trunc_reference(input, other):
@@ -168,7 +163,6 @@ def _trunc_reference(input, other):
 )
 def trunc_divide(input: Tensor | float, other: Tensor | float) -> Tensor:
     """Quotient rounded toward zero, what ``div(..., rounding_mode="trunc")`` computes."""
-    ...
 
 
 @op(
@@ -187,7 +181,6 @@ def remainder(input: Tensor | float, other: Tensor | float) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.remainder.html
     """
-    ...
 
 
 @op(
@@ -206,7 +199,6 @@ def fmod(input: Tensor | float, other: Tensor | float) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.fmod.html
     """
-    ...
 
 
 def _power_grad_exponent(g, input, exponent, out):
@@ -243,7 +235,6 @@ def pow(input: Tensor | float, exponent: Tensor | float) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.pow.html
     """
-    ...
 
 
 @op(
@@ -258,7 +249,6 @@ def neg(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.neg.html
     """
-    ...
 
 
 def positive(input: Tensor) -> Tensor:
@@ -290,7 +280,6 @@ def maximum(input: Tensor | float, other: Tensor | float) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.maximum.html
     """
-    ...
 
 
 @op(
@@ -313,7 +302,6 @@ def minimum(input: Tensor | float, other: Tensor | float) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.minimum.html
     """
-    ...
 
 
 def _clamp_text(low: str, high: str):
@@ -377,7 +365,6 @@ def clamp(input: Tensor, min: Tensor | float | None = None, max: Tensor | float 
 
     Source: https://pytorch.org/docs/stable/generated/torch.clamp.html
     """
-    ...
 
 
 clip = clamp
@@ -399,7 +386,6 @@ def _integer_only(call: Call):
 )
 def bitwise_and(input: Tensor | float, other: Tensor | float) -> Tensor:
     """Bitwise and; logical for bools."""
-    ...
 
 
 @op(
@@ -411,7 +397,6 @@ def bitwise_and(input: Tensor | float, other: Tensor | float) -> Tensor:
 )
 def bitwise_or(input: Tensor | float, other: Tensor | float) -> Tensor:
     """Bitwise or; logical for bools."""
-    ...
 
 
 @op(
@@ -423,7 +408,6 @@ def bitwise_or(input: Tensor | float, other: Tensor | float) -> Tensor:
 )
 def bitwise_xor(input: Tensor | float, other: Tensor | float) -> Tensor:
     """Bitwise exclusive or; logical for bools."""
-    ...
 
 
 @op(
@@ -435,7 +419,6 @@ def bitwise_xor(input: Tensor | float, other: Tensor | float) -> Tensor:
 )
 def bitwise_not(input: Tensor) -> Tensor:
     """Every bit inverted; logical not for bools."""
-    ...
 
 
 @op(
@@ -447,7 +430,6 @@ def bitwise_not(input: Tensor) -> Tensor:
 )
 def bitwise_left_shift(input: Tensor | float, other: Tensor | float) -> Tensor:
     """Bits moved up by ``other`` places."""
-    ...
 
 
 @op(
@@ -459,7 +441,6 @@ def bitwise_left_shift(input: Tensor | float, other: Tensor | float) -> Tensor:
 )
 def bitwise_right_shift(input: Tensor | float, other: Tensor | float) -> Tensor:
     """Bits moved down by ``other`` places; signed numbers keep their sign."""
-    ...
 
 
 def _lerp_grad_weight(g, input, end):
@@ -482,7 +463,6 @@ def lerp(input: Tensor, end: Tensor, weight: Tensor | float) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.lerp.html
     """
-    ...
 
 
 @op(
@@ -503,7 +483,6 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1
 
     Source: https://pytorch.org/docs/stable/generated/torch.addcmul.html
     """
-    ...
 
 
 @op(
@@ -522,4 +501,3 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1
 
     Source: https://pytorch.org/docs/stable/generated/torch.addcdiv.html
     """
-    ...

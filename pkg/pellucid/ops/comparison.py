@@ -26,7 +26,6 @@ def eq(input: Tensor | float, other: Tensor | float) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.eq.html
     """
-    ...
 
 
 @op(
@@ -43,7 +42,6 @@ def ne(input: Tensor | float, other: Tensor | float) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.ne.html
     """
-    ...
 
 
 @op(
@@ -58,7 +56,6 @@ def lt(input: Tensor | float, other: Tensor | float) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.lt.html
     """
-    ...
 
 
 @op(
@@ -75,7 +72,6 @@ def le(input: Tensor | float, other: Tensor | float) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.le.html
     """
-    ...
 
 
 @op(
@@ -90,7 +86,6 @@ def gt(input: Tensor | float, other: Tensor | float) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.gt.html
     """
-    ...
 
 
 @op(
@@ -107,7 +102,6 @@ def ge(input: Tensor | float, other: Tensor | float) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.ge.html
     """
-    ...
 
 
 _LOGICAL = dict(dtype=logical, shape=broadcast, grad=None)
@@ -119,7 +113,6 @@ def logical_and(input: Tensor, other: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.logical_and.html
     """
-    ...
 
 
 @op(kernel=elementwise(None, boolean="input || other"), reference=np.logical_or, **_LOGICAL)
@@ -128,7 +121,6 @@ def logical_or(input: Tensor, other: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.logical_or.html
     """
-    ...
 
 
 @op(kernel=elementwise(None, boolean="input != other"), reference=np.logical_xor, **_LOGICAL)
@@ -137,7 +129,6 @@ def logical_xor(input: Tensor, other: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.logical_xor.html
     """
-    ...
 
 
 @op(kernel=elementwise(None, boolean="!input"), reference=np.logical_not, **_LOGICAL)
@@ -146,7 +137,6 @@ def logical_not(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.logical_not.html
     """
-    ...
 
 
 @op(
@@ -178,7 +168,6 @@ def where(condition: Tensor, input: Tensor | float, other: Tensor | float) -> Te
         >>> torch.where(x > 0, x, 0.0).tolist()
         [0.0, 2.0]
     """
-    ...
 
 
 def _fill_types(call: Call):
@@ -210,7 +199,6 @@ def masked_fill(input: Tensor, mask: Tensor, value: Tensor | float) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.Tensor.masked_fill.html
     """
-    ...
 
 
 @op(
@@ -225,7 +213,6 @@ def isnan(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.isnan.html
     """
-    ...
 
 
 _INFINITE = "(bitcast<u32>(input) & 0x7fffffffu) == 0x7f800000u"
@@ -244,7 +231,6 @@ def isinf(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.isinf.html
     """
-    ...
 
 
 @op(
@@ -259,7 +245,6 @@ def isfinite(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.isfinite.html
     """
-    ...
 
 
 def isclose(

@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .. import dtype as dt
+from .. import dtypes as dt
 from ..device import device as Device
 from ..device import get_default_device
 from ..device.cpu import CpuStorage
 from ..device.stream import Storage
-from ..dtype import DType
+from ..dtypes import DType
 from ..elementwise import elementwise
 from ..errors import ShapeError
 from ..kernel import physical
 from ..meta import meta
 from ..op import Call, op
+from ..plan import NoStorage
 from ..shape import Size, sizes
 
 if TYPE_CHECKING:
@@ -47,7 +48,6 @@ def _array_type(d: DType):
 )
 def filled(size: tuple[int, ...], fill_value: float, dtype: DType, device: Device) -> Tensor:
     """A tensor of one value; `full` without defaults."""
-    ...
 
 
 def _progression_types(call: Call):
@@ -70,7 +70,6 @@ def _progression_types(call: Call):
 )
 def progression(start: float, step: float, count: int, dtype: DType, device: Device) -> Tensor:
     """``out[i] = start + i * step``."""
-    ...
 
 
 def _finish(out: Tensor, requires_grad: bool) -> Tensor:
@@ -132,6 +131,8 @@ def empty(*size, dtype: DType | None = None, device=None, requires_grad: bool = 
     m = meta(sizes(size), dtype or dt.get_default_dtype(), where)
     if where.type == "cpu":
         return _finish(Tensor(CpuStorage(np.zeros(m.shape, m.dtype.numpy)), m, 0), requires_grad)
+    if where.type == "meta":
+        return _finish(Tensor(NoStorage(), m, 0), requires_grad)
     physical(m.dtype)
     return _finish(Tensor(Storage(m.nbytes), m, 0), requires_grad)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from math import erf as _erf_of
 from math import erfc as _erfc_of
-from math import pi, sqrt as _root
+from math import pi
+from math import sqrt as _root
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,7 +43,6 @@ def abs(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.abs.html
     """
-    ...
 
 
 @op(
@@ -61,7 +61,6 @@ def sign(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.sign.html
     """
-    ...
 
 
 @_smooth("sqrt(input)", np.sqrt, lambda g, out: g * 0.5 / out)
@@ -70,7 +69,6 @@ def sqrt(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.sqrt.html
     """
-    ...
 
 
 @_smooth("1.0 / sqrt(input)", lambda input: 1 / np.sqrt(input), lambda g, out: g * -0.5 * out * out * out)
@@ -79,7 +77,6 @@ def rsqrt(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.rsqrt.html
     """
-    ...
 
 
 @_smooth("1.0 / input", lambda input: 1 / input, lambda g, out: -g * out * out)
@@ -88,7 +85,6 @@ def reciprocal(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.reciprocal.html
     """
-    ...
 
 
 @op(
@@ -102,7 +98,6 @@ def square(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.square.html
     """
-    ...
 
 
 @_smooth("exp_of(input)", np.exp, lambda g, out: g * out)
@@ -111,7 +106,6 @@ def exp(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.exp.html
     """
-    ...
 
 
 @_smooth("exp_of(input * 0.69314718)", np.exp2, lambda g, out: g * out * 0.6931471805599453)
@@ -120,7 +114,6 @@ def exp2(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.exp2.html
     """
-    ...
 
 
 @_smooth("expm1_of(input)", np.expm1, lambda g, out: g * (out + 1))
@@ -129,7 +122,6 @@ def expm1(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.expm1.html
     """
-    ...
 
 
 @_smooth("log_of(input)", np.log, lambda g, input: g / input)
@@ -138,7 +130,6 @@ def log(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.log.html
     """
-    ...
 
 
 @_smooth("log_of(input) * 1.44269504", np.log2, lambda g, input: g / (input * 0.6931471805599453))
@@ -147,7 +138,6 @@ def log2(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.log2.html
     """
-    ...
 
 
 @_smooth("log_of(input) * 0.43429448", np.log10, lambda g, input: g / (input * 2.302585092994046))
@@ -156,7 +146,6 @@ def log10(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.log10.html
     """
-    ...
 
 
 @_smooth("log1p_of(input)", np.log1p, lambda g, input: g / (input + 1))
@@ -165,7 +154,6 @@ def log1p(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.log1p.html
     """
-    ...
 
 
 @_smooth("sin_of(input)", np.sin, lambda g, input: g * input.cos())
@@ -174,7 +162,6 @@ def sin(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.sin.html
     """
-    ...
 
 
 @_smooth("cos_of(input)", np.cos, lambda g, input: -g * input.sin())
@@ -183,7 +170,6 @@ def cos(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.cos.html
     """
-    ...
 
 
 @_smooth("tan_of(input)", np.tan, lambda g, out: g * (out * out + 1))
@@ -192,7 +178,6 @@ def tan(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.tan.html
     """
-    ...
 
 
 @_smooth("asin_of(input)", np.arcsin, lambda g, input: g * (1 - input * input).rsqrt())
@@ -201,7 +186,6 @@ def asin(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.asin.html
     """
-    ...
 
 
 @_smooth("acos_of(input)", np.arccos, lambda g, input: -g * (1 - input * input).rsqrt())
@@ -210,7 +194,6 @@ def acos(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.acos.html
     """
-    ...
 
 
 @_smooth("atan_of(input)", np.arctan, lambda g, input: g / (input * input + 1))
@@ -219,7 +202,6 @@ def atan(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.atan.html
     """
-    ...
 
 
 @op(
@@ -237,7 +219,6 @@ def atan2(input: Tensor, other: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.atan2.html
     """
-    ...
 
 
 @_smooth("sinh_of(input)", np.sinh, lambda g, input: g * input.cosh())
@@ -246,7 +227,6 @@ def sinh(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.sinh.html
     """
-    ...
 
 
 @_smooth("cosh_of(input)", np.cosh, lambda g, input: g * input.sinh())
@@ -255,7 +235,6 @@ def cosh(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.cosh.html
     """
-    ...
 
 
 @_smooth("tanh_of(input)", np.tanh, lambda g, out: g * (1 - out * out))
@@ -264,7 +243,6 @@ def tanh(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.tanh.html
     """
-    ...
 
 
 @_smooth("asinh_of(input)", np.arcsinh, lambda g, input: g * (input * input + 1).rsqrt())
@@ -273,7 +251,6 @@ def asinh(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.asinh.html
     """
-    ...
 
 
 @_smooth("acosh_of(input)", np.arccosh, lambda g, input: g * (input * input - 1).rsqrt())
@@ -282,7 +259,6 @@ def acosh(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.acosh.html
     """
-    ...
 
 
 @_smooth("atanh_of(input)", np.arctanh, lambda g, input: g / (1 - input * input))
@@ -291,7 +267,6 @@ def atanh(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.atanh.html
     """
-    ...
 
 
 @_smooth(
@@ -304,7 +279,6 @@ def erf(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/special.html#torch.special.erf
     """
-    ...
 
 
 @_smooth(
@@ -317,7 +291,6 @@ def erfc(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/special.html#torch.special.erfc
     """
-    ...
 
 
 def _stable_sigmoid(input):
@@ -331,7 +304,6 @@ def sigmoid(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/special.html#torch.special.expit
     """
-    ...
 
 
 @_smooth(
@@ -344,7 +316,6 @@ def logit(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/special.html#torch.special.logit
     """
-    ...
 
 
 def _rounding(f32: str, reference):
@@ -362,7 +333,6 @@ def floor(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.floor.html
     """
-    ...
 
 
 @_rounding("ceil(input)", np.ceil)
@@ -371,7 +341,6 @@ def ceil(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.ceil.html
     """
-    ...
 
 
 @_rounding("round(input)", np.round)
@@ -380,7 +349,6 @@ def round(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.round.html
     """
-    ...
 
 
 @_rounding("trunc(input)", np.trunc)
@@ -389,7 +357,6 @@ def trunc(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.trunc.html
     """
-    ...
 
 
 @op(
@@ -403,7 +370,6 @@ def frac(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.frac.html
     """
-    ...
 
 
 # Activations (torch.nn.functional shows those that torch itself does not)
@@ -425,7 +391,6 @@ def relu(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.relu.html
     """
-    ...
 
 
 def _silu_grad(g, input):
@@ -439,7 +404,6 @@ def silu(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.silu.html
     """
-    ...
 
 
 def _gelu_reference(input, approximate):
@@ -483,7 +447,6 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.gelu.html
     """
-    ...
 
 
 @op(
@@ -502,7 +465,6 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.leaky_relu.html
     """
-    ...
 
 
 @op(
@@ -521,7 +483,6 @@ def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.elu.html
     """
-    ...
 
 
 @op(
@@ -540,7 +501,6 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.softplus.html
     """
-    ...
 
 
 @_smooth(
@@ -553,7 +513,6 @@ def logsigmoid(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.logsigmoid.html
     """
-    ...
 
 
 def mish(input: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..dtype import DType
+from ..dtypes import DType
 from ..elementwise import elementwise, launch_copy
 from ..errors import DimensionError, DTypeError, ShapeError
 from ..kernel import Launch, register_type
@@ -35,7 +35,6 @@ def _view(call: Call):
 @op(view=_view, grad={"input": lambda g, input_meta: g.reshape(input_meta.shape)})
 def view_size(input: Tensor, size: tuple[int, ...]) -> Tensor:
     """The same elements in another shape, sharing storage (`Tensor.view` with a shape)."""
-    ...
 
 
 def view(input: Tensor, *size) -> Tensor:
@@ -142,7 +141,6 @@ def _unpermute(g, dims):
 @op(view=_permute, grad={"input": _unpermute})
 def permute_dims(input: Tensor, dims: tuple[int, ...]) -> Tensor:
     """Axes in another order, sharing storage."""
-    ...
 
 
 def permute(input: Tensor, *dims) -> Tensor:
@@ -193,7 +191,6 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
         >>> torch.tensor([[1, 2], [3, 4]], device="cpu").transpose(0, 1).tolist()
         [[1, 3], [2, 4]]
     """
-    ...
 
 
 def t(input: Tensor) -> Tensor:
@@ -249,7 +246,6 @@ def _expand(call: Call):
 @op(view=_expand, grad={"input": lambda g: g})
 def expand_size(input: Tensor, size: tuple[int, ...]) -> Tensor:
     """Axes of length 1 repeated without a copy."""
-    ...
 
 
 def expand(input: Tensor, *size) -> Tensor:
@@ -306,7 +302,6 @@ def squeeze(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.squeeze.html
     """
-    ...
 
 
 def _unsqueeze(call: Call):
@@ -322,7 +317,6 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.unsqueeze.html
     """
-    ...
 
 
 def _as_strided(call: Call):
@@ -335,7 +329,6 @@ def _as_strided(call: Call):
 @op(view=_as_strided, grad=None)
 def _strided_view(input: Tensor, size: tuple[int, ...], stride: tuple[int, ...]) -> Tensor:
     """The same storage with given strides, from the tensor's own start."""
-    ...
 
 
 def as_strided(input: Tensor, size, stride, storage_offset: int | None = None) -> Tensor:
@@ -386,7 +379,6 @@ def slice_dim(
     input: Tensor, dim: int, start: int | None = None, end: int | None = None, step: int | None = None
 ) -> Tensor:
     """``input[..., start:end:step, ...]`` along one axis, sharing storage; the step may be negative."""
-    ...
 
 
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
@@ -437,7 +429,6 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.select.html
     """
-    ...
 
 
 def _diagonal(call: Call):
@@ -469,7 +460,6 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 
     Source: https://pytorch.org/docs/stable/generated/torch.diagonal.html
     """
-    ...
 
 
 # Copies
@@ -487,7 +477,6 @@ def clone(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.clone.html
     """
-    ...
 
 
 def contiguous(input: Tensor) -> Tensor:
@@ -508,7 +497,6 @@ def _cast_types(call: Call):
 )
 def cast(input: Tensor, dtype: DType) -> Tensor:
     """The values as another element type; floats are truncated toward zero when they become integers."""
-    ...
 
 
 def _copy_types(call: Call):
@@ -531,7 +519,6 @@ def _copy_shape(call: Call):
 )
 def copy(input: Tensor, src: Tensor) -> Tensor:
     """``src`` broadcast to the shape of ``input`` and converted to its dtype."""
-    ...
 
 
 copy_ = in_place(copy.op)
@@ -546,7 +533,7 @@ def copy_into(target: Tensor, source: Tensor) -> None:
 
 
 def _cat_types(call: Call):
-    from ..dtype import result_type
+    from ..dtypes import result_type
 
     d = result_type([m.dtype for m in call["tensors"]], [], [])
     return d, d
@@ -623,7 +610,6 @@ def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
         >>> torch.cat([torch.zeros(1, device="cpu"), torch.ones(2, device="cpu")]).tolist()
         [0.0, 1.0, 1.0]
     """
-    ...
 
 
 concat = concatenate = cat
@@ -804,7 +790,6 @@ def tril(input: Tensor, diagonal: int = 0) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.tril.html
     """
-    ...
 
 
 @op(
@@ -819,4 +804,3 @@ def triu(input: Tensor, diagonal: int = 0) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.triu.html
     """
-    ...

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .. import dtype as dt
+from .. import dtypes as dt
 from ..device import device as Device
 from ..device import get_default_device
-from ..dtype import DType
+from ..dtypes import DType
 from ..elementwise import elementwise
 from ..errors import DTypeError
 from ..op import Call, op
@@ -66,7 +66,6 @@ def uniform_block(
     device: Device,
 ) -> Tensor:
     """Uniform numbers in [0, 1) from a place in a generator's stream."""
-    ...
 
 
 @op(
@@ -86,7 +85,6 @@ def normal_block(
     device: Device,
 ) -> Tensor:
     """Standard normal numbers from a place in a generator's stream."""
-    ...
 
 
 _WORD = f"(random_word({_STATE}) % span)"
@@ -117,7 +115,6 @@ def integer_block(
     device: Device,
 ) -> Tensor:
     """Integers from ``low`` to before ``low + span`` from a place in a generator's stream."""
-    ...
 
 
 def _draw(
