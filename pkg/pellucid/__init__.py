@@ -3,10 +3,10 @@
 Importing this opens no GPU; the first op does.
 """
 
-from . import autograd, errors
+from . import autograd, errors, webgpu
 from .autograd import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from .device import get_default_device, set_default_device
-from .dtype import (
+from .dtypes import (
     bfloat16, bool_, complex64, complex128, float16, float32, float64, get_default_dtype, int8, int16, int32, int64,
     promote_types,     set_default_dtype, uint8, uint16, uint32,
 )  # fmt: skip
@@ -49,4 +49,4 @@ long = int64
 
 # The names of PyTorch's classes win over the modules that define them; inside the package the modules are imported by path.
 from .device import device  # noqa: E402
-from .dtype import DType as dtype  # noqa: E402
+from .dtypes import DType as dtype  # noqa: E402

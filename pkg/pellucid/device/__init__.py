@@ -8,10 +8,10 @@ from ..errors import DeviceError
 
 
 class device:
-    """A device: ``webgpu`` (kernels) or ``cpu`` (the numpy reference). Usable as a context manager, as in PyTorch.
+    """A device: ``webgpu`` (kernels), ``cpu`` (the numpy reference) or ``meta`` (shapes only). Usable as a context manager, as in PyTorch.
 
     Args:
-        type: ``"webgpu"`` or ``"cpu"``; another `device` is returned as it is.
+        type: ``"webgpu"``, ``"cpu"`` or ``"meta"``; another `device` is returned as it is.
 
     Raises:
         DeviceError: there is no such device.
@@ -33,8 +33,8 @@ class device:
         name = type.removesuffix(":0") if isinstance(type, str) else type
         found = cls._known.get(name) if isinstance(name, str) else None
         if found is None:
-            if name not in ("webgpu", "cpu"):
-                raise DeviceError(f"device {type!r} does not exist. There are 'webgpu' and 'cpu'.")
+            if name not in ("webgpu", "cpu", "meta"):
+                raise DeviceError(f"device {type!r} does not exist. There are 'webgpu', 'cpu' and 'meta'.")
             found = cls._known[name] = object.__new__(cls)
             found.type = name
             found._tokens = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..dtype import DType, bfloat16, float16, round_bfloat16
+from ..dtypes import DType, bfloat16, float16, round_bfloat16
 
 
 class CpuStorage:

@@ -38,11 +38,19 @@ def _sizes(query: Meta, key: Meta, value: Meta) -> tuple[int, int, int]:
     """(batch times key heads, key heads, query heads per key head)."""
     shapes = f"query {tuple(query.shape)}, key {tuple(key.shape)}, value {tuple(value.shape)}"
     if query.rank < 2 or key.rank != query.rank or value.rank != query.rank:
-        raise ShapeError(f"{shapes}: all need the same number of axes, at least (time, head_dim). Add leading axes with unsqueeze.")
+        raise ShapeError(
+            f"{shapes}: all need the same number of axes, at least (time, head_dim). Add leading axes with unsqueeze."
+        )
     heads = query.shape[-3] if query.rank > 2 else 1
     kv_heads = key.shape[-3] if key.rank > 2 else 1
-    if query.shape[:-3] != key.shape[:-3] or key.shape[:-1] != value.shape[:-1] or query.shape[-1] != key.shape[-1]:
-        raise ShapeError(f"{shapes}: batches, and the lengths of key and value, and head_dim of query and key must agree.")
+    if (
+        query.shape[:-3] != key.shape[:-3]
+        or key.shape[:-1] != value.shape[:-1]
+        or query.shape[-1] != key.shape[-1]
+    ):
+        raise ShapeError(
+            f"{shapes}: batches, and the lengths of key and value, and head_dim of query and key must agree."
+        )
     if not kv_heads or heads % kv_heads:
         raise ShapeError(f"{shapes}: {heads} query heads are not a multiple of {kv_heads} key heads.")
     return prod(key.shape[:-2]), kv_heads, heads // kv_heads
@@ -52,19 +60,31 @@ def _shape(call: Call) -> Size:
     query, key, value = call["query"], call["key"], call["value"]
     _, _, group = _sizes(query, key, value)
     if group > 1 and not call["enable_gqa"]:
-        raise ShapeError(f"query has {query.shape[-3]} heads and key {key.shape[-3]}. Give enable_gqa=True to share key heads.")
+        raise ShapeError(
+            f"query has {query.shape[-3]} heads and key {key.shape[-3]}. Give enable_gqa=True to share key heads."
+        )
     mask = call["attn_mask"]
     if mask is not None:
         if call["is_causal"]:
             raise ShapeError("give attn_mask or is_causal=True, not both.")
         scores = Size((*query.shape[:-1], key.shape[-2]))
         if broadcast_shapes(mask.shape, scores) != scores:
-            raise ShapeError(f"attn_mask of shape {tuple(mask.shape)} does not broadcast to the scores {tuple(scores)}. Reshape it.")
+            raise ShapeError(
+                f"attn_mask of shape {tuple(mask.shape)} does not broadcast to the scores {tuple(scores)}. Reshape it."
+            )
     return Size((*query.shape[:-1], value.shape[-1]))
 
 
 def attention_launches(
-    call: Call, key: str, value: str, keys: int, causal: bool, align_end: bool, scale: float, mask: str | None = None, length: str | None = None
+    call: Call,
+    key: str,
+    value: str,
+    keys: int,
+    causal: bool,
+    align_end: bool,
+    scale: float,
+    mask: str | None = None,
+    length: str | None = None,
 ) -> list[Launch]:
     """The dispatches of one attention: one that tiles queries, or for few queries one per split of the keys and one that combines.
 
@@ -89,7 +109,9 @@ def attention_launches(
         full = broadcast_strides(m.shape, m.strides, (*query.shape[:-1], keys))
         strides = (0, *full) if query.rank == 3 else (0, 0, *full) if query.rank == 2 else full[-4:]
         if query.rank > 4 and any(full[:-4]):
-            raise ShapeError(f"attn_mask of shape {tuple(m.shape)} differs along a leading axis of five-dimensional queries. Flatten the batch axes.")
+            raise ShapeError(
+                f"attn_mask of shape {tuple(m.shape)} differs along a leading axis of five-dimensional queries. Flatten the batch axes."
+            )
     params |= dict(zip(("mask_batch", "mask_head", "mask_time", "mask_key"), strides, strict=True))
     holes = {
         "CAUSAL": str(causal).lower(),
@@ -100,11 +122,26 @@ def attention_launches(
     if rows <= _ROWS and rows * (head_dim + 128) <= _WORDS and value_dim <= 512:
         splits = max(1, min(-(-keys // _SPLIT), _SPLITS))
         call.temporary("state", (pairs, splits, rows, value_dim + 2))
-        holes |= {"ROWS": f"{rows}u", "QUERY_FLOATS": f"{max(rows * head_dim, 1)}u", "COLUMN_BLOCKS": f"{-(-value_dim // 64)}u"}
+        holes |= {
+            "ROWS": f"{rows}u",
+            "QUERY_FLOATS": f"{max(rows * head_dim, 1)}u",
+            "COLUMN_BLOCKS": f"{-(-value_dim // 64)}u",
+        }
         groups = pairs * splits
-        combine = {"groups": pairs * rows, "splits": splits, "group": group, "time": time, "value_dim": value_dim}
+        combine = {
+            "groups": pairs * rows,
+            "splits": splits,
+            "group": group,
+            "time": time,
+            "value_dim": value_dim,
+        }
         return [
-            Launch(load("attention/decode").fill(holes), groups, {**params, "groups": groups, "splits": splits}, bind=bind),
+            Launch(
+                load("attention/decode").fill(holes),
+                groups,
+                {**params, "groups": groups, "splits": splits},
+                bind=bind,
+            ),
             Launch("attention/combine", pairs * rows, combine),
         ]
     groups = pairs * -(-rows // 32)
@@ -119,7 +156,9 @@ def _scale(query_shape, scale: float | None) -> float:
 def _launches(call: Call) -> list[Launch]:
     mask = "attn_mask" if call["attn_mask"] is not None else None
     scale = _scale(call["query"].shape, call["scale"])
-    return attention_launches(call, "key", "value", call["key"].shape[-2], call["is_causal"], False, scale, mask)
+    return attention_launches(
+        call, "key", "value", call["key"].shape[-2], call["is_causal"], False, scale, mask
+    )
 
 
 def numpy_attention(query, key, value, mask, causal_from: int | None, scale: float) -> np.ndarray:
@@ -150,7 +189,9 @@ def _weights(query, key, attn_mask, is_causal, scale):
 
     scores = matmul(query * _scale(query.shape, scale), key.transpose(-2, -1))
     if is_causal:
-        visible = arange(key.shape[-2], device=query.device) <= arange(query.shape[-2], device=query.device).unsqueeze(1)
+        visible = arange(key.shape[-2], device=query.device) <= arange(
+            query.shape[-2], device=query.device
+        ).unsqueeze(1)
         return softmax(scores.masked_fill(~visible, float("-inf")), -1)
     if attn_mask is None:
         return softmax(scores, -1)
@@ -194,7 +235,6 @@ def fused_attention(
     enable_gqa: bool = False,
 ) -> Tensor:
     """Attention without dropout in one or two dispatches; see `scaled_dot_product_attention`."""
-    ...
 
 
 def scaled_dot_product_attention(

@@ -23,7 +23,9 @@ def _same_dtype(call: Call):
     first, *rest = call.tensors()
     for name, m in rest:
         if m.dtype is not first[1].dtype:
-            raise DTypeError(f"'{first[0]}' is {first[1].dtype} and '{name}' is {m.dtype}. They must be equal.")
+            raise DTypeError(
+                f"'{first[0]}' is {first[1].dtype} and '{name}' is {m.dtype}. They must be equal."
+            )
     return first[1].dtype, first[1].dtype
 
 
@@ -56,7 +58,11 @@ def _rotary_reference(input, cos, sin, position, interleaved, inverse):
     half, time = cos.shape[1], input.shape[-2]
     c, s = cos[position : position + time], sin[position : position + time]
     s = -s if inverse else s
-    pick = (slice(0, 2 * half, 2), slice(1, 2 * half, 2)) if interleaved else (slice(0, half), slice(half, 2 * half))
+    pick = (
+        (slice(0, 2 * half, 2), slice(1, 2 * half, 2))
+        if interleaved
+        else (slice(0, half), slice(half, 2 * half))
+    )
     first, second = input[..., pick[0]], input[..., pick[1]]
     out = input.copy()
     out[..., pick[0]] = first * c - second * s
@@ -69,15 +75,22 @@ def _rotary_reference(input, cos, sin, position, interleaved, inverse):
     shape=_rotary_shape,
     kernel=_rotary_launch,
     reference=_rotary_reference,
-    grad={"input": lambda g, cos, sin, position, interleaved, inverse: rotate(g, cos, sin, position, interleaved, not inverse)},
+    grad={
+        "input": lambda g, cos, sin, position, interleaved, inverse: rotate(
+            g, cos, sin, position, interleaved, not inverse
+        )
+    },
     dynamic=("position",),
 )
-def rotate(input: Tensor, cos: Tensor, sin: Tensor, position: int, interleaved: bool = False, inverse: bool = False) -> Tensor:
+def rotate(
+    input: Tensor, cos: Tensor, sin: Tensor, position: int, interleaved: bool = False, inverse: bool = False
+) -> Tensor:
     """Turn pairs of columns by the angles of the tables; see `rotary_embedding`."""
-    ...
 
 
-def rotary_embedding(input: Tensor, cos: Tensor, sin: Tensor, position: int = 0, *, interleaved: bool = False) -> Tensor:
+def rotary_embedding(
+    input: Tensor, cos: Tensor, sin: Tensor, position: int = 0, *, interleaved: bool = False
+) -> Tensor:
     """Rotary position embedding: ``(x1 cos - x2 sin, x2 cos + x1 sin)`` for the pairs (x1, x2) of every head.
 
     Args:
@@ -103,7 +116,9 @@ def rotary_embedding(input: Tensor, cos: Tensor, sin: Tensor, position: int = 0,
     return rotate(input, cos, sin, position, interleaved)
 
 
-def rotary_tables(inverse_frequencies, positions: int, *, factor: float = 1.0, device=None) -> tuple[Tensor, Tensor]:
+def rotary_tables(
+    inverse_frequencies, positions: int, *, factor: float = 1.0, device=None
+) -> tuple[Tensor, Tensor]:
     """Tables of ``cos(p * f)`` and ``sin(p * f)``, computed in float64 and rounded once.
 
     Args:
@@ -123,8 +138,16 @@ def rotary_tables(inverse_frequencies, positions: int, *, factor: float = 1.0, d
 
 def _cached_shape(call: Call) -> Size:
     query, key, value = call["query"], call["key_cache"], call["value_cache"]
-    if query.rank != 4 or key.rank != 4 or value.rank != 4 or query.shape[0] != key.shape[0] or query.shape[3] != key.shape[3]:
-        raise ShapeError(f"query {tuple(query.shape)} and caches {tuple(key.shape)}, {tuple(value.shape)} must be (batch, heads, time, head_dim).")
+    if (
+        query.rank != 4
+        or key.rank != 4
+        or value.rank != 4
+        or query.shape[0] != key.shape[0]
+        or query.shape[3] != key.shape[3]
+    ):
+        raise ShapeError(
+            f"query {tuple(query.shape)} and caches {tuple(key.shape)}, {tuple(value.shape)} must be (batch, heads, time, head_dim)."
+        )
     return Size((*query.shape[:3], value.shape[3]))
 
 
@@ -147,12 +170,15 @@ def _cached_reference(query, key_cache, value_cache, length, scale):
     grad=None,
     dynamic=("length",),
 )
-def attend_cache(query: Tensor, key_cache: Tensor, value_cache: Tensor, length: int, scale: float | int | None = None) -> Tensor:
+def attend_cache(
+    query: Tensor, key_cache: Tensor, value_cache: Tensor, length: int, scale: float | int | None = None
+) -> Tensor:
     """Causal attention over the filled part of a cache; see `cached_attention`."""
-    ...
 
 
-def cached_attention(query: Tensor, key_cache: Tensor, value_cache: Tensor, length: int, *, scale: float | None = None) -> Tensor:
+def cached_attention(
+    query: Tensor, key_cache: Tensor, value_cache: Tensor, length: int, *, scale: float | None = None
+) -> Tensor:
     """Causal attention of the last ``time`` positions over the first ``length`` of a preallocated cache.
 
     Query t stands at position ``length - time + t`` and sees the keys up to it. There is no gradient.
@@ -180,14 +206,30 @@ def cached_attention(query: Tensor, key_cache: Tensor, value_cache: Tensor, leng
 
 def _write_launch(call: Call) -> Launch:
     cache, rows = call["cache"], call["rows"]
-    if cache.rank != 4 or rows.rank != 4 or cache.shape[:2] != rows.shape[:2] or cache.shape[3] != rows.shape[3]:
-        raise ShapeError(f"rows {tuple(rows.shape)} do not fit into a cache {tuple(cache.shape)}: only axis 2 may differ.")
+    if (
+        cache.rank != 4
+        or rows.rank != 4
+        or cache.shape[:2] != rows.shape[:2]
+        or cache.shape[3] != rows.shape[3]
+    ):
+        raise ShapeError(
+            f"rows {tuple(rows.shape)} do not fit into a cache {tuple(cache.shape)}: only axis 2 may differ."
+        )
     if cache.dtype is not rows.dtype or cache.dtype.itemsize != 4:
-        raise DTypeError(f"rows are {rows.dtype} and the cache is {cache.dtype}. Both must be the same type of 4 bytes, such as float32.")
+        raise DTypeError(
+            f"rows are {rows.dtype} and the cache is {cache.dtype}. Both must be the same type of 4 bytes, such as float32."
+        )
     if not cache.is_contiguous:
-        raise ShapeError("the cache must be contiguous. Allocate it with zeros and write into the whole of it.")
+        raise ShapeError(
+            "the cache must be contiguous. Allocate it with zeros and write into the whole of it."
+        )
     time, head_dim = rows.shape[2:]
-    params = {"count": rows.numel, "block": time * head_dim, "capacity_block": cache.shape[2] * head_dim, "head_dim": head_dim}
+    params = {
+        "count": rows.numel,
+        "block": time * head_dim,
+        "capacity_block": cache.shape[2] * head_dim,
+        "head_dim": head_dim,
+    }
     return Launch("attention/cache_write", -(-rows.numel // 64), params)
 
 
@@ -198,7 +240,6 @@ def _write_reference(cache, rows, position):
 @op(kernel=_write_launch, reference=_write_reference, grad=None, dynamic=("position",), mutates="cache")
 def write_rows(cache: Tensor, rows: Tensor, position: int) -> Tensor:
     """Overwrite part of a cache; see `cache_write`."""
-    ...
 
 
 def cache_write(cache: Tensor, new: Tensor, position: int) -> Tensor:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .. import dtype as dt
-from ..dtype import DType
+from .. import dtypes as dt
+from ..dtypes import DType
 from ..errors import DimensionError, ShapeError
 from ..kernel import NATIVE, Launch, load, register_type
 from ..op import Call, op, same
@@ -53,14 +53,18 @@ def _launches(call: Call, largest: bool, values: str, indices: str | None) -> li
             place = f"places{k}"
             call.temporary(place, (step.outputs,), dt.int64)
         file = load("reduce/extremum_columns" if step.by_columns else "reduce/extremum_rows").fill(holes)
-        made.append(Launch(file, step.grid, step.params, bind={"x": source, "values": best, "indices": place}))
+        made.append(
+            Launch(file, step.grid, step.params, bind={"x": source, "values": best, "indices": place})
+        )
         if looks_up:
             found = indices if last else f"found{k}"
             if not last:
                 call.temporary(found, (step.outputs,), dt.int64)
             params = {"count": step.outputs, "limit": step.reduced, "picked": step.parts, "inner": step.inner}
             file = load("index/gather").fill({"T": "vec2<u32>"})
-            made.append(Launch(file, -(-step.outputs // 64), params, bind={"x": known, "index": place, "out": found}))
+            made.append(
+                Launch(file, -(-step.outputs // 64), params, bind={"x": known, "index": place, "out": found})
+            )
             place = found
         source, known = best, place
     return made
@@ -80,7 +84,9 @@ def _not_empty(call: Call) -> Size:
     if product(m.shape[d] for d in axes(call["dim"], m.rank)) == 0:
         if call["dim"] is None:
             raise ShapeError("an empty tensor has no extreme element. Give a dim whose length is not 0.")
-        raise DimensionError(f"dim {call['dim']} has length 0 in shape {tuple(m.shape)}: there is no extreme element.")
+        raise DimensionError(
+            f"dim {call['dim']} has length 0 in shape {tuple(m.shape)}: there is no extreme element."
+        )
     return reduced_shape(call)
 
 
@@ -110,7 +116,6 @@ def amax(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool 
 
     Source: https://pytorch.org/docs/stable/generated/torch.amax.html
     """
-    ...
 
 
 @op(
@@ -133,7 +138,6 @@ def amin(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool 
 
     Source: https://pytorch.org/docs/stable/generated/torch.amin.html
     """
-    ...
 
 
 def _to_int64(call: Call):
@@ -174,7 +178,6 @@ def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
         >>> torch.tensor([1.0, 3.0, 3.0], device="cpu").argmax().item()
         1
     """
-    ...
 
 
 @op(
@@ -197,7 +200,6 @@ def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
 
     Source: https://pytorch.org/docs/stable/generated/torch.argmin.html
     """
-    ...
 
 
 def _pair_types(call: Call):
@@ -219,7 +221,11 @@ def _numpy_pair(x: np.ndarray, dim: int, keepdim: bool, largest: bool):
 
 def _at_places(g, indices, input_meta, dim, keepdim):
     m = input_meta
-    return g.new_zeros(m.shape).scatter(dim, restore(indices, m, dim, keepdim), restore(g, m, dim, keepdim)) if m.rank else g
+    return (
+        g.new_zeros(m.shape).scatter(dim, restore(indices, m, dim, keepdim), restore(g, m, dim, keepdim))
+        if m.rank
+        else g
+    )
 
 
 @op(
@@ -232,7 +238,6 @@ def _at_places(g, indices, input_meta, dim, keepdim):
 )
 def max_dim(input: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """Largest elements along an axis and their places; see `max`."""
-    ...
 
 
 @op(
@@ -245,7 +250,6 @@ def max_dim(input: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Ten
 )
 def min_dim(input: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """Smallest elements along an axis and their places; see `min`."""
-    ...
 
 
 def max(input: Tensor, dim=None, keepdim: bool = False, *, other: Tensor | None = None):
@@ -296,3 +300,7 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> 
     Source: https://pytorch.org/docs/stable/generated/torch.aminmax.html
     """
     return amin(input, dim, keepdim), amax(input, dim, keepdim)
+
+
+# What is also a method of Tensor.
+METHODS = "amax amin argmax argmin max min aminmax"

@@ -1,7 +1,4 @@
-"""Reading and writing at indices. Bad indices are found on the device and raised as IndexError by the next read.
-
-Writes that meet (scatter, and the gradients of reads) are done in the order of the sources: the same bits on every run.
-"""
+"""Tuples of index tensors and masks: what ``x[i, j]`` and ``x[mask] = v`` come down to."""
 
 from __future__ import annotations
 
@@ -11,382 +8,176 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import dtype as dt
-from ..dtype import DType
 from ..errors import DTypeError, ShapeError
-from ..kernel import NATIVE, Launch, load, register_type
-from ..op import Call, op
-from ..shape import Size, axis
-from .sort import order_launches
+from ..kernel import Launch, load
+from ..op import Call, as_input, op
+from ..shape import Size, broadcast_shapes
+from .movement import broadcast_tensors, copy_
+from .rows import add_rows, embedding, integers, outside, put_rows
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
 
-# Sources per line up to which every output looks at all of them; more are sorted by where they go.
-_LINES = 16
 
-
-def integers(call: Call, name: str) -> None:
-    """Refuse an index that is not an integer tensor."""
-    d = call[name].dtype
-    if not d.is_integer:
-        raise DTypeError(f"'{name}' is {d}; an index must be int64 or int32. Convert it with .long().")
-
-
-def outside(index: np.ndarray, limit: int, op_name: str, wrap: bool = False) -> None:
-    """Raise for the first index outside a table on the cpu device."""
-    bad = (index >= limit) | (index < (-limit if wrap else 0))
-    if bad.any():
-        raise IndexError(f"{op_name}: index {int(index[bad][0])} is out of range for a length of {limit}.")
-
-
-# Rows
-
-
-def _embedding_types(call: Call):
-    integers(call, "indices")
-    return call["weight"].dtype, call["weight"].dtype
-
-
-def _embedding_shape(call: Call) -> Size:
-    if call["weight"].rank != 2:
-        raise ShapeError(f"weight has shape {tuple(call['weight'].shape)}; it must be (rows, columns).")
-    return Size((*call["indices"].shape, call["weight"].shape[1]))
-
-
-def select_launch(call: Call, x: str, ids: str, d: DType, outer: int, limit: int, picked: int, inner: int, wrap: bool = False) -> Launch:
-    """The dispatch of ``out[o, j, i] = x[o, ids[j], i]``."""
-    count = outer * picked * inner
-    params = {"count": count, "limit": limit, "picked": picked, "inner": inner}
-    file = load("index/select").fill({"T": register_type(d), "WRAP": str(wrap).lower()})
-    return Launch(file, -(-count // 64), params, bind={"x": x, "ids": ids})
-
-
-def _embedding_launch(call: Call) -> Launch:
-    weight, ids = call["weight"], call["indices"]
-    return select_launch(call, "weight", "indices", weight.dtype, 1, weight.shape[0], ids.numel, weight.shape[1])
-
-
-def _embedding_reference(weight, indices, padding_idx):
-    outside(indices, weight.shape[0], "embedding")
-    return weight[indices]
-
-
-def _embedding_grad(g, indices, weight_meta, padding_idx):
-    rows, columns = weight_meta.shape
-    g, indices = g.reshape(-1, columns), indices.reshape(-1)
-    if padding_idx >= 0:
-        g = g.masked_fill((indices == padding_idx).unsqueeze(1), 0.0)
-    return add_rows(g.new_zeros(rows, columns), indices, g)
-
-
-@op(
-    dtype=_embedding_types,
-    shape=_embedding_shape,
-    kernel=_embedding_launch,
-    reference=_embedding_reference,
-    grad={"weight": _embedding_grad},
-)
-def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1) -> Tensor:
-    """Rows of a table: ``out[..., :] = weight[indices[...], :]``.
-
-    Args:
-        weight: (rows, columns).
-        indices: any shape, integers from 0 to rows - 1.
-        padding_idx: a row that gets no gradient; none if negative.
-
-    Returns:
-        (*indices.shape, columns).
-
-    Raises:
-        IndexError: at the next read, an index is out of range.
-        DTypeError: the indices are not integers.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.embedding.html
-    """
-    ...
-
-
-def _select_types(call: Call):
+def _linear_types(call: Call):
     integers(call, "index")
-    return call["input"].dtype, call["input"].dtype
+    return dt.int64, dt.int64
 
 
-def _select_shape(call: Call) -> Size:
-    x, index = call["input"], call["index"]
-    if index.rank > 1:
-        raise ShapeError(f"index has shape {tuple(index.shape)}; it must be one list of indices. Use gather or x[index].")
-    k = axis(call["dim"], x.rank)
-    return Size((*x.shape[:k], index.numel, *x.shape[k + 1 :])) if x.rank else Size()
+def _linear_launch(call: Call) -> Launch:
+    m = call["index"]
+    params = {"count": m.numel, "limit": call["limit"]}
+    file = load("index/linear").fill({"HAS_PREVIOUS": str(call["previous"] is not None).lower()})
+    return Launch(file, -(-m.numel // 64), params)
 
 
-def _select_launch(call: Call) -> Launch:
-    x = call["input"]
-    k = axis(call["dim"], x.rank)
-    limit = x.shape[k] if x.rank else 1
-    return select_launch(call, "input", "index", x.dtype, prod(x.shape[:k]), limit, call["index"].numel, prod(x.shape[k + 1 :]))
+def _linear_reference(index, limit, previous):
+    outside(index, limit, "index", wrap=True)
+    place = np.where(index < 0, index + limit, index).astype(np.int64)
+    return place if previous is None else previous * limit + place
 
 
-def _select_reference(input, dim, index):
-    outside(index, input.shape[dim] if input.ndim else 1, "index_select")
-    return input.take(index.reshape(-1), dim) if input.ndim else input
+@op(dtype=_linear_types, shape=as_input, kernel=_linear_launch, reference=_linear_reference, grad=None)
+def linear_index(index: Tensor, limit: int, previous: Tensor | None = None) -> Tensor:
+    """The row-major position of a tuple of indices, one axis of length ``limit`` at a time; negative indices count from the end."""
 
 
-def _select_grad(g, index, input_meta, dim):
-    if not input_meta.rank:
-        return g
-    k = axis(dim, input_meta.rank)
-    rows = g.transpose(0, k)
-    target = rows.new_zeros((input_meta.shape[k], prod(rows.shape[1:])))
-    return add_rows(target, index.reshape(-1), rows.reshape(rows.shape[0], -1)).reshape(-1, *rows.shape[1:]).transpose(0, k)
+def _plan(input: Tensor, indices) -> tuple[list[int], list[Tensor], Size, bool]:
+    """Axes that are indexed, their indices broadcast, the shape of these, and whether the axes are neighbours."""
+    if len(indices) > input.dim():
+        raise IndexError(f"index: {len(indices)} indices for a tensor of {input.dim()} axes.")
+    dims = [k for k, i in enumerate(indices) if i is not None]
+    found = broadcast_tensors(*[indices[k] for k in dims])
+    return dims, list(found), found[0].shape, dims == list(range(dims[0], dims[-1] + 1))
 
 
-@op(dtype=_select_types, shape=_select_shape, kernel=_select_launch, reference=_select_reference, grad={"input": _select_grad})
-def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
-    """``out[..., j, ...] = input[..., index[j], ...]`` along one axis.
+def _front(input: Tensor, dims: list[int], found: list[Tensor]) -> tuple[Tensor, Tensor, list[int]]:
+    """The tensor as rows along the indexed axes, the row numbers, and the order of axes that brings those to the front."""
+    order = dims + [k for k in range(input.dim()) if k not in dims]
+    rows = prod(input.shape[k] for k in dims)
+    position = None
+    for k, i in zip(dims, found, strict=True):
+        if input.shape[k] == 0 and i.numel():
+            raise IndexError(f"index: axis {k} has length 0 and cannot be indexed.")
+        position = linear_index(i, input.shape[k], position)
+    width = prod(input.shape[k] for k in order[len(dims) :])
+    return input.permute(*order).reshape(rows, width), position, order  # type: ignore[return-value]
+
+
+def index_get(input: Tensor, indices) -> Tensor:
+    """``input[indices]`` for index tensors, one per axis or None for a whole axis.
 
     Args:
         input: any dtype.
-        dim: the axis.
-        index: (n,) integers from 0 to the axis' length - 1.
-
-    Raises:
-        IndexError: at the next read, an index is out of range.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.index_select.html
-    """
-    ...
-
-
-# Elements along an axis
-
-
-def _along_shape(call: Call) -> Size:
-    x, index = call["input"], call["index"]
-    k = axis(call["dim"], x.rank)
-    if index.numel == 0:
-        return index.shape
-    if max(x.rank, 1) != max(index.rank, 1) or any(n > m for j, (n, m) in enumerate(zip(index.shape, x.shape, strict=False)) if j != k):
-        raise ShapeError(f"index {tuple(index.shape)} must have as many axes as input {tuple(x.shape)} and not be longer but along axis {k}.")
-    return index.shape
-
-
-def _line(shape, k: int) -> tuple[int, int, int]:
-    return prod(shape[:k]), shape[k] if shape else 1, prod(shape[k + 1 :])
-
-
-def _gather_launch(call: Call) -> Launch:
-    x, index = call["input"], call["index"]
-    k = axis(call["dim"], x.rank)
-    _, limit, _ = _line(x.shape, k)
-    _, picked, inner = _line(index.shape, k)
-    params = {"count": index.numel, "limit": limit, "picked": picked, "inner": inner}
-    return Launch(load("index/gather").fill({"T": register_type(x.dtype)}), -(-index.numel // 64), params, bind={"x": "input"})
-
-
-def _gather_reference(input, dim, index):
-    if input.ndim == 0:
-        outside(index, 1, "gather")
-        return np.broadcast_to(input, index.shape)
-    outside(index, input.shape[dim], "gather")
-    return np.take_along_axis(input.reshape(input.shape or (1,)), index, dim)
-
-
-@op(
-    dtype=_select_types,
-    shape=_along_shape,
-    kernel=_gather_launch,
-    reference=_gather_reference,
-    grad={"input": lambda g, index, input_meta, dim: scatter_add(g.new_zeros(input_meta.shape), dim, index, g)},
-)
-def gather_lines(input: Tensor, dim: int, index: Tensor) -> Tensor:
-    """Elements along an axis, for an index that is as long as the input along every other axis; see `gather`."""
-    ...
-
-
-def _cut(input: Tensor, dim: int, index: Tensor) -> Tensor:
-    """The part of a tensor that an index covers."""
-    k = axis(dim, input.dim())
-    for j, n in enumerate(index.shape):
-        if j != k and j < input.dim() and n < input.shape[j]:
-            input = input.narrow(j, 0, n)
-    return input
-
-
-def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:  # noqa: ARG001
-    """``out[i][j] = input[index[i][j]][j]`` for dim 0, and so on for other axes.
-
-    Args:
-        input: any dtype.
-        dim: the axis that is looked up.
-        index: integers from 0 to the axis' length - 1; as many axes as the input and not longer along others.
-        sparse_grad: accepted; gradients are dense.
+        indices: integer tensors that broadcast together; negative ones count from the end.
 
     Returns:
-        The shape of the index.
+        The indexed axes are replaced by the shape of the indices: in place where they are neighbours, else at the front.
 
     Raises:
         IndexError: at the next read, an index is out of range.
-        ShapeError: the index does not fit.
 
-    Source: https://pytorch.org/docs/stable/generated/torch.gather.html
+    Source: https://numpy.org/doc/stable/user/basics.indexing.html#advanced-indexing
     """
-    return gather_lines(_cut(input, dim, index), dim, index)
-
-
-def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
-    """`gather` with broadcasting of the other axes; all elements are counted through if ``dim`` is None.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.take_along_dim.html
-    """
-    if dim is None:
-        return gather(input.reshape(-1), 0, indices.reshape(-1))
-    k = axis(dim, input.dim())
-    if input.dim() != indices.dim():
-        raise ShapeError(f"take_along_dim: input {tuple(input.shape)} and indices {tuple(indices.shape)} need as many axes each.")
-    shape = np.broadcast_shapes(*[tuple(1 if j == k else n for j, n in enumerate(t.shape)) for t in (input, indices)])
-    wide = input.expand(*shape[:k], input.shape[k], *shape[k + 1 :])
-    return gather(wide, dim, indices.expand(*shape[:k], indices.shape[k], *shape[k + 1 :]))
-
-
-# Writing
-
-
-def _scatter_types(call: Call):
-    integers(call, "index")
-    x, src = call["input"], call["src"]
-    if x.dtype is not src.dtype:
-        raise DTypeError(f"'input' is {x.dtype} and 'src' is {src.dtype}. They must be equal.")
-    return x.dtype, x.dtype
-
-
-def _scatter_shape(call: Call) -> Size:
-    _along_shape(call)
-    if call["src"].shape != call["index"].shape:
-        raise ShapeError(f"src {tuple(call['src'].shape)} and index {tuple(call['index'].shape)} must have one shape.")
-    return call["input"].shape
-
-
-def scatter_launches(call: Call, add: bool) -> list[Launch]:
-    """Few sources a line: one dispatch. Else where each source goes, their order, and what each output collects."""
-    x, index = call["input"], call["index"]
-    kind = register_type(x.dtype)
-    k = axis(call["dim"], x.rank)
-    outer, limit, inner = _line(x.shape, k)
-    sources = _line(index.shape, k)[1] if index.numel else 0
-    holes = {"T": kind, "ADD": str(add).lower(), "apply": "i64_add(a, b)" if kind == "vec2<u32>" else "a + b"}
-    grid = -(-x.numel // 64)
-    if sources <= _LINES:
-        params = {"count": x.numel, "limit": limit, "sources": sources, "inner": inner}
-        return [Launch(load("index/scatter_lines").fill(holes), grid, params, bind={"x": "input"})]
-    total = outer * sources * inner
-    call.temporary("keys", (total,), dt.uint32)
-    keys = {"count": total, "limit": limit, "sources": sources, "inner": inner}
-    before = [Launch("index/scatter_keys", -(-total // 64), keys, bind={"out": "keys"})]
-    before += order_launches(call, "keys", dt.uint32, 1, total, False, "order")
-    params = {"count": x.numel, "sources": total, "width": 1}
-    return [*before, Launch(load("index/segments").fill(holes), grid, params, bind={"x": "input"})]
-
-
-def _scatter_reference(input, dim, index, src, add: bool):
-    out = input.copy().reshape(input.shape or (1,))
-    index, src = index.reshape(index.shape or (1,)), src.reshape(src.shape or (1,))
-    outside(index, out.shape[dim], "scatter")
-    places = list(np.indices(index.shape))
-    places[dim] = index
-    if add:
-        np.add.at(out, tuple(places), src)
-    else:
-        # numpy leaves the order of assignments open: write the last source of every place.
-        flat = np.ravel_multi_index(tuple(places), out.shape).reshape(-1)
-        last = dict(zip(flat.tolist(), range(flat.size), strict=True))
-        out.reshape(-1)[list(last)] = src.reshape(-1)[list(last.values())]
-    return out.reshape(input.shape)
-
-
-@op(
-    dtype=_scatter_types,
-    shape=_scatter_shape,
-    kernel=lambda call: scatter_launches(call, False),
-    reference=lambda input, dim, index, src: _scatter_reference(input, dim, index, src, False),
-    grad={
-        "input": lambda g, dim, index: scatter_lines(g, dim, index, g.new_zeros(index.shape)),
-        "src": lambda g, dim, index: gather_lines(g, dim, index),
-    },
-)
-def scatter_lines(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """Write along an axis, for an index and sources of one shape; see `scatter`."""
-    ...
-
-
-@op(
-    dtype=_scatter_types,
-    shape=_scatter_shape,
-    kernel=lambda call: scatter_launches(call, True),
-    reference=lambda input, dim, index, src: _scatter_reference(input, dim, index, src, True),
-    grad={"input": lambda g: g, "src": lambda g, dim, index: gather_lines(g, dim, index)},
-)
-def scatter_add_lines(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """Add along an axis, for an index and sources of one shape; see `scatter_add`."""
-    ...
-
-
-def _scattered(write, input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    if index.numel() == 0:
-        return input.clone()
-    for j, n in enumerate(index.shape):
-        if j < src.dim() and n > src.shape[j]:
-            raise ShapeError(f"scatter: index {tuple(index.shape)} is longer than src {tuple(src.shape)} along axis {j}.")
-        if j < src.dim() and n < src.shape[j]:
-            src = src.narrow(j, 0, n)
-    part = _cut(input, dim, index)
-    if part.shape == input.shape:
-        return write(input, dim, index, src)
-    out = input.clone()
-    part = out
-    k = axis(dim, input.dim())
-    for j, n in enumerate(index.shape):
-        if j != k and n < input.shape[j]:
-            part = part.narrow(j, 0, n)
-    part.copy_(write(_cut(input, dim, index), dim, index, src))
+    dims, found, shape, neighbours = _plan(input, indices)
+    rows, position, order = _front(input, dims, found)
+    rest = [input.shape[k] for k in order[len(dims) :]]
+    out = embedding(rows, position).reshape(*shape, *rest)
+    if neighbours and dims[0]:
+        out = out.movedim(tuple(range(len(shape))), tuple(range(dims[0], dims[0] + len(shape))))
     return out
 
 
-def scatter(input: Tensor, dim: int, index: Tensor, src=None, *, value: float | None = None, reduce: str | None = None) -> Tensor:
-    """A copy of ``input`` with ``out[index[i][j]][j] = src[i][j]`` for dim 0, and so on; of equal places the last source stays.
+def index_put(input: Tensor, indices, values: Tensor, accumulate: bool = False) -> Tensor:
+    """A copy of ``input`` with ``out[indices] = values``, or added with ``accumulate``.
 
     Args:
         input: any dtype.
-        dim: the axis that is looked up.
-        index: integers from 0 to the axis' length - 1.
-        src: a tensor at least as long as the index along every axis, same dtype; or a number.
-        value: the number, by name.
-        reduce: "add" adds instead.
+        indices: as `index_get`.
+        values: broadcasts to the shape of ``input[indices]``; same dtype.
+        accumulate: add, in the order of the indices; else the last of equal places stays.
 
     Raises:
         IndexError: at the next read, an index is out of range.
+        ShapeError: the values do not broadcast.
 
-    Source: https://pytorch.org/docs/stable/generated/torch.scatter.html
+    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.index_put_.html
     """
-    if reduce not in (None, "add"):
-        raise ValueError(f"scatter: reduce={reduce!r} is not known. Give 'add' or nothing.")
-    src = value if src is None else src
-    if not hasattr(src, "_meta"):
-        src = input.new_full(index.shape, src)
-    return _scattered(scatter_add_lines if reduce == "add" else scatter_lines, input, dim, index, src)
+    dims, found, shape, neighbours = _plan(input, indices)
+    rows, position, order = _front(input, dims, found)
+    rest = [input.shape[k] for k in order[len(dims) :]]
+    at = dims[0] if neighbours else 0
+    full = (*rest[:at], *shape, *rest[at:])
+    if broadcast_shapes(values.shape, full) != full:
+        raise ShapeError(
+            f"index_put: values of shape {tuple(values.shape)} do not broadcast to {full}. Reshape them."
+        )
+    values = values.expand(*full)
+    if at:
+        values = values.movedim(tuple(range(at, at + len(shape))), tuple(range(len(shape))))
+    write = add_rows if accumulate else put_rows
+    out = write(rows, position.reshape(-1), values.reshape(position.numel(), rows.shape[1]))
+    out = out.reshape(*[input.shape[k] for k in order])
+    return out.permute(*[order.index(k) for k in range(len(order))])
 
 
-def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """A copy of ``input`` with ``out[index[i][j]][j] += src[i][j]`` for dim 0, and so on, added in the order of the sources.
+def take_at(input: Tensor, index: dict[int, Tensor]) -> Tensor:
+    """`index_get` with the index tensors by axis."""
+    return index_get(input, [index.get(k) for k in range(max(index) + 1)])
+
+
+def put_at(input: Tensor, index: dict[int, Tensor], value: Tensor) -> None:
+    """Write at index tensors, by axis, into the tensor itself and outside the graph; the value is converted."""
+    value = value.detach().to(input.dtype)
+    copy_(input.detach(), index_put(input.detach(), [index.get(k) for k in range(max(index) + 1)], value))
+
+
+def nonzero(input: Tensor, *, as_tuple: bool = False):
+    """The indices of all elements that are not zero, in row-major order. Waits for the device: their number is data.
+
+    Returns:
+        (n, axes) int64; with ``as_tuple`` a tuple of (n,) tensors, one per axis.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nonzero.html
+    """
+    return _places(input, input.detach().numpy(), as_tuple)
+
+
+async def nonzero_async(input: Tensor, *, as_tuple: bool = False):
+    """The awaitable twin of `nonzero`."""
+    return _places(input, await input.detach().numpy_async(), as_tuple)
+
+
+def _places(input: Tensor, values: np.ndarray, as_tuple: bool):
+    from ..tensor import tensor
+
+    found = np.argwhere(values).astype(np.int64)
+    if as_tuple:
+        if values.ndim == 0:
+            found = np.zeros((int(values != 0), 1), np.int64)
+        return tuple(tensor(np.ascontiguousarray(column), device=input.device) for column in found.T)
+    return tensor(found, device=input.device)
+
+
+def masked_select(input: Tensor, mask: Tensor) -> Tensor:
+    """The elements where ``mask`` is true, as one axis. Waits for the device: their number is data.
 
     Args:
         input: any dtype.
-        dim: the axis that is looked up.
-        index: integers from 0 to the axis' length - 1.
-        src: at least as long as the index along every axis, same dtype.
+        mask: bool; both broadcast together.
 
     Raises:
-        IndexError: at the next read, an index is out of range.
+        DTypeError: the mask is not bool.
 
-    Source: https://pytorch.org/docs/stable/generated/torch.scatter_add.html
+    Source: https://pytorch.org/docs/stable/generated/torch.masked_select.html
     """
-    return _scattered(scatter_add_lines, input, dim, index, src)
+    if mask.dtype is not dt.bool_:
+        raise DTypeError(
+            f"masked_select: the mask is {mask.dtype}, not bool. Compare it first, for example mask != 0."
+        )
+    input, mask = broadcast_tensors(input, mask)
+    return input.reshape(-1).index_select(0, nonzero(mask.reshape(-1)).reshape(-1))
+
+
+# What is also a method of Tensor.
+METHODS = "nonzero nonzero_async masked_select"

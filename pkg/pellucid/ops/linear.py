@@ -17,11 +17,17 @@ if TYPE_CHECKING:
 def _shape(call: Call) -> Size:
     x, weight, bias = call["input"], call["weight"], call["bias"]
     if weight.rank != 2 or x.rank == 0:
-        raise ShapeError(f"weight has shape {tuple(weight.shape)} and input {tuple(x.shape)}; they must be (out, in) and (..., in).")
+        raise ShapeError(
+            f"weight has shape {tuple(weight.shape)} and input {tuple(x.shape)}; they must be (out, in) and (..., in)."
+        )
     if x.shape[-1] != weight.shape[1]:
-        raise ShapeError(f"input of shape {tuple(x.shape)} ends in {x.shape[-1]}, weight of shape {tuple(weight.shape)} takes {weight.shape[1]}.")
+        raise ShapeError(
+            f"input of shape {tuple(x.shape)} ends in {x.shape[-1]}, weight of shape {tuple(weight.shape)} takes {weight.shape[1]}."
+        )
     if bias is not None and tuple(bias.shape) != (weight.shape[0],):
-        raise ShapeError(f"bias has shape {tuple(bias.shape)}, weight makes {weight.shape[0]} features. Give ({weight.shape[0]},).")
+        raise ShapeError(
+            f"bias has shape {tuple(bias.shape)}, weight makes {weight.shape[0]} features. Give ({weight.shape[0]},)."
+        )
     return Size((*x.shape[:-1], weight.shape[0]))
 
 
@@ -67,4 +73,3 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.linear.html
     """
-    ...

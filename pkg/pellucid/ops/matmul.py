@@ -49,7 +49,9 @@ class Product:
         """The dispatch that writes `out`; a bias runs along the columns."""
         if self.columns == 1 and self.rows > 1 and bias is None:
             # A matrix times a vector is the vector times the transposed matrix.
-            turned = Product(self.batch, self.batch_inner, 1, self.rows, self.depth, self.b.transposed, self.a.transposed)
+            turned = Product(
+                self.batch, self.batch_inner, 1, self.rows, self.depth, self.b.transposed, self.a.transposed
+            )
             return turned.launch(b, a)
         if self.rows <= 4:
             by_depth = self.b.row <= self.b.column
@@ -81,9 +83,13 @@ def floats(call: Call):
     name, first = metas[0]
     for other, m in metas[1:]:
         if m.dtype is not first.dtype and not m.dtype.is_quantized:
-            raise DTypeError(f"'{name}' is {first.dtype} and '{other}' is {m.dtype}. Convert one of them, for example with .to({first.dtype}).")
+            raise DTypeError(
+                f"'{name}' is {first.dtype} and '{other}' is {m.dtype}. Convert one of them, for example with .to({first.dtype})."
+            )
     if call.device.type == "webgpu" and not first.dtype.is_floating_point:
-        raise DTypeError(f"there is no kernel for {first.dtype} on webgpu. Convert with .float(), or use the cpu device.")
+        raise DTypeError(
+            f"there is no kernel for {first.dtype} on webgpu. Convert with .float(), or use the cpu device."
+        )
     return first.dtype, first.dtype
 
 
@@ -97,7 +103,9 @@ def _matrix(m: Meta, is_left: bool) -> tuple[Size, tuple[int, ...]]:
 def _shape(call: Call) -> Size:
     a, b = call["input"], call["other"]
     if a.rank == 0 or b.rank == 0:
-        raise ShapeError(f"both operands need at least one axis; they have shapes {tuple(a.shape)} and {tuple(b.shape)}. Use * for numbers.")
+        raise ShapeError(
+            f"both operands need at least one axis; they have shapes {tuple(a.shape)} and {tuple(b.shape)}. Use * for numbers."
+        )
     (left, _), (right, _) = _matrix(a, True), _matrix(b, False)
     if left[-1] != right[-2]:
         raise ShapeError(
@@ -115,12 +123,17 @@ def product_of(call: Call, first: str, second: str) -> tuple[list[Launch], Produ
     a, b = call[first], call[second]
     (left, left_strides), (right, right_strides) = _matrix(a, True), _matrix(b, False)
     batch = broadcast_shapes(left[:-2], right[:-2])
-    strides = [broadcast_strides(left[:-2], left_strides[:-2], batch), broadcast_strides(right[:-2], right_strides[:-2], batch)]
+    strides = [
+        broadcast_strides(left[:-2], left_strides[:-2], batch),
+        broadcast_strides(right[:-2], right_strides[:-2], batch),
+    ]
     lengths, merged = merge_axes(batch, strides)
     if len(lengths) > 2:
         for k, (m, name) in enumerate(((a, first), (b, second))):
             matrix = (left, right)[k][-2:]
-            held = meta((*batch, *matrix), m.dtype, m.device, (*strides[k], *(left_strides, right_strides)[k][-2:]))
+            held = meta(
+                (*batch, *matrix), m.dtype, m.device, (*strides[k], *(left_strides, right_strides)[k][-2:])
+            )
             names[k] = f"{name}_dense"
             call.temporary(names[k], held.shape, m.dtype)
             copy = cast_launch(name, names[k], held, call.temporaries[names[k]])
@@ -202,12 +215,13 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         >>> (torch.ones(2, 3, device="cpu") @ torch.ones(3, device="cpu")).tolist()
         [3.0, 3.0]
     """
-    ...
 
 
 def _ranked(name: str, ranks: tuple[int, int], a: Tensor, b: Tensor) -> Tensor:
     if (a.dim(), b.dim()) != ranks:
-        raise ShapeError(f"{name}: takes tensors of {ranks[0]} and {ranks[1]} axes, not of shapes {tuple(a.shape)} and {tuple(b.shape)}. Use matmul.")
+        raise ShapeError(
+            f"{name}: takes tensors of {ranks[0]} and {ranks[1]} axes, not of shapes {tuple(a.shape)} and {tuple(b.shape)}. Use matmul."
+        )
     return matmul(a, b)
 
 
@@ -225,7 +239,9 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     Source: https://pytorch.org/docs/stable/generated/torch.bmm.html
     """
     if input.dim() == 3 and mat2.dim() == 3 and input.shape[0] != mat2.shape[0]:
-        raise ShapeError(f"bmm: the batches are {input.shape[0]} and {mat2.shape[0]}. They must be equal; matmul broadcasts.")
+        raise ShapeError(
+            f"bmm: the batches are {input.shape[0]} and {mat2.shape[0]}. They must be equal; matmul broadcasts."
+        )
     return _ranked("bmm", (3, 3), input, mat2)
 
 
@@ -251,7 +267,9 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
     Source: https://pytorch.org/docs/stable/generated/torch.outer.html
     """
     if (input.dim(), vec2.dim()) != (1, 1):
-        raise ShapeError(f"outer: takes two vectors, not shapes {tuple(input.shape)} and {tuple(vec2.shape)}. Flatten them.")
+        raise ShapeError(
+            f"outer: takes two vectors, not shapes {tuple(input.shape)} and {tuple(vec2.shape)}. Flatten them."
+        )
     return input.unsqueeze(1) * vec2
 
 
@@ -266,7 +284,9 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: 
     if beta == 0:
         return product
     if broadcast_shapes(input.shape, product.shape) != product.shape:
-        raise ShapeError(f"addmm: input of shape {tuple(input.shape)} does not broadcast to {tuple(product.shape)}. Reshape it.")
+        raise ShapeError(
+            f"addmm: input of shape {tuple(input.shape)} does not broadcast to {tuple(product.shape)}. Reshape it."
+        )
     return product + (input if beta == 1 else input * beta)
 
 
@@ -279,3 +299,7 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, a
     if alpha != 1:
         product = product * alpha
     return product if beta == 0 else product + (input if beta == 1 else input * beta)
+
+
+# What is also a method of Tensor.
+METHODS = "matmul mm bmm mv dot outer addmm baddbmm"

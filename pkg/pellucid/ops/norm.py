@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .. import dtype as dt
-from ..dtype import DType
+from .. import dtypes as dt
+from ..dtypes import DType
 from ..errors import DTypeError, ShapeError
 from ..kernel import Launch, load
 from ..op import Call, as_input, op
@@ -29,10 +29,14 @@ def _types(call: Call):
         raise DTypeError(f"the input is {m.dtype}, not floating point. Convert it with .float().")
     shape = call["normalized_shape"]
     if not isinstance(shape, tuple) or not shape or tuple(m.shape[-len(shape) :]) != shape:
-        raise ShapeError(f"normalized_shape {shape} does not end the input's shape {tuple(m.shape)}. Give the lengths of its last axes.")
+        raise ShapeError(
+            f"normalized_shape {shape} does not end the input's shape {tuple(m.shape)}. Give the lengths of its last axes."
+        )
     for name in ("weight", "bias"):
         if (given := call.args.get(name)) is not None and tuple(given.shape) != shape:
-            raise ShapeError(f"{name} has shape {tuple(given.shape)}, normalized_shape is {shape}. They must be equal.")
+            raise ShapeError(
+                f"{name} has shape {tuple(given.shape)}, normalized_shape is {shape}. They must be equal."
+            )
     return m.dtype, m.dtype
 
 
@@ -40,7 +44,9 @@ def _launch(call: Call, file: str, flags: dict[str, bool], eps: float) -> Launch
     columns = prod(call["normalized_shape"])
     rows = call.out.numel // max(columns, 1)
     holes = {k: str(v).lower() for k, v in flags.items()}
-    return Launch(load(file).fill(holes), rows, {"rows": rows, "columns": columns, "eps": eps}, bind={"x": "input"})
+    return Launch(
+        load(file).fill(holes), rows, {"rows": rows, "columns": columns, "eps": eps}, bind={"x": "input"}
+    )
 
 
 def _last(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -67,12 +73,19 @@ def _rms_reference(input, normalized_shape, weight, eps):
 @op(
     dtype=_types,
     shape=as_input,
-    kernel=lambda call: _launch(call, "norm/rms", {"HAS_WEIGHT": call["weight"] is not None}, _rms_eps(call["input"].dtype, call["eps"])),
+    kernel=lambda call: _launch(
+        call,
+        "norm/rms",
+        {"HAS_WEIGHT": call["weight"] is not None},
+        _rms_eps(call["input"].dtype, call["eps"]),
+    ),
     reference=_rms_reference,
     composite=_rms_composite,
     grad="composite",
 )
-def rms_norm(input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None = None, eps: float | None = None) -> Tensor:
+def rms_norm(
+    input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None = None, eps: float | None = None
+) -> Tensor:
     """``out = input / sqrt(mean(input^2) + eps) * weight`` over the last axes.
 
     Args:
@@ -89,7 +102,6 @@ def rms_norm(input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | 
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.rms_norm.html; Zhang and Sennrich 2019, equation 4
     """
-    ...
 
 
 def _layer_composite(input, normalized_shape, weight, bias, eps):
@@ -114,14 +126,21 @@ def _layer_reference(input, normalized_shape, weight, bias, eps):
     dtype=_types,
     shape=as_input,
     kernel=lambda call: _launch(
-        call, "norm/layer", {"HAS_WEIGHT": call["weight"] is not None, "HAS_BIAS": call["bias"] is not None}, call["eps"]
+        call,
+        "norm/layer",
+        {"HAS_WEIGHT": call["weight"] is not None, "HAS_BIAS": call["bias"] is not None},
+        call["eps"],
     ),
     reference=_layer_reference,
     composite=_layer_composite,
     grad="composite",
 )
 def layer_norm(
-    input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None = None, bias: Tensor | None = None, eps: float | int = 1e-5
+    input: Tensor,
+    normalized_shape: tuple[int, ...],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float | int = 1e-5,
 ) -> Tensor:
     """``out = (input - mean) / sqrt(variance + eps) * weight + bias`` over the last axes.
 
@@ -139,10 +158,11 @@ def layer_norm(
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.layer_norm.html; Ba, Kiros and Hinton 2016, equation 3
     """
-    ...
 
 
-def norm(input: Tensor, p: float | str = "fro", dim=None, keepdim: bool = False, dtype: DType | None = None) -> Tensor:
+def norm(
+    input: Tensor, p: float | str = "fro", dim=None, keepdim: bool = False, dtype: DType | None = None
+) -> Tensor:
     """Vector norm over axes: ``(sum |x|^p)^(1/p)``; p = inf largest, -inf smallest, 0 the number of nonzero elements.
 
     Args:
@@ -181,3 +201,7 @@ def norm(input: Tensor, p: float | str = "fro", dim=None, keepdim: bool = False,
     if p == 1:
         return sum(size, dim, keepdim)
     return sum(size**p, dim, keepdim) ** (1.0 / p)
+
+
+# What is also a method of Tensor.
+METHODS = "norm"

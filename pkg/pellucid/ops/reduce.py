@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .. import dtype as dt
-from ..dtype import DType
+from .. import dtypes as dt
+from ..dtypes import DType
 from ..errors import DTypeError
 from ..kernel import NATIVE, Launch, load, register_type
 from ..op import Call, op
@@ -47,7 +47,13 @@ class Pass:
 
     @property
     def params(self) -> dict[str, int | float]:
-        return {"outputs": self.outputs, "reduced": self.reduced, "inner": self.inner, "parts": self.parts, "chunk": self.chunk}
+        return {
+            "outputs": self.outputs,
+            "reduced": self.reduced,
+            "inner": self.inner,
+            "parts": self.parts,
+            "chunk": self.chunk,
+        }
 
 
 def passes(outer: int, reduced: int, inner: int) -> list[Pass]:
@@ -81,7 +87,11 @@ def stages(shape, dims: tuple[int, ...]) -> list[Pass]:
             runs.append([d])
     found: list[Pass] = []
     for run in reversed(runs):
-        found += passes(product(lengths[: run[0]]), product(lengths[run[0] : run[-1] + 1]), product(lengths[run[-1] + 1 :]))
+        found += passes(
+            product(lengths[: run[0]]),
+            product(lengths[run[0] : run[-1] + 1]),
+            product(lengths[run[-1] + 1 :]),
+        )
         for d in run:
             lengths[d] = 1
     return found or passes(product(lengths), 1, 1)
@@ -122,9 +132,16 @@ def _fold(one: dict[str, str], identity: dict[str, str], mean: bool = False):
             target = "out" if last else f"partial{k}"
             if not last:
                 call.temporary(target, (step.outputs,), NATIVE[kind])
-            holes = {"T": kind, "IDENTITY": identity[kind], "apply": one[kind], "MEAN": str(mean and last).lower()}
+            holes = {
+                "T": kind,
+                "IDENTITY": identity[kind],
+                "apply": one[kind],
+                "MEAN": str(mean and last).lower(),
+            }
             file = load("reduce/columns" if step.by_columns else "reduce/rows").fill(holes)
-            made.append(Launch(file, step.grid, {**step.params, "divisor": count}, bind={"x": source, "out": target}))
+            made.append(
+                Launch(file, step.grid, {**step.params, "divisor": count}, bind={"x": source, "out": target})
+            )
             source = target
         return made
 
@@ -139,21 +156,29 @@ _ONE = {"f32": "1.0", "i32": "1", "u32": "1u", "vec2<u32>": "vec2<u32>(1u, 0u)"}
 
 def _accumulated(call: Call):
     """Integers and bools add up in int64, unless a dtype is asked for."""
-    d = call["dtype"] or (call["input"].dtype if call["input"].dtype.is_floating_point or call["input"].dtype.is_complex else dt.int64)
+    d = call["dtype"] or (
+        call["input"].dtype
+        if call["input"].dtype.is_floating_point or call["input"].dtype.is_complex
+        else dt.int64
+    )
     return d, d
 
 
 def _averaged(call: Call):
     d = call["dtype"] or call["input"].dtype
     if not (d.is_floating_point or d.is_complex):
-        raise DTypeError(f"the mean of {d} is not an integer. Give dtype=pellucid.float32, or convert the input with .float().")
+        raise DTypeError(
+            f"the mean of {d} is not an integer. Give dtype=pellucid.float32, or convert the input with .float()."
+        )
     return d, d
 
 
 def wide(x: np.ndarray, d: DType | None = None) -> np.ndarray:
     """What the references accumulate in: float64 for floats, int64 for integers."""
     kind = np.dtype(d.numpy if d else x.dtype).kind
-    return x.astype({"f": np.float64, "c": np.complex128}.get(kind, np.int64 if d is None or kind != "b" else np.bool_))
+    return x.astype(
+        {"f": np.float64, "c": np.complex128}.get(kind, np.int64 if d is None or kind != "b" else np.bool_)
+    )
 
 
 def _np_axes(x: np.ndarray, dim) -> tuple[int, ...]:
@@ -164,10 +189,18 @@ def _np_axes(x: np.ndarray, dim) -> tuple[int, ...]:
     dtype=_accumulated,
     shape=reduced_shape,
     kernel=_fold(_SUM, _ZERO),
-    reference=lambda input, dim, keepdim, dtype: wide(input, dtype).sum(_np_axes(input, dim), keepdims=keepdim),
+    reference=lambda input, dim, keepdim, dtype: wide(input, dtype).sum(
+        _np_axes(input, dim), keepdims=keepdim
+    ),
     grad={"input": lambda g, input_meta, dim, keepdim: spread(g, input_meta, dim, keepdim)},
 )
-def sum(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
+def sum(
+    input: Tensor,
+    dim: int | tuple[int, ...] | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+) -> Tensor:
     """Sum over axes: ``out = sum_r input[..., r, ...]``.
 
     Args:
@@ -186,7 +219,6 @@ def sum(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool =
         >>> torch.tensor([[1, 2], [3, 4]], device="cpu").sum(0).tolist()
         [4, 6]
     """
-    ...
 
 
 @op(
@@ -194,9 +226,19 @@ def sum(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool =
     shape=reduced_shape,
     kernel=_fold(_SUM, _ZERO, mean=True),
     reference=lambda input, dim, keepdim, dtype: _mean(wide(input, dtype), _np_axes(input, dim), keepdim),
-    grad={"input": lambda g, input_meta, dim, keepdim: spread(g / _count(input_meta, dim), input_meta, dim, keepdim)},
+    grad={
+        "input": lambda g, input_meta, dim, keepdim: spread(
+            g / _count(input_meta, dim), input_meta, dim, keepdim
+        )
+    },
 )
-def mean(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
+def mean(
+    input: Tensor,
+    dim: int | tuple[int, ...] | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+) -> Tensor:
     """Mean over axes: ``sum(input, dim) / count``.
 
     Args:
@@ -210,7 +252,6 @@ def mean(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool 
 
     Source: https://pytorch.org/docs/stable/generated/torch.mean.html
     """
-    ...
 
 
 def _count(m, dim) -> int:
@@ -231,22 +272,33 @@ def _product_grad(g, input, dim, keepdim):
     zeros = sum(is_zero, dim, True)
     alone = is_zero & (zeros == 1)
     plain = (~is_zero) & (zeros == 0)
-    return restore(g, input._meta, dim, keepdim) * rest * (alone.to(rest.dtype) + plain.to(rest.dtype) / others)
+    return (
+        restore(g, input._meta, dim, keepdim) * rest * (alone.to(rest.dtype) + plain.to(rest.dtype) / others)
+    )
 
 
 @op(
     dtype=_accumulated,
     shape=reduced_shape,
     kernel=_fold(_PRODUCT, _ONE),
-    reference=lambda input, dim, keepdim, dtype: wide(input, dtype).prod(_np_axes(input, dim), keepdims=keepdim),
+    reference=lambda input, dim, keepdim, dtype: wide(input, dtype).prod(
+        _np_axes(input, dim), keepdims=keepdim
+    ),
     grad={"input": _product_grad},
 )
-def prod_dims(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
+def prod_dims(
+    input: Tensor,
+    dim: int | tuple[int, ...] | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+) -> Tensor:
     """Product over several axes; see `prod`."""
-    ...
 
 
-def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
+def prod(
+    input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None
+) -> Tensor:
     """Product over one axis, or of all elements: ``out = prod_r input[..., r, ...]``.
 
     Args:
@@ -273,7 +325,6 @@ def _logic(call: Call):
 )
 def any_true(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
     """Whether a bool tensor is true anywhere along axes; see `any`."""
-    ...
 
 
 @op(
@@ -285,7 +336,6 @@ def any_true(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: b
 )
 def all_true(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
     """Whether a bool tensor is true everywhere along axes; see `all`."""
-    ...
 
 
 def _truth(input: Tensor) -> Tensor:
@@ -336,7 +386,9 @@ def logsumexp(input: Tensor, dim: int | tuple[int, ...], keepdim: bool = False) 
         return sum(input.exp(), dim, keepdim).log()
     largest = amax(input.detach(), dim, True)
     largest = largest.masked_fill(largest.isinf(), 0.0)
-    return sum((input - largest).exp(), dim, keepdim).log() + largest.reshape(tuple(_without(input.shape, axes(dim, input.dim()), keepdim)))
+    return sum((input - largest).exp(), dim, keepdim).log() + largest.reshape(
+        tuple(_without(input.shape, axes(dim, input.dim()), keepdim))
+    )
 
 
 def _correction(unbiased, correction):
@@ -345,7 +397,14 @@ def _correction(unbiased, correction):
     return (1 if unbiased else 0) if unbiased is not None else (1 if correction is None else correction)
 
 
-def var(input: Tensor, dim=None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None) -> Tensor:
+def var(
+    input: Tensor,
+    dim=None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> Tensor:
     """Variance over axes: ``sum((input - mean)^2) / max(count - correction, 0)``.
 
     Args:
@@ -366,7 +425,14 @@ def var(input: Tensor, dim=None, unbiased: bool | None = None, keepdim: bool = F
     return sum(centred * centred, dims or None, keepdim) / (count - correction if count > correction else 0.0)
 
 
-def std(input: Tensor, dim=None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None) -> Tensor:
+def std(
+    input: Tensor,
+    dim=None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> Tensor:
     """Standard deviation over axes: the square root of `var`, same arguments.
 
     Source: https://pytorch.org/docs/stable/generated/torch.std.html
@@ -374,7 +440,14 @@ def std(input: Tensor, dim=None, unbiased: bool | None = None, keepdim: bool = F
     return var(input, dim, unbiased, keepdim, correction=correction).sqrt()
 
 
-def var_mean(input: Tensor, dim=None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None):
+def var_mean(
+    input: Tensor,
+    dim=None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+):
     """``(var(input, ...), mean(input, ...))``.
 
     Source: https://pytorch.org/docs/stable/generated/torch.var_mean.html
@@ -383,10 +456,21 @@ def var_mean(input: Tensor, dim=None, unbiased: bool | None = None, keepdim: boo
     return var(input, dim, unbiased, keepdim, correction=correction), mean(input, where, keepdim)
 
 
-def std_mean(input: Tensor, dim=None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None):
+def std_mean(
+    input: Tensor,
+    dim=None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+):
     """``(std(input, ...), mean(input, ...))``.
 
     Source: https://pytorch.org/docs/stable/generated/torch.std_mean.html
     """
     variance, average = var_mean(input, dim, unbiased, keepdim, correction=correction)
     return variance.sqrt(), average
+
+
+# What is also a method of Tensor.
+METHODS = "sum mean prod any all count_nonzero logsumexp var std"

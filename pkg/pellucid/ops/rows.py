@@ -1,4 +1,8 @@
-"""Writing whole rows at indices, and tuples of index tensors: what ``x[i, j]`` and ``x[i, j] = v`` come down to."""
+"""Whole rows by number: reading them (embedding, index_select) and writing them.
+
+Bad indices are found on the device and raised as IndexError by the next read. Writes that meet are done in the order of the sources: the same
+bits on every run.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +12,174 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import dtype as dt
+from ..dtype import DType
 from ..errors import DTypeError, ShapeError
 from ..kernel import Launch, load, register_type
-from ..op import Call, as_input, op
-from ..shape import Size, axis, broadcast_shapes
-from .index import integers, outside, select_launch
+from ..op import Call, op
+from ..shape import Size, axis
 from .sort import order_launches
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
+
+
+def integers(call: Call, name: str) -> None:
+    """Refuse an index that is not an integer tensor."""
+    d = call[name].dtype
+    if not d.is_integer:
+        raise DTypeError(f"'{name}' is {d}; an index must be int64 or int32. Convert it with .long().")
+
+
+def outside(index: np.ndarray, limit: int, op_name: str, wrap: bool = False) -> None:
+    """Raise for the first index outside a table on the cpu device."""
+    bad = (index >= limit) | (index < (-limit if wrap else 0))
+    if bad.any():
+        raise IndexError(f"{op_name}: index {int(index[bad][0])} is out of range for a length of {limit}.")
+
+
+# Reading
+
+
+def _embedding_types(call: Call):
+    integers(call, "indices")
+    return call["weight"].dtype, call["weight"].dtype
+
+
+def _embedding_shape(call: Call) -> Size:
+    if call["weight"].rank != 2:
+        raise ShapeError(f"weight has shape {tuple(call['weight'].shape)}; it must be (rows, columns).")
+    return Size((*call["indices"].shape, call["weight"].shape[1]))
+
+
+def select_launch(
+    call: Call,
+    x: str,
+    ids: str,
+    d: DType,
+    outer: int,
+    limit: int,
+    picked: int,
+    inner: int,
+    wrap: bool = False,
+) -> Launch:
+    """The dispatch of ``out[o, j, i] = x[o, ids[j], i]``."""
+    count = outer * picked * inner
+    params = {"count": count, "limit": limit, "picked": picked, "inner": inner}
+    file = load("index/select").fill({"T": register_type(d), "WRAP": str(wrap).lower()})
+    return Launch(file, -(-count // 64), params, bind={"x": x, "ids": ids})
+
+
+def _embedding_launch(call: Call) -> Launch:
+    weight, ids = call["weight"], call["indices"]
+    return select_launch(
+        call, "weight", "indices", weight.dtype, 1, weight.shape[0], ids.numel, weight.shape[1]
+    )
+
+
+def _embedding_reference(weight, indices, padding_idx):
+    outside(indices, weight.shape[0], "embedding")
+    return weight[indices]
+
+
+def _embedding_grad(g, indices, weight_meta, padding_idx):
+    rows, columns = weight_meta.shape
+    g, indices = g.reshape(-1, columns), indices.reshape(-1)
+    if padding_idx >= 0:
+        g = g.masked_fill((indices == padding_idx).unsqueeze(1), 0.0)
+    return add_rows(g.new_zeros(rows, columns), indices, g)
+
+
+@op(
+    dtype=_embedding_types,
+    shape=_embedding_shape,
+    kernel=_embedding_launch,
+    reference=_embedding_reference,
+    grad={"weight": _embedding_grad},
+)
+def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1) -> Tensor:
+    """Rows of a table: ``out[..., :] = weight[indices[...], :]``.
+
+    Args:
+        weight: (rows, columns).
+        indices: any shape, integers from 0 to rows - 1.
+        padding_idx: a row that gets no gradient; none if negative.
+
+    Returns:
+        (*indices.shape, columns).
+
+    Raises:
+        IndexError: at the next read, an index is out of range.
+        DTypeError: the indices are not integers.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.embedding.html
+    """
+
+
+def _select_types(call: Call):
+    integers(call, "index")
+    return call["input"].dtype, call["input"].dtype
+
+
+def _select_shape(call: Call) -> Size:
+    x, index = call["input"], call["index"]
+    if index.rank > 1:
+        raise ShapeError(
+            f"index has shape {tuple(index.shape)}; it must be one list of indices. Use gather or x[index]."
+        )
+    k = axis(call["dim"], x.rank)
+    return Size((*x.shape[:k], index.numel, *x.shape[k + 1 :])) if x.rank else Size()
+
+
+def _select_launch(call: Call) -> Launch:
+    x = call["input"]
+    k = axis(call["dim"], x.rank)
+    limit = x.shape[k] if x.rank else 1
+    return select_launch(
+        call, "input", "index", x.dtype, prod(x.shape[:k]), limit, call["index"].numel, prod(x.shape[k + 1 :])
+    )
+
+
+def _select_reference(input, dim, index):
+    outside(index, input.shape[dim] if input.ndim else 1, "index_select")
+    return input.take(index.reshape(-1), dim) if input.ndim else input
+
+
+def _select_grad(g, index, input_meta, dim):
+    if not input_meta.rank:
+        return g
+    k = axis(dim, input_meta.rank)
+    rows = g.transpose(0, k)
+    target = rows.new_zeros((input_meta.shape[k], prod(rows.shape[1:])))
+    return (
+        add_rows(target, index.reshape(-1), rows.reshape(rows.shape[0], -1))
+        .reshape(-1, *rows.shape[1:])
+        .transpose(0, k)
+    )
+
+
+@op(
+    dtype=_select_types,
+    shape=_select_shape,
+    kernel=_select_launch,
+    reference=_select_reference,
+    grad={"input": _select_grad},
+)
+def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
+    """``out[..., j, ...] = input[..., index[j], ...]`` along one axis.
+
+    Args:
+        input: any dtype.
+        dim: the axis.
+        index: (n,) integers from 0 to the axis' length - 1.
+
+    Raises:
+        IndexError: at the next read, an index is out of range.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.index_select.html
+    """
+
+
+# Writing
 
 
 def _types(call: Call):
@@ -30,7 +193,9 @@ def _types(call: Call):
 def _shape(call: Call) -> Size:
     x, index, src = call["input"], call["index"], call["src"]
     if x.rank != 2 or index.rank != 1 or tuple(src.shape) != (index.numel, x.shape[1]):
-        raise ShapeError(f"input {tuple(x.shape)}, index {tuple(index.shape)}, src {tuple(src.shape)}: give (rows, width), (n,), (n, width).")
+        raise ShapeError(
+            f"input {tuple(x.shape)}, index {tuple(index.shape)}, src {tuple(src.shape)}: give (rows, width), (n,), (n, width)."
+        )
     return x.shape
 
 
@@ -44,7 +209,10 @@ def _launches(call: Call, add: bool) -> list[Launch]:
     before += order_launches(call, "keys", dt.uint32, 1, max(count, 1), False, "order")
     holes = {"T": kind, "ADD": str(add).lower(), "apply": "i64_add(a, b)" if kind == "vec2<u32>" else "a + b"}
     params = {"count": x.numel, "sources": count, "width": x.shape[1]}
-    return [*before, Launch(load("index/segments").fill(holes), -(-x.numel // 64), params, bind={"x": "input"})]
+    return [
+        *before,
+        Launch(load("index/segments").fill(holes), -(-x.numel // 64), params, bind={"x": "input"}),
+    ]
 
 
 def _add_reference(input, index, src):
@@ -60,3 +228,50 @@ def _put_reference(input, index, src):
     last = dict(zip(index.tolist(), range(index.size), strict=True))
     out[list(last)] = src[list(last.values())]
     return out
+
+
+@op(
+    dtype=_types,
+    shape=_shape,
+    kernel=lambda call: _launches(call, True),
+    reference=_add_reference,
+    grad={"input": lambda g: g, "src": lambda g, index: embedding(g, index)},
+)
+def add_rows(input: Tensor, index: Tensor, src: Tensor) -> Tensor:
+    """A copy of ``input`` with ``out[index[n], :] += src[n, :]``, added in the order of n.
+
+    Args:
+        input: (rows, width).
+        index: (n,) integers from 0 to rows - 1.
+        src: (n, width), same dtype.
+
+    Raises:
+        IndexError: at the next read, an index is out of range.
+    """
+
+
+@op(
+    dtype=_types,
+    shape=_shape,
+    kernel=lambda call: _launches(call, False),
+    reference=_put_reference,
+    grad={
+        "input": lambda g, index, src_meta: put_rows(g, index, g.new_zeros(src_meta.shape)),
+        "src": lambda g, index: embedding(g, index),
+    },
+)
+def put_rows(input: Tensor, index: Tensor, src: Tensor) -> Tensor:
+    """A copy of ``input`` with ``out[index[n], :] = src[n, :]``; of equal indices the last one stays.
+
+    Args:
+        input: (rows, width).
+        index: (n,) integers from 0 to rows - 1.
+        src: (n, width), same dtype.
+
+    Raises:
+        IndexError: at the next read, an index is out of range.
+    """
+
+
+# What is also a method of Tensor.
+METHODS = "index_select"

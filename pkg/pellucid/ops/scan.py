@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .. import dtype as dt
-from ..dtype import DType
+from .. import dtypes as dt
+from ..dtypes import DType
 from ..kernel import NATIVE, Launch, load, register_type
 from ..op import Call, as_input, op
 from ..shape import axis
@@ -26,7 +26,9 @@ def _scan(call: Call, one: dict[str, str], identity: dict[str, str]) -> list[Lau
     return _rows(call, "input", "out", rows, columns, holes, 0)
 
 
-def _rows(call: Call, source: str, out: str, rows: int, columns: int, holes: dict[str, str], depth: int) -> list[Launch]:
+def _rows(
+    call: Call, source: str, out: str, rows: int, columns: int, holes: dict[str, str], depth: int
+) -> list[Launch]:
     parts = -(-columns // _CHUNK)
     before: list[Launch] = []
     carry = source
@@ -34,11 +36,28 @@ def _rows(call: Call, source: str, out: str, rows: int, columns: int, holes: dic
         totals, carry = f"totals{depth}", f"carry{depth}"
         for name in (totals, carry):
             call.temporary(name, (rows * parts,), NATIVE[holes["T"]])
-        params = {"outputs": rows * parts, "reduced": columns, "inner": 1, "parts": parts, "chunk": _CHUNK, "divisor": 1}
-        before = [Launch(load("reduce/rows").fill(holes), rows * parts, params, bind={"x": source, "out": totals})]
+        params = {
+            "outputs": rows * parts,
+            "reduced": columns,
+            "inner": 1,
+            "parts": parts,
+            "chunk": _CHUNK,
+            "divisor": 1,
+        }
+        before = [
+            Launch(load("reduce/rows").fill(holes), rows * parts, params, bind={"x": source, "out": totals})
+        ]
         before += _rows(call, totals, carry, rows, parts, holes, depth + 1)
     params = {"rows": rows, "columns": columns, "parts": parts, "chunk": _CHUNK}
-    return [*before, Launch(load("reduce/scan").fill(holes), rows * parts, params, bind={"x": source, "carry": carry, "out": out})]
+    return [
+        *before,
+        Launch(
+            load("reduce/scan").fill(holes),
+            rows * parts,
+            params,
+            bind={"x": source, "carry": carry, "out": out},
+        ),
+    ]
 
 
 def _accumulated(call: Call):
@@ -60,7 +79,6 @@ def _reversed_sum(g):
 )
 def cumsum_last(input: Tensor, *, dtype: DType | None = None) -> Tensor:
     """Running sum along the last axis; see `cumsum`."""
-    ...
 
 
 def _product_grad(g, input, out):
@@ -84,7 +102,6 @@ def _product_grad(g, input, out):
 )
 def cumprod_last(input: Tensor, *, dtype: DType | None = None) -> Tensor:
     """Running product along the last axis; see `cumprod`."""
-    ...
 
 
 def _along(scan, input: Tensor, dim: int, dtype: DType | None) -> Tensor:
@@ -126,3 +143,7 @@ def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     Source: https://pytorch.org/docs/stable/generated/torch.cumprod.html
     """
     return _along(cumprod_last, input, dim, dtype)
+
+
+# What is also a method of Tensor.
+METHODS = "cumsum cumprod"

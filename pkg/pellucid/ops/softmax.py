@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..dtype import DType
+from ..dtypes import DType
 from ..errors import DTypeError
 from ..kernel import Launch, load
 from ..op import Call, as_input, op
@@ -24,7 +24,9 @@ _LONG, _CHUNK = 8192, 2048
 def _types(call: Call):
     d = call["dtype"] or call["input"].dtype
     if not d.is_floating_point:
-        raise DTypeError(f"softmax of {d}: its values lie between 0 and 1. Give dtype=pellucid.float32, or convert the input with .float().")
+        raise DTypeError(
+            f"softmax of {d}: its values lie between 0 and 1. Give dtype=pellucid.float32, or convert the input with .float()."
+        )
     axis(call["dim"], call["input"].rank)
     return d, d
 
@@ -85,7 +87,6 @@ def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
         >>> torch.softmax(torch.zeros(4, device="cpu"), 0).tolist()
         [0.25, 0.25, 0.25, 0.25]
     """
-    ...
 
 
 @op(
@@ -109,4 +110,7 @@ def log_softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.log_softmax.html
     """
-    ...
+
+
+# What is also a method of Tensor.
+METHODS = "softmax log_softmax"

@@ -20,6 +20,7 @@ from .plan import Part, Plan, Row
 STAGING = 1 << 20  # bytes of one write
 _WAITING = 8  # writes that may wait for the writer
 _NAP = 0.002
+_BACKLOG = 64 << 20  # bytes that a host may hold as copies
 
 
 class Tick(NamedTuple):
@@ -63,66 +64,78 @@ def cut(part: Part, shard) -> Iterator[tuple[list[Row], int, bytearray]]:
         )
 
 
-def write(host, rows: list[Row], offset: int, data: bytearray) -> None:
-    """Hand one write to the host, padded to the 4 bytes that WebGPU asks for."""
-    if len(data) % 4:
-        data = data.ljust(len(data) + 3 & ~3, b"\0")
-    for row in rows:
-        host.write(row.slot, row.nbytes, row.offset + offset, data)
+class _Writes:
+    """The writes to one host, counted. A host copies what it is given; `full` tells when those copies should go to the device."""
+
+    def __init__(self, host):
+        self._host = host
+        self._backlog = 0
+        self.done, self.item = 0, 0
+
+    def add(self, rows: list[Row], offset: int, data: bytearray) -> None:
+        """One write, padded to the 4 bytes that WebGPU asks for."""
+        self.done += len(data)
+        self.item = rows[0].item
+        self._backlog += len(data) * len(rows)
+        if len(data) % 4:
+            data = data.ljust(len(data) + 3 & ~3, b"\0")
+        for row in rows:
+            self._host.write(row.slot, row.nbytes, row.offset + offset, data)
+
+    def full(self) -> bool:
+        if self._backlog < _BACKLOG or not hasattr(self._host, "synchronize"):
+            return False
+        self._backlog = 0
+        return True
+
+    def drain(self) -> None:
+        if self.full():
+            self._host.synchronize()
+
+    async def drain_async(self) -> None:
+        if self.full():
+            await self._host.synchronize_async()
 
 
 class SerialPump:
     """Reads and writes in turns, in one thread."""
 
     def __init__(self, plan: Plan, host):
-        self._host = host
-        self._writes = (
-            (w, lane_part)
-            for lane in plan.lanes
-            for lane_part in lane
-            for w in cut(lane_part, plan.shards[lane_part.shard])
-        )
-        self._done, self._item = 0, 0
-
-    def step(self, seconds: float) -> Tick:
-        """Work for about ``seconds``."""
-        until = time.monotonic() + seconds
-        for (rows, offset, data), _ in self._writes:
-            self._done += len(data)
-            self._item = rows[0].item
-            write(self._host, rows, offset, data)
-            if time.monotonic() >= until:
-                return Tick(self._done, self._item, False)
-        return Tick(self._done, self._item, True)
+        self._writes = _Writes(host)
+        parts = (part for lane in plan.lanes for part in lane)
+        self._left = (write for part in parts for write in cut(part, plan.shards[part.shard]))
 
     async def step_async(self, seconds: float) -> Tick:
-        """`step`, then a turn for other tasks."""
-        tick = self.step(seconds / 4)
+        """Work for about ``seconds``, then give other tasks their turn."""
+        until = time.monotonic() + seconds
+        finished = True
+        for write in self._left:
+            self._writes.add(*write)
+            await self._writes.drain_async()
+            if time.monotonic() >= until:
+                finished = False
+                break
         await asyncio.sleep(0)
-        return tick
+        return Tick(self._writes.done, self._writes.item, finished)
 
     def close(self) -> None:
         """Write nothing more."""
-        self._writes = iter(())
+        self._left = iter(())
 
 
 class ThreadPump:
     """Several readers in threads of their own and one writer, the caller's; few bytes wait in between."""
 
     def __init__(self, plan: Plan, host, connections: int):
-        self._host, self._plan = host, plan
+        self._plan = plan
+        self._writes = _Writes(host)
         self._lanes = iter(plan.lanes)
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._ready: queue.Queue = queue.Queue(_WAITING)
-        self._done, self._item = 0, 0
         self._running = max(1, min(connections, len(plan.lanes)))
-        self._threads = [
-            threading.Thread(target=self._read, name=f"pellucid-load-{k}", daemon=True)
-            for k in range(self._running)
-        ]
-        for thread in self._threads:
-            thread.start()
+        for k in range(self._running):
+            threading.Thread(target=self._read, name=f"pellucid-load-{k}", daemon=True).start()
 
     def _read(self) -> None:
         try:
@@ -152,16 +165,13 @@ class ThreadPump:
     def _take(self, item) -> None:
         if item is None:
             self._running -= 1
-            return
-        if isinstance(item, Exception):
+        elif isinstance(item, Exception):
             raise item
-        rows, offset, data = item
-        self._done += len(data)
-        self._item = rows[0].item
-        write(self._host, rows, offset, data)
+        else:
+            self._writes.add(*item)
 
     def _tick(self) -> Tick:
-        return Tick(self._done, self._item, self._running == 0)
+        return Tick(self._writes.done, self._writes.item, self._running == 0)
 
     def step(self, seconds: float) -> Tick:
         """Write what arrives within about ``seconds``."""
@@ -171,6 +181,7 @@ class ThreadPump:
                 self._take(self._ready.get(timeout=left))
             except queue.Empty:
                 break
+            self._writes.drain()
         return self._tick()
 
     async def step_async(self, seconds: float) -> Tick:
@@ -181,6 +192,8 @@ class ThreadPump:
                 self._take(self._ready.get_nowait())
             except queue.Empty:
                 await asyncio.sleep(_NAP)
+            else:
+                await self._writes.drain_async()
         return self._tick()
 
     def close(self) -> None:

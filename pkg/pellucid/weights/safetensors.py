@@ -62,8 +62,8 @@ def read_file(header: Header, shard: int = 0):
     assert source.size is not None
     if 8 + length > min(header.longest, source.size):
         raise FormatError(
-            f"{source.name}: begins with {bytes(header.bytes[:8])!r}; as a safetensors header's length that "
-            f"is {length:,} bytes, but the file has {source.size:,}, and a header at most {LONGEST_HEADER:,}. "
+            f"{source.name}: begins with {bytes(header.bytes[:8])!r}; as a header's length that "
+            f"is {length:,} bytes, but the file has {source.size:,} and a header at most {LONGEST_HEADER:,}. "
             "The file is cut short, or of another format."
         )
     yield from header.need(8 + length, "the header")

@@ -1,0 +1,153 @@
+"""Choosing the next token on the device: one small read per token is all that comes back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .. import dtypes as dt
+from ..errors import DTypeError, ShapeError
+from ..kernel import Launch, load
+from ..op import Call, as_input, op
+from ..shape import Size
+from .sort import sort_last, topk_last
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+
+
+def _penalty_types(call: Call):
+    logits, ids = call["logits"], call["ids"]
+    if not logits.dtype.is_floating_point or not ids.dtype.is_integer:
+        raise DTypeError(
+            f"logits are {logits.dtype} and ids {ids.dtype}; they must be floating point and integer."
+        )
+    if logits.rank != 2 or ids.rank != 2 or ids.shape[0] != logits.shape[0]:
+        raise ShapeError(
+            f"logits {tuple(logits.shape)} and ids {tuple(ids.shape)} must be (rows, vocabulary) and (rows, n)."
+        )
+    return logits.dtype, logits.dtype
+
+
+def _penalty_reference(logits, ids, penalty):
+    out = logits.copy()
+    for row, seen in zip(out, ids, strict=True):
+        seen = np.unique(seen[(seen >= 0) & (seen < row.size)])
+        row[seen] = np.where(row[seen] > 0, row[seen] / penalty, row[seen] * penalty)
+    return out
+
+
+def _penalty_launch(call: Call) -> Launch:
+    rows, columns = call["logits"].shape
+    return Launch(
+        "sampling/penalty",
+        -(-rows * columns // 64),
+        {"count": rows * columns, "columns": columns, "seen": call["ids"].shape[1]},
+    )
+
+
+@op(dtype=_penalty_types, shape=as_input, kernel=_penalty_launch, reference=_penalty_reference, grad=None)
+def repetition_penalty(logits: Tensor, ids: Tensor, penalty: float) -> Tensor:
+    """Make tokens less likely that have been seen: their logit is divided by ``penalty`` where positive, else multiplied.
+
+    Args:
+        logits: (rows, vocabulary).
+        ids: (rows, n) integers, the tokens so far; ids outside the vocabulary count for nothing.
+        penalty: 1 changes nothing.
+
+    Returns:
+        Shape and dtype of the logits.
+
+    Source: Keskar et al. 2019, "CTRL", section 4.1
+    """
+
+
+def _draw_types(call: Call):
+    for name, m in call.tensors():
+        if name != "ids" and m.dtype is not dt.float32:
+            raise DTypeError(f"'{name}' is {m.dtype}; it must be float32. Convert it with .float().")
+    return dt.int64, dt.float32
+
+
+def _draw_shape(call: Call) -> Size:
+    values, ids, uniforms = call["values"], call["ids"], call["uniforms"]
+    if (
+        values.rank != 2
+        or not values.shape[1]
+        or tuple(uniforms.shape) != (values.shape[0],)
+        or (ids is not None and ids.shape != values.shape)
+    ):
+        raise ShapeError(
+            f"values {tuple(values.shape)} must be (rows, n), with n > 0, and uniforms {tuple(uniforms.shape)} (rows,)."
+        )
+    return Size((values.shape[0],))
+
+
+def _draw_launch(call: Call) -> Launch:
+    rows, columns = call["values"].shape
+    file = load("sampling/draw").fill({"HAS_IDS": str(call["ids"] is not None).lower()})
+    return Launch(file, rows, {"rows": rows, "columns": columns})
+
+
+def _draw_reference(values, uniforms, temperature, top_p, ids):
+    weights = np.exp((values - values.max(1, keepdims=True)).astype(np.float64) / temperature)
+    cumulative = weights.cumsum(1)
+    kept = cumulative - weights < top_p * cumulative[:, -1:]
+    kept[:, 0] = True
+    mass = np.where(kept & (weights > 0), cumulative, 0).max(1)
+    reached = (cumulative > (np.minimum(uniforms, 1 - 2.0**-24) * mass)[:, None]) & (weights > 0)
+    place = reached.argmax(1)
+    return place if ids is None else np.take_along_axis(ids, place[:, None], 1)[:, 0]
+
+
+@op(dtype=_draw_types, shape=_draw_shape, kernel=_draw_launch, reference=_draw_reference, grad=None)
+def draw(
+    values: Tensor, uniforms: Tensor, temperature: float, top_p: float, ids: Tensor | None = None
+) -> Tensor:
+    """Draw a column, or the id that stands there, with probabilities ``softmax(values / temperature)`` cut to ``top_p``; see `sample`."""
+
+
+def sample(
+    logits: Tensor,
+    uniforms: Tensor,
+    *,
+    temperature: float = 1.0,
+    top_k: int = 0,
+    top_p: float = 1.0,
+    seen: Tensor | None = None,
+    penalty: float = 1.0,
+) -> Tensor:
+    """Draw a token for every row of logits: repetition penalty, temperature, top-k, top-p, then the draw, in this order.
+
+    Args:
+        logits: (rows, vocabulary), float32.
+        uniforms: (rows,) float32 in [0, 1), the chance of each row.
+        temperature: divides the logits; above 0.
+        top_k: only the k most likely tokens take part; 0 for all.
+        top_p: only the most likely tokens that together reach this probability take part; 1 for all.
+        seen: (rows, n) tokens that the penalty is for.
+        penalty: repetition penalty; 1 for none.
+
+    Returns:
+        (rows,) int64.
+
+    Raises:
+        ValueError: temperature, top_k or top_p is out of range.
+
+    Source: Holtzman et al. 2020, "The curious case of neural text degeneration", section 3.1
+    """
+    if not temperature > 0 or top_k < 0 or not 0 < top_p <= 1:
+        raise ValueError(
+            f"sample: temperature {temperature} must be above 0, top_k {top_k} not negative, top_p {top_p} above 0 and at most 1. Use argmax for greedy choice."
+        )
+    if seen is not None and penalty != 1.0:
+        logits = repetition_penalty(logits, seen, penalty)
+    top_k = min(top_k, logits.shape[-1])
+    if top_k:
+        values, ids = topk_last(logits, top_k)
+    elif top_p < 1:
+        values, ids = sort_last(logits, True)
+    else:
+        return draw(logits, uniforms, temperature, 1.0)
+    return draw(values, uniforms, temperature, top_p, ids)
