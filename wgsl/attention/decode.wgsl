@@ -2,12 +2,13 @@
 //
 // First of two steps of attention with few query rows; attention/combine merges the splits.
 // A row is a (time, query head of the group) pair: all query heads that share a key head are done by one workgroup,
-// so its keys and values are read once. With CAUSAL, key j is visible to time t if j <= t + position.
+// so its keys and values are read once. With CAUSAL, key j is visible to time t if j <= t + position,
+// where position is 0, or keys - time with ALIGN_END.
 //
 // query  (batch, heads, time, head_dim)            contiguous; time * group <= ROWS
 // key    (batch, kv_heads, capacity, head_dim)     contiguous; the first `keys` rows are read
 // value  (batch, kv_heads, capacity, value_dim)    contiguous
-// mask   (batch, heads, time, keys)                any strides; added to the scores, read only with HAS_MASK
+// mask   (batch, heads, time, keys)                any strides; added to the scores, or with BOOL_MASK 1 = visible; read only with HAS_MASK
 // state  (batch * kv_heads, splits, rows, value_dim + 2)
 // grid   one workgroup per (batch, kv head, split); 64 lanes; a split holds a multiple of 64 keys, chosen from `keys`
 // source Dao et al. 2023, "Flash-Decoding for long-context inference"
@@ -18,7 +19,9 @@ const ROWS = 4u;
 const COLUMN_BLOCKS = 1u;
 const QUERY_FLOATS = 256u;
 const CAUSAL = false;
+const ALIGN_END = false;
 const HAS_MASK = false;
+const BOOL_MASK = false;
 
 const WORKGROUP = 64u;
 // Scores that are seen stay above HIDDEN, also where a mask adds the lowest finite number.
@@ -39,7 +42,6 @@ struct Params {
     capacity: u32,
     head_dim: u32,
     value_dim: u32,
-    position: u32,
     mask_batch: u32,
     mask_head: u32,
     mask_time: u32,
@@ -65,6 +67,10 @@ var<workgroup> slots: array<f32, ROWS * WORKGROUP>;
 
 fn tensor_row(pair: u32, r: u32) -> u32 {
     return (pair * params.group + r % params.group) * params.time + r / params.group;
+}
+
+fn position() -> u32 {
+    return select(0u, params.keys - params.time, ALIGN_END);
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -112,14 +118,15 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         for (var row = 0u; row < ROWS; row++) {
             let time = row / params.group;
             var score = HIDDEN;
-            if (row < rows && j < end && (!CAUSAL || j <= time + params.position)) {
+            if (row < rows && j < end && (!CAUSAL || j <= time + position())) {
                 score = dots[row];
                 if (HAS_MASK) {
                     let head = pair % params.kv_heads * params.group + row % params.group;
-                    score += load_mask(pair / params.kv_heads * params.mask_batch + head * params.mask_head
+                    let bias = load_mask(pair / params.kv_heads * params.mask_batch + head * params.mask_head
                         + time * params.mask_time + j * params.mask_key);
+                    score = select(score + bias, select(HIDDEN, score, bias != 0.0), BOOL_MASK);
                 }
-                score = select(max(score, LOWEST), HIDDEN, bitcast<u32>(score) == 0xff800000u);
+                score = select(max(score, LOWEST), HIDDEN, bitcast<u32>(score) == 0xff800000u || score == HIDDEN);
             }
             dots[row] = score;
             slots[row * WORKGROUP + lane] = dots[row];

@@ -1,11 +1,12 @@
 // out[b, h, t, :] = softmax(scale * q[b, h, t, :] . k[b, kv, j, :] + mask[b, h, t, j] over visible j) . v[b, kv, j, :]
 //
-// with kv = h / group. With CAUSAL, key j is visible to query t if j <= t + position. A query that sees nothing gives 0.
+// with kv = h / group. With CAUSAL, key j is visible to query t if j <= t + position,
+// where position is 0, or keys - time with ALIGN_END. A query that sees nothing gives 0.
 //
 // query  (batch, heads, time, head_dim)            contiguous
 // key    (batch, kv_heads, capacity, head_dim)     contiguous; the first `keys` rows are read
 // value  (batch, kv_heads, capacity, value_dim)    contiguous
-// mask   (batch, heads, time, keys)                any strides; added to the scores, read only with HAS_MASK
+// mask   (batch, heads, time, keys)                any strides; added to the scores, or with BOOL_MASK 1 = visible; read only with HAS_MASK
 // out    (batch, heads, time, value_dim)
 // grid   one workgroup per (batch, kv head, tile of 32 rows); a row is a (time, head of the group) pair, so that all
 //        query heads that share a key head share its tiles; 128 lanes
@@ -16,7 +17,9 @@
 
 const COLUMN_BLOCKS = 2u;
 const CAUSAL = false;
+const ALIGN_END = false;
 const HAS_MASK = false;
+const BOOL_MASK = false;
 
 const WORKGROUP = 128u;
 const TILE = 32u;
@@ -38,7 +41,6 @@ struct Params {
     capacity: u32,
     head_dim: u32,
     value_dim: u32,
-    position: u32,
     mask_batch: u32,
     mask_head: u32,
     mask_time: u32,
@@ -71,6 +73,10 @@ fn tensor_row(pair: u32, r: u32) -> u32 {
     return (pair * params.group + r % params.group) * params.time + r / params.group;
 }
 
+fn position() -> u32 {
+    return select(0u, params.keys - params.time, ALIGN_END);
+}
+
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
         @builtin(local_invocation_index) lane: u32) {
@@ -90,7 +96,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
 
     var end = params.keys;
     if (CAUSAL) {
-        end = min(end, last_row / params.group + params.position + 1u);
+        end = min(end, last_row / params.group + position() + 1u);
     }
     if (lane < TILE) {
         row_largest[lane] = HIDDEN;
@@ -129,14 +135,15 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
             let time = row / params.group;
             let j = start + column;
             var score = HIDDEN;
-            if (row < rows && j < end && (!CAUSAL || j <= time + params.position)) {
+            if (row < rows && j < end && (!CAUSAL || j <= time + position())) {
                 score = dots[r] * params.scale;
                 if (HAS_MASK) {
                     let head = pair % params.kv_heads * params.group + row % params.group;
-                    score += load_mask(pair / params.kv_heads * params.mask_batch + head * params.mask_head
+                    let bias = load_mask(pair / params.kv_heads * params.mask_batch + head * params.mask_head
                         + time * params.mask_time + j * params.mask_key);
+                    score = select(score + bias, select(HIDDEN, score, bias != 0.0), BOOL_MASK);
                 }
-                score = select(max(score, LOWEST), HIDDEN, bitcast<u32>(score) == 0xff800000u);
+                score = select(max(score, LOWEST), HIDDEN, bitcast<u32>(score) == 0xff800000u || score == HIDDEN);
             }
             scores[(warp * 8u + r) * PITCH + column] = score;
         }

@@ -1,10 +1,10 @@
-// out[row, c] = exp(x[row, c] - m) / s  from the parts' (m, s);  LOG: x - m - log(s)
+// out[o, c, i] = exp(x[o, c, i] - m) / s  from the parts' (m, s);  LOG: x - m - log(s)
 //
 // Second of two steps; see softmax/parts.
 //
-// x      (rows, columns)    contiguous
-// state  (rows, parts, 3)
-// out    (rows, columns)
+// x      (outer, columns, inner)   contiguous; rows = outer * inner
+// state  (rows, parts, 3)         
+// out    (outer, columns, inner)
 // grid   one workgroup per row and part: it merges the row's states, then writes its own columns
 // uses   softmax_state
 
@@ -16,6 +16,7 @@ struct Params {
     state_offset: u32,
     rows: u32,
     columns: u32,
+    inner: u32,
     parts: u32,
     chunk: u32,
 }
@@ -44,9 +45,10 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         merged = softmax_merge(merged, Softmax(load_state(i), load_state(i + 1u), load_state(i + 2u) > 0.5));
     }
     merged = softmax_workgroup(lane, merged);
+    let base = row / params.inner * params.columns * params.inner + row % params.inner;
     let end = min((part + 1u) * params.chunk, params.columns);
     for (var column = part * params.chunk + lane; column < end; column += WORKGROUP) {
-        let i = row * params.columns + column;
+        let i = base + column * params.inner;
         store_out(i, softmax_finish(merged, load_x(i), params.rows));
     }
 }

@@ -2,7 +2,7 @@
 //
 // First of two steps for rows so long that one workgroup per row leaves the GPU idle.
 //
-// x      (rows, columns)    contiguous
+// x      (outer, columns, inner)   contiguous; rows = outer * inner
 // state  (rows, parts, 3)   part p holds the columns from p * chunk to (p + 1) * chunk
 // grid   one workgroup per row and part; lanes stride over its columns
 // uses   softmax_state
@@ -14,6 +14,7 @@ struct Params {
     x_offset: u32,
     rows: u32,
     columns: u32,
+    inner: u32,
     parts: u32,
     chunk: u32,
 }
@@ -33,10 +34,11 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     }
     let row = group / params.parts;
     let part = group % params.parts;
+    let base = row / params.inner * params.columns * params.inner + row % params.inner;
     let end = min((part + 1u) * params.chunk, params.columns);
     var local = softmax_empty();
     for (var column = part * params.chunk + lane; column < end; column += WORKGROUP) {
-        local = softmax_add(local, load_x(row * params.columns + column));
+        local = softmax_add(local, load_x(base + column * params.inner));
     }
     local = softmax_workgroup(lane, local);
     if (lane == 0u) {

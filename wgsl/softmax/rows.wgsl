@@ -1,9 +1,9 @@
-// out[row, c] = exp(x[row, c] - m) / s  with  m = max(x[row, :]), s = sum(exp(x[row, :] - m));  LOG: x - m - log(s)
+// out[o, c, i] = exp(x[o, c, i] - m) / s  with  m = max(x[o, :, i]), s = sum(exp(x[o, :, i] - m));  LOG: x - m - log(s)
 //
 // A row with a NaN or +inf, or with -inf only, becomes NaN, as in PyTorch.
 //
-// x       (rows, columns)   contiguous
-// out     (rows, columns)
+// x       (outer, columns, inner)   contiguous; rows = outer * inner
+// out     (outer, columns, inner)
 // grid    one workgroup per row; lanes stride over the columns, twice: once for (m, s) together, once to write
 // source  Milakov and Gimelshein 2018, "Online normalizer calculation for softmax", algorithm 3
 // uses    softmax_state
@@ -15,6 +15,7 @@ struct Params {
     x_offset: u32,
     rows: u32,
     columns: u32,
+    inner: u32,
 }
 
 @group(0) @binding(0) var<storage, read> x: array<f32>;
@@ -31,13 +32,13 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     if (row >= params.rows) {
         return;
     }
-    let base = row * params.columns;
+    let base = row / params.inner * params.columns * params.inner + row % params.inner;
     var state = softmax_empty();
     for (var column = lane; column < params.columns; column += WORKGROUP) {
-        state = softmax_add(state, load_x(base + column));
+        state = softmax_add(state, load_x(base + column * params.inner));
     }
     state = softmax_workgroup(lane, state);
     for (var column = lane; column < params.columns; column += WORKGROUP) {
-        store_out(base + column, softmax_finish(state, load_x(base + column), params.rows));
+        store_out(base + column * params.inner, softmax_finish(state, load_x(base + column * params.inner), params.rows));
     }
 }

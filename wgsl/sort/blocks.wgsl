@@ -5,7 +5,7 @@
 //
 // x       (rows, columns)         contiguous; `apply` turns a value into bits, high word first
 // places  (rows, entries)         u32, the places to sort; read only with HAS_PLACES, else all columns (entries = columns)
-// order   (rows, blocks, keep)    u32
+// order   (rows, pitch)           u32, block b from b * keep
 // grid    one workgroup per row and block of BLOCK entries
 // source  Batcher 1968, "Sorting networks and their applications" (bitonic sort)
 // uses    order
@@ -26,6 +26,7 @@ struct Params {
     entries: u32,
     blocks: u32,
     keep: u32,
+    pitch: u32,
 }
 
 @group(0) @binding(0) var<storage, read> x: array<T>;
@@ -83,7 +84,8 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         }
     }
     workgroupBarrier();
-    for (var i = lane; i < params.keep; i += WORKGROUP) {
-        order[group * params.keep + i] = block_places[i];
+    let first = group % params.blocks * params.keep;
+    for (var i = lane; i < params.keep && first + i < params.pitch; i += WORKGROUP) {
+        order[row * params.pitch + first + i] = block_places[i];
     }
 }

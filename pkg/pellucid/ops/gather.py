@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .. import dtype as dt
+from .. import dtypes as dt
 from ..errors import DTypeError, ShapeError
 from ..kernel import Launch, load, register_type
 from ..op import Call, op

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .. import dtype as dt
+from .. import dtypes as dt
 from ..errors import DTypeError, ShapeError
 from ..kernel import Launch, load
 from ..op import Call, as_input, op

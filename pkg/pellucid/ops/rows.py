@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .. import dtype as dt
-from ..dtype import DType
+from .. import dtypes as dt
+from ..dtypes import DType
 from ..errors import DTypeError, ShapeError
 from ..kernel import Launch, load, register_type
 from ..op import Call, op
