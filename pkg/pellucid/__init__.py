@@ -33,6 +33,17 @@ from .ops.movement import (
 from .ops.random import (
     bernoulli, dropout, rand, rand_like, randint, randn, randn_like, randperm,
 )  # fmt: skip
+from .ops.attention import scaled_dot_product_attention
+from .ops.extremum import amax, amin, aminmax, argmax, argmin, max, min
+from .ops.gather import gather, scatter, scatter_add, take_along_dim
+from .ops.index import masked_select, nonzero
+from .ops.matmul import addmm, baddbmm, bmm, dot, matmul, mm, mv, outer
+from .ops.norm import layer_norm, norm, rms_norm
+from .ops.reduce import all, any, count_nonzero, logsumexp, mean, prod, std, std_mean, sum, var, var_mean
+from .ops.rows import embedding, index_select
+from .ops.scan import cumprod, cumsum
+from .ops.softmax import log_softmax, softmax
+from .ops.sort import argsort, sort, topk
 from .printing import set_printoptions
 from .random import Generator, default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from .shape import Size

@@ -19,7 +19,7 @@ from .errors import DTypeError, GradientError, ShapeError
 from .kernel import physical
 from .meta import Meta, meta
 from .op import in_place
-from .ops import arithmetic, comparison, creation, functions, movement
+from .ops import GROUPS, arithmetic, comparison, creation, functions, matmul, movement, random
 from .shape import Size
 
 
@@ -639,30 +639,16 @@ def from_numpy(array: np.ndarray) -> Tensor:
 
 def _attach_methods() -> None:
     """Methods and operators are the ops themselves."""
-    for module, names in _METHODS.items():
-        for name in names.split():
-            setattr(Tensor, name, getattr(module, name))
-    for name in _IN_PLACE.split():
-        function = getattr(Tensor, name)
-        setattr(Tensor, f"{name}_", in_place(function.op))
+    for group in GROUPS:
+        for name in getattr(group, "METHODS", "").split():
+            setattr(Tensor, name, getattr(group, name))
+        for name in getattr(group, "IN_PLACE", "").split():
+            setattr(Tensor, f"{name}_", in_place(getattr(group, name).op))
     Tensor.div_ = in_place(arithmetic.true_divide.op)  # type: ignore[attr-defined]
-    Tensor.masked_fill_ = in_place(comparison.masked_fill.op)  # type: ignore[attr-defined]
+    Tensor.normal_ = random.normal_  # type: ignore[attr-defined]
+    Tensor.uniform_ = random.uniform_  # type: ignore[attr-defined]
     for name, function in _OPERATORS.items():
         setattr(Tensor, name, function)
-
-
-_METHODS = {
-    arithmetic: "add sub mul div true_divide floor_divide remainder fmod pow neg positive maximum minimum clamp clip lerp addcmul addcdiv "
-    "bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift",
-    comparison: "eq ne lt le gt ge logical_and logical_or logical_xor logical_not masked_fill isnan isinf isfinite isclose allclose equal",
-    functions: " ".join(functions.METHODS),
-    movement: "view view_as reshape flatten unflatten permute transpose t movedim expand expand_as broadcast_to squeeze unsqueeze as_strided "
-    "narrow select diagonal clone contiguous split chunk unbind repeat tile repeat_interleave flip roll tril triu",
-}
-_IN_PLACE = (
-    "add sub mul true_divide floor_divide remainder fmod pow neg clamp lerp addcmul addcdiv bitwise_and bitwise_or bitwise_xor bitwise_not "
-    "logical_not " + " ".join(functions.METHODS)
-)
 
 
 def _reflected(function):
@@ -699,6 +685,8 @@ _OPERATORS = {
     "__pow__": arithmetic.pow,
     "__rpow__": _reflected(arithmetic.pow),
     "__neg__": arithmetic.neg,
+    "__matmul__": matmul.matmul,
+    "__rmatmul__": _reflected(matmul.matmul),
     "__pos__": arithmetic.positive,
     "__abs__": functions.abs,
     "__invert__": arithmetic.bitwise_not,

@@ -1,6 +1,34 @@
-"""The op table by group. Importing this declares every op; ``OPS`` then holds them by name."""
+"""The op table by group. Importing this declares every op; ``OPS`` then holds them by name.
+
+A group names in ``METHODS`` which of its functions are methods of Tensor, and in ``IN_PLACE`` which of those have a form with underscore.
+"""
 
 from ..op import OPS
-from . import arithmetic, comparison, creation, functions, movement, random
+from . import (
+    arithmetic,
+    attention,
+    cache,
+    comparison,
+    creation,
+    extremum,
+    functions,
+    gather,
+    index,
+    linear,
+    matmul,
+    movement,
+    norm,
+    random,
+    reduce,
+    rows,
+    scan,
+    softmax,
+    sort,
+)
 
-__all__ = ["OPS", "arithmetic", "comparison", "creation", "functions", "movement", "random"]
+GROUPS = (
+    arithmetic, attention, cache, comparison, creation, extremum, functions, gather, index, linear, matmul, movement, norm, random,
+    reduce, rows, scan, softmax, sort,
+)  # fmt: skip
+
+__all__ = ["GROUPS", "OPS"]

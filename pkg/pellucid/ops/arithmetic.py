@@ -501,3 +501,13 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1
 
     Source: https://pytorch.org/docs/stable/generated/torch.addcdiv.html
     """
+
+METHODS = (
+    "add sub mul div true_divide floor_divide remainder fmod pow neg positive maximum minimum clamp clip "
+    "lerp addcmul addcdiv bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_left_shift "
+    "bitwise_right_shift"
+)
+IN_PLACE = (
+    "add sub mul true_divide floor_divide remainder fmod pow neg clamp lerp addcmul addcdiv bitwise_and "
+    "bitwise_or bitwise_xor bitwise_not"
+)

@@ -276,3 +276,9 @@ def equal(input: Tensor, other: Tensor) -> bool:
     Source: https://pytorch.org/docs/stable/generated/torch.equal.html
     """
     return input._meta.shape == other._meta.shape and bool((input == other).all().item())
+
+METHODS = (
+    "eq ne lt le gt ge logical_and logical_or logical_xor logical_not masked_fill isnan isinf isfinite "
+    "isclose allclose equal"
+)
+IN_PLACE = "masked_fill logical_not"

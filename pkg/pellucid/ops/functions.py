@@ -562,9 +562,11 @@ def hardswish(input: Tensor) -> Tensor:
     """
     return input * hardsigmoid(input)
 
-
 METHODS = (
-    "abs", "sign", "sqrt", "rsqrt", "reciprocal", "square", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan",
-    "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "sigmoid", "logit", "floor", "ceil",
-    "round", "trunc", "frac", "relu",
-)  # fmt: skip
+    "abs sign sqrt rsqrt reciprocal square exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan "
+    "atan2 sinh cosh tanh asinh acosh atanh erf erfc sigmoid logit floor ceil round trunc frac relu"
+)
+IN_PLACE = (
+    "abs sign sqrt rsqrt reciprocal square exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan "
+    "atan2 sinh cosh tanh asinh acosh atanh erf erfc sigmoid logit floor ceil round trunc frac relu"
+)

@@ -804,3 +804,9 @@ def triu(input: Tensor, diagonal: int = 0) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.triu.html
     """
+
+METHODS = (
+    "view view_as reshape flatten unflatten permute transpose t movedim expand expand_as broadcast_to "
+    "squeeze unsqueeze as_strided narrow select diagonal clone contiguous split chunk unbind repeat tile "
+    "repeat_interleave flip roll tril triu"
+)
