@@ -22,14 +22,16 @@
  *       buffers as typed arrays, None as null; what has no counterpart in JavaScript arrives as its str. Code may use
  *       top-level await, and several calls may be under way: while one waits, another runs. Rejects with PythonError.
  *   writeFile(path, data) -> Promise   text or Uint8Array into Python's file system
- *   interrupt() -> boolean             true when the signal was sent; false when the page cannot (see interruptNote)
+ *   interrupt(cancel) -> boolean       true when the signal was sent; false when the page cannot (see interruptNote). `cancel`
+ *       is code to run as soon as Python only waits, where no signal reaches it; it works on every page
  *   interruptNote                      null, or why interrupt() cannot work here
  *   terminate()                        ends the worker and rejects what is pending
  *   info                               { pyodide, python, jspi, webgpu, isolated, milliseconds }
  *
  * Messages, page to worker ({ kind, ... }):
  *   start { site, packages, env, interrupts }     once, first
- *   run { id, code, inputs, filename }            write { id, path, data }
+ *   run { id, code, inputs, filename, calm }      write { id, path, data }
+ *       calm: a signal that is still pending is dropped first, for what it was meant for is not running
  * Messages, worker to page:
  *   progress { stage, milliseconds }   ready { info }   broken { message }        (boot)
  *   stdout { text }   stderr { text }   event { name, value }
@@ -91,10 +93,12 @@ class Python {
     return this.#ask({ kind: "write", path, data });
   }
 
-  interrupt() {
-    if (!this.#interrupts) return false;
-    this.#interrupts[0] = 2; // SIGINT
-    return true;
+  interrupt(cancel) {
+    if (this.#interrupts) this.#interrupts[0] = 2; // SIGINT
+    if (cancel) {
+      this.#ask({ kind: "run", code: cancel, inputs: {}, filename: "<page>", calm: true }).catch(() => {}); // it was ended
+    }
+    return this.#interrupts !== null;
   }
 
   terminate() {

@@ -7,6 +7,7 @@
 const began = performance.now();
 const elapsed = () => Math.round(performance.now() - began);
 let pyodide;
+let signals = null; // shared with the page, where it can be
 let execute;
 
 // Runs code in the globals that all calls share. Whatever is raised, KeyboardInterrupt and SystemExit too, is caught
@@ -88,7 +89,7 @@ async function start({ site, packages, env, interrupts }) {
   pyodide.setStderr(stream("stderr"));
   pyodide.setStdin({ error: true });
   pyodide.runPython("import sys; sys.stdout.reconfigure(line_buffering=True)");
-  if (interrupts) pyodide.setInterruptBuffer(interrupts);
+  if (interrupts) pyodide.setInterruptBuffer((signals = interrupts));
   pyodide.registerJsModule("pellucid_page", {
     send(name, value) {
       const kept = value instanceof pyodide.ffi.PyProxy ? value.copy() : value; // the caller keeps its own
@@ -108,7 +109,8 @@ async function start({ site, packages, env, interrupts }) {
   postMessage({ kind: "ready", info });
 }
 
-async function run({ id, code, inputs, filename }) {
+async function run({ id, code, inputs, filename, calm }) {
+  if (calm && signals) signals[0] = 0;
   try {
     for (const [name, value] of Object.entries(inputs)) pyodide.globals.set(name, pyodide.toPy(value));
     const outcome = await execute(code, filename);

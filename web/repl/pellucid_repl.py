@@ -1,0 +1,193 @@
+"""The console behind the REPL page: Pyodide's own, with interrupts, `input` and one statement at a time."""
+
+import ast
+import asyncio
+import builtins
+import codeop
+import linecache
+import signal
+import sys
+import types
+from importlib.metadata import version
+from typing import Any
+
+from pellucid_page import send
+from pyodide import console as pyodide_console
+from pyodide.code import CodeRunner
+from pyodide.ffi import can_run_sync, run_sync
+from pyodide_js import loadPackagesFromImports
+
+_PREFIX = "<python-input-"  # as CPython names what is typed, so that tracebacks look the same
+_INDENT = "    "
+
+
+class Console(pyodide_console.Console):
+    """One session in the namespace of `__main__`, with a number for each input and the task that runs it."""
+
+    def __init__(self) -> None:
+        super().__init__(sys.modules["__main__"].__dict__)
+        self._count = 0
+        self._task: asyncio.Task | None = None
+        self._others: set[asyncio.Task] = set()
+        self._answer: asyncio.Future[str] | None = None
+        self._parser = codeop.CommandCompiler()
+        self._parser.compiler.flags |= ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        builtins.input = self._input
+        signal.signal(signal.SIGINT, self._interrupt)
+
+    def missing(self, text: str) -> str | None:
+        """What to begin the next line with when a text is not yet a whole input; None when it is one."""
+        try:
+            if self._parser(text, symbol="exec") is not None and not _open_block(text):
+                return None
+        except (SyntaxError, ValueError, OverflowError):
+            return None  # running it shows the error
+        last = next((line for line in reversed(text.split("\n")) if line.strip()), "")
+        indent = last[: len(last) - len(last.lstrip())]
+        if last.split("#")[0].rstrip().endswith(":"):
+            return indent + _INDENT
+        if last.split()[:1] in (["return"], ["pass"], ["break"], ["continue"], ["raise"]):
+            return indent.removesuffix(_INDENT)
+        return indent
+
+    async def runcode(self, source: str, code: CodeRunner) -> Any:
+        """Run a statement, after loading packages of the lock file that it imports."""
+        await loadPackagesFromImports(source, messageCallback=_say_nothing)
+        return await super().runcode(source, code)
+
+    async def submit(self, text: str) -> str | None:
+        """Run an input, unless more lines have to come first: then return what the next line begins with."""
+        more = self.missing(text)
+        if more is None:
+            await self.run_whole(text)
+        return more
+
+    async def run_whole(self, text: str) -> None:
+        """Run an input that is known to be all there is."""
+        send("accepted", text)
+        self._others = asyncio.all_tasks()
+        self._task = asyncio.current_task()
+        try:
+            await self._run(text)
+        except SystemExit:
+            print("Python goes on here; press Restart Python to begin anew.", file=sys.stderr)
+        except asyncio.CancelledError:
+            self._task.uncancel()
+            print("KeyboardInterrupt", file=sys.stderr)
+        except SyntaxError as error:
+            print(
+                self.formatsyntaxerror(error) if _typed(error) else self.formattraceback(error),
+                end="",
+                file=sys.stderr,
+            )
+        except BaseException as error:
+            _drop_last_frame(error)
+            print(self.formattraceback(error), end="", file=sys.stderr)
+        finally:
+            self._task = None
+            sys.stdout.flush()
+            sys.stderr.flush()
+
+    async def _run(self, text: str) -> None:
+        self.filename = f"{_PREFIX}{self._count}>"
+        self._count += 1
+        lines = text.split("\n")
+        linecache.cache[self.filename] = (len(text), None, [line + "\n" for line in lines], self.filename)
+        for first, last in _statements(ast.parse(text, self.filename)):
+            # Empty lines before the statement keep the numbers in tracebacks right.
+            source = "\n" * (first - 1) + "\n".join(lines[first - 1 : last]) + "\n"
+            code = self._compile(source, self.filename, "single")
+            if code is not None:
+                sys.displayhook(await self.runcode(source, code))
+
+    async def completions(self, before: str) -> dict[str, Any]:
+        """What the text before the cursor may go on with: `start` is where the completed word begins."""
+        matches, start = self.complete(before)
+        return {"matches": sorted(set(matches)), "start": start}
+
+    async def versions(self) -> dict[str, str]:
+        """What the banner shows; nothing is imported for it."""
+        return {"pellucid": version("pellucid"), "python": sys.version.split()[0]}
+
+    async def answer(self, text: str) -> None:
+        """Give the line that `input` waits for."""
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result(text)
+
+    def cancel(self) -> None:
+        """Ctrl-C for an input that only waits: called between other work, while its code is not running."""
+        if self._answer is not None:
+            self._answer.cancel()
+        elif self._task is not None:
+            for task in asyncio.all_tasks() - self._others - {asyncio.current_task()}:
+                task.cancel()  # what a blocking call of the input waits for
+            self._task.cancel()
+
+    def _input(self, prompt: object = "") -> str:
+        if not can_run_sync():
+            raise OSError(
+                "input: this browser cannot suspend Python while you type (no JSPI). "
+                "Assign the text to a name instead."
+            )
+        sys.stdout.flush()
+        send("input", str(prompt))
+        self._answer = asyncio.get_running_loop().create_future()
+        try:
+            return run_sync(self._answer)
+        finally:
+            self._answer = None
+            send("answered", None)
+
+    def _interrupt(self, number: int, frame: types.FrameType | None) -> None:
+        """Ctrl-C for an input whose code is running: it goes on with a KeyboardInterrupt."""
+        while frame is not None:
+            if frame.f_code.co_filename.startswith(_PREFIX):
+                raise KeyboardInterrupt
+            frame = frame.f_back
+
+
+def _say_nothing(message: str) -> None:
+    """Take a message about packages that load as they should; errors are printed."""
+
+
+def _open_block(text: str) -> bool:
+    """Whether the text ends inside a compound statement, which only an empty line ends."""
+    body = ast.parse(text).body
+    compound = bool(body) and (hasattr(body[-1], "body") or hasattr(body[-1], "cases"))
+    return compound and bool(text.split("\n")[-1].strip())
+
+
+def _statements(tree: ast.Module) -> list[tuple[int, int]]:
+    """First and last line of each statement; statements that share a line go together."""
+    spans: list[tuple[int, int]] = []
+    for statement in tree.body:
+        decorators = getattr(statement, "decorator_list", [])
+        first = min([statement.lineno, *(decorator.lineno for decorator in decorators)])
+        last = statement.end_lineno or first
+        if spans and first <= spans[-1][1]:
+            first = spans.pop()[0]
+        spans.append((first, last))
+    return spans
+
+
+def _typed(error: SyntaxError) -> bool:
+    """Whether a syntax error lies in the input itself, and not in something that it imports or evaluates."""
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename.startswith(_PREFIX):
+            return False
+        trace = trace.tb_next
+    return True
+
+
+def _drop_last_frame(error: BaseException) -> None:
+    """Take the signal handler's own frame off a KeyboardInterrupt."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        if trace.tb_next.tb_frame.f_code is Console._interrupt.__code__:
+            trace.tb_next = None
+            return
+        trace = trace.tb_next
+
+
+console = Console()

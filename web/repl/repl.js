@@ -1,0 +1,244 @@
+/** The REPL page: Python in a worker (boot.js), Pyodide's console in it (pellucid_repl.py), an editor and a transcript. */
+
+import { boot } from "../boot.js";
+import { Editor } from "./editor.js";
+import { Transcript } from "./transcript.js";
+
+const SLOW_STOP = 3000; // milliseconds after which an interrupt counts as unheard
+
+const element = (id) => document.getElementById(id);
+const main = document.querySelector("main");
+const transcript = new Transcript(element("transcript"), main);
+const editor = new Editor(
+  { editor: element("editor"), list: element("completions"), mark: element("mark") },
+  { enter, complete },
+);
+
+let python = null;
+let state = "starting"; // then "ready", "running", "asking" (Python waits in input()) or "stopped"
+let ahead = 0; // how many characters of the editor's text were entered while Python was busy
+let unheard = 0; // the timer of the last interrupt
+
+function show(next, text) {
+  state = next;
+  element("status").textContent = text;
+  element("interrupt").disabled = state !== "running" && state !== "asking";
+  element("restart").disabled = state === "starting";
+  document.body.classList.toggle("busy", state === "running");
+  document.body.dataset.state = state;
+  if (state === "ready" || state === "stopped") clearTimeout(unheard);
+}
+
+function note(...paragraphs) {
+  const box = document.createElement("div");
+  box.className = "note";
+  for (const content of paragraphs) {
+    const paragraph = document.createElement("p");
+    paragraph.append(...[content].flat());
+    box.append(paragraph);
+  }
+  element("notes").append(box);
+}
+
+function code(text) {
+  const shown = document.createElement("code");
+  shown.textContent = text;
+  return shown;
+}
+
+async function start() {
+  element("notes").replaceChildren();
+  show("starting", "Starting Python…");
+  const stages = { runtime: "Loading Python…", packages: "Loading packages…", ready: "Almost there…" };
+  const source = fetch(new URL("pellucid_repl.py", import.meta.url));
+  const missing = missingGpu();
+  try {
+    const booted = await boot({
+      onProgress: ({ stage }) => show("starting", stages[stage]),
+      onStdout: (text) => transcript.print("stdout", text),
+      onStderr: (text) => transcript.print("stderr", text),
+      onEvent: receive,
+      onCrash: (error) => stopped(error.message),
+    });
+    const file = await source;
+    if (!file.ok) throw new Error(`${file.url} answered ${file.status}.`);
+    await booted.writeFile("/pellucid_repl/pellucid_repl.py", await file.text());
+    await booted.run('__import__("sys").path.append("/pellucid_repl")');
+    python = booted;
+    const versions = await call("versions");
+    transcript.block("quiet", `Pellucid ${versions.pellucid} on Python ${versions.python}, in this page`);
+  } catch (error) {
+    return stopped(error.message);
+  }
+  const reason = await missing;
+  if (reason) {
+    const how = ["Everything works on the CPU, slower: first enter ", code("torch.set_default_device(\"cpu\")"), "."];
+    note(`${reason} Tensors cannot live on the GPU here.`, how);
+  }
+  if (!python.info.jspi) {
+    const how = ["await the twins instead: ", code("await x.item_async()"), ", ", code("print(await x.numpy_async())"), "."];
+    note("This browser cannot suspend Python (no JSPI), so values that must be waited for cannot be read in passing;", how);
+  }
+  if (python.interruptNote) note(python.interruptNote);
+  editor.enabled = true;
+  editor.prompt = ">>>";
+  show("ready", "Ready.");
+  editor.focus();
+}
+
+/**
+ * Call a method of the console. Arguments are written into the code, as JSON is Python for texts; so that nothing but what
+ * is typed appears among the names of the session.
+ */
+function call(method, ...texts) {
+  return python.run(`await __import__("pellucid_repl").console.${method}(${texts.map((text) => JSON.stringify(text))})`);
+}
+
+/** What keeps WebGPU from working here, or null. */
+async function missingGpu() {
+  if (!isSecureContext) return "This page is not served over https or from this computer, so the browser hides WebGPU.";
+  if (!navigator.gpu) return "This browser has no WebGPU.";
+  const adapter = await navigator.gpu.requestAdapter().catch(() => null);
+  return adapter ? null : "This browser has WebGPU but offers no adapter (a missing or blocked graphics driver).";
+}
+
+function stopped(reason) {
+  python = null;
+  editor.enabled = false;
+  show("stopped", "Python has stopped.");
+  transcript.print("stderr", `${reason}\nPress Restart Python to go on.\n`);
+}
+
+function receive(name, value) {
+  if (name === "accepted") {
+    const lines = value.split("\n").map((line, index) => `${index ? "..." : ">>>"} ${line}`);
+    transcript.block("input", lines.join("\n"));
+    editor.remember(value);
+    take(value.length);
+  } else if (name === "input") {
+    show("asking", "Python asks for a line.");
+    editor.prompt = value;
+  } else if (name === "answered") {
+    show("running", "Running…");
+    editor.prompt = ">>>";
+  }
+}
+
+async function enter(whole) {
+  if (state === "asking") {
+    const text = editor.text;
+    transcript.block("input", element("mark").dataset.first + text);
+    editor.text = "";
+    await call("answer", text);
+  } else if (state === "running") {
+    editor.insert(editor.text.length, "\n");
+    ahead = editor.text.length;
+  } else if (state === "ready") {
+    await run(editor.text.length, whole);
+    await catchUp();
+  }
+}
+
+/** Run the first `length` characters of the editor's text; false when they are no whole input yet. */
+async function run(length, whole = false) {
+  const text = editor.text.slice(0, length);
+  if (!text.trim()) {
+    take(length);
+    return true;
+  }
+  show("running", "Running…");
+  const running = python;
+  let more = null;
+  try {
+    more = await call(whole ? "run_whole" : "submit", text);
+  } catch (error) {
+    if (running !== python) return true; // it was restarted meanwhile
+    transcript.print("stderr", `${error.message}\n`);
+  }
+  if (running !== python) return true;
+  show("ready", "Ready.");
+  transcript.scrollToEnd();
+  if (more !== null && editor.text[length] !== "\n") {
+    const newline = "\n" + (editor.text.length > length ? "" : more);
+    editor.insert(length, newline);
+    if (ahead) ahead += newline.length;
+  }
+  return more === null;
+}
+
+/** Take an input out of the editor, with the newline that entered it while Python was busy. */
+function take(length) {
+  const entered = editor.text[length] === "\n" && length < ahead ? 1 : 0;
+  editor.text = editor.text.slice(length + entered);
+  ahead = Math.max(0, ahead - length - entered);
+}
+
+/** Run what was entered while Python was busy, line by line as in a terminal. */
+async function catchUp() {
+  let from = 0;
+  while (state === "ready") {
+    const end = editor.text.indexOf("\n", from);
+    if (end < 0 || end >= ahead) break;
+    from = (await run(end)) ? 0 : end + 1;
+  }
+  if (state === "ready") ahead = 0;
+}
+
+async function complete(before) {
+  if (state !== "ready") return { matches: [], start: 0 };
+  return call("completions", before);
+}
+
+function interrupt() {
+  if (state === "ready") {
+    if (editor.text) transcript.block("input", `>>> ${editor.text}\nKeyboardInterrupt`);
+    editor.text = "";
+    return;
+  }
+  if (state !== "running" && state !== "asking") return;
+  ahead = 0;
+  const sent = python.interrupt('__import__("pellucid_repl").console.cancel()');
+  const advice = sent ? "It ends when the current call returns. Or press Restart Python." : python.interruptNote;
+  clearTimeout(unheard);
+  unheard = setTimeout(
+    () => show(state, `Not stopped yet. ${advice}`),
+    SLOW_STOP,
+  );
+}
+
+function restart() {
+  const old = python;
+  python = null;
+  ahead = 0;
+  old?.terminate();
+  editor.enabled = false;
+  transcript.block("quiet", "Python was restarted; all names are gone.");
+  start();
+}
+
+element("interrupt").addEventListener("click", () => {
+  interrupt();
+  editor.focus();
+});
+element("restart").addEventListener("click", restart);
+element("clear").addEventListener("click", () => {
+  transcript.clear();
+  editor.focus();
+});
+document.addEventListener("keydown", (event) => {
+  if (!event.ctrlKey || event.altKey || event.metaKey || event.shiftKey) return;
+  const { selectionStart, selectionEnd } = element("editor");
+  const selected = !getSelection().isCollapsed || (document.activeElement === element("editor") && selectionStart !== selectionEnd);
+  if (event.key === "c" && !selected) {
+    event.preventDefault();
+    interrupt();
+  } else if (event.key === "l") {
+    event.preventDefault();
+    transcript.clear();
+  }
+});
+main.addEventListener("click", (event) => {
+  if (getSelection().isCollapsed && !event.target.closest("a, button, .note")) editor.focus();
+});
+element("editor").placeholder = "import pellucid as torch";
+start();
