@@ -272,7 +272,13 @@ class StaticServer:
         self.routes = dict(routes or {})
         self.requests: list[Request] = []
         self._lock = threading.Lock()
-        self._http = _ThreadedServer((host, port), _Handler)
+        try:
+            self._http = _ThreadedServer((host, port), _Handler)
+        except OSError as error:
+            advice = "Choose another port; 0 takes a free one."
+            raise OSError(
+                error.errno, f"serve: {host}:{port} cannot be listened on: {error.strerror}. {advice}"
+            ) from error
         self._http.owner = self
         self.host, self.port = host, self._http.server_address[1]
         self.url = f"http://{host}:{self.port}/"

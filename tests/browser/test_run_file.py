@@ -1,7 +1,9 @@
 """scripts/browser: the same file in the browser and natively."""
 
+import os
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -90,3 +92,33 @@ def test_a_browser_that_cannot_start_is_reported(script):
     done = script("print(1)\n", "browser", "--chromium=/bin/false")
     assert done.returncode == 125
     assert "Chromium ended by itself with status 1" in done.stderr
+
+
+def test_terminating_scripts_browser_leaves_nothing_behind(tmp_path):
+    file = tmp_path / "endless.py"
+    file.write_text("print('running', flush=True)\nwhile True: pass\n")
+    command = [sys.executable, SCRIPTS / "browser", file, "--packages="]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "running\n"
+        (chromium,) = children(process.pid)
+        process.terminate()
+        assert process.wait(15) == 143
+    deadline = time.monotonic() + 5
+    while alive(chromium) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not alive(chromium)
+
+
+def children(parent):
+    """Process ids whose parent is `parent`."""
+    listing = subprocess.run(["ps", "-o", "pid=", "--ppid", str(parent)], capture_output=True, text=True)
+    return [int(word) for word in listing.stdout.split()]
+
+
+def alive(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
