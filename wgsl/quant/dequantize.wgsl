@@ -1,7 +1,7 @@
 // out[row, column] = weight[row, column] as f32, bit for bit what the format defines
 //
 // weight   the planes of a quantized weight (rows, columns), `units` units of 32 columns a row
-// out      (rows, columns)
+// out      (all rows, columns); rows start to start + rows - 1 are written
 // grid     one invocation per octet of 8 columns
 // format   quant/q4_0 stands for any file of quant/ with its two functions
 // uses     quant/q4_0
@@ -16,6 +16,7 @@ struct Params {
     plane_1: u32,
     plane_2: u32,
     plane_3: u32,
+    start: u32,
 }
 @group(1) @binding(0) var<uniform> params: Params;
 
@@ -38,7 +39,7 @@ fn main(
     var values = dequantize_octet(octet);
     for (var i = 0u; i < 8u; i++) {
         if (column + i < params.columns) {
-            store_out(row * params.columns + column + i, values[i >> 2u][i & 3u]);
+            store_out((params.start + row) * params.columns + column + i, values[i >> 2u][i & 3u]);
         }
     }
 }

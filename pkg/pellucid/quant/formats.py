@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..dtypes import NAMES, DType
 from ..errors import ShapeError
 
 UNIT = 32  # columns of a unit, in every format
@@ -62,6 +63,11 @@ class QuantFormat:
     block_bytes: int
     planes: tuple[Plane, ...]
 
+    @property
+    def dtype(self) -> DType:
+        """The dtype of a weight in this format."""
+        return NAMES[self.name]
+
     def units(self, columns: int) -> int:
         """Units of 32 columns in a row.
 
@@ -96,7 +102,6 @@ class QuantFormat:
         return Layout(units, tuple(starts), at)
 
 
-
 FORMATS: dict[str, QuantFormat] = {
     f.name: f
     for f in (
@@ -110,8 +115,15 @@ FORMATS: dict[str, QuantFormat] = {
         QuantFormat("q4_k", 12, 256, 144, (Plane("quants", 16), Plane("headers", 16, 8))),
         QuantFormat("q5_k", 13, 256, 176, (Plane("quants", 16), Plane("headers", 16, 8), Plane("fifths", 4))),
         QuantFormat(
-            "q6_k", 14, 256, 210, (Plane("quants", 16), Plane("tops", 8), Plane("scales", 2), Plane("supers", 2, 8))
+            "q6_k",
+            14,
+            256,
+            210,
+            (Plane("quants", 16), Plane("tops", 8), Plane("scales", 2), Plane("supers", 2, 8)),
         ),
     )
 }
 """Every format by name."""
+
+# No itemsize: a weight's bytes are those of its layout.
+NAMES.update({name: DType(name, "q", 0, None) for name in FORMATS})

@@ -119,7 +119,9 @@ def dequantize_planes(words: np.ndarray, format: QuantFormat, rows: int, columns
     return np.ascontiguousarray(values.reshape(rows, -1)[:, :columns])
 
 
-def dequantize_rows(words: np.ndarray, format: QuantFormat, rows: int, columns: int, indices: np.ndarray) -> np.ndarray:
+def dequantize_rows(
+    words: np.ndarray, format: QuantFormat, rows: int, columns: int, indices: np.ndarray
+) -> np.ndarray:
     """float32 values of some rows of a weight, without unpacking the others.
 
     Args:
@@ -179,7 +181,9 @@ def _superblock(q: np.ndarray, headers: np.ndarray) -> np.ndarray:
     return (d[:, None] * scale).reshape(-1, 1) * q.astype(np.float32) - (dmin[:, None] * low).reshape(-1, 1)
 
 
-def _q6_k_values(count: int, quants: np.ndarray, tops: np.ndarray, scales: np.ndarray, supers: np.ndarray) -> np.ndarray:
+def _q6_k_values(
+    count: int, quants: np.ndarray, tops: np.ndarray, scales: np.ndarray, supers: np.ndarray
+) -> np.ndarray:
     pairs = tops.reshape(-1, 2, 1, 4) >> np.array([0, 2, 4, 6], np.uint8).reshape(1, 1, 4, 1)
     q = _nibbles(quants) | (pairs.reshape(-1, 32) & np.uint8(3)) << np.uint8(4)
     d = np.repeat(_halves(supers), 16)[: 2 * count] * scales.view(np.int8).astype(np.float32)

@@ -1,0 +1,358 @@
+"""Ops on quantized weights: products, rows, and back to float32.
+
+A quantized weight is a tensor whose dtype is a format; its rows may lie in several buffers, so the ops here take a list of row chunks
+(`row_chunks` makes it). Weights have no gradient; inputs do.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .. import dtypes as dt
+from ..errors import DTypeError, ShapeError
+from ..kernel import Launch, Source, load
+from ..meta import Meta
+from ..op import Call, op
+from ..quant.formats import FORMATS, QuantFormat
+from ..quant.planes import dequantize_planes, dequantize_rows, repack_blocks
+from ..shape import Size
+from .index import integers, outside
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+
+
+@cache
+def _source(file: str, name: str) -> Source:
+    """A kernel that reads format ``name``; the files name q4_0 as the one that stands for all."""
+    source = load(file)
+    return Source(source.name, source.text.replace("quant/q4_0", f"quant/{name}"))
+
+
+def _format(m: Meta) -> QuantFormat:
+    return FORMATS[m.dtype.name]
+
+
+def _chunks(call: Call) -> list[tuple[str, Meta, int]]:
+    """(binding, meta, first row) of every chunk."""
+    found, start = [], 0
+    for k, m in enumerate(call["weight"]):
+        found.append((f"weight[{k}]", m, start))
+        start += m.shape[0]
+    return found
+
+
+def _weight_shape(call: Call) -> tuple[int, int]:
+    metas = call["weight"]
+    for m in metas:
+        if not m.dtype.is_quantized or m.rank != 2:
+            raise DTypeError(
+                f"'weight' has dtype {m.dtype} and shape {tuple(m.shape)}; it must be a quantized matrix."
+            )
+        if m.dtype is not metas[0].dtype or m.shape[1] != metas[0].shape[1]:
+            raise ShapeError("the chunks of a weight must have one format and one number of columns.")
+    return sum(m.shape[0] for m in metas), metas[0].shape[1]
+
+
+def _plane_params(m: Meta) -> dict[str, int | float]:
+    rows, columns = m.shape
+    return {"rows": rows, "columns": columns, **_format(m).layout(rows, columns).params}
+
+
+def _values(chunk) -> np.ndarray:
+    """float32 values of a chunk on the cpu device."""
+    words = chunk._storage.data.view(np.uint32)
+    return dequantize_planes(words, _format(chunk._meta), *chunk._meta.shape)
+
+
+def _all_values(weight) -> np.ndarray:
+    return np.concatenate([_values(chunk) for chunk in weight])
+
+
+def _as_input(call: Call):
+    d = call["input"].dtype
+    if not d.is_floating_point:
+        raise DTypeError(
+            f"'input' is {d}; a quantized weight multiplies floating-point tensors. Convert it with .float()."
+        )
+    return d, d
+
+
+# Products
+
+
+def _linear_shape(call: Call) -> Size:
+    x, bias = call["input"], call["bias"]
+    rows, columns = _weight_shape(call)
+    if x.rank == 0 or x.shape[-1] != columns:
+        raise ShapeError(
+            f"input of shape {tuple(x.shape)} must end in {columns}, the columns of the weight ({rows}, {columns})."
+        )
+    if bias is not None and tuple(bias.shape) != (rows,):
+        raise ShapeError(f"bias has shape {tuple(bias.shape)}, weight makes {rows} features. Give ({rows},).")
+    return Size((*x.shape[:-1], rows))
+
+
+# Invocations of a vector kernel that keep a large GPU busy.
+_BUSY = 1 << 16
+_TILED_WORKGROUPS = 264
+
+
+def _vector_holes(batch: int, rows: int, units: int) -> dict[str, int]:
+    """How the vector kernel splits its work: few rows take more lanes a row, up to what workgroup memory holds."""
+    held = 1 << max(batch - 1, 0).bit_length()
+    most = {1: 64, 2: 32, 4: 16, 8: 8}[held]
+    wanted = min(-(-4 * _BUSY // max(rows, 1)), units)
+    lanes = min(max(1 << (wanted - 1).bit_length(), 8), most)
+    return {"WORKGROUP": 128, "LANES": lanes, "BATCH": held}
+
+
+def _tile_rows(batch: int, columns: int) -> int:
+    """Rows of out that a thread of a tiled kernel makes: as many as leave enough workgroups."""
+    for per in (8, 4):
+        if 8 * per <= max(batch, 32) and -(-columns // 64) * -(-batch // (8 * per)) >= _TILED_WORKGROUPS:
+            return per
+    return 2 if batch <= 16 else 4
+
+
+def _linear_launches(call: Call) -> list[Launch]:
+    x, has_bias = call["input"], call["bias"] is not None
+    features, columns = _weight_shape(call)
+    batch = prod(x.shape[:-1])
+    launches = []
+    for name, m, start in _chunks(call):
+        rows = m.shape[0]
+        params = {**_plane_params(m), "batch": batch, "start": start, "out_columns": features}
+        if batch <= 8:
+            sizes = _vector_holes(batch, rows, int(params["units"]))
+            file, groups = "matmul/quant_vector", -(-rows // (4 * sizes["WORKGROUP"] // sizes["LANES"]))
+        else:
+            sizes = {"PER_M": _tile_rows(batch, rows)}
+            params["tiles_n"] = -(-rows // 64)
+            file, groups = "matmul/quant_tiled", params["tiles_n"] * -(-batch // (8 * sizes["PER_M"]))
+        holes = {k: f"{v}u" for k, v in sizes.items()} | {"HAS_BIAS": str(has_bias).lower()}
+        source = _source(file, m.dtype.name).fill(holes)
+        launches.append(Launch(source, groups, params, bind={"x": "input", "weight": name}))
+    return launches
+
+
+def _linear_reference(input, weight, bias):
+    out = input.astype(np.float64) @ _all_values(weight).T.astype(np.float64)
+    return out if bias is None else out + bias
+
+
+@op(
+    dtype=_as_input,
+    shape=_linear_shape,
+    kernel=_linear_launches,
+    reference=_linear_reference,
+    grad={"input": lambda g, weight: quant_product(g, weight), "bias": lambda g: g},
+)
+def quant_linear(input: Tensor, weight: list[Tensor], bias: Tensor | None = None) -> Tensor:
+    """``out[..., j] = sum_l input[..., l] * weight[j, l] + bias[j]`` for a quantized weight, added in float32.
+
+    Args:
+        input: (..., in), floating point.
+        weight: row chunks (rows, in) of one format; their rows add up to out.
+        bias: (out,) or None.
+
+    Returns:
+        (..., out), dtype of the input.
+
+    Raises:
+        ShapeError: lengths do not fit.
+        DTypeError: the weight is not quantized, or the input not floating point.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.linear.html
+    """
+    ...
+
+
+def _product_shape(call: Call) -> Size:
+    x = call["input"]
+    rows, columns = _weight_shape(call)
+    if x.rank == 0 or x.shape[-1] != rows:
+        raise ShapeError(
+            f"input of shape {tuple(x.shape)} must end in {rows}, the rows of the weight ({rows}, {columns})."
+        )
+    return Size((*x.shape[:-1], columns))
+
+
+def _product_launches(call: Call) -> list[Launch]:
+    features, columns = _weight_shape(call)
+    batch = prod(call["input"].shape[:-1])
+    tiles, per = -(-columns // 64), _tile_rows(batch, columns)
+    launches = []
+    for name, m, start in _chunks(call):
+        params = {**_plane_params(m), "batch": batch, "start": start, "x_columns": features, "tiles_k": tiles}
+        holes = {"PER_M": f"{per}u", "ACCUMULATE": str(start > 0).lower()}
+        source = _source("matmul/quant_tiled_transposed", m.dtype.name).fill(holes)
+        launches.append(
+            Launch(source, tiles * -(-batch // (8 * per)), params, bind={"x": "input", "weight": name})
+        )
+    return launches
+
+
+@op(
+    dtype=_as_input,
+    shape=_product_shape,
+    kernel=_product_launches,
+    reference=lambda input, weight: input.astype(np.float64) @ _all_values(weight).astype(np.float64),
+    grad={"input": lambda g, weight: quant_linear(g, weight)},
+)
+def quant_product(input: Tensor, weight: list[Tensor]) -> Tensor:
+    """``out[..., l] = sum_j input[..., j] * weight[j, l]`` for a quantized weight: what `quant_linear` does to gradients.
+
+    Args:
+        input: (..., rows), floating point.
+        weight: row chunks of one format.
+
+    Returns:
+        (..., columns), dtype of the input.
+
+    Raises:
+        ShapeError: lengths do not fit.
+        DTypeError: the weight is not quantized, or the input not floating point.
+    """
+    ...
+
+
+# Rows and values
+
+
+def _embedding_types(call: Call):
+    integers(call, "indices")
+    return dt.float32, dt.float32
+
+
+def _embedding_launches(call: Call) -> list[Launch]:
+    limit, _ = _weight_shape(call)
+    count = call["indices"].numel
+    launches = []
+    for name, m, start in _chunks(call):
+        params = {**_plane_params(m), "count": count, "start": start, "limit": limit}
+        groups = -(-count * int(params["units"]) * 4 // 64)
+        launches.append(
+            Launch(_source("index/quant_rows", m.dtype.name), groups, params, bind={"weight": name})
+        )
+    return launches
+
+
+def _embedding_reference(weight, indices):
+    outside(indices, sum(chunk._meta.shape[0] for chunk in weight), "embedding")
+    flat = indices.reshape(-1)
+    out = np.empty((flat.size, weight[0]._meta.shape[1]), np.float32)
+    start = 0
+    for chunk in weight:
+        rows, columns = chunk._meta.shape
+        held = (flat >= start) & (flat < start + rows)
+        words = chunk._storage.data.view(np.uint32)
+        out[held] = dequantize_rows(words, _format(chunk._meta), rows, columns, flat[held] - start)
+        start += rows
+    return out.reshape(*indices.shape, -1)
+
+
+@op(
+    dtype=_embedding_types,
+    shape=lambda call: Size((*call["indices"].shape, _weight_shape(call)[1])),
+    kernel=_embedding_launches,
+    reference=_embedding_reference,
+    grad=None,
+)
+def quant_embedding(weight: list[Tensor], indices: Tensor) -> Tensor:
+    """Rows of a quantized table as float32: ``out[..., :] = weight[indices[...], :]``.
+
+    Args:
+        weight: row chunks of one format.
+        indices: any shape, integers from 0 to rows - 1.
+
+    Returns:
+        (*indices.shape, columns), float32, bit for bit the rows of `dequantize`.
+
+    Raises:
+        IndexError: at the next read, an index is out of range.
+        DTypeError: the weight is not quantized, or the indices are not integers.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.embedding.html
+    """
+    ...
+
+
+def _dequantize_launches(call: Call) -> list[Launch]:
+    launches = []
+    for name, m, start in _chunks(call):
+        params = {**_plane_params(m), "start": start}
+        groups = -(-m.shape[0] * int(params["units"]) * 4 // 64)
+        launches.append(
+            Launch(_source("quant/dequantize", m.dtype.name), groups, params, bind={"weight": name})
+        )
+    return launches
+
+
+@op(
+    dtype=lambda call: (dt.float32, dt.float32),
+    shape=lambda call: Size(_weight_shape(call)),
+    kernel=_dequantize_launches,
+    reference=_all_values,
+    grad=None,
+)
+def dequantize_chunks(weight: list[Tensor]) -> Tensor:
+    """The values of a quantized weight.
+
+    Args:
+        weight: row chunks of one format.
+
+    Returns:
+        (rows, columns), float32, bit for bit what the format defines.
+
+    Raises:
+        DTypeError: the weight is not quantized.
+    """
+    ...
+
+
+# From a file's blocks
+
+
+def _repack_launch(call: Call) -> Launch:
+    fmt = FORMATS[call["format"]]
+    rows, columns = call["rows"], call["columns"]
+    layout = fmt.layout(rows, columns)
+    units = call["count"] * layout.units
+    params = {**layout.params, "units": units, "columns": columns, "first": call["start"] * layout.units}
+    name = "half" if fmt.block == 1 else fmt.name
+    return Launch(f"quant/repack_{name}", -(-units // 64), params, bind={"out": "planes"})
+
+
+def _repack_reference(planes, raw, format, rows, columns, start, count):
+    fmt = FORMATS[format]
+    part = repack_blocks(raw.view(np.uint8)[: fmt.raw_bytes(count, columns)], fmt, count, columns)
+    whole, small = fmt.layout(rows, columns), fmt.layout(count, columns)
+    for at, begin, plane in zip(whole.starts, small.starts, fmt.planes, strict=True):
+        size = -(-count * small.units // plane.units) * plane.nbytes
+        first = 4 * at + start * whole.units // plane.units * plane.nbytes
+        planes.view(np.uint8)[first : first + size] = part.view(np.uint8)[4 * begin : 4 * begin + size]
+
+
+@op(kernel=_repack_launch, reference=_repack_reference, grad=None, outputs=(), mutates="planes")
+def repack_rows(
+    planes: Tensor, raw: Tensor, format: str, rows: int, columns: int, start: int, count: int
+) -> Tensor:
+    """Write rows ``start`` to ``start + count - 1`` of a weight's planes from the blocks of a GGUF file.
+
+    Args:
+        planes: uint32, the whole buffer of a weight of shape (rows, columns).
+        raw: uint32 words that begin with the blocks of those rows.
+        format: a name of `FORMATS`.
+        rows, columns: logical shape of the weight.
+        start: first row, a multiple of 16.
+        count: number of rows; a multiple of 16 unless they end the weight.
+
+    Returns:
+        The planes.
+    """
+    ...

@@ -1,0 +1,213 @@
+"""Quantized weights as tensors: made from a file's blocks, in as many buffers as the device's limits ask for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..device import device as Device
+from ..device import get_default_device
+from ..device.cpu import CpuStorage
+from ..device.stream import Storage, stream
+from ..dtypes import DType, uint32
+from ..errors import DTypeError, FormatError, GradientError, ShapeError
+from ..meta import meta
+from ..ops.quant import dequantize_chunks, quant_embedding, quant_linear, quant_product, repack_rows
+from ..tensor import Tensor
+from .formats import FORMATS, QuantFormat
+from .planes import repack_blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Rows of a chunk, and of a piece that is repacked at once, begin at multiples of this: no word has two writers.
+_STEP = 16
+# Bytes of raw blocks copied aside at once where the whole file part is too large to bind.
+_PIECE = 32 << 20
+
+
+class RowStorage:
+    """The buffers of a weight that is too large for one: its rows in order, each chunk a tensor of its own."""
+
+    __slots__ = ("__weakref__", "chunks", "kind", "nbytes", "version")
+
+    def __init__(self, chunks: list[Tensor]):
+        self.chunks = chunks
+        self.nbytes = sum(chunk._storage.nbytes for chunk in chunks)
+        self.version = 0
+        self.kind = "weight"
+
+
+def row_chunks(weight: Tensor) -> list[Tensor]:
+    """The tensors whose rows, one after another, are those of a quantized weight."""
+    storage = weight._storage
+    return storage.chunks if type(storage) is RowStorage else [weight]
+
+
+def weight_from_blocks(raw, format: str | DType, shape: tuple[int, int], device=None) -> Tensor:
+    """A quantized weight from the blocks of a GGUF file, repacked to planes where it will live.
+
+    Args:
+        raw: the tensor's bytes: bytes, a uint8 array, or a contiguous uint8 or uint32 tensor that begins at a word.
+        format: a name of `FORMATS` such as ``"q4_1"``, or its dtype.
+        shape: (rows, columns).
+        device: where; that of ``raw`` if it is a tensor, else the default device.
+
+    Returns:
+        A tensor of dtype ``format``, without gradient.
+
+    Raises:
+        FormatError: the number of bytes is not that of the shape.
+        ShapeError: the columns are not whole blocks.
+        DTypeError: there is no such format.
+
+    Source: the block layouts of the PyPI package ``gguf`` (gguf.quants)
+
+    Example:
+        >>> weight_from_blocks(bytes(40), "q4_1", (1, 64), device="cpu").shape
+        Size([1, 64])
+    """
+    fmt = quant_format(format)
+    rows, columns = shape
+    expected = fmt.raw_bytes(rows, columns)
+    where = (
+        Device(device)
+        if device is not None
+        else raw.device
+        if isinstance(raw, Tensor)
+        else get_default_device()
+    )
+    given = raw.numel() * raw.itemsize if isinstance(raw, Tensor) else memoryview(raw).nbytes
+    if given < expected or (given != expected and not isinstance(raw, Tensor)):
+        raise FormatError(
+            f"{fmt.name}: a weight of shape ({rows}, {columns}) takes {expected} bytes and {given} are given. Give exactly the tensor's bytes."
+        )
+    if where.type == "cpu":
+        data = (
+            raw.numpy().reshape(-1).view(np.uint8)
+            if isinstance(raw, Tensor)
+            else np.frombuffer(raw, np.uint8)
+        )
+        words = repack_blocks(data[:expected], fmt, rows, columns)
+        return Tensor(CpuStorage(words, "weight"), meta(shape, fmt.dtype, where), 0)
+    if not isinstance(raw, Tensor) or raw.device is not where:
+        data = raw.numpy() if isinstance(raw, Tensor) else np.frombuffer(raw, np.uint8)
+        storage, offset = stream().upload(np.ascontiguousarray(data).reshape(-1).view(np.uint8)), 0
+    else:
+        storage, offset = raw._storage, raw._offset * raw.itemsize
+    return _on_webgpu(storage, offset, fmt, rows, columns, where)
+
+
+def quant_format(format: str | DType) -> QuantFormat:
+    """The row of `FORMATS` of a name or dtype.
+
+    Raises:
+        DTypeError: there is none.
+    """
+    name = format.name if isinstance(format, DType) else format.lower()
+    try:
+        return FORMATS[name]
+    except KeyError:
+        raise DTypeError(f"there is no weight format {name!r}. There are {', '.join(FORMATS)}.") from None
+
+
+def _on_webgpu(raw: Storage, offset: int, fmt: QuantFormat, rows: int, columns: int, where: Device) -> Tensor:
+    limits = stream().open().info.limits
+    limit = min(limits["maxStorageBufferBindingSize"], limits["maxBufferSize"])
+    if fmt.block == 1 and columns % 32 == 0 and offset == 0 and raw.nbytes <= limit:
+        raw.kind = "weight"
+        return Tensor(raw, meta((rows, columns), fmt.dtype, where), 0)
+    chunks = []
+    for start, stop in _row_ranges(fmt, rows, columns, limit):
+        count = stop - start
+        planes = Storage(fmt.layout(count, columns).nbytes, "weight")
+        target = Tensor(planes, meta((planes.nbytes // 4,), uint32, where), 0)
+        for first, last in _pieces(fmt, start, stop, columns, raw.nbytes > limit):
+            begin, size = offset + fmt.raw_bytes(first, columns), fmt.raw_bytes(last - first, columns)
+            words = -(-size // 4)
+            if raw.nbytes > limit:
+                piece = Storage(4 * words)
+                stream().copy(raw, piece, begin, 0, 4 * words)
+                blocks = Tensor(piece, meta((words,), uint32, where), 0)
+            else:
+                blocks = Tensor(raw, meta((words,), uint32, where), begin // 4)
+            repack_rows(target, blocks, fmt.name, count, columns, first - start, last - first)
+        chunks.append(Tensor(planes, meta((count, columns), fmt.dtype, where), 0))
+    if len(chunks) == 1:
+        return chunks[0]
+    return Tensor(RowStorage(chunks), meta((rows, columns), fmt.dtype, where), 0)
+
+
+def _row_ranges(fmt: QuantFormat, rows: int, columns: int, limit: int) -> Iterator[tuple[int, int]]:
+    """Ranges of rows whose planes fit into a buffer of ``limit`` bytes."""
+    most = rows
+    if fmt.layout(rows, columns).nbytes > limit:
+        most = limit * rows // fmt.layout(rows, columns).nbytes // _STEP * _STEP
+        while most and fmt.layout(most, columns).nbytes > limit:
+            most -= _STEP
+        if not most:
+            raise ShapeError(
+                f"{fmt.name}: {_STEP} rows of {columns} columns are over the device's limit of {limit} bytes a buffer."
+            )
+    for start in range(0, rows, most):
+        yield start, min(start + most, rows)
+
+
+def _pieces(fmt: QuantFormat, start: int, stop: int, columns: int, split: bool) -> Iterator[tuple[int, int]]:
+    """Ranges of rows that are repacked at once."""
+    step = max(_PIECE // fmt.raw_bytes(1, columns) // _STEP, 1) * _STEP if split else stop - start
+    for first in range(start, stop, step):
+        yield first, min(first + step, stop)
+
+
+# What a layer calls
+
+
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """``input @ weight.T + bias`` for a quantized weight; see `pellucid.ops.quant.quant_linear`."""
+    _refuse_grad(weight)
+    return quant_linear(input, row_chunks(weight), bias)
+
+
+def product(input: Tensor, weight: Tensor) -> Tensor:
+    """``input @ weight`` for a quantized weight; see `pellucid.ops.quant.quant_product`."""
+    _refuse_grad(weight)
+    return quant_product(input, row_chunks(weight))
+
+
+def embedding(weight: Tensor, indices: Tensor) -> Tensor:
+    """Rows of a quantized table as float32; see `pellucid.ops.quant.quant_embedding`."""
+    _refuse_grad(weight)
+    return quant_embedding(row_chunks(weight), indices)
+
+
+def dequantize(weight: Tensor) -> Tensor:
+    """The values of a quantized weight as float32; see `pellucid.ops.quant.dequantize_chunks`."""
+    return dequantize_chunks(row_chunks(weight))
+
+
+def _refuse_grad(weight: Tensor) -> None:
+    if weight._node is not None:
+        raise GradientError(
+            f"a weight of {weight.dtype} has no gradient. Load it with requires_grad=False, or dequantize it to train it."
+        )
+
+
+def moved(weight: Tensor, device) -> Tensor:
+    """A quantized weight on another device; waits when it comes from the GPU."""
+    where = Device(device)
+    if where is weight.device:
+        return weight
+    chunks = [_moved(chunk, where) for chunk in row_chunks(weight)]
+    if len(chunks) == 1:
+        return chunks[0]
+    return Tensor(RowStorage(chunks), meta(weight.shape, weight.dtype, where), 0)
+
+
+def _moved(chunk: Tensor, where: Device) -> Tensor:
+    m = meta(chunk.shape, chunk.dtype, where)
+    if where.type == "webgpu":
+        return Tensor(stream().upload(chunk._storage.data, "weight"), m, 0)
+    words = Tensor(chunk._storage, meta((chunk._storage.nbytes // 4,), uint32, chunk.device), 0)
+    return Tensor(CpuStorage(words.numpy(), "weight"), m, 0)
