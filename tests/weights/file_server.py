@@ -32,11 +32,10 @@ class Request:
 class FileServer(ThreadingHTTPServer):
     """Serves ``files`` (path to bytes).
 
-    Faults: ``ranges`` False ignores Range; ``etag`` and ``size`` may change between requests;
-    ``allow(request)`` gives how many bytes of a body
-    are sent before the connection is cut (None: all); ``answer(request)`` a status to refuse with (None:
-    serve);
-    ``delay`` seconds between blocks of 64 KB; ``redirects`` path to URL.
+    Faults, most of them by path: ``unranged`` are served without Range, ``hidden`` with headers that other
+    origins may not see, ``pace`` (else ``delay``) is the pause in seconds after each 64 KB, ``redirects`` lead to a
+    URL. Called with each request, ``etag`` gives its version, ``answer`` a status to refuse with, ``allow`` the
+    bytes after which the connection is cut (None: never).
     """
 
     daemon_threads = True
@@ -46,9 +45,11 @@ class FileServer(ThreadingHTTPServer):
         self.files: dict[str, bytes] = {}
         self.log: list[Request] = []
         self.lock = threading.Lock()
-        self.ranges = True
-        self.etag: str | None = '"v1"'
+        self.unranged: set[str] = set()
+        self.hidden: set[str] = set()
+        self.etag: Callable[[Request], str | None] = lambda request: '"v1"'
         self.delay = 0.0
+        self.pace: dict[str, float] = {}
         self.allow: Callable[[Request], int | None] = lambda request: None
         self.answer: Callable[[Request], int | None] = lambda request: None
         self.redirects: dict[str, str] = {}
@@ -79,9 +80,11 @@ class FileServer(ThreadingHTTPServer):
             end = max(end, stop)
         return twice
 
-    def most_in_flight(self) -> int:
-        """The largest number of requests that were being answered at one time."""
-        events = sorted([(r.began, 1) for r in self.log] + [(r.ended, -1) for r in self.log])
+    def most_in_flight(self, path: str | None = None) -> int:
+        """The largest number of requests that were being answered at one time, of one path or of all."""
+        self.settle()
+        mine = [r for r in self.log if path in (None, r.path)]
+        events = sorted([(r.began, 1) for r in mine] + [(r.ended, -1) for r in mine])
         most = now = 0
         for _, change in events:
             now += change
@@ -111,18 +114,27 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", "0")
         self.end_headers()
 
+    def do_HEAD(self):
+        """What a page asks where it may not see Content-Range."""
+        self.send_response(200)
+        self.send_header("Access-Control-Allow-Origin", "*")
+        self.send_header("Cross-Origin-Resource-Policy", "cross-origin")
+        self.send_header("Content-Length", str(len(self.server.files[self.path])))
+        self.end_headers()
+
     def do_GET(self):
         server = self.server
         path = self.path.split("?")[0]
         data = server.files.get(path)
         match = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
         size = len(data or b"")
-        start, stop = (int(match[1]), min(int(match[2]) + 1, size)) if match and server.ranges else (0, size)
+        ranged = match is not None and path not in server.unranged
+        start, stop = (int(match[1]), min(int(match[2]) + 1, size)) if match and ranged else (0, size)
         request = Request(path, start, stop, began=time.monotonic(), headers=dict(self.headers))
         with server.lock:
             server.log.append(request)
         try:
-            self._serve(server, request, data, bool(match) and server.ranges)
+            self._serve(server, request, data, ranged)
         finally:
             request.ended = time.monotonic()
 
@@ -136,7 +148,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Access-Control-Allow-Origin", "*")
         self.send_header("Access-Control-Allow-Headers", "Range, Authorization")
-        self.send_header("Access-Control-Expose-Headers", "Content-Range, ETag, Content-Length")
+        if request.path not in server.hidden:
+            self.send_header("Access-Control-Expose-Headers", "Content-Range, ETag, Content-Length")
         self.send_header("Cross-Origin-Resource-Policy", "cross-origin")
         if status == 302:
             self.send_header("Location", server.redirects[request.path])
@@ -146,8 +159,8 @@ class _Handler(BaseHTTPRequestHandler):
                 self.send_header("Content-Range", f"bytes */{len(data or b'')}")
             self.end_headers()
             return
-        if server.etag:
-            self.send_header("ETag", server.etag)
+        if etag := server.etag(request):
+            self.send_header("ETag", etag)
         if status == 206:
             self.send_header("Content-Range", f"bytes {request.start}-{request.stop - 1}/{len(data)}")
         self.send_header("Content-Length", str(request.stop - request.start))
@@ -158,8 +171,8 @@ class _Handler(BaseHTTPRequestHandler):
             block = memoryview(data)[at : min(at + _BLOCK, end)]
             self.wfile.write(block)
             request.sent += len(block)
-            if server.delay:
-                time.sleep(server.delay)
+            if pause := server.pace.get(request.path, server.delay):
+                time.sleep(pause)
         if end < request.stop:
             self.wfile.flush()
             if server.reset:

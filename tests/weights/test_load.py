@@ -139,6 +139,33 @@ def test_rate_and_remaining_time_are_of_the_last_seconds():
     assert str(meter.at(1000, "b")).startswith("100 % of 0.0 MB")
 
 
+@pytest.mark.parametrize("awaited", [False, True])
+def test_a_host_is_told_to_hand_on_what_it_holds(monkeypatch, checkpoint, awaited):
+    monkeypatch.setattr("pellucid.weights.pump._BACKLOG", 2 << 20)
+
+    class Holding(Slots):
+        held = most = 0
+
+        def write(self, slot, nbytes, offset, data):
+            super().write(slot, nbytes, offset, data)
+            self.held += len(data)
+            self.most = max(self.most, self.held)
+
+        def synchronize(self):
+            self.held = 0
+
+        async def synchronize_async(self):
+            self.held = 0
+
+    host = Holding()
+    if awaited:
+        asyncio.run(weights.stream_async(checkpoint, targets(checkpoint), host))
+    else:
+        weights.stream(checkpoint, targets(checkpoint), host)
+    check(checkpoint, host)
+    assert host.most <= 3 << 20
+
+
 def test_cancel_from_another_thread(server, checkpoint):
     server.delay = 0.05
     host, cancel = Slots(), Cancel()

@@ -65,7 +65,7 @@ def cut(part: Part, shard) -> Iterator[tuple[list[Row], int, bytearray]]:
 
 
 class _Writes:
-    """The writes to one host, counted. A host copies what it is given; `full` tells when those copies should go to the device."""
+    """The writes to one host, counted. A host holds copies until the device has them: `drain` bounds them."""
 
     def __init__(self, host):
         self._host = host

@@ -1,0 +1,145 @@
+"""Loads in a real page, judged by the server's log and by what the page reads back from the device."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pellucid import weights
+from pellucid.weights.header import LARGEST_READ
+from weights import samples
+from weights.file_server import FileServer
+
+from paths import SCRIPTS
+
+pytestmark = pytest.mark.browser
+SLACK = 1.05
+PATHS = ["/plain.safetensors", "/dropped.safetensors", "/unranged.safetensors", "/hidden.safetensors"]
+
+
+@pytest.fixture(scope="module")
+def model():
+    """Sixteen megabytes: large tensors, and many small ones of odd sizes."""
+    random = np.random.default_rng(3)
+    arrays = {f"{k:02}.large": random.integers(0, 255, 4_000_003, dtype=np.uint8) for k in range(4)}
+    arrays |= {f"{k:02}.small": random.integers(0, 255, 101 + k, dtype=np.uint8) for k in range(50)}
+    return samples.safetensors_file(arrays)
+
+
+@pytest.fixture(scope="module")
+def server(model):
+    running = FileServer()
+    names = ("plain", "dropped", "unranged", "hidden", "cut", "changed", "refused", "slow", "slower")
+    running.files = {f"/{name}.safetensors": model for name in names}
+    running.files["/html.safetensors"] = b"<!doctype html><title>Not here</title>" * 9
+    running.unranged = {"/unranged.safetensors"}
+    running.hidden = {"/hidden.safetensors"}
+    dropped = []
+
+    def allow(request):
+        at = len(model) * 6 // 10
+        if request.path == "/dropped.safetensors" and request.start < at < request.stop and not dropped:
+            dropped.append(request)
+            return at - request.start
+        return max(0, 5_000_000 - request.start) if request.path == "/cut.safetensors" else None
+
+    def etag(request):
+        changed = (
+            request.path == "/changed.safetensors" and sum(r.path == request.path for r in running.log) > 2
+        )
+        return '"v2"' if changed else '"v1"'
+
+    running.allow, running.etag = allow, etag
+    running.answer = lambda request: 403 if request.path == "/refused.safetensors" else None
+    running.pace = {"/plain.safetensors": 0.005, "/slow.safetensors": 0.05, "/slower.safetensors": 0.05}
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="module")
+def said(server):
+    """What the page said, by name; one boot of the browser for all tests of this file."""
+    program = Path(__file__).parent / "page_load.py"
+    command = [sys.executable, SCRIPTS / "browser", program, "--timeout=200"]
+    environment = {**os.environ, "PELLUCID_TEST_URL": server.url}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    result: dict[str, list[dict]] = {}
+    for line in lines:
+        result.setdefault(line["name"], []).append(line)
+    return result
+
+
+def digest(model):
+    """Of all tensors, in the file's order."""
+    checkpoint = weights.open(model)
+    return hashlib.sha256(b"".join(model[t.start : t.stop] for t in checkpoint.values())).hexdigest()
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_the_device_has_every_byte(said, model, path):
+    (load,) = said[path]
+    assert load["digest"] == digest(model)
+    assert (load["first"], load["last"]) == (0, load["total"])
+    assert load["reports"] >= 2
+    assert load["grown"] < 20e6
+
+
+def test_requests_are_of_limited_size_and_several_are_in_flight(said, server, model):
+    log = [r for r in server.log if r.path == "/plain.safetensors" and r.status == 206]
+    assert max(r.stop - r.start for r in log) <= LARGEST_READ
+    assert log[0].stop - log[0].start <= 1 << 18
+    assert server.most_in_flight("/plain.safetensors") >= 3
+
+
+def test_a_dropped_connection_goes_on_where_it_stopped(said, server, model):
+    assert said["/dropped.safetensors"]
+    assert server.sent("/dropped.safetensors") <= SLACK * len(model)
+
+
+def test_a_server_without_range_is_one_download(said, server, model):
+    assert said["/unranged.safetensors"]
+    assert server.sent("/unranged.safetensors") == len(model)
+    assert sum(r.path == "/unranged.safetensors" for r in server.log) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "error", "text"),
+    [
+        ("/absent.safetensors", "MissingFile", "there is no such file (status 404)"),
+        ("/refused.safetensors", "SourceError", "access refused (status 403)"),
+        ("/cut.safetensors", "SourceError", "after 4 attempts"),
+        ("/changed.safetensors", "SourceError", "the file changed while it was being read"),
+        ("/html.safetensors", "FormatError", "of another format"),
+    ],
+)
+def test_errors_are_those_of_the_desktop(said, server, path, error, text):
+    (refusal,) = said[path]
+    assert refusal["error"] == error
+    assert text in refusal["text"]
+    assert refusal["text"].startswith(f"{server.url}{path}: ")
+
+
+@pytest.mark.parametrize(("path", "error"), [("/slow", "LoadCancelled"), ("/slower", "CancelledError")])
+def test_nothing_is_written_after_a_cancellation(said, server, model, path, error):
+    (cancelled,) = said[f"{path}.safetensors"]
+    assert cancelled["error"] == error
+    assert cancelled["later"] == 0
+    assert server.sent(f"{path}.safetensors") < len(model)
+
+
+def test_files_and_bytes_are_sources(said, model):
+    for load, name in zip(said["source"], ("chosen.safetensors", "bytes"), strict=True):
+        assert load["file"] == name
+        assert load["digest"] == load["cpu"] == digest(model)
+
+
+def test_where_python_cannot_wait_the_twin_is_named(said):
+    (callback,) = said["callback"]
+    assert callback["error"] == "SourceError"
+    assert "_async" in callback["text"]
