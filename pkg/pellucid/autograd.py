@@ -164,6 +164,11 @@ class Node:
         """The node's name as PyTorch prints it, such as AddBackward0."""
         return "".join(part.capitalize() for part in self.op.name.split("_")) + "Backward0"
 
+    def gradients(self, grads: list, keep_graph: bool) -> dict[str, Any]:
+        """The gradients of the inputs from those of the results, of which some may be None."""
+        # Without the first, only results without a derivative were used.
+        return {} if grads[0] is None else _input_gradients(self, grads, keep_graph)
+
     def __repr__(self) -> str:
         return f"<{self.name()}>"
 
@@ -381,10 +386,7 @@ def _walk(
                     t.grad = g
                 if (node, k) in wanted:
                     results[wanted[node, k]] = g
-            if grads[0] is None:
-                # Only results without a derivative were used.
-                continue
-            for name, g in _input_gradients(node, grads, create_graph).items():
+            for name, g in node.gradients(grads, create_graph).items():
                 targets = node.edges[name]
                 pairs = zip(targets, g, strict=True) if isinstance(targets, list) else [(targets, g)]
                 for (target, m), part in pairs:
