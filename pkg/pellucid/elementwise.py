@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from .dtypes import DType
 from .errors import DTypeError, ShapeError
-from .kernel import WGSL_TYPE, Launch, Source, convert, fetch, fold, load, pack, physical
+from .kernel import PHYSICAL, WGSL_TYPE, Launch, Source, convert, fetch, fold, load, pack, physical
 from .meta import Meta
 from .shape import broadcast_strides, merge_axes
 
@@ -55,6 +55,18 @@ class Elementwise:
     result: str = "same"
     own: dict[str, str] | None = None
 
+    def check(self, d: DType) -> None:
+        """Refuse a type of the computation for which there is no expression, on every device alike.
+
+        Raises:
+            DTypeError: there is none.
+        """
+        value = PHYSICAL[d][2] if d in PHYSICAL else "f32"
+        if value not in self.texts:
+            raise DTypeError(
+                f"there is no kernel for {d}. Convert the input, for example with .to(pellucid.float32)."
+            )
+
     def launch(self, call: Call, written: str | None = None, aliased: frozenset[str] = frozenset()) -> Launch:
         """The dispatch of this expression.
 
@@ -64,11 +76,8 @@ class Elementwise:
             aliased: arguments that are exactly the view that is written.
         """
         compute = physical(call.compute)[2]
-        text = self.texts.get(compute)
-        if text is None:
-            raise DTypeError(
-                f"there is no kernel for {call.compute}. Convert the input, for example with .to(pellucid.float32)."
-            )
+        self.check(call.compute)
+        text = self.texts[compute]
         expression = text if isinstance(text, str) else text(call)
         target = call.args[written] if written else call.outputs[0]
         operands = [

@@ -53,7 +53,8 @@ _CONVERT = {
     ("f32", "i32"): "i32({})",
     ("f32", "u32"): "bitcast<u32>(i32({}))",
     ("f32", "i64"): "i64_from_f32({})",
-    ("f32", "bool"): "({} != 0.0)",
+    # By the bits: NaN is true, and a device that flushes subnormals must not change the answer.
+    ("f32", "bool"): "((bitcast<u32>({}) & 0x7fffffffu) != 0u)",
     ("i32", "f32"): "f32({})",
     ("i32", "u32"): "bitcast<u32>({})",
     ("i32", "i64"): "i64_from_i32({})",

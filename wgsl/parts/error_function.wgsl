@@ -15,7 +15,10 @@ fn erfc_positive(a: f32) -> f32 {
     p = p * t + 0.09678418;
     p = p * t + 0.37409196;
     p = p * t + 1.00002368;
-    return t * exp_of(p * t - 1.26551223 - a * a);
+    // a^2 = high^2 + low: high^2 is exact, so that the large exponent loses nothing.
+    let high = bitcast<f32>(bitcast<u32>(a) & 0xfffff000u);
+    let low = (a - high) * (a + high);
+    return t * exp_of(p * t - 1.26551223 - low) * exp_of(-high * high);
 }
 
 fn erf_of(x: f32) -> f32 {

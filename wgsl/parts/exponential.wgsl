@@ -1,4 +1,4 @@
-// exp_of(x), expm1_of(x), log_of(x), log1p_of(x): with PyTorch's results at infinities, zero and NaN, and accurate near zero.
+// exp_of, exp2_of, expm1_of, log_of, log2_of, log10_of, log1p_of: with PyTorch's results at infinities, zero and NaN, and accurate near zero.
 
 fn infinity(sign: f32) -> f32 { return bitcast<f32>(0x7f800000u | (bitcast<u32>(sign) & 0x80000000u)); }
 
@@ -7,19 +7,35 @@ fn exp_of(x: f32) -> f32 {
     if ((bits & 0x7fffffffu) > 0x7f800000u) { return x; }
     if (x > 88.72284) { return infinity(1.0); }
     if (x < -103.97208) { return 0.0; }
-    // exp(x) = 2^n exp(r) with |r| <= ln 2 / 2, ln 2 in two parts; the polynomial is Taylor's to degree 7.
+    // exp(x) = 2^n exp(r) with |r| <= ln 2 / 2, ln 2 in two parts.
     let n = round(x * 1.44269504);
-    let r = (x - n * 0.693359375) - n * -2.12194440e-4;
+    return scaled(exp_small((x - n * 0.693359375) - n * -2.12194440e-4), i32(n));
+}
+
+fn exp2_of(x: f32) -> f32 {
+    let bits = bitcast<u32>(x);
+    if ((bits & 0x7fffffffu) > 0x7f800000u) { return x; }
+    if (x >= 128.0) { return infinity(1.0); }
+    if (x < -150.0) { return 0.0; }
+    let n = round(x);
+    return scaled(exp_small((x - n) * 0.69314718), i32(n));
+}
+
+// Taylor's polynomial to degree 7, for |r| <= ln 2 / 2.
+fn exp_small(r: f32) -> f32 {
     var p = 1.9841270e-4;
     p = p * r + 1.3888889e-3;
     p = p * r + 8.3333333e-3;
     p = p * r + 4.1666667e-2;
     p = p * r + 1.6666667e-1;
     p = p * r + 0.5;
-    p = (p * r) * r + r + 1.0;
-    // Two factors, since 2^n itself may lie outside the range of normal numbers.
-    let half = i32(n) / 2;
-    let rest = i32(n) - half;
+    return (p * r) * r + r + 1.0;
+}
+
+// p * 2^n, in two factors, since 2^n itself may lie outside the range of normal numbers.
+fn scaled(p: f32, n: i32) -> f32 {
+    let half = n / 2;
+    let rest = n - half;
     return p * bitcast<f32>(u32(half + 127) << 23u) * bitcast<f32>(u32(rest + 127) << 23u);
 }
 
@@ -39,10 +55,37 @@ fn expm1_of(x: f32) -> f32 {
 
 fn log_of(x: f32) -> f32 {
     let bits = bitcast<u32>(x);
+    if (bits - 1u >= 0x7f7fffffu) { return log_special(x); }
+    let t = split_power(bits);
+    return t.y * 0.693359375 + (log_mantissa(t.x) + t.y * -2.12194440e-4);
+}
+
+fn log2_of(x: f32) -> f32 {
+    let bits = bitcast<u32>(x);
+    if (bits - 1u >= 0x7f7fffffu) { return log_special(x); }
+    let t = split_power(bits);
+    return t.y + log_mantissa(t.x) * 1.44269504;
+}
+
+fn log10_of(x: f32) -> f32 {
+    let bits = bitcast<u32>(x);
+    if (bits - 1u >= 0x7f7fffffu) { return log_special(x); }
+    let t = split_power(bits);
+    // log10(e) and log10(2) in two parts each.
+    let m = log_mantissa(t.x);
+    return t.y * 0.30078125 + (m * 0.43359375 + (t.y * 2.48745664e-4 + m * 7.00731903e-4));
+}
+
+// The logarithm, to any base, of what is not positive and finite.
+fn log_special(x: f32) -> f32 {
+    let bits = bitcast<u32>(x);
     if ((bits & 0x7fffffffu) > 0x7f800000u) { return x; }
     if ((bits & 0x7fffffffu) == 0u) { return infinity(-1.0); }
-    if ((bits >> 31u) != 0u) { return bitcast<f32>(bits | 0x7fc00000u); }
-    if (bits == 0x7f800000u) { return x; }
+    return bitcast<f32>(select(bits, bits | 0x7fc00000u, (bits >> 31u) != 0u));
+}
+
+// (m, e) with x = m * 2^e and m from 0.7 to 1.42, of a positive finite x.
+fn split_power(bits: u32) -> vec2<f32> {
     // Subnormals are scaled by an exact integer normalisation, since hardware may flush them.
     var exponent = i32(bits >> 23u) - 127;
     var mantissa = bits & 0x7fffffu;
@@ -51,18 +94,17 @@ fn log_of(x: f32) -> f32 {
         mantissa = (mantissa << shift) & 0x7fffffu;
         exponent = -126 - i32(shift);
     }
-    var m = bitcast<f32>(mantissa | 0x3f800000u);
-    if (m > 1.41421356) {
-        m *= 0.5;
-        exponent += 1;
-    }
-    // log(m) = 2 atanh(s) with s = (m - 1) / (m + 1).
+    let m = bitcast<f32>(mantissa | 0x3f800000u);
+    return select(vec2<f32>(m, f32(exponent)), vec2<f32>(0.5 * m, f32(exponent + 1)), m > 1.41421356);
+}
+
+// log(m) = 2 atanh(s) with s = (m - 1) / (m + 1).
+fn log_mantissa(m: f32) -> f32 {
     let f = m - 1.0;
     let s = f / (m + 1.0);
     let z = s * s;
     let series = z * (0.66666667 + z * (0.4 + z * (0.28571430 + z * (0.22222152 + z * 0.18183571))));
-    let e = f32(exponent);
-    return e * 0.693359375 + ((f - s * (f - series)) + e * -2.12194440e-4);
+    return f - s * (f - series);
 }
 
 fn log1p_of(x: f32) -> f32 {

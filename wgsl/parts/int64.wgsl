@@ -9,6 +9,10 @@ fn i64_neg(a: vec2<u32>) -> vec2<u32> {
     return vec2<u32>(low, ~a.y + select(0u, 1u, low == 0u));
 }
 
+fn i64_sign(a: vec2<u32>) -> vec2<u32> {
+    return select(select(vec2<u32>(0u), vec2<u32>(1u, 0u), any(a != vec2<u32>(0u))), vec2<u32>(0xffffffffu), i64_is_negative(a));
+}
+
 fn i64_abs(a: vec2<u32>) -> vec2<u32> { return select(a, i64_neg(a), i64_is_negative(a)); }
 
 fn i64_add(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
@@ -47,9 +51,12 @@ fn i64_lt(a: vec2<u32>, b: vec2<u32>) -> bool {
 
 fn i64_below(a: vec2<u32>, b: vec2<u32>) -> bool { return a.y < b.y || (a.y == b.y && a.x < b.x); }
 
-// Quotient (xy) and remainder (zw) of unsigned 64-bit numbers, bit by bit; by zero: quotient all ones, remainder a.
+// Quotient (xy) and remainder (zw) of unsigned 64-bit numbers, bit by bit; by zero both are zero.
 fn i64_divide_unsigned(a: vec2<u32>, b: vec2<u32>) -> vec4<u32> {
-    if (a.y == 0u && b.y == 0u && b.x != 0u) {
+    if (all(b == vec2<u32>(0u))) {
+        return vec4<u32>(0u);
+    }
+    if (a.y == 0u && b.y == 0u) {
         return vec4<u32>(a.x / b.x, 0u, a.x % b.x, 0u);
     }
     var quotient = vec2<u32>(0u);
@@ -84,23 +91,32 @@ fn i64_remainder(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
 
 fn i64_floor_divide(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
     let q = i64_trunc_divide(a, b);
-    let exact = all(i64_mul(q, b) == a);
+    let exact = all(i64_mul(q, b) == a) || all(b == vec2<u32>(0u));
     return select(i64_sub(q, vec2<u32>(1u, 0u)), q, exact || i64_is_negative(a) == i64_is_negative(b));
 }
 
 fn i64_power(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
+    if (i64_is_negative(b)) {
+        // 1 and -1 have inverses; of other integers the power rounds to zero.
+        let unit = (a.x == 1u && a.y == 0u) || (all(a == vec2<u32>(0xffffffffu)) && (b.x & 1u) == 0u);
+        let negative = all(a == vec2<u32>(0xffffffffu)) && (b.x & 1u) == 1u;
+        return select(select(vec2<u32>(0u), vec2<u32>(1u, 0u), unit), vec2<u32>(0xffffffffu), negative);
+    }
     var result = vec2<u32>(1u, 0u);
     var base = a;
-    var exponent = b.x;
-    while (exponent != 0u) {
-        if ((exponent & 1u) != 0u) {
+    var exponent = b;
+    while (any(exponent != vec2<u32>(0u))) {
+        if ((exponent.x & 1u) != 0u) {
             result = i64_mul(result, base);
         }
         base = i64_mul(base, base);
-        exponent >>= 1u;
+        exponent = vec2<u32>((exponent.x >> 1u) | (exponent.y << 31u), exponent.y >> 1u);
     }
     return result;
 }
+
+// How far to shift: out of range is past the width.
+fn i64_places(a: vec2<u32>) -> u32 { return select(a.x, 64u, a.y != 0u || a.x > 64u); }
 
 fn i64_shift_left(a: vec2<u32>, bits: u32) -> vec2<u32> {
     if (bits >= 64u) { return vec2<u32>(0u); }
@@ -128,7 +144,7 @@ fn i64_to_f32(a: vec2<u32>) -> f32 {
         let shift = 32u - countLeadingZeros(m.y);
         let word = select((m.y << (32u - shift)) | (m.x >> shift), m.y, shift == 32u);
         let lost = select(m.x & ((1u << shift) - 1u), m.x, shift == 32u);
-        value = f32(word | select(0u, 1u, lost != 0u)) * exp2(f32(shift));
+        value = f32(word | select(0u, 1u, lost != 0u)) * bitcast<f32>((127u + shift) << 23u);
     }
     return select(value, -value, i64_is_negative(a));
 }

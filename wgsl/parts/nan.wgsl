@@ -1,8 +1,11 @@
 // is_nan(x)        whether x is NaN, by its bits: WGSL lets a compiler assume that there are none
+// ordered(a, b)    whether neither is NaN: comparisons must not rely on what a compiler makes of NaN
 // nan_max(a, b)    the larger; NaN if one is NaN
 // nan_min(a, b)    the smaller; NaN if one is NaN
 
 fn is_nan(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }
+
+fn ordered(a: f32, b: f32) -> bool { return !is_nan(a) && !is_nan(b); }
 
 fn nan_max(a: f32, b: f32) -> f32 { return select(select(max(a, b), b, is_nan(b)), a, is_nan(a)); }
 

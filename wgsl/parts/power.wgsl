@@ -2,7 +2,10 @@
 // power_i32, power_u32  integer powers by squaring; negative exponents of integers give 0 or a unit
 
 fn power(a: f32, b: f32) -> f32 {
-    if (b == 0.0) { return 1.0; }
+    if (b == 0.0 || a == 1.0) { return 1.0; }
+    if (is_nan(a)) { return a; }
+    if (is_nan(b)) { return b; }
+    if (a == -1.0 && abs(b) > 3.4028234e38) { return 1.0; }
     if (b == 1.0) { return a; }
     if (b == 2.0) { return a * a; }
     if (b == 0.5 && a >= 0.0) { return sqrt(a); }
@@ -19,11 +22,16 @@ fn power(a: f32, b: f32) -> f32 {
         }
         return select(result, 1.0 / result, b < 0.0);
     }
-    if (a < 0.0 && !whole) { return bitcast<f32>(0x7fc00000u | (bitcast<u32>(a) & 0x80000000u)); }
+    let infinite = (bitcast<u32>(a) & 0x7fffffffu) == 0x7f800000u;
+    if (a < 0.0 && !whole && !infinite) { return bitcast<f32>(0x7fc00000u | (bitcast<u32>(a) & 0x80000000u)); }
     let odd = whole && abs(b) < 16777216.0 && (i32(b) & 1) == 1;
     if (a == 0.0) {
         let zero = select(0.0, a, odd);
         return select(zero, infinity(zero), b < 0.0);
+    }
+    if (infinite) {
+        let signed = select(abs(a), a, odd);
+        return select(signed, select(0.0, -0.0, signed < 0.0), b < 0.0);
     }
     let v = exp_product(log_of(abs(a)), abs(a), b);
     return select(v, -v, a < 0.0 && odd);

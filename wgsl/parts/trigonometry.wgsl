@@ -1,13 +1,55 @@
-// sin_of, cos_of, tan_of: accurate for arguments up to 1e5 (three-part reduction), the builtins' bounds are loose beyond pi.
+// sin_of, cos_of, tan_of: accurate for every argument, the builtins' bounds are loose beyond pi.
 // asin_of, acos_of, atan_of, atan2_of: polynomials, since builtins may be off by 1e-3.
+//
+// source  Payne and Hanek 1983, "Radian reduction for trigonometric functions", for large arguments
 
+// The remainder of x modulo pi/2, and how many pi/2 were taken off (modulo 4 for large x).
 fn turn(x: f32) -> vec2<f32> {
-    // The remainder of x modulo pi/2 and the quadrant; pi/2 in three parts of few bits (Cody and Waite).
+    if (abs(x) > 2000.0) { return turn_large(x); }
+    // pi/2 in three parts of few bits (Cody and Waite).
     let n = round(x * 0.63661977);
     var r = x - n * 1.5703125;
     r = r - n * 4.83751297e-4;
     r = r - n * 7.54978995e-8;
     return vec2<f32>(r, n);
+}
+
+// x * 2/pi modulo 4 by integers: the mantissa times those 96 bits of 2/pi that matter for x's exponent.
+fn turn_large(x: f32) -> vec2<f32> {
+    var digits = array<u32, 8>(
+        0u, 0xA2F9836Eu, 0x4E441529u, 0xFC2757D1u, 0xF534DDC0u, 0xDB629599u, 0x3C439041u, 0xFE5163ABu);
+    let bits = bitcast<u32>(x);
+    let mantissa = (bits & 0x7fffffu) | 0x800000u;
+    // The value is mantissa * 2^(exponent - 150); digits before 2^(152 - exponent) give multiples of 4. One word of zeros leads.
+    let first = ((bits >> 23u) & 0xffu) - 120u;
+    let word = first >> 5u;
+    let shift = first & 31u;
+    var window: vec3<u32>;
+    for (var k = 0u; k < 3u; k++) {
+        // Two shifts, since one by 32 is not defined.
+        window[k] = (digits[word + k] << shift) | ((digits[word + k + 1u] >> 1u) >> (31u - shift));
+    }
+    let low = i64_mul_words(mantissa, window.z);
+    let middle = i64_add(i64_mul_words(mantissa, window.y), vec2<u32>(low.y, 0u));
+    let high = mantissa * window.x + middle.y;
+    var quadrant = i32(high >> 30u);
+    var fraction = vec2<u32>((middle.x << 2u) | (low.x >> 30u), (high << 2u) | (middle.x >> 30u));
+    var sign = select(1.0, -1.0, (bits >> 31u) != 0u);
+    let turns = sign;
+    if ((fraction.y >> 31u) != 0u) {
+        quadrant += 1;
+        fraction = i64_neg(fraction);
+        sign = -sign;
+    }
+    var scale = 2.3283064365386963e-10;
+    if (fraction.y == 0u) {
+        fraction = vec2<u32>(0u, fraction.x);
+        scale *= 2.3283064365386963e-10;
+    }
+    let zeros = min(countLeadingZeros(fraction.y), 31u);
+    let top = (fraction.y << zeros) | ((fraction.x >> 1u) >> (31u - zeros));
+    let r = f32(top) * (scale * bitcast<f32>((127u - zeros) << 23u)) * 1.57079633;
+    return vec2<f32>(sign * r, turns * f32(quadrant));
 }
 
 fn sin_small(r: f32) -> f32 {

@@ -127,9 +127,9 @@ def div(input: Tensor | float, other: Tensor | float, *, rounding_mode: str | No
 @op(
     shape=broadcast,
     kernel=elementwise(
-        "floor(input / other)",
-        i32="select((input - (((input % select(other, 1, other == 0)) + other) % select(other, 1, other == 0))) / select(other, 1, other == 0), 0, other == 0)",
-        u32="input / max(other, 1u)",
+        "floor_divide_of(input, other)",
+        i32="floor_divide_i32(input, other)",
+        u32="divide_u32(input, other)",
         i64="i64_floor_divide(input, other)",
     ),
     reference=np.floor_divide,
@@ -154,8 +154,8 @@ def _trunc_reference(input, other):
     shape=broadcast,
     kernel=elementwise(
         "trunc(input / other)",
-        i32="input / select(other, 1, other == 0)",
-        u32="input / max(other, 1u)",
+        i32="trunc_divide_i32(input, other)",
+        u32="divide_u32(input, other)",
         i64="i64_trunc_divide(input, other)",
     ),
     reference=_trunc_reference,
@@ -168,9 +168,9 @@ def trunc_divide(input: Tensor | float, other: Tensor | float) -> Tensor:
 @op(
     shape=broadcast,
     kernel=elementwise(
-        "input - other * floor(input / other)",
-        i32="((input % select(other, 1, other == 0)) + other) % select(other, 1, other == 0)",
-        u32="input % max(other, 1u)",
+        "remainder_of(input, other)",
+        i32="remainder_i32(input, other)",
+        u32="remainder_u32(input, other)",
         i64="i64_remainder(input, other)",
     ),
     reference=np.remainder,
@@ -186,9 +186,9 @@ def remainder(input: Tensor | float, other: Tensor | float) -> Tensor:
 @op(
     shape=broadcast,
     kernel=elementwise(
-        "input - other * trunc(input / other)",
-        i32="input % select(other, 1, other == 0)",
-        u32="input % max(other, 1u)",
+        "fmod_of(input, other)",
+        i32="fmod_i32(input, other)",
+        u32="remainder_u32(input, other)",
         i64="i64_fmod(input, other)",
     ),
     reference=np.fmod,
@@ -215,6 +215,15 @@ def _power_grad_input(g, input, exponent):
     return where(exponent == 0, g * 0, g * (exponent * input ** (exponent - 1)))
 
 
+def _power_reference(input, exponent):
+    if np.asarray(exponent).dtype.kind != "i":
+        return np.power(input, exponent)
+    # The power of an integer to a negative one rounds to 0 but for 1 and -1.
+    value = np.power(input, np.maximum(exponent, 0))
+    unit = np.where(input == 1, 1, np.where(input == -1, 1 - 2 * (exponent & 1), 0))
+    return np.where(exponent < 0, unit, value)
+
+
 @op(
     shape=broadcast,
     kernel=elementwise(
@@ -223,7 +232,7 @@ def _power_grad_input(g, input, exponent):
         u32="power_u32(input, exponent)",
         i64="i64_power(input, exponent)",
     ),
-    reference=lambda input, exponent: np.power(input, exponent),
+    reference=_power_reference,
     grad={"input": _power_grad_input, "exponent": _power_grad_exponent},
 )
 def pow(input: Tensor | float, exponent: Tensor | float) -> Tensor:
@@ -421,11 +430,28 @@ def bitwise_not(input: Tensor) -> Tensor:
     """Every bit inverted; logical not for bools."""
 
 
+def _left_shift(input, other):
+    bits = 8 * input.dtype.itemsize
+    fits = (other >= 0) & (other < bits)
+    return np.where(fits, np.left_shift(input, np.where(fits, other, 0)), 0)
+
+
+def _right_shift(input, other):
+    bits = 8 * input.dtype.itemsize
+    fits = (other >= 0) & (other < bits)
+    gone = np.where(input < 0, -1, 0).astype(input.dtype)
+    return np.where(fits, np.right_shift(input, np.where(fits, other, 0)), gone)
+
+
 @op(
     dtype=_integer_only,
     shape=broadcast,
-    kernel=elementwise("input << u32(other)", i64="i64_shift_left(input, other.x)"),
-    reference=np.left_shift,
+    kernel=elementwise(
+        "shift_left_i32(input, other)",
+        u32="shift_left_u32(input, other)",
+        i64="i64_shift_left(input, i64_places(other))",
+    ),
+    reference=_left_shift,
     grad=None,
 )
 def bitwise_left_shift(input: Tensor | float, other: Tensor | float) -> Tensor:
@@ -435,8 +461,12 @@ def bitwise_left_shift(input: Tensor | float, other: Tensor | float) -> Tensor:
 @op(
     dtype=_integer_only,
     shape=broadcast,
-    kernel=elementwise("input >> u32(other)", i64="i64_shift_right(input, other.x)"),
-    reference=np.right_shift,
+    kernel=elementwise(
+        "shift_right_i32(input, other)",
+        u32="shift_right_u32(input, other)",
+        i64="i64_shift_right(input, i64_places(other))",
+    ),
+    reference=_right_shift,
     grad=None,
 )
 def bitwise_right_shift(input: Tensor | float, other: Tensor | float) -> Tensor:
@@ -501,6 +531,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1
 
     Source: https://pytorch.org/docs/stable/generated/torch.addcdiv.html
     """
+
 
 METHODS = (
     "add sub mul div true_divide floor_divide remainder fmod pow neg positive maximum minimum clamp clip "

@@ -17,7 +17,13 @@ if TYPE_CHECKING:
 @op(
     dtype=boolean,
     shape=broadcast,
-    kernel=elementwise("input == other", i64="i64_eq(input, other)", boolean="input == other", result="bool"),
+    kernel=elementwise(
+        "ordered(input, other) && input == other",
+        i32="input == other",
+        i64="i64_eq(input, other)",
+        boolean="input == other",
+        result="bool",
+    ),
     reference=np.equal,
     grad=None,
 )
@@ -32,7 +38,11 @@ def eq(input: Tensor | float, other: Tensor | float) -> Tensor:
     dtype=boolean,
     shape=broadcast,
     kernel=elementwise(
-        "input != other", i64="!i64_eq(input, other)", boolean="input != other", result="bool"
+        "!ordered(input, other) || input != other",
+        i32="input != other",
+        i64="!i64_eq(input, other)",
+        boolean="input != other",
+        result="bool",
     ),
     reference=np.not_equal,
     grad=None,
@@ -47,7 +57,13 @@ def ne(input: Tensor | float, other: Tensor | float) -> Tensor:
 @op(
     dtype=boolean,
     shape=broadcast,
-    kernel=elementwise("input < other", i64="i64_lt(input, other)", boolean="!input && other", result="bool"),
+    kernel=elementwise(
+        "ordered(input, other) && input < other",
+        i32="input < other",
+        i64="i64_lt(input, other)",
+        boolean="!input && other",
+        result="bool",
+    ),
     reference=np.less,
     grad=None,
 )
@@ -62,7 +78,11 @@ def lt(input: Tensor | float, other: Tensor | float) -> Tensor:
     dtype=boolean,
     shape=broadcast,
     kernel=elementwise(
-        "input <= other", i64="!i64_lt(other, input)", boolean="!input || other", result="bool"
+        "ordered(input, other) && input <= other",
+        i32="input <= other",
+        i64="!i64_lt(other, input)",
+        boolean="!input || other",
+        result="bool",
     ),
     reference=np.less_equal,
     grad=None,
@@ -77,7 +97,13 @@ def le(input: Tensor | float, other: Tensor | float) -> Tensor:
 @op(
     dtype=boolean,
     shape=broadcast,
-    kernel=elementwise("input > other", i64="i64_lt(other, input)", boolean="input && !other", result="bool"),
+    kernel=elementwise(
+        "ordered(input, other) && input > other",
+        i32="input > other",
+        i64="i64_lt(other, input)",
+        boolean="input && !other",
+        result="bool",
+    ),
     reference=np.greater,
     grad=None,
 )
@@ -92,7 +118,11 @@ def gt(input: Tensor | float, other: Tensor | float) -> Tensor:
     dtype=boolean,
     shape=broadcast,
     kernel=elementwise(
-        "input >= other", i64="!i64_lt(input, other)", boolean="input || !other", result="bool"
+        "ordered(input, other) && input >= other",
+        i32="input >= other",
+        i64="!i64_lt(input, other)",
+        boolean="input || !other",
+        result="bool",
     ),
     reference=np.greater_equal,
     grad=None,
@@ -276,6 +306,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
     Source: https://pytorch.org/docs/stable/generated/torch.equal.html
     """
     return input._meta.shape == other._meta.shape and bool((input == other).all().item())
+
 
 METHODS = (
     "eq ne lt le gt ge logical_and logical_or logical_xor logical_not masked_fill isnan isinf isfinite "

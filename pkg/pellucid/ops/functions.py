@@ -48,16 +48,19 @@ def abs(input: Tensor) -> Tensor:
 @op(
     shape=as_input,
     kernel=elementwise(
-        "select(sign(input), input, is_nan(input))",
+        "select(sign(input), 0.0, is_nan(input))",
+        i32="sign(input)",
         u32="min(input, 1u)",
-        i64="select(select(vec2<u32>(1u, 0u), vec2<u32>(0xffffffffu), i64_is_negative(input)), vec2<u32>(0u), all(input == vec2<u32>(0u)))",
+        i64="i64_sign(input)",
         boolean="input",
     ),
-    reference=lambda input: np.sign(input) if input.dtype.kind != "b" else input,
+    reference=lambda input: (
+        (input > 0).astype(input.dtype) - (input < 0) if input.dtype.kind != "b" else input
+    ),
     grad={"input": lambda g: g * 0},
 )
 def sign(input: Tensor) -> Tensor:
-    """-1, 0 or 1 by the sign of the value.
+    """-1, 0 or 1 by the sign of the value; 0 for NaN.
 
     Source: https://pytorch.org/docs/stable/generated/torch.sign.html
     """
@@ -108,7 +111,7 @@ def exp(input: Tensor) -> Tensor:
     """
 
 
-@_smooth("exp_of(input * 0.69314718)", np.exp2, lambda g, out: g * out * 0.6931471805599453)
+@_smooth("exp2_of(input)", np.exp2, lambda g, out: g * out * 0.6931471805599453)
 def exp2(input: Tensor) -> Tensor:
     """``2 ** input``.
 
@@ -132,7 +135,7 @@ def log(input: Tensor) -> Tensor:
     """
 
 
-@_smooth("log_of(input) * 1.44269504", np.log2, lambda g, input: g / (input * 0.6931471805599453))
+@_smooth("log2_of(input)", np.log2, lambda g, input: g / (input * 0.6931471805599453))
 def log2(input: Tensor) -> Tensor:
     """Logarithm to base 2.
 
@@ -140,7 +143,7 @@ def log2(input: Tensor) -> Tensor:
     """
 
 
-@_smooth("log_of(input) * 0.43429448", np.log10, lambda g, input: g / (input * 2.302585092994046))
+@_smooth("log10_of(input)", np.log10, lambda g, input: g / (input * 2.302585092994046))
 def log10(input: Tensor) -> Tensor:
     """Logarithm to base 10.
 
@@ -561,6 +564,7 @@ def hardswish(input: Tensor) -> Tensor:
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.hardswish.html
     """
     return input * hardsigmoid(input)
+
 
 METHODS = (
     "abs sign sqrt rsqrt reciprocal square exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan "
