@@ -88,6 +88,10 @@ class NoStorage:
         self.version = self.nbytes = 0
         self.kind = "activation"
 
+    def set_kind(self, kind: str) -> None:
+        """Account it as something else."""
+        self.kind = kind
+
 
 def meta_plan(o: Op, call: Call, written: str | None = None):
     """Shapes and dtypes without values."""
@@ -113,6 +117,8 @@ def cpu_plan(o: Op, call: Call, written: str | None = None):
     kernel = o.kernel
     compute = call.compute.numpy if isinstance(kernel, Elementwise) else None
     own = (kernel.own or {}) if isinstance(kernel, Elementwise) else {}
+    if isinstance(kernel, Elementwise):
+        kernel.check(call.compute)
     target = call.args[written] if written else None
     mutated = o.mutates
 
