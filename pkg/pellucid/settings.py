@@ -13,7 +13,7 @@ hub_endpoint: str = os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstr
 hub_token: str | None = os.environ.get("HF_TOKEN")
 
 # Pyodide, its lock file and its packages, for pages that do not carry them.
-pyodide_cdn: str = "https://cdn.jsdelivr.net/pyodide/v0.29.0/full/"
+pyodide_cdn: str = "https://cdn.jsdelivr.net/pyodide/v0.29.5/full/"
 
 # What a path is relative to when it is no local file: in a page its own origin (None means that), natively
 # nothing unless set.

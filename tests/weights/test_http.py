@@ -194,6 +194,17 @@ def test_the_awaitable_twins(server, model):
     assert server.sent_twice() == 0
 
 
+def test_shards_are_opened_beside_each_other(server):
+    names = {f"x{k}": f"s{k}.safetensors" for k in range(6)}
+    server.files["/m/model.safetensors.index.json"] = samples.json.dumps({"weight_map": names}).encode()
+    for name, file in names.items():
+        server.files[f"/m/{file}"] = samples.safetensors_file({name: np.zeros(4, np.float32)})
+    server.delay = 0.1
+    assert list(weights.open(f"{server.url}/m")) == list(names)
+    assert server.most_in_flight() >= 4
+    assert list(asyncio.run(weights.open_async(f"{server.url}/m"))) == list(names)
+
+
 def test_shards_are_read_once_each(server):
     first, second = samples.arrays(1, 1000), {f"2.{k}": v for k, v in samples.arrays(2, 1000).items()}
     names = dict.fromkeys(first, "one.safetensors") | dict.fromkeys(second, "two.safetensors")

@@ -84,7 +84,7 @@ export class Remote {
     this.etag = null;
     this.ordered = false;
     this.kept = new Kept();
-    this.tape = null; // the one download of a server without Range: { body, at, rest }
+    this.tape = null; // the one download of a server without Range: { body, at, rest, busy }
   }
 
   keep(start, bytes) {
@@ -155,7 +155,8 @@ export class Remote {
       }
       this.ordered = true;
       this.#note(response, this.#length(response));
-      this.tape = { body, at: 0, rest: null, release };
+      this.tape = { body, at: 0, rest: null, busy: false };
+      release();
       yield* this.#play(start, stop, halt);
       return;
     }
@@ -181,14 +182,16 @@ export class Remote {
 
   /** Bytes from the one sequential download; begun anew only to go back. */
   async *#play(start, stop, halt) {
-    if (this.tape === null || this.tape.at > start) {
-      this.close();
+    if (this.tape === null || this.tape.busy || this.tape.at > start) {
+      if (!this.tape?.busy) this.close(); // a busy one serves another load to its end
       const answer = await this.#request({}, halt);
       if (answer === null) return;
       this.#note(answer.response, this.#length(answer.response));
-      this.tape = { body: answer.body, at: 0, rest: null, release: answer.release };
+      this.tape = { body: answer.body, at: 0, rest: null, busy: false };
+      answer.release();
     }
     const tape = this.tape;
+    tape.busy = true;
     halt.add(tape.body.abort);
     let whole = false;
     try {
@@ -208,7 +211,9 @@ export class Remote {
       whole = true;
     } finally {
       halt.delete(tape.body.abort);
-      if (!whole && this.tape === tape) this.close();
+      tape.busy = false;
+      if (this.tape !== tape) tape.body.close();
+      else if (!whole) this.close();
     }
   }
 
@@ -254,7 +259,7 @@ export class Remote {
     if (status === 401 || status === 403) {
       return fault(
         "SourceError",
-        `${this.name}: access refused (status ${status}). Give token=, and accept the model's licence on its page if it has one.`,
+        `${this.name}: access refused (status ${status}). Check the name; give token= for a private file, and accept the model's licence on its page if it has one.`,
       );
     }
     if (PASSING.has(status)) {

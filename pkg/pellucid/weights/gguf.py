@@ -197,9 +197,10 @@ def read(header: Header):
                 f"{source.name}: is part of a model split into {count} files. Open the first, whose name "
                 f"ends in -00001-of-{count:05}.gguf."
             )
-        for number in range(2, count + 1):
-            shards.append(source.sibling(f"{split[1]}{number:05}-of-{split[3]}.gguf"))
-            more, _ = yield from _read_file(Header(shards[-1]), number - 1)
+        shards += [
+            source.sibling(f"{split[1]}{number:05}-of-{split[3]}.gguf") for number in range(2, count + 1)
+        ]
+        for more, _ in (yield [_read_file(Header(shard), k) for k, shard in enumerate(shards) if k]):
             tensors += more
         _refuse_repeats(source.name, tensors)
     return Checkpoint(source.name, "gguf", tensors, metadata, shards)

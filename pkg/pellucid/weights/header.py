@@ -43,7 +43,7 @@ class Header:
                     "cut short; download it again."
                 )
             wanted = at + min(LARGEST_READ, max(FIRST_READ, at, stop - at))
-            data = yield self.source, "read", at, wanted if size is None else min(wanted, size)
+            data = yield self.source, at, wanted if size is None else min(wanted, size)
             if not data:
                 raise FormatError(
                     f"{self.source.name}: ends at byte {at:,}, inside {what}. It is cut short; download it "

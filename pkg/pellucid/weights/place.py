@@ -170,7 +170,7 @@ def whole(source: Source):
                 f"{source.name}: has {source.size:,} bytes, too many for a file that is read whole "
                 f"({_LONGEST_FILE:,}). Check the address."
             )
-        more = yield source, "read", len(data), len(data) + LARGEST_READ
+        more = yield source, len(data), len(data) + LARGEST_READ
         if not more:
             break
         data += more

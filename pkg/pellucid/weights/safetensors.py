@@ -113,21 +113,13 @@ def read_index(content: Header):
     yield from content.need(index.size, "the index")
     document = parse_object(index.name, bytes(content.bytes), deepest=_DEEPEST, unique=True)
     names, total = _weight_map(index.name, document)
-    shards: list[Source] = []
     tensors: list[TensorInfo] = []
     by_file: dict[str, set[str]] = {}
     for name, file in names.items():
         by_file.setdefault(file, set()).add(name)
-    for file, expected in by_file.items():
-        source = index.sibling(file)
-        try:
-            found, _ = yield from read_file(Header(source), len(shards))
-        except MissingFile as error:
-            raise FormatError(
-                f"{index.name}: names the shard {file}, which is not beside it ({source.name}). Download all "
-                "shards."
-            ) from error
-        shards.append(source)
+    shards = [index.sibling(file) for file in by_file]
+    read = yield [_read_shard(index.name, k, source) for k, source in enumerate(shards)]
+    for (file, expected), found in zip(by_file.items(), read, strict=True):
         for name in expected.difference(t.name for t in found):
             raise FormatError(
                 f"{index.name}: says that {file} holds {name!r}, but it does not. Index and shards belong to "
@@ -141,6 +133,16 @@ def read_index(content: Header):
             "shards belong to different models."
         )
     return Checkpoint(index.name, "safetensors", tensors, document.get("metadata", {}), shards)
+
+
+def _read_shard(where: str, number: int, source: Source):
+    try:
+        tensors, _ = yield from read_file(Header(source), number)
+    except MissingFile as error:
+        raise FormatError(
+            f"{where}: names a shard that is not beside it ({source.name}). Download all shards."
+        ) from error
+    return tensors
 
 
 def _weight_map(where: str, document: dict) -> tuple[dict[str, str], int | None]:

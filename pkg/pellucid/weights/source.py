@@ -1,9 +1,7 @@
 """Bytes at a distance. A `Source` is one file, wherever it is; formats never know where the bytes come from.
 
-Reading a format is written once, as a generator of steps ``(source, "read", start, stop)``: `now` drives it
-by blocking
-calls, `later` by awaiting the twins. So a parser needs neither threads nor an event loop, and tests feed it
-bytes directly.
+Reading a format is written once, as a generator of steps ``(source, start, stop)``: `now` drives it by blocking
+reads, `later` by awaiting them. So a parser needs neither threads nor an event loop.
 """
 
 from __future__ import annotations
@@ -18,9 +16,10 @@ from ..errors import SourceError
 
 IN_PAGE = sys.platform == "emscripten"
 CHUNK = 1 << 18  # bytes that a source hands out at a time
+_BESIDE = 6  # files that are opened at a time
 
-Step = tuple["Source", str, int, int]
-type_of_steps = Generator[Step, bytes, Any]
+# A parser yields reads, and lists of parsers that may run beside each other; it gets the bytes, or their results.
+Steps = Generator[Any, Any, Any]
 
 
 class MissingFile(SourceError, FileNotFoundError):
@@ -145,33 +144,52 @@ class LocalSource(Source):
         return LocalSource(self.path.parent / name)
 
 
-def now(steps: type_of_steps) -> Any:
+def now(steps: Steps) -> Any:
     """Run the steps of a parser by blocking reads; the parser's result."""
     try:
         step = next(steps)
         while True:
-            source, verb, start, stop = step
             try:
-                data = getattr(source, verb)(start, stop)
+                done = _beside(step) if isinstance(step, list) else step[0].read(*step[1:])
             except Exception as error:  # the parser may know what a missing file means
                 step = steps.throw(error)
             else:
-                step = steps.send(data)
+                step = steps.send(done)
     except StopIteration as end:
         return end.value
 
 
-async def later(steps: type_of_steps) -> Any:
+def _beside(several: list[Steps]) -> list:
+    if IN_PAGE:
+        from .source_browser import wait
+
+        return wait(_gather(several), "opening several files")
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(_BESIDE) as pool:
+        return list(pool.map(now, several))
+
+
+async def later(steps: Steps) -> Any:
     """Run the steps of a parser by awaiting reads; the parser's result."""
     try:
         step = next(steps)
         while True:
-            source, verb, start, stop = step
             try:
-                data = await getattr(source, f"{verb}_async")(start, stop)
+                done = await (_gather(step) if isinstance(step, list) else step[0].read_async(*step[1:]))
             except Exception as error:
                 step = steps.throw(error)
             else:
-                step = steps.send(data)
+                step = steps.send(done)
     except StopIteration as end:
         return end.value
+
+
+async def _gather(several: list[Steps]) -> list:
+    gate = asyncio.Semaphore(_BESIDE)
+
+    async def one(steps: Steps) -> Any:
+        async with gate:
+            return await later(steps)
+
+    return await asyncio.gather(*map(one, several))

@@ -39,8 +39,7 @@ def wait(awaitable: Awaitable, what: str) -> Any:
             close()  # a coroutine that never runs would warn
         raise SourceError(
             f"{what}: cannot wait here: this is a synchronous JavaScript callback into Python, or a browser "
-            "without "
-            f"JSPI. Await {what}_async instead."
+            "without JSPI. Await the same call with the suffix _async."
         )
     return run_sync(awaitable)
 
@@ -83,7 +82,7 @@ class _ScriptSource(Source):
         raise NotImplementedError
 
     def read(self, start: int, stop: int) -> bytes:
-        return wait(self.read_async(start, stop), "reading a source")
+        return wait(self.read_async(start, stop), self.name)
 
     async def read_async(self, start: int, stop: int) -> bytes:
         handle = await self.handle()

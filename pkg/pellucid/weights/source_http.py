@@ -199,8 +199,8 @@ class HttpSource(Source):
             )
         if error.code in (401, 403):
             return SourceError(
-                f"{self.url}: access refused (status {error.code}). Give token=, and accept the model's "
-                "licence on its page if it has one."
+                f"{self.url}: access refused (status {error.code}). Check the name; give token= for a "
+                "private file, and accept the model's licence on its page if it has one."
             )
         if error.code in _PASSING:
             after = error.headers.get("Retry-After", "")
