@@ -1,6 +1,7 @@
 // Cases of the stream and its pool. Each gets a fresh stream; `immediate` says how its parameters travel.
 
-import { blockBytes, Pool } from "/web/runtime/pool.js";
+import { Groups } from "/web/runtime/groups.js";
+import { Block, blockBytes, Pool } from "/web/runtime/pool.js";
 import { Stream, Window, equal, fails, kernels, matches, over, random, words } from "./stream_window.mjs";
 
 export async function case_elementwise_and_chain(stream, immediate) {
@@ -234,6 +235,45 @@ export async function case_bad_launches_are_refused(stream, immediate) {
   await fails(() => stream.pipeline("", "r", 1 << 20, false, "x"), /x: 1048576 bytes/, "too many parameters");
 }
 
+export async function case_launches_without_patches_keep_their_parameters_apart(stream, immediate) {
+  const { step } = kernels(stream, immediate);
+  const fixed = (m, c) => stream.launch(step, new Uint8Array(Uint32Array.of(2, m, c).buffer), [], 1, 1, 1);
+  const [twice, more] = [fixed(2, 0), fixed(1, 5)];
+  const window = new Window().alloc(1, 8).upload(1, 0, [1, 10]);
+  for (const launch of [twice, twice, more, more, twice]) window.run(launch, [1]);
+  window.submit(stream);
+  equal(await words(stream, 1, 2), [28, 100], "words");
+}
+
+export async function case_bind_groups_with_one_hash_stay_apart() {
+  const made = [];
+  const groups = new Groups({ createBindGroup: (description) => made.push(description) }, 1 << 20);
+  const layouts = [1, 1].map((id) => ({ id, count: 2, label: "rw", gpu: {} }));
+  const [a, b, c] = Array.from({ length: 3 }, () => new Block(7, 256));
+  const pairs = [
+    [layouts[0], [a, b]],
+    [layouts[0], [b, a]],
+    [layouts[1], [a, b]],
+    [layouts[0], [a, c]],
+  ];
+  const found = pairs.map(([layout, blocks]) => groups.find(layout, blocks));
+  equal(new Set(found).size, 4, "groups");
+  equal(
+    pairs.map(([layout, blocks]) => groups.find(layout, blocks) === groups.find(layout, blocks)),
+    [true, true, true, true],
+    "found again",
+  );
+  equal(made.length, 4, "made");
+  groups.forget(b);
+  equal(
+    [groups.count, groups.find(...pairs[3]) === found[3], made.length],
+    [1, true, 4],
+    "c does not bind b",
+  );
+  groups.find(...pairs[0]);
+  equal([groups.count, made.length], [2, 5], "made anew");
+}
+
 export async function case_parameters_longer_than_a_step_of_the_arena(stream) {
   const fields = Array.from({ length: 80 }, (_, i) => `p${i}: vec4<u32>,`).join(" ");
   const source = `struct Params { ${fields} }
@@ -290,7 +330,8 @@ export async function case_out_of_memory_is_named(stream) {
   new Window().free(2).submit(stream);
   equal(stream.stats().pooled_bytes, 1 << 20, "the broken block waits");
   stream.write(3, 1 << 20, 0, new Uint8Array(4));
-  equal(stream.stats().reserved_bytes, 1 << 20, "and is never used again");
+  equal(stream.slots.block(3).broken, false, "and is never used again");
+  equal(stream.stats().reserved_bytes, 1 << 20, "bytes");
   equal(create, stream.device.createBuffer, "the device is as it was");
 }
 

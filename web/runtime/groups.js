@@ -25,7 +25,7 @@ export class Groups {
 
   /** The group for the first `layout.count` of `blocks` (an array that the caller reuses). */
   find(layout, blocks) {
-    let hash = layout.id;
+    let hash = Math.imul(layout.id, 0x9e3779b1);
     for (let i = 0; i < layout.count; i++) hash = Math.imul(hash ^ blocks[i].id, 0x01000193);
     for (let group = this.chains.get(hash); group !== undefined && group !== null; group = group.next) {
       if (group.layout === layout && sameBlocks(group.blocks, blocks)) return group;
