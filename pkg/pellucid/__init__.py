@@ -61,3 +61,28 @@ long = int64
 # The names of PyTorch's classes win over the modules that define them; inside the package the modules are imported by path.
 from .device import device  # noqa: E402
 from .dtypes import DType as dtype  # noqa: E402
+
+# Rooms that most programs open, but not all: imported at first use, so that a page is ready sooner.
+_LAZY = {
+    "AutoModelForCausalLM": "models",
+    "AutoTokenizer": "text",
+    "GenerationConfig": "generate",
+    "lens": "",
+    "match": "lens",
+    "models": "",
+    "quant": "",
+    "text": "",
+    "weights": "",
+}
+
+
+def __getattr__(name: str):
+    room = _LAZY.get(name)
+    if room is None:
+        raise AttributeError(f"module 'pellucid' has no attribute {name!r}")
+    from importlib import import_module
+
+    found = import_module(f".{room or name}", __name__)
+    value = getattr(found, name) if room else found
+    globals()[name] = value
+    return value

@@ -53,6 +53,13 @@ class Storage:
         if kind != "activation":
             stream.by_kind[kind] += nbytes
 
+    def set_kind(self, kind: str) -> None:
+        """Account it as something else, such as a cache."""
+        kinds = _stream.by_kind
+        kinds[self.kind] -= self.nbytes
+        kinds[kind] += self.nbytes
+        self.kind = kind
+
     def __del__(self):
         stream = _stream
         # nbytes is set right after the record: a constructor that was interrupted before has nothing to free.

@@ -1,0 +1,8 @@
+"""Looking inside: capture and patch by module path, the logit lens, comparison with recorded values."""
+
+from .capture import Seen, capture, patch
+from .logits import LogitLens, logit_lens
+from .match import Match, match
+from .paths import matches, pick
+
+__all__ = ["LogitLens", "Match", "Seen", "capture", "logit_lens", "match", "matches", "patch", "pick"]

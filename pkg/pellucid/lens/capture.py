@@ -1,0 +1,100 @@
+"""See what modules compute, and put something else in its place: by module path, on any model, while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from ..errors import ShapeError, WeightError
+from ..tensor import Tensor
+from .paths import first_tensor, pick
+
+
+class Seen(dict):
+    """Outputs of modules by path, in the order in which they ran; of several calls the last one."""
+
+    def __missing__(self, path: str):
+        raise WeightError(f"capture: nothing was seen of {path!r}. Seen: {', '.join(self) or 'nothing; the model did not run yet'}.")
+
+
+@contextmanager
+def capture(model: Any, pattern: str | list[str] = "**", *, inputs: bool = False):
+    """Keep what modules return while the context is open.
+
+    Nothing is copied and nothing waits; fused or not, a value that is held is a value that is computed.
+
+    Args:
+        model: a module.
+        pattern: paths of modules: ``*`` within a name, ``**`` across names; several in a list.
+        inputs: keep the first input instead of the output.
+
+    Yields:
+        A `Seen`: path -> tensor.
+
+    Raises:
+        WeightError: no module fits.
+
+    Example:
+        >>> import pellucid as torch
+        >>> from pellucid import lens, nn
+        >>> with torch.device("cpu"):
+        ...     model = nn.Sequential(nn.Linear(2, 3), nn.ReLU())
+        ...     with lens.capture(model, "*") as seen:
+        ...         _ = model(torch.zeros(1, 2))
+        >>> {path: tuple(x.shape) for path, x in seen.items()}
+        {'0': (1, 3), '1': (1, 3)}
+    """
+    seen = Seen()
+
+    def keep(path: str):
+        def hook(module, args, output):  # noqa: ARG001
+            seen.pop(path, None)
+            seen[path] = first_tensor(args if inputs else output)
+
+        return hook
+
+    with ExitStack() as stack:
+        for path, module in pick(model, pattern).items():
+            stack.callback(module.register_forward_hook(keep(path)).remove)
+        yield seen
+
+
+@contextmanager
+def patch(model: Any, changes: Mapping[str, Callable[[Tensor], Tensor] | Tensor]):
+    """Replace what modules return while the context is open.
+
+    Args:
+        model: a module.
+        changes: pattern of paths -> a function of the output, or the tensor to return instead.
+
+    Raises:
+        WeightError: no module fits a pattern.
+        ShapeError: a replacement has another shape than the output.
+
+    Example:
+        >>> import pellucid as torch
+        >>> from pellucid import lens, nn
+        >>> with torch.device("cpu"):
+        ...     model = nn.Sequential(nn.Linear(2, 3), nn.ReLU())
+        ...     with lens.patch(model, {"0": lambda x: x * 0 - 1}):
+        ...         model(torch.ones(1, 2)).tolist()
+        [[0.0, 0.0, 0.0]]
+    """
+
+    def change(path: str, new: Any):
+        def hook(module, args, output):  # noqa: ARG001
+            old = first_tensor(output)
+            result = new(old) if callable(new) else new
+            if not isinstance(result, Tensor) or result.shape != old.shape:
+                got = tuple(result.shape) if isinstance(result, Tensor) else type(result).__name__
+                raise ShapeError(f"patch: {path} returns shape {tuple(old.shape)}, the replacement is {got}. They must be equal.")
+            return (result, *output[1:]) if isinstance(output, tuple) else result
+
+        return hook
+
+    with ExitStack() as stack:
+        for pattern, new in changes.items():
+            for path, module in pick(model, pattern).items():
+                stack.callback(module.register_forward_hook(change(path, new)).remove)
+        yield

@@ -1,0 +1,83 @@
+"""The logit lens: what each layer would have said, had it been the last."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..autograd import no_grad
+from ..ops.movement import stack
+from ..ops.softmax import log_softmax
+from ..ops.sort import topk
+from ..tensor import Tensor
+from .capture import Seen, capture
+
+
+@dataclass
+class LogitLens:
+    """The most likely next ids after every layer and position.
+
+    Args:
+        paths: the layers' paths, in order.
+        ids: (layers, positions, k) int64.
+        probabilities: (layers, positions, k) float32, largest first.
+    """
+
+    paths: list[str]
+    ids: Tensor
+    probabilities: Tensor
+
+    def table(self, tokenizer: Any = None) -> list[list[list[tuple[Any, float]]]]:
+        """Values as Python lists: [layer][position] -> [(token, probability), ...]. Waits for the device.
+
+        Args:
+            tokenizer: turns ids into text; without one ids stay numbers.
+        """
+        return self._rows(self.ids.tolist(), self.probabilities.tolist(), tokenizer)
+
+    async def table_async(self, tokenizer: Any = None) -> list[list[list[tuple[Any, float]]]]:
+        """The awaitable twin of `table`."""
+        return self._rows(await self.ids.tolist_async(), await self.probabilities.tolist_async(), tokenizer)
+
+    def _rows(self, ids, probabilities, tokenizer):
+        name = (lambda i: i) if tokenizer is None else (lambda i: tokenizer.decode([i]))
+        return [
+            [[(name(i), p) for i, p in zip(*cell, strict=True)] for cell in zip(*layer, strict=True)]
+            for layer in zip(ids, probabilities, strict=True)
+        ]
+
+
+def logit_lens(
+    model: Any, source: Tensor | Seen, pattern: str = "model.layers.*", *, top_k: int = 5, positions: slice | int | None = None, **forward
+) -> LogitLens:
+    """What each layer would have said: final norm, unembedding, softmax, top k of its output.
+
+    Args:
+        model: a causal language model with ``unembed(hidden)``.
+        source: ids (1, time) to run, or what `capture` saw of a run.
+        pattern: paths of the layers.
+        top_k: candidates per cell.
+        positions: which positions; all if not given.
+        forward: further arguments of the model's call, such as ``past_key_values``.
+
+    Returns:
+        A `LogitLens`; its last row is the model's own prediction.
+
+    Raises:
+        WeightError: no module fits.
+
+    Source: nostalgebraist 2020, "interpreting GPT: the logit lens"
+    """
+    with no_grad():
+        if not isinstance(source, Seen):
+            with capture(model, pattern) as seen:
+                model(source, **forward)
+        else:
+            seen = source
+        ids, probabilities = [], []
+        for hidden in seen.values():
+            part = hidden[0] if positions is None else hidden[0, slice(positions, positions + 1 or None) if isinstance(positions, int) else positions]
+            best = topk(log_softmax(model.unembed(part), -1), top_k, -1)
+            ids.append(best.indices)
+            probabilities.append(best.values.exp())
+        return LogitLens(list(seen), stack(ids), stack(probabilities))

@@ -1,0 +1,47 @@
+"""Module paths and the patterns that pick some of them."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+from ..errors import WeightError
+
+
+@cache
+def _expression(pattern: str) -> re.Pattern:
+    parts = [".*" if p == "**" else re.escape(p).replace(r"\*", "[^.]*").replace(r"\?", "[^.]") for p in pattern.split(".")]
+    return re.compile(r"\.".join(parts).replace(r"\..*", r"(?:\..*)?") + r"\Z")
+
+
+def matches(path: str, pattern: str) -> bool:
+    """Whether a path fits: ``*`` stands for anything within one name, ``**`` for any number of names.
+
+    Example:
+        >>> matches("model.layers.3", "model.layers.*"), matches("model.layers.3.mlp", "model.layers.*")
+        (True, False)
+    """
+    return _expression(pattern).match(path) is not None
+
+
+def pick(model: Any, pattern: str | list[str] | tuple[str, ...]) -> dict[str, Any]:
+    """The modules whose paths fit a pattern or one of several, in the model's order.
+
+    Raises:
+        WeightError: none fits.
+    """
+    patterns = [pattern] if isinstance(pattern, str) else list(pattern)
+    found = {path: module for path, module in model.named_modules() if path and any(matches(path, p) for p in patterns)}
+    for p in patterns:
+        if not any(matches(path, p) for path in found):
+            some = ", ".join(path for path, _ in list(model.named_modules())[1:6])
+            raise WeightError(f"lens: no module of {type(model).__name__} fits {p!r}. Paths look like {some}, ...")
+    return found
+
+
+def first_tensor(value: Any) -> Any:
+    """The tensor of a module's output: the output itself, or the first of several."""
+    while isinstance(value, (tuple, list)):
+        value = value[0]
+    return value

@@ -1,0 +1,157 @@
+"""``AutoModelForCausalLM``: the model that belongs to a folder, a URL, a hub id or a GGUF file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes as dt
+from .. import weights
+from ..device import device as Device
+from ..device import get_default_device
+from ..dtypes import DType
+from ..errors import FormatError
+from ..generate import GenerationConfig
+from ..weights.folder import Folder
+from . import gguf
+from .language_model import CausalLM
+from .llama import LlamaForCausalLM
+from .loading import load_weights
+from .qwen3 import Qwen3ForCausalLM
+
+# model_type of config.json -> class. Mistral computes what Llama does, within its window.
+ARCHITECTURES: dict[str, type[CausalLM]] = {"llama": LlamaForCausalLM, "mistral": LlamaForCausalLM, "qwen3": Qwen3ForCausalLM}
+
+# Tensors in files that nothing here needs: they can be computed.
+_DERIVED = ("rotary_emb.inv_freq", "attn.bias", "attn.masked_bias")
+
+
+class AutoModelForCausalLM:
+    """Loads the causal language model that a source holds. Only its two class methods are used."""
+
+    def __init__(self):
+        raise TypeError("AutoModelForCausalLM: is not made directly. Call AutoModelForCausalLM.from_pretrained(source).")
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        source: Any,
+        *,
+        dtype: DType | None = None,
+        device: Any = None,
+        on_progress: Callable[[weights.Progress], None] | None = None,
+        cancel: weights.Cancel | None = None,
+        connections: int = 6,
+        **where: Any,
+    ) -> CausalLM:
+        """Load a model: header and configuration first, then weights streamed to the device.
+
+        Args:
+            source: a folder, a URL, a hub id (``"org/name"``), a File or bytes: an HF folder with ``config.json`` and safetensors, or a GGUF.
+            dtype: ``float32`` to dequantize all weights; what the file holds if None (half and quantized matrices stay packed and are
+                unpacked inside the kernels).
+            device: where; the default device if None.
+            on_progress: called with a `pellucid.weights.Progress` about ten times a second.
+            cancel: a `pellucid.weights.Cancel`, whose ``cancel()`` ends the load; nothing of it stays allocated.
+            connections: requests in flight.
+            where: ``revision=``, ``filename=``, ``token=``, ``endpoint=`` as in `pellucid.weights.find`.
+
+        Returns:
+            The model, in eval mode.
+
+        Raises:
+            SourceError: bytes cannot be had.
+            FormatError: a header or configuration is malformed, or the architecture is not known.
+            WeightError: tensors do not match the configuration.
+            LoadCancelled: the token was used.
+
+        Source: https://huggingface.co/docs/transformers/model_doc/auto
+
+        Example:
+            >>> model = AutoModelForCausalLM.from_pretrained("SmolLM2-135M-Instruct.Q4_1.gguf")  # doctest: +SKIP
+        """
+        steps = _load(source, dtype, device, on_progress, cancel, connections, where)
+        answer = None
+        try:
+            while True:
+                owner, name, args, kwargs = steps.send(answer)
+                answer = getattr(owner, name)(*args, **kwargs)
+        except StopIteration as end:
+            return end.value
+
+    @classmethod
+    async def from_pretrained_async(
+        cls,
+        source: Any,
+        *,
+        dtype: DType | None = None,
+        device: Any = None,
+        on_progress: Callable[[weights.Progress], None] | None = None,
+        cancel: weights.Cancel | None = None,
+        connections: int = 6,
+        **where: Any,
+    ) -> CausalLM:
+        """The awaitable twin of `from_pretrained`."""
+        steps = _load(source, dtype, device, on_progress, cancel, connections, where)
+        answer = None
+        try:
+            while True:
+                owner, name, args, kwargs = steps.send(answer)
+                answer = await getattr(owner, f"{name}_async")(*args, **kwargs)
+        except StopIteration as end:
+            return end.value
+
+
+def _load(source, dtype, device, on_progress, cancel, connections, where) -> Generator[tuple, Any, CausalLM]:
+    place = get_default_device() if device is None else Device(device)
+    if dtype not in (None, dt.float32):
+        raise FormatError(f"from_pretrained: dtype {dtype} is not taken. Give float32 to dequantize, or leave it out to keep what the file holds.")
+    folder: Folder = yield weights, "open_folder", (source,), where
+    if folder.checkpoint.format == "gguf":
+        model, names, generation = yield from _from_gguf(folder)
+    else:
+        model, names, generation = yield from _from_folder(folder)
+    yield from load_weights(model, folder.checkpoint, names, place, dtype, on_progress, cancel, connections)
+    model.tie_weights()
+    model.generation_config = generation
+    return model.eval()
+
+
+def _build(architecture: type[CausalLM], config: Any) -> CausalLM:
+    with Device("meta"):
+        return architecture(config)
+
+
+def _from_folder(folder: Folder) -> Generator[tuple, Any, tuple]:
+    keys = folder.config
+    if keys is None:
+        raise FormatError(f"{folder.name}: there is no config.json beside the weights. Load the folder instead of a lone file.")
+    architecture = ARCHITECTURES.get(keys.get("model_type", ""))
+    if architecture is None:
+        raise FormatError(f"{folder.name}: model_type {keys.get('model_type')!r} is not known. There are {', '.join(ARCHITECTURES)}.")
+    model = _build(architecture, architecture.config_class.from_dict(keys))
+    tied = getattr(model.config, "tie_word_embeddings", False)
+    names = {name: name for name in folder.checkpoint if not name.endswith(_DERIVED) and not (tied and name == "lm_head.weight")}
+    defaults = (yield folder, "json", ("generation_config.json",), {}) or {}
+    return model, names, _generation({**keys, **defaults})
+
+
+def _from_gguf(folder: Folder) -> Generator[tuple, Any, tuple]:
+    checkpoint = folder.checkpoint
+    kind = checkpoint.metadata.get("general.architecture")
+    if kind != "llama":
+        raise FormatError(f"{folder.name}: architecture {kind!r} of a GGUF is not known. There is llama.")
+    config = gguf.llama_config(checkpoint)
+    model = _build(LlamaForCausalLM, config)
+    names = {name: gguf.llama_name(name) for name in checkpoint if name != gguf.FREQUENCIES}
+    if gguf.FREQUENCIES in checkpoint:
+        (factors,) = yield weights, "read", (checkpoint, [checkpoint[gguf.FREQUENCIES]]), {}
+        model.model.rotary_emb._frequencies = model.model.rotary_emb._frequencies / np.frombuffer(factors, np.float32)
+    return model, names, _generation({"eos_token_id": checkpoint.metadata.get("tokenizer.ggml.eos_token_id")})
+
+
+def _generation(keys: dict[str, Any]) -> GenerationConfig:
+    eos = keys.get("eos_token_id")
+    return GenerationConfig(eos_token_id=tuple(eos) if isinstance(eos, list) else eos, pad_token_id=keys.get("pad_token_id"))

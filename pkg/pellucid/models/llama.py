@@ -1,0 +1,205 @@
+"""Llama: RMSNorm, rotary positions, grouped-query attention, gated SiLU feed-forward.
+
+Touvron et al. 2023, "LLaMA: Open and efficient foundation language models". Serves Llama 2 and 3, SmolLM2, Mistral and others of that shape;
+attribute paths are the tensor names of their checkpoints.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import DimensionError, FormatError
+from ..nn import functional as F
+from ..nn.container import ModuleList
+from ..nn.embedding import Embedding
+from ..nn.linear import Linear
+from ..nn.module import Module
+from ..nn.norm import RMSNorm
+from ..ops.cache import cached_attention
+from ..tensor import Tensor
+from .cache import KVCache
+from .config import Config
+from .language_model import CausalLM, causal_mask
+from .rotary import RotaryEmbedding
+
+
+@dataclass(frozen=True)
+class LlamaConfig(Config):
+    """Fields are the keys of ``config.json``.
+
+    ``rope_interleaved`` is set for GGUF files, whose query and key rows lie in another order.
+    """
+
+    vocab_size: int = 32000
+    hidden_size: int = 4096
+    intermediate_size: int = 11008
+    num_hidden_layers: int = 32
+    num_attention_heads: int = 32
+    num_key_value_heads: int | None = None
+    head_dim: int | None = None
+    hidden_act: str = "silu"
+    max_position_embeddings: int = 2048
+    rms_norm_eps: float = 1e-6
+    rope_theta: float = 10000.0
+    rope_scaling: dict[str, Any] | None = None
+    rope_parameters: dict[str, Any] | None = None
+    attention_bias: bool = False
+    mlp_bias: bool = False
+    tie_word_embeddings: bool = False
+    sliding_window: int | None = None
+    rope_interleaved: bool = False
+
+    @property
+    def kv_heads(self) -> int:
+        return self.num_key_value_heads or self.num_attention_heads
+
+    @property
+    def columns(self) -> int:
+        """Columns of a head."""
+        return self.head_dim or self.hidden_size // self.num_attention_heads
+
+    def rotary(self) -> RotaryEmbedding:
+        """The rotary embedding that the keys describe: older files have rope_theta and rope_scaling, newer ones rope_parameters."""
+        parameters = self.rope_parameters or {}
+        base = parameters.get("rope_theta", self.rope_theta)
+        return RotaryEmbedding(self.columns, self.max_position_embeddings, base, self.rope_scaling or parameters or None, self.rope_interleaved)
+
+
+class LlamaAttention(Module):
+    """Causal self-attention with rotary positions; neighbouring query heads share a key head.
+
+    Args:
+        config: the model's.
+        layer: which layer of the cache is its own.
+    """
+
+    def __init__(self, config: LlamaConfig, layer: int):
+        super().__init__()
+        self.layer = layer
+        self.heads, self.kv_heads, self.head_dim = config.num_attention_heads, config.kv_heads, config.columns
+        self.sliding_window = config.sliding_window
+        dim, bias = config.hidden_size, config.attention_bias
+        self.q_proj = Linear(dim, self.heads * self.head_dim, bias=bias)
+        self.k_proj = Linear(dim, self.kv_heads * self.head_dim, bias=bias)
+        self.v_proj = Linear(dim, self.kv_heads * self.head_dim, bias=bias)
+        self.o_proj = Linear(self.heads * self.head_dim, dim, bias=bias)
+
+    def forward(self, x: Tensor, rotary: RotaryEmbedding, cache: KVCache | None = None, mask: Tensor | None = None) -> Tensor:
+        batch, time, _ = x.shape
+        position = cache.length if cache is not None else 0
+        if self.sliding_window and position + time > self.sliding_window:
+            raise DimensionError(
+                f"{position + time} positions are more than the sliding window of {self.sliding_window}, past which attention would have to forget. "
+                "Shorten the prompt or what is generated."
+            )
+        query, key, value = self.project(x)
+        query, key = rotary(query, position), rotary(key, position)
+        if cache is None:
+            out = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, is_causal=mask is None, enable_gqa=True)
+        else:
+            cache.write(self.layer, key, value)
+            out = cached_attention(query, cache.keys[self.layer], cache.values[self.layer], position + time)
+        return self.o_proj(out.transpose(1, 2).reshape(batch, time, -1))
+
+    def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values: (batch, heads or kv_heads, time, head_dim)."""
+        return self.split(self.q_proj(x)), self.split(self.k_proj(x)), self.split(self.v_proj(x))
+
+    def split(self, x: Tensor) -> Tensor:
+        """Columns as heads: (batch, time, heads * head_dim) to (batch, heads, time, head_dim)."""
+        batch, time, _ = x.shape
+        return x.view(batch, time, -1, self.head_dim).transpose(1, 2)
+
+
+class LlamaMLP(Module):
+    """Gated feed-forward: ``down(silu(gate(x)) * up(x))``.
+
+    Args:
+        config: the model's.
+    """
+
+    def __init__(self, config: LlamaConfig):
+        super().__init__()
+        if config.hidden_act != "silu":
+            raise FormatError(f"config.json: hidden_act {config.hidden_act!r} is not known for this architecture. It is silu.")
+        self.gate_proj = Linear(config.hidden_size, config.intermediate_size, bias=config.mlp_bias)
+        self.up_proj = Linear(config.hidden_size, config.intermediate_size, bias=config.mlp_bias)
+        self.down_proj = Linear(config.intermediate_size, config.hidden_size, bias=config.mlp_bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
+
+
+class LlamaDecoderLayer(Module):
+    """Attention and feed-forward, each behind a norm and beside a residual.
+
+    Args:
+        config: the model's.
+        layer: its number.
+    """
+
+    attention_class = LlamaAttention
+
+    def __init__(self, config: LlamaConfig, layer: int):
+        super().__init__()
+        self.self_attn = self.attention_class(config, layer)
+        self.mlp = LlamaMLP(config)
+        self.input_layernorm = RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
+        self.post_attention_layernorm = RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
+
+    def forward(self, x: Tensor, rotary: RotaryEmbedding, cache: KVCache | None = None, mask: Tensor | None = None) -> Tensor:
+        x = x + self.self_attn(self.input_layernorm(x), rotary, cache, mask)
+        return x + self.mlp(self.post_attention_layernorm(x))
+
+
+class LlamaModel(Module):
+    """Embedding, layers, final norm: ids (batch, time) to hidden states (batch, time, dim).
+
+    Args:
+        config: the model's.
+    """
+
+    layer_class = LlamaDecoderLayer
+
+    def __init__(self, config: LlamaConfig):
+        super().__init__()
+        self.embed_tokens = Embedding(config.vocab_size, config.hidden_size)
+        self.layers = ModuleList([self.layer_class(config, k) for k in range(config.num_hidden_layers)])
+        self.norm = RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
+        self.rotary_emb = config.rotary()
+
+    def forward(
+        self, ids: Tensor, cache: KVCache | None = None, attention_mask: Tensor | None = None, keep: list[Tensor] | None = None
+    ) -> Tensor:
+        mask = causal_mask(attention_mask, ids, cache)
+        x = self.embed_tokens(ids)
+        for layer in self.layers:
+            if keep is not None:
+                keep.append(x)
+            x = layer(x, self.rotary_emb, cache, mask)
+        if cache is not None:
+            cache.advance(ids.shape[1])
+        x = self.norm(x)
+        if keep is not None:
+            keep.append(x)
+        return x
+
+
+class LlamaForCausalLM(CausalLM):
+    """Llama with a head over the vocabulary.
+
+    Args:
+        config: a `LlamaConfig`.
+
+    Example:
+        >>> import pellucid as torch
+        >>> from pellucid.models import LlamaConfig, LlamaForCausalLM
+        >>> config = LlamaConfig(vocab_size=16, hidden_size=8, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2)
+        >>> with torch.device("cpu"):
+        ...     LlamaForCausalLM(config)(torch.tensor([[1, 2, 3]])).logits.shape
+        Size([1, 3, 16])
+    """
+
+    config_class = LlamaConfig
+    model_class = LlamaModel

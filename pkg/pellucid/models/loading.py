@@ -1,0 +1,205 @@
+"""Weights from a checkpoint into a model: streamed to the device, repacked there, each byte fetched once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes as dt
+from .. import weights
+from ..device import device as Device
+from ..device.cpu import CpuStorage
+from ..device.stream import Storage, stream
+from ..dtypes import DType
+from ..errors import DTypeError, OutOfMemoryError, WeightError
+from ..meta import meta
+from ..nn.parameter import Parameter
+from ..ops.movement import cast
+from ..quant.formats import FORMATS
+from ..quant.weight import RowStorage, row_chunks, weight_from_blocks
+from ..tensor import Tensor
+from ..weights.checkpoint import Checkpoint, TensorInfo
+
+# Raw bytes that are on the device at once, beside the weights made of them.
+_BATCH = 96 << 20
+_HALVES = {"float16": "f16", "bfloat16": "bf16"}
+
+
+def load_weights(
+    model: Any,
+    checkpoint: Checkpoint,
+    names: dict[str, str],
+    device: Device,
+    dtype: DType | None,
+    on_progress: Callable[[weights.Progress], None] | None,
+    cancel: weights.Cancel | None,
+    connections: int,
+) -> Generator[tuple, None, None]:
+    """Fill a model that was built on the meta device.
+
+    Gives the steps that wait, as (owner, name of its function, arguments): the caller runs it, or awaits its ``_async`` twin.
+
+    Args:
+        model: its parameters say the names and shapes.
+        checkpoint: where the bytes are.
+        names: name in the checkpoint -> name in the model.
+        device: where the weights go.
+        dtype: float32 to dequantize everything; None to keep what the file holds.
+        on_progress, cancel, connections: as in `pellucid.weights.stream`.
+
+    Raises:
+        WeightError: names or shapes do not match; all mismatches at once.
+        OutOfMemoryError: the weights are larger than the memory limit.
+    """
+    wanted = dict(model.named_parameters())
+    _check_names(wanted, checkpoint, names)
+    if device.type == "webgpu" and stream().allocated + checkpoint.nbytes > stream().limit:
+        raise OutOfMemoryError(
+            f"{checkpoint.name}: weights of {checkpoint.nbytes} bytes do not fit beside the {stream().allocated} in use "
+            f"under the limit of {stream().limit}. Use a smaller or quantized model."
+        )
+    pieces = [p for source, target in names.items() for p in _pieces(checkpoint[source], target, device)]
+    total, done = sum(info.nbytes for info, _ in pieces), 0
+    made: dict[str, list[Tensor]] = {}
+    report = _Report(on_progress, total)
+    for batch in _batches(pieces):
+        report.begun = done
+        raws = yield from _fetch(checkpoint, [info for info, _ in batch], device, report, cancel, connections)
+        for (info, target), raw in zip(batch, raws, strict=True):
+            made.setdefault(target, []).append(_weight(info, raw, device))
+            done += info.nbytes
+        del raws, raw
+    exact = True
+    for target, parts in made.items():
+        w = _joined(parts, wanted[target].shape)
+        if w.dtype.is_quantized and dtype is dt.float32:
+            w = w.dequantize()
+        exact = exact and not w.dtype.is_quantized
+        w._storage.set_kind("weight")
+        _assign(model, target, w)
+    model.requires_grad_(exact)
+
+
+def _check_names(wanted: dict[str, Any], checkpoint: Checkpoint, names: dict[str, str]) -> None:
+    problems = []
+    given = set(names.values())
+    missing = sorted(set(wanted) - given)
+    extra = sorted(source for source, target in names.items() if target not in wanted)
+    if missing:
+        problems.append(f"missing in the file: {_some(missing)}")
+    if extra:
+        problems.append(f"not in the model: {_some(extra)}")
+    for source, target in names.items():
+        if target in wanted and tuple(wanted[target].shape) != tuple(checkpoint[source].shape):
+            problems.append(f"{source} has shape {tuple(checkpoint[source].shape)} in the file and {tuple(wanted[target].shape)} in the model")
+    if problems:
+        raise WeightError(f"{checkpoint.name}: {len(problems)} mismatches: {'; '.join(problems[:20])}. Check that config.json belongs to these weights.")
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+
+
+class _Report:
+    """Progress of the whole out of progress of the parts."""
+
+    def __init__(self, on_progress: Callable | None, total: int):
+        self._tell = on_progress
+        self._meter = weights.progress.Meter(total)
+        self.begun = 0
+
+    def __call__(self, progress: weights.Progress) -> None:
+        if self._tell is not None:
+            self._tell(self._meter.at(self.begun + progress.bytes_done, progress.name))
+
+
+def _format(info: TensorInfo) -> str | None:
+    """The weight format in which a tensor stays, or None for plain elements."""
+    if info.dtype in FORMATS:
+        return info.dtype
+    return _HALVES.get(info.dtype) if len(info.shape) == 2 else None
+
+
+def _pieces(info: TensorInfo, target: str, device: Device) -> list[tuple[TensorInfo, str]]:
+    """A tensor as one piece, or as ranges of rows where it is larger than a buffer may be."""
+    format = _format(info)
+    if device.type != "webgpu" or format is None:
+        return [(info, target)]
+    limits = stream().open().info.limits
+    limit = min(limits["maxBufferSize"], limits["maxStorageBufferBindingSize"], 1 << 30)
+    rows = info.shape[0]
+    row = info.nbytes // rows
+    # Ranges start at words, whatever the bytes of a row.
+    step = max(limit // row // 16 * 16, 16)
+    if rows <= step:
+        return [(info, target)]
+    return [
+        (info._replace(shape=(min(step, rows - at), info.shape[1]), start=info.start + at * row, stop=info.start + min(at + step, rows) * row), target)
+        for at in range(0, rows, step)
+    ]
+
+
+def _batches(pieces: list[tuple[TensorInfo, str]]) -> list[list[tuple[TensorInfo, str]]]:
+    batches: list[list[tuple[TensorInfo, str]]] = []
+    size = _BATCH
+    for piece in pieces:
+        if size + piece[0].nbytes > _BATCH:
+            batches.append([])
+            size = 0
+        batches[-1].append(piece)
+        size += piece[0].nbytes
+    return batches
+
+
+def _fetch(checkpoint, infos, device: Device, report, cancel, connections) -> Generator[tuple, Any, list]:
+    """The raw bytes of tensors: storages on webgpu, numpy arrays on cpu."""
+    settings = {"on_progress": report, "cancel": cancel, "connections": connections}
+    if device.type == "cpu":
+        return (yield weights, "read", (checkpoint, infos), settings)
+    host = stream().open()
+    raws = [Storage(-(-info.nbytes // 4) * 4, "weight", direct=True) for info in infos]
+    items = [(info, weights.Target(raw.slot, raw.nbytes)) for info, raw in zip(infos, raws, strict=True)]
+    # Slots that are free for us must be free at the host before bytes come past the stream.
+    stream().flush()
+    yield weights, "stream", (checkpoint, items, host), settings
+    return raws
+
+
+def _weight(info: TensorInfo, raw: Any, device: Device) -> Tensor:
+    format = _format(info)
+    if format is not None and len(info.shape) == 2:
+        if device.type == "webgpu":
+            words = meta((raw.nbytes // 4,), dt.uint32, device)
+            raw = Tensor(raw, words, 0)
+        return weight_from_blocks(raw, format, tuple(info.shape), device=device)
+    d = dt.NAMES.get(info.dtype)
+    if d is None:
+        raise DTypeError(f"{info.name}: {info.dtype} of shape {tuple(info.shape)} cannot be loaded; only matrices are quantized.")
+    storage = raw if device.type == "webgpu" else CpuStorage(_plain(raw, d), "weight")
+    x = Tensor(storage, meta(info.shape, d, device), 0)
+    # Norms and biases of half-precision files take part in float32 arithmetic.
+    return cast(x, dt.float32) if d in (dt.float16, dt.bfloat16) else x
+
+
+def _plain(raw, d: DType) -> np.ndarray:
+    data = np.frombuffer(raw, np.uint8)
+    if d is dt.bfloat16:
+        return (data.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+    return data.view(d.numpy).copy()
+
+
+def _joined(parts: list[Tensor], shape) -> Tensor:
+    if len(parts) == 1:
+        return parts[0]
+    chunks = [c for part in parts for c in row_chunks(part)]
+    m = chunks[0]._meta
+    return Tensor(RowStorage(chunks), meta((sum(c.shape[0] for c in chunks), prod(shape[1:])), m.dtype, m.device), 0)
+
+
+def _assign(model: Any, path: str, weight: Tensor) -> None:
+    owner, _, name = path.rpartition(".")
+    module = model.get_submodule(owner)
+    module._parameters[name] = Parameter(weight, requires_grad=False)

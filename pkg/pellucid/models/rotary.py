@@ -1,0 +1,86 @@
+"""Rotary position embedding as configurations describe it: base, scaling, and tables that grow with the sequence."""
+
+from __future__ import annotations
+
+from math import pi
+from typing import Any
+
+import numpy as np
+
+from ..errors import DimensionError, FormatError
+from ..nn.module import Module
+from ..ops.cache import rotary_embedding, rotary_tables
+
+
+def inverse_frequencies(head_dim: int, base: float, scaling: dict[str, Any] | None) -> np.ndarray:
+    """Angles in radians per position: ``base ** (-2 k / head_dim)``, changed as the scaling says.
+
+    Args:
+        head_dim: columns of a head.
+        base: ``rope_theta``.
+        scaling: ``rope_scaling`` of the configuration; types default, linear and llama3.
+
+    Raises:
+        FormatError: another type of scaling.
+
+    Source: Su et al. 2021, "RoFormer"; the llama3 rule is that of Meta's reference implementation.
+    """
+    frequencies = base ** (-np.arange(0, head_dim, 2, dtype=np.float64) / head_dim)
+    kind = (scaling or {}).get("rope_type") or (scaling or {}).get("type") or "default"
+    if scaling is None or kind == "default":
+        return frequencies
+    if kind == "linear":
+        return frequencies / scaling["factor"]
+    if kind == "llama3":
+        length = scaling["original_max_position_embeddings"]
+        low, high, factor = scaling["low_freq_factor"], scaling["high_freq_factor"], scaling["factor"]
+        wavelength = 2 * pi / frequencies
+        smooth = (length / wavelength - low) / (high - low)
+        blended = (1 - smooth) * frequencies / factor + smooth * frequencies
+        slow = wavelength > length / low
+        return np.where(slow, frequencies / factor, np.where(wavelength < length / high, frequencies, blended))
+    raise FormatError(f"config.json: rope_scaling of type {kind!r} is not known. There are default, linear and llama3.")
+
+
+class RotaryEmbedding(Module):
+    """Turns queries and keys by their positions.
+
+    Args:
+        head_dim: columns of a head.
+        max_positions: positions that the model was made for.
+        base, scaling: as in `inverse_frequencies`.
+        interleaved: pairs are neighbouring columns (GGUF's order of Llama) instead of halves.
+    """
+
+    _first_rows = 2048
+
+    def __init__(self, head_dim: int, max_positions: int, base: float, scaling: dict[str, Any] | None = None, interleaved: bool = False):
+        super().__init__()
+        self._frequencies = inverse_frequencies(head_dim, base, scaling)
+        self._max_positions = max_positions
+        self._interleaved = interleaved
+        self._tables: dict = {}
+
+    def tables(self, end: int, device):
+        """Cosines and sines for at least ``end`` positions; made once and doubled when they no longer suffice.
+
+        Raises:
+            DimensionError: ``end`` is past what the model was made for.
+        """
+        cos, sin = self._tables.get(device, (None, None))
+        if cos is None or cos.shape[0] < end:
+            if end > self._max_positions:
+                raise DimensionError(f"position {end - 1}: the model has {self._max_positions} positions. Shorten the prompt or what is generated.")
+            rows = self._first_rows
+            while rows < end:
+                rows *= 2
+            cos, sin = self._tables[device] = rotary_tables(self._frequencies, min(rows, self._max_positions), device=device)
+        return cos, sin
+
+    def forward(self, x, position: int):
+        """Queries or keys (batch, heads, time, head_dim), the first of them at ``position``."""
+        cos, sin = self.tables(position + x.shape[-2], x.device)
+        return rotary_embedding(x, cos, sin, position, interleaved=self._interleaved)
+
+    def extra_repr(self) -> str:
+        return f"{2 * len(self._frequencies)}, max_positions={self._max_positions}"
