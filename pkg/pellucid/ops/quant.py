@@ -1,7 +1,7 @@
 """Ops on quantized weights: products, rows, and back to float32.
 
-A quantized weight is a tensor whose dtype is a format; its rows may lie in several buffers, so the ops here take a list of row chunks
-(`row_chunks` makes it). Weights have no gradient; inputs do.
+A quantized weight is a tensor whose dtype is a format; its rows may lie in several buffers, so the ops here
+take a list of row chunks (`pellucid.quant.weight.row_chunks` makes it). Weights have no gradient; inputs do.
 """
 
 from __future__ import annotations
@@ -37,12 +37,13 @@ def _format(m: Meta) -> QuantFormat:
     return FORMATS[m.dtype.name]
 
 
-def _chunks(call: Call) -> list[tuple[str, Meta, int]]:
-    """(binding, meta, first row) of every chunk."""
+def _chunks(call: Call) -> list[tuple[str, Meta, int, int]]:
+    """(binding, meta, first row, rows) of every chunk."""
     found, start = [], 0
     for k, m in enumerate(call["weight"]):
-        found.append((f"weight[{k}]", m, start))
-        start += m.shape[0]
+        rows = int(m.shape[0])
+        found.append((f"weight[{k}]", m, start, rows))
+        start += rows
     return found
 
 
@@ -90,7 +91,7 @@ def _linear_shape(call: Call) -> Size:
     rows, columns = _weight_shape(call)
     if x.rank == 0 or x.shape[-1] != columns:
         raise ShapeError(
-            f"input of shape {tuple(x.shape)} must end in {columns}, the columns of the weight ({rows}, {columns})."
+            f"input of shape {tuple(x.shape)} must end in {columns}, as the weight ({rows}, {columns}) does."
         )
     if bias is not None and tuple(bias.shape) != (rows,):
         raise ShapeError(f"bias has shape {tuple(bias.shape)}, weight makes {rows} features. Give ({rows},).")
@@ -103,7 +104,7 @@ _TILED_WORKGROUPS = 264
 
 
 def _vector_holes(batch: int, rows: int, units: int) -> dict[str, int]:
-    """How the vector kernel splits its work: few rows take more lanes a row, up to what workgroup memory holds."""
+    """How the vector kernel splits its work: few rows take more lanes each, while workgroup memory holds."""
     held = 1 << max(batch - 1, 0).bit_length()
     most = {1: 64, 2: 32, 4: 16, 8: 8}[held]
     wanted = min(-(-4 * _BUSY // max(rows, 1)), units)
@@ -121,19 +122,18 @@ def _tile_rows(batch: int, columns: int) -> int:
 
 def _linear_launches(call: Call) -> list[Launch]:
     x, has_bias = call["input"], call["bias"] is not None
-    features, columns = _weight_shape(call)
+    features, _ = _weight_shape(call)
     batch = prod(x.shape[:-1])
     launches = []
-    for name, m, start in _chunks(call):
-        rows = m.shape[0]
+    for name, m, start, rows in _chunks(call):
         params = {**_plane_params(m), "batch": batch, "start": start, "out_columns": features}
         if batch <= 8:
             sizes = _vector_holes(batch, rows, int(params["units"]))
             file, groups = "matmul/quant_vector", -(-rows // (4 * sizes["WORKGROUP"] // sizes["LANES"]))
         else:
             sizes = {"PER_M": _tile_rows(batch, rows)}
-            params["tiles_n"] = -(-rows // 64)
-            file, groups = "matmul/quant_tiled", params["tiles_n"] * -(-batch // (8 * sizes["PER_M"]))
+            params["tiles_n"] = tiles = -(-rows // 64)
+            file, groups = "matmul/quant_tiled", tiles * -(-batch // (8 * sizes["PER_M"]))
         holes = {k: f"{v}u" for k, v in sizes.items()} | {"HAS_BIAS": str(has_bias).lower()}
         source = _source(file, m.dtype.name).fill(holes)
         launches.append(Launch(source, groups, params, bind={"x": "input", "weight": name}))
@@ -150,10 +150,12 @@ def _linear_reference(input, weight, bias):
     shape=_linear_shape,
     kernel=_linear_launches,
     reference=_linear_reference,
-    grad={"input": lambda g, weight: quant_product(g, weight), "bias": lambda g: g},
+    grad={"input": lambda g, weight: _grad_of_input(g, weight), "bias": lambda g: g},
 )
 def quant_linear(input: Tensor, weight: list[Tensor], bias: Tensor | None = None) -> Tensor:
-    """``out[..., j] = sum_l input[..., l] * weight[j, l] + bias[j]`` for a quantized weight, added in float32.
+    """``out[..., j] = sum_l input[..., l] * weight[j, l] + bias[j]`` for a quantized weight.
+
+    Products are added in float32.
 
     Args:
         input: (..., in), floating point.
@@ -169,7 +171,10 @@ def quant_linear(input: Tensor, weight: list[Tensor], bias: Tensor | None = None
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.linear.html
     """
-    ...
+
+
+def _grad_of_input(g: Tensor, weight: list[Tensor]) -> Tensor:
+    return quant_product(g, weight)
 
 
 def _product_shape(call: Call) -> Size:
@@ -187,7 +192,7 @@ def _product_launches(call: Call) -> list[Launch]:
     batch = prod(call["input"].shape[:-1])
     tiles, per = -(-columns // 64), _tile_rows(batch, columns)
     launches = []
-    for name, m, start in _chunks(call):
+    for name, m, start, _ in _chunks(call):
         params = {**_plane_params(m), "batch": batch, "start": start, "x_columns": features, "tiles_k": tiles}
         holes = {"PER_M": f"{per}u", "ACCUMULATE": str(start > 0).lower()}
         source = _source("matmul/quant_tiled_transposed", m.dtype.name).fill(holes)
@@ -205,7 +210,9 @@ def _product_launches(call: Call) -> list[Launch]:
     grad={"input": lambda g, weight: quant_linear(g, weight)},
 )
 def quant_product(input: Tensor, weight: list[Tensor]) -> Tensor:
-    """``out[..., l] = sum_j input[..., j] * weight[j, l]`` for a quantized weight: what `quant_linear` does to gradients.
+    """``out[..., l] = sum_j input[..., j] * weight[j, l]`` for a quantized weight.
+
+    What `quant_linear` does to gradients.
 
     Args:
         input: (..., rows), floating point.
@@ -218,7 +225,6 @@ def quant_product(input: Tensor, weight: list[Tensor]) -> Tensor:
         ShapeError: lengths do not fit.
         DTypeError: the weight is not quantized, or the input not floating point.
     """
-    ...
 
 
 # Rows and values
@@ -233,7 +239,7 @@ def _embedding_launches(call: Call) -> list[Launch]:
     limit, _ = _weight_shape(call)
     count = call["indices"].numel
     launches = []
-    for name, m, start in _chunks(call):
+    for name, m, start, _ in _chunks(call):
         params = {**_plane_params(m), "count": count, "start": start, "limit": limit}
         groups = -(-count * int(params["units"]) * 4 // 64)
         launches.append(
@@ -253,7 +259,7 @@ def _embedding_reference(weight, indices):
         words = chunk._storage.data.view(np.uint32)
         out[held] = dequantize_rows(words, _format(chunk._meta), rows, columns, flat[held] - start)
         start += rows
-    return out.reshape(*indices.shape, -1)
+    return out.reshape(*indices.shape, out.shape[1])
 
 
 @op(
@@ -279,14 +285,13 @@ def quant_embedding(weight: list[Tensor], indices: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.embedding.html
     """
-    ...
 
 
 def _dequantize_launches(call: Call) -> list[Launch]:
     launches = []
-    for name, m, start in _chunks(call):
+    for name, m, start, rows in _chunks(call):
         params = {**_plane_params(m), "start": start}
-        groups = -(-m.shape[0] * int(params["units"]) * 4 // 64)
+        groups = -(-rows * int(params["units"]) * 4 // 64)
         launches.append(
             Launch(_source("quant/dequantize", m.dtype.name), groups, params, bind={"weight": name})
         )
@@ -312,7 +317,6 @@ def dequantize_chunks(weight: list[Tensor]) -> Tensor:
     Raises:
         DTypeError: the weight is not quantized.
     """
-    ...
 
 
 # From a file's blocks
@@ -355,4 +359,3 @@ def repack_rows(
     Returns:
         The planes.
     """
-    ...

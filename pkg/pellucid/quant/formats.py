@@ -1,8 +1,9 @@
 """The table of weight formats: how the blocks of a GGUF file are laid out as planes in one buffer.
 
-Blocks of 18, 22, 34 or 210 bytes start anywhere; a kernel wants 16-byte words in a row. So a weight of logical shape (rows, columns)
-is repacked into planes, each the same field of every unit of 32 columns, row after row, each beginning at a multiple of 16 bytes.
-Which bits a plane holds is written at the head of ``wgsl/quant/<format>.wgsl``.
+Blocks of 18, 22, 34 or 210 bytes start anywhere; a kernel wants 16-byte words in a row. So a weight of
+logical shape (rows, columns) is repacked into planes, each the same field of every unit of 32 columns, row
+after row, each beginning at a multiple of 16 bytes. Which bits a plane holds is written at the head of
+``wgsl/quant/<format>.wgsl``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Numpy twins of ``wgsl/quant``: GGUF blocks to planes, planes to float32. The ``cpu`` device and the oracle of the kernels."""
+"""Numpy twins of ``wgsl/quant``: GGUF blocks to planes, planes to float32.
+
+The ``cpu`` device runs them, and the kernels are tested against them.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +35,8 @@ def repack_blocks(raw: np.ndarray, format: QuantFormat, rows: int, columns: int)
     expected = format.raw_bytes(rows, columns)
     if raw.size != expected:
         raise FormatError(
-            f"{format.name}: a weight of shape ({rows}, {columns}) takes {expected} bytes and {raw.size} are given. "
-            "Give exactly the tensor's bytes."
+            f"{format.name}: a weight of shape ({rows}, {columns}) takes {expected} bytes, "
+            f"and {raw.size} are given. Give exactly the tensor's bytes."
         )
     layout = format.layout(rows, columns)
     if format.block == 1:
@@ -50,7 +53,7 @@ def repack_blocks(raw: np.ndarray, format: QuantFormat, rows: int, columns: int)
 
 
 def _pack_nibbles(q: np.ndarray) -> np.ndarray:
-    """Quants (n, 32), 4 bits each, as bytes (n, 16): column i in the low nibble of byte i, column 16 + i in the high one."""
+    """Quants (n, 32) of 4 bits as bytes (n, 16): column i low in byte i, column 16 + i high."""
     return q[:, :16] | q[:, 16:] << np.uint8(4)
 
 

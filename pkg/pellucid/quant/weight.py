@@ -1,4 +1,4 @@
-"""Quantized weights as tensors: made from a file's blocks, in as many buffers as the device's limits ask for."""
+"""Quantized weights as tensors: made from a file's blocks, in as many buffers as the device asks for."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ from .planes import repack_blocks
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Rows of a chunk, and of a piece that is repacked at once, begin at multiples of this: no word has two writers.
+# Rows of a chunk, and of a piece that is repacked at once, start at multiples of this, so that no
+# word has two writers.
 _STEP = 16
 # Bytes of raw blocks copied aside at once where the whole file part is too large to bind.
 _PIECE = 32 << 20
 
 
 class RowStorage:
-    """The buffers of a weight that is too large for one: its rows in order, each chunk a tensor of its own."""
+    """The buffers of a weight that is too large for one: in order, each a tensor of rows."""
 
     __slots__ = ("__weakref__", "chunks", "kind", "nbytes", "version")
 
@@ -49,7 +50,7 @@ def weight_from_blocks(raw, format: str | DType, shape: tuple[int, int], device=
     """A quantized weight from the blocks of a GGUF file, repacked to planes where it will live.
 
     Args:
-        raw: the tensor's bytes: bytes, a uint8 array, or a contiguous uint8 or uint32 tensor that begins at a word.
+        raw: the blocks: bytes, a uint8 array, or a contiguous uint8 or uint32 tensor that begins at a word.
         format: a name of `FORMATS` such as ``"q4_1"``, or its dtype.
         shape: (rows, columns).
         device: where; that of ``raw`` if it is a tensor, else the default device.
@@ -81,7 +82,8 @@ def weight_from_blocks(raw, format: str | DType, shape: tuple[int, int], device=
     given = raw.numel() * raw.itemsize if isinstance(raw, Tensor) else memoryview(raw).nbytes
     if given < expected or (given != expected and not isinstance(raw, Tensor)):
         raise FormatError(
-            f"{fmt.name}: a weight of shape ({rows}, {columns}) takes {expected} bytes and {given} are given. Give exactly the tensor's bytes."
+            f"{fmt.name}: a weight of shape ({rows}, {columns}) takes {expected} bytes, "
+            f"and {given} are given. Give exactly the tensor's bytes."
         )
     if where.type == "cpu":
         data = (
@@ -112,9 +114,14 @@ def quant_format(format: str | DType) -> QuantFormat:
         raise DTypeError(f"there is no weight format {name!r}. There are {', '.join(FORMATS)}.") from None
 
 
-def _on_webgpu(raw: Storage, offset: int, fmt: QuantFormat, rows: int, columns: int, where: Device) -> Tensor:
+def largest_buffer() -> int:
+    """Bytes that a kernel can reach in one buffer of the webgpu device."""
     limits = stream().open().info.limits
-    limit = min(limits["maxStorageBufferBindingSize"], limits["maxBufferSize"])
+    return min(limits["maxStorageBufferBindingSize"], limits["maxBufferSize"])
+
+
+def _on_webgpu(raw: Storage, offset: int, fmt: QuantFormat, rows: int, columns: int, where: Device) -> Tensor:
+    limit = largest_buffer()
     if fmt.block == 1 and columns % 32 == 0 and offset == 0 and raw.nbytes <= limit:
         raw.kind = "weight"
         return Tensor(raw, meta((rows, columns), fmt.dtype, where), 0)
@@ -148,7 +155,8 @@ def _row_ranges(fmt: QuantFormat, rows: int, columns: int, limit: int) -> Iterat
             most -= _STEP
         if not most:
             raise ShapeError(
-                f"{fmt.name}: {_STEP} rows of {columns} columns are over the device's limit of {limit} bytes a buffer."
+                f"{fmt.name}: {_STEP} rows of {columns} columns are over the device's limit of {limit} bytes "
+                "a buffer. Use a device with a larger maxStorageBufferBindingSize."
             )
     for start in range(0, rows, most):
         yield start, min(start + most, rows)
@@ -190,7 +198,8 @@ def dequantize(weight: Tensor) -> Tensor:
 def _refuse_grad(weight: Tensor) -> None:
     if weight._node is not None:
         raise GradientError(
-            f"a weight of {weight.dtype} has no gradient. Load it with requires_grad=False, or dequantize it to train it."
+            f"a weight of {weight.dtype} has no gradient. Leave its requires_grad False, or train what "
+            "dequantize() returns."
         )
 
 

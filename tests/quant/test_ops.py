@@ -1,0 +1,241 @@
+"""Ops on quantized weights: against gguf bit for bit, against PyTorch within rounding."""
+
+import numpy as np
+import pytest
+import torch
+from quant.samples import any_blocks, tame_blocks, widths
+from quant.test_formats import reference, same_bits
+
+import pellucid
+from pellucid.device.stream import stream
+from pellucid.errors import DTypeError, FormatError, GradientError, ShapeError
+from pellucid.quant import FORMATS
+from pellucid.quant.weight import (
+    RowStorage,
+    dequantize,
+    embedding,
+    linear,
+    moved,
+    product,
+    row_chunks,
+    weight_from_blocks,
+)
+
+DEVICES = pytest.mark.parametrize("device", ["webgpu", "cpu"])
+EVERY = pytest.mark.parametrize("name", FORMATS)
+# Around each step of the vector kernel (1, 2, 4, 8 rows of input) and of the tiles (16, 32, 64).
+BATCHES = (1, 2, 3, 4, 5, 8, 9, 16, 17, 33, 70)
+
+
+def made(name, rows, columns, device, seed=0, blocks=tame_blocks):
+    """(a weight, its values by gguf)."""
+    raw = blocks(name, rows, columns, np.random.default_rng(seed))
+    return weight_from_blocks(raw, name, (rows, columns), device), reference(raw, name, rows, columns)
+
+
+def close(ours, theirs, bound):
+    """Equal within rounding: a small part of the sum of magnitudes, which is what float32 addition promises."""
+    error = np.abs(ours.detach().numpy() - theirs.detach().numpy())
+    assert error.shape == theirs.shape
+    assert (error <= 1e-6 * bound.detach().numpy() + 1e-30).all(), (error / bound.detach().numpy()).max()
+
+
+@DEVICES
+@EVERY
+def test_values_are_bit_exact(name, device):
+    for columns in widths(name):
+        for rows in (1, 2, 37):
+            weight, expected = made(name, rows, columns, device, rows, any_blocks)
+            values = dequantize(weight)
+            assert values.dtype is pellucid.float32
+            assert same_bits(values.numpy(), expected), (rows, columns)
+
+
+@DEVICES
+@EVERY
+def test_rows_are_bit_exact(name, device):
+    columns = widths(name)[1]
+    weight, expected = made(name, 37, columns, device, blocks=any_blocks)
+    ids = np.array([[3, 0], [36, 3]])
+    for kind in (np.int64, np.int32):
+        out = embedding(weight, pellucid.tensor(ids.astype(kind), device=device))
+        assert tuple(out.shape) == (2, 2, columns)
+        assert same_bits(out.numpy(), expected[ids])
+    assert same_bits(embedding(weight, pellucid.tensor(5, device=device)).numpy(), expected[5])
+    none = pellucid.zeros(0, 2, dtype=pellucid.int64, device=device)
+    assert embedding(weight, none).numpy().shape == (0, 2, columns)
+
+
+@DEVICES
+@pytest.mark.parametrize("bad", [37, -1, 1 << 33])
+def test_an_index_out_of_range_is_raised(device, bad):
+    weight, _ = made("q4_0", 37, 64, device)
+    with pytest.raises(IndexError, match=str(bad)):
+        embedding(weight, pellucid.tensor([1, bad], device=device)).numpy()
+    # The status is cleared: what follows is good.
+    assert embedding(weight, pellucid.tensor([1], device=device)).numpy().shape == (1, 64)
+
+
+@DEVICES
+@EVERY
+def test_linear(name, device):
+    rng = np.random.default_rng(1)
+    for columns in widths(name):
+        weight, values = made(name, 133, columns, device)
+        w = torch.from_numpy(values)
+        bias = rng.standard_normal(133).astype(np.float32)
+        for batch in BATCHES if columns == widths(name)[0] else (1, 9):
+            x = rng.standard_normal((batch, columns)).astype(np.float32)
+            ours = linear(pellucid.tensor(x, device=device), weight, pellucid.tensor(bias, device=device))
+            theirs = torch.nn.functional.linear(
+                torch.from_numpy(x).double(), w.double(), torch.from_numpy(bias).double()
+            )
+            close(ours, theirs, torch.from_numpy(np.abs(x)) @ w.abs().T + torch.from_numpy(np.abs(bias)))
+
+
+@DEVICES
+@EVERY
+def test_the_gradient_of_the_input(name, device):
+    rng = np.random.default_rng(2)
+    weight, values = made(name, 75, widths(name)[1], device)
+    w = torch.from_numpy(values).double()
+    for shape in ((1,), (2, 3), (40,)):
+        x = rng.standard_normal((*shape, values.shape[1])).astype(np.float32)
+        g = rng.standard_normal((*shape, 75)).astype(np.float32)
+        ours = pellucid.tensor(x, device=device, requires_grad=True)
+        bias = pellucid.zeros(75, device=device).requires_grad_()
+        linear(ours, weight, bias).backward(pellucid.tensor(g, device=device))
+        bound = torch.from_numpy(np.abs(g)) @ w.abs().float()
+        close(ours.grad, torch.from_numpy(g).double() @ w, bound)
+        np.testing.assert_allclose(bias.grad.numpy(), g.reshape(-1, 75).sum(0), rtol=1e-5, atol=1e-5)
+
+
+@DEVICES
+def test_the_gradient_of_the_gradient(device):
+    weight, values = made("q8_0", 40, 64, device)
+    w = torch.from_numpy(values)
+    g = np.random.default_rng(3).standard_normal((3, 40)).astype(np.float32)
+    ours, theirs = pellucid.tensor(g, device=device, requires_grad=True), torch.tensor(g, requires_grad=True)
+    product(ours, weight).pow(2).sum().backward()
+    (theirs @ w).pow(2).sum().backward()
+    np.testing.assert_allclose(ours.grad.numpy(), theirs.grad.numpy(), rtol=1e-4, atol=1e-4)
+
+
+def test_inputs_with_strides_offsets_and_other_types():
+    weight, values = made("q4_1", 70, 96, "webgpu")
+    rng = np.random.default_rng(4)
+    x = rng.standard_normal((96, 12)).astype(np.float32)
+    expected = x.T @ values.T
+    given = pellucid.tensor(x, device="webgpu")
+    np.testing.assert_allclose(linear(given.t(), weight).numpy(), expected, rtol=1e-4, atol=1e-4)
+    lines = pellucid.tensor(np.ascontiguousarray(x.T), device="webgpu")
+    np.testing.assert_allclose(linear(lines[3:], weight).numpy(), expected[3:], rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(linear(lines[11], weight).numpy(), expected[11], rtol=1e-4, atol=1e-4)
+    half = linear(lines.half(), weight)
+    assert half.dtype is pellucid.float16
+    np.testing.assert_allclose(half.float().numpy(), expected, rtol=2e-3, atol=2e-2)
+
+
+def test_a_tied_head_shares_the_buffer():
+    weight, values = made("q8_0", 300, 64, "webgpu")
+    before = stream().allocated
+    rows = embedding(weight, pellucid.tensor([7, 299], device="webgpu"))
+    logits = linear(rows, weight)
+    np.testing.assert_allclose(logits.numpy(), values[[7, 299]] @ values.T, rtol=1e-4, atol=1e-4)
+    assert stream().allocated - before == rows.nbytes + logits.nbytes
+
+
+@pytest.fixture
+def small_limit(monkeypatch):
+    """Weights as on a device that binds 8 KiB at most."""
+    monkeypatch.setattr("pellucid.quant.weight.largest_buffer", lambda: 8192)
+    return 8192
+
+
+@EVERY
+def test_large_weights_lie_in_row_chunks(name, small_limit):
+    rows, columns = 83, min(widths(name)[0], 256)
+    weight, values = made(name, rows, columns, "webgpu")
+    chunks = row_chunks(weight)
+    assert isinstance(weight._storage, RowStorage)
+    assert len(chunks) > 1
+    assert all(chunk._storage.nbytes <= small_limit for chunk in chunks)
+    assert same_bits(dequantize(weight).numpy(), values)
+    ids = np.array([0, 82, 16, 15, 47])
+    assert same_bits(embedding(weight, pellucid.tensor(ids)).numpy(), values[ids])
+    with pytest.raises(IndexError, match="83"):
+        embedding(weight, pellucid.tensor([0, 83])).numpy()
+    w = torch.from_numpy(values).double()
+    rng = np.random.default_rng(5)
+    bias = torch.from_numpy(rng.standard_normal(rows).astype(np.float32))
+    for batch in (1, 9):
+        x = torch.from_numpy(rng.standard_normal((batch, columns)).astype(np.float32))
+        ours = pellucid.tensor(x.numpy(), requires_grad=True)
+        out = linear(ours, weight, pellucid.tensor(bias.numpy()))
+        close(out, x.double() @ w.T + bias, x.abs() @ w.abs().T.float() + bias.abs())
+        g = torch.from_numpy(rng.standard_normal((batch, rows)).astype(np.float32))
+        out.backward(pellucid.tensor(g.numpy()))
+        close(ours.grad, g.double() @ w, g.abs() @ w.abs().float())
+    assert same_bits(dequantize(moved(weight, "cpu")).numpy(), values)
+
+
+def test_a_weight_whose_rows_fit_nowhere_is_refused(small_limit):
+    with pytest.raises(ShapeError, match="16 rows of 2048 columns are over the device's limit of 8192 bytes"):
+        made("q4_0", 32, 2048, "webgpu")
+
+
+@pytest.mark.parametrize("name", ["q4_0", "q6_k", "f16"])
+def test_raw_blocks_may_begin_anywhere_in_a_tensor(name):
+    columns = widths(name)[1]
+    raw = any_blocks(name, 6, columns, np.random.default_rng(6))
+    held = pellucid.tensor(np.concatenate([np.arange(20, dtype=np.uint8), raw, np.zeros(8, np.uint8)]))
+    weight = weight_from_blocks(held[20:], name, (6, columns))
+    assert same_bits(dequantize(weight).numpy(), reference(raw, name, 6, columns))
+
+
+@EVERY
+def test_moving_between_devices(name):
+    weight, values = made(name, 5, widths(name)[0], "cpu", blocks=any_blocks)
+    there = moved(weight, "webgpu")
+    assert there.device.type == "webgpu"
+    assert moved(there, "webgpu") is there
+    assert same_bits(dequantize(there).numpy(), values)
+    back = moved(there, "cpu")
+    assert np.array_equal(back._storage.data, weight._storage.data)
+
+
+def test_memory_is_the_planes_and_nothing_else():
+    stream().flush()
+    before = stream().allocated, stream().by_kind["weight"]
+    weight, _ = made("q6_k", 37, 512, "webgpu")
+    stream().flush()
+    size = FORMATS["q6_k"].layout(37, 512).nbytes
+    assert (stream().allocated - before[0], stream().by_kind["weight"] - before[1]) == (size, size)
+    del weight
+    stream().flush()
+    assert (stream().allocated, stream().by_kind["weight"]) == before
+
+
+@DEVICES
+def test_errors(device):
+    weight, _ = made("q4_1", 8, 64, device)
+    x = pellucid.zeros(2, 32, device=device)
+    with pytest.raises(ShapeError, match=r"quant_linear: input of shape \(2, 32\) must end in 64"):
+        linear(x, weight)
+    with pytest.raises(ShapeError, match="weight makes 8 features"):
+        linear(pellucid.zeros(2, 64, device=device), weight, pellucid.zeros(7, device=device))
+    with pytest.raises(DTypeError, match="must be a quantized matrix"):
+        linear(x, x)
+    with pytest.raises(DTypeError, match="multiplies floating-point tensors"):
+        linear(pellucid.zeros(2, 64, device=device, dtype=pellucid.int32), weight)
+    with pytest.raises(DTypeError, match="an index must be int64 or int32"):
+        embedding(weight, x)
+    with pytest.raises(FormatError, match="takes 320 bytes, and 40 are given"):
+        weight_from_blocks(bytes(40), "q4_1", (8, 64), device)
+    with pytest.raises(DTypeError, match="there is no weight format 'q9_9'"):
+        weight_from_blocks(bytes(40), "q9_9", (8, 64), device)
+    with pytest.raises(ShapeError, match="40 columns is not whole blocks"):
+        weight_from_blocks(bytes(40), "q4_1", (1, 40), device)
+    weight._node = pellucid.zeros(1, device=device).requires_grad_()._node
+    with pytest.raises(GradientError, match="has no gradient"):
+        linear(pellucid.zeros(2, 64, device=device), weight)
