@@ -33,9 +33,9 @@ class FileServer(ThreadingHTTPServer):
     """Serves ``files`` (path to bytes).
 
     Faults, most of them by path: ``unranged`` are served without Range, ``hidden`` with headers that other
-    origins may not see, ``pace`` (else ``delay``) is the pause in seconds after each 64 KB, ``redirects`` lead
-    to a URL. Called with each request, ``etag`` gives its version, ``answer`` a status to refuse with, ``allow``
-    the bytes after which the connection is cut (None: never).
+    origins may not see, ``pace`` (else ``delay``) is the pause in seconds after each 64 KB, ``redirects``
+    lead to a URL. Called with each request, ``etag`` gives its version, ``answer`` a status to refuse with,
+    ``allow`` the bytes after which the connection is cut (None: never).
     """
 
     daemon_threads = True

@@ -1,8 +1,7 @@
 """Weights: files as bytes at a distance, what they hold, and their way into a device's buffers.
 
 `open` lists the tensors of a file from its header; `stream` moves them into slots; `read` brings them into
-numpy. What the bytes mean
-(dtypes, quantized formats) is not this room's business, nor are models.
+numpy. What the bytes mean (dtypes, quantized formats) is not this room's business, nor are models.
 """
 
 from .checkpoint import Checkpoint, TensorInfo

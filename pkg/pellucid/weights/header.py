@@ -13,8 +13,8 @@ class Header:
     """A growing prefix of a source.
 
     ``bytes`` is what has been read. A parser asks for more by ``yield from header.need(stop)``, and keeps
-    what lies behind
-    the header's end for whoever reads the tensors. ``longest`` is the most that the parser's format allows.
+    what lies behind the header's end for whoever reads the tensors. ``longest`` is the most that the parser's
+    format allows.
     """
 
     def __init__(self, source: Source):

@@ -85,9 +85,8 @@ def stream(
     """Move tensors' bytes into slots; each byte of the files at most once.
 
     Neighbours share a request, large tensors are cut, several requests are in flight; a broken connection
-    goes on at the byte where it
-    stopped. Writes are multiples of 4 bytes; a tensor's last one is padded with zeros. After this returns or
-    raises nothing is written any more.
+    goes on at the byte where it stopped. Writes are multiples of 4 bytes; a tensor's last one is padded with
+    zeros. After this returns or raises nothing is written any more.
 
     Args:
         checkpoint: from `pellucid.weights.open`.
@@ -186,8 +185,8 @@ def read(
         on_progress, cancel, connections: as in `stream`.
 
     Returns:
-        One uint8 array of ``info.nbytes`` elements per tensor, as the file has them; ``.view(...)`` makes
-        elements of them.
+        One uint8 array of ``info.nbytes`` elements per tensor, as the file has them; ``.view(...)``
+        makes elements of them.
 
     Raises:
         LoadCancelled, SourceError: as `stream`.

@@ -1,8 +1,7 @@
 """Moves a plan's bytes from sources to a host in desktop Python: threads read, the caller's thread writes.
 
-In a page the twin is `Load` in web/runtime/fetch.js, which `source_browser` drives. What lies in Python's
-memory there (bytes,
-files of Pyodide's file system) goes through `SerialPump`.
+In a page the twin is `Load` in web/runtime/load.js, which `source_browser` drives. What lies in Python's
+memory there (bytes, files of Pyodide's file system) goes through `SerialPump`.
 """
 
 from __future__ import annotations

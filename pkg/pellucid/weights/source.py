@@ -1,7 +1,7 @@
 """Bytes at a distance. A `Source` is one file, wherever it is; formats never know where the bytes come from.
 
-Reading a format is written once, as a generator of steps ``(source, start, stop)``: `now` drives it by blocking
-reads, `later` by awaiting them. So a parser needs neither threads nor an event loop.
+Reading a format is written once, as a generator of steps ``(source, start, stop)``: `now` drives it by
+blocking reads, `later` by awaiting them. So a parser needs neither threads nor an event loop.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ IN_PAGE = sys.platform == "emscripten"
 CHUNK = 1 << 18  # bytes that a source hands out at a time
 _BESIDE = 6  # files that are opened at a time
 
-# A parser yields reads, and lists of parsers that may run beside each other; it gets the bytes, or their results.
+# A parser yields reads and gets their bytes; it yields lists of parsers that may run at one time and gets
+# their results.
 Steps = Generator[Any, Any, Any]
 
 
