@@ -115,6 +115,7 @@ function receive(name, value) {
     transcript.block("input", lines.join("\n"));
     editor.remember(value);
     take(value.length);
+    element("editor").placeholder = ""; // the hint is for the first line
   } else if (name === "input") {
     show("asking", "Python asks for a line.");
     editor.prompt = value;
@@ -198,7 +199,7 @@ function interrupt() {
   if (state !== "running" && state !== "asking") return;
   ahead = 0;
   const sent = python.interrupt('__import__("pellucid_repl").console.cancel()');
-  const advice = sent ? "It ends when the current call returns. Or press Restart Python." : python.interruptNote;
+  const advice = sent ? "It ends when the current call returns. Or press Restart Python." : "Press Restart Python.";
   clearTimeout(unheard);
   unheard = setTimeout(
     () => show(state, `Not stopped yet. ${advice}`),

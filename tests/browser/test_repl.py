@@ -1,0 +1,350 @@
+"""The REPL page, by keyboard: what a person types, and what the page then shows."""
+
+import doctest
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from paths import ROOT, SITE
+from static_server import StaticServer
+
+READY, RUNNING = "body[data-state=ready]", "body[data-state=running]"
+BOOT = 60_000  # milliseconds
+
+
+class Repl:
+    """The page, with the verbs of this file's tests."""
+
+    def __init__(self, page: Page, server):
+        self.page, self.server = page, server
+        self.editor = page.get_by_role("textbox", name="Python input")
+        self.notes = page.locator("#notes")
+        self.status = page.get_by_role("status")
+
+    def open(self) -> "Repl":
+        self.page.goto(self.server.url + "web/repl/")
+        self.ready(BOOT)
+        return self
+
+    def ready(self, timeout: float = 30_000) -> None:
+        self.page.wait_for_selector(READY, timeout=timeout)
+
+    def start(self, line: str) -> None:
+        """Type a line that goes on running."""
+        self.editor.press_sequentially(line)
+        self.editor.press("Enter")
+        self.page.wait_for_selector(RUNNING)
+        expect(self.editor).to_have_value("")  # it was accepted
+
+    def type(self, *lines: str) -> str:
+        """Type lines, Enter after each; what was printed for the last input."""
+        for line in lines:
+            self.editor.press_sequentially(line)
+            self.editor.press("Enter")
+            self.ready()
+        return self.output()
+
+    def type_block(self, source: str) -> str:
+        """Type a statement, indented as it is written, and the empty line that ends a block."""
+        first, *rest = source.rstrip("\n").split("\n")
+        self.type(first)
+        for line in [*rest, ""] if rest else []:
+            self.editor.press("Shift+Home")  # instead of the indentation that the editor proposes
+            self.editor.press("Delete")
+            self.type(line)
+        return self.output()
+
+    def output(self) -> str:
+        """What was printed after the last input that was run."""
+        return self.page.evaluate(
+            """() => {
+                const blocks = [...document.getElementById("transcript").children];
+                const last = blocks.findLastIndex((block) => block.className === "input");
+                return blocks.slice(last + 1).map((block) => block.textContent).join("");
+            }"""
+        )
+
+    def inputs(self) -> list[str]:
+        return self.page.locator("#transcript .input").all_text_contents()
+
+
+@pytest.fixture(scope="module")
+def session(browser):
+    """One running page for the tests that need no fresh one."""
+    with StaticServer(SITE) as server:
+        context = browser.new_context()
+        page = context.new_page()
+        errors: list[str] = []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        yield Repl(page, server).open()
+        context.close()
+    assert not errors
+
+
+@pytest.fixture
+def repl(session):
+    """The running page, with an empty transcript and an empty line."""
+    session.ready()
+    session.editor.fill("")
+    session.page.get_by_role("button", name="Clear").click()
+    return session
+
+
+@pytest.fixture
+def fresh_repl(page, site_server):
+    """A page of its own."""
+    return Repl(page, site_server).open()
+
+
+@pytest.fixture
+def plain_repl(page, plain_server):
+    return Repl(page, plain_server).open()
+
+
+def test_values_are_shown_as_python_shows_them(repl):
+    assert repl.type("1 + 1") == "2\n"
+    assert repl.type("_ * 2") == "4\n"
+    assert repl.type("None") == ""
+    assert repl.type("x = 'é日'") == ""
+    assert repl.type("x") == "'é日'\n"
+    assert repl.type("print(x, end='')") == "é日"
+    assert repl.type("1; 2") == "1\n2\n"
+    assert repl.inputs()[0] == ">>> 1 + 1"
+
+
+def test_readme_example(fresh_repl):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    marked = re.search(r"<!-- repl -->(.*?)<!-- /repl -->", text, re.DOTALL)
+    assert marked, "README.md has no example between <!-- repl --> and <!-- /repl -->"
+    examples = doctest.DocTestParser().get_examples(re.sub(r"^```.*$", "", marked[1], flags=re.MULTILINE))
+    assert len(examples) >= 5
+    checker = doctest.OutputChecker()
+    for example in examples:
+        printed = fresh_repl.type_block(example.source)
+        assert checker.check_output(example.want, printed, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE), (
+            f"{example.source}expected:\n{example.want}printed:\n{printed}"
+        )
+
+
+def test_an_exception_shows_its_traceback_and_the_session_goes_on(repl):
+    repl.type("def half(x):", "return x / 0", "")
+    assert re.sub(r"input-\d+", "input-N", repl.type("half(1)")) == (
+        "Traceback (most recent call last):\n"
+        '  File "<python-input-N>", line 1, in <module>\n'
+        "    half(1)\n"
+        "    ~~~~^^^\n"
+        '  File "<python-input-N>", line 2, in half\n'
+        "    return x / 0\n"
+        "           ~~^~~\n"
+        "ZeroDivisionError: division by zero\n"
+    )
+    assert repl.page.locator("#transcript .stderr").count() == 1
+    assert repl.type("half.__name__") == "'half'\n"
+    assert "SyntaxError: invalid syntax" in repl.type("1 +* 2")
+    assert "SystemExit" not in repl.type("exit()")
+    assert repl.type("'still here'") == "'still here'\n"
+
+
+def test_a_block_is_indented_and_ends_with_an_empty_line(repl):
+    repl.editor.press_sequentially("def double(x):")
+    repl.editor.press("Enter")
+    expect(repl.editor).to_have_value("def double(x):\n    ")
+    repl.editor.press_sequentially("if x:")
+    repl.editor.press("Enter")
+    expect(repl.editor).to_have_value("def double(x):\n    if x:\n        ")
+    repl.editor.press_sequentially("return x * 2")
+    repl.editor.press("Enter")
+    expect(repl.editor).to_have_value("def double(x):\n    if x:\n        return x * 2\n    ")
+    repl.editor.press("Backspace")
+    expect(repl.editor).to_have_value("def double(x):\n    if x:\n        return x * 2\n")
+    repl.editor.press("Enter")
+    expect(repl.editor).to_have_value("")
+    assert repl.type("double(21)") == "42\n"
+    assert repl.inputs()[0].split("\n")[:2] == [">>> def double(x):", "...     if x:"]
+
+
+def test_pasted_statements_run_in_order(repl):
+    repl.editor.fill("def inc(n):\n    return n + 1\ninc(1)\nfor i in range(2):\n    print(i)\n")
+    repl.editor.press("Enter")
+    expect(repl.editor).to_have_value("")
+    repl.ready()
+    assert repl.output() == "2\n0\n1\n"
+
+
+def test_lines_typed_while_python_is_busy_run_afterwards(repl):
+    repl.start("import time; time.sleep(1.5)")
+    repl.editor.press_sequentially("a = 20")
+    repl.editor.press("Enter")
+    repl.editor.press_sequentially("for i in range(2): a += 1")
+    repl.editor.press("Enter")
+    repl.editor.press("Enter")
+    repl.editor.press_sequentially("a")
+    repl.editor.press("Enter")
+    repl.editor.press_sequentially("unfinished")
+    expect(repl.page.locator("#transcript .input").last).to_have_text(">>> a")
+    repl.ready()
+    assert repl.output() == "22\n"
+    expect(repl.editor).to_have_value("unfinished")
+
+
+def test_top_level_await(repl):
+    repl.type("import asyncio")
+    assert repl.type("await asyncio.sleep(0.01, 'awaited')") == "'awaited'\n"
+
+
+def test_a_task_runs_while_the_page_waits_for_input(repl):
+    repl.type("import asyncio", "seen = []")
+    repl.type("async def count():", "for i in range(3): seen.append(await asyncio.sleep(0.01, i))", "", "")
+    repl.type("task = asyncio.create_task(count())")
+    assert repl.type("await task; seen") == "[0, 1, 2]\n"
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["while True: pass", "await asyncio.sleep(1000)", "run_sync(asyncio.sleep(1000))"],
+    ids=["busy", "await", "wait"],
+)
+def test_ctrl_c_interrupts(repl, line):
+    repl.type("import asyncio", "from pyodide.ffi import run_sync", "kept = 1")
+    if line.startswith("while"):
+        repl.type("def forever():", line, "", "")
+        line = "forever()"
+    repl.start(line)
+    repl.page.keyboard.press("Control+c")
+    repl.ready(5_000)
+    assert repl.output().endswith("KeyboardInterrupt\n")
+    assert "pellucid_repl" not in repl.output()
+    assert repl.type("kept") == "1\n"
+    assert repl.type("await asyncio.sleep(0.01, 2)") == "2\n"
+
+
+def test_ctrl_c_leaves_the_line_that_is_being_typed(repl):
+    repl.editor.press_sequentially("half a line")
+    repl.editor.press("Control+c")
+    expect(repl.editor).to_have_value("")
+    assert repl.type("1") == "1\n"
+
+
+def test_ctrl_c_copies_where_text_is_selected(repl):
+    repl.editor.press_sequentially("chosen")
+    repl.editor.press("Control+a")
+    repl.editor.press("Control+c")
+    expect(repl.editor).to_have_value("chosen")
+
+
+def test_tab_completes_names_and_attributes(repl):
+    repl.type("import json", "long_name = 1")
+    repl.editor.press_sequentially("long_na")
+    repl.editor.press("Tab")
+    expect(repl.editor).to_have_value("long_name")
+    repl.editor.fill("x = json.lo")
+    repl.editor.press("Tab")
+    expect(repl.editor).to_have_value("x = json.load")
+    options = repl.page.get_by_role("option")
+    expect(options).to_have_text(["json.load(", "json.loads("])
+    repl.editor.press("ArrowDown")
+    expect(options.nth(1)).to_have_attribute("aria-selected", "true")
+    expect(repl.editor).to_have_attribute("aria-activedescendant", "completion-1")
+    repl.editor.press("Enter")
+    expect(repl.editor).to_have_value("x = json.loads(")
+    expect(options).to_have_count(0)
+    assert repl.type("'[1]')", "x") == "[1]\n"
+
+
+def test_tab_on_the_empty_first_line_takes_the_hint(fresh_repl):
+    expect(fresh_repl.editor).to_have_attribute("placeholder", "import pellucid as torch")
+    fresh_repl.editor.press("Tab")
+    expect(fresh_repl.editor).to_have_value("import pellucid as torch")
+    fresh_repl.type("")
+    assert fresh_repl.type("torch.__name__") == "'pellucid'\n"
+
+
+def test_escape_then_tab_leaves_the_editor(repl):
+    repl.editor.press("Escape")
+    repl.editor.press("Tab")
+    expect(repl.editor).not_to_be_focused()
+
+
+def test_history_is_kept_over_a_reload(fresh_repl):
+    fresh_repl.type("first = 1", "second = 2")
+    fresh_repl.editor.press_sequentially("draft")
+    for key, shown in [
+        ("ArrowUp", "second = 2"),
+        ("ArrowUp", "first = 1"),
+        ("ArrowDown", "second = 2"),
+        ("ArrowDown", "draft"),
+    ]:
+        fresh_repl.editor.press(key)
+        expect(fresh_repl.editor).to_have_value(shown)
+    fresh_repl.page.reload()
+    fresh_repl.ready(BOOT)
+    fresh_repl.editor.press("ArrowUp")
+    expect(fresh_repl.editor).to_have_value("second = 2")
+    fresh_repl.type("")
+    assert fresh_repl.type("second") == "2\n"
+
+
+def test_input_asks_in_the_page(repl):
+    repl.editor.press_sequentially("name = input('Who? ')")
+    repl.editor.press("Enter")
+    repl.page.wait_for_selector("body[data-state=asking]")
+    expect(repl.page.locator("#mark")).to_have_text("Who?")
+    repl.editor.press_sequentially("Ada")
+    repl.editor.press("Enter")
+    repl.ready()
+    assert repl.type("name") == "'Ada'\n"
+
+
+def test_a_tensor_is_printed_and_read(repl):
+    repl.type("import pellucid as torch", "x = torch.tensor([1., 2., 3.])")
+    assert repl.type("x") == "tensor([1., 2., 3.])\n"
+    assert repl.type("(x * 2).sum().item()") == "12.0\n"
+    assert repl.type("print(x + 1)") == "tensor([2., 3., 4.])\n"
+
+
+def test_restart_begins_anew(repl):
+    repl.type("x = 1")
+    repl.page.get_by_role("button", name="Restart Python").click()
+    expect(repl.editor).to_be_disabled()
+    repl.ready(BOOT)
+    expect(repl.editor).to_be_focused()
+    assert "NameError: name 'x' is not defined" in repl.type("x")
+
+
+def test_clear_empties_the_transcript_and_nothing_else(repl):
+    repl.type("x = 1")
+    repl.page.get_by_role("button", name="Clear").click()
+    expect(repl.page.get_by_role("log")).to_have_text("")
+    assert repl.type("x") == "1\n"
+
+
+def test_without_isolation_waiting_is_interrupted_and_computing_needs_a_restart(plain_repl):
+    repl = plain_repl
+    expect(repl.notes).to_contain_text("Cross-Origin-Opener-Policy")
+    repl.type("import asyncio")
+    repl.start("await asyncio.sleep(1000)")
+    repl.page.keyboard.press("Control+c")
+    repl.ready(5_000)
+    repl.type("def forever():", "while True: pass", "", "")
+    repl.start("forever()")
+    repl.page.keyboard.press("Control+c")
+    expect(repl.status).to_contain_text("Press Restart Python", timeout=10_000)
+    repl.page.get_by_role("button", name="Restart Python").click()
+    repl.ready(BOOT)
+    assert repl.type("1 + 1") == "2\n"
+
+
+def test_without_webgpu_the_page_says_so_and_the_cpu_works(page, site_server):
+    page.add_init_script("delete Navigator.prototype.gpu;")
+    repl = Repl(page, site_server).open()
+    expect(repl.notes).to_contain_text("This browser has no WebGPU.")
+    expect(repl.notes).to_contain_text('torch.set_default_device("cpu")')
+    repl.type("import pellucid as torch", 'torch.set_default_device("cpu")')
+    assert repl.type("(torch.tensor([1., 2.]) + 1).tolist()") == "[2.0, 3.0]\n"
+
+
+def test_output_is_announced_and_the_page_needs_nothing_from_outside(repl):
+    expect(repl.page.get_by_role("log")).to_have_attribute("aria-live", "polite")
+    assert all(request.headers["host"].startswith("127.0.0.1") for request in repl.server.requests)
+    expect(repl.editor).to_be_focused()
