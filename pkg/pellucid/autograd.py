@@ -104,10 +104,12 @@ class _Saved:
 
     __slots__ = ("index", "meta", "node", "offset", "storage", "version")
 
-    def __init__(self, t: Tensor, node: Any, index: int):
+    def __init__(self, t: Tensor):
         self.storage, self.meta, self.offset = t._storage, t._meta, t._offset
         self.version = t._storage.version
-        self.node, self.index = node, index
+        node = t._node
+        self.node = t if node is LEAF else node
+        self.index = t._index
 
     def unpack(self, o: Op, name: str, keep_graph: bool) -> Tensor:
         if self.storage.version != self.version:
@@ -227,20 +229,94 @@ def prepare(o: Op, values: tuple) -> Node:
 
 def _save(value: Any, Tensor: type) -> Any:
     if isinstance(value, Tensor):
-        node = value._node
-        # A leaf's node is the tensor itself, which must not be kept alive by what it computes less than by its edge.
-        return _Saved(value, value if node is LEAF else node, value._index)
+        return _Saved(value)
     if isinstance(value, (list, tuple)) and any(isinstance(v, Tensor) for v in value):
         return [_save(v, Tensor) for v in value]
     return value
 
 
-def attach(o: Op, values: tuple, out: Any, first: Tensor) -> None:
+def recorder(o: Op) -> Any:
+    """The function ``record(plan, *arguments)`` that runs a plan and, if gradients are wanted, hangs the results into the graph.
+
+    Written per op at its declaration, like its call path: which arguments have edges and which values are saved is known then.
+    """
+    if o.grad is None or o.grad == "composite" or any(a.role == "tensors" for a in o.arguments):
+
+        def record(plan, *values):
+            out = plan(*values)
+            if o.grad is not None and is_grad_enabled():
+                _attach(o, values, out)
+            return out
+
+        return record
+    names = [a.name for a in o.arguments]
+    roles = {a.name: a.role for a in o.arguments}
+    results = [f"out[{k}]" for k in range(len(o.outputs))] if o.result else ["out"]
+    lines = [
+        f"def record(plan, {', '.join(names)}):",
+        f"    out = plan({', '.join(names)})",
+        f"    if not enabled() or {results[0]}._meta.dtype.kind != 'f':",
+        "        return out",
+        "    edges = {}",
+    ]
+    for name in o.grad:
+        node = f"{name}._node" if roles[name] == "tensor" else f"getattr({name}, '_node', None)"
+        lines += [
+            f"    n = {node}",
+            "    if n is not None:",
+            f"        edges[{name!r}] = ({name} if n is LEAF else (n, {name}._index), {name}._meta)",
+        ]
+    lines += ["    if not edges:", "        return out", "    saved = {}"]
+    wanted = {w: [k for k, (_, names_of) in o.grad.items() if w in names_of] for w in o.saved}
+    after = []
+    for w, users in sorted(wanted.items()):
+        condition = "" if len(users) == len(o.grad) == 1 else f"if {' or '.join(f'{u!r} in edges' for u in users)}: "
+        source = w.removesuffix("_meta")
+        if w in o.outputs:
+            after.append(f"    {condition}keep_result(node, {w!r}, {results[o.outputs.index(w)]}, {o.outputs.index(w)})")
+        elif w not in roles:
+            lines.append(f"    {condition}saved[{w!r}] = getattr({source}, '_meta', None)")
+        elif roles[w] == "tensor":
+            lines.append(f"    {condition}saved[{w!r}] = Saved({w})")
+        elif roles[w] in ("operand", "optional"):
+            lines.append(f"    {condition}saved[{w!r}] = Saved({w}) if hasattr({w}, '_node') else {w}")
+        else:
+            lines.append(f"    {condition}saved[{w!r}] = {w}")
+    lines.append("    node = Node(o, edges, saved)")
+    lines.append(f"    node.outputs = ({', '.join(f'{r}._meta' for r in results)},)")
+    lines += after
+    for k, r in enumerate(results):
+        if k:
+            lines.append(f"    if {r}._meta.dtype.kind == 'f': {r}._node, {r}._index = node, {k}")
+        else:
+            lines.append(f"    {r}._node = node")
+    lines.append("    return out")
+    scope: dict[str, Any] = {
+        "enabled": _grad_enabled.get,
+        "LEAF": LEAF,
+        "Saved": _Saved,
+        "Node": Node,
+        "keep_result": _keep_result,
+        "o": o,
+    }
+    exec("\n".join(lines), scope)
+    return scope["record"]
+
+
+def _keep_result(node: Node, name: str, result: Tensor, index: int = 0) -> None:
+    """Save a result for the formulas. The node holds itself through its own result only weakly."""
+    kept = node.saved[name] = _Saved(result)
+    kept.node, kept.index = weakref.ref(node), index
+
+
+def _attach(o: Op, values: tuple, out: Any) -> None:
     """Hang fresh results into the graph."""
+    results = out if o.result else (out,)
+    if not results[0]._meta.dtype.is_floating_point:
+        return
     node = prepare(o, values)
     if not node.edges:
         return
-    results = out if o.result else (out,)
     _finish(node, results)
     for k, t in enumerate(results):
         if t._meta.dtype.is_floating_point:
@@ -262,8 +338,7 @@ def _finish(node: Node, results: Sequence[Tensor]) -> None:
         return
     for k, name in enumerate(o.outputs):
         if any(name in o.grad[i][1] for i in node.edges):
-            # The node holds itself through its own result only weakly.
-            node.saved[name] = _Saved(results[k], weakref.ref(node), k)
+            _keep_result(node, name, results[k], k)
 
 
 # The walk

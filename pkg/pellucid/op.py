@@ -179,6 +179,7 @@ class Op:
     index: int
     plans: dict = field(default_factory=dict)
     call: Callable = field(default=lambda: None, repr=False)
+    record: Callable = field(default=lambda: None, repr=False)
     saved: frozenset[str] = frozenset()
     result: type | None = None
 
@@ -261,20 +262,6 @@ class Op:
         if plan is None:
             plan = self.plans[key] = self.plan(values)
         return plan
-
-    # Running with a graph node
-
-    def record(self, plan: Callable, values: tuple) -> Any:
-        """Run a plan and, if gradients are wanted, hang the result into the graph."""
-        out = plan(*values)
-        if not autograd.is_grad_enabled():
-            return out
-        if self.grad is None:
-            return out
-        first = out[0] if self.result else out
-        if first._meta.dtype.is_floating_point:
-            autograd.attach(self, values, out, first)
-        return out
 
     def bind(self, args: tuple, kwargs: dict) -> tuple:
         """Values of all arguments, in order."""
@@ -397,6 +384,7 @@ def op(
             raise TypeError(f"op {name} is declared twice")
         OPS[name] = o
         BY_INDEX.append(o)
+        o.record = autograd.recorder(o)
         o.call = _specialise(o)
         functools.update_wrapper(o.call, function)
         o.call.op = o  # type: ignore[attr-defined]
@@ -458,7 +446,7 @@ def _specialise(o: Op) -> Callable:
         f"        return slow(o, ({names},))",
     ]
     if o.grad is not None and nodes:
-        lines += [f"    if {' or '.join(nodes)}:", f"        return record(plan, ({names},))"]
+        lines += [f"    if {' or '.join(nodes)}:", f"        return record(plan, {names})"]
     lines.append(f"    return plan({names})")
     exec("\n".join(lines), scope)
     return scope[o.name]
@@ -493,7 +481,7 @@ def _slow(o: Op, values: tuple) -> Any:
             o.plans.clear()
         o.plans[key] = plan
     if o.grad is not None and _any_node(o, values):
-        return o.record(plan, values)
+        return o.record(plan, *values)
     return plan(*values)
 
 
