@@ -119,14 +119,14 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
             let time = row / params.group;
             var score = HIDDEN;
             if (row < rows && j < end && (!CAUSAL || j <= time + position())) {
-                score = dots[row];
+                score = max(dots[row], LOWEST);
                 if (HAS_MASK) {
                     let head = pair % params.kv_heads * params.group + row % params.group;
                     let bias = load_mask(pair / params.kv_heads * params.mask_batch + head * params.mask_head
                         + time * params.mask_time + j * params.mask_key);
-                    score = select(score + bias, select(HIDDEN, score, bias != 0.0), BOOL_MASK);
+                    let is_hidden = select(bitcast<u32>(bias) == 0xff800000u, bias == 0.0, BOOL_MASK);
+                    score = select(max(select(score + bias, score, BOOL_MASK), LOWEST), HIDDEN, is_hidden);
                 }
-                score = select(max(score, LOWEST), HIDDEN, bitcast<u32>(score) == 0xff800000u || score == HIDDEN);
             }
             dots[row] = score;
             slots[row * WORKGROUP + lane] = dots[row];

@@ -136,14 +136,14 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
             let j = start + column;
             var score = HIDDEN;
             if (row < rows && j < end && (!CAUSAL || j <= time + position())) {
-                score = dots[r] * params.scale;
+                score = max(dots[r] * params.scale, LOWEST);
                 if (HAS_MASK) {
                     let head = pair % params.kv_heads * params.group + row % params.group;
                     let bias = load_mask(pair / params.kv_heads * params.mask_batch + head * params.mask_head
                         + time * params.mask_time + j * params.mask_key);
-                    score = select(score + bias, select(HIDDEN, score, bias != 0.0), BOOL_MASK);
+                    let is_hidden = select(bitcast<u32>(bias) == 0xff800000u, bias == 0.0, BOOL_MASK);
+                    score = select(max(select(score + bias, score, BOOL_MASK), LOWEST), HIDDEN, is_hidden);
                 }
-                score = select(max(score, LOWEST), HIDDEN, bitcast<u32>(score) == 0xff800000u || score == HIDDEN);
             }
             scores[(warp * 8u + r) * PITCH + column] = score;
         }

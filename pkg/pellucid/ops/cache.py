@@ -237,7 +237,7 @@ def _write_reference(cache, rows, position):
     cache[:, :, position : position + rows.shape[2]] = rows
 
 
-@op(kernel=_write_launch, reference=_write_reference, grad=None, dynamic=("position",), mutates="cache")
+@op(kernel=_write_launch, reference=_write_reference, grad=None, dynamic=("position",), mutates="cache", outputs=())
 def write_rows(cache: Tensor, rows: Tensor, position: int) -> Tensor:
     """Overwrite part of a cache; see `cache_write`."""
 

@@ -75,7 +75,7 @@ def _best(call: Call, largest: bool) -> list[Launch]:
 
 
 def _place(call: Call, largest: bool) -> list[Launch]:
-    call.temporary("best", (max(call.out.numel, 1),), NATIVE[register_type(call["input"].dtype)])
+    call.temporary("best", (call.out.numel or 1,), NATIVE[register_type(call["input"].dtype)])
     return _launches(call, largest, "best", "out")
 
 

@@ -16,6 +16,7 @@ from ..errors import DTypeError, ShapeError
 from ..kernel import Launch, load, register_type
 from ..op import Call, op
 from ..shape import Size, axis
+from .movement import cat
 from .rows import integers, outside
 from .sort import order_launches
 
@@ -226,16 +227,16 @@ def _scattered(write, input: Tensor, dim: int, index: Tensor, src: Tensor) -> Te
             )
         if j < src.dim() and n < src.shape[j]:
             src = src.narrow(j, 0, n)
-    part = _cut(input, dim, index)
-    if part.shape == input.shape:
-        return write(input, dim, index, src)
-    out = input.clone()
-    part = out
     k = axis(dim, input.dim())
-    for j, n in enumerate(index.shape):
-        if j != k and n < input.shape[j]:
-            part = part.narrow(j, 0, n)
-    part.copy_(write(_cut(input, dim, index), dim, index, src))
+    cuts = [j for j, n in enumerate(index.shape) if j != k and j < input.dim() and n < input.shape[j]]
+    out = write(_cut(input, dim, index), dim, index, src)
+    # What the index does not cover is put back, one axis at a time.
+    while cuts:
+        j = cuts.pop()
+        rest = input
+        for c in cuts:
+            rest = rest.narrow(c, 0, index.shape[c])
+        out = cat([out, rest.narrow(j, index.shape[j], input.shape[j] - index.shape[j])], j)
     return out
 
 

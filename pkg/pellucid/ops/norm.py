@@ -197,7 +197,7 @@ def norm(
     if p == -inf:
         return amin(size, dim, keepdim)
     if p == 0:
-        return sum((input != 0).to(input.dtype), dim, keepdim)
+        return sum(input.sign().abs(), dim, keepdim)
     if p == 1:
         return sum(size, dim, keepdim)
     return sum(size**p, dim, keepdim) ** (1.0 / p)

@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import dtypes as dt
 from ..dtypes import DType
-from ..errors import DTypeError, ShapeError
+from ..errors import DimensionError, DTypeError, ShapeError
 from ..kernel import Launch, load, register_type
 from ..op import Call, op
 from ..shape import Size, axis
@@ -123,7 +123,7 @@ def _select_types(call: Call):
 def _select_shape(call: Call) -> Size:
     x, index = call["input"], call["index"]
     if index.rank > 1:
-        raise ShapeError(
+        raise DimensionError(
             f"index has shape {tuple(index.shape)}; it must be one list of indices. Use gather or x[index]."
         )
     k = axis(call["dim"], x.rank)

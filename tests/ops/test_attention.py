@@ -1,0 +1,217 @@
+"""Scaled dot-product attention, rotary embedding and the cache against PyTorch."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from ops.oracle import check, normal, plain, same
+
+import pellucid
+from pellucid.errors import DimensionError, DTypeError, ShapeError
+from pellucid.ops.attention import scaled_dot_product_attention
+from pellucid.ops.cache import cache_write, cached_attention, rotary_embedding, rotary_tables
+
+
+def attend(**kwargs):
+    """The op and PyTorch's, with the same keywords."""
+    return (
+        lambda p, *tensors: scaled_dot_product_attention(*tensors, **kwargs),
+        lambda p, *tensors: F.scaled_dot_product_attention(*tensors, **kwargs),
+    )
+
+
+@pytest.mark.parametrize("is_causal", [False, True])
+@pytest.mark.parametrize(
+    "query, key, value_dim",
+    [
+        ((2, 3, 5, 8), (2, 3, 7, 8), 8),
+        ((1, 2, 40, 64), (1, 2, 40, 64), 64),
+        ((1, 1, 70, 33), (1, 1, 50, 33), 20),
+        ((1, 2, 1, 64), (1, 2, 300, 64), 64),
+        ((1, 1, 33, 128), (1, 1, 33, 128), 256),
+        ((3, 6, 16), (3, 9, 16), 16),
+        ((6, 16), (9, 16), 4),
+    ],
+)
+def test_attention(query, key, value_dim, is_causal):
+    ours, theirs = attend(is_causal=is_causal)
+    check(
+        ours,
+        normal(*query),
+        normal(*key),
+        normal(*key[:-1], value_dim),
+        theirs=theirs,
+        layouts=("contiguous", "strided"),
+        atol=2e-5,
+    )
+
+
+@pytest.mark.parametrize("time", [1, 4, 20, 45])
+def test_grouped_heads(time):
+    ours, theirs = attend(is_causal=True, enable_gqa=True, scale=0.3)
+    check(
+        ours,
+        normal(2, 6, time, 16),
+        normal(2, 2, 50, 16),
+        normal(2, 2, 50, 16),
+        theirs=theirs,
+        layouts=("contiguous",),
+        atol=2e-5,
+    )
+
+
+@pytest.mark.parametrize("time", [2, 40])
+@pytest.mark.parametrize("shape", [(2, 3), (2, 1), (1, 3), (1, 1), ()])
+def test_masks(time, shape):
+    q, k, v = normal(2, 3, time, 16), normal(2, 3, 33, 16), normal(2, 3, 33, 16)
+    additive = normal(*shape, time, 33)
+    additive[..., :5] = -np.inf
+    boolean = np.random.random((*shape, time, 33)) > 0.4
+    boolean[..., 0] = True
+    for mask in (additive, boolean):
+        check(
+            lambda p, q, k, v, m=mask: scaled_dot_product_attention(q, k, v, pellucid.tensor(m, device=q.device)),
+            q, k, v,
+            theirs=lambda p, q, k, v, m=mask: F.scaled_dot_product_attention(q, k, v, torch.tensor(m)),
+            layouts=("contiguous",), atol=2e-5,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("time", [2, 40])
+def test_a_row_that_sees_nothing_is_zero(time):
+    mask = np.ones((time, 9), bool)
+    mask[1] = False
+    q, k, v = normal(1, 2, time, 8), normal(1, 2, 9, 8), normal(1, 2, 9, 8)
+    for device in ("webgpu", "cpu"):
+        tensors = [pellucid.tensor(a, device=device) for a in (q, k, v, mask)]
+        out = plain(scaled_dot_product_attention(*tensors))
+        assert not out[:, :, 1].any() and out[:, :, 0].any()
+
+
+def test_lowest_finite_mask_keeps_uniform_weights():
+    mask = np.full((4, 9), np.finfo(np.float32).min, np.float32)
+    q, k, v = normal(1, 1, 4, 8), normal(1, 1, 9, 8), normal(1, 1, 9, 8)
+    tensors = [pellucid.tensor(a, device="webgpu") for a in (q, k, v, mask)]
+    np.testing.assert_allclose(
+        plain(scaled_dot_product_attention(*tensors)),
+        np.broadcast_to(v.mean(2, keepdims=True), q.shape),
+        atol=1e-5,
+    )
+
+
+def test_large_scores_do_not_overflow():
+    ours, theirs = attend(scale=50.0)
+    check(
+        ours,
+        normal(1, 1, 40, 16),
+        normal(1, 1, 40, 16),
+        normal(1, 1, 40, 16),
+        theirs=theirs,
+        grad=False,
+        atol=1e-4,
+        layouts=("contiguous",),
+    )
+
+
+def test_dropout_keeps_the_mean():
+    ones = pellucid.ones(1, 1, 64, 8)
+    out = plain(scaled_dot_product_attention(ones, ones, ones, dropout_p=0.5))
+    assert abs(out.mean() - 1) < 0.1 and out.std() > 0.01
+
+
+def test_errors():
+    q, k = (
+        pellucid.tensor(normal(1, 4, 3, 8), device="cpu"),
+        pellucid.tensor(normal(1, 2, 3, 8), device="cpu"),
+    )
+    with pytest.raises(ShapeError, match="enable_gqa"):
+        scaled_dot_product_attention(q, k, k)
+    with pytest.raises(ShapeError, match="multiple"):
+        scaled_dot_product_attention(
+            q, k[:, :1].expand(1, 3, 3, 8), k[:, :1].expand(1, 3, 3, 8), enable_gqa=True
+        )
+    with pytest.raises(ShapeError, match="head_dim"):
+        scaled_dot_product_attention(q, q[..., :4], q)
+    with pytest.raises(ShapeError, match="not both"):
+        scaled_dot_product_attention(q, q, q, pellucid.ones(3, 3, device="cpu"), is_causal=True)
+    with pytest.raises(DTypeError, match="must be equal"):
+        scaled_dot_product_attention(q, q.half(), q)
+
+
+@pytest.mark.parametrize("interleaved", [False, True])
+@pytest.mark.parametrize("half", [4, 8])
+def test_rotary_embedding(interleaved, half):
+    frequencies = 1.0 / 10000 ** (np.arange(half) / half)
+    angles = np.outer(np.arange(30), frequencies)
+
+    def reference(p, x):
+        c, s = (torch.tensor(f(angles)[7:12], dtype=torch.float32) for f in (np.cos, np.sin))
+        turned, rest = x[..., : 2 * half], x[..., 2 * half :]
+        if interleaved:
+            first, second = turned[..., 0::2], turned[..., 1::2]
+            turned = torch.stack([first * c - second * s, second * c + first * s], -1).flatten(-2)
+        else:
+            first, second = turned[..., :half], turned[..., half:]
+            turned = torch.cat([first * c - second * s, second * c + first * s], -1)
+        return torch.cat([turned, rest], -1)
+
+    def ours(p, x):
+        cos, sin = rotary_tables(frequencies, 30, device=x.device)
+        return rotary_embedding(x, cos, sin, 7, interleaved=interleaved)
+
+    check(ours, normal(2, 3, 5, 16), theirs=reference)
+
+
+def test_rotary_positions_are_checked():
+    cos, sin = rotary_tables([1.0, 0.1], 10, device="cpu")
+    with pytest.raises(DimensionError, match="outside the tables"):
+        rotary_embedding(pellucid.zeros(1, 1, 3, 4, device="cpu"), cos, sin, 8)
+    with pytest.raises(ShapeError, match="half"):
+        rotary_embedding(pellucid.zeros(1, 1, 3, 3, device="cpu"), cos, sin, 0)
+
+
+@pytest.mark.parametrize("device", ["webgpu", "cpu"])
+@pytest.mark.parametrize("heads, kv_heads, capacity", [(6, 2, 700), (3, 3, 64)])
+def test_a_growing_cache_equals_attention_over_everything(device, heads, kv_heads, capacity):
+    steps = [5, 1, 1, 40, 1]
+    total = sum(steps)
+    q, k, v = normal(2, heads, total, 16), normal(2, kv_heads, total, 16), normal(2, kv_heads, total, 16)
+    expected = F.scaled_dot_product_attention(
+        *(torch.tensor(a) for a in (q, k, v)), is_causal=True, enable_gqa=True
+    )
+    keys, values = (pellucid.zeros(2, kv_heads, capacity, 16, device=device) for _ in range(2))
+    at = 0
+    for time in steps:
+        part = slice(at, at + time)
+        cache_write(keys, pellucid.tensor(k[:, :, part], device=device), at)
+        cache_write(values, pellucid.tensor(v[:, :, part], device=device), at)
+        at += time
+        out = cached_attention(pellucid.tensor(q[:, :, part], device=device), keys, values, at)
+        same(out, expected[:, :, part], 1e-5, 2e-5, f"positions up to {at}")
+    np.testing.assert_array_equal(plain(keys)[:, :, :total], k)
+    assert not plain(keys)[:, :, total:].any()
+
+
+def test_a_new_position_plans_nothing():
+    keys = pellucid.zeros(1, 1, 90, 8, device="webgpu")
+    row = pellucid.ones(1, 1, 1, 8, device="webgpu")
+    plans = (
+        cached_attention(row, keys, keys, 1),
+        len(pellucid.ops.cache.attend_cache.op.plans),
+        len(pellucid.ops.cache.write_rows.op.plans),
+    )
+    for position in range(1, 20):
+        cache_write(keys, row, position)
+        cached_attention(row, keys, keys, position + 1)
+    assert len(pellucid.ops.cache.attend_cache.op.plans) == plans[1]
+    assert len(pellucid.ops.cache.write_rows.op.plans) <= plans[2] + 1
+
+
+def test_cache_bounds():
+    cache = pellucid.zeros(1, 2, 8, 4, device="cpu")
+    with pytest.raises(DimensionError, match="outside"):
+        cache_write(cache, pellucid.zeros(1, 2, 3, 4, device="cpu"), 6)
+    with pytest.raises(DimensionError, match="length 9"):
+        cached_attention(pellucid.zeros(1, 2, 1, 4, device="cpu"), cache, cache, 9)
+    with pytest.raises(ShapeError, match="only axis 2"):
+        cache_write(pellucid.zeros(1, 2, 8, 4), pellucid.zeros(1, 2, 3, 5), 0)
