@@ -16,8 +16,9 @@ export class Faults {
     this.waiting = new Set();
     this.lost = null;
     this.closing = false;
-    device.addEventListener("uncapturederror", ({ error }) => {
-      this.#add(this.calls++, `${kind(error)}: ${error.message}`);
+    device.addEventListener("uncapturederror", (event) => {
+      event.preventDefault(); // Python raises it; the console need not repeat it
+      this.#add(this.calls++, `${kind(event.error)}: ${event.error.message}`);
     });
     device.lost.then(({ reason, message }) => {
       if (!this.closing) this.lost = `lost: the GPU device went away (${reason || "unknown"}): ${message}`;

@@ -28,7 +28,8 @@ export class Slots {
 
   /** End a slot; records that follow may reuse its block. */
   release(slot) {
-    if (!this.has(slot)) throw new Error(`slot ${slot} does not exist`);
+    // A slot whose first bytes were to come by `write` does not exist when that write was given up.
+    if (!this.has(slot)) return;
     if (this.blocks[slot] !== null) this.pool.give(this.blocks[slot]);
     this.blocks[slot] = null;
     this.sizes[slot] = -1;
