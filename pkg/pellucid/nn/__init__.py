@@ -1,0 +1,26 @@
+"""Layers, losses and what holds them: PyTorch's ``torch.nn``."""
+
+from . import functional, init, utils
+from .activation import (
+    ELU, GELU, GLU, Hardsigmoid, Hardswish, Hardtanh, LeakyReLU, LogSigmoid, LogSoftmax, Mish, ReLU, ReLU6, Sigmoid, SiLU,
+    Softmax, Softmin, Softplus, Softsign, Tanh,
+)  # fmt: skip
+from .container import ModuleDict, ModuleList, ParameterList, Sequential
+from .criterion import (
+    BCELoss, BCEWithLogitsLoss, CrossEntropyLoss, HuberLoss, KLDivLoss, L1Loss, MSELoss, NLLLoss, SmoothL1Loss,
+)  # fmt: skip
+from .dropout import Dropout
+from .embedding import Embedding
+from .linear import Identity, Linear
+from .module import Module
+from .norm import LayerNorm, RMSNorm
+from .parameter import Parameter
+from .shape import Flatten, Unflatten
+
+__all__ = [
+    "ELU", "GELU", "GLU", "BCELoss", "BCEWithLogitsLoss", "CrossEntropyLoss", "Dropout", "Embedding", "Flatten", "Hardsigmoid",
+    "Hardswish", "Hardtanh", "HuberLoss", "Identity", "KLDivLoss", "L1Loss", "LayerNorm", "LeakyReLU", "Linear", "LogSigmoid",
+    "LogSoftmax", "MSELoss", "Mish", "Module", "ModuleDict", "ModuleList", "NLLLoss", "Parameter", "ParameterList", "RMSNorm",
+    "ReLU", "ReLU6", "Sequential", "SiLU", "Sigmoid", "SmoothL1Loss", "Softmax", "Softmin", "Softplus", "Softsign", "Tanh",
+    "Unflatten", "functional", "init", "utils",
+]  # fmt: skip

@@ -1,0 +1,193 @@
+"""What layers compute, as functions: the ops that belong here, and what is composed of them. PyTorch's ``torch.nn.functional``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..dtypes import int64
+from ..errors import DTypeError, ShapeError
+from ..ops import functions, norm, softmax as _softmax
+from ..ops.attention import scaled_dot_product_attention
+from ..ops.creation import arange
+from ..ops.functions import (
+    elu, gelu, hardsigmoid, hardswish, hardtanh, leaky_relu, logsigmoid, mish, relu6, sigmoid, silu, softplus, softsign, tanh,
+)  # fmt: skip
+from ..ops.rows import embedding as _embedding
+from ..ops.linear import linear
+from ..ops.movement import cat
+from ..ops.random import dropout
+from ..tensor import Tensor
+from .loss import (
+    binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, huber_loss, kl_div, l1_loss, mse_loss, nll_loss,
+    smooth_l1_loss,
+)  # fmt: skip
+
+
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    """``max(input, 0)``.
+
+    Args:
+        input: any shape.
+        inplace: write the result over the input.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.relu.html
+    """
+    return input.relu_() if inplace else functions.relu(input)
+
+
+def softmax(input: Tensor, dim: int, dtype=None) -> Tensor:
+    """``exp(x_i) / sum_j exp(x_j)`` along an axis; see `pellucid.softmax`."""
+    return _softmax.softmax(input, dim, dtype)
+
+
+def softmin(input: Tensor, dim: int, dtype=None) -> Tensor:
+    """`softmax` of the negated input."""
+    return _softmax.softmax(-input, dim, dtype)
+
+
+def log_softmax(input: Tensor, dim: int, dtype=None) -> Tensor:
+    """``x_i - log(sum_j exp(x_j))`` along an axis; see `pellucid.log_softmax`."""
+    return _softmax.log_softmax(input, dim, dtype)
+
+
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    """The first half along an axis times the sigmoid of the second.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.glu.html
+    """
+    if input.shape[dim] % 2:
+        raise ShapeError(f"glu: axis {dim} of shape {tuple(input.shape)} has an odd length; it is cut in halves.")
+    value, gate = input.chunk(2, dim)
+    return value * gate.sigmoid()
+
+
+def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
+    """Rows of a table: ``out[..., :] = weight[input[...], :]``.
+
+    Args:
+        input: any shape, integers from 0 to rows - 1.
+        weight: (rows, columns), float or quantized.
+        padding_idx: a row that gets no gradient; negative ones count from the end.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.embedding.html
+    """
+    return _embedding(weight, input, -1 if padding_idx is None else padding_idx % weight.shape[0])
+
+
+def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None) -> Tensor:
+    """``input / sqrt(mean(input^2) + eps) * weight`` over the last axes.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.rms_norm.html
+    """
+    return norm.rms_norm(input, tuple(normalized_shape), weight, eps)
+
+
+def layer_norm(
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """``(input - mean) / sqrt(variance + eps) * weight + bias`` over the last axes.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.layer_norm.html
+    """
+    return norm.layer_norm(input, tuple(normalized_shape), weight, bias, eps)
+
+
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    """1 where the class is the value, else 0, along a new last axis.
+
+    Args:
+        tensor: any shape, int64 classes from 0.
+        num_classes: how many there are; the largest value plus one if -1, which waits for the device.
+
+    Returns:
+        int64, (*tensor.shape, num_classes).
+
+    Raises:
+        DTypeError: the classes are not int64.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.one_hot.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> torch.nn.functional.one_hot(torch.tensor([1, 0], device="cpu"), 3).tolist()
+        [[0, 1, 0], [1, 0, 0]]
+    """
+    if tensor.dtype is not int64:
+        raise DTypeError(f"one_hot: classes must be int64, not {tensor.dtype}. Convert them with .long().")
+    if num_classes == -1:
+        num_classes = int(tensor.max().item()) + 1
+    classes = arange(num_classes, device=tensor.device)
+    return (tensor.unsqueeze(-1) == classes).to(int64)
+
+
+def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
+    """More elements, or fewer where negative, at the ends of the last axes.
+
+    Args:
+        input: any shape.
+        pad: (before, after) of the last axis, then of the one before it, and so on.
+        mode: only "constant".
+        value: of the new elements; 0 if None.
+
+    Raises:
+        ShapeError: ``pad`` is odd, or names more axes than there are.
+        NotImplementedError: another mode.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.pad.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> torch.nn.functional.pad(torch.ones(2, device="cpu"), (1, 2)).tolist()
+        [0.0, 1.0, 1.0, 0.0, 0.0]
+    """
+    if mode != "constant":
+        raise NotImplementedError(f"pad: mode {mode!r} does not exist yet. Use 'constant'.")
+    if len(pad) % 2 or len(pad) > 2 * input.dim():
+        raise ShapeError(f"pad: {tuple(pad)} must be pairs for at most the {input.dim()} axes of the input.")
+    for k in range(len(pad) // 2):
+        dim = input.dim() - 1 - k
+        before, after = pad[2 * k], pad[2 * k + 1]
+        length = input.shape[dim] + min(before, 0) + min(after, 0)
+        if length < 0:
+            raise ShapeError(f"pad: {before} and {after} take more than the {input.shape[dim]} elements of axis {dim}.")
+        if before < 0 or after < 0:
+            input = input.narrow(dim, max(-before, 0), length)
+        shape = list(input.shape)
+        parts = []
+        for count in (before, after):
+            shape[dim] = max(count, 0)
+            parts.append(input.new_full(tuple(shape), 0 if value is None else value) if count > 0 else None)
+        whole = [part for part in (parts[0], input, parts[1]) if part is not None]
+        if len(whole) > 1:
+            input = cat(whole, dim)
+    return input
+
+
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
+    """``input / max(norm(input), eps)`` along an axis.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.normalize.html
+    """
+    return input / norm.norm(input, p, dim, True).clamp(min=eps)
+
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """``x1 . x2 / (max(|x1|, eps) * max(|x2|, eps))`` along an axis.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.cosine_similarity.html
+    """
+    first = norm.norm(x1, 2.0, dim, True).clamp(min=eps)
+    second = norm.norm(x2, 2.0, dim, True).clamp(min=eps)
+    return (x1 / first * (x2 / second)).sum(dim)
+
+
+__all__ = [
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_similarity", "cross_entropy", "dropout", "elu", "embedding",
+    "gelu", "glu", "hardsigmoid", "hardswish", "hardtanh", "huber_loss", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear",
+    "log_softmax", "logsigmoid", "mish", "mse_loss", "nll_loss", "normalize", "one_hot", "pad", "relu", "relu6", "rms_norm",
+    "scaled_dot_product_attention", "sigmoid", "silu", "smooth_l1_loss", "softmax", "softmin", "softplus", "softsign", "tanh",
+]  # fmt: skip

@@ -1,0 +1,193 @@
+"""What watches a module's calls: forward hooks before and after, backward hooks on what flows through."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .. import autograd
+from ..tensor import Handle, Tensor
+
+if TYPE_CHECKING:
+    from .module import Module
+
+
+class Hook(NamedTuple):
+    """A registered function and how it wants to be called."""
+
+    when: str  # pre, post, backward_pre, backward
+    function: Callable
+    with_kwargs: bool = False
+    always: bool = False
+
+
+class HookHandle(Handle):
+    """What registering a hook on a module returns: ``remove()`` takes it out.
+
+    Args:
+        hooks: the module's table.
+        hook: the function with its options.
+        prepend: before the hooks that are there.
+        changed: called when the table changes.
+    """
+
+    def __init__(self, hooks: OrderedDict[int, Hook], hook: Hook, prepend: bool, changed: Callable[[], None]):
+        super().__init__(hooks, hook)
+        self._changed = changed
+        if prepend:
+            hooks.move_to_end(self.id, last=False)
+        changed()
+
+    def remove(self) -> None:
+        """Take the hook out; a second time does nothing."""
+        super().remove()
+        self._changed()
+
+
+def call(module: Module, args: tuple, kwargs: dict) -> Any:
+    """`Module.__call__` where somebody listens."""
+    hooks = module._hooks
+    done: set[int] = set()
+    try:
+        for hook in list(hooks.values()):
+            if hook.when == "pre":
+                args, kwargs = _before(module, hook, args, kwargs)
+        backward = [h for h in hooks.values() if h.when.startswith("backward")]
+        gates = _Gates(module, backward) if backward and autograd.is_grad_enabled() else None
+        if gates is not None:
+            args = gates.enter(args)
+        out = module.forward(*args, **kwargs)
+        for number, hook in list(hooks.items()):
+            if hook.when == "post":
+                done.add(number)
+                changed = hook.function(module, args, kwargs, out) if hook.with_kwargs else hook.function(module, args, out)
+                out = out if changed is None else changed
+        return out if gates is None else gates.leave(out)
+    except Exception:
+        # Hooks that were registered to run always see the call end, with None for its result.
+        for number, hook in list(hooks.items()):
+            if hook.when == "post" and hook.always and number not in done:
+                hook.function(module, args, kwargs, None) if hook.with_kwargs else hook.function(module, args, None)
+        raise
+
+
+def _before(module: Module, hook: Hook, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+    if not hook.with_kwargs:
+        changed = hook.function(module, args)
+        if changed is None:
+            return args, kwargs
+        return changed if isinstance(changed, tuple) else (changed,), kwargs
+    changed = hook.function(module, args, kwargs)
+    if changed is None:
+        return args, kwargs
+    if isinstance(changed, tuple) and len(changed) == 2:
+        return changed
+    raise TypeError(
+        f"forward pre hook of {type(module).__name__}: with_kwargs=True returns None or (args, kwargs), "
+        f"not {type(changed).__name__}."
+    )
+
+
+class _GateOp:
+    """What the graph needs to know of a gate's node."""
+
+    name = "module_gate"
+    arguments = ()
+    outputs = ("out",)
+    grad: dict = {}
+
+
+class _Gate(autograd.Node):
+    """A node that hands tensors through and shows all their gradients at once to a function, which may replace them."""
+
+    __slots__ = ("seen",)
+
+    def __init__(self, tensors: list[Tensor], seen: Callable[[list], list]):
+        edges = {"tensors": [(autograd.edge(t), t._meta) for t in tensors]}
+        super().__init__(_GateOp, edges, {})  # type: ignore[arg-type]
+        self.outputs = tuple(t._meta for t in tensors)
+        self.seen = seen
+
+    def gradients(self, grads: list, keep_graph: bool) -> dict[str, Any]:  # noqa: ARG002
+        return {"tensors": self.seen(grads)}
+
+
+class _Gates:
+    """The two gates around one call: gradients of the outputs come in at one, those of the inputs go out at the other."""
+
+    def __init__(self, module: Module, hooks: list[Hook]):
+        self.module = module
+        self.hooks = hooks
+        self.grad_output: tuple = ()
+        self.has_inputs = False
+
+    def enter(self, args: tuple) -> tuple:
+        count = len(args)
+
+        # The functions of gates must hold no gated tensor, or the graph would hold itself.
+        def seen(grads: list) -> list:
+            return self._replace([None] * count, places, grads)
+
+        places, args = _gated(args, seen)
+        self.has_inputs = bool(places)
+        return args
+
+    def leave(self, out: Any) -> Any:
+        outputs = out if isinstance(out, tuple) else (out,)
+        count = len(outputs)
+
+        def seen(grads: list) -> list:
+            whole: list = [None] * count
+            for k, g in zip(places, grads, strict=True):
+                whole[k] = g
+            for hook in self.hooks:
+                if hook.when == "backward_pre":
+                    whole = _changed(hook.function(self.module, tuple(whole)), whole, self.module)
+            self.grad_output = tuple(whole)
+            if not self.has_inputs:
+                # Nothing flows out of the inputs: this is the only moment.
+                self._replace([], [], [])
+            return [whole[k] for k in places]
+
+        places, gated = _gated(outputs, seen)
+        if not places:
+            return out
+        return gated if isinstance(out, tuple) else gated[0]
+
+    def _replace(self, whole: list, places: list[int], grads: list) -> list:
+        for k, g in zip(places, grads, strict=True):
+            whole[k] = g
+        for hook in self.hooks:
+            if hook.when == "backward":
+                whole = _changed(hook.function(self.module, tuple(whole), self.grad_output), whole, self.module)
+        self.grad_output = ()
+        return [whole[k] for k in places]
+
+
+def _gated(values: tuple, seen: Callable[[list], list]) -> tuple[list[int], tuple]:
+    """The same values with a gate before the tensors that require grad, and their places."""
+    places = [k for k, v in enumerate(values) if isinstance(v, Tensor) and v._node is not None]
+    if not places:
+        return places, values
+    gate = _Gate([values[k] for k in places], seen)
+    made = list(values)
+    for index, k in enumerate(places):
+        made[k] = t = values[k].detach()
+        t._node, t._index = gate, index
+    return places, tuple(made)
+
+
+def _changed(returned: Any, before: list, module: Module) -> list:
+    if returned is None:
+        return before
+    returned = list(returned) if isinstance(returned, (tuple, list)) else [returned]
+    if len(returned) != len(before):
+        raise RuntimeError(
+            f"backward hook of {type(module).__name__}: returned {len(returned)} gradients for {len(before)}. "
+            "Return one for each, or None to change nothing."
+        )
+    return returned
+
+
+__all__ = ["Hook", "HookHandle", "call"]

@@ -1,0 +1,201 @@
+"""First values of parameters: each function fills a tensor in place, outside the graph, and returns it."""
+
+from __future__ import annotations
+
+from math import prod, sqrt
+
+import numpy as np
+
+from ..autograd import no_grad
+from ..errors import ShapeError
+from ..random import Generator, default_generator, words
+from ..tensor import Tensor, tensor
+
+_GAINS = {"linear": 1.0, "sigmoid": 1.0, "tanh": 5 / 3, "relu": sqrt(2.0), "selu": 0.75}
+
+
+def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+    """The factor by which weights before a nonlinearity are larger, so that the variance stays.
+
+    Args:
+        nonlinearity: linear, sigmoid, tanh, relu, leaky_relu or selu.
+        param: the slope of leaky_relu, 0.01 if None.
+
+    Raises:
+        ValueError: the nonlinearity has no known gain.
+
+    Source: https://pytorch.org/docs/stable/nn.init.html#torch.nn.init.calculate_gain
+    """
+    if nonlinearity == "leaky_relu":
+        return sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
+    try:
+        return _GAINS[nonlinearity]
+    except KeyError:
+        known = ", ".join([*_GAINS, "leaky_relu"])
+        raise ValueError(f"calculate_gain: no gain is known for {nonlinearity!r}. There are: {known}.") from None
+
+
+def fans(t: Tensor) -> tuple[int, int]:
+    """(inputs, outputs) of one unit of a weight (out, in, *kernel).
+
+    Raises:
+        ShapeError: the tensor has fewer than two axes.
+    """
+    if t.dim() < 2:
+        raise ShapeError(f"init: a tensor of shape {tuple(t.shape)} has no fan; it needs at least two axes.")
+    field = prod(t.shape[2:])
+    return t.shape[1] * field, t.shape[0] * field
+
+
+@no_grad
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Uniform from ``a`` to ``b``."""
+    return tensor.uniform_(a, b, generator=generator)
+
+
+@no_grad
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Normal with this mean and standard deviation."""
+    return tensor.normal_(mean, std, generator=generator)
+
+
+@no_grad
+def trunc_normal_(
+    tensor: Tensor,
+    mean: float = 0.0,
+    std: float = 1.0,
+    a: float = -2.0,
+    b: float = 2.0,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Normal, restricted to ``[a, b]``: the inverse of the distribution function at uniform numbers."""
+    from statistics import NormalDist
+
+    unit = NormalDist()
+    low, high = unit.cdf((a - mean) / std), unit.cdf((b - mean) / std)
+    count = tensor.numel()
+    uniform = (words(count, *(generator or default_generator).take(count)) + 0.5) * 2.0**-32
+    inverse = np.vectorize(unit.inv_cdf, otypes=[np.float64])
+    values = np.clip(inverse(low + (high - low) * uniform) * std + mean, a, b) if count else np.zeros(0)
+    return _fill(tensor, values.reshape(tensor.shape))
+
+
+@no_grad
+def constant_(tensor: Tensor, val: float) -> Tensor:
+    """One value."""
+    return tensor.fill_(val)
+
+
+def ones_(tensor: Tensor) -> Tensor:
+    """Ones."""
+    return constant_(tensor, 1.0)
+
+
+def zeros_(tensor: Tensor) -> Tensor:
+    """Zeros."""
+    return constant_(tensor, 0.0)
+
+
+@no_grad
+def eye_(tensor: Tensor) -> Tensor:
+    """Ones on the diagonal of a matrix, zeros elsewhere.
+
+    Raises:
+        ShapeError: the tensor is not a matrix.
+    """
+    if tensor.dim() != 2:
+        raise ShapeError(f"eye_: takes a matrix, not a tensor of shape {tuple(tensor.shape)}.")
+    return _fill(tensor, np.eye(*tensor.shape))
+
+
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Uniform within ``gain * sqrt(6 / (fan_in + fan_out))``.
+
+    Source: Glorot and Bengio 2010, equation 16
+    """
+    bound = gain * sqrt(6.0 / sum(fans(tensor)))
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Normal with the deviation ``gain * sqrt(2 / (fan_in + fan_out))``.
+
+    Source: Glorot and Bengio 2010
+    """
+    return normal_(tensor, 0.0, gain * sqrt(2.0 / sum(fans(tensor))), generator)
+
+
+def _deviation(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
+    if mode not in ("fan_in", "fan_out"):
+        raise ValueError(f"init: mode must be 'fan_in' or 'fan_out', not {mode!r}.")
+    return calculate_gain(nonlinearity, a) / sqrt(fans(tensor)[mode == "fan_out"])
+
+
+def kaiming_uniform_(
+    tensor: Tensor,
+    a: float = 0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Generator | None = None,
+) -> Tensor:
+    """Uniform within ``gain * sqrt(3 / fan)``.
+
+    Args:
+        tensor: (out, in, *kernel).
+        a: slope of leaky_relu.
+        mode: "fan_in" keeps the variance forward, "fan_out" backward.
+        nonlinearity: what follows; see `calculate_gain`.
+        generator: the default one if None.
+
+    Source: He et al. 2015, "Delving Deep into Rectifiers"
+    """
+    if 0 in tensor.shape:
+        return tensor
+    bound = sqrt(3.0) * _deviation(tensor, a, mode, nonlinearity)
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def kaiming_normal_(
+    tensor: Tensor,
+    a: float = 0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Generator | None = None,
+) -> Tensor:
+    """Normal with the deviation ``gain / sqrt(fan)``; arguments as in `kaiming_uniform_`.
+
+    Source: He et al. 2015, "Delving Deep into Rectifiers"
+    """
+    if 0 in tensor.shape:
+        return tensor
+    return normal_(tensor, 0.0, _deviation(tensor, a, mode, nonlinearity), generator)
+
+
+def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Orthonormal rows or columns, whichever are fewer, times ``gain``; computed on the host.
+
+    Raises:
+        ShapeError: the tensor has fewer than two axes.
+
+    Source: Saxe, McClelland and Ganguli 2013
+    """
+    from ..ops.random import randn
+
+    if tensor.dim() < 2:
+        raise ShapeError(f"orthogonal_: takes at least two axes, not a tensor of shape {tuple(tensor.shape)}.")
+    rows, columns = tensor.shape[0], prod(tensor.shape[1:])
+    flat = randn(max(rows, columns), min(rows, columns), device="cpu", generator=generator).numpy()
+    q, r = np.linalg.qr(flat.astype(np.float64))
+    q = q * np.sign(np.diag(r))
+    return _fill(tensor, gain * (q.T if rows < columns else q).reshape(tensor.shape))
+
+
+@no_grad
+def _fill(target: Tensor, values: np.ndarray) -> Tensor:
+    return target.copy_(tensor(values.astype(np.float32), device="cpu"))
+
+
+__all__ = [
+    "calculate_gain", "constant_", "eye_", "fans", "kaiming_normal_", "kaiming_uniform_", "normal_", "ones_", "orthogonal_",
+    "trunc_normal_", "uniform_", "xavier_normal_", "xavier_uniform_", "zeros_",
+]  # fmt: skip

@@ -1,0 +1,303 @@
+"""Losses as functions: what `pellucid.nn.functional` exports, and the modules of criterion.py call."""
+
+from __future__ import annotations
+
+from ..errors import DTypeError, ShapeError
+from ..ops.comparison import where
+from ..ops.functions import softplus
+from ..ops.gather import gather
+from ..ops.softmax import log_softmax
+from ..tensor import Tensor
+
+_REDUCTIONS = ("none", "mean", "sum")
+
+
+def reduced(loss: Tensor, reduction: str) -> Tensor:
+    """All losses, their mean or their sum.
+
+    Raises:
+        ValueError: there is no such reduction.
+    """
+    if reduction == "mean":
+        return loss.mean()
+    if reduction == "sum":
+        return loss.sum()
+    if reduction != "none":
+        raise ValueError(f"{reduction!r} is not a reduction. There are: {', '.join(_REDUCTIONS)}.")
+    return loss
+
+
+def _same_shape(name: str, input: Tensor, target: Tensor) -> None:
+    if tuple(input.shape) != tuple(target.shape):
+        raise ShapeError(f"{name}: input has shape {tuple(input.shape)}, target {tuple(target.shape)}. They must be equal.")
+
+
+def _broadcast(name: str, input: Tensor, target: Tensor) -> None:
+    if tuple(input.shape) != tuple(target.shape):
+        import warnings
+
+        warnings.warn(
+            f"{name}: input has shape {tuple(input.shape)}, target {tuple(target.shape)}; both are broadcast, which is rarely meant.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """``(input - target)^2``.
+
+    Args:
+        input, target: same shape.
+        reduction: "mean", "sum" or "none".
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.mse_loss.html
+    """
+    _broadcast("mse_loss", input, target)
+    return reduced((input - target).square(), reduction)
+
+
+def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """``|input - target|``.
+
+    Args:
+        input, target: same shape.
+        reduction: "mean", "sum" or "none".
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.l1_loss.html
+    """
+    _broadcast("l1_loss", input, target)
+    return reduced((input - target).abs(), reduction)
+
+
+def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0) -> Tensor:
+    """``d^2 / 2`` where ``d = |input - target|`` is below ``delta``, else ``delta * (d - delta / 2)``.
+
+    Args:
+        input, target: same shape.
+        reduction: "mean", "sum" or "none".
+        delta: positive.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.huber_loss.html
+    """
+    if delta <= 0:
+        raise ValueError(f"huber_loss: delta must be positive, not {delta}.")
+    _broadcast("huber_loss", input, target)
+    d = (input - target).abs()
+    return reduced(where(d < delta, d * d * 0.5, (d - 0.5 * delta) * delta), reduction)
+
+
+def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta: float = 1.0) -> Tensor:
+    """``d^2 / (2 beta)`` where ``d = |input - target|`` is below ``beta``, else ``d - beta / 2``.
+
+    Args:
+        input, target: same shape.
+        reduction: "mean", "sum" or "none".
+        beta: 0 gives `l1_loss`.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.smooth_l1_loss.html
+    """
+    if beta < 0:
+        raise ValueError(f"smooth_l1_loss: beta must not be negative, not {beta}.")
+    if beta == 0:
+        return l1_loss(input, target, reduction)
+    _broadcast("smooth_l1_loss", input, target)
+    d = (input - target).abs()
+    return reduced(where(d < beta, d * d * (0.5 / beta), d - 0.5 * beta), reduction)
+
+
+def _class_axis(name: str, input: Tensor, target: Tensor) -> int:
+    if input.dim() == 0:
+        raise ShapeError(f"{name}: input needs an axis of classes; its shape is ().")
+    k = 0 if input.dim() == 1 else 1
+    expected = tuple(n for axis, n in enumerate(input.shape) if axis != k)
+    if tuple(target.shape) != expected:
+        raise ShapeError(
+            f"{name}: input has shape {tuple(input.shape)}, target {tuple(target.shape)}; class indices must have shape {expected}."
+        )
+    return k
+
+
+def nll_loss(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"
+) -> Tensor:
+    """``-weight[target] * input[target]``; the mean is divided by the sum of the weights.
+
+    Args:
+        input: (classes,), or (batch, classes, ...): log probabilities.
+        target: integers, the shape of the input without the axis of classes.
+        weight: (classes,) or None.
+        ignore_index: targets of this value count for nothing.
+        reduction: "mean", "sum" or "none".
+
+    Raises:
+        ShapeError: the shapes do not fit.
+        IndexError: a target is not a class; raised by the next read.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.nll_loss.html
+    """
+    k = _class_axis("nll_loss", input, target)
+    if not target.dtype.is_integer:
+        raise DTypeError(f"nll_loss: target is {target.dtype}; class indices must be integers. Convert them with .long().")
+    ignored = target == ignore_index
+    safe = target.masked_fill(ignored, 0)
+    picked = -gather(input, k, safe.unsqueeze(k)).squeeze(k)
+    if weight is None:
+        factor = ignored.logical_not().to(input.dtype)
+    else:
+        factor = gather(weight, 0, safe.reshape(-1)).reshape(tuple(target.shape)).masked_fill(ignored, 0.0)
+    loss = (picked * factor if weight is not None else picked).masked_fill(ignored, 0.0)
+    if reduction == "mean":
+        return loss.sum() / factor.sum()
+    return reduced(loss, reduction)
+
+
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """``-sum_c target_c * log_softmax(input)_c``.
+
+    Args:
+        input: (classes,), or (batch, classes, ...): logits.
+        target: class indices, the shape of the input without the axis of classes; or probabilities of the input's shape.
+        weight: (classes,) or None.
+        ignore_index: class indices of this value count for nothing.
+        reduction: "mean", "sum" or "none".
+        label_smoothing: share of the target that is spread over all classes, 0 to 1.
+
+    Raises:
+        ShapeError: the shapes do not fit.
+        IndexError: a target is not a class; raised by the next read.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.cross_entropy.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> logits = torch.zeros(2, 4, device="cpu")
+        >>> round(torch.nn.functional.cross_entropy(logits, torch.tensor([0, 3], device="cpu")).item(), 4)
+        1.3863
+    """
+    if not 0 <= label_smoothing <= 1:
+        raise ValueError(f"cross_entropy: label_smoothing must lie between 0 and 1, not {label_smoothing}.")
+    k = 0 if input.dim() == 1 else 1
+    if target.dtype.is_floating_point:
+        return _with_probabilities(input, target, weight, reduction, label_smoothing, k)
+    logs = log_softmax(input, k)
+    loss = nll_loss(logs, target, weight, ignore_index, reduction)
+    if not label_smoothing:
+        return loss
+    ignored = target == ignore_index
+    by_class = _along(weight, input, k)
+    smooth = -(logs if by_class is None else logs * by_class).sum(k).masked_fill(ignored, 0.0)
+    if reduction == "mean":
+        if weight is None:
+            total = ignored.logical_not().to(input.dtype).sum()
+        else:
+            picked = gather(weight, 0, target.masked_fill(ignored, 0).reshape(-1)).reshape(tuple(target.shape))
+            total = picked.masked_fill(ignored, 0.0).sum()
+        smooth = smooth.sum() / total
+    else:
+        smooth = reduced(smooth, reduction)
+    share = label_smoothing / input.shape[k]
+    return loss * (1 - label_smoothing) + smooth * share
+
+
+def _along(weight: Tensor | None, input: Tensor, k: int) -> Tensor | None:
+    return None if weight is None else weight.reshape(tuple(-1 if axis == k else 1 for axis in range(input.dim())))
+
+
+def _with_probabilities(
+    input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, label_smoothing: float, k: int
+) -> Tensor:
+    _same_shape("cross_entropy", input, target)
+    if label_smoothing:
+        target = target * (1 - label_smoothing) + label_smoothing / input.shape[k]
+    by_class = _along(weight, input, k)
+    loss = log_softmax(input, k) * target
+    loss = -(loss if by_class is None else loss * by_class).sum(k)
+    if reduction == "mean":
+        return loss.sum() / max(loss.numel(), 1)
+    return reduced(loss, reduction)
+
+
+def binary_cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
+) -> Tensor:
+    """``-(target * log(input) + (1 - target) * log(1 - input))``, logarithms not below -100.
+
+    Args:
+        input: probabilities.
+        target: same shape, 0 to 1.
+        weight: factors that broadcast to the losses, or None.
+        reduction: "mean", "sum" or "none".
+
+    Raises:
+        ShapeError: the shapes differ.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.binary_cross_entropy.html
+    """
+    _same_shape("binary_cross_entropy", input, target)
+    loss = -(target * input.log().clamp(min=-100.0) + (1 - target) * (-input).log1p().clamp(min=-100.0))
+    return reduced(loss if weight is None else loss * weight, reduction)
+
+
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Tensor:
+    """`binary_cross_entropy` of ``sigmoid(input)``, without overflow.
+
+    Args:
+        input: logits.
+        target: same shape, 0 to 1.
+        weight: factors that broadcast to the losses, or None.
+        reduction: "mean", "sum" or "none".
+        pos_weight: factors of the positive targets, broadcast to the input, or None.
+
+    Raises:
+        ShapeError: the shapes differ.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.binary_cross_entropy_with_logits.html
+    """
+    _same_shape("binary_cross_entropy_with_logits", input, target)
+    # log(1 + exp(-x)) by softplus of -x; its linear part from 20 on is exact in float32.
+    negative = softplus(-input)
+    if pos_weight is None:
+        loss = (1 - target) * input + negative
+    else:
+        loss = (1 - target) * input + ((pos_weight - 1) * target + 1) * negative
+    return reduced(loss if weight is None else loss * weight, reduction)
+
+
+def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:
+    """``target * (log(target) - input)``, 0 where the target is 0.
+
+    Args:
+        input: log probabilities.
+        target: probabilities, or their logarithms with ``log_target``.
+        reduction: "batchmean" (the mathematical definition), "mean", "sum" or "none".
+        log_target: what the target is.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.kl_div.html
+    """
+    if log_target:
+        loss = target.exp() * (target - input)
+    else:
+        is_zero = target <= 0
+        loss = where(is_zero, 0.0, target * (target.masked_fill(is_zero, 1.0).log() - input))
+    if reduction == "batchmean":
+        return loss.sum() / input.shape[0]
+    return reduced(loss, reduction)
+
+
+__all__ = [
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "huber_loss", "kl_div", "l1_loss", "mse_loss",
+    "nll_loss", "reduced", "smooth_l1_loss",
+]  # fmt: skip

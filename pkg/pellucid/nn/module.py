@@ -1,0 +1,503 @@
+"""Module: parameters, buffers and submodules by attribute, and the one place where calls can be watched."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..device import device as Device
+from ..dtypes import DType
+from ..dtypes import float32, float64, float16, bfloat16
+from ..errors import DTypeError
+from ..ops.creation import empty_like
+from ..tensor import Tensor
+from .hooks import Hook, HookHandle, call
+from .parameter import Parameter
+from .state import IncompatibleKeys, load, save
+
+# Grows with every change that may alter what a call computes: an attribute, a hook, a switch between train and eval.
+version = 0
+
+
+def _changed() -> None:
+    global version
+    version += 1
+
+
+class Module:
+    """Base of all layers and models.
+
+    Parameters, buffers and submodules lie among the other attributes, so that ``self.weight`` costs no more than any attribute;
+    ``_kinds`` says which attribute is what, in the order of registration.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.Module.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> class Twice(torch.nn.Module):
+        ...     def forward(self, x):
+        ...         return x * 2
+        >>> Twice()(torch.ones(2, device="cpu")).tolist()
+        [2.0, 2.0]
+    """
+
+    training: bool
+    _kinds: dict[str, str]
+    # An empty table stands for all modules nobody listens to.
+    _hooks: OrderedDict[int, Hook] = OrderedDict()
+    _transient: frozenset[str] = frozenset()
+
+    def __init__(self):
+        self.__dict__["_kinds"] = {}
+        self.__dict__["training"] = True
+
+    def __call__(self, *args, **kwargs) -> Any:
+        if self._hooks:
+            return call(self, args, kwargs)
+        return self.forward(*args, **kwargs)
+
+    def forward(self, *args, **kwargs) -> Any:
+        """What the module computes. Subclasses define it; users call the module."""
+        raise NotImplementedError(f"{type(self).__name__}: define forward().")
+
+    # Attributes
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        global version
+        version += 1
+        kinds = self.__dict__.get("_kinds")
+        kind = None if kinds is None else kinds.get(name)
+        if isinstance(value, Parameter):
+            new = "parameter"
+        elif isinstance(value, Module):
+            new = "module"
+        elif kind is None:
+            object.__setattr__(self, name, value)
+            return
+        elif value is None or kind == "buffer" and isinstance(value, Tensor):
+            new = kind
+        elif kind == "buffer":
+            raise TypeError(f"cannot assign {type(value).__name__} as buffer {name!r} (a Tensor or None expected). Delete the attribute first.")
+        else:
+            wanted = "nn.Parameter" if kind == "parameter" else "nn.Module"
+            raise TypeError(f"cannot assign {type(value).__name__} as {kind} {name!r} ({wanted} or None expected). Delete the attribute first.")
+        if kinds is None:
+            raise AttributeError(f"cannot assign {new}s before Module.__init__() call. Begin __init__ with super().__init__().")
+        if kind is not None and kind != new:
+            del kinds[name]
+        kinds[name] = new
+        self.__dict__[name] = value
+
+    def __delattr__(self, name: str) -> None:
+        _changed()
+        self._kinds.pop(name, None)
+        self._transient -= {name}
+        object.__delattr__(self, name)
+
+    def _new_name(self, name: str, what: str) -> None:
+        if "_kinds" not in self.__dict__:
+            raise AttributeError(f"cannot assign {what}s before Module.__init__() call. Begin __init__ with super().__init__().")
+        if not isinstance(name, str):
+            raise TypeError(f"a {what}'s name must be a string, not {type(name).__name__}.")
+        if not name or "." in name:
+            raise KeyError(f"a {what}'s name can neither be empty nor hold a dot: {name!r}.")
+        if name not in self._kinds and hasattr(self, name):
+            raise KeyError(f"attribute {name!r} exists already. Choose another name.")
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Make ``self.<name>`` a parameter; None keeps the name without a value.
+
+        Raises:
+            KeyError: the name is empty, holds a dot, or is an attribute already.
+            TypeError: ``param`` is not a Parameter.
+        """
+        self._new_name(name, "parameter")
+        if param is not None and not isinstance(param, Parameter):
+            raise TypeError(f"cannot assign {type(param).__name__} as parameter {name!r} (nn.Parameter or None expected).")
+        self._kinds[name] = "parameter"
+        self.__dict__[name] = param
+        _changed()
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Make ``self.<name>`` a tensor that moves and is saved with the module, but is no parameter.
+
+        Args:
+            name: the attribute.
+            tensor: its value, or None.
+            persistent: whether it is part of `state_dict`.
+
+        Raises:
+            KeyError: the name is empty, holds a dot, or is an attribute already.
+            TypeError: ``tensor`` is not a tensor.
+        """
+        self._new_name(name, "buffer")
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise TypeError(f"cannot assign {type(tensor).__name__} as buffer {name!r} (a Tensor or None expected).")
+        self._kinds[name] = "buffer"
+        self.__dict__[name] = tensor
+        names = self._transient - {name} if persistent else self._transient | {name}
+        object.__setattr__(self, "_transient", names)
+        _changed()
+
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Make ``self.<name>`` a submodule.
+
+        Raises:
+            KeyError: the name is empty, holds a dot, or is an attribute already.
+            TypeError: ``module`` is not a module.
+        """
+        self._new_name(name, "module")
+        if module is not None and not isinstance(module, Module):
+            raise TypeError(f"{type(module).__name__} is not a Module.")
+        self._kinds[name] = "module"
+        self.__dict__[name] = module
+        _changed()
+
+    register_module = add_module
+
+    def _own(self, kind: str) -> dict[str, Any]:
+        """The attributes of one kind, None among them."""
+        here = self.__dict__
+        return {name: here[name] for name, k in self._kinds.items() if k == kind}
+
+    # A snapshot each: to change one, assign the attribute.
+
+    @property
+    def _parameters(self) -> dict[str, Parameter | None]:
+        return self._own("parameter")
+
+    @property
+    def _buffers(self) -> dict[str, Tensor | None]:
+        return self._own("buffer")
+
+    @property
+    def _modules(self) -> dict[str, Module | None]:
+        return self._own("module")
+
+    # The tree
+
+    def named_modules(self, memo: set | None = None, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]:
+        """This module under the name ``prefix`` and all below it by path, each once."""
+        memo = set() if memo is None else memo
+        if self in memo:
+            return
+        if remove_duplicate:
+            memo.add(self)
+        yield prefix, self
+        for name, m in self._own("module").items():
+            if m is not None:
+                yield from m.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
+
+    def modules(self) -> Iterator[Module]:
+        """This module and all below it, each once."""
+        for _, m in self.named_modules():
+            yield m
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The modules directly below by name, each once."""
+        memo = set()
+        for name, m in self._own("module").items():
+            if m is not None and m not in memo:
+                memo.add(m)
+                yield name, m
+
+    def children(self) -> Iterator[Module]:
+        """The modules directly below, each once."""
+        for _, m in self.named_children():
+            yield m
+
+    def _named(self, kind: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Iterator[tuple[str, Any]]:
+        memo = set()
+        tree = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
+        for path, m in tree:
+            for name, value in m._own(kind).items():
+                if value is None or value in memo:
+                    continue
+                if remove_duplicate:
+                    memo.add(value)
+                yield (f"{path}.{name}" if path else name), value
+
+    def named_parameters(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Parameter]]:
+        """Parameters by path; one that is shared comes once, under its first name."""
+        return self._named("parameter", prefix, recurse, remove_duplicate)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """Parameters of this module and all below it, each once."""
+        for _, p in self.named_parameters(recurse=recurse):
+            yield p
+
+    def named_buffers(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
+        """Buffers by path, each once."""
+        return self._named("buffer", prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """Buffers of this module and all below it, each once."""
+        for _, b in self.named_buffers(recurse=recurse):
+            yield b
+
+    def get_submodule(self, target: str) -> Module:
+        """The module at a path such as ``"layers.0.mlp"``; this one for ``""``.
+
+        Raises:
+            AttributeError: there is none.
+        """
+        m = self
+        for part in target.split(".") if target else []:
+            found = m.__dict__.get(part) if m._kinds.get(part) == "module" else None
+            if found is None:
+                raise AttributeError(f"{type(m).__name__} has no submodule {part!r} (of {target!r}). There are: {', '.join(m._own('module')) or 'none'}.")
+            m = found
+        return m
+
+    def _get(self, target: str, kind: str) -> Any:
+        path, _, name = target.rpartition(".")
+        m = self.get_submodule(path)
+        if m._kinds.get(name) != kind:
+            raise AttributeError(f"{type(m).__name__} has no {kind} {name!r} (of {target!r}). There are: {', '.join(m._own(kind)) or 'none'}.")
+        return m.__dict__[name]
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter at a path.
+
+        Raises:
+            AttributeError: there is none.
+        """
+        return self._get(target, "parameter")
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer at a path.
+
+        Raises:
+            AttributeError: there is none.
+        """
+        return self._get(target, "buffer")
+
+    def apply(self, fn: Callable[[Module], Any]) -> Module:
+        """Call ``fn`` on every module below and on this one, children first; returns this one."""
+        for m in self.children():
+            m.apply(fn)
+        fn(self)
+        return self
+
+    # Modes
+
+    def train(self, mode: bool = True) -> Module:
+        """Switch this module and all below it to training (or not)."""
+        if not isinstance(mode, bool):
+            raise ValueError(f"train: mode must be True or False, not {mode!r}.")
+        for m in self.modules():
+            m.training = mode
+        return self
+
+    def eval(self) -> Module:
+        """``train(False)``."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Module:
+        """Switch the recording of gradients for every parameter."""
+        for p in self.parameters():
+            p.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients of all parameters, or set them to zero."""
+        for p in self.parameters():
+            if set_to_none:
+                p.grad = None
+            elif p.grad is not None:
+                p.grad = p.grad.detach().zero_()
+
+    # Where and as what
+
+    def _apply(self, change: Callable[[Tensor], Tensor]) -> Module:
+        """Change the values of every parameter (and its gradient) and buffer; the objects stay the same."""
+        from .parameter import account
+
+        for m in self.modules():
+            for p in m._own("parameter").values():
+                if p is not None:
+                    p.data = change(p.detach())
+                    account(p)
+                    if p.grad is not None:
+                        p.grad = change(p.grad.detach())
+            for name, b in m._own("buffer").items():
+                if b is not None:
+                    m.__dict__[name] = change(b)
+        _changed()
+        return self
+
+    def to(self, *args, device=None, dtype: DType | None = None, non_blocking: bool = False) -> Module:  # noqa: ARG002
+        """Move all parameters and buffers, and convert those that are floating point. Returns this module itself.
+
+        Args:
+            args: a device, a dtype, a tensor to be like, or a device and a dtype.
+            device, dtype: the same by name.
+            non_blocking: accepted for PyTorch's sake.
+
+        Raises:
+            DTypeError: the dtype is not floating point.
+        """
+        for a in args:
+            if isinstance(a, DType):
+                dtype = a
+            elif isinstance(a, Tensor):
+                device, dtype = a.device, a.dtype
+            elif isinstance(a, (str, Device)):
+                device = a
+            elif a is not None and not isinstance(a, bool):
+                raise TypeError(f"to(): takes a dtype, a device or a tensor, not {type(a).__name__} {a!r}.")
+        if dtype is not None and not dtype.is_floating_point:
+            raise DTypeError(f"to: a module's dtype must be floating point, not {dtype}.")
+
+        def change(t: Tensor) -> Tensor:
+            return t.to(device=device, dtype=dtype if t._meta.dtype.is_floating_point else None)
+
+        return self._apply(change)
+
+    def to_empty(self, *, device) -> Module:
+        """Give all parameters and buffers memory on a device, with whatever values it holds."""
+        return self._apply(lambda t: empty_like(t, device=device))
+
+    def cpu(self) -> Module:
+        """To the cpu device."""
+        return self.to("cpu")
+
+    def webgpu(self) -> Module:
+        """To the webgpu device."""
+        return self.to("webgpu")
+
+    def float(self) -> Module:
+        """Floating-point parameters and buffers as float32."""
+        return self.to(float32)
+
+    def double(self) -> Module:
+        """Floating-point parameters and buffers as float64 (cpu only)."""
+        return self.to(float64)
+
+    def half(self) -> Module:
+        """Floating-point parameters and buffers as float16."""
+        return self.to(float16)
+
+    def bfloat16(self) -> Module:
+        """Floating-point parameters and buffers as bfloat16."""
+        return self.to(bfloat16)
+
+    def type(self, dst_type: DType) -> Module:
+        """``to(dst_type)``."""
+        return self.to(dst_type)
+
+    # Saving
+
+    def state_dict(self, *, destination: OrderedDict | None = None, prefix: str = "") -> OrderedDict[str, Tensor]:
+        """All parameters and persistent buffers by path, detached, sharing memory with the module.
+
+        Args:
+            destination: a dictionary to add to.
+            prefix: put before every name.
+
+        Source: https://pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.state_dict
+        """
+        return save(self, OrderedDict() if destination is None else destination, prefix)
+
+    def load_state_dict(self, state_dict: dict[str, Any], strict: bool = True, assign: bool = False) -> IncompatibleKeys:
+        """Take over values by path.
+
+        Args:
+            state_dict: tensors or numpy arrays, as `state_dict` gives them.
+            strict: names must be the same on both sides.
+            assign: make the given tensors the module's own, instead of copying their values into it. Quantized weights, and modules
+                built on the device "meta", are always assigned.
+
+        Returns:
+            ``(missing_keys, unexpected_keys)``.
+
+        Raises:
+            WeightError: names (with ``strict``) or shapes differ; every difference is listed, and nothing was changed.
+
+        Source: https://pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.load_state_dict
+        """
+        result = load(self, state_dict, strict, assign)
+        _changed()
+        return result
+
+    # Hooks
+
+    def _listen(self, hook: Hook, prepend: bool) -> HookHandle:
+        if "_hooks" not in self.__dict__:
+            self.__dict__["_hooks"] = OrderedDict()
+        return HookHandle(self._hooks, hook, prepend, _changed)
+
+    def register_forward_hook(self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False) -> HookHandle:
+        """Call ``hook(module, args, output)`` after every call; what it returns, unless None, replaces the output.
+
+        Args:
+            hook: the function.
+            prepend: before the hooks that are registered already.
+            with_kwargs: call ``hook(module, args, kwargs, output)``.
+            always_call: also when the call raises, with None as output.
+
+        Source: https://pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_forward_hook
+        """
+        return self._listen(Hook("post", hook, with_kwargs, always_call), prepend)
+
+    def register_forward_pre_hook(self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False) -> HookHandle:
+        """Call ``hook(module, args)`` before every call; what it returns, unless None, replaces the arguments.
+
+        Args:
+            hook: the function.
+            prepend: before the hooks that are registered already.
+            with_kwargs: call ``hook(module, args, kwargs)``, which returns None or ``(args, kwargs)``.
+
+        Source: https://pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_forward_pre_hook
+        """
+        return self._listen(Hook("pre", hook, with_kwargs), prepend)
+
+    def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> HookHandle:
+        """Call ``hook(module, grad_input, grad_output)`` when the gradients of the inputs are known.
+
+        Both are tuples with None where there is no gradient. What it returns, unless None, replaces ``grad_input``.
+
+        Source: https://pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_full_backward_hook
+        """
+        return self._listen(Hook("backward", hook), prepend)
+
+    def register_full_backward_pre_hook(self, hook: Callable, prepend: bool = False) -> HookHandle:
+        """Call ``hook(module, grad_output)`` before the gradients of the inputs are computed; what it returns replaces ``grad_output``.
+
+        Source: https://pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_full_backward_pre_hook
+        """
+        return self._listen(Hook("backward_pre", hook), prepend)
+
+    # Copies and printing
+
+    def __copy__(self) -> Module:
+        out = object.__new__(type(self))
+        out.__dict__.update(self.__dict__)
+        out.__dict__["_kinds"] = dict(self._kinds)
+        if "_hooks" in self.__dict__:
+            out.__dict__["_hooks"] = self._hooks.copy()
+        return out
+
+    def extra_repr(self) -> str:
+        """What a subclass prints between its parentheses."""
+        return ""
+
+    def _get_name(self) -> str:
+        return type(self).__name__
+
+    def __repr__(self) -> str:
+        extra = self.extra_repr()
+        lines = extra.split("\n") if extra else []
+        children = [f"({name}): {_indented(repr(m))}" for name, m in self._own("module").items()]
+        if not children and len(lines) <= 1:
+            return f"{self._get_name()}({extra})"
+        inner = "\n  ".join(lines + children)
+        return f"{self._get_name()}(\n  {inner}\n)"
+
+
+def _indented(text: str) -> str:
+    return text.replace("\n", "\n  ")
+
+
+__all__ = ["Module"]

@@ -1,0 +1,65 @@
+"""Parameter: a tensor that a module owns and an optimizer changes."""
+
+from __future__ import annotations
+
+from .. import autograd
+from ..device.stream import Storage, stream
+from ..errors import DTypeError
+from ..tensor import Tensor, tensor
+
+
+class Parameter(Tensor):
+    """A tensor that counts as a parameter of the module whose attribute it becomes.
+
+    Args:
+        data: its values, shared and not copied; an empty tensor if None.
+        requires_grad: whether derivatives with respect to it are recorded. Quantized weights cannot.
+
+    Raises:
+        DTypeError: gradients are wanted of a dtype that has none.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.parameter.Parameter.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> torch.nn.Parameter(torch.zeros(2, device="cpu")).requires_grad
+        True
+    """
+
+    def __init__(self, data: Tensor | None = None, requires_grad: bool = True):
+        if data is None:
+            data = tensor([])
+        super().__init__(data._storage, data._meta, data._offset)
+        if requires_grad:
+            if not data._meta.dtype.is_floating_point:
+                raise DTypeError(
+                    f"Parameter: {data._meta.dtype} has no gradients. Give requires_grad=False, or floating-point data."
+                )
+            self._node = autograd.LEAF
+        account(self)
+
+    def __repr__(self) -> str:
+        return f"Parameter containing:\n{super().__repr__()}"
+
+    def __deepcopy__(self, memo) -> Parameter:
+        out = type(self)(self.detach().clone(), self.requires_grad)
+        memo[id(self)] = out
+        return out
+
+    def __reduce__(self):
+        return _rebuild, (self.detach(), self.requires_grad)
+
+
+def _rebuild(data: Tensor, requires_grad: bool) -> Parameter:
+    return Parameter(data, requires_grad)
+
+
+def account(p: Tensor) -> None:
+    """Count the memory of a tensor under "parameter" in `pellucid.webgpu.memory_stats`, unless it already has a kind."""
+    storage = p._storage
+    if isinstance(storage, Storage) and storage.kind == "activation":
+        storage.kind = "parameter"
+        stream().by_kind["parameter"] += storage.nbytes
+
+
+__all__ = ["Parameter"]

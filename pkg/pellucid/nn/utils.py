@@ -1,0 +1,98 @@
+"""What training loops do to the gradients and parameters of a whole model. PyTorch's ``torch.nn.utils``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..autograd import no_grad
+from ..errors import GradientError, ShapeError
+from ..ops.movement import cat, stack
+from ..ops.norm import norm
+from ..tensor import Tensor, tensor
+
+
+def _gradients(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
+    parameters = [parameters] if isinstance(parameters, Tensor) else parameters
+    return [p.grad for p in parameters if p.grad is not None]
+
+
+@no_grad
+def get_total_norm(tensors: Iterable[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Tensor:
+    """The norm of all tensors together, as if they were one vector.
+
+    Raises:
+        GradientError: with ``error_if_nonfinite``, the norm is not finite; waits for the device.
+    """
+    parts = [norm(t, norm_type) for t in tensors]
+    if not parts:
+        return tensor(0.0)
+    total = norm(stack([part.to(parts[0].device) for part in parts]), norm_type)
+    if error_if_nonfinite and not total.isfinite().item():
+        raise GradientError(f"clip_grad_norm_: the total norm is {total.item()}. Pass error_if_nonfinite=False to go on.")
+    return total
+
+
+@no_grad
+def clip_grad_norm_(
+    parameters: Tensor | Iterable[Tensor],
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+) -> Tensor:
+    """Scale all gradients down together, so that their norm as one vector is at most ``max_norm``.
+
+    Args:
+        parameters: whose gradients; None counts for nothing.
+        max_norm: the bound.
+        norm_type: order of the norm; ``float("inf")`` is the largest magnitude.
+        error_if_nonfinite: refuse a norm that is not finite, which waits for the device.
+
+    Returns:
+        The norm before, a tensor without axes.
+
+    Raises:
+        GradientError: the norm is not finite.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html
+    """
+    grads = _gradients(parameters)
+    total = get_total_norm(grads, norm_type, error_if_nonfinite)
+    factor = (max_norm / (total + 1e-6)).clamp(max=1.0)
+    for g in grads:
+        g.mul_(factor.to(g.device))
+    return total
+
+
+@no_grad
+def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
+    """Move every element of every gradient into ``[-clip_value, clip_value]``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_value_.html
+    """
+    for g in _gradients(parameters):
+        g.clamp_(-clip_value, clip_value)
+
+
+def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
+    """All parameters one after the other in one vector."""
+    return cat([p.reshape(-1) for p in parameters])
+
+
+@no_grad
+def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
+    """Overwrite parameters with consecutive parts of a vector.
+
+    Raises:
+        ShapeError: the vector's length is not theirs together.
+    """
+    parameters = list(parameters)
+    count = sum(p.numel() for p in parameters)
+    if tuple(vec.shape) != (count,):
+        raise ShapeError(f"vector_to_parameters: the parameters have {count} elements, the vector has shape {tuple(vec.shape)}.")
+    start = 0
+    for p in parameters:
+        p.copy_(vec[start : start + p.numel()].reshape(tuple(p.shape)))
+        start += p.numel()
+
+
+__all__ = ["clip_grad_norm_", "clip_grad_value_", "get_total_norm", "parameters_to_vector", "vector_to_parameters"]
