@@ -1,6 +1,6 @@
-"""Time that the host spends on one dispatch: interpreting its records, encoding and submitting, no Python op included.
+"""Time that the host spends on one dispatch: interpreting its records, encoding, submitting; no Python op.
 
-Run: scripts/browser benchmarks/dispatch_js.py   (add --native for wgpu-py; budget in the browser: 1 us with immediates)
+Run: scripts/browser benchmarks/dispatch_js.py (--native for wgpu-py). The browser's budget is 1 us.
 
     repeat   one launch on the same buffer, again and again
     chain    each dispatch allocates its output and frees its input
@@ -12,7 +12,7 @@ import sys
 import time
 from array import array
 
-from pellucid.device.host import ALLOC, CODE_BITS, FREE, RUN, Host
+from pellucid.device.host import ALLOC, CODE_BITS, FREE, RUN, STATUS_BYTES, STATUS_SLOT, Host
 
 WORDS = 64
 NBYTES = WORDS * 4
@@ -53,6 +53,7 @@ def windows(host: Host) -> dict[str, tuple[array, int]]:
         pipeline = host.pipeline(source, "rrw", 16, immediate, f"bench {salt}")
         params = array("I", [WORDS, 0x3F800000, 0, 0]).tobytes()
         launches.append(host.launch(pipeline, params, (2, 3), 1, 1, 1))
+    host.submit(array("I", record(ALLOC, STATUS_SLOT, STATUS_BYTES)))
     for slot in range(1, 401):
         host.write(slot, NBYTES, 0, bytes(NBYTES))
 
@@ -97,7 +98,7 @@ def measure(host: Host, window: array) -> list[float]:
         took = time.perf_counter() - began if stream is None else (stream.encodeMs - before) / 1000
         if round >= 5:
             seconds.append(took)
-        host.synchronize()  # so that the work of the last window does not compete with the encoding of the next
+        host.read(1, 0, 4)  # the work of this window must not compete with the encoding of the next
     return seconds
 
 
