@@ -3,11 +3,10 @@
 import gguf
 import numpy as np
 import pytest
-from quant.samples import any_blocks, widths
-
 from pellucid.errors import FormatError, ShapeError
 from pellucid.quant import FORMATS, dequantize_planes, repack_blocks
 from pellucid.quant.planes import dequantize_rows
+from quant.samples import any_blocks, widths
 
 ROWS = (1, 2, 37)
 

@@ -1,12 +1,9 @@
 """Ops on quantized weights: against gguf bit for bit, against PyTorch within rounding."""
 
 import numpy as np
+import pellucid
 import pytest
 import torch
-from quant.samples import any_blocks, tame_blocks, widths
-from quant.test_formats import reference, same_bits
-
-import pellucid
 from pellucid.device.stream import stream
 from pellucid.errors import DTypeError, FormatError, GradientError, ShapeError
 from pellucid.quant import FORMATS
@@ -20,6 +17,8 @@ from pellucid.quant.weight import (
     row_chunks,
     weight_from_blocks,
 )
+from quant.samples import any_blocks, tame_blocks, widths
+from quant.test_formats import reference, same_bits
 
 DEVICES = pytest.mark.parametrize("device", ["webgpu", "cpu"])
 EVERY = pytest.mark.parametrize("name", FORMATS)
@@ -34,7 +33,7 @@ def made(name, rows, columns, device, seed=0, blocks=tame_blocks):
 
 
 def close(ours, theirs, bound):
-    """Equal within rounding: a small part of the sum of magnitudes, which is what float32 addition promises."""
+    """Equal within rounding: a small part of the sum of magnitudes, as float32 addition promises."""
     error = np.abs(ours.detach().numpy() - theirs.detach().numpy())
     assert error.shape == theirs.shape
     assert (error <= 1e-6 * bound.detach().numpy() + 1e-30).all(), (error / bound.detach().numpy()).max()

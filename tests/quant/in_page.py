@@ -1,0 +1,42 @@
+"""Every format through the kernels, against the numpy twins. Runs by scripts/browser, in a page or natively."""
+
+import sys
+
+import numpy as np
+import pellucid
+from pellucid.quant import FORMATS, dequantize_planes, repack_blocks
+from pellucid.quant.weight import dequantize, embedding, linear, moved, weight_from_blocks
+from samples import any_blocks, tame_blocks, widths
+
+rng = np.random.default_rng(0)
+failed = 0
+for name, f in FORMATS.items():
+    rows, columns = 37, widths(name)[1]
+    raw = any_blocks(name, rows, columns, rng)
+    words = repack_blocks(raw, f, rows, columns)
+    expected = dequantize_planes(words, f, rows, columns).view(np.uint32)
+    weight = weight_from_blocks(raw, name, (rows, columns))
+    unpacked = dequantize_planes(moved(weight, "cpu")._storage.data.view(np.uint32), f, rows, columns)
+    planes = np.array_equal(unpacked.view(np.uint32), expected)
+    values = np.array_equal(dequantize(weight).numpy().view(np.uint32), expected)
+    ids = pellucid.tensor([36, 0, 7])
+    picked = np.array_equal(embedding(weight, ids).numpy().view(np.uint32), expected[[36, 0, 7]])
+
+    raw = tame_blocks(name, rows, columns, rng)
+    weight = weight_from_blocks(raw, name, (rows, columns))
+    exact = dequantize_planes(repack_blocks(raw, f, rows, columns), f, rows, columns).astype(np.float64)
+    worst = 0.0
+    for batch in (1, 3, 8, 9, 40):
+        x = rng.standard_normal((batch, columns)).astype(np.float32)
+        g = rng.standard_normal((batch, rows)).astype(np.float32)
+        given = pellucid.tensor(x, requires_grad=True)
+        out = linear(given, weight)
+        out.backward(pellucid.tensor(g))
+        for ours, a, b in ((out.detach(), x, exact.T), (given.grad, g, exact)):
+            bound = np.abs(a) @ np.abs(b) + 1e-30
+            worst = max(worst, float((np.abs(ours.numpy() - a @ b) / bound).max()))
+    good = planes and values and picked and worst < 1e-6
+    failed += not good
+    print(f"{name}: planes {planes}, values {values}, rows {picked}, products within {worst:.1e}", flush=True)
+print("failed" if failed else "passed")
+sys.exit(failed)

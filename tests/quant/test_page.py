@@ -1,0 +1,22 @@
+"""The same kernels under Chromium's compiler and software adapter."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from paths import SCRIPTS
+
+from pellucid.quant import FORMATS
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_every_format_in_a_page():
+    program = Path(__file__).with_name("in_page.py")
+    command = [sys.executable, SCRIPTS / "browser", program, "--timeout=240"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = done.stdout.splitlines()
+    assert [line.split(":")[0] for line in lines if "products within" in line] == list(FORMATS)
+    assert lines[-1] == "passed"
