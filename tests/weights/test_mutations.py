@@ -6,11 +6,13 @@ import time
 import tracemalloc
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pellucid import weights
 from pellucid.errors import FormatError
+from pellucid.weights import LocalSource, MemorySource
 from weights import samples
 
 SECONDS = 10  # for each format; many thousands of headers on any machine
@@ -166,3 +168,32 @@ def test_any_gguf_of_well_formed_pieces(data):
     kind = st.integers(0, 45)
     tensors = [samples.gguf_tensor(b"t%d" % k, (*dims,), data.draw(kind), data.draw(number)) for k in (0, 1)]
     attempt(samples.gguf_raw(pairs, tensors))
+
+
+class Index(MemorySource):
+    """An index whose only shard that exists is ``a.safetensors``."""
+
+    def __init__(self, document):
+        super().__init__(json.dumps(document).encode(), "model.safetensors.index.json")
+
+    def sibling(self, name):
+        return MemorySource(SHARD, name) if name == "a.safetensors" else LocalSource("/absent/" + name)
+
+
+SHARD = samples.safetensors_file({"x": np.zeros(3, np.float32)})
+FILES = st.sampled_from(["a.safetensors", "b.safetensors", "../a.safetensors", ""]) | JSON
+TOTAL = st.fixed_dictionaries({"total_size": st.sampled_from([0, 12, 12.0, -1]) | JSON})
+INDEX = st.fixed_dictionaries(
+    {"weight_map": st.dictionaries(st.sampled_from(["x", "y"]), FILES) | JSON},
+    optional={"metadata": TOTAL | JSON},
+)
+
+
+@QUICK
+@given(INDEX | JSON)
+def test_any_index(document):
+    try:
+        checkpoint = weights.open(Index(document))
+    except FormatError:
+        return
+    assert set(checkpoint) <= {"x"}
