@@ -201,5 +201,4 @@ def _joined(parts: list[Tensor], shape) -> Tensor:
 
 def _assign(model: Any, path: str, weight: Tensor) -> None:
     owner, _, name = path.rpartition(".")
-    module = model.get_submodule(owner)
-    module._parameters[name] = Parameter(weight, requires_grad=False)
+    setattr(model.get_submodule(owner), name, Parameter(weight, requires_grad=False))

@@ -13,9 +13,11 @@ from ..ops.functions import (
     elu, gelu, hardsigmoid, hardswish, hardtanh, leaky_relu, logsigmoid, mish, relu6, sigmoid, silu, softplus, softsign, tanh,
 )  # fmt: skip
 from ..ops.rows import embedding as _embedding
-from ..ops.linear import linear
+from ..ops.linear import linear as _linear
 from ..ops.movement import cat
+from ..ops.quant import quant_embedding, quant_linear
 from ..ops.random import dropout
+from ..quant.weight import row_chunks
 from ..tensor import Tensor
 from .loss import (
     binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, huber_loss, kl_div, l1_loss, mse_loss, nll_loss,
@@ -61,6 +63,28 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     return value * gate.sigmoid()
 
 
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """``out[..., j] = sum_l input[..., l] * weight[j, l] + bias[j]``.
+
+    Args:
+        input: (..., in).
+        weight: (out, in), float or quantized.
+        bias: (out,) or None.
+
+    Returns:
+        (..., out).
+
+    Raises:
+        ShapeError: lengths do not fit.
+        DTypeError: dtypes differ.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.linear.html
+    """
+    if weight._meta.dtype.kind == "q":
+        return quant_linear(input, row_chunks(weight), bias)
+    return _linear(input, weight, bias)
+
+
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
     """Rows of a table: ``out[..., :] = weight[input[...], :]``.
 
@@ -71,6 +95,8 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> 
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.embedding.html
     """
+    if weight._meta.dtype.kind == "q":
+        return quant_embedding(row_chunks(weight), input)
     return _embedding(weight, input, -1 if padding_idx is None else padding_idx % weight.shape[0])
 
 
