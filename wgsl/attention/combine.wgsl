@@ -37,7 +37,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     let pitch = params.value_dim + 2u;
     let first = (pair * params.splits * rows + row) * pitch;
     let step = rows * pitch;
-    var largest = -3.40282347e38;
+    var largest = -3.4028234e38;
     for (var split = 0u; split < params.splits; split++) {
         largest = max(largest, load_state(first + split * step));
     }

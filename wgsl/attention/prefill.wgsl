@@ -25,7 +25,7 @@ const WORKGROUP = 128u;
 const TILE = 32u;
 const PITCH = 33u;
 // Scores that are seen stay above HIDDEN, also where a mask adds the lowest finite number.
-const HIDDEN = -3.40282347e38;
+const HIDDEN = -3.4028234e38;
 const LOWEST = -3.4e38;
 
 struct Params {

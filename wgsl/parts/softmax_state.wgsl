@@ -14,7 +14,7 @@ var<workgroup> softmax_total: array<f32, WORKGROUP>;
 var<workgroup> softmax_poisoned: array<u32, WORKGROUP>;
 
 fn softmax_empty() -> Softmax {
-    return Softmax(-3.40282347e38, 0.0, false);
+    return Softmax(-3.4028234e38, 0.0, false);
 }
 
 // exp of a difference that is at most zero; exactly 0 where the true value is below the smallest subnormal

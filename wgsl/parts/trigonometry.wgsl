@@ -126,8 +126,8 @@ fn atan2_of(y: f32, x: f32) -> f32 {
     let left = (bitcast<u32>(x) >> 31u) != 0u;
     if (y == 0.0) { return sign * select(0.0, 3.14159265, left); }
     if (x == 0.0) { return sign * 1.57079633; }
-    let infinite_x = abs(x) > 3.4028235e38;
-    let infinite_y = abs(y) > 3.4028235e38;
+    let infinite_x = abs(x) > 3.4028234e38;
+    let infinite_y = abs(y) > 3.4028234e38;
     var v: f32;
     if (infinite_x && infinite_y) { v = 0.78539816; }
     else if (infinite_x) { v = 0.0; }
