@@ -182,6 +182,9 @@ class Op:
     record: Callable = field(default=lambda: None, repr=False)
     saved: frozenset[str] = frozenset()
     result: type | None = None
+    # All arguments that the kernel writes into; ``mutates`` is the first of them.
+    mutated: tuple[str, ...] = ()
+    check: Callable | None = None
 
     # The slow path: everything that is decided once per plan.
 
@@ -317,7 +320,8 @@ def op(
     outputs: tuple[str, ...] = ("out",),
     strided: tuple[str, ...] = (),
     dynamic: tuple[str, ...] = (),
-    mutates: str | None = None,
+    mutates: str | tuple[str, ...] | None = None,
+    check: Callable | None = None,
 ) -> Callable[[Callable], Callable]:
     """Declare an op.
 
@@ -332,8 +336,10 @@ def op(
             else the op's arguments, ``<argument>_meta`` only its metadata). `composite`, or None for what has no derivative.
         outputs: names of the results; several become a named tuple.
         strided: inputs that the kernel reads with any strides; others are made contiguous first.
-        mutates: the argument that the kernel writes into; the op then returns that tensor and has no output of its own.
+        mutates: the argument, or the arguments, that the kernel writes into; the op then returns the first of them and has no output
+            of its own. The kernel sees the first with its strides, the others must be contiguous.
         dynamic: integer arguments that are parameters of the launch instead of part of the plan's key.
+        check: function of the arguments that refuses values which are no part of the plan's key; runs at every call.
 
     Raises:
         TypeError: the declaration is not total.
@@ -376,9 +382,11 @@ def op(
                     )
                 saved |= set(wanted) - {"g", "needs"}
         result = namedtuple(name, outputs) if len(outputs) > 1 else None  # type: ignore[misc]
+        mutated = () if mutates is None else (mutates,) if isinstance(mutates, str) else tuple(mutates)
         o = Op(
             name, function, tuple(arguments), dtype, shape, kernel, reference, view, composite, formulas,
-            outputs, frozenset(strided), mutates, len(BY_INDEX), saved=frozenset(saved), result=result,
+            outputs, frozenset(strided), mutated[0] if mutated else None, len(BY_INDEX), saved=frozenset(saved),
+            result=result, mutated=mutated, check=check,
         )  # fmt: skip
         if name in OPS:
             raise TypeError(f"op {name} is declared twice")
@@ -403,6 +411,7 @@ def _specialise(o: Op) -> Callable:
         "Meta": Meta,
         "record": o.record,
         "default_device": get_default_device,
+        "check": o.check,
     }
     parameters, keys, before, nodes = [], [], [], []
     star = False
@@ -445,6 +454,8 @@ def _specialise(o: Op) -> Callable:
         "    except (KeyError, AttributeError, TypeError):",
         f"        return slow(o, ({names},))",
     ]
+    if o.check is not None:
+        lines.append(f"    check({names})")
     if o.grad is not None and nodes:
         lines += [f"    if {' or '.join(nodes)}:", f"        return record(plan, {names})"]
     lines.append(f"    return plan({names})")
@@ -480,6 +491,8 @@ def _slow(o: Op, values: tuple) -> Any:
         if len(o.plans) >= _PLAN_LIMIT:
             o.plans.clear()
         o.plans[key] = plan
+    if o.check is not None:
+        o.check(*values)
     if o.grad is not None and _any_node(o, values):
         return o.record(plan, *values)
     return plan(*values)
@@ -553,6 +566,8 @@ def in_place(o: Op) -> Callable:
         plan = plans.get(key)
         if plan is None:
             plan = plans[key] = _plan_in_place(o, tuple(regular), frozenset({o.arguments[0].name, *aliased}))
+        if o.check is not None:
+            o.check(*regular)
         wants = autograd.is_grad_enabled() and o.grad is not None and _any_node(o, values)
         graph = autograd.prepare(o, tuple(regular)) if wants else None
         plan(*regular)

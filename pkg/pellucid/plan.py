@@ -119,8 +119,12 @@ def cpu_plan(o: Op, call: Call, written: str | None = None):
     own = (kernel.own or {}) if isinstance(kernel, Elementwise) else {}
     if isinstance(kernel, Elementwise):
         kernel.check(call.compute)
+    # Halves meet numbers in float32, but for comparisons; small integers wrap.
+    held = np.dtype(np.float32) if compute == np.float16 else compute
+    compares = call.compute if call.outputs and call.out.dtype.kind == "b" else None
     target = call.args[written] if written else None
-    mutated = o.mutates
+    names = [a.name for a in o.arguments]
+    mutated = [names.index(name) for name in o.mutated]
 
     def array(t, name: str):
         m = t._meta
@@ -128,9 +132,15 @@ def cpu_plan(o: Op, call: Call, written: str | None = None):
             return t
         a = widened(as_array(t._storage, m.dtype, m.shape, m.strides, t._offset), m.dtype)
         if compute is not None and name not in own:
-            wide = np.float32 if compute == np.float16 else compute
-            a = (a != 0) if compute == np.bool_ else a.astype(wide, copy=False)
+            a = (a != 0) if compute == np.bool_ else a.astype(held, copy=False)
         return a
+
+    def number(v):
+        if compute.kind == "b":
+            return bool(v)
+        if compute.kind in "iu":
+            return np.asarray(int(v)).astype(compute)[()]
+        return (rounded(np.asarray(v, held), compares) if compares else np.asarray(v)).astype(held)[()]
 
     def run(*values):
         given: list[Any] = []
@@ -140,15 +150,16 @@ def cpu_plan(o: Op, call: Call, written: str | None = None):
             elif isinstance(v, Tensor):
                 given.append(array(v, a.name))
             elif a.role == "operand" and compute is not None and v is not None:
-                given.append(np.dtype(compute).type(v) if compute.kind != "b" else bool(v))
+                given.append(number(v))
             else:
                 given.append(v)
         with np.errstate(all="ignore"):
             results = o.reference(*given)
-        if mutated is not None:
-            t = values[next(k for k, a in enumerate(o.arguments) if a.name == mutated)]
-            t._storage.version += 1
-            return t
+        if mutated:
+            for k in mutated:
+                if values[k] is not None:
+                    values[k]._storage.version += 1
+            return values[mutated[0]]
         if target is not None:
             t = values[next(k for k, a in enumerate(o.arguments) if a.name == written)]
             as_array(t._storage, target.dtype, target.shape, target.strides, t._offset)[...] = rounded(
@@ -195,7 +206,9 @@ def _contiguous_call(o: Op, call: Call) -> Call:
     args = dict(call.args)
     for a in o.arguments:
         value = args[a.name]
-        if a.name in o.strided or a.name == o.mutates:
+        if a.name in o.strided or a.name in o.mutated:
+            if a.name in o.mutated[1:] and value is not None and not value.is_contiguous:
+                raise ShapeError(f"'{a.name}' is written into and must be contiguous. Call .contiguous() first.")
             continue
         if isinstance(value, list):
             args[a.name] = [_dense(m) for m in value]
@@ -288,7 +301,7 @@ def _record_function(o: Op, call: Call, launches: list[Launch], written: str | N
                     lines.append(line)
     if o.mutates:
         for a in o.arguments:
-            if a.role == "tensor" and a.name != o.mutates:
+            if a.role == "tensor" and a.name not in o.mutated:
                 lines.append(f"if {a.name}._storage is {o.mutates}._storage: {a.name} = {a.name}.clone()")
     if not written and not o.mutates:
         for name, m in zip(o.outputs, call.outputs, strict=True):
@@ -304,7 +317,8 @@ def _record_function(o: Op, call: Call, launches: list[Launch], written: str | N
     if words:
         lines.append(f"words.extend(({', '.join(words)}))")
     if o.mutates:
-        lines += [f"{o.mutates}._storage.version += 1", f"return {o.mutates}"]
+        present = [name for name in o.mutated if call.args[name] is not None]
+        lines += [*[f"{name}._storage.version += 1" for name in present], f"return {o.mutates}"]
     elif written:
         lines.append(f"return {written}")
     else:
