@@ -3,8 +3,6 @@
 import { ALLOC, CODE_BITS, COPY, FREE, RUN, UPLOAD } from "/web/runtime/records.js";
 import { Stream } from "/web/runtime/stream.js";
 
-export { Stream };
-
 /** Records in the order of the calls. */
 export class Window {
   constructor() {
@@ -116,4 +114,15 @@ export function random(seed) {
     t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
     return ((t ^ (t >>> 14)) >>> 0) % n;
   };
+}
+
+/** One case by name: opens its stream, runs it, closes it. */
+export async function runCase(module, name, defaultLimits) {
+  const cases = await import(module);
+  const stream = await Stream.open({ defaultLimits });
+  try {
+    await cases[name](stream, !defaultLimits);
+  } finally {
+    stream.close();
+  }
 }

@@ -1,4 +1,4 @@
-"""The stream of web/runtime, case by case (stream_cases.mjs), in headless Chromium."""
+"""The stream of web/runtime, case by case (stream_cases.mjs, device_cases.mjs), in headless Chromium."""
 
 import re
 from collections.abc import Iterator
@@ -11,9 +11,12 @@ from playwright.sync_api import Browser, Page
 from paths import ROOT
 from static_server import Response, StaticServer
 
-CASES = re.findall(
-    r"^export async function (case_\w+)", (Path(__file__).parent / "stream_cases.mjs").read_text(), re.M
-)
+HERE = Path(__file__).parent
+CASES = [
+    (module, case)
+    for module in ("stream_cases.mjs", "device_cases.mjs")
+    for case in re.findall(r"^export async function (case_\w+)", (HERE / module).read_text(), re.M)
+]
 EMPTY = Response(b"<!doctype html><title>stream</title>", "text/html; charset=utf-8")
 
 
@@ -28,13 +31,13 @@ def stream_page(browser: Browser) -> Iterator[Page]:
 
 
 @pytest.mark.parametrize("limits", ["all", "default"])
-@pytest.mark.parametrize("case", CASES)
-def test_stream(stream_page: Page, case: str, limits: str):
+@pytest.mark.parametrize(("module", "case"), CASES, ids=[case for _, case in CASES])
+def test_stream(stream_page: Page, module: str, case: str, limits: str):
     stream_page.evaluate(
-        "async ([name, limits]) => {"
-        " const { runCase } = await import('/tests/browser/stream_cases.mjs');"
-        " await runCase(name, limits === 'default'); }",
-        [case, limits],
+        "async ([module, name, limits]) => {"
+        " const { runCase } = await import('/tests/browser/stream_window.mjs');"
+        " await runCase(module, name, limits === 'default'); }",
+        ["./" + module, case, limits],
     )
 
 
