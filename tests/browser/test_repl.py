@@ -146,6 +146,16 @@ def test_an_exception_shows_its_traceback_and_the_session_goes_on(repl):
     assert repl.type("'still here'") == "'still here'\n"
 
 
+def test_a_value_that_cannot_be_shown_says_where(repl):
+    repl.type("class Opaque:", "def __repr__(self): raise ValueError('opaque')", "", "")
+    assert re.fullmatch(
+        r'Traceback \(most recent call last\):\n  File "<python-input-\d+>", line 2, in __repr__\n'
+        r"[^\n]*raise ValueError.*\n(.*\n)?ValueError: opaque\n",
+        repl.type("Opaque()"),
+    )
+    assert repl.type("1") == "1\n"
+
+
 def test_a_block_is_indented_and_ends_with_an_empty_line(repl):
     repl.editor.press_sequentially("def double(x):")
     repl.editor.press("Enter")

@@ -4,6 +4,7 @@ import json
 import pickle
 import unicodedata
 
+import pellucid
 import pytest
 import transformers
 from hypothesis import given, settings
@@ -103,6 +104,15 @@ def test_arrays_have_rows_even_for_one_text(smollm):
     batch = smollm("The capital", return_tensors="np")
     assert batch.input_ids.shape == (1, 2)
     assert batch.input_ids.dtype == "int64"
+
+
+def test_tensors_are_int64_rows(smollm):
+    batch = smollm(["The capital", "Hi"], padding=True, return_tensors="pt")
+    assert (batch.input_ids.dtype, tuple(batch.input_ids.shape)) == (pellucid.int64, (2, 2))
+    assert batch.input_ids.tolist()[0] == [504, 3575]
+    assert smollm.decode(batch.input_ids[0]) == "The capital"
+    ids = smollm.apply_chat_template([{"role": "user", "content": "Hi"}], return_tensors="pt")
+    assert ids.tolist() == [smollm.apply_chat_template([{"role": "user", "content": "Hi"}])]
 
 
 def test_moving_a_batch_moves_what_can_move():

@@ -7,6 +7,7 @@ import codeop
 import linecache
 import signal
 import sys
+import traceback
 import types
 from importlib.metadata import version
 from typing import Any
@@ -81,12 +82,16 @@ class Console(pyodide_console.Console):
                 file=sys.stderr,
             )
         except BaseException as error:
-            _drop_last_frame(error)
+            _drop_own_frames(error)
             print(self.formattraceback(error), end="", file=sys.stderr)
         finally:
             self._task = None
             sys.stdout.flush()
             sys.stderr.flush()
+
+    def num_frames_to_keep(self, tb: types.TracebackType | None) -> int:
+        """All frames from the typed code on; all there are where showing a value failed without any."""
+        return super().num_frames_to_keep(tb) or len(list(traceback.walk_tb(tb)))
 
     async def _run(self, text: str) -> None:
         self.filename = f"{_PREFIX}{self._count}>"
@@ -180,13 +185,15 @@ def _typed(error: SyntaxError) -> bool:
     return True
 
 
-def _drop_last_frame(error: BaseException) -> None:
-    """Take the signal handler's own frame off a KeyboardInterrupt."""
+def _drop_own_frames(error: BaseException) -> None:
+    """Take this file's frames off: those that lead to the typed code, and the signal handler's."""
     trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
+        trace = trace.tb_next
+    error.__traceback__ = trace
     while trace is not None and trace.tb_next is not None:
-        if trace.tb_next.tb_frame.f_code is Console._interrupt.__code__:
+        if trace.tb_next.tb_frame.f_code.co_filename == __file__:
             trace.tb_next = None
-            return
         trace = trace.tb_next
 
 

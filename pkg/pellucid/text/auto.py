@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Generator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pellucid import weights
 from pellucid.errors import FormatError, SourceError
@@ -13,8 +13,9 @@ from pellucid.text.backend import AddedToken
 from pellucid.text.gguf import tokenizer_config_from_gguf, tokenizer_json_from_gguf
 from pellucid.text.tokenizer import Tokenizer
 from pellucid.weights import Checkpoint, MissingFile, Source
-from pellucid.weights.hub import Place
-from pellucid.weights.source import later, now
+
+if TYPE_CHECKING:
+    pass
 
 _REQUEST = 8_000_000  # bytes read at a time
 
@@ -67,7 +68,7 @@ class AutoTokenizer:
             )
             return wait(twin, "AutoTokenizer.from_pretrained")
         where = {"filename": filename, "revision": revision, "token": token}
-        return now(_load(source, where, config))
+        return _now(_load(source, where, config))
 
     @classmethod
     async def from_pretrained_async(
@@ -82,28 +83,60 @@ class AutoTokenizer:
         """Load a tokenizer without blocking; see ``from_pretrained``."""
         await libraries.load()
         where = {"filename": filename, "revision": revision, "token": token}
-        return await later(_load(source, where, config))
+        return await _later(_load(source, where, config))
+
+
+def _now(steps: Generator[Any, Any, Tokenizer]) -> Tokenizer:
+    """Take the steps by blocking calls."""
+    try:
+        step = next(steps)
+        while True:
+            owner, method, *arguments = step
+            try:
+                result = getattr(owner, method)(*arguments)
+            except Exception as error:  # a missing file may be expected
+                step = steps.throw(error)
+            else:
+                step = steps.send(result)
+    except StopIteration as end:
+        return end.value
+
+
+async def _later(steps: Generator[Any, Any, Tokenizer]) -> Tokenizer:
+    """Take the steps by awaiting the twins of the same methods."""
+    try:
+        step = next(steps)
+        while True:
+            owner, method, *arguments = step
+            try:
+                result = await getattr(owner, f"{method}_async")(*arguments)
+            except Exception as error:
+                step = steps.throw(error)
+            else:
+                step = steps.send(result)
+    except StopIteration as end:
+        return end.value
 
 
 def _load(source: Any, where: dict[str, Any], config: dict[str, Any]) -> Generator[Any, Any, Tokenizer]:
-    """Steps that read what is needed and make the tokenizer."""
+    """Steps (object, method, arguments) that read what is needed and make the tokenizer."""
     if isinstance(source, Mapping):
         return _from_gguf(source.metadata if isinstance(source, Checkpoint) else source, config)
     place = weights.find(source, **where)
-    if isinstance(place, Place):
-        beside = place.file
-        document = yield from _read(beside("tokenizer.json"))
-        if document is None:
-            return _from_gguf((yield _Opening(place), "metadata", 0, 0), config)
-    else:
+    if isinstance(place, Source):
         beside = place.sibling
         if (yield place, "read", 0, 4) == b"GGUF":
-            return _from_gguf((yield _Opening(place), "metadata", 0, 0), config)
+            return _from_checkpoint((yield weights, "open", place), config)
         document = yield from _read(place)
         if document is None:
             raise MissingFile(
                 f"{place.name}: there is no such file. Give a folder with a tokenizer.json, or a GGUF file."
             )
+    else:
+        beside = place.file
+        document = yield from _read(beside("tokenizer.json"))
+        if document is None:
+            return _from_checkpoint((yield weights, "open", place), config)
     found = yield from _configuration(beside)
     return Tokenizer(libraries.backend(document, _extra_tokens(found)), found | config)
 
@@ -113,26 +146,13 @@ def _from_gguf(metadata: Mapping[str, Any], config: dict[str, Any]) -> Tokenizer
     return Tokenizer(libraries.backend(document), tokenizer_config_from_gguf(metadata) | config)
 
 
-class _Opening:
-    """Reading a GGUF file's header, as a step for ``now`` and ``later``."""
-
-    def __init__(self, place: Source | Place):
-        self.place = place
-
-    def metadata(self, *_: int) -> Mapping[str, Any]:
-        return self._metadata(weights.open(self.place))
-
-    async def metadata_async(self, *_: int) -> Mapping[str, Any]:
-        return self._metadata(await weights.open_async(self.place))
-
-    def _metadata(self, checkpoint: Checkpoint) -> Mapping[str, Any]:
-        checkpoint.close()
-        if checkpoint.format != "gguf":
-            raise MissingFile(
-                f"{self.place.name}: has weights but no tokenizer.json. Give a folder with one, or a GGUF "
-                "file."
-            )
-        return checkpoint.metadata
+def _from_checkpoint(checkpoint: Checkpoint, config: dict[str, Any]) -> Tokenizer:
+    checkpoint.close()
+    if checkpoint.format != "gguf":
+        raise MissingFile(
+            f"{checkpoint.name}: has weights but no tokenizer.json. Give a folder with one, or a GGUF file."
+        )
+    return _from_gguf(checkpoint.metadata, config)
 
 
 def _configuration(beside: Callable[[str], Source]) -> Generator[Any, Any, dict[str, Any]]:

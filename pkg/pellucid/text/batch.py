@@ -90,3 +90,36 @@ def convert(fields: dict[str, Any], form: str | None) -> dict[str, Any]:
 
         return {name: numpy.array(value, dtype=numpy.int64) for name, value in fields.items()}
     raise ValueError(f'tokenizer: return_tensors={form!r} is not known. Pass "pt", "np" or None.')
+
+
+def texts_and_pairs(text: Any, pair: Any) -> tuple[list[str], list[str | None]]:
+    """Equally many first and second texts, from one of each or lists of them.
+
+    Raises:
+        TypeError: something is not text.
+        ValueError: there are not as many second texts as first ones.
+    """
+    texts = [text] if isinstance(text, str) else text
+    pairs = [pair] if isinstance(pair, str) else pair
+    for name, items in (("text", texts), ("text_pair", pairs)):
+        if items is None and name == "text_pair":
+            continue
+        if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
+            raise TypeError(
+                f"tokenizer: {name} is a {type(items).__name__}, not a str or a list of str. Convert it to "
+                "text first."
+            )
+    if pairs is not None and len(pairs) != len(texts):
+        raise ValueError(
+            f"tokenizer: {len(texts)} texts but {len(pairs)} in text_pair. Pass one second text for each "
+            "first."
+        )
+    return list(texts), list(pairs) if pairs is not None else [None] * len(texts)
+
+
+def to_list(ids: Any) -> Any:
+    """Ids as plain ints: from a tensor, an array, or any sequence of them."""
+    ids = ids.tolist() if hasattr(ids, "tolist") else ids
+    if isinstance(ids, int):
+        return ids
+    return [to_list(item) for item in ids]

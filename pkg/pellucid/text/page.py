@@ -88,9 +88,10 @@ async def load_libraries() -> None:
     Raises:
         ImportError: a module is not at the address that ``pellucid.text.libraries`` names.
     """
-    from pellucid.text.libraries import url
     from pyodide.code import run_js  # type: ignore[import-not-found]
     from pyodide.ffi import JsException  # type: ignore[import-not-found]
+
+    from pellucid.text.libraries import url
 
     for name in ("tokenizers", "jinja"):
         if name in _libraries:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pellucid.text import chat, special
 from pellucid.text.backend import Backend, Limit
-from pellucid.text.batch import BatchEncoding, convert, pad
+from pellucid.text.batch import BatchEncoding, convert, pad, texts_and_pairs, to_list
 from pellucid.text.stream import TextStream
 
 # Files that know no limit write a huge number instead.
@@ -103,7 +103,7 @@ class Tokenizer:
 
     def convert_ids_to_tokens(self, ids: Any, skip_special_tokens: bool = False) -> Any:
         """Token of an id, or tokens of several, as the vocabulary writes them (a space may be ``Ġ``)."""
-        ids = _to_list(ids)
+        ids = to_list(ids)
         if isinstance(ids, int):
             return self.backend.id_to_token(ids)
         hidden = set(self.all_special_ids) if skip_special_tokens else ()
@@ -159,7 +159,7 @@ class Tokenizer:
             >>> tokenizer(["Hi", "Hello there"], padding=True, return_tensors="pt").input_ids.shape
         """
         single = isinstance(text, str)
-        texts, pairs = _texts(text, text_pair)
+        texts, pairs = texts_and_pairs(text, text_pair)
         if truncation is None:
             truncation = max_length is not None and padding != "max_length"
         limit = self.model_max_length if max_length is None else max_length
@@ -281,7 +281,7 @@ class Tokenizer:
             >>> tokenizer.decode([504, 3575])
             'The capital'
         """
-        ids = _to_list(token_ids)
+        ids = to_list(token_ids)
         if isinstance(ids, int):
             ids = [ids]
         if ids and not isinstance(ids[0], int):
@@ -302,7 +302,7 @@ class Tokenizer:
     ) -> list[str]:
         """Turn rows of ids (lists, or a tensor [rows, tokens]) into a list of texts."""
         return [
-            self.decode(row, skip_special_tokens, clean_up_tokenization_spaces) for row in _to_list(sequences)
+            self.decode(row, skip_special_tokens, clean_up_tokenization_spaces) for row in to_list(sequences)
         ]
 
     def stream(self, skip_special_tokens: bool = False) -> TextStream:
@@ -394,30 +394,3 @@ class Tokenizer:
             return_tensors=return_tensors,
         )
         return batch if return_dict else batch["input_ids"]
-
-
-def _texts(text: Any, pair: Any) -> tuple[list[str], list[str | None]]:
-    texts = [text] if isinstance(text, str) else text
-    pairs = [pair] if isinstance(pair, str) else pair
-    for name, items in (("text", texts), ("text_pair", pairs)):
-        if items is None and name == "text_pair":
-            continue
-        if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
-            raise TypeError(
-                f"tokenizer: {name} is a {type(items).__name__}, not a str or a list of str. Convert it to "
-                "text first."
-            )
-    if pairs is not None and len(pairs) != len(texts):
-        raise ValueError(
-            f"tokenizer: {len(texts)} texts but {len(pairs)} in text_pair. Pass one second text for each "
-            "first."
-        )
-    return list(texts), list(pairs) if pairs is not None else [None] * len(texts)
-
-
-def _to_list(ids: Any) -> Any:
-    """Ids as plain ints: from a tensor, an array, or any sequence of them."""
-    ids = ids.tolist() if hasattr(ids, "tolist") else ids
-    if isinstance(ids, int):
-        return ids
-    return [_to_list(item) for item in ids]
