@@ -55,7 +55,15 @@ def server(model):
 
     running.allow, running.etag = allow, etag
     running.answer = lambda request: 403 if request.path == "/refused.safetensors" else None
-    running.pace = {"/plain.safetensors": 0.005, "/slow.safetensors": 0.05, "/slower.safetensors": 0.05}
+    # Slow enough for requests to overlap, and for the page to have taken what was sent before a connection drops:
+    # a browser throws away what waits in its own queues then.
+    running.pace = {f"/{name}.safetensors": 0.005 for name in ("plain", "dropped")}
+    running.pace |= {"/slow.safetensors": 0.05, "/slower.safetensors": 0.05}
+        "/plain.safetensors": 0.005,
+        "/dropped.safetensors": 0.005,
+        "/slow.safetensors": 0.05,
+        "/slower.safetensors": 0.05,
+    }
     yield running
     running.stop()
 
