@@ -70,6 +70,8 @@ _LAZY = {
     "lens": "",
     "match": "lens",
     "models": "",
+    "nn": "",
+    "optim": "",
     "quant": "",
     "text": "",
     "weights": "",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from .. import autograd
-from ..device.stream import Storage, stream
 from ..errors import DTypeError
 from ..tensor import Tensor, tensor
 
@@ -54,12 +53,10 @@ def _rebuild(data: Tensor, requires_grad: bool) -> Parameter:
     return Parameter(data, requires_grad)
 
 
-def account(p: Tensor) -> None:
-    """Count the memory of a tensor under "parameter" in `pellucid.webgpu.memory_stats`, unless it already has a kind."""
-    storage = p._storage
-    if isinstance(storage, Storage) and storage.kind == "activation":
-        storage.kind = "parameter"
-        stream().by_kind["parameter"] += storage.nbytes
+def account(t: Tensor) -> None:
+    """Count a tensor's memory under "parameter" in `pellucid.webgpu.memory_stats`, unless it has a kind already."""
+    if t._storage.kind == "activation":
+        t._storage.set_kind("parameter")
 
 
 __all__ = ["Parameter"]

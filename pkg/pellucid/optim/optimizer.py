@@ -1,0 +1,179 @@
+"""What every optimizer has: groups of parameters with their settings, and state per parameter."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from copy import deepcopy
+from typing import Any
+
+from .. import dtypes as dt
+from ..autograd import enable_grad, no_grad
+from ..errors import GradientError, WeightError
+from ..ops.creation import zeros_like
+from ..tensor import Tensor
+
+
+class Optimizer:
+    """Base of all optimizers.
+
+    Args:
+        params: parameters, or dictionaries with the key "params" and settings of their own.
+        defaults: settings of the groups that do not say otherwise.
+
+    Attributes:
+        param_groups: dictionaries of settings; "params" lists the parameters. Changing a setting takes effect at the next step.
+        state: what the optimizer keeps for each parameter.
+
+    Raises:
+        ValueError: there are no parameters, or one comes twice.
+        TypeError: something is not a tensor.
+
+    Source: https://pytorch.org/docs/stable/optim.html#torch.optim.Optimizer
+    """
+
+    def __init__(self, params: Iterable[Any], defaults: dict[str, Any]):
+        if isinstance(params, Tensor):
+            raise TypeError("optimizer: params must be an iterable of tensors or of dictionaries, not one tensor. Put it in a list.")
+        self.defaults = defaults
+        self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
+        self.param_groups: list[dict[str, Any]] = []
+        groups = list(params)
+        if not groups:
+            raise ValueError("optimizer: there are no parameters to optimize.")
+        if not isinstance(groups[0], dict):
+            groups = [{"params": groups}]
+        for group in groups:
+            self.add_param_group(group)
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Optimize more parameters.
+
+        Args:
+            param_group: "params" and settings that differ from the defaults.
+
+        Raises:
+            ValueError: a parameter is there already, or is not a leaf.
+            TypeError: something is not a tensor.
+        """
+        group = dict(param_group)
+        params = group["params"]
+        params = [params] if isinstance(params, Tensor) else list(params)
+        params = [p[1] if isinstance(p, tuple) else p for p in params]
+        known = {id(p) for g in self.param_groups for p in g["params"]}
+        for p in params:
+            if not isinstance(p, Tensor):
+                raise TypeError(f"optimizer: optimizes tensors, not {type(p).__name__}.")
+            if not p.is_leaf:
+                raise ValueError("optimizer: only leaf tensors can be optimized, not results of a computation.")
+            if id(p) in known:
+                raise ValueError("optimizer: a parameter appears twice. Give each parameter once, in one group.")
+            known.add(id(p))
+        group["params"] = params
+        for name, value in self.defaults.items():
+            group.setdefault(name, value)
+        self.param_groups.append(group)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients of all parameters, or set them to zero."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                if set_to_none:
+                    p.grad = None
+                elif p.grad is not None:
+                    p.grad = p.grad.detach().zero_()
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Change every parameter that has a gradient.
+
+        Args:
+            closure: computes the loss and its gradients anew; called first.
+
+        Returns:
+            What the closure returned, or None.
+        """
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        with no_grad():
+            for group in self.param_groups:
+                for p in group["params"]:
+                    if p.grad is not None:
+                        self._update(p, group)
+        return loss
+
+    def _update(self, p: Tensor, group: dict[str, Any]) -> None:
+        """Change one parameter."""
+        raise NotImplementedError(f"{type(self).__name__}: define _update() or step().")
+
+    def _moment(self, p: Tensor) -> Tensor:
+        """State of the parameter's shape, zeros at first."""
+        moment = zeros_like(p)
+        moment._storage.set_kind("parameter")
+        return moment
+
+    def _operands(self, p: Tensor) -> tuple[Tensor, Tensor]:
+        """The parameter and its gradient as the update kernels take them: contiguous, float32 (or float64 on cpu)."""
+        d = p.dtype if p.dtype is dt.float64 else dt.float32
+        if p.grad._meta.shape != p._meta.shape:
+            raise GradientError(f"optimizer: a gradient of shape {tuple(p.grad.shape)} for a parameter of shape {tuple(p.shape)}.")
+        return p.detach().to(d).contiguous(), p.grad.detach().to(d).contiguous()
+
+    def _write_back(self, p: Tensor, changed: Tensor) -> None:
+        """Put the new values into a parameter that is not as the kernels take it."""
+        if changed._storage is not p._storage:
+            p.copy_(changed)
+
+    # Saving
+
+    def state_dict(self) -> dict[str, Any]:
+        """Settings and state; parameters are numbers in the order of the groups."""
+        numbers = {id(p): k for k, p in enumerate(p for group in self.param_groups for p in group["params"])}
+        groups = [
+            {**{k: v for k, v in group.items() if k != "params"}, "params": [numbers[id(p)] for p in group["params"]]}
+            for group in self.param_groups
+        ]
+        return {"state": {numbers[id(p)]: dict(s) for p, s in self.state.items() if s}, "param_groups": groups}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over settings and state from `state_dict`.
+
+        Raises:
+            WeightError: groups or their sizes differ.
+        """
+        given = state_dict["param_groups"]
+        have, want = [len(g["params"]) for g in given], [len(g["params"]) for g in self.param_groups]
+        if have != want:
+            raise WeightError(f"optimizer: the state has groups of {have} parameters, the optimizer of {want}. They must be equal.")
+        params = [p for group in self.param_groups for p in group["params"]]
+        numbers = [number for group in given for number in group["params"]]
+        self.state = defaultdict(dict)
+        for number, p in zip(numbers, params, strict=True):
+            if number in state_dict["state"]:
+                self.state[p] = {k: _placed(v, p) for k, v in state_dict["state"][number].items()}
+        self.param_groups = [
+            {**{k: deepcopy(v) for k, v in new.items() if k != "params"}, "params": old["params"]}
+            for new, old in zip(given, self.param_groups, strict=True)
+        ]
+
+    def __repr__(self) -> str:
+        lines = [f"{type(self).__name__} ("]
+        for k, group in enumerate(self.param_groups):
+            lines.append(f"Parameter Group {k}")
+            lines += [f"    {name}: {value}" for name, value in sorted(group.items()) if name != "params"]
+        return "\n".join([*lines, ")"])
+
+
+def _placed(value: Any, p: Tensor) -> Any:
+    return value.detach().clone().to(p.device) if isinstance(value, Tensor) else deepcopy(value)
+
+
+def check_range(name: str, value: float, below: float | None = None) -> None:
+    """Refuse a setting that is negative, or not below a bound."""
+    if value < 0 or (below is not None and value >= below):
+        bound = "" if below is None else f" and below {below:g}"
+        raise ValueError(f"optimizer: {name} must be at least 0{bound}, not {value}.")
+
+
+__all__ = ["Optimizer", "check_range"]
