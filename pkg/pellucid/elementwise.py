@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from .dtypes import DType
 from .errors import DTypeError, ShapeError
-from .kernel import PHYSICAL, WGSL_TYPE, Launch, Source, convert, fetch, fold, load, pack, physical
+from .kernel import PHYSICAL, WGSL_TYPE, Launch, Source, convert, fetch, fold, load, narrowed, pack, physical
 from .meta import Meta
 from .shape import broadcast_strides, merge_axes
 
@@ -80,8 +80,13 @@ class Elementwise:
         text = self.texts[compute]
         expression = text if isinstance(text, str) else text(call)
         target = call.args[written] if written else call.outputs[0]
+        own = self.own or {}
+        # As in PyTorch, numbers wrap to a small integer type; halves meet them in float32 but for comparisons.
+        packed = PHYSICAL[call.compute][1] > 1 and compute != "bool"
+        narrow = call.compute if packed and (compute != "f32" or self.result == "bool") else None
         operands = [
-            _Operand(n, a, (self.own or {}).get(n, compute), n in aliased) for n, a in call.operands()
+            _Operand(n, a, own.get(n, compute), n in aliased, None if n in own else narrow)
+            for n, a in call.operands()
         ]
         return _build(
             call.op.name,
@@ -100,6 +105,7 @@ class _Operand:
     argument: Meta | type
     type: str
     aliased: bool
+    narrow: DType | None = None  # the packed dtype to which a number is reduced first
 
     @property
     def is_tensor(self) -> bool:
@@ -205,7 +211,7 @@ def _build(
             )
         elif not o.is_tensor:
             functions.append(
-                f"fn load_{local}(i: u32) -> {WGSL_TYPE[o.type]} {{ return {_scalar(local, o.type, fields)}; }}"
+                f"fn load_{local}(i: u32) -> {WGSL_TYPE[o.type]} {{ return {_scalar(local, o.type, fields, o.narrow)}; }}"
             )
             bind[f"params.{local}"] = o.name
     parameters = ", ".join(f"{wgsl_name(o.name)}: {WGSL_TYPE[o.type]}" for o in operands)
@@ -246,7 +252,9 @@ def _frame() -> tuple[list[str], str]:
     return kept, text[text.index("@compute") :]
 
 
-def _scalar(local: str, kind: str, fields: list[str]) -> str:
+def _scalar(local: str, kind: str, fields: list[str], narrow: DType | None) -> str:
+    if narrow is not None:
+        return narrowed(narrow, _scalar(local, kind, fields, None))
     if kind == "i64":
         fields.extend((f"{local}_low: u32", f"{local}_high: u32"))
         return f"vec2<u32>(params.{local}_low, params.{local}_high)"

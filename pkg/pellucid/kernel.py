@@ -111,6 +111,11 @@ def pack(d: DType, value: str) -> str:
     return _PACK[d].format(value=value)
 
 
+def narrowed(d: DType, value: str) -> str:
+    """The expression of a number as an element of a packed dtype would hold it."""
+    return _UNPACK[d].format(bits=_PACK[d].format(value=value))
+
+
 def convert(expression: str, source: str, target: str) -> str:
     """An expression of value type ``source`` turned into ``target``."""
     return expression if source == target else _CONVERT[source, target].format(expression)

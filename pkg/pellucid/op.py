@@ -221,7 +221,7 @@ class Op:
             elif a.role in ("tensor", "optional", "operand"):
                 if value is None and a.role == "optional":
                     args[a.name] = None
-                elif a.role == "operand" and (type(value) in NUMBERS or value is None):
+                elif a.role == "operand" and (type(value) in NUMBERS or value is a.default is None):
                     args[a.name] = type(value)
                 else:
                     metas = [_meta_of(self, a, value)]

@@ -13,7 +13,7 @@ from . import dtypes as dt
 from .device import device as Device
 from .device import get_default_device
 from .device.cpu import CpuStorage, as_array, rounded
-from .device.stream import stream
+from .device.stream import Storage, stream
 from .dtypes import DType, from_numpy_dtype
 from .errors import DTypeError, GradientError, ShapeError
 from .kernel import physical
@@ -544,10 +544,9 @@ def upload(array: np.ndarray, d: DType, kind: str = "activation") -> Tensor:
     physical(d)
     if d is dt.bfloat16:
         array = (np.ascontiguousarray(array, np.float32).view(np.uint32) >> 16).astype(np.uint16)
-    data = np.ascontiguousarray(array)
-    return Tensor(
-        stream().upload(data.reshape(-1).view(np.uint8), kind), meta(array.shape, d, Device("webgpu")), 0
-    )
+    data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    storage = stream().upload(data, kind) if data.size else Storage(0, kind)
+    return Tensor(storage, meta(array.shape, d, Device("webgpu")), 0)
 
 
 def tensor(data, *, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..elementwise import elementwise
 from ..errors import DTypeError
+from ..meta import Meta
 from ..op import Call, broadcast, floating, op, promote
 
 if TYPE_CHECKING:
@@ -15,16 +17,24 @@ if TYPE_CHECKING:
 
 
 def _no_bool(call: Call):
-    """The common type; bool is refused, as in PyTorch."""
-    found = promote(call)
-    if found[0].kind == "b":
+    """The common type; bool operands are refused, as in PyTorch."""
+    if any(a is bool or (isinstance(a, Meta) and a.dtype.kind == "b") for _, a in call.operands()):
         raise DTypeError(
             "bool tensors have no subtraction or negation. Use logical_xor (^) or logical_not (~)."
         )
+    return _whole_alpha(call)
+
+
+def _whole_alpha(call: Call):
+    """The common type; integers take no fractional alpha."""
+    found = promote(call)
+    if call.args.get("alpha") is float and not found[0].is_floating_point:
+        raise DTypeError(f"alpha must be an integer for {found[0]}. Convert a tensor with .float() first.")
     return found
 
 
 @op(
+    dtype=_whole_alpha,
     shape=broadcast,
     kernel=elementwise(
         "input + alpha * other",
@@ -145,9 +155,8 @@ def floor_divide(input: Tensor | float, other: Tensor | float) -> Tensor:
 def _trunc_reference(input, other):
     if np.asarray(input).dtype.kind == "f":
         return np.trunc(np.divide(input, other))
-    return (np.sign(input) * np.sign(other) * (np.abs(input) // np.abs(other))).astype(
-        np.result_type(input, other)
-    )
+    quotient = np.floor_divide(input, other)
+    return quotient + ((quotient < 0) & (quotient * other != input)).astype(quotient.dtype)
 
 
 @op(
@@ -204,6 +213,8 @@ def fmod(input: Tensor | float, other: Tensor | float) -> Tensor:
 def _power_grad_exponent(g, input, exponent, out):
     from .comparison import where
 
+    if isinstance(input, (int, float)):
+        return g * out * math.log(input) if input > 0 else g * (0.0 if input == 0 else math.nan)
     return where((input == 0) & (exponent >= 0), g * 0, g * out * input.log())
 
 
@@ -213,6 +224,17 @@ def _power_grad_input(g, input, exponent):
     from .comparison import where
 
     return where(exponent == 0, g * 0, g * (exponent * input ** (exponent - 1)))
+
+
+def _check_exponent(input, exponent):
+    if type(exponent) is int and exponent < 0 and not (type(input) is float or _is_floating(input)):
+        raise DTypeError(
+            "pow: integers to negative integer powers are not allowed. Convert with .float() first."
+        )
+
+
+def _is_floating(x) -> bool:
+    return x._meta.dtype.kind in "fc"
 
 
 def _power_reference(input, exponent):
@@ -233,6 +255,7 @@ def _power_reference(input, exponent):
         i64="i64_power(input, exponent)",
     ),
     reference=_power_reference,
+    check=_check_exponent,
     grad={"input": _power_grad_input, "exponent": _power_grad_exponent},
 )
 def pow(input: Tensor | float, exponent: Tensor | float) -> Tensor:
