@@ -55,15 +55,10 @@ def server(model):
 
     running.allow, running.etag = allow, etag
     running.answer = lambda request: 403 if request.path == "/refused.safetensors" else None
-    # Slow enough for requests to overlap, and for the page to have taken what was sent before a connection drops:
-    # a browser throws away what waits in its own queues then.
+    # Slow enough for requests to overlap, and for the page to have taken what was sent before a connection
+    # drops: a browser then throws away what waits in its own queues.
     running.pace = {f"/{name}.safetensors": 0.005 for name in ("plain", "dropped")}
-    running.pace |= {"/slow.safetensors": 0.05, "/slower.safetensors": 0.05}
-        "/plain.safetensors": 0.005,
-        "/dropped.safetensors": 0.005,
-        "/slow.safetensors": 0.05,
-        "/slower.safetensors": 0.05,
-    }
+    running.pace |= {f"/{name}.safetensors": 0.05 for name in ("slow", "slower")}
     yield running
     running.stop()
 
