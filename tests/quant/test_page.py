@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from paths import SCRIPTS
-
 from pellucid.quant import FORMATS
+
+from paths import SCRIPTS
 
 
 @pytest.mark.browser
