@@ -1,4 +1,4 @@
-"""Every format through the kernels, against the numpy twins; scripts/browser runs it in a page or natively."""
+"""Every format through the kernels, against the numpy twins; scripts/browser runs it in a page too."""
 
 import sys
 
