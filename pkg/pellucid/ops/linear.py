@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING
 
 from ..errors import ShapeError
@@ -39,6 +40,10 @@ def _launch(call: Call) -> Launch:
     return product.launch("input", "weight", "bias" if call["bias"] is not None else None)
 
 
+def _as_rows(x: Tensor) -> Tensor:
+    return x.reshape(prod(x.shape[:-1]), x.shape[-1])
+
+
 def _reference(input, weight, bias):
     out = wide_product(input, weight.T)
     return out if bias is None else out + bias
@@ -51,17 +56,22 @@ def _reference(input, weight, bias):
     reference=_reference,
     grad={
         "input": lambda g, weight: matmul(g, weight),
-        "weight": lambda g, input: matmul(g.reshape(-1, g.shape[-1]).t(), input.reshape(-1, input.shape[-1])),
+        "weight": lambda g, input: matmul(_as_rows(g).t(), _as_rows(input)),
         "bias": lambda g: g,
     },
     strided=("weight",),
 )
+def dense_linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Rows times a float weight; see `linear`."""
+    ...
+
+
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``out[..., j] = sum_l input[..., l] * weight[j, l] + bias[j]``.
 
     Args:
         input: (..., in).
-        weight: (out, in), same dtype.
+        weight: (out, in), same dtype or quantized.
         bias: (out,) or None.
 
     Returns:
@@ -73,3 +83,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.linear.html
     """
+    if weight.dtype.is_quantized:
+        from ..quant.weight import linear as quantized
+
+        return quantized(input, weight, bias)
+    return dense_linear(input, weight, bias)

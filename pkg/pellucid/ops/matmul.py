@@ -176,7 +176,8 @@ def _grad_right(g, input, other_meta):
     left = input.unsqueeze(0) if input.dim() == 1 else input
     if other_meta.rank <= 2 and left.dim() > 2:
         # One product over all rows instead of one for each batch and a sum.
-        left, g = left.reshape(-1, left.shape[-1]), g.reshape(-1, g.shape[-1])
+        rows = prod(left.shape[:-1])
+        left, g = left.reshape(rows, left.shape[-1]), g.reshape(rows, g.shape[-1])
     grad = matmul(left.transpose(-2, -1), g)
     return grad.squeeze(-1) if other_meta.rank == 1 else grad
 
@@ -194,12 +195,17 @@ def wide_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     grad={"input": _grad_left, "other": _grad_right},
     strided=("input", "other"),
 )
+def dense_matmul(input: Tensor, other: Tensor) -> Tensor:
+    """Matrix product of float tensors; see `matmul`."""
+    ...
+
+
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     """Matrix product over the last two axes: ``out[..., i, j] = sum_l input[..., i, l] * other[..., l, j]``.
 
     Args:
         input: (..., n, l) or (l,).
-        other: (..., l, m) or (l,), same dtype; leading axes broadcast.
+        other: (..., l, m) or (l,), same dtype; leading axes broadcast. Or a quantized weight.
 
     Returns:
         (..., n, m), without n or m where an operand is a vector.
@@ -215,6 +221,11 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         >>> (torch.ones(2, 3, device="cpu") @ torch.ones(3, device="cpu")).tolist()
         [3.0, 3.0]
     """
+    if other.dtype.is_quantized:
+        from ..quant.weight import product
+
+        return product(input, other)
+    return dense_matmul(input, other)
 
 
 def _ranked(name: str, ranks: tuple[int, int], a: Tensor, b: Tensor) -> Tensor:

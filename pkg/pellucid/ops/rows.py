@@ -83,7 +83,7 @@ def _embedding_reference(weight, indices, padding_idx):
 
 def _embedding_grad(g, indices, weight_meta, padding_idx):
     rows, columns = weight_meta.shape
-    g, indices = g.reshape(-1, columns), indices.reshape(-1)
+    g, indices = g.reshape(indices.numel(), columns), indices.reshape(-1)
     if padding_idx >= 0:
         g = g.masked_fill((indices == padding_idx).unsqueeze(1), 0.0)
     return add_rows(g.new_zeros(rows, columns), indices, g)
@@ -96,11 +96,16 @@ def _embedding_grad(g, indices, weight_meta, padding_idx):
     reference=_embedding_reference,
     grad={"weight": _embedding_grad},
 )
+def dense_embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1) -> Tensor:
+    """Rows of a table of any dtype; see `embedding`."""
+    ...
+
+
 def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1) -> Tensor:
     """Rows of a table: ``out[..., :] = weight[indices[...], :]``.
 
     Args:
-        weight: (rows, columns).
+        weight: (rows, columns); rows of a quantized one come out as float32.
         indices: any shape, integers from 0 to rows - 1.
         padding_idx: a row that gets no gradient; none if negative.
 
@@ -113,6 +118,11 @@ def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.embedding.html
     """
+    if weight.dtype.is_quantized:
+        from ..quant.weight import embedding as quantized
+
+        return quantized(weight, indices)
+    return dense_embedding(weight, indices, padding_idx)
 
 
 def _select_types(call: Call):
@@ -151,8 +161,8 @@ def _select_grad(g, index, input_meta, dim):
     rows = g.transpose(0, k)
     target = rows.new_zeros((input_meta.shape[k], prod(rows.shape[1:])))
     return (
-        add_rows(target, index.reshape(-1), rows.reshape(rows.shape[0], -1))
-        .reshape(-1, *rows.shape[1:])
+        add_rows(target, index.reshape(-1), rows.reshape(rows.shape[0], prod(rows.shape[1:])))
+        .reshape(input_meta.shape[k], *rows.shape[1:])
         .transpose(0, k)
     )
 
