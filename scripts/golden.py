@@ -21,7 +21,7 @@ TOP = 5
 
 
 def smollm2_lens() -> dict[str, Any]:
-    """The greedy tokens, and after every layer and position the most likely next ids with their probabilities.
+    """The greedy tokens, and after every layer and position the likeliest next ids with their probabilities.
 
     A position is one that the model reads: the prompt's and all new ones but the last.
     """
