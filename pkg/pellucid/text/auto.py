@@ -39,9 +39,9 @@ class AutoTokenizer:
         """Load a tokenizer.
 
         Args:
-            source: a folder, a URL, a hub id (``"org/name"``) with ``tokenizer.json``; a GGUF file in any of
-                these ways, or its
-                bytes; a checkpoint from ``pellucid.weights.open`` or a mapping of GGUF metadata.
+            source: a folder with a ``tokenizer.json`` or a GGUF file, as a path, URL or hub id
+                (``"org/name"``); the bytes of either file; a checkpoint from ``pellucid.weights.open``, whose
+                header is then not read again; or a mapping of GGUF metadata.
             filename: the file to take from the folder or hub id, such as ``"model-Q4_K_M.gguf"``.
             revision: a branch, tag or commit of the hub.
             token: for models that need permission.

@@ -26,8 +26,8 @@ class BatchEncoding(UserDict):
             return self.data[name]
         except KeyError:
             raise AttributeError(
-                f"BatchEncoding has no {name!r}; it has {', '.join(self.data)}. Ask the tokenizer to return "
-                "it."
+                f"BatchEncoding has no {name!r}; it has {', '.join(self.data)}. Ask the "
+                "tokenizer to return it."
             ) from None
 
     def to(self, device: Any) -> BatchEncoding:
@@ -66,8 +66,7 @@ def pad(
 
 
 def convert(fields: dict[str, Any], form: str | None) -> dict[str, Any]:
-    """Turn lists into ``"pt"`` (int64 tensors on the default device) or ``"np"`` (int64 arrays); None leaves
-    them lists.
+    """Turn lists into ``"pt"`` (int64 tensors on the default device) or ``"np"`` (int64 arrays).
 
     Raises:
         ValueError: the rows have different lengths, or the form is not known.
@@ -78,8 +77,7 @@ def convert(fields: dict[str, Any], form: str | None) -> dict[str, Any]:
     if len(lengths) > 1:
         raise ValueError(
             f"tokenizer: sequences of {min(lengths)} to {max(lengths)} tokens do not fit into one tensor. "
-            "Pass padding=True, "
-            "truncation=True with max_length, or both."
+            "Pass padding=True, truncation=True with max_length, or both."
         )
     if form == "pt":
         import pellucid

@@ -25,9 +25,9 @@ class TokenType(IntEnum):
 def tokenizer_json_from_gguf(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Build the content of a ``tokenizer.json`` from a GGUF file's metadata.
 
-    Two kinds of vocabulary are understood: ``gpt2`` (byte-level BPE with written merges, cut as
-    ``tokenizer.ggml.pre``
-    names) and ``llama`` (SentencePiece BPE, whose merges follow from the scores, with byte fallback).
+    Two kinds of vocabulary are understood: ``gpt2`` (byte-level BPE with written merges, cut as the file's
+    ``tokenizer.ggml.pre`` names) and ``llama`` (SentencePiece BPE, whose merges follow from the scores, with
+    byte fallback).
 
     Args:
         metadata: the file's key-value pairs as plain Python values (``tokenizer.ggml.tokens`` a list of str,
@@ -68,9 +68,8 @@ def tokenizer_config_from_gguf(metadata: Mapping[str, Any]) -> dict[str, Any]:
         metadata: the file's key-value pairs as plain Python values.
 
     Returns:
-        A dict with ``bos_token``, ``eos_token``, ``unk_token``, ``sep_token``, ``pad_token``,
-        ``mask_token``, ``cls_token``,
-        ``chat_template`` and ``model_max_length``, each only where the file has it.
+        A dict with ``bos_token``, ``eos_token`` and so on, ``chat_template`` and ``model_max_length``, each
+        only where the file has it.
 
     Raises:
         FormatError: an id is not a position in the vocabulary.

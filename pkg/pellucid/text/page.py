@@ -53,8 +53,8 @@ _ADAPTER = """
             if (room < 0) return limit - room;
             let over = first.length + (second?.length ?? 0) - room, fromFirst = 0, fromSecond = 0;
             for (; over > 0; over--) {
-                if (second && second.length - fromSecond > first.length - fromFirst) fromSecond++; else
-                fromFirst++;
+                if (second && second.length - fromSecond > first.length - fromFirst) fromSecond++;
+                else fromFirst++;
             }
             const cut = (tokens, count) =>
                 side === "left" ? tokens.slice(count) : tokens.slice(0, tokens.length - count);

@@ -1,10 +1,7 @@
-"""How each family of byte-level vocabularies cuts text before merging: GGUF's ``tokenizer.ggml.pre`` to
-regular expressions.
+"""How families of byte-level vocabularies cut text before merging; GGUF's ``tokenizer.ggml.pre`` names them.
 
-The expressions are those of the families' own ``tokenizer.json`` files. Each is applied in turn to the
-pieces that the
-previous one left (matches and what lies between them), and both Hugging Face libraries accept them as they
-stand.
+The regular expressions are those of the families' own ``tokenizer.json`` files. Each is applied in turn to
+the pieces that the previous one left: its matches, and what lies between them.
 """
 
 from dataclasses import dataclass

@@ -17,10 +17,9 @@ class TextStream:
     """Decode tokens as they arrive, never in the middle of a character.
 
     A character may be spread over several tokens, and a token's text may depend on the one before it
-    (SentencePiece drops the
-    space at the very beginning). So a few earlier tokens are decoded again with the new one, and text that
-    still ends in an
-    unfinished character is held back. The pieces joined are the text of all tokens.
+    (SentencePiece drops the space at the very beginning). So a few earlier tokens are decoded again with the
+    new one, and text that still ends in an unfinished character is held back. The pieces joined are the text
+    of all tokens.
 
     Args:
         tokenizer: the tokenizer whose ids arrive.

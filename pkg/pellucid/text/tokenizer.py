@@ -135,18 +135,15 @@ class Tokenizer:
         Args:
             text: one text, or several.
             text_pair: a second text for each (a question and its passage, say).
-            add_special_tokens: add what the model expects around a text, such as a beginning-of-sequence
-                token.
+            add_special_tokens: add what the model expects around a text, such as a token that begins it.
             padding: True or ``"longest"`` fills up to the longest row, ``"max_length"`` up to ``max_length``.
-            truncation: cut at ``max_length`` (or at the model's own limit). Giving ``max_length`` alone also
-                cuts.
+            truncation: cut at ``max_length`` (or at the model's own limit); ``max_length`` alone also cuts.
             max_length: a number of tokens, special tokens included.
             pad_to_multiple_of: round the padded length up.
             padding_side: ``"right"`` or ``"left"``; the tokenizer's own by default.
             return_tensors: ``"pt"`` for int64 tensors [rows, tokens], ``"np"`` for arrays, None for lists.
             return_attention_mask: also return 1 for tokens and 0 for filling.
-            return_token_type_ids: also return which text a token came from; by default where the model uses
-                it.
+            return_token_type_ids: also return which text a token came from; by default if the model asks.
 
         Returns:
             A dict of ``input_ids`` and the other fields; for one text without ``return_tensors``, flat lists.
@@ -274,8 +271,7 @@ class Tokenizer:
             token_ids: an id, a list of ids, or a tensor [tokens]; several rows give a list of texts.
             skip_special_tokens: special tokens give no text.
             clean_up_tokenization_spaces: remove the spaces that word-based tokenizers leave before
-                punctuation; as the
-                tokenizer's files say by default.
+                punctuation; by default as the tokenizer's files say.
 
         Example:
             >>> tokenizer.decode([504, 3575])
