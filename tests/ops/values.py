@@ -31,8 +31,8 @@ def edges(dtype: str) -> torch.Tensor:
 
 def pairs(dtype: str, second: str | None = None) -> tuple[torch.Tensor, torch.Tensor]:
     """Every edge value beside every other."""
-    a, b = torch.meshgrid(edges(dtype), edges(second or dtype), indexing="ij")
-    return a.reshape(-1), b.reshape(-1)
+    a, b = edges(dtype), edges(second or dtype)
+    return a.repeat_interleave(len(b)), b.repeat(len(a))
 
 
 def ours(t: torch.Tensor, device: str) -> pellucid.Tensor:

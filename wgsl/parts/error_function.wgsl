@@ -27,8 +27,7 @@ fn erf_of(x: f32) -> f32 {
     if (a < 1.0) {
         return erf_series(x);
     }
-    let v = 1.0 - erfc_positive(a);
-    return select(v, -v, x < 0.0);
+    return with_sign(1.0 - erfc_positive(a), x);
 }
 
 fn erf_series(x: f32) -> f32 {

@@ -2,6 +2,9 @@
 
 fn infinity(sign: f32) -> f32 { return bitcast<f32>(0x7f800000u | (bitcast<u32>(sign) & 0x80000000u)); }
 
+// v with the sign turned where x is negative, -0 included: odd functions are computed of |x|.
+fn with_sign(v: f32, x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(v) ^ (bitcast<u32>(x) & 0x80000000u)); }
+
 fn exp_of(x: f32) -> f32 {
     let bits = bitcast<u32>(x);
     if ((bits & 0x7fffffffu) > 0x7f800000u) { return x; }
@@ -40,6 +43,7 @@ fn scaled(p: f32, n: i32) -> f32 {
 }
 
 fn expm1_of(x: f32) -> f32 {
+    if (x == 0.0) { return x; }
     if (abs(x) < 0.35) {
         var p = 2.4801587e-5;
         p = p * x + 1.9841270e-4;

@@ -3,20 +3,19 @@
 fn tanh_of(x: f32) -> f32 {
     if ((bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u) { return x; }
     let a = abs(x);
-    if (a > 9.1) { return select(1.0, -1.0, x < 0.0); }
+    if (a > 9.1) { return with_sign(1.0, x); }
     let t = expm1_of(2.0 * a);
-    return select(1.0, -1.0, x < 0.0) * (t / (t + 2.0));
+    return with_sign(t / (t + 2.0), x);
 }
 
 fn sinh_of(x: f32) -> f32 {
     let a = abs(x);
-    let sign = select(1.0, -1.0, x < 0.0);
     if (a > 88.0) {
         let h = exp_of(0.5 * a);
-        return sign * ((0.5 * h) * h);
+        return with_sign((0.5 * h) * h, x);
     }
     let t = expm1_of(a);
-    return sign * 0.5 * (t + t / (t + 1.0));
+    return with_sign(0.5 * (t + t / (t + 1.0)), x);
 }
 
 fn cosh_of(x: f32) -> f32 {
@@ -31,9 +30,8 @@ fn cosh_of(x: f32) -> f32 {
 
 fn asinh_of(x: f32) -> f32 {
     let a = abs(x);
-    let sign = select(1.0, -1.0, x < 0.0);
-    if (a > 1e9) { return sign * (log_of(a) + 0.69314718); }
-    return sign * log1p_of(a + a * a / (1.0 + sqrt(a * a + 1.0)));
+    if (a > 1e9) { return with_sign(log_of(a) + 0.69314718, x); }
+    return with_sign(log1p_of(a + a * a / (1.0 + sqrt(a * a + 1.0))), x);
 }
 
 fn acosh_of(x: f32) -> f32 {
@@ -47,7 +45,7 @@ fn atanh_of(x: f32) -> f32 {
     if (abs(x) > 1.0) { return bitcast<f32>(bitcast<u32>(x) | 0x7fc00000u); }
     if (abs(x) == 1.0) { return infinity(x); }
     let a = abs(x);
-    return select(0.5, -0.5, x < 0.0) * log1p_of(2.0 * a / (1.0 - a));
+    return with_sign(0.5 * log1p_of(2.0 * a / (1.0 - a)), x);
 }
 
 fn sigmoid_of(x: f32) -> f32 {

@@ -68,10 +68,10 @@ fn undefined_of(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) >= 0x7f
 
 fn sin_of(x: f32) -> f32 {
     if (undefined_of(x)) { return bitcast<f32>(bitcast<u32>(x) | 0x7fc00000u); }
-    let t = turn(x);
+    let t = turn(abs(x));
     let q = quadrant(t.y);
     let v = select(sin_small(t.x), cos_small(t.x), (q & 1) == 1);
-    return select(v, -v, (q & 2) == 2);
+    return with_sign(select(v, -v, (q & 2) == 2), x);
 }
 
 fn cos_of(x: f32) -> f32 {
@@ -98,7 +98,7 @@ fn atan_of(x: f32) -> f32 {
     }
     let z = t * t;
     let v = base + (t + t * z * (-3.33329491e-1 + z * (1.99777106e-1 + z * (-1.38776856e-1 + z * 8.05374449e-2))));
-    return select(v, -v, x < 0.0);
+    return with_sign(v, x);
 }
 
 fn asin_of(x: f32) -> f32 {
@@ -108,8 +108,7 @@ fn asin_of(x: f32) -> f32 {
     let z = select(a * a, 0.5 * (1.0 - a), large);
     let t = select(a, sqrt(z), large);
     let p = t + t * z * (1.6666752e-1 + z * (7.4953003e-2 + z * (4.5470025e-2 + z * (2.4181311e-2 + z * 4.2163199e-2))));
-    let v = select(p, 1.57079633 - 2.0 * p, large);
-    return select(v, -v, x < 0.0);
+    return with_sign(select(p, 1.57079633 - 2.0 * p, large), x);
 }
 
 fn acos_of(x: f32) -> f32 {

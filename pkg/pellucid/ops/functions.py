@@ -381,12 +381,12 @@ def frac(input: Tensor) -> Tensor:
 @op(
     shape=as_input,
     kernel=elementwise(
-        "select(max(input, 0.0), input, is_nan(input))",
+        "select(input, 0.0, input < 0.0 && !is_nan(input))",
         i32="max(input, 0)",
         u32="input",
         i64="i64_max(input, vec2<u32>(0u))",
     ),
-    reference=lambda input: np.maximum(input, 0),
+    reference=lambda input: np.where(input < 0, 0, input).astype(input.dtype),
     grad={"input": lambda g, out: g * (out > 0).to(g.dtype)},
 )
 def relu(input: Tensor) -> Tensor:
@@ -426,16 +426,20 @@ def _gelu_grad(g, input, approximate):
     )
 
 
-def _gelu_text(call):
+def _gelu_types(call):
     if call["approximate"] not in ("none", "tanh"):
         raise ValueError(f"gelu: approximate must be 'none' or 'tanh', not {call['approximate']!r}.")
+    return floating(call)
+
+
+def _gelu_text(call):
     if call["approximate"] == "tanh":
         return "0.5 * input * (1.0 + tanh_of(0.7978845608 * (input + 0.044715 * input * input * input)))"
     return "0.5 * input * erfc_of(input * -0.7071067812)"
 
 
 @op(
-    dtype=floating,
+    dtype=_gelu_types,
     shape=as_input,
     kernel=elementwise(_gelu_text, i32=False),
     reference=_gelu_reference,
@@ -488,6 +492,13 @@ def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
     """
 
 
+def _softplus_grad(g, input, beta, threshold):
+    from .comparison import where
+
+    scaled = input * beta
+    return where(scaled > threshold, g, g * scaled.sigmoid())
+
+
 @op(
     dtype=floating,
     shape=as_input,
@@ -497,7 +508,7 @@ def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
     reference=lambda input, beta, threshold: np.where(
         beta * input > threshold, input, np.logaddexp(0, beta * input) / beta
     ),
-    grad={"input": lambda g, input, beta: g * (input * beta).sigmoid()},
+    grad={"input": _softplus_grad},
 )
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """``log(1 + exp(beta * input)) / beta``, the input itself where ``beta * input`` exceeds the threshold.
