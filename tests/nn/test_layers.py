@@ -1,0 +1,144 @@
+"""Every layer against PyTorch's with the same weights: forward, and the gradients of inputs and parameters."""
+
+import numpy as np
+import pytest
+import torch
+
+import pellucid
+from nn.twins import floats, same, same_call, state_of
+
+LAYERS = [
+    ("Linear", (5, 3), {}, (2, 4, 5)),
+    ("Linear", (5, 3), {"bias": False}, (5,)),
+    ("Linear", (7, 1), {}, (6, 7)),
+    ("LayerNorm", (6,), {}, (3, 6)),
+    ("LayerNorm", ((2, 6),), {"eps": 1e-3}, (3, 2, 6)),
+    ("LayerNorm", (6,), {"bias": False}, (3, 6)),
+    ("LayerNorm", (6,), {"elementwise_affine": False}, (3, 6)),
+    ("RMSNorm", (6,), {}, (2, 3, 6)),
+    ("RMSNorm", (6,), {"eps": 1e-5}, (3, 6)),
+    ("RMSNorm", ([2, 6],), {"elementwise_affine": False}, (3, 2, 6)),
+    ("Identity", (1, "anything"), {"at": "all"}, (3,)),
+    ("Flatten", (), {}, (2, 3, 4)),
+    ("Flatten", (0, 1), {}, (2, 3, 4)),
+    ("Unflatten", (1, (2, 3)), {}, (2, 6)),
+    ("ReLU", (), {}, (4, 5)),
+    ("ReLU6", (), {}, (4, 5)),
+    ("SiLU", (), {}, (4, 5)),
+    ("Mish", (), {}, (4, 5)),
+    ("Hardswish", (), {}, (4, 5)),
+    ("Hardsigmoid", (), {}, (4, 5)),
+    ("Tanh", (), {}, (4, 5)),
+    ("Sigmoid", (), {}, (4, 5)),
+    ("LogSigmoid", (), {}, (4, 5)),
+    ("Softsign", (), {}, (4, 5)),
+    ("GELU", (), {}, (4, 5)),
+    ("GELU", (), {"approximate": "tanh"}, (4, 5)),
+    ("LeakyReLU", (0.2,), {}, (4, 5)),
+    ("ELU", (1.5,), {}, (4, 5)),
+    ("Hardtanh", (-0.5, 0.75), {}, (4, 5)),
+    ("Softplus", (2.0, 5.0), {}, (4, 5)),
+    ("GLU", (), {}, (4, 6)),
+    ("Softmax", (-1,), {}, (4, 5)),
+    ("Softmax", (1,), {}, (2, 3, 4)),
+    ("LogSoftmax", (0,), {}, (4, 5)),
+    ("Softmin", (1,), {}, (4, 5)),
+    ("Dropout", (0.0,), {}, (4, 5)),
+]
+
+
+@pytest.mark.parametrize(("name", "args", "kwargs", "shape"), LAYERS, ids=[f"{n}{a}{k}" for n, a, k, _ in LAYERS])
+def test_equals_pytorch(name, args, kwargs, shape, device):
+    theirs = getattr(torch.nn, name)(*args, **kwargs)
+    with pellucid.device(device):
+        ours = getattr(pellucid.nn, name)(*args, **kwargs)
+    ours.load_state_dict(state_of(theirs))
+    same_call(ours, theirs, device, 1.5 * floats(*shape))
+
+
+@pytest.mark.parametrize(("name", "args", "kwargs"), [case[:3] for case in LAYERS], ids=[str(c[:3]) for c in LAYERS])
+def test_prints_as_pytorch(name, args, kwargs):
+    with pellucid.device("cpu"):
+        ours = repr(getattr(pellucid.nn, name)(*args, **kwargs))
+    expected = repr(getattr(torch.nn, name)(*args, **kwargs))
+    if "Norm" not in name:
+        assert ours == expected
+    assert ours.split("(")[0] == expected.split("(")[0]
+
+
+@pytest.mark.parametrize("name", ["ReLU", "SiLU", "Hardtanh", "LeakyReLU", "ELU"])
+def test_in_place_activation_writes_over_its_input(name, device):
+    x = pellucid.tensor(floats(3, 4), device=device)
+    layer = getattr(pellucid.nn, name)(inplace=True)
+    out = layer(x)
+    same(x, getattr(torch.nn, name)()(torch.tensor(floats(3, 4))))
+    assert out is x
+    assert repr(layer) == repr(getattr(torch.nn, name)(inplace=True))
+
+
+@pytest.mark.parametrize("padding_idx", [None, 2, -1])
+def test_embedding(padding_idx, device):
+    theirs = torch.nn.Embedding(6, 4, padding_idx=padding_idx)
+    with pellucid.device(device):
+        ours = pellucid.nn.Embedding(6, 4, padding_idx=padding_idx)
+    if padding_idx is not None:
+        assert not ours.weight[padding_idx].any().item()
+    ours.load_state_dict(state_of(theirs))
+    same_call(ours, theirs, device, np.array([[1, 2, 2], [5, 0, 5]]))
+    assert repr(ours) == repr(theirs)
+
+
+def test_embedding_refuses_a_padding_row_that_it_has_not():
+    with pytest.raises(IndexError, match="padding_idx 6 is not one of the 6 rows"):
+        pellucid.nn.Embedding(6, 4, padding_idx=6, device="cpu")
+
+
+def test_embedding_from_pretrained(device):
+    table = pellucid.tensor(floats(5, 3), device=device)
+    layer = pellucid.nn.Embedding.from_pretrained(table)
+    assert not layer.weight.requires_grad
+    assert layer.weight.data_ptr() == table.data_ptr()
+    assert pellucid.nn.Embedding.from_pretrained(table, freeze=False).weight.requires_grad
+    with pytest.raises(ValueError, match=r"shape \(5,\); it must be \(rows, columns\)"):
+        pellucid.nn.Embedding.from_pretrained(table[:, 0])
+
+
+def test_embedding_raises_for_a_row_outside_the_table(device):
+    layer = pellucid.nn.Embedding(6, 4, device=device)
+    with pytest.raises(IndexError, match="index 6"):
+        layer(pellucid.tensor([1, 6], device=device)).detach().numpy()
+
+
+def test_dropout_keeps_the_expectation_and_stops_in_eval(device):
+    layer = pellucid.nn.Dropout(0.25)
+    x = pellucid.ones(64, 64, device=device, requires_grad=True)
+    out = layer(x)
+    values = set(np.unique(out.detach().numpy()).tolist())
+    assert values == {0.0, float(np.float32(1 / 0.75))}
+    kept = (out != 0).sum().item() / 4096
+    assert abs(kept - 0.75) < 0.03
+    out.sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), out.detach().numpy())
+    assert layer.eval()(x) is x
+    with pytest.raises(ValueError, match="p must lie between 0 and 1, not 1.5"):
+        pellucid.nn.Dropout(1.5)
+
+
+def test_linear_names_the_shapes_that_do_not_fit(device):
+    layer = pellucid.nn.Linear(3, 2, device=device)
+    with pytest.raises(ValueError, match=r"linear: input of shape \(4, 5\)"):
+        layer(pellucid.zeros(4, 5, device=device))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_half_precision_layers(dtype, device):
+    theirs = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.SiLU(), torch.nn.RMSNorm(8, eps=1e-5))
+    with pellucid.device(device):
+        nn = pellucid.nn
+        ours = nn.Sequential(nn.Linear(6, 8), nn.SiLU(), nn.RMSNorm(8, eps=1e-5))
+    ours.load_state_dict(state_of(theirs))
+    ours.to(getattr(pellucid, dtype))
+    assert {p.dtype.name for p in ours.parameters()} == {dtype}
+    out = ours(pellucid.tensor(floats(3, 6), device=device, dtype=getattr(pellucid, dtype)))
+    assert out.dtype.name == dtype
+    same(out.float(), theirs(torch.tensor(floats(3, 6))), rtol=0.05, atol=0.05)
