@@ -1,12 +1,11 @@
 """Embedding, gather, scatter and index tensors against PyTorch."""
 
 import numpy as np
+import pellucid
 import pytest
 import torch
 import torch.nn.functional as F
 from ops.oracle import check, check_error, normal, plain
-
-import pellucid
 from pellucid.errors import DTypeError, ShapeError
 from pellucid.ops.index import index_get, index_put, put_at, take_at
 from pellucid.ops.rows import embedding
@@ -50,7 +49,8 @@ def test_gradients_have_the_same_bits_every_time():
         weight = pellucid.tensor(np.zeros((50, 8), np.float32), device="webgpu", requires_grad=True)
         embedding(weight, pellucid.tensor(ids, device="webgpu")).backward(pellucid.tensor(g, device="webgpu"))
         found.append(plain(weight.grad))
-    assert (found[0] == found[1]).all() and (found[0] == found[2]).all()
+    assert (found[0] == found[1]).all()
+    assert (found[0] == found[2]).all()
 
 
 @pytest.mark.parametrize("bad", [11, -1, 2**32, -(2**40)])

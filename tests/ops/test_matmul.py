@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch.nn.functional as F
 from ops.oracle import check, check_error, normal
-
 from pellucid.ops.linear import linear
 
 SHAPES = [
@@ -29,13 +28,13 @@ SHAPES = [
 ]
 
 
-@pytest.mark.parametrize("a, b", SHAPES)
+@pytest.mark.parametrize(("a", "b"), SHAPES)
 def test_matmul(a, b):
     check(lambda p, a, b: p.matmul(a, b), normal(*a), normal(*b), atol=1e-4)
 
 
 @pytest.mark.parametrize(
-    "a, b",
+    ("a", "b"),
     [((70, 33), (33, 130)), ((2, 40, 6), (2, 6, 50)), ((3, 64), (64, 5)), ((2, 2, 9, 5), (2, 2, 5, 9))],
 )
 def test_transposed_operands_are_read_in_place(a, b):

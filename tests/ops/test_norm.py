@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 import torch.nn.functional as F
 from ops.oracle import check, check_error, normal
-
 from pellucid.errors import ShapeError
 from pellucid.ops.norm import layer_norm, rms_norm
 
 
 @pytest.mark.parametrize(
-    "shape, last", [((3, 40), (40,)), ((2, 5, 577), (577,)), ((4, 3, 5), (3, 5)), ((1, 3000), (3000,))]
+    ("shape", "last"), [((3, 40), (40,)), ((2, 5, 577), (577,)), ((4, 3, 5), (3, 5)), ((1, 3000), (3000,))]
 )
 def test_rms_norm(shape, last):
     x, weight = normal(*shape), normal(*last)
@@ -26,7 +25,7 @@ def test_rms_norm(shape, last):
     check(lambda p, x: rms_norm(x, last), x, theirs=lambda p, x: F.rms_norm(x, last), atol=2e-5)
 
 
-@pytest.mark.parametrize("shape, last", [((3, 40), (40,)), ((2, 5, 577), (577,)), ((4, 3, 5), (3, 5))])
+@pytest.mark.parametrize(("shape", "last"), [((3, 40), (40,)), ((2, 5, 577), (577,)), ((4, 3, 5), (3, 5))])
 def test_layer_norm(shape, last):
     x, weight, bias = normal(*shape) + 3, normal(*last), normal(*last)
     check(

@@ -1,16 +1,15 @@
 """Softmax and log-softmax against PyTorch."""
 
 import numpy as np
+import pellucid
 import pytest
 from ops.oracle import check, check_error, normal
-
-import pellucid
 from pellucid.errors import DTypeError
 
 
 @pytest.mark.parametrize("name", ["softmax", "log_softmax"])
 @pytest.mark.parametrize(
-    "shape, dim",
+    ("shape", "dim"),
     [
         ((3, 50), 1),
         ((3, 50), 0),

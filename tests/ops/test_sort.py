@@ -1,11 +1,10 @@
 """Sorting, top-k and sampling against PyTorch."""
 
 import numpy as np
+import pellucid
 import pytest
 import torch
 from ops.oracle import check, check_error, normal, plain
-
-import pellucid
 from pellucid.ops.sampling import draw, repetition_penalty, sample
 
 
@@ -59,7 +58,7 @@ def test_other_axes(dim):
 
 
 @pytest.mark.parametrize(
-    "columns, k", [(10, 10), (10, 0), (700, 3), (5000, 64), (5000, 600), (49152, 50), (151936, 8)]
+    ("columns", "k"), [(10, 10), (10, 0), (700, 3), (5000, 64), (5000, 600), (49152, 50), (151936, 8)]
 )
 def test_topk(columns, k):
     check(lambda p, x: p.topk(x, k), normal(2, columns), layouts=("contiguous",), grad=columns < 10000)
@@ -101,7 +100,7 @@ def test_repetition_penalty(device):
 
 
 @pytest.mark.parametrize("temperature", [0.4, 1.0, 1.7])
-@pytest.mark.parametrize("top_k, top_p", [(0, 1.0), (5, 1.0), (0, 0.8), (20, 0.6), (200, 0.05)])
+@pytest.mark.parametrize(("top_k", "top_p"), [(0, 1.0), (5, 1.0), (0, 0.8), (20, 0.6), (200, 0.05)])
 def test_devices_draw_the_same_token(temperature, top_k, top_p):
     logits, uniforms = normal(40, 700) * 3, np.random.random(40).astype(np.float32)
     drawn = [

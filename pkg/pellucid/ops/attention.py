@@ -18,7 +18,8 @@ from .softmax import softmax
 if TYPE_CHECKING:
     from ..tensor import Tensor
 
-# Rows (query times heads of a group) that the decode kernel holds, and the words of workgroup memory that it may fill.
+# Rows (query times heads of a group) that the decode kernel holds, and the words of workgroup memory that
+# it may fill.
 _ROWS, _WORDS = 16, 4096
 # Keys of one split of the decode kernel, and how many splits there are at most.
 _SPLIT, _SPLITS = 256, 32
@@ -39,7 +40,8 @@ def _sizes(query: Meta, key: Meta, value: Meta) -> tuple[int, int, int]:
     shapes = f"query {tuple(query.shape)}, key {tuple(key.shape)}, value {tuple(value.shape)}"
     if query.rank < 2 or key.rank != query.rank or value.rank != query.rank:
         raise ShapeError(
-            f"{shapes}: all need the same number of axes, at least (time, head_dim). Add leading axes with unsqueeze."
+            f"{shapes}: all need the same number of axes, at least (time, head_dim). Add leading axes with "
+            f"unsqueeze."
         )
     heads = query.shape[-3] if query.rank > 2 else 1
     kv_heads = key.shape[-3] if key.rank > 2 else 1
@@ -61,7 +63,8 @@ def _shape(call: Call) -> Size:
     _, _, group = _sizes(query, key, value)
     if group > 1 and not call["enable_gqa"]:
         raise ShapeError(
-            f"query has {query.shape[-3]} heads and key {key.shape[-3]}. Give enable_gqa=True to share key heads."
+            f"query has {query.shape[-3]} heads and key {key.shape[-3]}. Give enable_gqa=True to share key "
+            f"heads."
         )
     mask = call["attn_mask"]
     if mask is not None:
@@ -70,7 +73,8 @@ def _shape(call: Call) -> Size:
         scores = Size((*query.shape[:-1], key.shape[-2]))
         if broadcast_shapes(mask.shape, scores) != scores:
             raise ShapeError(
-                f"attn_mask of shape {tuple(mask.shape)} does not broadcast to the scores {tuple(scores)}. Reshape it."
+                f"attn_mask of shape {tuple(mask.shape)} does not broadcast to the scores {tuple(scores)}. "
+                f"Reshape it."
             )
     return Size((*query.shape[:-1], value.shape[-1]))
 
@@ -86,7 +90,8 @@ def attention_launches(
     mask: str | None = None,
     length: str | None = None,
 ) -> list[Launch]:
-    """The dispatches of one attention: one that tiles queries, or for few queries one per split of the keys and one that combines.
+    """The dispatches of one attention: one that tiles queries, or for few queries one per split of the
+    keys and one that combines.
 
     ``length`` names the argument that holds the number of keys where that changes from call to call.
     """
@@ -96,7 +101,8 @@ def attention_launches(
     value_dim, capacity = value_meta.shape[-1], value_meta.shape[-2]
     rows = time * group
     params: dict[str, int | float] = {
-        "kv_heads": kv_heads, "group": group, "time": time, "capacity": capacity, "head_dim": head_dim, "value_dim": value_dim, "scale": scale,
+        "kv_heads": kv_heads, "group": group, "time": time, "capacity": capacity, "head_dim": head_dim,
+        "value_dim": value_dim, "scale": scale,
     }  # fmt: skip
     bind = {"query": "query", "key": key, "value": value, "mask": mask or "query"}
     if length:
@@ -110,7 +116,8 @@ def attention_launches(
         strides = (0, *full) if query.rank == 3 else (0, 0, *full) if query.rank == 2 else full[-4:]
         if query.rank > 4 and any(full[:-4]):
             raise ShapeError(
-                f"attn_mask of shape {tuple(m.shape)} differs along a leading axis of five-dimensional queries. Flatten the batch axes."
+                f"attn_mask of shape {tuple(m.shape)} differs along a leading axis of five-dimensional "
+                f"queries. Flatten the batch axes."
             )
     params |= dict(zip(("mask_batch", "mask_head", "mask_time", "mask_key"), strides, strict=True))
     holes = {
@@ -253,7 +260,8 @@ def scaled_dot_product_attention(
         query: (..., heads, time, head_dim).
         key: (..., kv_heads, keys, head_dim).
         value: (..., kv_heads, keys, value_dim).
-        attn_mask: broadcasts to (..., heads, time, keys): bool (true = visible) or a number added to the scores.
+        attn_mask: broadcasts to (..., heads, time, keys): bool (true = visible) or a number added to the
+            scores.
         dropout_p: probability with which a weight is dropped.
         is_causal: query t sees keys 0 to t.
         scale: factor of the scores, ``1 / sqrt(head_dim)`` if None.

@@ -1,4 +1,5 @@
-"""What a decoder does with positions: rotary embedding, writing keys and values into a cache, and attention over it.
+"""What a decoder does with positions: rotary embedding, writing keys and values into a cache, and
+attention over it.
 
 Positions and lengths are parameters of the launches: a growing sequence plans nothing anew.
 """
@@ -40,7 +41,8 @@ def _rotary_shape(call: Call) -> Size:
     x, cos, sin = call["input"], call["cos"], call["sin"]
     if x.rank < 2 or cos.rank != 2 or cos.shape != sin.shape or 2 * cos.shape[1] > x.shape[-1]:
         raise ShapeError(
-            f"input {tuple(x.shape)}, cos {tuple(cos.shape)}, sin {tuple(sin.shape)}: give (..., time, head_dim) and two tables "
+            f"input {tuple(x.shape)}, cos {tuple(cos.shape)}, sin {tuple(sin.shape)}: give (..., time, "
+            f"head_dim) and two tables "
             "(positions, half) with 2 * half <= head_dim."
         )
     return as_input(call)
@@ -110,7 +112,8 @@ def rotary_embedding(
     """
     if not 0 <= position <= cos.shape[0] - input.shape[-2]:
         raise DimensionError(
-            f"rotary_embedding: positions {position} to {position + input.shape[-2] - 1} are outside the tables, which end at {cos.shape[0] - 1}. "
+            f"rotary_embedding: positions {position} to {position + input.shape[-2] - 1} are outside the "
+            f"tables, which end at {cos.shape[0] - 1}. "
             "Make the tables longer."
         )
     return rotate(input, cos, sin, position, interleaved)
@@ -146,7 +149,8 @@ def _cached_shape(call: Call) -> Size:
         or query.shape[3] != key.shape[3]
     ):
         raise ShapeError(
-            f"query {tuple(query.shape)} and caches {tuple(key.shape)}, {tuple(value.shape)} must be (batch, heads, time, head_dim)."
+            f"query {tuple(query.shape)} and caches {tuple(key.shape)}, {tuple(value.shape)} must be "
+            f"(batch, heads, time, head_dim)."
         )
     return Size((*query.shape[:3], value.shape[3]))
 
@@ -199,7 +203,8 @@ def cached_attention(
     """
     if not query.shape[-2] <= length <= key_cache.shape[-2]:
         raise DimensionError(
-            f"cached_attention: length {length} must lie between the query's {query.shape[-2]} positions and the cache's {key_cache.shape[-2]}."
+            f"cached_attention: length {length} must lie between the query's {query.shape[-2]} positions "
+            f"and the cache's {key_cache.shape[-2]}."
         )
     return attend_cache(query, key_cache, value_cache, length, scale)
 
@@ -217,7 +222,8 @@ def _write_launch(call: Call) -> Launch:
         )
     if cache.dtype is not rows.dtype or cache.dtype.itemsize != 4:
         raise DTypeError(
-            f"rows are {rows.dtype} and the cache is {cache.dtype}. Both must be the same type of 4 bytes, such as float32."
+            f"rows are {rows.dtype} and the cache is {cache.dtype}. Both must be the same type of 4 bytes, "
+            f"such as float32."
         )
     if not cache.is_contiguous:
         raise ShapeError(
@@ -237,7 +243,14 @@ def _write_reference(cache, rows, position):
     cache[:, :, position : position + rows.shape[2]] = rows
 
 
-@op(kernel=_write_launch, reference=_write_reference, grad=None, dynamic=("position",), mutates="cache", outputs=())
+@op(
+    kernel=_write_launch,
+    reference=_write_reference,
+    grad=None,
+    dynamic=("position",),
+    mutates="cache",
+    outputs=(),
+)
 def write_rows(cache: Tensor, rows: Tensor, position: int) -> Tensor:
     """Overwrite part of a cache; see `cache_write`."""
 
@@ -259,6 +272,7 @@ def cache_write(cache: Tensor, new: Tensor, position: int) -> Tensor:
     """
     if not 0 <= position <= cache.shape[-2] - new.shape[-2]:
         raise DimensionError(
-            f"cache_write: positions {position} to {position + new.shape[-2] - 1} are outside the cache's {cache.shape[-2]}. Allocate a longer cache."
+            f"cache_write: positions {position} to {position + new.shape[-2] - 1} are outside the cache's "
+            f"{cache.shape[-2]}. Allocate a longer cache."
         )
     return write_rows(cache, new, position)

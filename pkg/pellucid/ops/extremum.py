@@ -1,4 +1,6 @@
-"""Largest and smallest elements along axes, and where they are. A NaN is taken before any number; ties go to the first place."""
+"""Largest and smallest elements along axes, and where they are. A NaN is taken before any number; ties go
+to the first place.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from ..errors import DimensionError, ShapeError
 from ..kernel import NATIVE, Launch, load, register_type
 from ..op import Call, op, same
 from ..shape import Size, axes
-from .reduce import reduced_shape, restore, stages, sum
+from .passes import stages
+from .reduce import reduced_shape, restore, sum
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
@@ -44,21 +47,21 @@ def _launches(call: Call, largest: bool, values: str, indices: str | None) -> li
     source, known = "input", ""
     for k, step in enumerate(steps):
         last = k == len(steps) - 1
-        best, place = (values, indices) if last else (f"values{k}", None)
+        best = values if last else f"values{k}"
         if best not in call.op.outputs:
             call.temporary(best, (step.outputs,), NATIVE[holes["T"]])
         # After the first pass a place counts parts, and the place in the input is looked up.
         looks_up = indices is not None and k > 0
-        if place is None or looks_up:
-            place = f"places{k}"
+        place = indices if indices and last and not looks_up else f"places{k}"
+        if place != indices:
             call.temporary(place, (step.outputs,), dt.int64)
         file = load("reduce/extremum_columns" if step.by_columns else "reduce/extremum_rows").fill(holes)
         made.append(
             Launch(file, step.grid, step.params, bind={"x": source, "values": best, "indices": place})
         )
         if looks_up:
-            found = indices if last else f"found{k}"
-            if not last:
+            found = indices if indices and last else f"found{k}"
+            if found != indices:
                 call.temporary(found, (step.outputs,), dt.int64)
             params = {"count": step.outputs, "limit": step.reduced, "picked": step.parts, "inner": step.inner}
             file = load("index/gather").fill({"T": "vec2<u32>"})
@@ -75,7 +78,6 @@ def _best(call: Call, largest: bool) -> list[Launch]:
 
 
 def _place(call: Call, largest: bool) -> list[Launch]:
-    call.temporary("best", (call.out.numel or 1,), NATIVE[register_type(call["input"].dtype)])
     return _launches(call, largest, "best", "out")
 
 
@@ -253,7 +255,8 @@ def min_dim(input: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Ten
 
 
 def max(input: Tensor, dim=None, keepdim: bool = False, *, other: Tensor | None = None):
-    """Largest element of all; with ``dim`` largest along it as (values, indices); with a tensor the larger of two, element by element.
+    """Largest element of all; with ``dim`` largest along it as (values, indices); with a tensor the larger
+    of two, element by element.
 
     Args:
         input: any real dtype.
@@ -261,7 +264,8 @@ def max(input: Tensor, dim=None, keepdim: bool = False, *, other: Tensor | None 
         keepdim: keep the axis, with length 1.
 
     Returns:
-        A tensor, or the named tuple (values, indices) where ``dim`` is an axis; indices are int64, the first of equal ones.
+        A tensor, or the named tuple (values, indices) where ``dim`` is an axis; indices are int64, the
+        first of equal ones.
 
     Source: https://pytorch.org/docs/stable/generated/torch.max.html
     """
@@ -269,7 +273,8 @@ def max(input: Tensor, dim=None, keepdim: bool = False, *, other: Tensor | None 
 
 
 def min(input: Tensor, dim=None, keepdim: bool = False, *, other: Tensor | None = None):
-    """Smallest element of all; with ``dim`` smallest along it as (values, indices); with a tensor the smaller of two.
+    """Smallest element of all; with ``dim`` smallest along it as (values, indices); with a tensor the
+    smaller of two.
 
     Args:
         input: any real dtype.
@@ -277,7 +282,8 @@ def min(input: Tensor, dim=None, keepdim: bool = False, *, other: Tensor | None 
         keepdim: keep the axis, with length 1.
 
     Returns:
-        A tensor, or the named tuple (values, indices) where ``dim`` is an axis; indices are int64, the first of equal ones.
+        A tensor, or the named tuple (values, indices) where ``dim`` is an axis; indices are int64, the
+        first of equal ones.
 
     Source: https://pytorch.org/docs/stable/generated/torch.min.html
     """

@@ -1,7 +1,7 @@
 """Single elements by their places along an axis: gather and scatter.
 
-Bad indices are found on the device and raised as IndexError by the next read. Writes that meet are done in the order of the sources: the same
-bits on every run.
+Bad indices are found on the device and raised as IndexError by the next read. Writes that meet are done in
+the order of the sources: the same bits on every run.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ def _along_shape(call: Call) -> Size:
         n > m for j, (n, m) in enumerate(zip(index.shape, x.shape, strict=False)) if j != k
     ):
         raise ShapeError(
-            f"index {tuple(index.shape)} must have as many axes as input {tuple(x.shape)} and not be longer but along axis {k}."
+            f"index {tuple(index.shape)} must have as many axes as input {tuple(x.shape)} and not be longer "
+            f"but along axis {k}."
         )
     return index.shape
 
@@ -83,7 +84,9 @@ def _gather_reference(input, dim, index):
     },
 )
 def gather_lines(input: Tensor, dim: int, index: Tensor) -> Tensor:
-    """Elements along an axis, for an index that is as long as the input along every other axis; see `gather`."""
+    """Elements along an axis, for an index that is as long as the input along every other axis; see
+    `gather`.
+    """
 
 
 def _cut(input: Tensor, dim: int, index: Tensor) -> Tensor:
@@ -126,7 +129,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     k = axis(dim, input.dim())
     if input.dim() != indices.dim():
         raise ShapeError(
-            f"take_along_dim: input {tuple(input.shape)} and indices {tuple(indices.shape)} need as many axes each."
+            f"take_along_dim: input {tuple(input.shape)} and indices {tuple(indices.shape)} need as many "
+            f"axes each."
         )
     shape = np.broadcast_shapes(
         *[tuple(1 if j == k else n for j, n in enumerate(t.shape)) for t in (input, indices)]
@@ -156,7 +160,9 @@ def _scatter_shape(call: Call) -> Size:
 
 
 def scatter_launches(call: Call, add: bool) -> list[Launch]:
-    """Few sources a line: one dispatch. Else where each source goes, their order, and what each output collects."""
+    """Few sources a line: one dispatch. Else where each source goes, their order, and what each output
+    collects.
+    """
     x, index = call["input"], call["index"]
     kind = register_type(x.dtype)
     k = axis(call["dim"], x.rank)
@@ -243,7 +249,8 @@ def _scattered(write, input: Tensor, dim: int, index: Tensor, src: Tensor) -> Te
 def scatter(
     input: Tensor, dim: int, index: Tensor, src=None, *, value: float | None = None, reduce: str | None = None
 ) -> Tensor:
-    """A copy of ``input`` with ``out[index[i][j]][j] = src[i][j]`` for dim 0, and so on; of equal places the last source stays.
+    """A copy of ``input`` with ``out[index[i][j]][j] = src[i][j]`` for dim 0, and so on; of equal places
+    the last source stays.
 
     Args:
         input: any dtype.
@@ -267,7 +274,8 @@ def scatter(
 
 
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """A copy of ``input`` with ``out[index[i][j]][j] += src[i][j]`` for dim 0, and so on, added in the order of the sources.
+    """A copy of ``input`` with ``out[index[i][j]][j] += src[i][j]`` for dim 0, and so on, added in the
+    order of the sources.
 
     Args:
         input: any dtype.

@@ -39,11 +39,15 @@ def _linear_reference(index, limit, previous):
 
 @op(dtype=_linear_types, shape=as_input, kernel=_linear_launch, reference=_linear_reference, grad=None)
 def linear_index(index: Tensor, limit: int, previous: Tensor | None = None) -> Tensor:
-    """The row-major position of a tuple of indices, one axis of length ``limit`` at a time; negative indices count from the end."""
+    """The row-major position of a tuple of indices, one axis of length ``limit`` at a time; negative
+    indices count from the end.
+    """
 
 
 def _plan(input: Tensor, indices) -> tuple[list[int], list[Tensor], Size, bool]:
-    """Axes that are indexed, their indices broadcast, the shape of these, and whether the axes are neighbours."""
+    """Axes that are indexed, their indices broadcast, the shape of these, and whether the axes are
+    neighbours.
+    """
     if len(indices) > input.dim():
         raise IndexError(f"index: {len(indices)} indices for a tensor of {input.dim()} axes.")
     dims = [k for k, i in enumerate(indices) if i is not None]
@@ -52,7 +56,9 @@ def _plan(input: Tensor, indices) -> tuple[list[int], list[Tensor], Size, bool]:
 
 
 def _front(input: Tensor, dims: list[int], found: list[Tensor]) -> tuple[Tensor, Tensor, list[int]]:
-    """The tensor as rows along the indexed axes, the row numbers, and the order of axes that brings those to the front."""
+    """The tensor as rows along the indexed axes, the row numbers, and the order of axes that brings those
+    to the front.
+    """
     order = dims + [k for k in range(input.dim()) if k not in dims]
     rows = prod(input.shape[k] for k in dims)
     position = None
@@ -72,7 +78,8 @@ def index_get(input: Tensor, indices) -> Tensor:
         indices: integer tensors that broadcast together; negative ones count from the end.
 
     Returns:
-        The indexed axes are replaced by the shape of the indices: in place where they are neighbours, else at the front.
+        The indexed axes are replaced by the shape of the indices: in place where they are neighbours, else
+            at the front.
 
     Raises:
         IndexError: at the next read, an index is out of range.
@@ -127,13 +134,16 @@ def take_at(input: Tensor, index: dict[int, Tensor]) -> Tensor:
 
 
 def put_at(input: Tensor, index: dict[int, Tensor], value: Tensor) -> None:
-    """Write at index tensors, by axis, into the tensor itself and outside the graph; the value is converted."""
+    """Write at index tensors, by axis, into the tensor itself and outside the graph; the value is
+    converted.
+    """
     value = value.detach().to(input.dtype)
     copy_(input.detach(), index_put(input.detach(), [index.get(k) for k in range(max(index) + 1)], value))
 
 
 def nonzero(input: Tensor, *, as_tuple: bool = False):
-    """The indices of all elements that are not zero, in row-major order. Waits for the device: their number is data.
+    """The indices of all elements that are not zero, in row-major order. Waits for the device: their
+    number is data.
 
     Returns:
         (n, axes) int64; with ``as_tuple`` a tuple of (n,) tensors, one per axis.

@@ -19,15 +19,18 @@ def _shape(call: Call) -> Size:
     x, weight, bias = call["input"], call["weight"], call["bias"]
     if weight.rank != 2 or x.rank == 0:
         raise ShapeError(
-            f"weight has shape {tuple(weight.shape)} and input {tuple(x.shape)}; they must be (out, in) and (..., in)."
+            f"weight has shape {tuple(weight.shape)} and input {tuple(x.shape)}; they must be (out, in) and "
+            f"(..., in)."
         )
     if x.shape[-1] != weight.shape[1]:
         raise ShapeError(
-            f"input of shape {tuple(x.shape)} ends in {x.shape[-1]}, weight of shape {tuple(weight.shape)} takes {weight.shape[1]}."
+            f"input of shape {tuple(x.shape)} ends in {x.shape[-1]}, weight of shape {tuple(weight.shape)} "
+            f"takes {weight.shape[1]}."
         )
     if bias is not None and tuple(bias.shape) != (weight.shape[0],):
         raise ShapeError(
-            f"bias has shape {tuple(bias.shape)}, weight makes {weight.shape[0]} features. Give ({weight.shape[0]},)."
+            f"bias has shape {tuple(bias.shape)}, weight makes {weight.shape[0]} features. Give "
+            f"({weight.shape[0]},)."
         )
     return Size((*x.shape[:-1], weight.shape[0]))
 
@@ -63,7 +66,6 @@ def _reference(input, weight, bias):
 )
 def dense_linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Rows times a float weight; see `linear`."""
-    ...
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

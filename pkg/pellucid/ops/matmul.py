@@ -70,9 +70,11 @@ class Product:
             }
         holes["HAS_BIAS"] = str(bias is not None).lower()
         params: dict[str, int | float] = {
-            "groups": groups, "rows": self.rows, "columns": self.columns, "depth": self.depth, "batch_inner": self.batch_inner,
+            "groups": groups, "rows": self.rows, "columns": self.columns, "depth": self.depth,
+            "batch_inner": self.batch_inner,
             "a_outer": self.a.outer, "a_inner": self.a.inner, "a_row": self.a.row, "a_depth": self.a.column,
-            "b_outer": self.b.outer, "b_inner": self.b.inner, "b_depth": self.b.row, "b_column": self.b.column,
+            "b_outer": self.b.outer, "b_inner": self.b.inner, "b_depth": self.b.row,
+            "b_column": self.b.column,
         }  # fmt: skip
         return Launch(load(file).fill(holes), groups, params, bind={"a": a, "b": b, "bias": bias or a})
 
@@ -84,7 +86,8 @@ def floats(call: Call):
     for other, m in metas[1:]:
         if m.dtype is not first.dtype and not m.dtype.is_quantized:
             raise DTypeError(
-                f"'{name}' is {first.dtype} and '{other}' is {m.dtype}. Convert one of them, for example with .to({first.dtype})."
+                f"'{name}' is {first.dtype} and '{other}' is {m.dtype}. Convert one of them, for example "
+                f"with .to({first.dtype})."
             )
     if call.device.type == "webgpu" and not first.dtype.is_floating_point:
         raise DTypeError(
@@ -94,7 +97,9 @@ def floats(call: Call):
 
 
 def _matrix(m: Meta, is_left: bool) -> tuple[Size, tuple[int, ...]]:
-    """Shape and strides with a missing matrix axis added: a vector on the left is a row, on the right a column."""
+    """Shape and strides with a missing matrix axis added: a vector on the left is a row, on the right a
+    column.
+    """
     if m.rank > 1:
         return m.shape, m.strides
     return (Size((1, *m.shape)), (0, *m.strides)) if is_left else (Size((*m.shape, 1)), (*m.strides, 0))
@@ -104,12 +109,14 @@ def _shape(call: Call) -> Size:
     a, b = call["input"], call["other"]
     if a.rank == 0 or b.rank == 0:
         raise ShapeError(
-            f"both operands need at least one axis; they have shapes {tuple(a.shape)} and {tuple(b.shape)}. Use * for numbers."
+            f"both operands need at least one axis; they have shapes {tuple(a.shape)} and {tuple(b.shape)}. "
+            f"Use * for numbers."
         )
     (left, _), (right, _) = _matrix(a, True), _matrix(b, False)
     if left[-1] != right[-2]:
         raise ShapeError(
-            f"shapes {tuple(a.shape)} and {tuple(b.shape)} cannot be multiplied: the inner lengths are {left[-1]} and {right[-2]}. "
+            f"shapes {tuple(a.shape)} and {tuple(b.shape)} cannot be multiplied: the inner lengths are "
+            f"{left[-1]} and {right[-2]}. "
             "They must be equal; transpose one operand if its axes are exchanged."
         )
     batch = broadcast_shapes(left[:-2], right[:-2])
@@ -197,7 +204,6 @@ def wide_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 )
 def dense_matmul(input: Tensor, other: Tensor) -> Tensor:
     """Matrix product of float tensors; see `matmul`."""
-    ...
 
 
 def matmul(input: Tensor, other: Tensor) -> Tensor:
@@ -231,7 +237,8 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
 def _ranked(name: str, ranks: tuple[int, int], a: Tensor, b: Tensor) -> Tensor:
     if (a.dim(), b.dim()) != ranks:
         raise ShapeError(
-            f"{name}: takes tensors of {ranks[0]} and {ranks[1]} axes, not of shapes {tuple(a.shape)} and {tuple(b.shape)}. Use matmul."
+            f"{name}: takes tensors of {ranks[0]} and {ranks[1]} axes, not of shapes {tuple(a.shape)} and "
+            f"{tuple(b.shape)}. Use matmul."
         )
     return matmul(a, b)
 
@@ -251,7 +258,8 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     """
     if input.dim() == 3 and mat2.dim() == 3 and input.shape[0] != mat2.shape[0]:
         raise ShapeError(
-            f"bmm: the batches are {input.shape[0]} and {mat2.shape[0]}. They must be equal; matmul broadcasts."
+            f"bmm: the batches are {input.shape[0]} and {mat2.shape[0]}. They must be equal; matmul "
+            f"broadcasts."
         )
     return _ranked("bmm", (3, 3), input, mat2)
 
@@ -279,7 +287,8 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """
     if (input.dim(), vec2.dim()) != (1, 1):
         raise ShapeError(
-            f"outer: takes two vectors, not shapes {tuple(input.shape)} and {tuple(vec2.shape)}. Flatten them."
+            f"outer: takes two vectors, not shapes {tuple(input.shape)} and {tuple(vec2.shape)}. Flatten "
+            f"them."
         )
     return input.unsqueeze(1) * vec2
 
@@ -296,7 +305,8 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: 
         return product
     if broadcast_shapes(input.shape, product.shape) != product.shape:
         raise ShapeError(
-            f"addmm: input of shape {tuple(input.shape)} does not broadcast to {tuple(product.shape)}. Reshape it."
+            f"addmm: input of shape {tuple(input.shape)} does not broadcast to {tuple(product.shape)}. "
+            f"Reshape it."
         )
     return product + (input if beta == 1 else input * beta)
 

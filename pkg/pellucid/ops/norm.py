@@ -30,7 +30,8 @@ def _types(call: Call):
     shape = call["normalized_shape"]
     if not isinstance(shape, tuple) or not shape or tuple(m.shape[-len(shape) :]) != shape:
         raise ShapeError(
-            f"normalized_shape {shape} does not end the input's shape {tuple(m.shape)}. Give the lengths of its last axes."
+            f"normalized_shape {shape} does not end the input's shape {tuple(m.shape)}. Give the lengths of "
+            f"its last axes."
         )
     for name in ("weight", "bias"):
         if (given := call.args.get(name)) is not None and tuple(given.shape) != shape:
@@ -100,7 +101,8 @@ def rms_norm(
     Raises:
         ShapeError: ``normalized_shape`` or the weight does not fit.
 
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.rms_norm.html; Zhang and Sennrich 2019, equation 4
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.rms_norm.html; Zhang and Sennrich
+        2019, equation 4
     """
 
 
@@ -156,14 +158,16 @@ def layer_norm(
     Raises:
         ShapeError: ``normalized_shape``, the weight or the bias does not fit.
 
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.layer_norm.html; Ba, Kiros and Hinton 2016, equation 3
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.layer_norm.html; Ba, Kiros and
+        Hinton 2016, equation 3
     """
 
 
 def norm(
     input: Tensor, p: float | str = "fro", dim=None, keepdim: bool = False, dtype: DType | None = None
 ) -> Tensor:
-    """Vector norm over axes: ``(sum |x|^p)^(1/p)``; p = inf largest, -inf smallest, 0 the number of nonzero elements.
+    """Vector norm over axes: ``(sum |x|^p)^(1/p)``; p = inf largest, -inf smallest, 0 the number of
+    nonzero elements.
 
     Args:
         input: floating point.

@@ -1,8 +1,9 @@
-"""Reductions along axes that combine values: sums, products, means, and what is made of them. Extremes are in extremum.py."""
+"""Reductions along axes that combine values: sums, products, means, and what is made of them. Extremes are
+in extremum.py.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod as product
 from typing import TYPE_CHECKING
 
@@ -14,87 +15,10 @@ from ..errors import DTypeError
 from ..kernel import NATIVE, Launch, load, register_type
 from ..op import Call, op
 from ..shape import Size, axes
+from .passes import stages
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
-
-
-@dataclass(frozen=True)
-class Pass:
-    """One dispatch of a reduction: (outer, reduced, inner) becomes (outer, parts, inner), each part being ``chunk`` long."""
-
-    outer: int
-    reduced: int
-    inner: int
-    parts: int
-
-    @property
-    def chunk(self) -> int:
-        return max(-(-self.reduced // self.parts), 1)
-
-    @property
-    def outputs(self) -> int:
-        return self.outer * self.parts * self.inner
-
-    @property
-    def by_columns(self) -> bool:
-        """One lane per output instead of one workgroup: where neighbours lie in ``inner``, or where there is little to combine."""
-        return self.inner >= 32 or self.chunk <= 32
-
-    @property
-    def grid(self) -> int:
-        return -(-self.outputs // 64) if self.by_columns else self.outputs
-
-    @property
-    def params(self) -> dict[str, int | float]:
-        return {
-            "outputs": self.outputs,
-            "reduced": self.reduced,
-            "inner": self.inner,
-            "parts": self.parts,
-            "chunk": self.chunk,
-        }
-
-
-def passes(outer: int, reduced: int, inner: int) -> list[Pass]:
-    """The dispatches that reduce the middle of (outer, reduced, inner): long axes in parts first, for speed and for short sums."""
-    found = []
-    while True:
-        if inner >= 32 or reduced <= 32:
-            parts = -(-reduced // 256) if reduced > 512 else 1
-        elif reduced > 4096 and outer * inner < 512:
-            parts = -(-reduced // 4096)
-        else:
-            parts = -(-reduced // (1 << 18))
-        # With equal chunks rounded up, fewer parts may already cover the axis.
-        parts = -(-reduced // max(-(-reduced // max(parts, 1)), 1)) or 1
-        found.append(Pass(outer, reduced, inner, parts))
-        if parts == 1:
-            return found
-        reduced = parts
-
-
-def stages(shape, dims: tuple[int, ...]) -> list[Pass]:
-    """The dispatches that reduce several axes: each run of neighbouring axes in turn, the last run first."""
-    lengths = list(shape)
-    runs: list[list[int]] = []
-    for d in dims:
-        if lengths[d] == 1:
-            continue
-        if runs and product(lengths[runs[-1][-1] + 1 : d]) == 1:
-            runs[-1].append(d)
-        else:
-            runs.append([d])
-    found: list[Pass] = []
-    for run in reversed(runs):
-        found += passes(
-            product(lengths[: run[0]]),
-            product(lengths[run[0] : run[-1] + 1]),
-            product(lengths[run[-1] + 1 :]),
-        )
-        for d in run:
-            lengths[d] = 1
-    return found or passes(product(lengths), 1, 1)
 
 
 def reduced_shape(call: Call) -> Size:
@@ -168,7 +92,8 @@ def _averaged(call: Call):
     d = call["dtype"] or call["input"].dtype
     if not (d.is_floating_point or d.is_complex):
         raise DTypeError(
-            f"the mean of {d} is not an integer. Give dtype=pellucid.float32, or convert the input with .float()."
+            f"the mean of {d} is not an integer. Give dtype=pellucid.float32, or convert the input with "
+            f".float()."
         )
     return d, d
 
@@ -181,16 +106,12 @@ def wide(x: np.ndarray, d: DType | None = None) -> np.ndarray:
     )
 
 
-def _np_axes(x: np.ndarray, dim) -> tuple[int, ...]:
-    return axes(dim, x.ndim)
-
-
 @op(
     dtype=_accumulated,
     shape=reduced_shape,
     kernel=_fold(_SUM, _ZERO),
     reference=lambda input, dim, keepdim, dtype: wide(input, dtype).sum(
-        _np_axes(input, dim), keepdims=keepdim
+        axes(dim, input.ndim), keepdims=keepdim
     ),
     grad={"input": lambda g, input_meta, dim, keepdim: spread(g, input_meta, dim, keepdim)},
 )
@@ -225,7 +146,7 @@ def sum(
     dtype=_averaged,
     shape=reduced_shape,
     kernel=_fold(_SUM, _ZERO, mean=True),
-    reference=lambda input, dim, keepdim, dtype: _mean(wide(input, dtype), _np_axes(input, dim), keepdim),
+    reference=lambda input, dim, keepdim, dtype: _mean(wide(input, dtype), axes(dim, input.ndim), keepdim),
     grad={
         "input": lambda g, input_meta, dim, keepdim: spread(
             g / _count(input_meta, dim), input_meta, dim, keepdim
@@ -282,7 +203,7 @@ def _product_grad(g, input, dim, keepdim):
     shape=reduced_shape,
     kernel=_fold(_PRODUCT, _ONE),
     reference=lambda input, dim, keepdim, dtype: wide(input, dtype).prod(
-        _np_axes(input, dim), keepdims=keepdim
+        axes(dim, input.ndim), keepdims=keepdim
     ),
     grad={"input": _product_grad},
 )
@@ -320,7 +241,7 @@ def _logic(call: Call):
     dtype=_logic,
     shape=reduced_shape,
     kernel=_fold({"u32": "a | b"}, _ZERO),
-    reference=lambda input, dim, keepdim: input.any(_np_axes(input, dim), keepdims=keepdim),
+    reference=lambda input, dim, keepdim: input.any(axes(dim, input.ndim), keepdims=keepdim),
     grad=None,
 )
 def any_true(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
@@ -331,7 +252,7 @@ def any_true(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: b
     dtype=_logic,
     shape=reduced_shape,
     kernel=_fold({"u32": "a & b"}, _ONE),
-    reference=lambda input, dim, keepdim: input.all(_np_axes(input, dim), keepdims=keepdim),
+    reference=lambda input, dim, keepdim: input.all(axes(dim, input.ndim), keepdims=keepdim),
     grad=None,
 )
 def all_true(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:

@@ -1,7 +1,7 @@
 """Whole rows by number: reading them (embedding, index_select) and writing them.
 
-Bad indices are found on the device and raised as IndexError by the next read. Writes that meet are done in the order of the sources: the same
-bits on every run.
+Bad indices are found on the device and raised as IndexError by the next read. Writes that meet are done in
+the order of the sources: the same bits on every run.
 """
 
 from __future__ import annotations
@@ -98,7 +98,6 @@ def _embedding_grad(g, indices, weight_meta, padding_idx):
 )
 def dense_embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1) -> Tensor:
     """Rows of a table of any dtype; see `embedding`."""
-    ...
 
 
 def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1) -> Tensor:
@@ -204,7 +203,8 @@ def _shape(call: Call) -> Size:
     x, index, src = call["input"], call["index"], call["src"]
     if x.rank != 2 or index.rank != 1 or tuple(src.shape) != (index.numel, x.shape[1]):
         raise ShapeError(
-            f"input {tuple(x.shape)}, index {tuple(index.shape)}, src {tuple(src.shape)}: give (rows, width), (n,), (n, width)."
+            f"input {tuple(x.shape)}, index {tuple(index.shape)}, src {tuple(src.shape)}: give (rows, "
+            f"width), (n,), (n, width)."
         )
     return x.shape
 

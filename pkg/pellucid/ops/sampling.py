@@ -25,7 +25,8 @@ def _penalty_types(call: Call):
         )
     if logits.rank != 2 or ids.rank != 2 or ids.shape[0] != logits.shape[0]:
         raise ShapeError(
-            f"logits {tuple(logits.shape)} and ids {tuple(ids.shape)} must be (rows, vocabulary) and (rows, n)."
+            f"logits {tuple(logits.shape)} and ids {tuple(ids.shape)} must be (rows, vocabulary) and (rows, "
+            f"n)."
         )
     return logits.dtype, logits.dtype
 
@@ -49,7 +50,8 @@ def _penalty_launch(call: Call) -> Launch:
 
 @op(dtype=_penalty_types, shape=as_input, kernel=_penalty_launch, reference=_penalty_reference, grad=None)
 def repetition_penalty(logits: Tensor, ids: Tensor, penalty: float) -> Tensor:
-    """Make tokens less likely that have been seen: their logit is divided by ``penalty`` where positive, else multiplied.
+    """Make tokens less likely that have been seen: their logit is divided by ``penalty`` where positive,
+    else multiplied.
 
     Args:
         logits: (rows, vocabulary).
@@ -79,7 +81,8 @@ def _draw_shape(call: Call) -> Size:
         or (ids is not None and ids.shape != values.shape)
     ):
         raise ShapeError(
-            f"values {tuple(values.shape)} must be (rows, n), with n > 0, and uniforms {tuple(uniforms.shape)} (rows,)."
+            f"values {tuple(values.shape)} must be (rows, n), with n > 0, and uniforms "
+            f"{tuple(uniforms.shape)} (rows,)."
         )
     return Size((values.shape[0],))
 
@@ -105,7 +108,9 @@ def _draw_reference(values, uniforms, temperature, top_p, ids):
 def draw(
     values: Tensor, uniforms: Tensor, temperature: float, top_p: float, ids: Tensor | None = None
 ) -> Tensor:
-    """Draw a column, or the id that stands there, with probabilities ``softmax(values / temperature)`` cut to ``top_p``; see `sample`."""
+    """Draw a column, or the id that stands there, with probabilities ``softmax(values / temperature)`` cut
+    to ``top_p``; see `sample`.
+    """
 
 
 def sample(
@@ -118,7 +123,8 @@ def sample(
     seen: Tensor | None = None,
     penalty: float = 1.0,
 ) -> Tensor:
-    """Draw a token for every row of logits: repetition penalty, temperature, top-k, top-p, then the draw, in this order.
+    """Draw a token for every row of logits: repetition penalty, temperature, top-k, top-p, then the draw,
+    in this order.
 
     Args:
         logits: (rows, vocabulary), float32.
@@ -139,7 +145,8 @@ def sample(
     """
     if not temperature > 0 or top_k < 0 or not 0 < top_p <= 1:
         raise ValueError(
-            f"sample: temperature {temperature} must be above 0, top_k {top_k} not negative, top_p {top_p} above 0 and at most 1. Use argmax for greedy choice."
+            f"sample: temperature {temperature} must be above 0, top_k {top_k} not negative, top_p {top_p} "
+            f"above 0 and at most 1. Use argmax for greedy choice."
         )
     if seen is not None and penalty != 1.0:
         logits = repetition_penalty(logits, seen, penalty)

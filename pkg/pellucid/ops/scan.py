@@ -14,7 +14,8 @@ from .reduce import _ONE, _PRODUCT, _SUM, _ZERO, wide
 if TYPE_CHECKING:
     from ..tensor import Tensor
 
-# Elements of a row that one workgroup scans; longer rows are scanned in parts that start from the scanned totals of those before.
+# Elements of a row that one workgroup scans; longer rows are scanned in parts that start from the scanned
+# totals of those before.
 _CHUNK = 4096
 
 

@@ -25,7 +25,8 @@ def _types(call: Call):
     d = call["dtype"] or call["input"].dtype
     if not d.is_floating_point:
         raise DTypeError(
-            f"softmax of {d}: its values lie between 0 and 1. Give dtype=pellucid.float32, or convert the input with .float()."
+            f"softmax of {d}: its values lie between 0 and 1. Give dtype=pellucid.float32, or convert the "
+            f"input with .float()."
         )
     axis(call["dim"], call["input"].rank)
     return d, d

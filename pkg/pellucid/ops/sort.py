@@ -1,4 +1,6 @@
-"""Sorting rows, and their largest or smallest few. NaN counts as the largest value; sorts are stable on every device."""
+"""Sorting rows, and their largest or smallest few. NaN counts as the largest value; sorts are stable on
+every device.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,8 @@ def _block_launch(
         "HAS_PLACES": str(places is not None).lower(),
     }
     params = {
-        "groups": rows * blocks, "columns": columns, "entries": entries, "blocks": blocks, "keep": min(keep, block), "pitch": pitch,
+        "groups": rows * blocks, "columns": columns, "entries": entries, "blocks": blocks,
+        "keep": min(keep, block), "pitch": pitch,
     }  # fmt: skip
     file = load("sort/blocks").fill({**holes, **flags})
     return Launch(file, rows * blocks, params, bind={"x": x, "places": places or x, "order": out})
@@ -50,7 +53,9 @@ def _block_launch(
 def order_launches(
     call: Call, x: str, d: DType, rows: int, columns: int, descending: bool, out: str
 ) -> list[Launch]:
-    """The dispatches that write the stable order of every row into the temporary ``out``: (rows, columns) of uint32."""
+    """The dispatches that write the stable order of every row into the temporary ``out``: (rows, columns)
+    of uint32.
+    """
     holes = order_holes(d, descending)
     merges = max(-(-columns // _BLOCK) - 1, 0).bit_length()
     names = [f"{out}{k}" for k in range(merges)] + [out]
