@@ -193,7 +193,7 @@ def can_cast(source: DType, target: DType) -> bool:
 
 def round_bfloat16(x: np.ndarray) -> np.ndarray:
     """Round float32 values to the nearest bfloat16 (ties to even), kept as float32."""
-    bits = np.ascontiguousarray(x, dtype=np.float32).view(np.uint32)
+    bits = np.asarray(x, dtype=np.float32, order="C").view(np.uint32)
     rounded = (bits + (0x7FFF + ((bits >> 16) & 1))) & np.uint32(0xFFFF0000)
     return np.where(np.isnan(x), np.float32(np.nan), rounded.astype(np.uint32).view(np.float32)).astype(
         np.float32

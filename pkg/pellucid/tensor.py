@@ -543,7 +543,7 @@ def upload(array: np.ndarray, d: DType, kind: str = "activation") -> Tensor:
     """A webgpu tensor with the values of an array that already has dtype ``d``."""
     physical(d)
     if d is dt.bfloat16:
-        array = (np.ascontiguousarray(array, np.float32).view(np.uint32) >> 16).astype(np.uint16)
+        array = (np.asarray(array, np.float32, order="C").view(np.uint32) >> 16).astype(np.uint16)
     data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     storage = stream().upload(data, kind) if data.size else Storage(0, kind)
     return Tensor(storage, meta(array.shape, d, Device("webgpu")), 0)

@@ -2,9 +2,8 @@
 
 import gc
 
-import pytest
-
 import pellucid
+import pytest
 
 
 @pytest.fixture(autouse=True, scope="module")

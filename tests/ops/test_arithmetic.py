@@ -1,12 +1,11 @@
 """Sums, products, quotients, remainders, powers and bits against PyTorch."""
 
 import numpy as np
+import pellucid
 import pytest
 import torch
 from ops.oracle import DEVICES, check, normal
 from ops.values import DTYPES, LOOSE, edges, equal, ours, pairs
-
-import pellucid
 
 BINARY = (
     "add", "sub", "mul", "true_divide", "floor_divide", "remainder", "fmod", "pow", "maximum", "minimum",

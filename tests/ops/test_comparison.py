@@ -1,12 +1,11 @@
 """Comparisons, logic and selection against PyTorch, with NaN and every pair of types."""
 
 import numpy as np
+import pellucid
 import pytest
 import torch
 from ops.oracle import DEVICES, check, normal
 from ops.values import DTYPES, FLOATS, equal, ours, pairs
-
-import pellucid
 
 ORDER = ("eq", "ne", "lt", "le", "gt", "ge")
 LOGIC = ("logical_and", "logical_or", "logical_xor")
@@ -104,7 +103,7 @@ def test_masked_fill():
                 ours(x, device).masked_fill(ours(torch.tensor(mask), device), 0),
                 x.masked_fill(torch.tensor(mask), 0),
             )
-    with pytest.raises(TypeError, match="mask must be bool, not pellucid.float32"):
+    with pytest.raises(TypeError, match=r"mask must be bool, not pellucid.float32"):
         pellucid.ones(2, device="cpu").masked_fill(pellucid.ones(2, device="cpu"), 0)
 
 

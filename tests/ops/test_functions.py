@@ -1,13 +1,12 @@
 """Functions of one number against PyTorch: gradients, edges, accuracy over the whole range, halves and integers."""
 
 import numpy as np
+import pellucid
 import pytest
 import torch
 import torch.nn.functional as F
 from ops.oracle import DEVICES, check, normal
 from ops.values import equal, ours
-
-import pellucid
 from pellucid.ops import functions
 
 EVERYWHERE = (

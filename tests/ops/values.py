@@ -1,9 +1,8 @@
 """Values at which functions and operators are compared with PyTorch: edges first, then a spread."""
 
 import numpy as np
-import torch
-
 import pellucid
+import torch
 
 FLOATS = np.array(
     [0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 0.1, 3, -3, 7.5, -7.5, 1e30, -1e30, 6, 1e10, 2.5, 16777217, 0.3, -0.3],

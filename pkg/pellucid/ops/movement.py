@@ -505,8 +505,12 @@ def _copy_types(call: Call):
 
 def _copy_shape(call: Call):
     target, source = call["input"].shape, call["src"].shape
-    if broadcast_shapes(target, source) != target:
-        raise ShapeError(f"src of shape {tuple(source)} does not broadcast to {tuple(target)}. Reshape it.")
+    tail = target[len(target) - len(source) :]
+    if len(source) > len(target) or any(n not in (1, m) for n, m in zip(source, tail, strict=True)):
+        raise ShapeError(
+            f"src of shape {tuple(source)} does not broadcast to {tuple(target)}. Reshape it so that its lengths "
+            "agree, counted from the right, or are 1."
+        )
     return target
 
 

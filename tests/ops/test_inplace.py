@@ -1,0 +1,223 @@
+"""Writing into tensors and views: strides, packed types at odd places, aliases, overlaps, versions."""
+
+import numpy as np
+import pellucid
+import pytest
+import torch
+from ops.oracle import DEVICES, normal
+from ops.values import DTYPES, equal, ours
+from pellucid.errors import DTypeError, GradientError, ShapeError
+
+VIEWS = {
+    "whole": lambda x: x,
+    "rows": lambda x: x[1:3],
+    "columns": lambda x: x[:, 1:4],
+    "odd columns": lambda x: x[:, 1::2],
+    "one column": lambda x: x[:, 3],
+    "one row": lambda x: x[2],
+    "one element": lambda x: x[3, 2],
+    "transposed": lambda x: x.t(),
+    "transposed part": lambda x: x.t()[2:4, 1:],
+    "diagonal": lambda x: x.diagonal(),
+    "part of a flat view": lambda x: x.reshape(-1)[3:18],
+}
+
+
+def grid(dtype: str) -> torch.Tensor:
+    x = torch.arange(35).reshape(5, 7)
+    return x % 3 == 0 if dtype == "bool" else x.to(getattr(torch, dtype))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_copy_into_views(dtype):
+    """Neighbours of a view stay as they are, also where they share a word with it."""
+    for name, view in VIEWS.items():
+        for device in DEVICES:
+            theirs = grid(dtype)
+            mine = ours(theirs, device)
+            part = view(theirs)
+            values = (torch.arange(part.numel()).reshape(part.shape) * 5 + 1) % (
+                2 if dtype == "bool" else 100
+            )
+            part.copy_(values.to(part.dtype))
+            view(mine).copy_(ours(values.to(part.dtype), device))
+            equal(mine, theirs, what=f"{name} on {device}")
+            part.copy_(values.float())
+            view(mine).copy_(ours(values.float(), device))
+            equal(mine, theirs, what=f"{name} from float32 on {device}")
+            view(mine).fill_(1)
+            part.fill_(1)
+            equal(mine, theirs, what=f"fill {name} on {device}")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int64", "uint8"])
+def test_arithmetic_into_views(dtype):
+    for name, view in VIEWS.items():
+        for device in DEVICES:
+            theirs = grid(dtype)
+            mine = ours(theirs, device)
+            for x in (theirs, mine):
+                part = view(x)
+                part += 3
+                part *= part
+                part -= part[..., :1].clone() if part.ndim else 1
+                part.add_(part, alpha=2)
+            equal(mine, theirs, what=f"{name} on {device}")
+
+
+def test_reversed_views():
+    for dtype in ("float32", "uint8", "float16", "int64"):
+        for device in DEVICES:
+            x = ours(grid(dtype), device)
+            expected = grid(dtype)
+            x[::-2, ::-1][:, 1:3].mul_(2)
+            expected[[0, 2, 4], 4:6] *= 2
+            equal(x, expected, what=f"{dtype} on {device}")
+
+
+ALIASED = {
+    "itself": lambda x: x.add_(x),
+    "its transpose": lambda x: x.add_(x.t()),
+    "itself, shifted": lambda x: x[1:].add_(x[:-1]),
+    "itself, shifted back": lambda x: x[:-1].mul_(x[1:]),
+    "its own row": lambda x: x.sub_(x[0]),
+    "its own column": lambda x: x.div_(x[:, 1:2] + 1),
+    "one element": lambda x: x.add_(x[2, 2]),
+    "columns of the same rows": lambda x: x[:, :2].copy_(x[:, 1:3]),
+    "overlap within a row": lambda x: x.reshape(-1)[1:].copy_(x.reshape(-1)[:-1].clone()),
+    "twice": lambda x: x.addcmul_(x, x),
+}
+
+
+@pytest.mark.parametrize("name", ALIASED)
+def test_operands_that_share_memory(name):
+    for dtype in ("float32", "float16", "uint8", "int64"):
+        if name == "its own column" and not dtype.startswith("float"):
+            continue
+        base = torch.arange(25).reshape(5, 5)
+        for device in DEVICES:
+            theirs = base.to(getattr(torch, dtype))
+            mine = ours(theirs, device)
+            with torch.no_grad():
+                # PyTorch leaves overlapping writes undefined; what is meant is the right side evaluated first.
+                expected = theirs.clone()
+                {
+                    "itself": lambda x, y: x.add_(y),
+                    "its transpose": lambda x, y: x.add_(y.t()),
+                    "itself, shifted": lambda x, y: x[1:].add_(y[:-1]),
+                    "itself, shifted back": lambda x, y: x[:-1].mul_(y[1:]),
+                    "its own row": lambda x, y: x.sub_(y[0]),
+                    "its own column": lambda x, y: x.div_(y[:, 1:2] + 1),
+                    "one element": lambda x, y: x.add_(y[2, 2]),
+                    "columns of the same rows": lambda x, y: x[:, :2].copy_(y[:, 1:3]),
+                    "overlap within a row": lambda x, y: x.reshape(-1)[1:].copy_(y.reshape(-1)[:-1]),
+                    "twice": lambda x, y: x.addcmul_(y, y),
+                }[name](expected, theirs)
+            ALIASED[name](mine)
+            equal(mine, expected, 1e-3 if dtype == "float16" else 1e-6, what=f"{dtype} on {device}")
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_every_in_place_form_gives_what_the_plain_form_gives(device):
+    x, y = np.abs(normal(3, 4)) + 0.1, np.abs(normal(3, 4)) + 0.1
+    one = {
+        "neg",
+        "sqrt",
+        "rsqrt",
+        "exp",
+        "log",
+        "tanh",
+        "sigmoid",
+        "relu",
+        "abs",
+        "floor",
+        "reciprocal",
+        "square",
+        "erf",
+        "sin",
+    }
+    for name in sorted(one):
+        t = pellucid.tensor(x, device=device)
+        out = getattr(t, f"{name}_")()
+        assert out is t
+        np.testing.assert_array_equal(
+            t.numpy(), getattr(pellucid, name)(pellucid.tensor(x, device=device)).numpy(), err_msg=name
+        )
+    for name in ("add", "sub", "mul", "div", "floor_divide", "remainder", "fmod", "pow", "lerp", "clamp"):
+        extra = (0.3,) if name == "lerp" else ()
+        t, other = pellucid.tensor(x, device=device), pellucid.tensor(y, device=device)
+        getattr(t, f"{name}_")(other, *extra)
+        np.testing.assert_array_equal(
+            t.numpy(),
+            getattr(pellucid, name)(pellucid.tensor(x, device=device), other, *extra).numpy(),
+            err_msg=name,
+        )
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_statements(device):
+    x = pellucid.arange(6, device=device)
+    y = x
+    x += 1
+    x *= 2
+    x -= 1
+    x //= 2
+    x %= 4
+    x |= 8
+    x &= 13
+    x ^= 1
+    expected = torch.arange(6)
+    expected = (((((expected + 1) * 2 - 1) // 2) % 4) | 8) & 13 ^ 1
+    assert y is x
+    equal(x, expected)
+    z = pellucid.ones(3, device=device)
+    z /= 4
+    z **= 2
+    assert z.tolist() == [0.0625] * 3
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_versions(device):
+    x = pellucid.zeros(3, 4, device=device)
+    assert x._version == 0
+    x.add_(1)
+    x[1] = 5
+    x[:, 0].mul_(2)
+    assert x._version == x[0]._version == 3
+    x.exp()
+    assert x._version == 3
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_refused(device):
+    x = pellucid.zeros(2, 3, device=device)
+    with pytest.raises(
+        ShapeError,
+        match=r"add_: the result has shape \(4, 2, 3\), the tensor that it is written into \(2, 3\)",
+    ):
+        x.add_(pellucid.zeros(4, 1, 3, device=device))
+    with pytest.raises(ShapeError, match="expanded tensor has elements that share memory"):
+        x[:, :1].expand(2, 3).add_(1)
+    with pytest.raises(
+        DTypeError, match=r"add_: a result of pellucid.float32 does not fit into a tensor of pellucid.int64"
+    ):
+        pellucid.zeros(2, dtype=pellucid.int64, device=device).add_(1.5)
+    with pytest.raises(DTypeError, match="does not fit"):
+        pellucid.zeros(2, dtype=pellucid.bool_, device=device).add_(1)
+    with pytest.raises(ShapeError, match=r"src of shape \(5,\) does not broadcast to \(2, 3\)"):
+        x.copy_(pellucid.zeros(5, device=device))
+    leaf = pellucid.zeros(2, device=device, requires_grad=True)
+    with pytest.raises(GradientError, match="a leaf that requires grad cannot be changed in place"):
+        leaf.add_(1)
+    with pytest.raises(GradientError, match="a leaf that requires grad"):
+        leaf[0] = 1
+    with pellucid.no_grad():
+        leaf.add_(1)
+    assert leaf.tolist() == [1, 1]
+    assert x.tolist() == [[0, 0, 0], [0, 0, 0]]
+
+
+def test_copy_from_the_other_device():
+    x, y = pellucid.zeros(3, device="webgpu"), pellucid.arange(3, device="cpu")
+    assert x.copy_(y).tolist() == [0, 1, 2]
+    assert pellucid.zeros(3, device="cpu").copy_(x).tolist() == [0, 1, 2]
