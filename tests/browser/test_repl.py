@@ -313,6 +313,27 @@ def test_a_tensor_is_printed_and_read(repl):
     assert repl.type("print(x + 1)") == "tensor([2., 3., 4.])\n"
 
 
+def test_another_task_runs_ops_while_reads_wait(repl):
+    repl.type("import asyncio, pellucid as torch", "seen = []")
+    repl.type_block(
+        "async def other():\n"
+        "    for i in range(5):\n"
+        "        seen.append((torch.ones(3) * i).sum().item())\n"
+        "        await asyncio.sleep(0)\n"
+    )
+    repl.type("task = asyncio.create_task(other())")
+    assert repl.type("[(torch.arange(4.) + i).sum().item() for i in range(4)]") == "[6.0, 10.0, 14.0, 18.0]\n"
+    assert repl.type("await task; seen") == "[0.0, 3.0, 6.0, 9.0, 12.0]\n"
+
+
+def test_a_read_inside_a_javascript_callback_names_the_twin(repl):
+    repl.type("import js, pellucid as torch", "x = torch.ones(2) + 1", "x.sum()")
+    printed = repl.type("js.Array.of(1).forEach(lambda *_: x.sum().item())")
+    assert "DeviceError" in printed
+    assert "_async" in printed.splitlines()[-1]
+    assert repl.type("x.sum().item()") == "4.0\n"
+
+
 def test_restart_begins_anew(repl):
     repl.type("x = 1")
     repl.page.get_by_role("button", name="Restart Python").click()
