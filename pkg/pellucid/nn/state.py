@@ -86,7 +86,8 @@ def _take(m: Module, name: str, t: Tensor, value: Any, assign: bool) -> None:
         value = as_tensor(value, device="cpu")
     quantized = value.dtype.is_quantized or t.dtype.is_quantized
     if not (assign or quantized or t.device.type == "meta"):
-        t.detach().copy_(value)
+        # Converted where it is: its own dtype may not exist on the module's device.
+        t.detach().copy_(value.to(t.dtype))
         return
     if isinstance(t, Parameter):
         # The same object, so that weights that are tied stay tied and optimizers keep what they hold.
