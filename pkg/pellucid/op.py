@@ -19,6 +19,7 @@ from . import autograd
 from . import dtypes as dt
 from .device import device as Device
 from .device import get_default_device
+from .device.stream import stream
 from .dtypes import DType, result_type
 from .elementwise import Elementwise, elementwise
 from .errors import DeviceError, DTypeError, GradientError, PellucidError, ShapeError
@@ -392,6 +393,7 @@ def op(
             raise TypeError(f"op {name} is declared twice")
         OPS[name] = o
         BY_INDEX.append(o)
+        stream().sites.append(name)
         o.record = autograd.recorder(o)
         o.call = _specialise(o)
         functools.update_wrapper(o.call, function)

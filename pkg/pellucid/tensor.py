@@ -230,6 +230,19 @@ class Tensor:
         """The awaitable twin of `tolist`."""
         return (await self.detach().numpy_async()).tolist()
 
+    def tolist_later(self) -> ListRead:
+        """Begin to read the values and go on; work that is asked for from here on does not delay them.
+
+        Returns:
+            An object with ``result()``, which waits, and ``result_async()``, which is awaited; both give what `tolist` gives.
+
+        Example:
+            >>> import pellucid as torch
+            >>> torch.arange(3, device="cpu").tolist_later().result()
+            [0, 1, 2]
+        """
+        return ListRead(self)
+
     def __array__(self, dtype=None, copy=None) -> np.ndarray:
         a = self.numpy()
         return a if dtype is None else a.astype(dtype)
@@ -499,6 +512,31 @@ class Tensor:
         out._node = self._node
         memo[id(self)] = out
         return out
+
+
+class ListRead:
+    """Values on their way, begun by `Tensor.tolist_later`.
+
+    Args:
+        x: the tensor.
+    """
+
+    def __init__(self, x: Tensor):
+        x._check_readable(force=True)
+        self._here = x.detach() if isinstance(x._storage, CpuStorage) else None
+        if self._here is None:
+            self._packed = x._packed()
+            self._read = stream().begin_read(self._packed._storage, *self._packed._extent())
+
+    def result(self):
+        """The values as nested lists, waiting for them."""
+        return self._here.tolist() if self._here is not None else self._packed._decode(self._read.result()).tolist()
+
+    async def result_async(self):
+        """The awaitable twin of `result`."""
+        if self._here is not None:
+            return self._here.tolist()
+        return self._packed._decode(await self._read.result_async()).tolist()
 
 
 class Handle:

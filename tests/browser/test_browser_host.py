@@ -32,15 +32,15 @@ def _windows_uploads_and_reads(selenium, source):
         launch = host.launch(step, array("I", [100, 0, 0]).tobytes(), (1, 2), 2, 1, 1)
         host.submit(array("I", [0 << 3 | ALLOC, 64, 5 << 3 | ALLOC, 400]))
         host.submit(array("I", [5 << 3 | UPLOAD, 0, 400, *range(100), launch << 3 | RUN, 5, 2, 7]))
-        data, status = host.read(5, 0, 400)
+        data, status = host.read(host.begin_read(5, 0, 400))
         assert array("I", data.tobytes()).tolist() == [2 * i + 7 for i in range(100)]
         assert status == (0,) * 16
         host.write(6, 10, 0, memoryview(b"0123456789"))
-        assert host.read(6, 3, 6)[0].tobytes() == b"345678"
-        assert host.read(6, 0, 0)[0].nbytes == 0
+        assert host.read(host.begin_read(6, 3, 6))[0].tobytes() == b"345678"
+        assert host.read(host.begin_read(6, 0, 0))[0].nbytes == 0
         large = bytes(range(256)) * (20 << 12)
         host.write(7, len(large), 0, large)
-        assert host.read(7, 0, len(large))[0] == large
+        assert host.read(host.begin_read(7, 0, len(large)))[0] == large
         host.submit(array("I", [5 << 3 | FREE, 6 << 3 | FREE, 7 << 3 | FREE]))
         assert host.stats()["live_buffers"] == 1  # the status buffer
         host.trim()
@@ -73,17 +73,17 @@ def _errors_are_typed(selenium, source):
     with pytest.raises(DeviceError, match="launch 77 was never registered"):
         host.submit(array("I", [77 << 3 | RUN, 1]))
     with pytest.raises(DeviceError, match="slot 9 does not exist"):
-        host.read(9, 0, 4)
+        host.read(host.begin_read(9, 0, 4))
     with pytest.raises(DeviceError, match="exceeds this device's limit maxBufferSize"):
         host.write(10, 1 << 40, 0, b"0123")
     host.write(11, 4, 0, b"0123")
     host.stream.device.destroy()
     with pytest.raises(DeviceError, match="lost: "):
-        host.read(11, 0, 4)
+        host.read(host.begin_read(11, 0, 4))
     assert host.failure().startswith("lost: ")
     host.close()
     with pytest.raises(DeviceError, match="closed"):
-        host.read(11, 0, 4)
+        host.read(host.begin_read(11, 0, 4))
 
 
 def test_errors_are_typed(selenium):
@@ -104,11 +104,11 @@ async def test_tasks_read_while_others_wait(selenium):
             host.write(slot, 4, 0, bytes([slot, 0, 0, 0]))
 
         async def read(slot):
-            return (await host.read_async(slot, 0, 4))[0][0]
+            return (await host.read_async(host.begin_read(slot, 0, 4)))[0][0]
 
         reads = [asyncio.ensure_future(read(slot)) for slot in range(1, 6)]
         await asyncio.sleep(0)
-        assert host.read(3, 0, 4)[0][0] == 3  # blocks while the others are in flight
+        assert host.read(host.begin_read(3, 0, 4))[0][0] == 3  # blocks while the others are in flight
         assert await asyncio.gather(*reads) == [1, 2, 3, 4, 5]
 
         given_up = asyncio.ensure_future(read(1))
@@ -134,7 +134,7 @@ def test_a_read_in_a_synchronous_callback_names_the_twin(selenium):
     host.write(1, 4, 0, b"\1\0\0\0")
 
     def callback():
-        for blocking in (lambda: host.read(1, 0, 4), host.synchronize, BrowserHost):
+        for blocking in (lambda: host.read(host.begin_read(1, 0, 4)), host.synchronize, BrowserHost):
             with pytest.raises(DeviceError, match=r"cannot wait here.*_async"):
                 blocking()
         return 5
@@ -142,7 +142,7 @@ def test_a_read_in_a_synchronous_callback_names_the_twin(selenium):
     proxy = create_proxy(callback)
     assert run_js("(f) => [0].map(() => f())[0]")(proxy) == 5
     proxy.destroy()
-    assert host.read(1, 0, 4)[0][0] == 1
+    assert host.read(host.begin_read(1, 0, 4))[0][0] == 1
     host.close()
 
 
@@ -190,7 +190,7 @@ def _nothing_is_kept(selenium, source):
         for _ in range(count):
             host.submit(window)
             host.write(3, 4, 0, b"abcd")
-            host.read(2, 0, 4)
+            host.read(host.begin_read(2, 0, 4))
             host.submit(again)
         gc.collect()
         kept = host.stats()

@@ -35,7 +35,7 @@ def digest(host, checkpoint):
     total = hashlib.sha256()
     for info, target in targets(checkpoint):
         if info.nbytes:
-            data, _ = host.read(target.slot, 0, (info.nbytes + 3) & ~3)
+            data, _ = host.read(host.begin_read(target.slot, 0, (info.nbytes + 3) & ~3))
             total.update(bytes(data)[: info.nbytes])
     return total.hexdigest()
 

@@ -33,5 +33,5 @@ def test_buffers_hold_the_tensors_bytes(server, host, monkeypatch):
     items = [(t, Target(slot, t.nbytes)) for slot, t in enumerate(checkpoint.values(), 1)]
     weights.stream(checkpoint, items, host)
     for info, target in items:
-        data, _ = host.read(target.slot, 0, (info.nbytes + 3) & ~3)
+        data, _ = host.read(host.begin_read(target.slot, 0, (info.nbytes + 3) & ~3))
         assert bytes(data)[: info.nbytes] == arrays[info.name].tobytes()

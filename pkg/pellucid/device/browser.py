@@ -101,40 +101,43 @@ class BrowserHost:
         except JsException as error:
             raise _typed(error) from None
 
-    def read(self, slot: int, offset: int, nbytes: int) -> tuple[memoryview, tuple[int, ...]]:
-        """Bytes of a slot and the status words, after everything submitted before.
+    def begin_read(self, slot: int, offset: int, nbytes: int) -> tuple[int, int]:
+        """Submit the copy that a read waits for, behind everything submitted before; a ticket for `read` or `read_async`."""
+        try:
+            return self._fetch(slot, offset, nbytes), nbytes
+        except JsException as error:
+            raise _typed(error) from None
+
+    def read(self, ticket: tuple[int, int]) -> tuple[memoryview, tuple[int, ...]]:
+        """Bytes of a slot and the status words, waiting for them.
 
         Raises:
             DeviceError: Python cannot wait here, or the device is gone.
         """
-        _require_waiting("a blocking read", "the same call with the suffix _async")
-        ticket = self._begin_read(slot, offset, nbytes)
         try:
-            run_sync(self._arrival(ticket))
+            _require_waiting("a blocking read", "the same call with the suffix _async")
+            run_sync(self._arrival(ticket[0]))
         except JsException as error:
             raise _typed(error) from None
         except BaseException:
-            self._drop(ticket)
+            self._drop(ticket[0])
             raise
-        return self._end_read(ticket, nbytes)
+        return self._end_read(*ticket)
 
-    async def read_async(self, slot: int, offset: int, nbytes: int) -> tuple[memoryview, tuple[int, ...]]:
+    async def read_async(self, ticket: tuple[int, int]) -> tuple[memoryview, tuple[int, ...]]:
         """The awaitable twin of `read`."""
-        ticket = self._begin_read(slot, offset, nbytes)
         try:
-            await self._arrival(ticket)
+            await self._arrival(ticket[0])
         except JsException as error:
             raise _typed(error) from None
         except BaseException:
-            self._drop(ticket)
+            self._drop(ticket[0])
             raise
-        return self._end_read(ticket, nbytes)
+        return self._end_read(*ticket)
 
-    def _begin_read(self, slot: int, offset: int, nbytes: int) -> int:
-        try:
-            return self._fetch(slot, offset, nbytes)
-        except JsException as error:
-            raise _typed(error) from None
+    def drop_read(self, ticket: tuple[int, int]) -> None:
+        """Give up a read that was begun."""
+        self._drop(ticket[0])
 
     def _end_read(self, ticket: int, nbytes: int) -> tuple[memoryview, tuple[int, ...]]:
         # Made only now: while a read waits, an abandoned destination could be freed and written to.

@@ -231,7 +231,8 @@ class NativeHost:
                 self._slots[payload] = (None, words[at + 1])
                 at += 2
             elif code == FREE:
-                block, nbytes = self._slots.pop(payload)
+                # A slot whose direct write was cancelled never existed here.
+                block, nbytes = self._slots.pop(payload, (None, 0))
                 if block is not None:
                     self._pool.give(block, nbytes)
                 at += 1
@@ -243,6 +244,7 @@ class NativeHost:
                 target = self._buffer(payload)
                 self._counts["uploads"] += 1
                 if id(target) not in touched:
+                    # Takes effect before the window, in which nothing has used the block so far.
                     self._device.queue.write_buffer(target, offset, data)
                 else:
                     if compute is not None:
@@ -250,7 +252,6 @@ class NativeHost:
                         compute = None
                     staging = self._device.create_buffer_with_data(data=data, usage=wgpu.BufferUsage.COPY_SRC)
                     encoder.copy_buffer_to_buffer(staging, 0, target, offset, len(data))
-                touched.add(id(target))
             elif code == COPY:
                 target, source_offset, target_offset, nbytes = words[at + 1 : at + 5]
                 at += 5
@@ -288,33 +289,46 @@ class NativeHost:
 
     # Reads
 
-    def read(self, slot: int, offset: int, nbytes: int):
-        """Bytes of a slot and the status words, after everything submitted before."""
-        size = nbytes + 3 & ~3
+    def begin_read(self, slot: int, offset: int, nbytes: int):
+        """Submit the copy that a read waits for, behind everything submitted before; a ticket for `read` or `read_async`."""
+        begin = offset & ~3
+        size = (offset + nbytes + 3 & ~3) - begin if nbytes else 0
         staging = self._device.create_buffer(size=size + STATUS_BYTES, usage=wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST)
         encoder = self._device.create_command_encoder()
         if size:
-            encoder.copy_buffer_to_buffer(self._buffer(slot), offset, staging, STATUS_BYTES, size)
-        status_buffer = self._buffer(STATUS_SLOT)
-        encoder.copy_buffer_to_buffer(status_buffer, 0, staging, 0, STATUS_BYTES)
+            encoder.copy_buffer_to_buffer(self._buffer(slot), begin, staging, STATUS_BYTES, size)
+        if STATUS_SLOT in self._slots:
+            # Cleared in the same submission, so that exactly one read reports it.
+            status = self._buffer(STATUS_SLOT)
+            encoder.copy_buffer_to_buffer(status, 0, staging, 0, STATUS_BYTES)
+            encoder.clear_buffer(status, 0, STATUS_BYTES)
         self._device.queue.submit([encoder.finish()])
+        return staging, STATUS_BYTES + offset - begin, nbytes
+
+    def read(self, ticket):
+        """Bytes of a slot and the status words, waiting for them."""
+        staging, start, nbytes = ticket
         staging.map_sync(wgpu.MapMode.READ)
-        data = staging.read_mapped(copy=True)
+        data = memoryview(staging.read_mapped(copy=True))
         staging.unmap()
         staging.destroy()
-        status = tuple(memoryview(data)[:STATUS_BYTES].cast("I"))
-        if status[0]:
-            self._device.queue.write_buffer(status_buffer, 0, bytes(STATUS_BYTES))
-        return memoryview(data)[STATUS_BYTES : STATUS_BYTES + nbytes], status
+        return data[start : start + nbytes], tuple(data[:STATUS_BYTES].cast("I"))
 
-    async def read_async(self, slot: int, offset: int, nbytes: int):
+    async def read_async(self, ticket):
+        """The awaitable twin of `read`."""
         await asyncio.sleep(0)
-        return self.read(slot, offset, nbytes)
+        return self.read(ticket)
+
+    def drop_read(self, ticket) -> None:
+        """Give up a read that was begun."""
+        ticket[0].destroy()
 
     def synchronize(self) -> None:
-        self.read(STATUS_SLOT, 0, 0) if STATUS_SLOT in self._slots else self._device.queue.on_submitted_work_done_sync()
+        """Wait until all submitted work is done."""
+        self.read(self.begin_read(STATUS_SLOT, 0, 0))
 
     async def synchronize_async(self) -> None:
+        """The awaitable twin of `synchronize`."""
         await asyncio.sleep(0)
         self.synchronize()
 

@@ -209,21 +209,21 @@ class Stream:
             raise DeviceError(self._failed)
         raise KernelError(f"device webgpu: {failure}")
 
+    def begin_read(self, storage: Storage, offset: int, nbytes: int) -> Read:
+        """Submit everything recorded so far and a copy of these bytes; whoever needs them waits later."""
+        self.flush()
+        return Read(self, self.open().begin_read(storage.slot, offset, nbytes))
+
     def read(self, storage: Storage, offset: int, nbytes: int):
         """Bytes of a storage, waiting for them."""
-        self.flush()
-        data, status = self.open().read(storage.slot, offset, nbytes)
-        self._after_read(status)
-        return data
+        return self.begin_read(storage, offset, nbytes).result()
 
     async def read_async(self, storage: Storage, offset: int, nbytes: int):
         """Bytes of a storage, awaited."""
-        self.flush()
-        data, status = await self.open().read_async(storage.slot, offset, nbytes)
-        self._after_read(status)
-        return data
+        return await self.begin_read(storage, offset, nbytes).result_async()
 
-    def _after_read(self, status: tuple[int, ...]) -> None:
+    def after_read(self, status: tuple[int, ...]) -> None:
+        """Raise what a read brought to light."""
         self.check()
         if status[0]:
             value = status[2] | status[3] << 32
@@ -263,6 +263,31 @@ class Stream:
                 f"device webgpu: {nbytes} bytes more than the {self.allocated} in use would pass the limit of {self.limit}. "
                 "Free tensors, use smaller ones, or raise the limit with pellucid.webgpu.set_memory_limit."
             )
+
+
+class Read:
+    """A read under way: work that is recorded after it began does not delay it."""
+
+    def __init__(self, stream: Stream, ticket):
+        self._stream, self._host, self._ticket = stream, stream.host, ticket
+
+    def result(self):
+        """The bytes, waiting for them; once."""
+        ticket, self._ticket = self._ticket, None
+        data, status = self._host.read(ticket)
+        self._stream.after_read(status)
+        return data
+
+    async def result_async(self):
+        """The awaitable twin of `result`."""
+        ticket, self._ticket = self._ticket, None
+        data, status = await self._host.read_async(ticket)
+        self._stream.after_read(status)
+        return data
+
+    def __del__(self):
+        if self._ticket is not None and self._stream.host is self._host:
+            self._host.drop_read(self._ticket)
 
 
 _stream = Stream()
