@@ -1,10 +1,9 @@
 """Hooks run in PyTorch's order with PyTorch's arguments: the same program in both libraries leaves the same log."""
 
 import numpy as np
+import pellucid
 import pytest
 import torch
-
-import pellucid
 from nn.twins import floats, state_of
 
 
@@ -154,7 +153,9 @@ def backward_program(device):
 
         def note(name):
             def hook(module, *grads):
-                log.append((name, [[None if g is None else g.detach().numpy() for g in part] for part in grads]))
+                log.append(
+                    (name, [[None if g is None else g.detach().numpy() for g in part] for part in grads])
+                )
 
             return hook
 
@@ -180,7 +181,9 @@ def test_full_backward_hooks(device):
         program(lib, log)
         logs.append(log)
     ours, theirs = logs
-    assert [name for name, _ in ours] == [name for name, _ in theirs] == ["two before", "two", "linear", "end"]
+    assert (
+        [name for name, _ in ours] == [name for name, _ in theirs] == ["two before", "two", "linear", "end"]
+    )
     for (_, mine), (_, other) in zip(ours, theirs, strict=True):
         for left, right in zip(mine, other, strict=True):
             assert [g is None for g in left] == [g is None for g in right]

@@ -1,10 +1,9 @@
 """Every layer against PyTorch's with the same weights: forward, and the gradients of inputs and parameters."""
 
 import numpy as np
+import pellucid
 import pytest
 import torch
-
-import pellucid
 from nn.twins import floats, same, same_call, state_of
 
 LAYERS = [
@@ -47,7 +46,9 @@ LAYERS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "args", "kwargs", "shape"), LAYERS, ids=[f"{n}{a}{k}" for n, a, k, _ in LAYERS])
+@pytest.mark.parametrize(
+    ("name", "args", "kwargs", "shape"), LAYERS, ids=[f"{n}{a}{k}" for n, a, k, _ in LAYERS]
+)
 def test_equals_pytorch(name, args, kwargs, shape, device):
     theirs = getattr(torch.nn, name)(*args, **kwargs)
     with pellucid.device(device):
@@ -56,7 +57,9 @@ def test_equals_pytorch(name, args, kwargs, shape, device):
     same_call(ours, theirs, device, 1.5 * floats(*shape))
 
 
-@pytest.mark.parametrize(("name", "args", "kwargs"), [case[:3] for case in LAYERS], ids=[str(c[:3]) for c in LAYERS])
+@pytest.mark.parametrize(
+    ("name", "args", "kwargs"), [case[:3] for case in LAYERS], ids=[str(c[:3]) for c in LAYERS]
+)
 def test_prints_as_pytorch(name, args, kwargs):
     with pellucid.device("cpu"):
         ours = repr(getattr(pellucid.nn, name)(*args, **kwargs))

@@ -3,10 +3,9 @@
 import copy
 import pickle
 
+import pellucid
 import pytest
 import torch
-
-import pellucid
 from nn.twins import floats, state_of
 
 
@@ -45,7 +44,9 @@ def names(module):
         "children": [n for n, _ in module.named_children()],
         "state": list(module.state_dict()),
         "state below": list(module.state_dict(prefix="x.")),
-        "counts": [len(list(f())) for f in (module.parameters, module.buffers, module.modules, module.children)],
+        "counts": [
+            len(list(f())) for f in (module.parameters, module.buffers, module.modules, module.children)
+        ],
     }
 
 
@@ -70,7 +71,11 @@ def assignments(lib):
         except Exception as error:
             seen.append(type(error).__name__)
         else:
-            seen.append([n for n, _ in module.named_parameters()] + [n for n, _ in module.named_buffers()] + list(module._modules))
+            seen.append(
+                [n for n, _ in module.named_parameters()]
+                + [n for n, _ in module.named_buffers()]
+                + list(module._modules)
+            )
 
     tensor = lib.ones(2, device="cpu")
     attempt(lambda m: setattr(m, "scale", tensor))
@@ -114,13 +119,17 @@ def test_init_must_be_called_first():
 
 def test_errors_name_the_attribute():
     m = block(pellucid)
-    with pytest.raises(TypeError, match=r"cannot assign Tensor as parameter 'scale' \(nn.Parameter or None expected\)"):
+    with pytest.raises(
+        TypeError, match=r"cannot assign Tensor as parameter 'scale' \(nn.Parameter or None expected\)"
+    ):
         m.scale = pellucid.ones(2, device="cpu")
     with pytest.raises(NotImplementedError, match="Module: define forward"):
         pellucid.nn.Module()(1)
     with pytest.raises(AttributeError, match="'Block' object has no attribute 'weights'"):
         m.weights  # noqa: B018
-    with pytest.raises(AttributeError, match="Sequential has no submodule '5' .of 'inner.5.x'.. There are: 0, 1"):
+    with pytest.raises(
+        AttributeError, match="Sequential has no submodule '5' .of 'inner.5.x'.. There are: 0, 1"
+    ):
         m.get_submodule("inner.5.x")
     with pytest.raises(AttributeError, match="Linear has no parameter 'w'"):
         m.get_parameter("inner.0.w")

@@ -1,9 +1,8 @@
 """The same model in PyTorch and in Pellucid: weights and inputs copied, outputs and gradients compared."""
 
 import numpy as np
-import torch
-
 import pellucid
+import torch
 
 TOLERANCE = {"rtol": 1e-4, "atol": 1e-5}
 

@@ -229,7 +229,10 @@ class ParameterList(Module):
         return self
 
     def extra_repr(self) -> str:
-        return "\n".join(f"({k}): Parameter containing: [{p.dtype} of size {'x'.join(map(str, p.shape))}]" for k, p in enumerate(self))
+        return "\n".join(
+            f"({k}): Parameter containing: [{p.dtype} of size {'x'.join(map(str, p.shape))}]"
+            for k, p in enumerate(self)
+        )
 
 
 def _parameter(value: Tensor) -> Parameter:

@@ -73,7 +73,9 @@ class Embedding(Module):
             ShapeError: the table is not a matrix.
         """
         if embeddings.dim() != 2:
-            raise ShapeError(f"Embedding: the table has shape {tuple(embeddings.shape)}; it must be (rows, columns).")
+            raise ShapeError(
+                f"Embedding: the table has shape {tuple(embeddings.shape)}; it must be (rows, columns)."
+            )
         out = cls.__new__(cls)
         Module.__init__(out)
         out.num_embeddings, out.embedding_dim = embeddings.shape

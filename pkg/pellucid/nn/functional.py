@@ -6,21 +6,42 @@ from collections.abc import Sequence
 
 from ..dtypes import int64
 from ..errors import DTypeError, ShapeError
-from ..ops import functions, norm, softmax as _softmax
+from ..ops import functions, norm
+from ..ops import softmax as _softmax
 from ..ops.attention import scaled_dot_product_attention
 from ..ops.creation import arange
 from ..ops.functions import (
-    elu, gelu, hardsigmoid, hardswish, hardtanh, leaky_relu, logsigmoid, mish, relu6, sigmoid, silu, softplus, softsign, tanh,
+    elu,
+    gelu,
+    hardsigmoid,
+    hardswish,
+    hardtanh,
+    leaky_relu,
+    logsigmoid,
+    mish,
+    relu6,
+    sigmoid,
+    silu,
+    softplus,
+    softsign,
+    tanh,
 )  # fmt: skip
-from ..ops.rows import embedding as _embedding
 from ..ops.linear import linear as _linear
 from ..ops.movement import cat
 from ..ops.quant import quant_embedding, quant_linear
 from ..ops.random import dropout
+from ..ops.rows import embedding as _embedding
 from ..quant.weight import row_chunks
 from ..tensor import Tensor
 from .loss import (
-    binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, huber_loss, kl_div, l1_loss, mse_loss, nll_loss,
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    cross_entropy,
+    huber_loss,
+    kl_div,
+    l1_loss,
+    mse_loss,
+    nll_loss,
     smooth_l1_loss,
 )  # fmt: skip
 
@@ -58,7 +79,9 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.glu.html
     """
     if input.shape[dim] % 2:
-        raise ShapeError(f"glu: axis {dim} of shape {tuple(input.shape)} has an odd length; it is cut in halves.")
+        raise ShapeError(
+            f"glu: axis {dim} of shape {tuple(input.shape)} has an odd length; it is cut in halves."
+        )
     value, gate = input.chunk(2, dim)
     return value * gate.sigmoid()
 
@@ -100,7 +123,9 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> 
     return _embedding(weight, input, -1 if padding_idx is None else padding_idx % weight.shape[0])
 
 
-def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None) -> Tensor:
+def rms_norm(
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None
+) -> Tensor:
     """``input / sqrt(mean(input^2) + eps) * weight`` over the last axes.
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.rms_norm.html
@@ -179,7 +204,9 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         before, after = pad[2 * k], pad[2 * k + 1]
         length = input.shape[dim] + min(before, 0) + min(after, 0)
         if length < 0:
-            raise ShapeError(f"pad: {before} and {after} take more than the {input.shape[dim]} elements of axis {dim}.")
+            raise ShapeError(
+                f"pad: {before} and {after} take more than the {input.shape[dim]} elements of axis {dim}."
+            )
         if before < 0 or after < 0:
             input = input.narrow(dim, max(-before, 0), length)
         shape = list(input.shape)

@@ -61,14 +61,20 @@ def call(module: Module, args: tuple, kwargs: dict) -> Any:
         for number, hook in list(hooks.items()):
             if hook.when == "post":
                 done.add(number)
-                changed = hook.function(module, args, kwargs, out) if hook.with_kwargs else hook.function(module, args, out)
+                changed = (
+                    hook.function(module, args, kwargs, out)
+                    if hook.with_kwargs
+                    else hook.function(module, args, out)
+                )
                 out = out if changed is None else changed
         return out if gates is None else gates.leave(out)
     except Exception:
         # Hooks that were registered to run always see the call end, with None for its result.
         for number, hook in list(hooks.items()):
             if hook.when == "post" and hook.always and number not in done:
-                hook.function(module, args, kwargs, None) if hook.with_kwargs else hook.function(module, args, None)
+                hook.function(module, args, kwargs, None) if hook.with_kwargs else hook.function(
+                    module, args, None
+                )
         raise
 
 
@@ -109,7 +115,7 @@ class _Gate(autograd.Node):
         self.outputs = tuple(t._meta for t in tensors)
         self.seen = seen
 
-    def gradients(self, grads: list, keep_graph: bool) -> dict[str, Any]:  # noqa: ARG002
+    def gradients(self, grads: list, keep_graph: bool) -> dict[str, Any]:
         return {"tensors": self.seen(grads)}
 
 
@@ -160,7 +166,9 @@ class _Gates:
             whole[k] = g
         for hook in self.hooks:
             if hook.when == "backward":
-                whole = _changed(hook.function(self.module, tuple(whole), self.grad_output), whole, self.module)
+                whole = _changed(
+                    hook.function(self.module, tuple(whole), self.grad_output), whole, self.module
+                )
         self.grad_output = ()
         return [whole[k] for k in places]
 

@@ -32,7 +32,9 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
         return _GAINS[nonlinearity]
     except KeyError:
         known = ", ".join([*_GAINS, "leaky_relu"])
-        raise ValueError(f"calculate_gain: no gain is known for {nonlinearity!r}. There are: {known}.") from None
+        raise ValueError(
+            f"calculate_gain: no gain is known for {nonlinearity!r}. There are: {known}."
+        ) from None
 
 
 def fans(t: Tensor) -> tuple[int, int]:
@@ -54,7 +56,9 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generato
 
 
 @no_grad
-def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
+def normal_(
+    tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None
+) -> Tensor:
     """Normal with this mean and standard deviation."""
     return tensor.normal_(mean, std, generator=generator)
 
@@ -182,7 +186,9 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None =
     from ..ops.random import randn
 
     if tensor.dim() < 2:
-        raise ShapeError(f"orthogonal_: takes at least two axes, not a tensor of shape {tuple(tensor.shape)}.")
+        raise ShapeError(
+            f"orthogonal_: takes at least two axes, not a tensor of shape {tuple(tensor.shape)}."
+        )
     rows, columns = tensor.shape[0], prod(tensor.shape[1:])
     flat = randn(max(rows, columns), min(rows, columns), device="cpu", generator=generator).numpy()
     q, r = np.linalg.qr(flat.astype(np.float64))

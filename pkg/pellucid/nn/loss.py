@@ -29,7 +29,9 @@ def reduced(loss: Tensor, reduction: str) -> Tensor:
 
 def _same_shape(name: str, input: Tensor, target: Tensor) -> None:
     if tuple(input.shape) != tuple(target.shape):
-        raise ShapeError(f"{name}: input has shape {tuple(input.shape)}, target {tuple(target.shape)}. They must be equal.")
+        raise ShapeError(
+            f"{name}: input has shape {tuple(input.shape)}, target {tuple(target.shape)}. They must be equal."
+        )
 
 
 def _broadcast(name: str, input: Tensor, target: Tensor) -> None:
@@ -118,7 +120,11 @@ def _class_axis(name: str, input: Tensor, target: Tensor) -> int:
 
 
 def nll_loss(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
 ) -> Tensor:
     """``-weight[target] * input[target]``; the mean is divided by the sum of the weights.
 
@@ -137,7 +143,9 @@ def nll_loss(
     """
     k = _class_axis("nll_loss", input, target)
     if not target.dtype.is_integer:
-        raise DTypeError(f"nll_loss: target is {target.dtype}; class indices must be integers. Convert them with .long().")
+        raise DTypeError(
+            f"nll_loss: target is {target.dtype}; class indices must be integers. Convert them with .long()."
+        )
     ignored = target == ignore_index
     safe = target.masked_fill(ignored, 0)
     picked = -gather(input, k, safe.unsqueeze(k)).squeeze(k)
@@ -197,7 +205,9 @@ def cross_entropy(
         if weight is None:
             total = ignored.logical_not().to(input.dtype).sum()
         else:
-            picked = gather(weight, 0, target.masked_fill(ignored, 0).reshape(-1)).reshape(tuple(target.shape))
+            picked = gather(weight, 0, target.masked_fill(ignored, 0).reshape(-1)).reshape(
+                tuple(target.shape)
+            )
             total = picked.masked_fill(ignored, 0.0).sum()
         smooth = smooth.sum() / total
     else:
@@ -207,7 +217,11 @@ def cross_entropy(
 
 
 def _along(weight: Tensor | None, input: Tensor, k: int) -> Tensor | None:
-    return None if weight is None else weight.reshape(tuple(-1 if axis == k else 1 for axis in range(input.dim())))
+    return (
+        None
+        if weight is None
+        else weight.reshape(tuple(-1 if axis == k else 1 for axis in range(input.dim())))
+    )
 
 
 def _with_probabilities(

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..device import device as Device
-from ..dtypes import DType
-from ..dtypes import float32, float64, float16, bfloat16
+from ..dtypes import DType, bfloat16, float16, float32, float64
 from ..errors import DTypeError
 from ..ops.creation import empty_like
 from ..tensor import Tensor
@@ -75,15 +74,21 @@ class Module:
         elif kind is None:
             object.__setattr__(self, name, value)
             return
-        elif value is None or kind == "buffer" and isinstance(value, Tensor):
+        elif value is None or (kind == "buffer" and isinstance(value, Tensor)):
             new = kind
         elif kind == "buffer":
-            raise TypeError(f"cannot assign {type(value).__name__} as buffer {name!r} (a Tensor or None expected). Delete the attribute first.")
+            raise TypeError(
+                f"cannot assign {type(value).__name__} as buffer {name!r} (a Tensor or None expected). Delete the attribute first."
+            )
         else:
             wanted = "nn.Parameter" if kind == "parameter" else "nn.Module"
-            raise TypeError(f"cannot assign {type(value).__name__} as {kind} {name!r} ({wanted} or None expected). Delete the attribute first.")
+            raise TypeError(
+                f"cannot assign {type(value).__name__} as {kind} {name!r} ({wanted} or None expected). Delete the attribute first."
+            )
         if kinds is None:
-            raise AttributeError(f"cannot assign {new}s before Module.__init__() call. Begin __init__ with super().__init__().")
+            raise AttributeError(
+                f"cannot assign {new}s before Module.__init__() call. Begin __init__ with super().__init__()."
+            )
         if kind is not None and kind != new:
             del kinds[name]
         kinds[name] = new
@@ -97,7 +102,9 @@ class Module:
 
     def _new_name(self, name: str, what: str) -> None:
         if "_kinds" not in self.__dict__:
-            raise AttributeError(f"cannot assign {what}s before Module.__init__() call. Begin __init__ with super().__init__().")
+            raise AttributeError(
+                f"cannot assign {what}s before Module.__init__() call. Begin __init__ with super().__init__()."
+            )
         if not isinstance(name, str):
             raise TypeError(f"a {what}'s name must be a string, not {type(name).__name__}.")
         if not name or "." in name:
@@ -114,7 +121,9 @@ class Module:
         """
         self._new_name(name, "parameter")
         if param is not None and not isinstance(param, Parameter):
-            raise TypeError(f"cannot assign {type(param).__name__} as parameter {name!r} (nn.Parameter or None expected).")
+            raise TypeError(
+                f"cannot assign {type(param).__name__} as parameter {name!r} (nn.Parameter or None expected)."
+            )
         self._kinds[name] = "parameter"
         self.__dict__[name] = param
         _changed()
@@ -133,7 +142,9 @@ class Module:
         """
         self._new_name(name, "buffer")
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise TypeError(f"cannot assign {type(tensor).__name__} as buffer {name!r} (a Tensor or None expected).")
+            raise TypeError(
+                f"cannot assign {type(tensor).__name__} as buffer {name!r} (a Tensor or None expected)."
+            )
         self._kinds[name] = "buffer"
         self.__dict__[name] = tensor
         names = self._transient - {name} if persistent else self._transient | {name}
@@ -177,7 +188,9 @@ class Module:
 
     # The tree
 
-    def named_modules(self, memo: set | None = None, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]:
+    def named_modules(
+        self, memo: set | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
         """This module under the name ``prefix`` and all below it by path, each once."""
         memo = set() if memo is None else memo
         if self in memo:
@@ -207,9 +220,15 @@ class Module:
         for _, m in self.named_children():
             yield m
 
-    def _named(self, kind: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Iterator[tuple[str, Any]]:
+    def _named(
+        self, kind: str, prefix: str, recurse: bool, remove_duplicate: bool
+    ) -> Iterator[tuple[str, Any]]:
         memo = set()
-        tree = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
+        tree = (
+            self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
+            if recurse
+            else [(prefix, self)]
+        )
         for path, m in tree:
             for name, value in m._own(kind).items():
                 if value is None or value in memo:
@@ -218,7 +237,9 @@ class Module:
                     memo.add(value)
                 yield (f"{path}.{name}" if path else name), value
 
-    def named_parameters(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Parameter]]:
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
         """Parameters by path; one that is shared comes once, under its first name."""
         return self._named("parameter", prefix, recurse, remove_duplicate)
 
@@ -227,7 +248,9 @@ class Module:
         for _, p in self.named_parameters(recurse=recurse):
             yield p
 
-    def named_buffers(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
         """Buffers by path, each once."""
         return self._named("buffer", prefix, recurse, remove_duplicate)
 
@@ -246,7 +269,9 @@ class Module:
         for part in target.split(".") if target else []:
             found = m.__dict__.get(part) if m._kinds.get(part) == "module" else None
             if found is None:
-                raise AttributeError(f"{type(m).__name__} has no submodule {part!r} (of {target!r}). There are: {', '.join(m._own('module')) or 'none'}.")
+                raise AttributeError(
+                    f"{type(m).__name__} has no submodule {part!r} (of {target!r}). There are: {', '.join(m._own('module')) or 'none'}."
+                )
             m = found
         return m
 
@@ -254,7 +279,9 @@ class Module:
         path, _, name = target.rpartition(".")
         m = self.get_submodule(path)
         if m._kinds.get(name) != kind:
-            raise AttributeError(f"{type(m).__name__} has no {kind} {name!r} (of {target!r}). There are: {', '.join(m._own(kind)) or 'none'}.")
+            raise AttributeError(
+                f"{type(m).__name__} has no {kind} {name!r} (of {target!r}). There are: {', '.join(m._own(kind)) or 'none'}."
+            )
         return m.__dict__[name]
 
     def get_parameter(self, target: str) -> Parameter:
@@ -327,7 +354,7 @@ class Module:
         _changed()
         return self
 
-    def to(self, *args, device=None, dtype: DType | None = None, non_blocking: bool = False) -> Module:  # noqa: ARG002
+    def to(self, *args, device=None, dtype: DType | None = None, non_blocking: bool = False) -> Module:
         """Move all parameters and buffers, and convert those that are floating point. Returns this module itself.
 
         Args:
@@ -389,7 +416,9 @@ class Module:
 
     # Saving
 
-    def state_dict(self, *, destination: OrderedDict | None = None, prefix: str = "") -> OrderedDict[str, Tensor]:
+    def state_dict(
+        self, *, destination: OrderedDict | None = None, prefix: str = ""
+    ) -> OrderedDict[str, Tensor]:
         """All parameters and persistent buffers by path, detached, sharing memory with the module.
 
         Args:
@@ -400,7 +429,9 @@ class Module:
         """
         return save(self, OrderedDict() if destination is None else destination, prefix)
 
-    def load_state_dict(self, state_dict: dict[str, Any], strict: bool = True, assign: bool = False) -> IncompatibleKeys:
+    def load_state_dict(
+        self, state_dict: dict[str, Any], strict: bool = True, assign: bool = False
+    ) -> IncompatibleKeys:
         """Take over values by path.
 
         Args:
@@ -428,7 +459,9 @@ class Module:
             self.__dict__["_hooks"] = OrderedDict()
         return HookHandle(self._hooks, hook, prepend, _changed)
 
-    def register_forward_hook(self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False) -> HookHandle:
+    def register_forward_hook(
+        self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
+    ) -> HookHandle:
         """Call ``hook(module, args, output)`` after every call; what it returns, unless None, replaces the output.
 
         Args:
@@ -441,7 +474,9 @@ class Module:
         """
         return self._listen(Hook("post", hook, with_kwargs, always_call), prepend)
 
-    def register_forward_pre_hook(self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False) -> HookHandle:
+    def register_forward_pre_hook(
+        self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False
+    ) -> HookHandle:
         """Call ``hook(module, args)`` before every call; what it returns, unless None, replaces the arguments.
 
         Args:

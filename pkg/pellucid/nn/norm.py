@@ -94,7 +94,11 @@ class RMSNorm(Module):
         self.normalized_shape = _shape(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        value = Parameter(empty(self.normalized_shape, device=device, dtype=dtype)) if elementwise_affine else None
+        value = (
+            Parameter(empty(self.normalized_shape, device=device, dtype=dtype))
+            if elementwise_affine
+            else None
+        )
         self.register_parameter("weight", value)
         self.reset_parameters()
 

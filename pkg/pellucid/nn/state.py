@@ -50,7 +50,9 @@ def load(module: Module, given: Mapping[str, Any], strict: bool, assign: bool) -
         WeightError: names or shapes differ.
     """
     if not isinstance(given, Mapping):
-        raise TypeError(f"load_state_dict: takes a dictionary of tensors by name, not {type(given).__name__}.")
+        raise TypeError(
+            f"load_state_dict: takes a dictionary of tensors by name, not {type(given).__name__}."
+        )
     places = list(_places(module, ""))
     known = {path for path, *_ in places}
     missing = [path for path, *_ in places if path not in given]

@@ -17,7 +17,9 @@ def _gradients(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
 
 
 @no_grad
-def get_total_norm(tensors: Iterable[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Tensor:
+def get_total_norm(
+    tensors: Iterable[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False
+) -> Tensor:
     """The norm of all tensors together, as if they were one vector.
 
     Raises:
@@ -28,7 +30,9 @@ def get_total_norm(tensors: Iterable[Tensor], norm_type: float = 2.0, error_if_n
         return tensor(0.0)
     total = norm(stack([part.to(parts[0].device) for part in parts]), norm_type)
     if error_if_nonfinite and not total.isfinite().item():
-        raise GradientError(f"clip_grad_norm_: the total norm is {total.item()}. Pass error_if_nonfinite=False to go on.")
+        raise GradientError(
+            f"clip_grad_norm_: the total norm is {total.item()}. Pass error_if_nonfinite=False to go on."
+        )
     return total
 
 
@@ -88,11 +92,19 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     parameters = list(parameters)
     count = sum(p.numel() for p in parameters)
     if tuple(vec.shape) != (count,):
-        raise ShapeError(f"vector_to_parameters: the parameters have {count} elements, the vector has shape {tuple(vec.shape)}.")
+        raise ShapeError(
+            f"vector_to_parameters: the parameters have {count} elements, the vector has shape {tuple(vec.shape)}."
+        )
     start = 0
     for p in parameters:
         p.copy_(vec[start : start + p.numel()].reshape(tuple(p.shape)))
         start += p.numel()
 
 
-__all__ = ["clip_grad_norm_", "clip_grad_value_", "get_total_norm", "parameters_to_vector", "vector_to_parameters"]
+__all__ = [
+    "clip_grad_norm_",
+    "clip_grad_value_",
+    "get_total_norm",
+    "parameters_to_vector",
+    "vector_to_parameters",
+]

@@ -31,9 +31,12 @@ class LRScheduler:
         self.optimizer = optimizer
         for group in optimizer.param_groups:
             if last_epoch == -1:
-                group["initial_lr"] = group["lr"]
+                # Kept if it is there: with several schedules on one optimizer all start from the same rate.
+                group.setdefault("initial_lr", group["lr"])
             elif "initial_lr" not in group:
-                raise KeyError(f"{type(self).__name__}: to go on at step {last_epoch}, each group needs 'initial_lr'.")
+                raise KeyError(
+                    f"{type(self).__name__}: to go on at step {last_epoch}, each group needs 'initial_lr'."
+                )
         self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
         self.last_epoch = last_epoch
         self._last_lr: list[float] = []
@@ -80,7 +83,9 @@ class LambdaLR(LRScheduler):
         count = len(optimizer.param_groups)
         self.lr_lambdas = [lr_lambda] * count if callable(lr_lambda) else list(lr_lambda)
         if len(self.lr_lambdas) != count:
-            raise ValueError(f"LambdaLR: {len(self.lr_lambdas)} functions for {count} groups. Give one, or one per group.")
+            raise ValueError(
+                f"LambdaLR: {len(self.lr_lambdas)} functions for {count} groups. Give one, or one per group."
+            )
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
@@ -104,7 +109,9 @@ class StepLR(LRScheduler):
 class MultiStepLR(LRScheduler):
     """Times ``gamma`` at each of the steps ``milestones``."""
 
-    def __init__(self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1):
+    def __init__(
+        self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
+    ):
         self.milestones = Counter(milestones)
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
@@ -136,7 +143,9 @@ class LinearLR(LRScheduler):
         last_epoch: int = -1,
     ):
         if not 0 < start_factor <= 1 or not 0 <= end_factor <= 1:
-            raise ValueError(f"LinearLR: factors must lie between 0 and 1, the first above 0; they are {start_factor} and {end_factor}.")
+            raise ValueError(
+                f"LinearLR: factors must lie between 0 and 1, the first above 0; they are {start_factor} and {end_factor}."
+            )
         self.start_factor = start_factor
         self.end_factor = end_factor
         self.total_iters = total_iters
@@ -151,7 +160,9 @@ class LinearLR(LRScheduler):
 class ConstantLR(LRScheduler):
     """The base times ``factor`` for the first ``total_iters`` steps."""
 
-    def __init__(self, optimizer: Optimizer, factor: float = 1 / 3, total_iters: int = 5, last_epoch: int = -1):
+    def __init__(
+        self, optimizer: Optimizer, factor: float = 1 / 3, total_iters: int = 5, last_epoch: int = -1
+    ):
         if not 0 <= factor <= 1:
             raise ValueError(f"ConstantLR: factor must lie between 0 and 1, not {factor}.")
         self.factor = factor
@@ -221,16 +232,20 @@ class OneCycleLR(LRScheduler):
                 raise ValueError("OneCycleLR: give total_steps, or epochs and steps_per_epoch.")
             total_steps = epochs * steps_per_epoch
         if total_steps <= 0 or not 0 <= pct_start <= 1:
-            raise ValueError(f"OneCycleLR: total_steps {total_steps} must be positive and pct_start {pct_start} lie between 0 and 1.")
+            raise ValueError(
+                f"OneCycleLR: total_steps {total_steps} must be positive and pct_start {pct_start} lie between 0 and 1."
+            )
         if anneal_strategy not in ("cos", "linear"):
-            raise ValueError(f"OneCycleLR: anneal_strategy must be 'cos' or 'linear', not {anneal_strategy!r}.")
+            raise ValueError(
+                f"OneCycleLR: anneal_strategy must be 'cos' or 'linear', not {anneal_strategy!r}."
+            )
         self.total_steps = total_steps
         self.peak = float(pct_start * total_steps) - 1
         self.anneal_strategy = anneal_strategy
         count = len(optimizer.param_groups)
         self.max_lrs = list(max_lr) if isinstance(max_lr, Sequence) else [max_lr] * count
         for group, highest in zip(optimizer.param_groups, self.max_lrs, strict=True):
-            group["lr"] = highest / div_factor
+            group["lr"] = group["initial_lr"] = highest / div_factor
         self.final_div_factor = final_div_factor
         super().__init__(optimizer, last_epoch)
 
@@ -249,7 +264,11 @@ class OneCycleLR(LRScheduler):
             if step <= self.peak:
                 rates.append(self._between(first, highest, step / self.peak if self.peak else 1.0))
             else:
-                rates.append(self._between(highest, first / self.final_div_factor, (step - self.peak) / (last - self.peak)))
+                rates.append(
+                    self._between(
+                        highest, first / self.final_div_factor, (step - self.peak) / (last - self.peak)
+                    )
+                )
         return rates
 
 
@@ -264,7 +283,9 @@ class SequentialLR(LRScheduler):
 
     def __init__(self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: Sequence[int]):
         if len(milestones) != len(schedulers) - 1:
-            raise ValueError(f"SequentialLR: {len(schedulers)} schedulers need {len(schedulers) - 1} milestones, not {len(milestones)}.")
+            raise ValueError(
+                f"SequentialLR: {len(schedulers)} schedules need {len(schedulers) - 1} milestones, not {len(milestones)}."
+            )
         self.optimizer = optimizer
         self.schedulers = list(schedulers)
         self.milestones = list(milestones)

@@ -34,7 +34,9 @@ class Optimizer:
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]):
         if isinstance(params, Tensor):
-            raise TypeError("optimizer: params must be an iterable of tensors or of dictionaries, not one tensor. Put it in a list.")
+            raise TypeError(
+                "optimizer: params must be an iterable of tensors or of dictionaries, not one tensor. Put it in a list."
+            )
         self.defaults = defaults
         self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
@@ -65,9 +67,13 @@ class Optimizer:
             if not isinstance(p, Tensor):
                 raise TypeError(f"optimizer: optimizes tensors, not {type(p).__name__}.")
             if not p.is_leaf:
-                raise ValueError("optimizer: only leaf tensors can be optimized, not results of a computation.")
+                raise ValueError(
+                    "optimizer: only leaf tensors can be optimized, not results of a computation."
+                )
             if id(p) in known:
-                raise ValueError("optimizer: a parameter appears twice. Give each parameter once, in one group.")
+                raise ValueError(
+                    "optimizer: a parameter appears twice. Give each parameter once, in one group."
+                )
             known.add(id(p))
         group["params"] = params
         for name, value in self.defaults.items():
@@ -117,7 +123,9 @@ class Optimizer:
         """The parameter and its gradient as the update kernels take them: contiguous, float32 (or float64 on cpu)."""
         d = p.dtype if p.dtype is dt.float64 else dt.float32
         if p.grad._meta.shape != p._meta.shape:
-            raise GradientError(f"optimizer: a gradient of shape {tuple(p.grad.shape)} for a parameter of shape {tuple(p.shape)}.")
+            raise GradientError(
+                f"optimizer: a gradient of shape {tuple(p.grad.shape)} for a parameter of shape {tuple(p.shape)}."
+            )
         return p.detach().to(d).contiguous(), p.grad.detach().to(d).contiguous()
 
     def _write_back(self, p: Tensor, changed: Tensor) -> None:
@@ -131,10 +139,16 @@ class Optimizer:
         """Settings and state; parameters are numbers in the order of the groups."""
         numbers = {id(p): k for k, p in enumerate(p for group in self.param_groups for p in group["params"])}
         groups = [
-            {**{k: v for k, v in group.items() if k != "params"}, "params": [numbers[id(p)] for p in group["params"]]}
+            {
+                **{k: v for k, v in group.items() if k != "params"},
+                "params": [numbers[id(p)] for p in group["params"]],
+            }
             for group in self.param_groups
         ]
-        return {"state": {numbers[id(p)]: dict(s) for p, s in self.state.items() if s}, "param_groups": groups}
+        return {
+            "state": {numbers[id(p)]: dict(s) for p, s in self.state.items() if s},
+            "param_groups": groups,
+        }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over settings and state from `state_dict`.
@@ -145,7 +159,9 @@ class Optimizer:
         given = state_dict["param_groups"]
         have, want = [len(g["params"]) for g in given], [len(g["params"]) for g in self.param_groups]
         if have != want:
-            raise WeightError(f"optimizer: the state has groups of {have} parameters, the optimizer of {want}. They must be equal.")
+            raise WeightError(
+                f"optimizer: the state has groups of {have} parameters, the optimizer of {want}. They must be equal."
+            )
         params = [p for group in self.param_groups for p in group["params"]]
         numbers = [number for group in given for number in group["params"]]
         self.state = defaultdict(dict)

@@ -38,7 +38,9 @@ def _sgd_reference(param, grad, buffer, sign, decay, keep, take, nesterov, rate,
 
 
 @op(
-    kernel=lambda call: _launch(call, "optim/sgd", {"HAS_BUFFER": call["buffer"] is not None, "NESTEROV": call["is_nesterov"]}),
+    kernel=lambda call: _launch(
+        call, "optim/sgd", {"HAS_BUFFER": call["buffer"] is not None, "NESTEROV": call["is_nesterov"]}
+    ),
     reference=_sgd_reference,
     grad=None,
     outputs=(),
@@ -57,7 +59,6 @@ def sgd_update(
     is_nesterov: bool,
 ) -> Tensor:
     """One step of stochastic gradient descent, in place; see wgsl/optim/sgd.wgsl for the formula."""
-    ...
 
 
 def _adam_reference(
@@ -98,7 +99,6 @@ def adam_update(
     rate: float,
 ) -> Tensor:
     """One step of Adam or AdamW, in place; see wgsl/optim/adam.wgsl for the formula."""
-    ...
 
 
 __all__ = ["adam_update", "sgd_update"]

@@ -1,0 +1,96 @@
+"""Containers behave as PyTorch's: the same program in both libraries gives the same result."""
+
+from collections import OrderedDict
+
+import pellucid
+import pytest
+import torch
+
+
+def same_program(program):
+    results = []
+    for lib in (pellucid, torch):
+        with lib.device("cpu"):
+            results.append(program(lib, lib.nn))
+    assert results[0] == results[1]
+    return results[0]
+
+
+def names(items):
+    return [type(m).__name__ for m in items]
+
+
+@pytest.mark.parametrize("kind", ["Sequential", "ModuleList"])
+def test_numbered(kind):
+    def program(lib, nn):
+        made = [nn.ReLU(), nn.Tanh(), nn.Sigmoid()]
+        c = nn.Sequential(*made) if kind == "Sequential" else nn.ModuleList(made)
+        seen = [names(c), len(c), names([c[0], c[-1]]), names(c[1:]), type(c[1:]).__name__]
+        c.append(nn.GELU())
+        c.insert(1, nn.Identity())
+        c.extend([nn.SiLU(), nn.Mish()])
+        seen += [names(c), list(c._modules)]
+        c[1] = nn.Softsign()
+        del c[0]
+        seen += [names(c), list(c._modules)]
+        seen += [type(c.pop(1)).__name__, names(c), repr(c)]
+        del c[1:3]
+        seen += [names(c), list(c._modules)]
+        return seen
+
+    same_program(program)
+
+
+def test_sequential_runs_in_order_and_takes_names():
+    def program(lib, nn):
+        net = nn.Sequential(OrderedDict([("first", nn.ReLU()), ("second", nn.Hardtanh())]))
+        return [repr(net), net(lib.tensor([-2.0, 0.5, 7.0])).tolist(), names(net), type(net.second).__name__]
+
+    assert same_program(program)[1] == [0.0, 0.5, 1.0]
+
+
+def test_module_list_adds():
+    def program(lib, nn):
+        a, b = nn.ModuleList([nn.ReLU()]), nn.ModuleList([nn.Tanh()])
+        c = a + b
+        a += b
+        return [names(c), names(a), names(b), repr(nn.ModuleList([nn.Tanh(), nn.ReLU()]))]
+
+    results = []
+    for lib in (pellucid, torch):
+        results.append(program(lib, lib.nn)[:3])
+    assert results[0] == results[1]
+
+
+def test_module_dict():
+    def program(lib, nn):
+        d = nn.ModuleDict({"a": nn.ReLU(), "b": nn.Tanh()})
+        d["c"] = nn.Sigmoid()
+        d.update([("b", nn.GELU())])
+        seen = [list(d), len(d), "b" in d, "z" in d, names(d.values()), list(d.keys()), repr(d)]
+        seen += [type(d.pop("a")).__name__, [k for k, _ in d.items()]]
+        del d["b"]
+        seen.append(list(d))
+        d.clear()
+        return [*seen, len(d)]
+
+    same_program(program)
+
+
+def test_parameter_list():
+    def program(lib, nn):
+        p = nn.ParameterList([lib.ones(2), nn.Parameter(lib.zeros(1))])
+        p.append(lib.ones(3))
+        p[0] = nn.Parameter(lib.zeros(4))
+        return [len(p), [tuple(x.shape) for x in p], [n for n, _ in p.named_parameters()], tuple(p[-1].shape)]
+
+    same_program(program)
+
+
+def test_positions_outside_are_errors():
+    with pytest.raises(IndexError, match="Sequential: index 3 is out of range for 1 entries"):
+        pellucid.nn.Sequential(pellucid.nn.ReLU())[3]
+    with pytest.raises(TypeError, match="int is not a Module"):
+        pellucid.nn.ModuleList([3])
+    with pytest.raises(KeyError):
+        pellucid.nn.ModuleDict()["x"]

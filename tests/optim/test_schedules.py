@@ -1,0 +1,93 @@
+"""Learning rate schedules against PyTorch's, step by step."""
+
+import copy
+
+import pellucid
+import pytest
+import torch
+
+STEPS = 25
+
+
+def optimizer(lib):
+    params = [lib.ones(1, device="cpu", requires_grad=True) for _ in range(2)]
+    return lib.optim.SGD([{"params": params[0]}, {"params": params[1], "lr": 0.5}], lr=0.1)
+
+
+SCHEDULES = {
+    "lambda": lambda s, o: s.LambdaLR(o, lambda k: 0.9**k),
+    "lambdas": lambda s, o: s.LambdaLR(o, [lambda k: 1 / (k + 1), lambda k: 0.5]),
+    "step": lambda s, o: s.StepLR(o, 4, 0.3),
+    "milestones": lambda s, o: s.MultiStepLR(o, [3, 7, 7, 20], 0.5),
+    "exponential": lambda s, o: s.ExponentialLR(o, 0.8),
+    "linear": lambda s, o: s.LinearLR(o, 0.25, 0.75, 8),
+    "constant": lambda s, o: s.ConstantLR(o, 0.25, 6),
+    "cosine": lambda s, o: s.CosineAnnealingLR(o, 10, 0.01),
+    "cycle": lambda s, o: s.OneCycleLR(o, 1.0, total_steps=STEPS + 1),
+    "cycle by epochs": lambda s, o: s.OneCycleLR(
+        o, [1.0, 2.0], epochs=13, steps_per_epoch=2, anneal_strategy="linear"
+    ),
+    "sequence": lambda s, o: s.SequentialLR(
+        o, [s.LinearLR(o, 0.1, 1.0, 5), s.StepLR(o, 3, 0.5), s.ConstantLR(o, 0.5, 4)], [5, 15]
+    ),
+}
+
+
+def rates(lib, make):
+    o = optimizer(lib)
+    schedule = make(lib.optim.lr_scheduler, o)
+    seen = [[g["lr"] for g in o.param_groups]]
+    for _ in range(STEPS):
+        o.step()
+        schedule.step()
+        seen.append([g["lr"] for g in o.param_groups])
+        assert schedule.get_last_lr() == seen[-1]
+    return seen
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_rates_are_pytorchs(name):
+    ours, theirs = rates(pellucid, SCHEDULES[name]), rates(torch, SCHEDULES[name])
+    for k, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+        assert a == pytest.approx(b, rel=1e-6, abs=1e-9), k
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_goes_on_from_a_state(name):
+    one, two = optimizer(pellucid), optimizer(pellucid)
+    first, second = (SCHEDULES[name](pellucid.optim.lr_scheduler, o) for o in (one, two))
+    for _ in range(9):
+        first.step()
+    second.load_state_dict(copy.deepcopy(first.state_dict()))
+    two.load_state_dict(one.state_dict())
+    for _ in range(10):
+        first.step()
+        second.step()
+        assert [g["lr"] for g in one.param_groups] == [g["lr"] for g in two.param_groups]
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda s, o: s.StepLR(3, 1), TypeError, "takes an optimizer, not int"),
+        (lambda s, o: s.LambdaLR(o, [abs]), ValueError, "1 functions for 2 groups"),
+        (lambda s, o: s.StepLR(o, 2, last_epoch=3), KeyError, "initial_lr"),
+        (lambda s, o: s.LinearLR(o, 2.0), ValueError, "factors must lie between"),
+        (lambda s, o: s.ConstantLR(o, 2.0), ValueError, "factor must lie between"),
+        (lambda s, o: s.OneCycleLR(o, 1.0), ValueError, "give total_steps"),
+        (lambda s, o: s.OneCycleLR(o, 1.0, 0), ValueError, "must be positive"),
+        (lambda s, o: s.OneCycleLR(o, 1.0, 5, anneal_strategy="x"), ValueError, "'cos' or 'linear'"),
+        (lambda s, o: s.SequentialLR(o, [s.StepLR(o, 1)], [1]), ValueError, "1 schedules need 0 milestones"),
+    ],
+)
+def test_says_what_is_wrong(make, error, message):
+    with pytest.raises(error, match=message):
+        make(pellucid.optim.lr_scheduler, optimizer(pellucid))
+
+
+def test_one_cycle_ends():
+    schedule = pellucid.optim.lr_scheduler.OneCycleLR(optimizer(pellucid), 1.0, total_steps=2)
+    schedule.step()
+    schedule.step()
+    with pytest.raises(ValueError, match="step 3 is after the last of 2"):
+        schedule.step()
