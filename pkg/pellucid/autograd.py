@@ -317,21 +317,14 @@ def _attach(o: Op, values: tuple, out: Any) -> None:
     node = prepare(o, values)
     if not node.edges:
         return
-    _finish(node, results)
+    finish(node, results)
     for k, t in enumerate(results):
         if t._meta.dtype.is_floating_point:
             t._node, t._index = node, k
 
 
-def rebase(node: Node, t: Tensor) -> None:
-    """Hang a tensor that was written in place at its new place in the graph."""
-    if not node.edges:
-        return
-    _finish(node, (t,))
-    t._node, t._index = node, 0
-
-
-def _finish(node: Node, results: Sequence[Tensor]) -> None:
+def finish(node: Node, results: Sequence[Tensor]) -> None:
+    """Tell a node its results, and save those that its formulas need."""
     node.outputs = tuple(t._meta for t in results)
     o = node.op
     if o.grad == "composite":
@@ -356,12 +349,18 @@ def sum_to(g: Tensor, shape: Sequence[int]) -> Tensor:
     return g.reshape(tuple(shape))
 
 
+def freed(where: str) -> GradientError:
+    """The error of a second walk through a graph that the first one freed."""
+    return GradientError(
+        f"{where}: backward a second time through a graph whose saved values were freed. "
+        "Give retain_graph=True to the first backward."
+    )
+
+
 def _input_gradients(node: Node, grads: list, keep_graph: bool) -> dict[str, Any]:
     o = node.op
     if node.released:
-        raise GradientError(
-            f"{o.name}: backward a second time through a graph whose saved values were freed. Give retain_graph=True to the first backward."
-        )
+        raise freed(o.name)
     if o.grad == "composite":
         return _composite_gradients(node, grads, keep_graph)
 

@@ -6,23 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import autograd
+from . import autograd, inplace
 from . import dtypes as dt
-from .errors import DimensionError, GradientError
+from .errors import DimensionError
 from .ops import movement
 
 if TYPE_CHECKING:
     from .tensor import Tensor
 
 
-def _expanded(key: Any, rank: int) -> list:
-    """The key as one entry per axis (and per None), the ellipsis written out."""
-    items = list(key) if isinstance(key, tuple) else [key]
-    used = 0
-    for k in items:
-        if k is None or k is Ellipsis or isinstance(k, bool):
-            continue
-        used += k.ndim if _is_mask(k) else 1
+def _expanded(items: list, rank: int) -> list:
+    """The key with an entry for every axis, the ellipsis written out."""
+    used = sum(_taken(k) for k in items if k is not Ellipsis)
     if sum(1 for k in items if k is Ellipsis) > 1:
         raise DimensionError("an index can only have one ellipsis ('...').")
     if used > rank:
@@ -31,6 +26,13 @@ def _expanded(key: Any, rank: int) -> list:
         items.append(Ellipsis)
     at = next(j for j, k in enumerate(items) if k is Ellipsis)
     return items[:at] + [slice(None)] * (rank - used) + items[at + 1 :]
+
+
+def _taken(k: Any) -> int:
+    """How many axes of the tensor an entry of the key stands for."""
+    if k is None or isinstance(k, bool) or (getattr(k, "dtype", None) is dt.bool_ and k.ndim == 0):
+        return 0
+    return k.ndim if _is_mask(k) else 1
 
 
 def _is_mask(k: Any) -> bool:
@@ -54,10 +56,13 @@ def _resolve(x: Tensor, key: Any) -> tuple[Tensor, dict[int, Tensor]]:
     """The view that the basic part of a key shows, and the index tensors by axis of that view."""
     from .tensor import Tensor
 
-    items = [_as_index(k, x) for k in _expanded(key, x.ndim)]
+    keys = key if isinstance(key, tuple) else (key,)
+    items = _expanded([_as_index(k, x) for k in keys], x.ndim)
     index: dict[int, Tensor] = {}
-    axis = 0
+    axis = source = 0
+    shape = x.shape
     for k in items:
+        here, source = source, source + _taken(k)
         if k is None:
             x = movement.unsqueeze(x, axis)
             axis += 1
@@ -83,7 +88,10 @@ def _resolve(x: Tensor, key: Any) -> tuple[Tensor, dict[int, Tensor]]:
             index[axis] = k
             axis += 1
         elif hasattr(k, "__index__"):
-            x = movement.select(x, axis, k.__index__())
+            at = k.__index__()
+            if not -shape[here] <= at < shape[here]:
+                raise DimensionError(f"index {at} is out of range for axis {here} of length {shape[here]}.")
+            x = movement.select(x, axis, at)
         else:
             raise TypeError(
                 f"an index must be an integer, a slice, None, ..., a list or a tensor, not {type(k).__name__}."
@@ -147,17 +155,27 @@ def put(x: Tensor, key: Any, value: Any) -> None:
     """
     from .tensor import Tensor, tensor
 
-    wants = autograd.is_grad_enabled() and (
-        x._node is not None or (isinstance(value, Tensor) and value._node is not None)
-    )
-    if wants and x._node is autograd.LEAF:
-        raise GradientError(
-            "setitem: a leaf that requires grad cannot be changed in place. Do it under pellucid.no_grad(), or on a clone."
-        )
-    if not isinstance(value, Tensor):
-        value = tensor(value, dtype=x.dtype, device=x.device)
-    plain = value.detach().to(x.device)
+    wants = autograd.is_grad_enabled()
+    if wants:
+        inplace.prepare("setitem", x)
+        wants = x._node is not None or getattr(value, "_node", None) is not None
     view, index = _resolve(x.detach(), key)
+    if not index and isinstance(value, (int, float)):
+        movement.fill_(view, value)
+    else:
+        value = value if isinstance(value, Tensor) else tensor(value, dtype=x.dtype, device=x.device)
+        _write(view, index, value.detach().to(x.device))
+    if wants:
+        edges = {}
+        if x._node is not None:
+            edges["input"] = (autograd.edge(x), x._meta)
+        if getattr(value, "_node", None) is not None:
+            edges["value"] = (autograd.edge(value), value._meta)
+        node = autograd.Node(_Overwrite, edges, {"key": key})  # type: ignore[arg-type]
+        inplace.rebase(node, x, "input")
+
+
+def _write(view: Tensor, index: dict[int, Tensor], plain: Tensor) -> None:
     if index:
         from .ops.index import put_at
 
@@ -166,12 +184,3 @@ def put(x: Tensor, key: Any, value: Any) -> None:
         while plain.ndim > view.ndim and plain.shape[0] == 1:
             plain = movement.select(plain, 0, 0)
         movement.copy_(view, plain)
-    if wants:
-        edges = {}
-        if x._node is not None:
-            edges["input"] = (autograd.edge(x), x._meta)
-        if value._node is not None:
-            edges["value"] = (autograd.edge(value), value._meta)
-        node = autograd.Node(_Overwrite, edges, {"key": key})  # type: ignore[arg-type]
-        node.outputs = (x._meta,)
-        x._node, x._index = node, 0

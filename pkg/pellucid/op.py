@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from . import autograd
+from . import autograd, inplace
 from . import dtypes as dt
 from .device import device as Device
 from .device import get_default_device
 from .device.stream import stream
 from .dtypes import DType, result_type
 from .elementwise import Elementwise, elementwise
-from .errors import DeviceError, DTypeError, GradientError, PellucidError, ShapeError
+from .errors import DeviceError, DTypeError, PellucidError, ShapeError
 from .meta import Meta, meta
 from .plan import cpu_plan, meta_plan, view_plan, webgpu_plan
 from .shape import Size, broadcast_shapes
@@ -539,17 +539,15 @@ def in_place(o: Op) -> Callable:
     """The in-place form of an op: the result is written over its first argument, whose version moves on.
 
     Raises:
-        GradientError: a leaf that requires grad.
+        GradientError: a leaf that requires grad, or a view of one.
         ShapeError, DTypeError: the result does not fit into the tensor.
     """
     plans: dict = {}
 
     def form(self, *args, **kwargs):
         values = o.bind((self, *args), kwargs)
-        if autograd.is_grad_enabled() and self._node is autograd.LEAF:
-            raise GradientError(
-                f"{o.name}_: a leaf that requires grad cannot be changed in place. Use it under pellucid.no_grad(), or work on a clone."
-            )
+        if autograd.is_grad_enabled():
+            inplace.prepare(f"{o.name}_", self)
         aliased, regular = [], [self]
         for a, value in zip(o.arguments[1:], values[1:], strict=True):
             if getattr(value, "_storage", None) is self._storage and a.role in (
@@ -563,6 +561,8 @@ def in_place(o: Op) -> Callable:
                     value = value.clone()
             elif isinstance(value, list):
                 value = tuple(value)
+            elif isinstance(value, np.generic):
+                value = value.item()
             regular.append(value)
         key = (_key(o, tuple(regular)), *aliased)
         plan = plans.get(key)
@@ -575,7 +575,7 @@ def in_place(o: Op) -> Callable:
         plan(*regular)
         self._storage.version += 1
         if graph is not None:
-            autograd.rebase(graph, self)
+            inplace.rebase(graph, self, o.arguments[0].name)
         return self
 
     form.__name__ = f"{o.name}_"

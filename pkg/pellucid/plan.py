@@ -71,7 +71,9 @@ def view_plan(o: Op, call: Call):
 
     def run(*values):
         x = values[where]
-        return Tensor(x._storage, out, x._offset + delta)
+        t = Tensor(x._storage, out, x._offset + delta)
+        t._base = x if x._base is None else x._base
+        return t
 
     return run
 

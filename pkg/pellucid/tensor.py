@@ -33,6 +33,7 @@ class Tensor:
     _index = 0
     _hooks: dict | None = None
     grad: Tensor | None = None
+    _base: Tensor | None = None  # what it is a view of
     __array_priority__ = 1000
 
     def __init__(self, storage, m: Meta, offset: int):
@@ -492,9 +493,7 @@ class Tensor:
 
     def fill_(self, value) -> Tensor:
         """Every element ``value``."""
-        if not isinstance(value, Tensor):
-            value = tensor(value, dtype=self.dtype, device=self.device)
-        return self.copy_(value)
+        return movement.fill_(self, value)
 
     def copy_(self, src: Tensor, non_blocking: bool = False) -> Tensor:
         """Overwrite with the values of ``src``, broadcast and converted; from any device."""

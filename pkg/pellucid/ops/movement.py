@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..autograd import is_grad_enabled
 from ..dtypes import DType
 from ..elementwise import elementwise, launch_copy
 from ..errors import DimensionError, DTypeError, ShapeError
+from ..inplace import show
 from ..kernel import Launch, register_type
 from ..meta import meta
 from ..op import Call, as_input, in_place, op, same
@@ -353,8 +355,10 @@ def as_strided(input: Tensor, size, stride, storage_offset: int | None = None) -
         raise ShapeError(
             f"as_strided: size {size}, stride {stride} from {start} reach elements {low} to {high} of {entries}. Choose smaller ones."
         )
-    out = _strided_view(input.detach(), size, stride)
+    out = _strided_view(input, size, stride)
     out._offset = start
+    if input._node is not None and is_grad_enabled():
+        show(out, input)
     return out
 
 
@@ -526,6 +530,24 @@ def copy(input: Tensor, src: Tensor) -> Tensor:
 
 
 copy_ = in_place(copy.op)
+
+
+def _fill_types(call: Call):
+    return call["input"].dtype, call["input"].dtype
+
+
+@op(
+    dtype=_fill_types,
+    shape=as_input,
+    kernel=elementwise("{value}", i64="{value}", boolean="{value}"),
+    reference=lambda input, value: np.broadcast_to(value, input.shape),
+    grad={"value": lambda g: g},
+)
+def fill(input: Tensor, value: Tensor | float) -> Tensor:
+    """One value in the shape and dtype of ``input``."""
+
+
+fill_ = in_place(fill.op)
 
 
 def copy_into(target: Tensor, source: Tensor) -> None:

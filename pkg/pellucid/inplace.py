@@ -1,0 +1,128 @@
+"""The graph of tensors that are written in place, also through views: the whole gets a new node, and so does the view."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import autograd
+from .errors import GradientError
+from .meta import Meta
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+
+def prepare(where: str, t: Tensor) -> None:
+    """Before ``t`` is written with the graph on: refuse leaves, and let a view know what its base has become since.
+
+    Raises:
+        GradientError: the tensor or what it is a view of is a leaf that requires grad.
+    """
+    base = t._base
+    if t._node is autograd.LEAF or (base is not None and base._node is autograd.LEAF):
+        kind = "a leaf" if t._node is autograd.LEAF else "a view of a leaf"
+        raise GradientError(
+            f"{where}: {kind} that requires grad cannot be changed in place. "
+            "Use it under pellucid.no_grad(), or work on a clone."
+        )
+    if base is not None and base._node is not None:
+        show(t, base)
+
+
+def rebase(node: autograd.Node, t: Tensor, written: str) -> None:
+    """Hang a tensor that was written in place at its new place in the graph.
+
+    Args:
+        node: the operation that wrote it.
+        t: the tensor.
+        written: the name of the argument that was written.
+
+    Raises:
+        GradientError: ``t`` is a view of a tensor that is not contiguous.
+    """
+    if not node.edges:
+        return
+    autograd.finish(node, (t,))
+    base = t._base
+    if base is None:
+        t._node, t._index = node, 0
+        return
+    if not base._meta.is_contiguous:
+        raise GradientError(
+            f"{node.op.name}_: a view of a tensor with strides {base._meta.strides} was written in place, and its gradient "
+            "cannot follow. Call .contiguous() before the view is taken."
+        )
+    base._node, base._index = _Written(node, t, base, written), 0
+    show(t, base)
+
+
+def show(t: Tensor, base: Tensor) -> None:
+    """Hang a view below the present state of its base."""
+    place = {"base": base._meta, "part": t._meta, "offset": t._offset - base._offset}
+    node = autograd.Node(_Part, {"input": (autograd.edge(base), base._meta)}, place)  # type: ignore[arg-type]
+    node.outputs = (t._meta,)
+    t._node, t._index = node, 0
+
+
+def _part_of(whole: Tensor, part: Meta, offset: int) -> Tensor:
+    from .ops.movement import as_strided
+
+    return as_strided(whole, part.shape, part.strides, whole._offset + offset)
+
+
+class _Part:
+    """What the graph needs to know of a view of a written tensor: its gradient lies in zeros."""
+
+    name = "as_strided"
+    arguments = ()
+    outputs = ("out",)
+
+    @staticmethod
+    def _place(g, base, part, offset):
+        from .ops.movement import copy_
+
+        whole = g.new_zeros(base.shape)
+        copy_(_part_of(whole, part, offset), g)
+        return whole
+
+    grad = {"input": (_place.__func__, ("g", "base", "part", "offset"))}
+
+
+class _CopySlices:
+    """The name under which a partly written tensor stands in the graph."""
+
+    name = "copy_slices"
+
+
+class _Written(autograd.Node):
+    """A tensor of which a part was written by another node: the part's gradient goes through that node, the rest stays."""
+
+    __slots__ = ()
+
+    def __init__(self, node: autograd.Node, t: Tensor, base: Tensor, written: str):
+        edges: dict[str, Any] = {k: e for k, e in node.edges.items() if k != written}
+        if base._node is not None:
+            edges["base"] = (autograd.edge(base), base._meta)
+        saved = {"node": node, "part": t._meta, "offset": t._offset - base._offset, "written": written}
+        super().__init__(_CopySlices, edges, saved)  # type: ignore[arg-type]
+        self.outputs = (base._meta,)
+
+    def gradients(self, grads: list, keep_graph: bool) -> dict[str, Any]:
+        from .ops.movement import clone, copy_
+
+        if grads[0] is None:
+            return {}
+        if self.released:
+            raise autograd.freed(self.op.name)
+        saved = self.saved
+        whole = clone(grads[0])
+        part = _part_of(whole, saved["part"], saved["offset"])
+        found = saved["node"].gradients([clone(part)], keep_graph)
+        own = found.pop(saved["written"], None)
+        if "base" in self.edges:
+            if own is None:
+                part.fill_(0)
+            else:
+                copy_(part, autograd.sum_to(own, part._meta.shape))
+            found["base"] = whole
+        return found
