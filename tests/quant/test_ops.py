@@ -51,6 +51,18 @@ def test_values_are_bit_exact(name, device):
 
 
 @DEVICES
+def test_every_half_precision_number(device):
+    bits = np.arange(1 << 16, dtype=np.uint16)
+    for name in ("f16", "bf16"):
+        weight = weight_from_blocks(bits.view(np.uint8), name, (64, 1024), device)
+        expected = reference(bits.view(np.uint8), name, 64, 1024)
+        values = dequantize(weight).numpy()
+        assert np.array_equal(np.isnan(values), np.isnan(expected))
+        numbers = ~np.isnan(expected)
+        assert same_bits(values[numbers], expected[numbers])
+
+
+@DEVICES
 @EVERY
 def test_rows_are_bit_exact(name, device):
     columns = widths(name)[1]

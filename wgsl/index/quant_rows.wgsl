@@ -1,8 +1,8 @@
 // out[i, :] = weight[indices[i], :] as f32, the embedding of a quantized table
 //
 // indices  (count) row numbers of the whole table, 64 bits, low word first
-// weight   planes of rows `start` to start + rows - 1 of a table of `limit` rows; a table in several
-//          buffers takes a launch for each, and each fills the rows it holds
+// weight   planes of rows `start` to start + rows - 1 of a table of `limit` rows; a table in
+//          several buffers takes a launch for each, and each fills the rows it holds
 // out      (count, columns)
 // status   a bad index is written here once: 1, op, low word, high word, limit; its row is zero
 // grid     one invocation per octet of 8 columns of an index

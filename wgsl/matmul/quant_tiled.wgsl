@@ -1,8 +1,8 @@
 // out[m, start + n] = sum over k of x[m, k] * weight[n, k] + bias[n], for many rows of x
 //
-// A workgroup makes TILE_M x 64 of out in steps of 16 columns of the weight; a thread makes PER_M x 4,
-// its rows 8 apart and its columns 16 apart. Both tiles hold quads along k, padded to 5 quads a row,
-// so that the threads of a warp meet no bank twice.
+// A workgroup makes TILE_M x 64 of out in steps of 16 columns of the weight; a thread makes PER_M x
+// 4, its rows 8 apart and its columns 16 apart. Both tiles hold quads along k, padded to 5 quads a
+// row, so that neighbouring threads meet no bank twice.
 //
 // x        (batch, columns)
 // weight   the planes of rows rows; `units` units of 32 columns a row
@@ -52,16 +52,16 @@ fn store_out(i: u32, value: f32) { out[i] = value; }
 
 // Columns column to column + 3 of row m of x; zero outside.
 fn quad_of_x(m: u32, column: u32) -> vec4<f32> {
-    if (m >= params.batch || column >= params.columns) {
-        return vec4<f32>();
-    }
     let at = m * params.columns + column;
-    if (column + 4u <= params.columns) {
+    if (m < params.batch && column + 4u <= params.columns) {
         return vec4<f32>(load_x(at), load_x(at + 1u), load_x(at + 2u), load_x(at + 3u));
     }
-    var quad = vec4<f32>(load_x(at), 0.0, 0.0, 0.0);
-    if (column + 1u < params.columns) { quad.y = load_x(at + 1u); }
-    if (column + 2u < params.columns) { quad.z = load_x(at + 2u); }
+    var quad = vec4<f32>();
+    if (m < params.batch) {
+        if (column < params.columns) { quad.x = load_x(at); }
+        if (column + 1u < params.columns) { quad.y = load_x(at + 1u); }
+        if (column + 2u < params.columns) { quad.z = load_x(at + 2u); }
+    }
     return quad;
 }
 
@@ -120,8 +120,8 @@ fn main(
     let w_octet = thread % 2u;
     let w_first = min(first_n + w_row, params.rows - 1u) * params.units * 4u + w_octet;
 
-    // What the next step needs is fetched into registers while this step computes. Sums are named, not
-    // an array: an array indexed in a loop would live in memory.
+    // What the next step needs is fetched into registers while this step computes. Sums are named,
+    // not an array: an array indexed in a loop would live in memory.
     let steps = 2u * params.units;
     let x_row = thread / QUADS;
     let x_quad = thread % QUADS;

@@ -52,16 +52,16 @@ fn store_out(i: u32, value: f32) { out[i] = value; }
 
 // Columns column to column + 3 of row m of x; zero outside.
 fn quad_of_x(m: u32, column: u32) -> vec4<f32> {
-    if (m >= params.batch || column >= params.columns) {
-        return vec4<f32>();
-    }
     let at = m * params.columns + column;
-    if (column + 4u <= params.columns) {
+    if (m < params.batch && column + 4u <= params.columns) {
         return vec4<f32>(load_x(at), load_x(at + 1u), load_x(at + 2u), load_x(at + 3u));
     }
-    var quad = vec4<f32>(load_x(at), 0.0, 0.0, 0.0);
-    if (column + 1u < params.columns) { quad.y = load_x(at + 1u); }
-    if (column + 2u < params.columns) { quad.z = load_x(at + 2u); }
+    var quad = vec4<f32>();
+    if (m < params.batch) {
+        if (column < params.columns) { quad.x = load_x(at); }
+        if (column + 1u < params.columns) { quad.y = load_x(at + 1u); }
+        if (column + 2u < params.columns) { quad.z = load_x(at + 2u); }
+    }
     return quad;
 }
 
@@ -84,6 +84,10 @@ struct Units {
     row_1: Unit,
     row_2: Unit,
     row_3: Unit,
+}
+
+fn load_units(row_0: u32, row_1: u32, row_2: u32, row_3: u32) -> Units {
+    return Units(load_unit(row_0), load_unit(row_1), load_unit(row_2), load_unit(row_3));
 }
 
 // Four columns of four rows of the weight, by column.
@@ -170,11 +174,12 @@ fn main(
     let row_3 = min(row + 3u, last) * params.units;
 
     var sums = Sums();
+    // The weights of a step are asked for while the step before computes.
+    let last_unit = params.units - 1u;
+    var unit = min(lane, last_unit);
+    var next = load_units(row_0 + unit, row_1 + unit, row_2 + unit, row_3 + unit);
     for (var step = 0u; step < params.units; step += LANES) {
-        // The weights are asked for before x is staged, so that both are under way together.
-        let unit = min(step + lane, params.units - 1u);
-        let units = Units(
-            load_unit(row_0 + unit), load_unit(row_1 + unit), load_unit(row_2 + unit), load_unit(row_3 + unit));
+        let units = next;
         for (var i = thread; i < BATCH * QUADS * LANES; i += WORKGROUP) {
             let m = i / (QUADS * LANES);
             let quad = i % (QUADS * LANES);
@@ -182,6 +187,8 @@ fn main(
                 X_FACTORS * quad_of_x(m, 4u * (step * QUADS + quad));
         }
         workgroupBarrier();
+        unit = min(step + lane + LANES, last_unit);
+        next = load_units(row_0 + unit, row_1 + unit, row_2 + unit, row_3 + unit);
         if (step + lane < params.units) {
             var first = add_columns(Sums(), units, 0u, lane);
             first = add_columns(first, units, 1u, lane);

@@ -7,12 +7,13 @@
 // source  IEEE 754-2019, 3.4
 
 fn half_to_float(bits: u32) -> f32 {
-    let exponent = bits & 0x7c00u;
     let magnitude = (bits & 0x7fffu) << 13u;
-    let subnormal = bitcast<u32>(f32(bits & 0x3ffu) * 5.9604644775390625e-8);
-    let finite = select(magnitude + 0x38000000u, subnormal, exponent == 0u);
-    let word = select(finite, magnitude + 0x70000000u, exponent == 0x7c00u);
-    return bitcast<f32>(word | ((bits & 0x8000u) << 16u));
+    let is_infinite = magnitude >= 0x0f800000u;
+    let normal = magnitude + select(0x38000000u, 0x70000000u, is_infinite);
+    // A subnormal with an exponent bit set is 2^-14 more than it should be.
+    let subnormal = bitcast<u32>(bitcast<f32>(magnitude + 0x38800000u) - 6.103515625e-5);
+    let value = select(normal, subnormal, magnitude < 0x00800000u);
+    return bitcast<f32>(value | ((bits & 0x8000u) << 16u));
 }
 
 fn bfloat_to_float(bits: u32) -> f32 {

@@ -30,7 +30,8 @@ struct Unit {
 }
 
 fn load_unit(unit: u32) -> Unit {
-    return Unit(weight[4u * unit], weight[4u * unit + 1u], weight[4u * unit + 2u], weight[4u * unit + 3u]);
+    let at = 4u * unit;
+    return Unit(weight[at], weight[at + 1u], weight[at + 2u], weight[at + 3u]);
 }
 
 fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {

@@ -41,7 +41,8 @@ struct Unit {
 }
 
 fn load_unit(unit: u32) -> Unit {
-    return Unit(weight[unit], plane_word(params.plane_2 + unit), word_scales(plane_word(params.plane_1 + unit)));
+    let scales = word_scales(plane_word(params.plane_1 + unit));
+    return Unit(weight[unit], plane_word(params.plane_2 + unit), scales);
 }
 
 fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {

@@ -1,11 +1,12 @@
-// weight = d * scale * (q - 32), q of 6 bits; scale a signed byte for 16 columns, one half d for 256
+// weight = d * scale * (q - 32), q of 6 bits; scale a signed byte for 16 columns, one half d for
+// 256
 //
 // Every product is exact in f32 (11 + 7 + 5 bits): nothing rounds.
 //
 // plane 0  quants  4 words per unit of 32 columns; byte i of word w holds the low bits of column
 //                  4w + i in its low nibble, of column 16 + 4w + i in its high one
-// plane 1  tops    2 words per unit; bits 8i + 2j and 8i + 2j + 1 of word w are bits five and six of
-//                  column 16w + 4j + i
+// plane 1  tops    2 words per unit; bits 8i + 2j and 8i + 2j + 1 of word w are bits five and six
+//                  of column 16w + 4j + i
 // plane 2  scales  one half word per unit: the byte of its first, then of its last 16 columns
 // plane 3  supers  one half per 8 units
 // source   GGUF block Q6_K, as gguf.quants of the PyPI package `gguf` defines it
@@ -33,8 +34,8 @@ fn dequantize_octet(octet: u32) -> array<vec4<f32>, 2> {
 // The scales of the first and of the last 16 columns.
 fn unit_scales(unit: u32) -> vec2<f32> {
     let bytes = plane_word(params.plane_2 + (unit >> 1u)) >> ((unit & 1u) << 4u);
-    let signed = vec2<i32>(bitcast<i32>(bytes << 24u), bitcast<i32>(bytes << 16u)) >> vec2<u32>(24u);
-    return plane_half(params.plane_3, unit >> 3u) * vec2<f32>(signed);
+    let tops = vec2<i32>(bitcast<i32>(bytes << 24u), bitcast<i32>(bytes << 16u));
+    return plane_half(params.plane_3, unit >> 3u) * vec2<f32>(tops >> vec2<u32>(24u));
 }
 
 const X_FACTORS = UNLIFT_FACTORS;

@@ -32,8 +32,8 @@ fn transpose_fifths(word: u32) -> u32 {
     return bits;
 }
 
-// Words of quants of a unit: the nibbles of 4 bytes from `at` in the low nibbles of the result, those
-// of 4 bytes from `at + 16` in the high ones. `high` says which nibble of the source.
+// A word of quants of a unit: the nibbles of 4 bytes from `at` in the low nibbles of the result,
+// those of 4 bytes from `at + 16` in the high ones. `high` says which nibble of the source.
 fn pair_nibbles(at: u32, high: bool) -> u32 {
     let shift = select(0u, 4u, high);
     let first = (raw_word(at) >> shift) & 0x0f0f0f0fu;

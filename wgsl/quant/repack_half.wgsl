@@ -1,7 +1,8 @@
 // plane of F16 or BF16 from rows of 16-bit numbers; the plane is that of quant/f16 and quant/bf16
 //
 // raw      (rows, columns) 16-bit numbers from word raw_offset
-// out      the whole weight, rows padded to units; this launch fills units first to first + units - 1
+// out      the whole weight, rows padded to units; this launch fills units first to
+//          first + units - 1
 // grid     one invocation per unit of 32 columns; first is a row's
 // source   IEEE 754-2019, 3.4
 // uses     quant/raw

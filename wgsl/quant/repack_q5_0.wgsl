@@ -1,6 +1,7 @@
 // planes of Q5_0 from its GGUF bytes; the planes are those of quant/q5_0
 //
-// raw      GGUF blocks, 22 bytes: half d, 4 bytes of fifth bits, 16 bytes of nibbles, rows of whole blocks, from word raw_offset
+// raw      rows of GGUF blocks from word raw_offset; a block is 22 bytes: half d, 4 bytes of fifth
+//          bits, 16 bytes of nibbles
 // out      every plane of the whole weight; this launch fills units first to first + units - 1
 // grid     one invocation per unit of 32 columns; first is a multiple of 16 (so no word is shared
 //          with another launch)

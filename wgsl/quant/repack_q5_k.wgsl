@@ -1,7 +1,8 @@
 // planes of Q5_K from its GGUF bytes; the planes are those of quant/q5_k
 //
-// raw      GGUF blocks, 176 bytes: halves d and dmin, 12 bytes of scales and lows, 32 bytes of fifth bits,
-//          128 bytes of nibbles, rows of whole blocks, from word raw_offset
+// raw      rows of GGUF blocks from word raw_offset; a block is 176 bytes: halves d and dmin, 12
+//          bytes of scales and lows, 32 bytes of fifth
+//          bits, 128 bytes of nibbles
 // out      every plane of the whole weight; this launch fills units first to first + units - 1
 // grid     one invocation per unit of 32 columns; first is a multiple of 16 (so no word is shared
 //          with another launch)

@@ -1,6 +1,7 @@
 // planes of Q6_K from its GGUF bytes; the planes are those of quant/q6_k
 //
-// raw      GGUF blocks, 210 bytes: 128 bytes of nibbles, 64 bytes of pairs, 16 signed scales, half d, rows of whole blocks, from word raw_offset
+// raw      rows of GGUF blocks from word raw_offset; a block is 210 bytes: 128 bytes of nibbles, 64
+//          bytes of pairs, 16 signed scales, half d
 // out      every plane of the whole weight; this launch fills units first to first + units - 1
 // grid     one invocation per unit of 32 columns; first is a multiple of 16 (so no word is shared
 //          with another launch)
@@ -47,7 +48,8 @@ fn main(
         var tops = 0u;
         for (var column = 0u; column < 16u; column++) {
             let byte = raw_byte(block + 128u + 32u * side + 16u * i + column);
-            tops |= ((byte >> (2u * (part & 3u))) & 3u) << (8u * (column & 3u) + 2u * (column >> 2u));
+            let pair = (byte >> (2u * (part & 3u))) & 3u;
+            tops |= pair << (8u * (column & 3u) + 2u * (column >> 2u));
         }
         out[params.plane_1 + 2u * target_unit + i] = tops;
     }

@@ -1,6 +1,6 @@
 // planes of Q8_0 from its GGUF bytes; the planes are those of quant/q8_0
 //
-// raw      GGUF blocks, 34 bytes: half d, 32 signed bytes, rows of whole blocks, from word raw_offset
+// raw      rows of GGUF blocks from word raw_offset; a block is 34 bytes: half d, 32 signed bytes
 // out      every plane of the whole weight; this launch fills units first to first + units - 1
 // grid     one invocation per unit of 32 columns; first is a multiple of 16 (so no word is shared
 //          with another launch)

@@ -2,8 +2,9 @@
 //
 // A superblock is 8 units of 32 columns. Its header of four words lies in plane 1: the halves d and
 // dmin in word 0, then twelve bytes of 6-bit scales and lows: unit u < 4 has scale and low in the
-// low 6 bits of bytes u and u + 4; unit u >= 4 has their low 4 bits in the nibbles of byte u + 4 and
-// their high 2 bits in the top of bytes u - 4 and u. Both products are exact in f32 (11 + 6 bits).
+// low 6 bits of bytes u and u + 4; unit u >= 4 has their low 4 bits in the nibbles of byte u + 4
+// and their high 2 bits in the top of bytes u - 4 and u. Both products are exact in f32 (11 + 6
+// bits).
 //
 // uses  half
 

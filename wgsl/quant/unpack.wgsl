@@ -33,14 +33,16 @@ fn spread(word: u32) -> vec4<f32> {
 }
 
 // LIFT_FACTORS * (byte & mask) - LIFT_FACTORS * zero for each byte, where `mask` repeats in the two
-// low bytes: the bits are set into the mantissa of 2^23, which is then taken away again, exactly.
-// The factors are taken out of x instead, which X_FACTORS of a format says.
+// low bytes: the bits are the mantissa of a number from 2^23, which is then taken away, exactly.
+// The factors are taken out of x instead: X_FACTORS of a format says so.
 const LIFT_FACTORS = vec4<f32>(1.0, 256.0, 1.0, 256.0);
 const UNLIFT_FACTORS = vec4<f32>(1.0, 0.00390625, 1.0, 0.00390625);
 
 fn lift(word: u32, mask: u32, zero: f32) -> vec4<f32> {
-    let top = word >> 16u;
-    let masks = vec4<u32>(mask & 255u, mask & 0xff00u, mask & 255u, mask & 0xff00u);
-    let bits = (vec4<u32>(word, word, top, top) & masks) | vec4<u32>(0x4b000000u);
+    let low = (word & 0xffffu) | 0x4b000000u;
+    let high = (word >> 16u) | 0x4b000000u;
+    let odd = (mask & 0x00ffu) | 0x4b000000u;
+    let even = (mask & 0xff00u) | 0x4b000000u;
+    let bits = vec4<u32>(low, low, high, high) & vec4<u32>(odd, even, odd, even);
     return bitcast<vec4<f32>>(bits) - (LIFT_FACTORS * zero + 8388608.0);
 }
