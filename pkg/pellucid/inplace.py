@@ -29,6 +29,18 @@ def prepare(where: str, t: Tensor) -> None:
         show(t, base)
 
 
+def keep_original(node: autograd.Node, t: Tensor, names: tuple[str, ...]) -> None:
+    """Let what a node saved of ``t``, which is about to be written, be a copy."""
+    from .ops.movement import clone
+
+    copy = None
+    for name in names:
+        saved = node.saved.get(name)
+        if saved is not None:
+            copy = clone(t.detach()) if copy is None else copy
+            saved.storage, saved.meta, saved.offset, saved.version = copy._storage, copy._meta, 0, 0
+
+
 def rebase(node: autograd.Node, t: Tensor, written: str) -> None:
     """Hang a tensor that was written in place at its new place in the graph.
 

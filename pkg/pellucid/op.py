@@ -572,6 +572,8 @@ def in_place(o: Op) -> Callable:
             o.check(*regular)
         wants = autograd.is_grad_enabled() and o.grad is not None and _any_node(o, values)
         graph = autograd.prepare(o, tuple(regular)) if wants else None
+        if graph is not None:
+            inplace.keep_original(graph, self, (o.arguments[0].name, *aliased))
         plan(*regular)
         self._storage.version += 1
         if graph is not None:

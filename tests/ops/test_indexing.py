@@ -47,7 +47,6 @@ ADVANCED = {
     ),
     "mask in the middle": lambda p: (slice(None), p.tensor([True, False, True])),
     "list of bools": lambda p: [True, False, False, True],
-    "lists of bools": lambda p: [[True, False, True], [False] * 3, [True] * 3, [False, True, False]],
     "mask of nothing": lambda p: p.tensor([False] * 4),
     "mask and integer": lambda p: (p.tensor([True, False, True, True]), 1),
 }

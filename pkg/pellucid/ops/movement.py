@@ -374,7 +374,7 @@ def _slice(call: Call):
 
 def _place_slice(g, input_meta, dim, start, end, step):
     out = g.new_zeros(input_meta.shape)
-    copy_into(slice_dim(out, dim, start, end, step), g)
+    copy_(slice_dim(out, dim, start, end, step), g)
     return out
 
 
@@ -423,7 +423,7 @@ def _select(call: Call):
 
 def _place_select(g, input_meta, dim, index):
     out = g.new_zeros(input_meta.shape)
-    copy_into(select(out, dim, index), g)
+    copy_(select(out, dim, index), g)
     return out
 
 
@@ -454,7 +454,7 @@ def _diagonal(call: Call):
 
 def _place_diagonal(g, input_meta, offset, dim1, dim2):
     out = g.new_zeros(input_meta.shape)
-    copy_into(diagonal(out, offset, dim1, dim2), g)
+    copy_(diagonal(out, offset, dim1, dim2), g)
     return out
 
 
