@@ -67,6 +67,7 @@ _LAZY = {
     "AutoModelForCausalLM": "models",
     "AutoTokenizer": "text",
     "GenerationConfig": "generate",
+    "debug": "",
     "lens": "",
     "match": "lens",
     "models": "",

@@ -196,6 +196,8 @@ def webgpu_plan(o: Op, call: Call, written: str | None = None, aliased: frozense
         call = _contiguous_call(o, call)
         launches = o.kernel(call)
         launches = [launches] if isinstance(launches, Launch) else list(launches)
+        for launch in launches:
+            launch.file, launch.holes = launch.source.fill(launch.holes), {}
     target = call.args[written] if written else None
     if all(m.numel == 0 for m in ([target] if target else call.outputs)) and not o.mutates:
         launches = []
@@ -318,6 +320,7 @@ def _record_function(o: Op, call: Call, launches: list[Launch], written: str | N
         words += patches
     if words:
         lines.append(f"words.extend(({', '.join(words)}))")
+        lines.append(f"if after: after[0]({o.name!r})")
     if o.mutates:
         present = [name for name in o.mutated if call.args[name] is not None]
         lines += [*[f"{name}._storage.version += 1" for name in present], f"return {o.mutates}"]
@@ -330,14 +333,15 @@ def _record_function(o: Op, call: Call, launches: list[Launch], written: str | N
         lines.append(f"return {made[0]}" if o.result is None else f"return result({', '.join(made)})")
     arguments = ", ".join(a.name for a in o.arguments)
     make = _factory(arguments, tuple(lines), len(constants))
-    return make(constants, stream().words, Storage, _tensor_class(), _contiguous, float_bits, o.result)
+    s = stream()
+    return make(constants, s.words, s.after_op, Storage, _tensor_class(), _contiguous, float_bits, o.result)
 
 
 @cache
 def _factory(arguments: str, lines: tuple[str, ...], constants: int):
     """Compile the text of a plan once; plans of the same form differ in constants only."""
     unpack = "".join(f"c{k}, " for k in range(constants))
-    text = ["def make(constants, words, Storage, Tensor, contiguous, bits, result):"]
+    text = ["def make(constants, words, after, Storage, Tensor, contiguous, bits, result):"]
     if unpack:
         text.append(f"    {unpack} = constants")
     text += [f"    def run({arguments}):", *[f"        {line}" for line in lines], "    return run"]
@@ -362,18 +366,9 @@ def _compile(o: Op, launch: Launch, metas: dict[str, Meta]) -> tuple[int, list[s
     """Register a launch with the host; returns its number and the expressions of the patched words."""
     host = stream().open()
     source = launch.source
-    if launch.holes:
-        source = source.fill(launch.holes)
-    for b in source.bindings:
-        name = launch.bind.get(b.name, b.name)
-        m = metas.get(name)
-        if (
-            b.written
-            or m is None
-            or m.dtype.is_quantized
-            or isinstance(o.kernel, Elementwise)
-            or name.endswith("_native")
-        ):
+    for b in () if source.typed else source.bindings:
+        m = metas.get(launch.bind.get(b.name, b.name))
+        if b.written or m is None or m.dtype.is_quantized:
             continue
         if m.dtype in PHYSICAL and "atomic" not in b.element:
             source = source.retype(b.name, m.dtype)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import sys
 from array import array
 from collections.abc import Callable
 
-from ..errors import DeviceError, DimensionError, KernelError, OutOfMemoryError
+from ..errors import DeviceError, DimensionError, KernelError, OutOfMemoryError, PellucidError
 from .host import ALLOC, CODE_BITS, COPY, FREE, RUN, STATUS_BYTES, STATUS_SLOT, UPLOAD, Host
 
 MAX_WINDOW_WORDS = 1 << 13
@@ -37,7 +38,9 @@ class Storage:
 
     def __init__(self, nbytes: int, kind: str = "activation", direct: bool = False):
         stream = _stream
-        if stream.window_bytes > MAX_WINDOW_BYTES or len(stream.words) > MAX_WINDOW_WORDS:
+        if stream.idle:
+            stream.begin_window()
+        elif stream.window_bytes > MAX_WINDOW_BYTES or len(stream.words) > MAX_WINDOW_WORDS:
             stream.flush()
         if stream.allocated + nbytes > stream.limit:
             stream.make_room(nbytes)
@@ -86,6 +89,7 @@ class Stream:
         self.free: list[int] = []
         self.dead: list[int] = []
         self.host: Host | None = None
+        self.idle = True
         self.window_bytes = 0
         self.allocated = 0
         self.peak = 0
@@ -96,9 +100,11 @@ class Stream:
         self.first_slot = 0
         self.on_close: list[Callable[[], None]] = []
         self.sites: list[str] = []
-        self.blocking = False
+        # Called after every op while it holds something: the debug mode.
+        self.after_op: list[Callable[[str], None]] = []
         self._slots = EMPTY_SLOT + 1
         self._failed: str | None = None
+        self._late: PellucidError | None = None
 
     # Opening
 
@@ -142,6 +148,7 @@ class Stream:
         # Slots are never used again after a close, so that storages of the old device free nothing of the new one.
         self.first_slot = self._slots
         self.allocated = self.window_bytes = 0
+        self.idle = True
         self.by_kind = dict.fromkeys(KINDS, 0)
         for forget in self.on_close:
             forget()
@@ -171,34 +178,58 @@ class Stream:
             self.open().write(storage.slot, len(view), 0, view)
         return storage
 
-    def site(self, op: int) -> int:
-        """What a kernel writes into the status buffer to say who it is: the op, in debug mode with the caller's line."""
-        return op
-
     # Flushing and reading
 
-    def flush(self) -> None:
-        """Hand all records to the host; does not wait."""
+    def begin_window(self) -> None:
+        """Called with the first record of a window: let it be submitted when Python yields to an event loop, if one runs."""
+        self.idle = False
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return
+        loop.call_soon(self._submit_from_loop)
+
+    def _submit_from_loop(self) -> None:
+        """Nobody could catch an error here: it is kept for the next call."""
+        try:
+            self.submit()
+        except PellucidError as error:
+            self._late = error
+
+    def submit(self) -> None:
+        """Hand all records to the host; neither waits nor raises what the host finds wrong."""
         words, dead = self.words, self.dead
         # Slots whose FREE lies in this window: counted first, since a finalizer may add one at any time.
         freed = len(dead)
         count = len(words)
-        if count:
-            window = array("I", words[:count])
-            del words[:count]
-            self.window_bytes = 0
-            self.flushes += 1
-            if self.allocated > self.peak:
-                self.peak = self.allocated
-            host = self.open()
-            host.submit(window)
-            self.free += dead[:freed]
-            del dead[:freed]
+        if not count:
+            return
+        window = array("I", words[:count])
+        del words[:count]
+        self.idle = True
+        self.window_bytes = 0
+        self.flushes += 1
+        if self.allocated > self.peak:
+            self.peak = self.allocated
+        self.open().submit(window)
+        self.free += dead[:freed]
+        del dead[:freed]
+
+    def flush(self) -> None:
+        """Hand all records to the host; does not wait.
+
+        Raises:
+            KernelError, OutOfMemoryError, DeviceError: what went wrong at the host since the last look.
+        """
+        self.submit()
         if self.host is not None:
             self.check()
 
     def check(self) -> None:
         """Raise what went wrong at the host since the last look."""
+        if self._late is not None:
+            late, self._late = self._late, None
+            raise late
         failure = self.host.failure()
         if failure is None:
             return
