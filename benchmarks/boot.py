@@ -2,9 +2,10 @@
 
 Run: scripts/browser benchmarks/boot.py   (add --native for CPython)
 
-In the browser each boot is a new worker like the one that every page of the site starts, so what is measured is the
-page's own path: fetch, instantiate, packages, import, device, first kernel, read. Bare means Pyodide without any
-package. Files come from the browser's cache after the first boot, which is printed too. Budget: bare plus 1.5 s.
+In the browser each boot is a new worker like the one that every page of the site starts, so what is
+measured is the page's own path: fetch, instantiate, packages, import, device, first kernel, read. Bare means
+Pyodide without any package. Files come from the browser's cache after the first boot, which is printed too.
+Budget: bare plus 1.5 s.
 Natively a boot is a new interpreter. The last line is JSON.
 """
 
@@ -25,7 +26,7 @@ EXPECTED = [2.0, 2.0, 2.0]
 async def boot_in_browser(packages: list[str], program: str) -> tuple[float, dict[str, float], object]:
     """Seconds until a program's result is back in a new worker, the stages of the boot, and the result."""
     from js import JSON, Worker
-    from pyodide.ffi import create_proxy, to_js
+    from pyodide.ffi import create_proxy
 
     site = os.environ["PELLUCID_SITE"]
     stages: dict[str, float] = {}

@@ -2,9 +2,9 @@
 
 Run: scripts/browser benchmarks/eager.py   (add --native for CPython)
 
-Budget in Pyodide: 6 us for two tensors; 10 us with recording of the graph, keyword arguments or numbers. The
-calibration is a loop of plain Python, so that numbers of different machines can be compared. Each number is the
-fastest of seven repetitions; the last line is JSON.
+Budget in Pyodide: 6 us for two tensors; 10 us with recording of the graph, keyword arguments or numbers.
+The calibration is a loop of plain Python, so that numbers of different machines can be compared. Each number
+is the fastest of seven repetitions; the last line is JSON.
 """
 
 import gc
@@ -111,7 +111,7 @@ def workloads() -> dict:
 def main() -> int:
     calibration = calibrate()
     host = "browser" if sys.platform == "emscripten" else "native"
-    print(f"{host}, Python {platform.python_version()}, calibration {calibration:.0f} ns (fastest of {REPETITIONS})")
+    print(f"{host}, Python {platform.python_version()}, calibration {calibration:.0f} ns")
     stream().open()
     # What was uploaded so far really is on the device; from here on records are only counted.
     made = workloads()
@@ -122,7 +122,7 @@ def main() -> int:
     for name, run in made.items():
         results[name] = took = measure(run)
         budget = BUDGET.get(name)
-        verdict = "" if budget is None else f"   budget {budget:g} us: {'met' if took <= budget else 'MISSED'}"
+        verdict = f"   budget {budget:g} us: {'met' if took <= budget else 'MISSED'}" if budget else ""
         print(f"  {name:26} {took:7.2f} us   {1000 * took / calibration:6.1f} calibrations{verdict}")
     met = all(results[name] <= budget for name, budget in BUDGET.items())
     print(

@@ -1,4 +1,4 @@
-"""Hooks run in PyTorch's order with PyTorch's arguments: the same program in both libraries leaves the same log."""
+"""Hooks run in PyTorch's order with its arguments: one program in both libraries leaves the same log."""
 
 import numpy as np
 import pellucid

@@ -1,4 +1,4 @@
-"""Every layer against PyTorch's with the same weights: forward, and the gradients of inputs and parameters."""
+"""Every layer against PyTorch's with the same weights: forward, and gradients of inputs and parameters."""
 
 import numpy as np
 import pellucid
@@ -92,7 +92,7 @@ def test_embedding(padding_idx, device):
 
 
 def test_embedding_refuses_a_padding_row_that_it_has_not():
-    with pytest.raises(IndexError, match="padding_idx 6 is not one of the 6 rows"):
+    with pytest.raises(IndexError, match=r"padding_idx 6 is not one of the 6 rows"):
         pellucid.nn.Embedding(6, 4, padding_idx=6, device="cpu")
 
 
@@ -123,7 +123,7 @@ def test_dropout_keeps_the_expectation_and_stops_in_eval(device):
     out.sum().backward()
     np.testing.assert_array_equal(x.grad.numpy(), out.detach().numpy())
     assert layer.eval()(x) is x
-    with pytest.raises(ValueError, match="p must lie between 0 and 1, not 1.5"):
+    with pytest.raises(ValueError, match=r"p must lie between 0 and 1, not 1\.5"):
         pellucid.nn.Dropout(1.5)
 
 

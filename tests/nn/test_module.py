@@ -128,14 +128,14 @@ def test_errors_name_the_attribute():
     with pytest.raises(AttributeError, match="'Block' object has no attribute 'weights'"):
         m.weights  # noqa: B018
     with pytest.raises(
-        AttributeError, match="Sequential has no submodule '5' .of 'inner.5.x'.. There are: 0, 1"
+        AttributeError, match=r"Sequential has no submodule '5' .of 'inner.5.x'.. There are: 0, 1"
     ):
         m.get_submodule("inner.5.x")
     with pytest.raises(AttributeError, match="Linear has no parameter 'w'"):
         m.get_parameter("inner.0.w")
     with pytest.raises(ValueError, match="mode must be True or False, not 1"):
         m.train(1)
-    with pytest.raises(TypeError, match="must be floating point, not pellucid.int64"):
+    with pytest.raises(TypeError, match=r"must be floating point, not pellucid.int64"):
         m.to(pellucid.int64)
 
 
@@ -210,7 +210,7 @@ def test_parameter_prints_and_refuses_integers():
     assert pellucid.nn.Parameter().shape == (0,)
     integers = pellucid.tensor([1, 2], device="cpu")
     assert not pellucid.nn.Parameter(integers, requires_grad=False).requires_grad
-    with pytest.raises(TypeError, match="pellucid.int64 has no gradients"):
+    with pytest.raises(TypeError, match=r"pellucid\.int64 has no gradients"):
         pellucid.nn.Parameter(integers)
 
 

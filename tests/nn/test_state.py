@@ -60,7 +60,8 @@ def test_lists_every_mismatch_and_changes_nothing(device):
     assert str(caught.value) == (
         "load_state_dict of Sequential: 2 missing: 0.bias, 1.weight. 2 unexpected: 3.weight, head. "
         "1 misshapen: 2.weight: (5, 4) given, (2, 4) in the module. "
-        "Build the module with the sizes of the weights, or give strict=False to ignore missing and unexpected names."
+        "Build the module with the sizes of the weights, or give strict=False to ignore missing and "
+        "unexpected names."
     )
     for name, value in m.state_dict().items():
         np.testing.assert_array_equal(value.numpy(), before[name])
@@ -76,7 +77,7 @@ def test_lists_every_mismatch_and_changes_nothing(device):
 
 def test_a_long_list_is_cut():
     m = pellucid.nn.ModuleList([pellucid.nn.Linear(1, 1, device="cpu") for _ in range(20)])
-    with pytest.raises(WeightError, match="40 missing: .* and 20 more"):
+    with pytest.raises(WeightError, match=r"40 missing: .* and 20 more"):
         m.load_state_dict({})
 
 

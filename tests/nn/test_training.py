@@ -14,7 +14,8 @@ STEPS = 50
 def network(lib):
     nn = lib.nn
     return nn.Sequential(
-        nn.Embedding(20, 8), nn.Flatten(), nn.Linear(24, 32), nn.LayerNorm(32), nn.GELU(), nn.Linear(32, 16), nn.ReLU(), nn.Linear(16, 5)
+        nn.Embedding(20, 8), nn.Flatten(), nn.Linear(24, 32), nn.LayerNorm(32), nn.GELU(),
+        nn.Linear(32, 16), nn.ReLU(), nn.Linear(16, 5),
     )  # fmt: skip
 
 

@@ -171,7 +171,7 @@ class Hardtanh(Module):
 
 
 class Softplus(Module):
-    """``log(1 + exp(beta * input)) / beta``, the input itself where ``beta * input`` exceeds the threshold."""
+    """``log(1 + exp(beta * x)) / beta``, the input x itself where ``beta * x`` exceeds the threshold."""
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0):
         super().__init__()
@@ -238,6 +238,6 @@ class Softmin(_Along):
 
 
 __all__ = [
-    "ELU", "GELU", "GLU", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "LogSigmoid", "LogSoftmax", "Mish", "ReLU", "ReLU6",
-    "SiLU", "Sigmoid", "Softmax", "Softmin", "Softplus", "Softsign", "Tanh",
+    "ELU", "GELU", "GLU", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "LogSigmoid", "LogSoftmax",
+    "Mish", "ReLU", "ReLU6", "SiLU", "Sigmoid", "Softmax", "Softmin", "Softplus", "Softsign", "Tanh",
 ]  # fmt: skip

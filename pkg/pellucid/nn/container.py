@@ -177,7 +177,7 @@ class ModuleDict(Module):
 
     def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
         """Add modules by name, replacing those of the same name."""
-        for name, m in modules.items() if isinstance(modules, (Mapping, ModuleDict)) else modules:
+        for name, m in dict(modules.items() if isinstance(modules, ModuleDict) else modules).items():
             self[name] = m
 
     def pop(self, key: str) -> Any:

@@ -8,7 +8,7 @@ from .module import Module
 
 
 class Dropout(Module):
-    """While training each element is zeroed with probability ``p``, the others divided by ``1 - p``; else nothing happens.
+    """While training each element is zeroed with probability ``p``, the others are divided by ``1 - p``.
 
     Args:
         p: the probability.

@@ -105,7 +105,7 @@ class _GateOp:
 
 
 class _Gate(autograd.Node):
-    """A node that hands tensors through and shows all their gradients at once to a function, which may replace them."""
+    """A node that hands tensors through and shows all their gradients at once to a function."""
 
     __slots__ = ("seen",)
 
@@ -120,7 +120,7 @@ class _Gate(autograd.Node):
 
 
 class _Gates:
-    """The two gates around one call: gradients of the outputs come in at one, those of the inputs go out at the other."""
+    """The gates around one call: gradients of outputs come in at one, those of inputs go out at the other."""
 
     def __init__(self, module: Module, hooks: list[Hook]):
         self.module = module
@@ -192,7 +192,8 @@ def _changed(returned: Any, before: list, module: Module) -> list:
     returned = list(returned) if isinstance(returned, (tuple, list)) else [returned]
     if len(returned) != len(before):
         raise RuntimeError(
-            f"backward hook of {type(module).__name__}: returned {len(returned)} gradients for {len(before)}. "
+            f"backward hook of {type(module).__name__}: returned {len(returned)} gradients for "
+            f"{len(before)}. "
             "Return one for each, or None to change nothing."
         )
     return returned

@@ -45,8 +45,8 @@ def fans(t: Tensor) -> tuple[int, int]:
     """
     if t.dim() < 2:
         raise ShapeError(f"init: a tensor of shape {tuple(t.shape)} has no fan; it needs at least two axes.")
-    field = prod(t.shape[2:])
-    return t.shape[1] * field, t.shape[0] * field
+    outputs, inputs, *kernel = t.shape
+    return inputs * prod(kernel), outputs * prod(kernel)
 
 
 @no_grad
@@ -202,6 +202,6 @@ def _fill(target: Tensor, values: np.ndarray) -> Tensor:
 
 
 __all__ = [
-    "calculate_gain", "constant_", "eye_", "fans", "kaiming_normal_", "kaiming_uniform_", "normal_", "ones_", "orthogonal_",
-    "trunc_normal_", "uniform_", "xavier_normal_", "xavier_uniform_", "zeros_",
+    "calculate_gain", "constant_", "eye_", "fans", "kaiming_normal_", "kaiming_uniform_", "normal_", "ones_",
+    "orthogonal_", "trunc_normal_", "uniform_", "xavier_normal_", "xavier_uniform_", "zeros_",
 ]  # fmt: skip

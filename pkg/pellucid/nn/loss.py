@@ -39,7 +39,8 @@ def _broadcast(name: str, input: Tensor, target: Tensor) -> None:
         import warnings
 
         warnings.warn(
-            f"{name}: input has shape {tuple(input.shape)}, target {tuple(target.shape)}; both are broadcast, which is rarely meant.",
+            f"{name}: input has shape {tuple(input.shape)}, target {tuple(target.shape)}; both are "
+            "broadcast, which is rarely meant.",
             UserWarning,
             stacklevel=3,
         )
@@ -114,7 +115,8 @@ def _class_axis(name: str, input: Tensor, target: Tensor) -> int:
     expected = tuple(n for axis, n in enumerate(input.shape) if axis != k)
     if tuple(target.shape) != expected:
         raise ShapeError(
-            f"{name}: input has shape {tuple(input.shape)}, target {tuple(target.shape)}; class indices must have shape {expected}."
+            f"{name}: input has shape {tuple(input.shape)}, target {tuple(target.shape)}; class "
+            f"indices must have shape {expected}."
         )
     return k
 
@@ -171,7 +173,8 @@ def cross_entropy(
 
     Args:
         input: (classes,), or (batch, classes, ...): logits.
-        target: class indices, the shape of the input without the axis of classes; or probabilities of the input's shape.
+        target: class indices, the shape of the input without the axis of classes; or probabilities of the
+            input's shape.
         weight: (classes,) or None.
         ignore_index: class indices of this value count for nothing.
         reduction: "mean", "sum" or "none".
@@ -312,6 +315,6 @@ def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: b
 
 
 __all__ = [
-    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "huber_loss", "kl_div", "l1_loss", "mse_loss",
-    "nll_loss", "reduced", "smooth_l1_loss",
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "huber_loss", "kl_div",
+    "l1_loss", "mse_loss", "nll_loss", "reduced", "smooth_l1_loss",
 ]  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from ..device import device as Device
@@ -14,8 +14,9 @@ from ..tensor import Tensor
 from .hooks import Hook, HookHandle, call
 from .parameter import Parameter
 from .state import IncompatibleKeys, load, save
+from .tree import Tree
 
-# Grows with every change that may alter what a call computes: an attribute, a hook, a switch between train and eval.
+# Grows with every change that may alter what a call computes: an attribute, a hook, train or eval.
 version = 0
 
 
@@ -24,10 +25,11 @@ def _changed() -> None:
     version += 1
 
 
-class Module:
+class Module(Tree):
     """Base of all layers and models.
 
-    Parameters, buffers and submodules lie among the other attributes, so that ``self.weight`` costs no more than any attribute;
+    Parameters, buffers and submodules lie among the other attributes, so that ``self.weight`` costs no more
+    than any attribute;
     ``_kinds`` says which attribute is what, in the order of registration.
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.Module.html
@@ -42,7 +44,6 @@ class Module:
     """
 
     training: bool
-    _kinds: dict[str, str]
     # An empty table stands for all modules nobody listens to.
     _hooks: OrderedDict[int, Hook] = OrderedDict()
     _transient: frozenset[str] = frozenset()
@@ -78,12 +79,14 @@ class Module:
             new = kind
         elif kind == "buffer":
             raise TypeError(
-                f"cannot assign {type(value).__name__} as buffer {name!r} (a Tensor or None expected). Delete the attribute first."
+                f"cannot assign {type(value).__name__} as buffer {name!r} (a Tensor or None "
+                "expected). Delete the attribute first."
             )
         else:
             wanted = "nn.Parameter" if kind == "parameter" else "nn.Module"
             raise TypeError(
-                f"cannot assign {type(value).__name__} as {kind} {name!r} ({wanted} or None expected). Delete the attribute first."
+                f"cannot assign {type(value).__name__} as {kind} {name!r} ({wanted} or None "
+                "expected). Delete the attribute first."
             )
         if kinds is None:
             raise AttributeError(
@@ -103,7 +106,8 @@ class Module:
     def _new_name(self, name: str, what: str) -> None:
         if "_kinds" not in self.__dict__:
             raise AttributeError(
-                f"cannot assign {what}s before Module.__init__() call. Begin __init__ with super().__init__()."
+                f"cannot assign {what}s before Module.__init__() call. Begin __init__ with "
+                "super().__init__()."
             )
         if not isinstance(name, str):
             raise TypeError(f"a {what}'s name must be a string, not {type(name).__name__}.")
@@ -167,146 +171,6 @@ class Module:
 
     register_module = add_module
 
-    def _own(self, kind: str) -> dict[str, Any]:
-        """The attributes of one kind, None among them."""
-        here = self.__dict__
-        return {name: here[name] for name, k in self._kinds.items() if k == kind}
-
-    # A snapshot each: to change one, assign the attribute.
-
-    @property
-    def _parameters(self) -> dict[str, Parameter | None]:
-        return self._own("parameter")
-
-    @property
-    def _buffers(self) -> dict[str, Tensor | None]:
-        return self._own("buffer")
-
-    @property
-    def _modules(self) -> dict[str, Module | None]:
-        return self._own("module")
-
-    # The tree
-
-    def named_modules(
-        self, memo: set | None = None, prefix: str = "", remove_duplicate: bool = True
-    ) -> Iterator[tuple[str, Module]]:
-        """This module under the name ``prefix`` and all below it by path, each once."""
-        memo = set() if memo is None else memo
-        if self in memo:
-            return
-        if remove_duplicate:
-            memo.add(self)
-        yield prefix, self
-        for name, m in self._own("module").items():
-            if m is not None:
-                yield from m.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
-
-    def modules(self) -> Iterator[Module]:
-        """This module and all below it, each once."""
-        for _, m in self.named_modules():
-            yield m
-
-    def named_children(self) -> Iterator[tuple[str, Module]]:
-        """The modules directly below by name, each once."""
-        memo = set()
-        for name, m in self._own("module").items():
-            if m is not None and m not in memo:
-                memo.add(m)
-                yield name, m
-
-    def children(self) -> Iterator[Module]:
-        """The modules directly below, each once."""
-        for _, m in self.named_children():
-            yield m
-
-    def _named(
-        self, kind: str, prefix: str, recurse: bool, remove_duplicate: bool
-    ) -> Iterator[tuple[str, Any]]:
-        memo = set()
-        tree = (
-            self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
-            if recurse
-            else [(prefix, self)]
-        )
-        for path, m in tree:
-            for name, value in m._own(kind).items():
-                if value is None or value in memo:
-                    continue
-                if remove_duplicate:
-                    memo.add(value)
-                yield (f"{path}.{name}" if path else name), value
-
-    def named_parameters(
-        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
-    ) -> Iterator[tuple[str, Parameter]]:
-        """Parameters by path; one that is shared comes once, under its first name."""
-        return self._named("parameter", prefix, recurse, remove_duplicate)
-
-    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """Parameters of this module and all below it, each once."""
-        for _, p in self.named_parameters(recurse=recurse):
-            yield p
-
-    def named_buffers(
-        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
-    ) -> Iterator[tuple[str, Tensor]]:
-        """Buffers by path, each once."""
-        return self._named("buffer", prefix, recurse, remove_duplicate)
-
-    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """Buffers of this module and all below it, each once."""
-        for _, b in self.named_buffers(recurse=recurse):
-            yield b
-
-    def get_submodule(self, target: str) -> Module:
-        """The module at a path such as ``"layers.0.mlp"``; this one for ``""``.
-
-        Raises:
-            AttributeError: there is none.
-        """
-        m = self
-        for part in target.split(".") if target else []:
-            found = m.__dict__.get(part) if m._kinds.get(part) == "module" else None
-            if found is None:
-                raise AttributeError(
-                    f"{type(m).__name__} has no submodule {part!r} (of {target!r}). There are: {', '.join(m._own('module')) or 'none'}."
-                )
-            m = found
-        return m
-
-    def _get(self, target: str, kind: str) -> Any:
-        path, _, name = target.rpartition(".")
-        m = self.get_submodule(path)
-        if m._kinds.get(name) != kind:
-            raise AttributeError(
-                f"{type(m).__name__} has no {kind} {name!r} (of {target!r}). There are: {', '.join(m._own(kind)) or 'none'}."
-            )
-        return m.__dict__[name]
-
-    def get_parameter(self, target: str) -> Parameter:
-        """The parameter at a path.
-
-        Raises:
-            AttributeError: there is none.
-        """
-        return self._get(target, "parameter")
-
-    def get_buffer(self, target: str) -> Tensor:
-        """The buffer at a path.
-
-        Raises:
-            AttributeError: there is none.
-        """
-        return self._get(target, "buffer")
-
-    def apply(self, fn: Callable[[Module], Any]) -> Module:
-        """Call ``fn`` on every module below and on this one, children first; returns this one."""
-        for m in self.children():
-            m.apply(fn)
-        fn(self)
-        return self
-
     # Modes
 
     def train(self, mode: bool = True) -> Module:
@@ -355,7 +219,7 @@ class Module:
         return self
 
     def to(self, *args, device=None, dtype: DType | None = None, non_blocking: bool = False) -> Module:
-        """Move all parameters and buffers, and convert those that are floating point. Returns this module itself.
+        """Move all parameters and buffers, and convert those that are floating point. Returns this module.
 
         Args:
             args: a device, a dtype, a tensor to be like, or a device and a dtype.
@@ -437,14 +301,16 @@ class Module:
         Args:
             state_dict: tensors or numpy arrays, as `state_dict` gives them.
             strict: names must be the same on both sides.
-            assign: make the given tensors the module's own, instead of copying their values into it. Quantized weights, and modules
+            assign: make the given tensors the module's own, instead of copying their values into it.
+                Quantized weights, and modules
                 built on the device "meta", are always assigned.
 
         Returns:
             ``(missing_keys, unexpected_keys)``.
 
         Raises:
-            WeightError: names (with ``strict``) or shapes differ; every difference is listed, and nothing was changed.
+            WeightError: names (with ``strict``) or shapes differ; every difference is listed, and nothing was
+                changed.
 
         Source: https://pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.load_state_dict
         """
@@ -462,7 +328,7 @@ class Module:
     def register_forward_hook(
         self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
     ) -> HookHandle:
-        """Call ``hook(module, args, output)`` after every call; what it returns, unless None, replaces the output.
+        """Call ``hook(module, args, output)`` after every call; a result replaces the output.
 
         Args:
             hook: the function.
@@ -477,31 +343,25 @@ class Module:
     def register_forward_pre_hook(
         self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False
     ) -> HookHandle:
-        """Call ``hook(module, args)`` before every call; what it returns, unless None, replaces the arguments.
+        """Call ``hook(module, args)`` before every call; a result replaces the arguments.
 
         Args:
             hook: the function.
             prepend: before the hooks that are registered already.
             with_kwargs: call ``hook(module, args, kwargs)``, which returns None or ``(args, kwargs)``.
-
-        Source: https://pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_forward_pre_hook
         """
         return self._listen(Hook("pre", hook, with_kwargs), prepend)
 
     def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> HookHandle:
         """Call ``hook(module, grad_input, grad_output)`` when the gradients of the inputs are known.
 
-        Both are tuples with None where there is no gradient. What it returns, unless None, replaces ``grad_input``.
-
-        Source: https://pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_full_backward_hook
+        Both are tuples with None where there is no gradient. What it returns, unless None, replaces
+        ``grad_input``.
         """
         return self._listen(Hook("backward", hook), prepend)
 
     def register_full_backward_pre_hook(self, hook: Callable, prepend: bool = False) -> HookHandle:
-        """Call ``hook(module, grad_output)`` before the gradients of the inputs are computed; what it returns replaces ``grad_output``.
-
-        Source: https://pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_full_backward_pre_hook
-        """
+        """Call ``hook(module, grad_output)`` before the gradients of inputs; a result replaces them."""
         return self._listen(Hook("backward_pre", hook), prepend)
 
     # Copies and printing

@@ -32,7 +32,8 @@ class Parameter(Tensor):
         if requires_grad:
             if not data._meta.dtype.is_floating_point:
                 raise DTypeError(
-                    f"Parameter: {data._meta.dtype} has no gradients. Give requires_grad=False, or floating-point data."
+                    f"Parameter: {data._meta.dtype} has no gradients. Give requires_grad=False, or "
+                    "floating-point data."
                 )
             self._node = autograd.LEAF
         account(self)
@@ -45,7 +46,7 @@ class Parameter(Tensor):
         memo[id(self)] = out
         return out
 
-    def __reduce__(self):
+    def __reduce__(self):  # type: ignore[override]
         return _rebuild, (self.detach(), self.requires_grad)
 
 
@@ -54,7 +55,7 @@ def _rebuild(data: Tensor, requires_grad: bool) -> Parameter:
 
 
 def account(t: Tensor) -> None:
-    """Count a tensor's memory under "parameter" in `pellucid.webgpu.memory_stats`, unless it has a kind already."""
+    """Count a tensor's memory under "parameter" in `pellucid.webgpu.memory_stats`, if it has no kind yet."""
     if t._storage.kind == "activation":
         t._storage.set_kind("parameter")
 

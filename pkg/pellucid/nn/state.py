@@ -69,7 +69,8 @@ def load(module: Module, given: Mapping[str, Any], strict: bool, assign: bool) -
         parts = [f"{len(found)} {what}: {_listed(found)}" for what, found in problems if found]
         raise WeightError(
             f"load_state_dict of {type(module).__name__}: {'. '.join(parts)}. "
-            "Build the module with the sizes of the weights, or give strict=False to ignore missing and unexpected names."
+            "Build the module with the sizes of the weights, or give strict=False to ignore missing "
+            "and unexpected names."
         )
     with no_grad():
         for path, m, name, t in places:

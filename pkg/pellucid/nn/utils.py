@@ -93,7 +93,8 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     count = sum(p.numel() for p in parameters)
     if tuple(vec.shape) != (count,):
         raise ShapeError(
-            f"vector_to_parameters: the parameters have {count} elements, the vector has shape {tuple(vec.shape)}."
+            f"vector_to_parameters: the parameters have {count} elements, the vector has shape "
+            f"{tuple(vec.shape)}."
         )
     start = 0
     for p in parameters:

@@ -12,7 +12,7 @@ from .update import adam_update
 
 
 class Adam(Optimizer):
-    """``param -= lr * m / (sqrt(v) + eps)`` with the bias-corrected running means m of the gradient and v of its square.
+    """``param -= lr * m / (sqrt(v) + eps)`` with m and v the corrected means of the gradient and its square.
 
     Args:
         params: parameters or groups.

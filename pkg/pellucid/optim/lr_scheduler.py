@@ -132,7 +132,7 @@ class ExponentialLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """The base times a factor that goes evenly from ``start_factor`` to ``end_factor`` in ``total_iters`` steps."""
+    """The base times a factor that goes evenly from ``start_factor`` to ``end_factor``."""
 
     def __init__(
         self,
@@ -144,7 +144,8 @@ class LinearLR(LRScheduler):
     ):
         if not 0 < start_factor <= 1 or not 0 <= end_factor <= 1:
             raise ValueError(
-                f"LinearLR: factors must lie between 0 and 1, the first above 0; they are {start_factor} and {end_factor}."
+                "LinearLR: factors must lie between 0 and 1, the first above 0; they are "
+                f"{start_factor} and {end_factor}."
             )
         self.start_factor = start_factor
         self.end_factor = end_factor
@@ -233,7 +234,8 @@ class OneCycleLR(LRScheduler):
             total_steps = epochs * steps_per_epoch
         if total_steps <= 0 or not 0 <= pct_start <= 1:
             raise ValueError(
-                f"OneCycleLR: total_steps {total_steps} must be positive and pct_start {pct_start} lie between 0 and 1."
+                f"OneCycleLR: total_steps {total_steps} must be positive and pct_start {pct_start} "
+                "lie between 0 and 1."
             )
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(
@@ -284,7 +286,8 @@ class SequentialLR(LRScheduler):
     def __init__(self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: Sequence[int]):
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(
-                f"SequentialLR: {len(schedulers)} schedules need {len(schedulers) - 1} milestones, not {len(milestones)}."
+                f"SequentialLR: {len(schedulers)} schedules need {len(schedulers) - 1} milestones, "
+                f"not {len(milestones)}."
             )
         self.optimizer = optimizer
         self.schedulers = list(schedulers)
@@ -321,6 +324,6 @@ class SequentialLR(LRScheduler):
 
 
 __all__ = [
-    "ConstantLR", "CosineAnnealingLR", "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "OneCycleLR",
-    "SequentialLR", "StepLR",
+    "ConstantLR", "CosineAnnealingLR", "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR",
+    "OneCycleLR", "SequentialLR", "StepLR",
 ]  # fmt: skip

@@ -22,7 +22,8 @@ class Optimizer:
         defaults: settings of the groups that do not say otherwise.
 
     Attributes:
-        param_groups: dictionaries of settings; "params" lists the parameters. Changing a setting takes effect at the next step.
+        param_groups: dictionaries of settings; "params" lists the parameters. Changing a setting takes effect
+            at the next step.
         state: what the optimizer keeps for each parameter.
 
     Raises:
@@ -35,7 +36,8 @@ class Optimizer:
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]):
         if isinstance(params, Tensor):
             raise TypeError(
-                "optimizer: params must be an iterable of tensors or of dictionaries, not one tensor. Put it in a list."
+                "optimizer: params must be an iterable of tensors or of dictionaries, not one "
+                "tensor. Put it in a list."
             )
         self.defaults = defaults
         self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
@@ -120,13 +122,14 @@ class Optimizer:
         return moment
 
     def _operands(self, p: Tensor) -> tuple[Tensor, Tensor]:
-        """The parameter and its gradient as the update kernels take them: contiguous, float32 (or float64 on cpu)."""
+        """The parameter and its gradient as the kernels take them: contiguous float32 (float64 on cpu)."""
         d = p.dtype if p.dtype is dt.float64 else dt.float32
-        if p.grad._meta.shape != p._meta.shape:
+        grad: Any = p.grad
+        if grad.shape != p.shape:
             raise GradientError(
-                f"optimizer: a gradient of shape {tuple(p.grad.shape)} for a parameter of shape {tuple(p.shape)}."
+                f"optimizer: a gradient of shape {tuple(grad.shape)} for a parameter of shape {tuple(p.shape)}."
             )
-        return p.detach().to(d).contiguous(), p.grad.detach().to(d).contiguous()
+        return p.detach().to(d).contiguous(), grad.detach().to(d).contiguous()
 
     def _write_back(self, p: Tensor, changed: Tensor) -> None:
         """Put the new values into a parameter that is not as the kernels take it."""
@@ -160,7 +163,8 @@ class Optimizer:
         have, want = [len(g["params"]) for g in given], [len(g["params"]) for g in self.param_groups]
         if have != want:
             raise WeightError(
-                f"optimizer: the state has groups of {have} parameters, the optimizer of {want}. They must be equal."
+                f"optimizer: the state has groups of {have} parameters, the optimizer of {want}. "
+                "They must be equal."
             )
         params = [p for group in self.param_groups for p in group["params"]]
         numbers = [number for group in given for number in group["params"]]

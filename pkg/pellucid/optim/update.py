@@ -1,4 +1,7 @@
-"""The updates of optimizers as ops: one dispatch changes a parameter and its state. Rates and decays are parameters of the launch."""
+"""The updates of optimizers as ops: one dispatch changes a parameter and its state.
+
+Rates and decays are parameters of the launch: a changing learning rate plans nothing anew.
+"""
 
 from __future__ import annotations
 
