@@ -241,7 +241,7 @@ def _build(
         declared = "// uses  strided\n" + declared
     words = params["count"]
     return Launch(
-        Source(f"elementwise/map ({name})", declared), fold(-(-words // _WORKGROUP)), params, bind=bind
+        Source(f"elementwise/map ({name})", declared, typed=True), fold(-(-words // _WORKGROUP)), params, bind=bind
     )  # type: ignore[arg-type, operator]
 
 

@@ -156,11 +156,18 @@ _SIZES = {
 
 
 class Source:
-    """A WGSL text with its declarations, ready to be filled. Immutable."""
+    """A WGSL text with its declarations, ready to be filled. Immutable.
 
-    def __init__(self, name: str, text: str):
+    Args:
+        name: the file's, for messages.
+        text: the WGSL.
+        typed: whether the bindings are written for the dtypes of their tensors already.
+    """
+
+    def __init__(self, name: str, text: str, typed: bool = False):
         self.name = name
         self.text = text
+        self.typed = typed
         self.aliases = {m[1]: m[2] for m in _ALIAS.finditer(text)}
         self.bindings = tuple(
             Binding(m[2], m[1] == "read_write", self.aliases.get(m[3], m[3])) for m in _BINDING.finditer(text)
@@ -213,7 +220,7 @@ class Source:
                 raise KernelError(
                     f"{self.name}: there is no alias, const or one-line fn called {name} to replace."
                 )
-        return Source(self.name, text)
+        return Source(self.name, text, self.typed)
 
     def retype(self, binding: str, d: DType) -> Source:
         """A new source that reads ``binding`` as dtype ``d``: its element type and the body of ``load_<binding>`` change."""
@@ -239,7 +246,7 @@ class Source:
         text = re.sub(
             rf"(var<storage, read> {binding}: array<).+(>;)", rf"\g<1>{element}\g<2>", text, count=1
         )
-        return Source(self.name, text)
+        return Source(self.name, text, self.typed)
 
     def finish(self, immediate: bool) -> str:
         """The whole text: parts joined, parameters as immediates if asked."""

@@ -730,10 +730,13 @@ def repeat(input: Tensor, *repeats) -> Tensor:
     shape = (1,) * (len(counts) - len(shape)) + tuple(shape)
     spread = [v for n in shape for v in (1, n)]
     wide = [v for c, n in zip(counts, shape, strict=True) for v in (c, n)]
-    return reshape(
-        expand_size(reshape(input, *spread), tuple(wide)),
-        *[c * n for c, n in zip(counts, shape, strict=True)],
-    )
+    out = expand_size(reshape(input, *spread), tuple(wide))
+    return _copied(reshape(out, *[c * n for c, n in zip(counts, shape, strict=True)]), input)
+
+
+def _copied(out: Tensor, input: Tensor) -> Tensor:
+    """The result of what promises a copy, also where there was nothing to move."""
+    return clone(out) if out._storage is input._storage else out
 
 
 def tile(input: Tensor, dims) -> Tensor:
@@ -757,7 +760,7 @@ def repeat_interleave(input: Tensor, repeats: int, dim: int | None = None) -> Te
     k = axis(dim, input._meta.rank)
     shape = input._meta.shape
     wide = expand_size(unsqueeze(input, k + 1), (*shape[: k + 1], repeats, *shape[k + 1 :]))
-    return reshape(wide, *shape[:k], shape[k] * repeats, *shape[k + 1 :])
+    return _copied(reshape(wide, *shape[:k], shape[k] * repeats, *shape[k + 1 :]), input)
 
 
 def flip(input: Tensor, *dims) -> Tensor:
@@ -779,22 +782,28 @@ def roll(input: Tensor, shifts, dims=None) -> Tensor:
         return reshape(roll(flatten(input), shifts, 0), *input._meta.shape)
     shifts = shifts if isinstance(shifts, (tuple, list)) else (shifts,)
     dims = dims if isinstance(dims, (tuple, list)) else (dims,)
+    out = input
     for s, d in zip(shifts, dims, strict=True):
         total = input._meta.shape[axis(d, input._meta.rank)]
         cut = -s % total if total else 0
         if cut:
-            input = cat([slice_dim(input, d, cut, None, 1), slice_dim(input, d, 0, cut, 1)], d)
-    return input
+            out = cat([slice_dim(out, d, cut, None, 1), slice_dim(out, d, 0, cut, 1)], d)
+    return _copied(out, input)
 
 
 # Triangles
 
 
+def _triangle_shape(call: Call) -> Size:
+    shape = call["input"].shape
+    if len(shape) < 2:
+        raise ShapeError(f"takes at least two axes, not shape {tuple(shape)}.")
+    return shape
+
+
 def _triangle(keep: str):
     def launches(call: Call) -> Launch:
         m = call.out
-        if m.rank < 2:
-            raise ShapeError(f"takes at least two axes, not shape {tuple(m.shape)}.")
         rows, columns = m.shape[-2:]
         params = {"count": m.numel, "rows": rows, "columns": columns, "diagonal": call["diagonal"]}
         return Launch(
@@ -806,7 +815,7 @@ def _triangle(keep: str):
 
 @op(
     dtype=same,
-    shape=as_input,
+    shape=_triangle_shape,
     kernel=_triangle("column <= row + params.diagonal"),
     reference=lambda input, diagonal: np.tril(input, diagonal),
     grad={"input": lambda g, diagonal: tril(g, diagonal)},
@@ -820,7 +829,7 @@ def tril(input: Tensor, diagonal: int = 0) -> Tensor:
 
 @op(
     dtype=same,
-    shape=as_input,
+    shape=_triangle_shape,
     kernel=_triangle("column >= row + params.diagonal"),
     reference=lambda input, diagonal: np.triu(input, diagonal),
     grad={"input": lambda g, diagonal: triu(g, diagonal)},
