@@ -5,25 +5,30 @@
 // so its keys and values are read once. With CAUSAL, key j is visible to time t if j <= t + position,
 // where position is 0, or keys - time with ALIGN_END.
 //
-// query  (batch, heads, time, head_dim)            contiguous; time * group <= ROWS
+// query  (batch, heads, time, head_dim)            contiguous; time * group <= 4 * ROW_VECTORS
 // key    (batch, kv_heads, capacity, head_dim)     contiguous; the first `keys` rows are read
-// value  (batch, kv_heads, capacity, value_dim)    contiguous
-// mask   (batch, heads, time, keys)                any strides; added to the scores, or with BOOL_MASK 1 = visible; read only with HAS_MASK
+// value  (batch, kv_heads, capacity, value_dim)    contiguous; value_dim <= 64 * COLUMN_BLOCKS
+// mask   (batch, heads, time, keys)                any strides; added to the scores, or with BOOL_MASK 1 = visible;
+//                                                  read only with HAS_MASK
 // state  (batch * kv_heads, splits, rows, value_dim + 2)
 // grid   one workgroup per (batch, kv head, split); 64 lanes; a split holds a multiple of 64 keys, chosen from `keys`
 // source Dao et al. 2023, "Flash-Decoding for long-context inference"
 //
-// Scores: lane c dots key c of the step with every row. Output: lane c holds columns c, c + 64, ... of every row.
+// Lane c makes the scores of key c of a step, and holds columns c, c + 64, ... of the output. Four rows lie in one vec4.
+// Keys pass through workgroup memory in slices of 16 along head_dim, so that neighbours read neighbouring words.
+// Sums are named, not an array: an array indexed in a loop would live in memory.
 
-const ROWS = 4u;
+const ROW_VECTORS = 1u;
 const COLUMN_BLOCKS = 1u;
-const QUERY_FLOATS = 256u;
+const QUERY_VECTORS = 64u;
 const CAUSAL = false;
 const ALIGN_END = false;
 const HAS_MASK = false;
 const BOOL_MASK = false;
 
 const WORKGROUP = 64u;
+const SLICE = 16u;
+const KEY_PITCH = SLICE + 1u;
 // Scores that are seen stay above HIDDEN, also where a mask adds the lowest finite number.
 const HIDDEN = -3.4028234e38;
 const LOWEST = -3.4e38;
@@ -61,9 +66,9 @@ fn load_key(i: u32) -> f32 { return key[params.key_offset + i]; }
 fn load_value(i: u32) -> f32 { return value[params.value_offset + i]; }
 fn load_mask(i: u32) -> f32 { return mask[params.mask_offset + i]; }
 
-var<workgroup> queries: array<f32, QUERY_FLOATS>;
-var<workgroup> scores: array<f32, ROWS * WORKGROUP>;
-var<workgroup> slots: array<f32, ROWS * WORKGROUP>;
+var<workgroup> queries: array<vec4<f32>, QUERY_VECTORS>;
+var<workgroup> key_tile: array<f32, WORKGROUP * KEY_PITCH>;
+var<workgroup> scores: array<vec4<f32>, ROW_VECTORS * WORKGROUP>;
 
 fn tensor_row(pair: u32, r: u32) -> u32 {
     return (pair * params.group + r % params.group) * params.time + r / params.group;
@@ -71,6 +76,111 @@ fn tensor_row(pair: u32, r: u32) -> u32 {
 
 fn position() -> u32 {
     return select(0u, params.keys - params.time, ALIGN_END);
+}
+
+fn query_at(pair: u32, row: u32, d: u32) -> f32 {
+    if (row < params.time * params.group) {
+        return load_query(tensor_row(pair, row) * params.head_dim + d) * params.scale;
+    }
+    return 0.0;
+}
+
+// The score of a row with key j, hidden or seen.
+fn seen_score(pair: u32, row: u32, j: u32, end: u32, product: f32) -> f32 {
+    let time = row / params.group;
+    if (time >= params.time || j >= end || (CAUSAL && j > time + position())) {
+        return HIDDEN;
+    }
+    let score = max(product, LOWEST);
+    if (HAS_MASK) {
+        let head = pair % params.kv_heads * params.group + row % params.group;
+        let bias = load_mask(pair / params.kv_heads * params.mask_batch + head * params.mask_head
+            + time * params.mask_time + j * params.mask_key);
+        let is_hidden = select(bitcast<u32>(bias) == 0xff800000u, bias == 0.0, BOOL_MASK);
+        return select(max(select(score + bias, score, BOOL_MASK), LOWEST), HIDDEN, is_hidden);
+    }
+    return score;
+}
+
+fn seen_scores(pair: u32, row: u32, j: u32, end: u32, products: vec4<f32>) -> vec4<f32> {
+    return vec4<f32>(
+        seen_score(pair, row, j, end, products.x), seen_score(pair, row + 1u, j, end, products.y),
+        seen_score(pair, row + 2u, j, end, products.z), seen_score(pair, row + 3u, j, end, products.w));
+}
+
+// exp of differences that are at most zero
+fn weights_of(differences: vec4<f32>) -> vec4<f32> {
+    return exp(max(differences, vec4<f32>(-88.0)));
+}
+
+// The largest of one vec4 per lane for row vector v, known to every lane; the scores there are lost.
+fn largest_of(lane: u32, v: u32, value: vec4<f32>) -> vec4<f32> {
+    let base = v * WORKGROUP;
+    scores[base + lane] = value;
+    workgroupBarrier();
+    for (var width = WORKGROUP / 2u; width > 0u; width = width / 2u) {
+        if (lane < width) {
+            scores[base + lane] = max(scores[base + lane], scores[base + lane + width]);
+        }
+        workgroupBarrier();
+    }
+    let result = scores[base];
+    workgroupBarrier();
+    return result;
+}
+
+fn sum_of(lane: u32, value: vec4<f32>) -> vec4<f32> {
+    scores[lane] = value;
+    workgroupBarrier();
+    for (var width = WORKGROUP / 2u; width > 0u; width = width / 2u) {
+        if (lane < width) {
+            scores[lane] += scores[lane + width];
+        }
+        workgroupBarrier();
+    }
+    let result = scores[0];
+    workgroupBarrier();
+    return result;
+}
+
+fn value_at(i: u32, column: u32) -> f32 {
+    if (column < params.value_dim) {
+        return load_value(i + column);
+    }
+    return 0.0;
+}
+
+// The products of four keys' weights with four values of one column, for four rows.
+fn add_values(sum: vec4<f32>, w_0: vec4<f32>, w_1: vec4<f32>, w_2: vec4<f32>, w_3: vec4<f32>, values: vec4<f32>) -> vec4<f32> {
+    let first = fma(w_1, vec4<f32>(values.y), fma(w_0, vec4<f32>(values.x), sum));
+    return fma(w_3, vec4<f32>(values.w), fma(w_2, vec4<f32>(values.z), first));
+}
+
+fn store_column(base: u32, first_row: u32, column: u32, sums: vec4<f32>) {
+    let rows = params.time * params.group;
+    let pitch = params.value_dim + 2u;
+    if (column < params.value_dim) {
+        let at = base + first_row * pitch + 2u + column;
+        if (first_row < rows) { state[at] = sums.x; }
+        if (first_row + 1u < rows) { state[at + pitch] = sums.y; }
+        if (first_row + 2u < rows) { state[at + 2u * pitch] = sums.z; }
+        if (first_row + 3u < rows) { state[at + 3u * pitch] = sums.w; }
+    }
+}
+
+fn store_head(base: u32, row: u32, largest: f32, total: f32) {
+    if (row < params.time * params.group) {
+        let at = base + row * (params.value_dim + 2u);
+        state[at] = largest;
+        state[at + 1u] = total;
+    }
+}
+
+fn store_heads(base: u32, row: u32, largest: vec4<f32>, total: vec4<f32>) {
+    store_head(base, row, largest.x, total.x);
+    store_head(base, row + 1u, largest.y, total.y);
+    store_head(base, row + 2u, largest.z, total.z);
+    store_head(base, row + 3u, largest.w, total.w);
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -89,111 +199,143 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     let key_base = pair * params.capacity * params.head_dim;
     let value_base = pair * params.capacity * params.value_dim;
 
-    for (var i = lane; i < rows * params.head_dim; i += WORKGROUP) {
-        let row = i / params.head_dim;
-        queries[i] = load_query(tensor_row(pair, row) * params.head_dim + i % params.head_dim) * params.scale;
+    for (var i = lane; i < params.head_dim * ROW_VECTORS; i += WORKGROUP) {
+        let d = i / ROW_VECTORS;
+        let row = i % ROW_VECTORS * 4u;
+        queries[i] = vec4<f32>(
+            query_at(pair, row, d), query_at(pair, row + 1u, d), query_at(pair, row + 2u, d), query_at(pair, row + 3u, d));
     }
-    workgroupBarrier();
 
-    var largest: array<f32, ROWS>;
-    var total: array<f32, ROWS>;  // of this lane's keys only; added up at the end
-    var sums: array<f32, ROWS * COLUMN_BLOCKS>;
-    for (var row = 0u; row < ROWS; row++) {
-        largest[row] = HIDDEN;
-    }
+    var largest_0 = vec4<f32>(HIDDEN);
+    var largest_1 = vec4<f32>(HIDDEN);
+    var total_0 = vec4<f32>();  // of this lane's keys only; added up at the end
+    var total_1 = vec4<f32>();
+    var sum_00 = vec4<f32>();
+    var sum_01 = vec4<f32>();
+    var sum_02 = vec4<f32>();
+    var sum_03 = vec4<f32>();
+    var sum_10 = vec4<f32>();
+    var sum_11 = vec4<f32>();
+    var sum_12 = vec4<f32>();
+    var sum_13 = vec4<f32>();
 
     for (var start = split * chunk; start < end; start += WORKGROUP) {
         let j = start + lane;
-        var dots = array<f32, ROWS>();
-        if (j < end) {
-            for (var d = 0u; d < params.head_dim; d++) {
-                let k = load_key(key_base + j * params.head_dim + d);
-                for (var row = 0u; row < ROWS; row++) {
-                    if (row < rows) {
-                        dots[row] = fma(queries[row * params.head_dim + d], k, dots[row]);
-                    }
+        var product_0 = vec4<f32>();
+        var product_1 = vec4<f32>();
+        for (var slice = 0u; slice < params.head_dim; slice += SLICE) {
+            let d = slice + lane % SLICE;
+            for (var row = lane / SLICE; row < WORKGROUP; row += WORKGROUP / SLICE) {
+                var k = 0.0;
+                if (start + row < end && d < params.head_dim) {
+                    k = load_key(key_base + (start + row) * params.head_dim + d);
                 }
+                key_tile[row * KEY_PITCH + lane % SLICE] = k;
             }
-        }
-        for (var row = 0u; row < ROWS; row++) {
-            let time = row / params.group;
-            var score = HIDDEN;
-            if (row < rows && j < end && (!CAUSAL || j <= time + position())) {
-                score = max(dots[row], LOWEST);
-                if (HAS_MASK) {
-                    let head = pair % params.kv_heads * params.group + row % params.group;
-                    let bias = load_mask(pair / params.kv_heads * params.mask_batch + head * params.mask_head
-                        + time * params.mask_time + j * params.mask_key);
-                    let is_hidden = select(bitcast<u32>(bias) == 0xff800000u, bias == 0.0, BOOL_MASK);
-                    score = select(max(select(score + bias, score, BOOL_MASK), LOWEST), HIDDEN, is_hidden);
-                }
-            }
-            dots[row] = score;
-            slots[row * WORKGROUP + lane] = dots[row];
-        }
-        workgroupBarrier();
-        for (var width = WORKGROUP / 2u; width > 0u; width = width / 2u) {
-            if (lane < width) {
-                for (var row = 0u; row < ROWS; row++) {
-                    let i = row * WORKGROUP + lane;
-                    slots[i] = max(slots[i], slots[i + width]);
+            workgroupBarrier();
+            let width = min(SLICE, params.head_dim - slice);
+            for (var i = 0u; i < width; i++) {
+                let k = vec4<f32>(key_tile[lane * KEY_PITCH + i]);
+                product_0 = fma(queries[(slice + i) * ROW_VECTORS], k, product_0);
+                if (ROW_VECTORS > 1u) {
+                    product_1 = fma(queries[(slice + i) * ROW_VECTORS + ROW_VECTORS - 1u], k, product_1);
                 }
             }
             workgroupBarrier();
         }
-        for (var row = 0u; row < ROWS; row++) {
-            let now = max(largest[row], slots[row * WORKGROUP]);
-            let rescale = exp(max(largest[row] - now, -88.0));
-            let weight = select(exp(max(dots[row] - now, -88.0)), 0.0, dots[row] == HIDDEN);
-            largest[row] = now;
-            total[row] = total[row] * rescale + weight;
-            scores[row * WORKGROUP + lane] = weight;
-            for (var block = 0u; block < COLUMN_BLOCKS; block++) {
-                sums[row * COLUMN_BLOCKS + block] *= rescale;
-            }
+        let score_0 = seen_scores(pair, 0u, j, end, product_0);
+        let now_0 = max(largest_0, largest_of(lane, 0u, score_0));
+        let factor_0 = weights_of(largest_0 - now_0);
+        let weight_0 = select(weights_of(score_0 - now_0), vec4<f32>(), score_0 == vec4<f32>(HIDDEN));
+        largest_0 = now_0;
+        total_0 = total_0 * factor_0 + weight_0;
+        sum_00 *= factor_0;
+        if (COLUMN_BLOCKS > 1u) { sum_01 *= factor_0; }
+        if (COLUMN_BLOCKS > 2u) { sum_02 *= factor_0; }
+        if (COLUMN_BLOCKS > 3u) { sum_03 *= factor_0; }
+        if (ROW_VECTORS > 1u) {
+            let score_1 = seen_scores(pair, 4u, j, end, product_1);
+            let now_1 = max(largest_1, largest_of(lane, ROW_VECTORS - 1u, score_1));
+            let factor_1 = weights_of(largest_1 - now_1);
+            let weight_1 = select(weights_of(score_1 - now_1), vec4<f32>(), score_1 == vec4<f32>(HIDDEN));
+            largest_1 = now_1;
+            total_1 = total_1 * factor_1 + weight_1;
+            sum_10 *= factor_1;
+            if (COLUMN_BLOCKS > 1u) { sum_11 *= factor_1; }
+            if (COLUMN_BLOCKS > 2u) { sum_12 *= factor_1; }
+            if (COLUMN_BLOCKS > 3u) { sum_13 *= factor_1; }
+            scores[(ROW_VECTORS - 1u) * WORKGROUP + lane] = weight_1;
         }
+        scores[lane] = weight_0;
         workgroupBarrier();
-        let visible = min(WORKGROUP, end - start);
-        for (var i = 0u; i < visible; i++) {
-            for (var block = 0u; block < COLUMN_BLOCKS; block++) {
-                let d = block * WORKGROUP + lane;
-                if (d < params.value_dim) {
-                    let v = load_value(value_base + (start + i) * params.value_dim + d);
-                    for (var row = 0u; row < ROWS; row++) {
-                        sums[row * COLUMN_BLOCKS + block] = fma(
-                            scores[row * WORKGROUP + i], v, sums[row * COLUMN_BLOCKS + block]);
-                    }
+
+        // keys past the end weigh nothing; the last one is read in their place
+        let last = end - 1u;
+        for (var i = 0u; i < WORKGROUP && start + i < end; i += 4u) {
+            let at = value_base + params.value_dim * min(start + i + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(last));
+            let w_0 = scores[i];
+            let w_1 = scores[i + 1u];
+            let w_2 = scores[i + 2u];
+            let w_3 = scores[i + 3u];
+            let column_0 = lane;
+            let values_0 = vec4<f32>(
+                value_at(at.x, column_0), value_at(at.y, column_0), value_at(at.z, column_0), value_at(at.w, column_0));
+            sum_00 = add_values(sum_00, w_0, w_1, w_2, w_3, values_0);
+            if (ROW_VECTORS > 1u) {
+                let base = (ROW_VECTORS - 1u) * WORKGROUP + i;
+                sum_10 = add_values(sum_10, scores[base], scores[base + 1u], scores[base + 2u], scores[base + 3u], values_0);
+            }
+            if (COLUMN_BLOCKS > 1u) {
+                let column_1 = lane + 64u;
+                let values_1 = vec4<f32>(
+                    value_at(at.x, column_1), value_at(at.y, column_1), value_at(at.z, column_1), value_at(at.w, column_1));
+                sum_01 = add_values(sum_01, w_0, w_1, w_2, w_3, values_1);
+                if (ROW_VECTORS > 1u) {
+                    let base = (ROW_VECTORS - 1u) * WORKGROUP + i;
+                    sum_11 = add_values(sum_11, scores[base], scores[base + 1u], scores[base + 2u], scores[base + 3u], values_1);
+                }
+            }
+            if (COLUMN_BLOCKS > 2u) {
+                let column_2 = lane + 128u;
+                let values_2 = vec4<f32>(
+                    value_at(at.x, column_2), value_at(at.y, column_2), value_at(at.z, column_2), value_at(at.w, column_2));
+                sum_02 = add_values(sum_02, w_0, w_1, w_2, w_3, values_2);
+                if (ROW_VECTORS > 1u) {
+                    let base = (ROW_VECTORS - 1u) * WORKGROUP + i;
+                    sum_12 = add_values(sum_12, scores[base], scores[base + 1u], scores[base + 2u], scores[base + 3u], values_2);
+                }
+            }
+            if (COLUMN_BLOCKS > 3u) {
+                let column_3 = lane + 192u;
+                let values_3 = vec4<f32>(
+                    value_at(at.x, column_3), value_at(at.y, column_3), value_at(at.z, column_3), value_at(at.w, column_3));
+                sum_03 = add_values(sum_03, w_0, w_1, w_2, w_3, values_3);
+                if (ROW_VECTORS > 1u) {
+                    let base = (ROW_VECTORS - 1u) * WORKGROUP + i;
+                    sum_13 = add_values(sum_13, scores[base], scores[base + 1u], scores[base + 2u], scores[base + 3u], values_3);
                 }
             }
         }
         workgroupBarrier();
     }
 
-    for (var row = 0u; row < ROWS; row++) {
-        slots[row * WORKGROUP + lane] = total[row];
+    let base = place * rows * (params.value_dim + 2u);
+    let sum_total_0 = sum_of(lane, total_0);
+    if (lane == 0u) {
+        store_heads(base, 0u, largest_0, sum_total_0);
     }
-    workgroupBarrier();
-    for (var width = WORKGROUP / 2u; width > 0u; width = width / 2u) {
-        if (lane < width) {
-            for (var row = 0u; row < ROWS; row++) {
-                slots[row * WORKGROUP + lane] += slots[row * WORKGROUP + lane + width];
-            }
+    store_column(base, 0u, lane, sum_00);
+    if (COLUMN_BLOCKS > 1u) { store_column(base, 0u, lane + 64u, sum_01); }
+    if (COLUMN_BLOCKS > 2u) { store_column(base, 0u, lane + 128u, sum_02); }
+    if (COLUMN_BLOCKS > 3u) { store_column(base, 0u, lane + 192u, sum_03); }
+    if (ROW_VECTORS > 1u) {
+        let sum_total_1 = sum_of(lane, total_1);
+        if (lane == 0u) {
+            store_heads(base, 4u, largest_1, sum_total_1);
         }
-        workgroupBarrier();
-    }
-    for (var row = 0u; row < ROWS; row++) {
-        if (row < rows) {
-            let base = (place * rows + row) * (params.value_dim + 2u);
-            if (lane == 0u) {
-                state[base] = largest[row];
-                state[base + 1u] = slots[row * WORKGROUP];
-            }
-            for (var block = 0u; block < COLUMN_BLOCKS; block++) {
-                let d = block * WORKGROUP + lane;
-                if (d < params.value_dim) {
-                    state[base + 2u + d] = sums[row * COLUMN_BLOCKS + block];
-                }
-            }
-        }
+        store_column(base, 4u, lane, sum_10);
+        if (COLUMN_BLOCKS > 1u) { store_column(base, 4u, lane + 64u, sum_11); }
+        if (COLUMN_BLOCKS > 2u) { store_column(base, 4u, lane + 128u, sum_12); }
+        if (COLUMN_BLOCKS > 3u) { store_column(base, 4u, lane + 192u, sum_13); }
     }
 }

@@ -6,14 +6,16 @@
 // query  (batch, heads, time, head_dim)            contiguous
 // key    (batch, kv_heads, capacity, head_dim)     contiguous; the first `keys` rows are read
 // value  (batch, kv_heads, capacity, value_dim)    contiguous
-// mask   (batch, heads, time, keys)                any strides; added to the scores, or with BOOL_MASK 1 = visible; read only with HAS_MASK
+// mask   (batch, heads, time, keys)                any strides; added to the scores, or with BOOL_MASK 1 = visible;
+//                                                  read only with HAS_MASK
 // out    (batch, heads, time, value_dim)
-// grid   one workgroup per (batch, kv head, tile of 32 rows); a row is a (time, head of the group) pair, so that all
-//        query heads that share a key head share its tiles; 128 lanes
+// grid   one workgroup per (batch, kv head, tile of 32 rows, 32 * COLUMN_BLOCKS columns of value); 128 lanes; a row
+//        is a (time, head of the group) pair, so that all query heads that share a key head share its tiles
 // source Dao 2023, "FlashAttention-2", algorithm 1
 //
-// Scores of 32 rows by 32 keys are made from slices of 32 along head_dim in workgroup memory; the output
-// stays in registers: lane (w, c) holds rows 8w to 8w + 7 at columns c, c + 32, ...
+// Lane (w, c) of the four warps of 32 makes the scores of rows 8w to 8w + 7 with key c, and holds columns c, c + 32, ...
+// of these rows of the output. Four neighbouring rows lie in one vec4. Scores come from slices of 32 along head_dim in
+// workgroup memory. Sums are named, not an array: an array indexed in a loop would live in memory.
 
 const COLUMN_BLOCKS = 2u;
 const CAUSAL = false;
@@ -23,7 +25,9 @@ const BOOL_MASK = false;
 
 const WORKGROUP = 128u;
 const TILE = 32u;
-const PITCH = 33u;
+const ROW_VECTORS = 8u;
+const PITCH = ROW_VECTORS + 1u;
+const KEY_PITCH = 33u;
 // Scores that are seen stay above HIDDEN, also where a mask adds the lowest finite number.
 const HIDDEN = -3.4028234e38;
 const LOWEST = -3.4e38;
@@ -41,6 +45,7 @@ struct Params {
     capacity: u32,
     head_dim: u32,
     value_dim: u32,
+    column_tiles: u32,
     mask_batch: u32,
     mask_head: u32,
     mask_time: u32,
@@ -61,12 +66,11 @@ fn load_value(i: u32) -> f32 { return value[params.value_offset + i]; }
 fn load_mask(i: u32) -> f32 { return mask[params.mask_offset + i]; }
 fn store_out(i: u32, result: f32) { out[i] = result; }
 
-var<workgroup> query_tile: array<f32, TILE * PITCH>;
-var<workgroup> key_tile: array<f32, TILE * PITCH>;
-var<workgroup> scores: array<f32, TILE * PITCH>;
-var<workgroup> row_largest: array<f32, TILE>;
-var<workgroup> row_total: array<f32, TILE>;
-var<workgroup> row_rescale: array<f32, TILE>;
+var<workgroup> query_tile: array<vec4<f32>, TILE * PITCH>;
+var<workgroup> key_tile: array<f32, TILE * KEY_PITCH>;
+var<workgroup> scores: array<vec4<f32>, TILE * PITCH>;
+var<workgroup> slots: array<vec4<f32>, WORKGROUP>;
+var<workgroup> row_factor: array<vec4<f32>, ROW_VECTORS>;
 
 // The row of the query and output tensors that row r of a (batch, kv head) pair stands for.
 fn tensor_row(pair: u32, r: u32) -> u32 {
@@ -75,6 +79,61 @@ fn tensor_row(pair: u32, r: u32) -> u32 {
 
 fn position() -> u32 {
     return select(0u, params.keys - params.time, ALIGN_END);
+}
+
+fn query_at(pair: u32, row: u32, d: u32) -> f32 {
+    if (row < params.time * params.group && d < params.head_dim) {
+        return load_query(tensor_row(pair, row) * params.head_dim + d);
+    }
+    return 0.0;
+}
+
+// The score of a row with key j, hidden or seen.
+fn seen_score(pair: u32, row: u32, j: u32, end: u32, product: f32) -> f32 {
+    let time = row / params.group;
+    if (time >= params.time || j >= end || (CAUSAL && j > time + position())) {
+        return HIDDEN;
+    }
+    let score = max(product * params.scale, LOWEST);
+    if (HAS_MASK) {
+        let head = pair % params.kv_heads * params.group + row % params.group;
+        let bias = load_mask(pair / params.kv_heads * params.mask_batch + head * params.mask_head
+            + time * params.mask_time + j * params.mask_key);
+        let is_hidden = select(bitcast<u32>(bias) == 0xff800000u, bias == 0.0, BOOL_MASK);
+        return select(max(select(score + bias, score, BOOL_MASK), LOWEST), HIDDEN, is_hidden);
+    }
+    return score;
+}
+
+fn seen_scores(pair: u32, row: u32, j: u32, end: u32, products: vec4<f32>) -> vec4<f32> {
+    return vec4<f32>(
+        seen_score(pair, row, j, end, products.x), seen_score(pair, row + 1u, j, end, products.y),
+        seen_score(pair, row + 2u, j, end, products.z), seen_score(pair, row + 3u, j, end, products.w));
+}
+
+// exp of differences that are at most zero
+fn weights_of(differences: vec4<f32>) -> vec4<f32> {
+    return exp(max(differences, vec4<f32>(-88.0)));
+}
+
+fn value_at(base: u32, column: u32) -> f32 {
+    if (column < params.value_dim) {
+        return load_value(base + column);
+    }
+    return 0.0;
+}
+
+fn store_value(pair: u32, row: u32, column: u32, sum: f32, total: f32) {
+    if (row < params.time * params.group && column < params.value_dim) {
+        store_out(tensor_row(pair, row) * params.value_dim + column, select(sum / total, 0.0, total == 0.0));
+    }
+}
+
+fn store_values(pair: u32, row: u32, column: u32, sums: vec4<f32>, totals: vec4<f32>) {
+    store_value(pair, row, column, sums.x, totals.x);
+    store_value(pair, row + 1u, column, sums.y, totals.y);
+    store_value(pair, row + 2u, column, sums.z, totals.z);
+    store_value(pair, row + 3u, column, sums.w, totals.w);
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -86,118 +145,197 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     }
     let rows = params.time * params.group;
     let tiles = (rows + TILE - 1u) / TILE;
-    let pair = place / tiles;
-    let first_row = (place % tiles) * TILE;
+    let first_column = place % params.column_tiles * TILE * COLUMN_BLOCKS;
+    let pair = place / (params.column_tiles * tiles);
+    let first_row = (place / params.column_tiles % tiles) * TILE;
     let last_row = min(first_row + TILE, rows) - 1u;
     let key_base = pair * params.capacity * params.head_dim;
     let value_base = pair * params.capacity * params.value_dim;
     let warp = lane / TILE;
     let column = lane % TILE;
+    // in the softmax, a lane has one vec4 of rows and the keys part and part + 16
+    let vector = lane % ROW_VECTORS;
+    let part = lane / ROW_VECTORS;
 
     var end = params.keys;
     if (CAUSAL) {
         end = min(end, last_row / params.group + position() + 1u);
     }
-    if (lane < TILE) {
-        row_largest[lane] = HIDDEN;
-        row_total[lane] = 0.0;
-    }
-    var sums: array<f32, 8u * COLUMN_BLOCKS>;
+    var largest = vec4<f32>(HIDDEN);
+    var total = vec4<f32>();  // of this lane's keys only; added up at the end
+    var low_0 = vec4<f32>();
+    var high_0 = vec4<f32>();
+    var low_1 = vec4<f32>();
+    var high_1 = vec4<f32>();
+    var low_2 = vec4<f32>();
+    var high_2 = vec4<f32>();
+    var low_3 = vec4<f32>();
+    var high_3 = vec4<f32>();
+    var low_4 = vec4<f32>();
+    var high_4 = vec4<f32>();
+    var low_5 = vec4<f32>();
+    var high_5 = vec4<f32>();
+    var low_6 = vec4<f32>();
+    var high_6 = vec4<f32>();
+    var low_7 = vec4<f32>();
+    var high_7 = vec4<f32>();
 
     for (var start = 0u; start < end; start += TILE) {
-        // scores: lane (w, c) makes rows 8w to 8w + 7 of key c
-        var dots = array<f32, 8>();
+        var low = vec4<f32>();
+        var high = vec4<f32>();
         for (var slice = 0u; slice < params.head_dim; slice += TILE) {
-            for (var r = warp; r < TILE; r += 4u) {
-                let d = slice + column;
-                var q = 0.0;
-                if (first_row + r < rows && d < params.head_dim) {
-                    q = load_query(tensor_row(pair, first_row + r) * params.head_dim + d);
-                }
-                query_tile[r * PITCH + column] = q;
+            let d = slice + column;
+            for (var v = warp; v < ROW_VECTORS; v += 4u) {
+                let row = first_row + 4u * v;
+                query_tile[column * PITCH + v] = vec4<f32>(
+                    query_at(pair, row, d), query_at(pair, row + 1u, d),
+                    query_at(pair, row + 2u, d), query_at(pair, row + 3u, d));
+            }
+            for (var j = warp; j < TILE; j += 4u) {
                 var k = 0.0;
-                if (start + r < end && d < params.head_dim) {
-                    k = load_key(key_base + (start + r) * params.head_dim + d);
+                if (start + j < end && d < params.head_dim) {
+                    k = load_key(key_base + (start + j) * params.head_dim + d);
                 }
-                key_tile[r * PITCH + column] = k;
+                key_tile[j * KEY_PITCH + column] = k;
             }
             workgroupBarrier();
-            for (var d = 0u; d < TILE; d++) {
-                let k = key_tile[column * PITCH + d];
-                for (var r = 0u; r < 8u; r++) {
-                    dots[r] = fma(query_tile[(warp * 8u + r) * PITCH + d], k, dots[r]);
-                }
+            for (var i = 0u; i < TILE; i += 4u) {
+                let at = i * PITCH + 2u * warp;
+                let keys = vec4<f32>(
+                    key_tile[column * KEY_PITCH + i], key_tile[column * KEY_PITCH + i + 1u],
+                    key_tile[column * KEY_PITCH + i + 2u], key_tile[column * KEY_PITCH + i + 3u]);
+                low = fma(query_tile[at], vec4<f32>(keys.x), low);
+                high = fma(query_tile[at + 1u], vec4<f32>(keys.x), high);
+                low = fma(query_tile[at + PITCH], vec4<f32>(keys.y), low);
+                high = fma(query_tile[at + PITCH + 1u], vec4<f32>(keys.y), high);
+                low = fma(query_tile[at + 2u * PITCH], vec4<f32>(keys.z), low);
+                high = fma(query_tile[at + 2u * PITCH + 1u], vec4<f32>(keys.z), high);
+                low = fma(query_tile[at + 3u * PITCH], vec4<f32>(keys.w), low);
+                high = fma(query_tile[at + 3u * PITCH + 1u], vec4<f32>(keys.w), high);
             }
             workgroupBarrier();
         }
-        for (var r = 0u; r < 8u; r++) {
-            let row = first_row + warp * 8u + r;
-            let time = row / params.group;
-            let j = start + column;
-            var score = HIDDEN;
-            if (row < rows && j < end && (!CAUSAL || j <= time + position())) {
-                score = max(dots[r] * params.scale, LOWEST);
-                if (HAS_MASK) {
-                    let head = pair % params.kv_heads * params.group + row % params.group;
-                    let bias = load_mask(pair / params.kv_heads * params.mask_batch + head * params.mask_head
-                        + time * params.mask_time + j * params.mask_key);
-                    let is_hidden = select(bitcast<u32>(bias) == 0xff800000u, bias == 0.0, BOOL_MASK);
-                    score = select(max(select(score + bias, score, BOOL_MASK), LOWEST), HIDDEN, is_hidden);
-                }
-            }
-            scores[(warp * 8u + r) * PITCH + column] = score;
+        let row = first_row + 8u * warp;
+        scores[column * PITCH + 2u * warp] = seen_scores(pair, row, start + column, end, low);
+        scores[column * PITCH + 2u * warp + 1u] = seen_scores(pair, row + 4u, start + column, end, high);
+        workgroupBarrier();
+
+        let score_0 = scores[part * PITCH + vector];
+        let score_1 = scores[(part + 16u) * PITCH + vector];
+        slots[lane] = max(score_0, score_1);
+        workgroupBarrier();
+        var now = largest;
+        for (var p = 0u; p < 16u; p++) {
+            now = max(now, slots[p * ROW_VECTORS + vector]);
+        }
+        let factor = weights_of(largest - now);
+        let weight_0 = select(weights_of(score_0 - now), vec4<f32>(), score_0 == vec4<f32>(HIDDEN));
+        let weight_1 = select(weights_of(score_1 - now), vec4<f32>(), score_1 == vec4<f32>(HIDDEN));
+        largest = now;
+        total = total * factor + (weight_0 + weight_1);
+        scores[part * PITCH + vector] = weight_0;
+        scores[(part + 16u) * PITCH + vector] = weight_1;
+        if (part == 0u) {
+            row_factor[vector] = factor;
         }
         workgroupBarrier();
-        if (lane < TILE) {
-            var largest = row_largest[lane];
-            for (var j = 0u; j < TILE; j++) {
-                largest = max(largest, scores[lane * PITCH + j]);
-            }
-            let rescale = exp(max(row_largest[lane] - largest, -88.0));
-            var total = row_total[lane] * rescale;
-            for (var j = 0u; j < TILE; j++) {
-                let score = scores[lane * PITCH + j];
-                let weight = select(exp(max(score - largest, -88.0)), 0.0, score == HIDDEN);
-                scores[lane * PITCH + j] = weight;
-                total += weight;
-            }
-            row_largest[lane] = largest;
-            row_total[lane] = total;
-            row_rescale[lane] = rescale;
-        }
-        workgroupBarrier();
-        for (var r = 0u; r < 8u; r++) {
-            let rescale = row_rescale[warp * 8u + r];
-            for (var block = 0u; block < COLUMN_BLOCKS; block++) {
-                sums[r * COLUMN_BLOCKS + block] *= rescale;
-            }
-        }
+
+        let factor_low = row_factor[2u * warp];
+        let factor_high = row_factor[2u * warp + 1u];
+        low_0 *= factor_low; high_0 *= factor_high;
+        if (COLUMN_BLOCKS > 1u) { low_1 *= factor_low; high_1 *= factor_high; }
+        if (COLUMN_BLOCKS > 2u) { low_2 *= factor_low; high_2 *= factor_high; }
+        if (COLUMN_BLOCKS > 3u) { low_3 *= factor_low; high_3 *= factor_high; }
+        if (COLUMN_BLOCKS > 4u) { low_4 *= factor_low; high_4 *= factor_high; }
+        if (COLUMN_BLOCKS > 5u) { low_5 *= factor_low; high_5 *= factor_high; }
+        if (COLUMN_BLOCKS > 6u) { low_6 *= factor_low; high_6 *= factor_high; }
+        if (COLUMN_BLOCKS > 7u) { low_7 *= factor_low; high_7 *= factor_high; }
         let visible = min(TILE, end - start);
         for (var j = 0u; j < visible; j++) {
-            for (var block = 0u; block < COLUMN_BLOCKS; block++) {
-                let d = block * TILE + column;
-                var v = 0.0;
-                if (d < params.value_dim) {
-                    v = load_value(value_base + (start + j) * params.value_dim + d);
-                }
-                for (var r = 0u; r < 8u; r++) {
-                    sums[r * COLUMN_BLOCKS + block] = fma(
-                        scores[(warp * 8u + r) * PITCH + j], v, sums[r * COLUMN_BLOCKS + block]);
-                }
+            let weight_low = scores[j * PITCH + 2u * warp];
+            let weight_high = scores[j * PITCH + 2u * warp + 1u];
+            let base = value_base + (start + j) * params.value_dim;
+            let first = first_column + column;
+            let value_0 = value_at(base, first);
+            low_0 = fma(weight_low, vec4<f32>(value_0), low_0);
+            high_0 = fma(weight_high, vec4<f32>(value_0), high_0);
+            if (COLUMN_BLOCKS > 1u) {
+                let value_1 = value_at(base, first + 32u);
+                low_1 = fma(weight_low, vec4<f32>(value_1), low_1);
+                high_1 = fma(weight_high, vec4<f32>(value_1), high_1);
+            }
+            if (COLUMN_BLOCKS > 2u) {
+                let value_2 = value_at(base, first + 64u);
+                low_2 = fma(weight_low, vec4<f32>(value_2), low_2);
+                high_2 = fma(weight_high, vec4<f32>(value_2), high_2);
+            }
+            if (COLUMN_BLOCKS > 3u) {
+                let value_3 = value_at(base, first + 96u);
+                low_3 = fma(weight_low, vec4<f32>(value_3), low_3);
+                high_3 = fma(weight_high, vec4<f32>(value_3), high_3);
+            }
+            if (COLUMN_BLOCKS > 4u) {
+                let value_4 = value_at(base, first + 128u);
+                low_4 = fma(weight_low, vec4<f32>(value_4), low_4);
+                high_4 = fma(weight_high, vec4<f32>(value_4), high_4);
+            }
+            if (COLUMN_BLOCKS > 5u) {
+                let value_5 = value_at(base, first + 160u);
+                low_5 = fma(weight_low, vec4<f32>(value_5), low_5);
+                high_5 = fma(weight_high, vec4<f32>(value_5), high_5);
+            }
+            if (COLUMN_BLOCKS > 6u) {
+                let value_6 = value_at(base, first + 192u);
+                low_6 = fma(weight_low, vec4<f32>(value_6), low_6);
+                high_6 = fma(weight_high, vec4<f32>(value_6), high_6);
+            }
+            if (COLUMN_BLOCKS > 7u) {
+                let value_7 = value_at(base, first + 224u);
+                low_7 = fma(weight_low, vec4<f32>(value_7), low_7);
+                high_7 = fma(weight_high, vec4<f32>(value_7), high_7);
             }
         }
         workgroupBarrier();
     }
 
-    for (var r = 0u; r < 8u; r++) {
-        let row = first_row + warp * 8u + r;
-        let total = row_total[warp * 8u + r];
-        for (var block = 0u; block < COLUMN_BLOCKS; block++) {
-            let d = block * TILE + column;
-            if (row < rows && d < params.value_dim) {
-                let result = select(sums[r * COLUMN_BLOCKS + block] / total, 0.0, total == 0.0);
-                store_out(tensor_row(pair, row) * params.value_dim + d, result);
-            }
-        }
+    slots[lane] = total;
+    workgroupBarrier();
+    var totals_low = vec4<f32>();
+    var totals_high = vec4<f32>();
+    for (var p = 0u; p < 16u; p++) {
+        totals_low += slots[p * ROW_VECTORS + 2u * warp];
+        totals_high += slots[p * ROW_VECTORS + 2u * warp + 1u];
+    }
+    let row = first_row + 8u * warp;
+    let first = first_column + column;
+    store_values(pair, row, first, low_0, totals_low);
+    store_values(pair, row + 4u, first, high_0, totals_high);
+    if (COLUMN_BLOCKS > 1u) {
+        store_values(pair, row, first + 32u, low_1, totals_low);
+        store_values(pair, row + 4u, first + 32u, high_1, totals_high);
+    }
+    if (COLUMN_BLOCKS > 2u) {
+        store_values(pair, row, first + 64u, low_2, totals_low);
+        store_values(pair, row + 4u, first + 64u, high_2, totals_high);
+    }
+    if (COLUMN_BLOCKS > 3u) {
+        store_values(pair, row, first + 96u, low_3, totals_low);
+        store_values(pair, row + 4u, first + 96u, high_3, totals_high);
+    }
+    if (COLUMN_BLOCKS > 4u) {
+        store_values(pair, row, first + 128u, low_4, totals_low);
+        store_values(pair, row + 4u, first + 128u, high_4, totals_high);
+    }
+    if (COLUMN_BLOCKS > 5u) {
+        store_values(pair, row, first + 160u, low_5, totals_low);
+        store_values(pair, row + 4u, first + 160u, high_5, totals_high);
+    }
+    if (COLUMN_BLOCKS > 6u) {
+        store_values(pair, row, first + 192u, low_6, totals_low);
+        store_values(pair, row + 4u, first + 192u, high_6, totals_high);
+    }
+    if (COLUMN_BLOCKS > 7u) {
+        store_values(pair, row, first + 224u, low_7, totals_low);
+        store_values(pair, row + 4u, first + 224u, high_7, totals_high);
     }
 }

@@ -1,4 +1,4 @@
-// out[z, i, j] = sum(a[z, i, l] * b[z, l, j] for l) + bias[j]        for a few rows i, at most ROWS
+// out[z, i, j] = sum(a[z, i, l] * b[z, l, j] for l) + bias[j]        for ROWS rows i, 1 to 4
 //
 // For b whose depth is contiguous, like a weight (out, in): the matrix is read once, in order, for all rows.
 //
@@ -13,6 +13,10 @@ const HAS_BIAS = false;
 
 const WORKGROUP = 64u;
 const COLUMNS = 4u;
+// Where a row's sums lie; rows that are not there lie where the last one does, and are never written.
+const ROW_1 = min(1u, ROWS - 1u) * WORKGROUP;
+const ROW_2 = min(2u, ROWS - 1u) * WORKGROUP;
+const ROW_3 = min(3u, ROWS - 1u) * WORKGROUP;
 
 struct Params {
     a_offset: u32,
@@ -63,21 +67,25 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     let starts = b_base + params.b_column * vec4<u32>(
         first, min(first + 1u, last), min(first + 2u, last), min(first + 3u, last));
 
-    var sums: array<vec4<f32>, ROWS>;
+    // Sums are named, not an array: an array indexed in a loop would live in memory.
+    var sum_0 = vec4<f32>();
+    var sum_1 = vec4<f32>();
+    var sum_2 = vec4<f32>();
+    var sum_3 = vec4<f32>();
     for (var l = lane; l < params.depth; l += WORKGROUP) {
         let at = l * params.b_depth;
         let weights = vec4<f32>(
             load_b(starts.x + at), load_b(starts.y + at), load_b(starts.z + at), load_b(starts.w + at));
-        for (var row = 0u; row < ROWS; row++) {
-            if (row < params.rows) {
-                let value = load_a(a_base + row * params.a_row + l * params.a_depth);
-                sums[row] = fma(vec4<f32>(value), weights, sums[row]);
-            }
-        }
+        let place = a_base + l * params.a_depth;
+        sum_0 = fma(vec4<f32>(load_a(place)), weights, sum_0);
+        if (ROWS > 1u) { sum_1 = fma(vec4<f32>(load_a(place + params.a_row)), weights, sum_1); }
+        if (ROWS > 2u) { sum_2 = fma(vec4<f32>(load_a(place + 2u * params.a_row)), weights, sum_2); }
+        if (ROWS > 3u) { sum_3 = fma(vec4<f32>(load_a(place + 3u * params.a_row)), weights, sum_3); }
     }
-    for (var row = 0u; row < ROWS; row++) {
-        partial[row * WORKGROUP + lane] = sums[row];
-    }
+    partial[lane] = sum_0;
+    if (ROWS > 1u) { partial[ROW_1 + lane] = sum_1; }
+    if (ROWS > 2u) { partial[ROW_2 + lane] = sum_2; }
+    if (ROWS > 3u) { partial[ROW_3 + lane] = sum_3; }
     workgroupBarrier();
     for (var width = WORKGROUP / 2u; width > 0u; width = width / 2u) {
         if (lane < width) {

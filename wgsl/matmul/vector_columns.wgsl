@@ -1,4 +1,4 @@
-// out[z, i, j] = sum(a[z, i, l] * b[z, l, j] for l) + bias[j]        for a few rows i, at most ROWS
+// out[z, i, j] = sum(a[z, i, l] * b[z, l, j] for l) + bias[j]        for ROWS rows i, 1 to 4
 //
 // For b whose columns are contiguous: neighbouring lanes read neighbouring columns.
 //
@@ -14,6 +14,10 @@ const HAS_BIAS = false;
 const WORKGROUP = 256u;
 const COLUMNS = 32u;
 const SLICES = WORKGROUP / COLUMNS;
+// Where a row's sums lie; rows that are not there lie where the last one does, and are never written.
+const ROW_1 = min(1u, ROWS - 1u) * WORKGROUP;
+const ROW_2 = min(2u, ROWS - 1u) * WORKGROUP;
+const ROW_3 = min(3u, ROWS - 1u) * WORKGROUP;
 
 struct Params {
     a_offset: u32,
@@ -47,6 +51,12 @@ fn store_out(i: u32, value: f32) { out[i] = value; }
 
 var<workgroup> partial: array<f32, ROWS * WORKGROUP>;
 
+fn dot_row(at: vec4<u32>, weights: vec4<f32>, inside: vec4<bool>) -> f32 {
+    let values = vec4<f32>(load_a(at.x), load_a(at.y), load_a(at.z), load_a(at.w));
+    let products = select(vec4<f32>(), values * weights, inside);
+    return (products.x + products.y) + (products.z + products.w);
+}
+
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
         @builtin(local_invocation_index) lane: u32) {
@@ -60,20 +70,28 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     let a_base = batch / params.batch_inner * params.a_outer + batch % params.batch_inner * params.a_inner;
     let b_base = batch / params.batch_inner * params.b_outer + batch % params.batch_inner * params.b_inner;
 
-    var sums: array<f32, ROWS>;
+    // Sums are named, not an array: an array indexed in a loop would live in memory. Four loads are in flight at
+    // a time; what lies past the end counts as zero.
+    var sums = vec4<f32>();
     if (column < params.columns) {
-        for (var l = lane / COLUMNS; l < params.depth; l += SLICES) {
-            let weight = load_b(b_base + l * params.b_depth + column * params.b_column);
-            for (var row = 0u; row < ROWS; row++) {
-                if (row < params.rows) {
-                    sums[row] = fma(load_a(a_base + row * params.a_row + l * params.a_depth), weight, sums[row]);
-                }
-            }
+        let column_base = b_base + column * params.b_column;
+        for (var first = lane / COLUMNS; first < params.depth; first += 4u * SLICES) {
+            let l = vec4<u32>(first, first + SLICES, first + 2u * SLICES, first + 3u * SLICES);
+            let inside = l < vec4<u32>(params.depth);
+            let safe = min(l, vec4<u32>(params.depth - 1u));
+            let at_b = column_base + safe * params.b_depth;
+            let weights = vec4<f32>(load_b(at_b.x), load_b(at_b.y), load_b(at_b.z), load_b(at_b.w));
+            let at_a = a_base + safe * params.a_depth;
+            sums.x += dot_row(at_a, weights, inside);
+            if (ROWS > 1u) { sums.y += dot_row(at_a + params.a_row, weights, inside); }
+            if (ROWS > 2u) { sums.z += dot_row(at_a + 2u * params.a_row, weights, inside); }
+            if (ROWS > 3u) { sums.w += dot_row(at_a + 3u * params.a_row, weights, inside); }
         }
     }
-    for (var row = 0u; row < ROWS; row++) {
-        partial[row * WORKGROUP + lane] = sums[row];
-    }
+    partial[lane] = sums.x;
+    if (ROWS > 1u) { partial[ROW_1 + lane] = sums.y; }
+    if (ROWS > 2u) { partial[ROW_2 + lane] = sums.z; }
+    if (ROWS > 3u) { partial[ROW_3 + lane] = sums.w; }
     workgroupBarrier();
     for (var width = WORKGROUP / 2u; width >= COLUMNS; width = width / 2u) {
         if (lane < width) {

@@ -18,11 +18,11 @@ from .softmax import softmax
 if TYPE_CHECKING:
     from ..tensor import Tensor
 
-# Rows (query times heads of a group) that the decode kernel holds, and the words of workgroup memory that
-# it may fill.
-_ROWS, _WORDS = 16, 4096
+# Rows (query times heads of a group) and columns of value that the decode kernel holds in registers, and the
+# bytes of workgroup memory that it may fill.
+_ROWS, _COLUMNS, _BYTES = 8, 256, 16384
 # Keys of one split of the decode kernel, and how many splits there are at most.
-_SPLIT, _SPLITS = 256, 32
+_SPLIT, _SPLITS = 128, 64
 
 
 def _types(call: Call):
@@ -126,13 +126,14 @@ def attention_launches(
         "HAS_MASK": str(mask is not None).lower(),
         "BOOL_MASK": str(mask is not None and call[mask].dtype.kind == "b").lower(),
     }
-    if rows <= _ROWS and rows * (head_dim + 128) <= _WORDS and value_dim <= 512:
+    vectors = -(-rows // 4)
+    if rows <= _ROWS and value_dim <= _COLUMNS and 64 * 17 * 4 + 16 * vectors * (head_dim + 64) <= _BYTES:
         splits = max(1, min(-(-keys // _SPLIT), _SPLITS))
         call.temporary("state", (pairs, splits, rows, value_dim + 2))
         holes |= {
-            "ROWS": f"{rows}u",
-            "QUERY_FLOATS": f"{max(rows * head_dim, 1)}u",
-            "COLUMN_BLOCKS": f"{-(-value_dim // 64)}u",
+            "ROW_VECTORS": f"{max(vectors, 1)}u",
+            "QUERY_VECTORS": f"{max(vectors * head_dim, 1)}u",
+            "COLUMN_BLOCKS": f"{max(-(-value_dim // 64), 1)}u",
         }
         groups = pairs * splits
         combine = {
@@ -151,9 +152,12 @@ def attention_launches(
             ),
             Launch("attention/combine", pairs * rows, combine),
         ]
-    groups = pairs * -(-rows // 32)
-    holes["COLUMN_BLOCKS"] = f"{-(-value_dim // 32)}u"
-    return [Launch(load("attention/prefill").fill(holes), groups, {**params, "groups": groups}, bind=bind)]
+    blocks = min(max(-(-value_dim // 32), 1), 8)
+    column_tiles = -(-value_dim // (32 * blocks))
+    groups = pairs * -(-rows // 32) * column_tiles
+    holes["COLUMN_BLOCKS"] = f"{blocks}u"
+    params |= {"groups": groups, "column_tiles": column_tiles}
+    return [Launch(load("attention/prefill").fill(holes), groups, params, bind=bind)]
 
 
 def _scale(query_shape, scale: float | None) -> float:

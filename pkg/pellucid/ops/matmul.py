@@ -19,6 +19,19 @@ if TYPE_CHECKING:
     from ..tensor import Tensor
 
 
+# Workgroups that keep a large GPU busy.
+_BUSY = 264
+
+
+def _lane_rows(rows: int, tiles: int) -> int:
+    """Rows that a lane of the tiled kernel makes: as many as leave little padding and enough workgroups."""
+    for lane_rows in (8, 4):
+        padded = -(-rows // (8 * lane_rows)) * 8 * lane_rows
+        if padded <= rows * 1.25 and tiles * (padded // (8 * lane_rows)) >= _BUSY:
+            return lane_rows
+    return 2 if rows <= 16 else 4
+
+
 @dataclass(frozen=True)
 class Operand:
     """One side of a batched product as strides: two batch axes and the two axes of the matrix."""
@@ -59,12 +72,11 @@ class Product:
             groups = self.batch * -(-self.columns // width)
             holes = {"ROWS": f"{self.rows}u"}
         else:
-            # Half the tile where half of a whole one would be padding.
-            blocks = 2 if (self.rows - 1) % 64 >= 32 or self.rows > 512 else 1
+            lane_rows = _lane_rows(self.rows, self.batch * -(-self.columns // 64))
             file = "matmul/tiled"
-            groups = self.batch * -(-self.rows // (32 * blocks)) * -(-self.columns // 64)
+            groups = self.batch * -(-self.rows // (8 * lane_rows)) * -(-self.columns // 64)
             holes = {
-                "ROW_BLOCKS": f"{blocks}u",
+                "LANE_ROWS": f"{lane_rows}u",
                 "A_DEPTH_FIRST": str(self.a.column <= self.a.row).lower(),
                 "B_DEPTH_FIRST": str(self.b.row <= self.b.column).lower(),
             }
