@@ -127,7 +127,7 @@ class Optimizer:
         grad: Any = p.grad
         if grad.shape != p.shape:
             raise GradientError(
-                f"optimizer: a gradient of shape {tuple(grad.shape)} for a parameter of shape {tuple(p.shape)}."
+                f"optimizer: the gradient has shape {tuple(grad.shape)}, the parameter {tuple(p.shape)}."
             )
         return p.detach().to(d).contiguous(), grad.detach().to(d).contiguous()
 
