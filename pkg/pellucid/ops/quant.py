@@ -1,7 +1,7 @@
 """Ops on quantized weights: products, rows, and back to float32.
 
 A quantized weight is a tensor whose dtype is a format; its rows may lie in several buffers, so the ops here
-take a list of row chunks (`pellucid.quant.weight.row_chunks` makes it). Weights have no gradient; inputs do.
+take a list of row chunks (`row_chunks` makes it). Weights have no gradient; inputs do.
 """
 
 from __future__ import annotations
@@ -19,11 +19,15 @@ from ..meta import Meta
 from ..op import Call, op
 from ..quant.formats import FORMATS, QuantFormat
 from ..quant.planes import dequantize_planes, dequantize_rows, repack_blocks
+from ..quant.rows import row_chunks
 from ..shape import Size
 from .index import integers, outside
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
+
+
+METHODS = "dequantize"
 
 
 @cache
@@ -317,6 +321,23 @@ def dequantize_chunks(weight: list[Tensor]) -> Tensor:
     Raises:
         DTypeError: the weight is not quantized.
     """
+
+
+def dequantize(input: Tensor) -> Tensor:
+    """The values of a quantized weight.
+
+    Args:
+        input: (rows, columns) of a weight format.
+
+    Returns:
+        (rows, columns), float32, bit for bit what the format defines.
+
+    Raises:
+        DTypeError: it is not quantized.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.dequantize.html
+    """
+    return dequantize_chunks(row_chunks(input))
 
 
 # From a file's blocks

@@ -13,10 +13,11 @@ from ..device.stream import Storage, stream
 from ..dtypes import DType, uint32
 from ..errors import DTypeError, FormatError, GradientError, ShapeError
 from ..meta import meta
-from ..ops.quant import dequantize_chunks, quant_embedding, quant_linear, quant_product, repack_rows
+from ..ops.quant import dequantize, quant_embedding, quant_linear, quant_product, repack_rows
 from ..tensor import Tensor
 from .formats import FORMATS, QuantFormat
 from .planes import repack_blocks
+from .rows import RowStorage, row_chunks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,24 +27,6 @@ if TYPE_CHECKING:
 _STEP = 16
 # Bytes of raw blocks copied aside at once where the whole file part is too large to bind.
 _PIECE = 32 << 20
-
-
-class RowStorage:
-    """The buffers of a weight that is too large for one: in order, each a tensor of rows."""
-
-    __slots__ = ("__weakref__", "chunks", "kind", "nbytes", "version")
-
-    def __init__(self, chunks: list[Tensor]):
-        self.chunks = chunks
-        self.nbytes = sum(chunk._storage.nbytes for chunk in chunks)
-        self.version = 0
-        self.kind = "weight"
-
-
-def row_chunks(weight: Tensor) -> list[Tensor]:
-    """The tensors whose rows, one after another, are those of a quantized weight."""
-    storage = weight._storage
-    return storage.chunks if type(storage) is RowStorage else [weight]
 
 
 def weight_from_blocks(raw, format: str | DType, shape: tuple[int, int], device=None) -> Tensor:
@@ -56,7 +39,8 @@ def weight_from_blocks(raw, format: str | DType, shape: tuple[int, int], device=
         device: where; that of ``raw`` if it is a tensor, else the default device.
 
     Returns:
-        A tensor of dtype ``format``, without gradient.
+        A tensor of dtype ``format``, without gradient. F16 and BF16 rows of whole units lie as planes
+        already: such a ``raw`` becomes the weight's storage.
 
     Raises:
         FormatError: the number of bytes is not that of the shape.
@@ -95,7 +79,8 @@ def weight_from_blocks(raw, format: str | DType, shape: tuple[int, int], device=
         return Tensor(CpuStorage(words, "weight"), meta(shape, fmt.dtype, where), 0)
     if not isinstance(raw, Tensor) or raw.device is not where:
         data = raw.numpy() if isinstance(raw, Tensor) else np.frombuffer(raw, np.uint8)
-        storage, offset = stream().upload(np.ascontiguousarray(data).reshape(-1).view(np.uint8)), 0
+        kind = "weight" if fmt.block == 1 else "activation"
+        storage, offset = stream().upload(np.ascontiguousarray(data).reshape(-1).view(np.uint8), kind), 0
     else:
         storage, offset = raw._storage, raw._offset * raw.itemsize
     return _on_webgpu(storage, offset, fmt, rows, columns, where)
@@ -123,7 +108,6 @@ def largest_buffer() -> int:
 def _on_webgpu(raw: Storage, offset: int, fmt: QuantFormat, rows: int, columns: int, where: Device) -> Tensor:
     limit = largest_buffer()
     if fmt.block == 1 and columns % 32 == 0 and offset == 0 and raw.nbytes <= limit:
-        raw.kind = "weight"
         return Tensor(raw, meta((rows, columns), fmt.dtype, where), 0)
     chunks = []
     for start, stop in _row_ranges(fmt, rows, columns, limit):
@@ -169,6 +153,20 @@ def _pieces(fmt: QuantFormat, start: int, stop: int, columns: int, split: bool) 
         yield first, min(first + step, stop)
 
 
+__all__ = [
+    "RowStorage",
+    "dequantize",
+    "embedding",
+    "largest_buffer",
+    "linear",
+    "moved",
+    "product",
+    "quant_format",
+    "row_chunks",
+    "weight_from_blocks",
+]
+
+
 # What a layer calls
 
 
@@ -188,11 +186,6 @@ def embedding(weight: Tensor, indices: Tensor) -> Tensor:
     """Rows of a quantized table as float32; see `pellucid.ops.quant.quant_embedding`."""
     _refuse_grad(weight)
     return quant_embedding(row_chunks(weight), indices)
-
-
-def dequantize(weight: Tensor) -> Tensor:
-    """The values of a quantized weight as float32; see `pellucid.ops.quant.dequantize_chunks`."""
-    return dequantize_chunks(row_chunks(weight))
 
 
 def _refuse_grad(weight: Tensor) -> None:
