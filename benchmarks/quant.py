@@ -2,11 +2,10 @@
 
 Run: scripts/browser benchmarks/quant.py   (add --native for CPython)
 
-The first number of a format is what decoding a token is made of; it is put beside the device's own copy of a
-buffer, bytes read and written together, in the same run. Time is that of the device: calls are recorded first
-and submitted together, and two lengths are subtracted. A software adapter gets small weights. The last line is
+The first number of a format is what decoding a token is made of. It stands beside the device's own copy of a
+buffer in the same run, bytes read and written together. Time is that of the device: calls are recorded, then
+submitted together, and two lengths are subtracted. A software adapter gets small weights. The last line is
 JSON.
-"""
 
 import json
 import sys
