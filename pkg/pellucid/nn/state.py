@@ -92,6 +92,8 @@ def _take(m: Module, name: str, t: Tensor, value: Any, assign: bool) -> None:
         # Converted where it is: its own dtype may not exist on the module's device.
         t.detach().copy_(value.to(t.dtype))
         return
+    if not assign and t.device.type != "meta":
+        value = value.to(t.device)
     if isinstance(t, Parameter):
         # The same object, so that weights that are tied stay tied and optimizers keep what they hold.
         if not value.dtype.is_floating_point:
