@@ -1,0 +1,236 @@
+/** The page of the logit lens: Python in a worker (boot.js), the idea in demo.py, the drawing in view.js. */
+
+import { boot } from "../../web/boot.js";
+import { ADVICE, describe, missingInWorker, missingOnPage } from "./support.js";
+import { LensView } from "./view.js";
+
+const MODEL = new URL("../../weights/SmolLM2-135M-Instruct.Q4_1.gguf", import.meta.url);
+const PYTHON_FILE = "/logit_lens/demo.py";
+const STAGES = { runtime: "Loading Python…", packages: "Loading packages…", ready: "Almost there…" };
+
+const element = (id) => document.getElementById(id);
+const view = new LensView({ table: element("grid"), panel: element("panel"), scroller: element("scroller") });
+
+let python = null;
+let model = null; // what demo.load returned, with its name
+let run = null; // the latest generation, as it is saved
+
+/** `state` is one of starting, missing, empty (no model), loading, ready, generating and crashed. */
+function show(state, text) {
+  document.body.dataset.state = state;
+  element("status").textContent = text;
+  element("load").disabled = element("choose").disabled = state !== "empty";
+  element("generate").disabled = state !== "ready";
+  element("stop").disabled = state !== "generating";
+  element("change").disabled = state !== "ready";
+  element("model-form").hidden = state === "loading" || model !== null;
+  element("loading").hidden = state !== "loading";
+  element("loaded").hidden = model === null;
+  element("save").disabled = state !== "ready" || run === null;
+}
+
+function make(name, className, ...children) {
+  const made = document.createElement(name);
+  if (className) made.className = className;
+  made.append(...children);
+  return made;
+}
+
+/** A note with what happened and what to do about it; `trace` goes under a fold. */
+function note({ title, text, list, after, said, trace, button }) {
+  const box = make("div", "note", make("p", "", make("strong", "", title)));
+  if (said) box.append(make("p", "said", said));
+  box.append(make("p", "", text));
+  if (list) box.append(make("ul", "", ...list.map((item) => make("li", "", item))));
+  if (after) box.append(make("p", "", after));
+  if (trace) box.append(make("details", "", make("summary", "", "Where it happened"), make("pre", "", trace)));
+  if (button) box.append(button);
+  element("notes").append(box);
+}
+
+/** Explain an exception of Python's by its class; what the library says is already a sentence for people. */
+function explain(error) {
+  const mark = error.message.lastIndexOf(`${error.type}: `);
+  const said = mark < 0 ? error.message : error.message.slice(mark + error.type.length + 2);
+  const unknown = { title: `Something went wrong (${error.type ?? error.name})`, text: "Try again, or reload the page." };
+  note({ ...(ADVICE[error.type] ?? unknown), said, trace: mark < 0 ? null : error.message });
+}
+
+async function start() {
+  element("notes").replaceChildren();
+  show("starting", "Starting…");
+  const missing = await missingOnPage();
+  if (missing) {
+    note(missing);
+    return show("missing", missing.title + ".");
+  }
+  try {
+    const source = await (await fetch(new URL("demo.py", import.meta.url))).text();
+    element("python").textContent = source;
+    const booted = await boot({
+      onProgress: ({ stage }) => show("starting", STAGES[stage]),
+      onStdout: (text) => console.log(text),
+      onStderr: (text) => console.warn(text),
+      onEvent: (name, value) => receive[name](value),
+      onCrash: (error) => crashed(error),
+    });
+    python = booted;
+    element("about").textContent = describe(python.info);
+    const absent = missingInWorker(python.info);
+    if (absent) {
+      note(absent);
+      return show("missing", absent.title + ".");
+    }
+    await python.writeFile(PYTHON_FILE, source);
+    await python.run(`import sys; sys.path.append("${PYTHON_FILE.replace(/\/[^/]*$/, "")}"); from demo import demo`);
+    show("empty", "Ready to load a model.");
+  } catch (error) {
+    crashed(error);
+  }
+}
+
+/** The worker is gone, or never came: everything but the page itself has to begin anew. */
+function crashed(error) {
+  python?.terminate();
+  python = model = null;
+  const again = make("button", "", "Start again");
+  again.type = "button";
+  again.addEventListener("click", start);
+  const text = "It may have run out of memory. Start it again; the model must then be loaded again too.";
+  note({ title: "Python has stopped", said: error.message, text, button: again });
+  show("crashed", "Python has stopped.");
+}
+
+const bytes = (count) => (count < 1e9 ? `${(count / 1e6).toFixed(1)} MB` : `${(count / 1e9).toFixed(2)} GB`);
+
+function duration(seconds) {
+  return seconds < 90 ? `${Math.ceil(seconds)} s` : `${Math.ceil(seconds / 60)} min`;
+}
+
+const receive = {
+  progress({ done, total, rate, remaining }) {
+    element("progress").value = total ? done / total : 1;
+    const left = remaining === null ? "" : ` · ${bytes(rate)}/s · ${duration(remaining)} left`;
+    element("progress-text").textContent = `${bytes(done)} of ${bytes(total)}${left}`;
+  },
+  prompt({ tokens }) {
+    run.prompt_tokens = tokens;
+    view.read(tokens);
+  },
+  token({ id, token, text, best }) {
+    run.new_tokens.push({ id, token, best });
+    run.text += text;
+    view.read([{ id, token }]);
+    element("text").querySelector(".made").append(text);
+  },
+  column(column) {
+    view.add(column);
+  },
+};
+
+async function load(source, name) {
+  element("notes").replaceChildren();
+  element("progress").removeAttribute("value");
+  element("progress-text").textContent = "Reading the header…";
+  show("loading", `Loading ${name}…`);
+  element("cancel").focus();
+  const worker = python;
+  try {
+    const loaded = await python.run("await demo.load(source)", { source });
+    model = { name, ...loaded };
+  } catch (error) {
+    if (worker !== python || !python) return; // the crash was told
+    if (error.type !== "LoadCancelled") explain(error);
+    await python.run("demo.forget()");
+    show("empty", error.type === "LoadCancelled" ? "Cancelled. Nothing of it is kept." : "The model was not loaded.");
+    return element("load").focus();
+  }
+  const parts = [`${model.layers} layers`, bytes(model.bytes), `reads up to ${model.positions} tokens`, model.device];
+  element("summary").replaceChildren(make("strong", "", name), make("span", "quiet", ` ${parts.filter(Boolean).join(" · ")}`));
+  const chat = document.querySelector('input[value="chat"]');
+  chat.disabled = !model.chat;
+  if (chat.disabled && chat.checked) document.querySelector('input[value="plain"]').checked = true;
+  show("ready", "Ready. Give it a prompt.");
+  element("prompt").focus();
+}
+
+async function generate() {
+  const prompt = element("prompt").value;
+  const chat = document.querySelector('input[name="mode"]:checked').value === "chat";
+  element("notes").replaceChildren();
+  run = { model: model.name, prompt, chat, prompt_tokens: [], new_tokens: [], text: "", columns: [] };
+  element("text").hidden = element("lens").hidden = false;
+  element("text").querySelector(".given").textContent = chat ? `${prompt}\n` : prompt;
+  element("text").querySelector(".made").textContent = "";
+  view.reset(model.layers);
+  show("generating", "Generating…");
+  const worker = python;
+  try {
+    const done = await python.run("await demo.generate(prompt, chat, count)", { prompt, chat, count: element("count").valueAsNumber });
+    run.text += done.text;
+    element("text").querySelector(".made").append(done.text);
+    const reasons = { stopped: "Stopped", end: "The model came to an end", length: "Done" };
+    const rate = Number((done.tokens / done.seconds).toPrecision(2));
+    show("ready", `${reasons[done.reason]}: ${done.tokens} tokens with their lens in ${done.seconds.toFixed(1)} s, ${rate} a second.`);
+  } catch (error) {
+    if (worker !== python || !python) return;
+    explain(error);
+    if (error.type === "DeviceError") {
+      model = null;
+      await python.run("demo.reset()");
+      return show("empty", "The model is gone.");
+    }
+    show("ready", "That did not work.");
+  }
+}
+
+function save() {
+  const text = JSON.stringify({ ...run, columns: view.columns }, null, 1);
+  const link = make("a");
+  link.href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+  link.download = "logit_lens.json";
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000); // the download has begun by then
+}
+
+element("model-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const source = element("source").value.trim();
+  if (source) load(source, decodeURIComponent(source.split("/").at(-1)) || source);
+});
+element("choose").addEventListener("click", () => element("file").click());
+element("file").addEventListener("change", ({ target }) => {
+  const [file] = target.files;
+  target.value = ""; // so that the same file can be chosen again
+  if (file) load(file, file.name);
+});
+element("cancel").addEventListener("click", () => {
+  show("loading", "Cancelling…");
+  python.run("demo.cancel()");
+});
+element("change").addEventListener("click", async () => {
+  model = null;
+  await python.run("demo.forget()");
+  show("empty", "Ready to load a model.");
+  element("source").focus();
+});
+element("prompt-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  if (document.body.dataset.state === "ready") generate();
+});
+element("prompt").addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+  event.preventDefault();
+  element("prompt-form").requestSubmit(element("generate").disabled ? null : element("generate"));
+});
+element("stop").addEventListener("click", () => {
+  show("generating", "Stopping…");
+  element("stop").disabled = true;
+  python.run("demo.stop()");
+});
+element("save").addEventListener("click", save);
+
+const wanted = new URLSearchParams(location.search);
+element("source").value = wanted.get("model") ?? (MODEL.origin === location.origin ? MODEL.pathname : MODEL.href);
+if (wanted.has("prompt")) element("prompt").value = wanted.get("prompt");
+start();

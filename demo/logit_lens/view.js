@@ -1,0 +1,197 @@
+/**
+ * Draws the lens: rows are layers, the last on top; columns are positions; each cell holds the token that the layer
+ * would have said, coloured by its probability. A panel shows the five likeliest tokens of the cell under the pointer
+ * or the keyboard's focus.
+ *
+ *   const view = new LensView({ table, panel, scroller });
+ *   view.reset(30);
+ *   view.read([{ id, token }]);                    // what the model reads, as it becomes known
+ *   view.add({ position, layers });                // as demo.py sends it; drawn with the next frame
+ *   view.columns                                   // everything added, by position
+ */
+
+const COLUMNS_PER_FRAME = 6; // a long prompt's columns arrive faster than they should be laid out
+// Probabilities from which a cell's background asks for another colour of text, so that their contrast stays above 4.5.
+const WARM = 0.59;
+const HOT = 0.75;
+
+/** A token as it can be seen: spaces and line ends have signs of their own. */
+export function visible(token) {
+  return token.replaceAll(" ", "·").replaceAll("\n", "⏎").replaceAll("\t", "⇥").replaceAll("\r", "␍") || "∅";
+}
+
+export function percent(probability) {
+  const value = 100 * probability;
+  if (value > 99.9 && value < 100) return "> 99.9 %";
+  return value >= 0.1 || value === 0 ? `${value.toFixed(1)} %` : "< 0.1 %";
+}
+
+function make(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children);
+  return made;
+}
+
+export class LensView {
+  columns = [];
+  #tokens = [];
+  #rows = [];
+  #queue = [];
+  #frame = 0;
+  #current = null;
+  #table;
+  #panel;
+  #scroller;
+
+  constructor({ table, panel, scroller }) {
+    this.#table = table;
+    this.#panel = panel;
+    this.#scroller = scroller;
+    const cell = (event) => event.target.closest("td");
+    table.addEventListener("pointerover", (event) => cell(event) && this.#look(cell(event)));
+    table.addEventListener("focusin", (event) => cell(event) && this.#look(cell(event)));
+    table.addEventListener("click", (event) => cell(event)?.focus());
+    table.addEventListener("keydown", (event) => this.#move(event));
+  }
+
+  /** Begin anew with a number of layers. */
+  reset(layers) {
+    cancelAnimationFrame(this.#frame);
+    this.columns = [];
+    this.#tokens = [];
+    this.#queue = [];
+    this.#frame = 0;
+    this.#current = null;
+    const body = make("tbody", { role: "rowgroup" });
+    this.#rows = Array.from({ length: layers }, (_, layer) => {
+      const label = make("th", { scope: "row", role: "rowheader" }, make("span", { class: "word" }, "layer "), String(layer));
+      return make("tr", { role: "row" }, label);
+    });
+    body.append(...this.#rows.toReversed());
+    const corner = make("th", { scope: "row", role: "rowheader" }, "reads");
+    const foot = make("tfoot", { role: "rowgroup" }, make("tr", { role: "row" }, corner));
+    this.#table.replaceChildren(body, foot);
+    this.#table.setAttribute("aria-rowcount", layers + 1);
+    this.#invite();
+  }
+
+  /** Tokens that the model reads, in order; each heads a column. */
+  read(tokens) {
+    this.#tokens.push(...tokens);
+  }
+
+  add(column) {
+    this.#queue.push(column);
+    this.#frame ||= requestAnimationFrame(() => this.#draw());
+  }
+
+  #draw() {
+    const atEnd = this.#scroller.scrollLeft + this.#scroller.clientWidth >= this.#scroller.scrollWidth - 4;
+    for (const column of this.#queue.splice(0, COLUMNS_PER_FRAME)) this.#append(column);
+    if (atEnd && !this.#table.contains(document.activeElement)) this.#scroller.scrollLeft = this.#scroller.scrollWidth;
+    this.#frame = this.#queue.length ? requestAnimationFrame(() => this.#draw()) : 0;
+  }
+
+  #append(column) {
+    this.columns[column.position] = column;
+    const final = column.layers.at(-1)[0][0];
+    column.layers.forEach((best, layer) => {
+      const [id, token, probability] = best[0];
+      const text = visible(token);
+      const cell = make("td", { role: "gridcell", tabindex: "-1", style: `--p: ${probability.toFixed(4)}` }, text);
+      cell.dataset.layer = layer;
+      cell.dataset.position = column.position;
+      if (probability > WARM) cell.classList.add(probability > HOT ? "hot" : "warm");
+      cell.classList.toggle("agrees", id === final);
+      cell.setAttribute("aria-label", `layer ${layer}: “${text}” ${percent(probability)}`);
+      this.#rows[layer].append(cell);
+    });
+    const { token } = this.#tokens[column.position];
+    const head = make("th", { scope: "col", role: "columnheader", title: visible(token) }, visible(token));
+    this.#table.tFoot.rows[0].append(head);
+    if (column.position === 0) this.#cell(column.layers.length - 1, 0).tabIndex = 0; // where Tab enters the grid
+  }
+
+  #cell(layer, position) {
+    return this.#rows[layer]?.cells[position + 1];
+  }
+
+  #head(position) {
+    return this.#table.tFoot.rows[0].cells[position + 1];
+  }
+
+  #mark(cell, on) {
+    const { layer, position } = cell.dataset;
+    cell.classList.toggle("current", on);
+    this.#rows[layer].cells[0].classList.toggle("current", on);
+    this.#head(Number(position)).classList.toggle("current", on);
+    cell.tabIndex = on ? 0 : -1;
+  }
+
+  #look(cell) {
+    if (cell === this.#current) return;
+    if (this.#current) this.#mark(this.#current, false);
+    else this.#cell(this.#rows.length - 1, 0).tabIndex = -1;
+    this.#current = cell;
+    this.#mark(cell, true);
+    this.#show(Number(cell.dataset.layer), Number(cell.dataset.position));
+  }
+
+  #show(layer, position) {
+    const { layers } = this.columns[position];
+    const token = visible(this.#tokens[position].token);
+    const list = make("ol");
+    for (const [id, name, probability] of layers[layer]) {
+      list.append(
+        make(
+          "li",
+          { title: `token ${id}`, style: `--p: ${probability.toFixed(4)}` },
+          make("code", {}, visible(name)),
+          make("span", { class: "share" }, percent(probability)),
+        ),
+      );
+    }
+    const read = make("p", {}, "having read ", make("code", {}, token), ` at position ${position}, would say`);
+    this.#panel.replaceChildren(make("h3", {}, `Layer ${layer}`), read, list, make("p", { class: "settles" }, ...settling(layers)));
+  }
+
+  #invite() {
+    const keys = "Point at a cell, or move there with the keyboard, to see the five likeliest tokens.";
+    this.#panel.replaceChildren(make("p", { class: "quiet" }, keys));
+  }
+
+  #move(event) {
+    const from = event.target.closest("td");
+    if (!from || event.altKey || event.metaKey) return;
+    const [layer, position] = [Number(from.dataset.layer), Number(from.dataset.position)];
+    const [top, last] = [this.#rows.length - 1, this.#rows[layer].cells.length - 2];
+    const targets = {
+      ArrowUp: [Math.min(layer + 1, top), position],
+      ArrowDown: [Math.max(layer - 1, 0), position],
+      ArrowLeft: [layer, Math.max(position - 1, 0)],
+      ArrowRight: [layer, Math.min(position + 1, last)],
+      Home: [event.ctrlKey ? top : layer, 0],
+      End: [event.ctrlKey ? 0 : layer, last],
+      PageUp: [top, position],
+      PageDown: [0, position],
+    };
+    const target = targets[event.key];
+    if (!target) return;
+    event.preventDefault();
+    const cell = this.#cell(...target);
+    const best = this.columns[target[1]].layers[target[0]];
+    const spoken = best.map(([, name, probability]) => `“${visible(name)}” ${percent(probability)}`).join(", ");
+    cell.setAttribute("aria-label", `layer ${target[0]}, position ${target[1]}: ${spoken}`);
+    cell.focus();
+  }
+}
+
+/** From which layer on a column's answer stays what it is at the end. */
+function settling(layers) {
+  const [id, token] = layers.at(-1)[0];
+  const from = layers.findLastIndex((best) => best[0][0] !== id) + 1;
+  const answer = make("code", {}, visible(token));
+  if (from === layers.length - 1) return ["What the model says here, ", answer, ", comes from its last layer alone."];
+  return ["What the model says here, ", answer, `, stands from layer ${from} on.`];
+}
