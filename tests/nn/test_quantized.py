@@ -1,9 +1,8 @@
 """Quantized weights live in the same layers: loading puts them there, and nothing else changes."""
 
 import numpy as np
-import pytest
-
 import pellucid
+import pytest
 from nn.twins import floats
 from pellucid.quant.weight import weight_from_blocks
 
@@ -72,6 +71,6 @@ def test_embedding(device):
 
 def test_quantized_parameters_have_no_gradient(device):
     weight, _ = quantized(6, 64, device)
-    with pytest.raises(TypeError, match="has no gradients. Give requires_grad=False"):
+    with pytest.raises(TypeError, match=r"has no gradients\. Give requires_grad=False"):
         pellucid.nn.Parameter(weight)
     assert not pellucid.nn.Parameter(weight, requires_grad=False).requires_grad
