@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from math import isfinite
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -44,25 +46,47 @@ def set_printoptions(
 def describe(x: Tensor) -> str:
     """The text of ``repr(x)``. Waits for the values."""
     m = x._meta
-    suffix = []
     if m.dtype.is_quantized or m.device.type == "meta":
         return f"tensor(..., size={tuple(m.shape)}, dtype={m.dtype}, device='{m.device}')"
-    array = _corners(x) if m.numel > _options["threshold"] else x.detach().numpy()
-    text = _values(array, m)
-    if m.numel == 0 and m.shape != (0,):
-        suffix.append(f"size={tuple(m.shape)}")
+    suffixes = []
     if m.device.type != "webgpu":
-        suffix.append(f"device='{m.device}'")
-    if m.dtype not in (dt.get_default_dtype(), dt.int64, dt.bool_) or (
-        m.numel == 0 and m.dtype is not dt.get_default_dtype()
-    ):
-        suffix.append(f"dtype={m.dtype}")
+        suffixes.append(f"device='{m.device}'")
+    if m.numel == 0 and m.shape != (0,):
+        suffixes.append(f"size={tuple(m.shape)}")
+    usual = (dt.get_default_dtype(), dt.int64, dt.bool_) if m.numel else (dt.get_default_dtype(),)
+    if m.dtype not in usual:
+        suffixes.append(f"dtype={m.dtype}")
     if x._node is autograd.LEAF:
-        suffix.append("requires_grad=True")
+        suffixes.append("requires_grad=True")
     elif x._node is not None:
-        suffix.append(f"grad_fn={x._node!r}")
-    body = f"tensor({text}"
-    return body + "".join(f", {s}" for s in suffix) + ")"
+        suffixes.append(f"grad_fn={x._node!r}")
+    return _joined("tensor(" + _values(x), suffixes) + ")"
+
+
+def _joined(text: str, suffixes: list[str]) -> str:
+    """What follows the values, on a new line where the last one is full."""
+    room = _options["linewidth"]
+    used = len(text) - text.rfind("\n") + 1
+    for suffix in suffixes:
+        if used + len(suffix) + 2 > room:
+            text += f",\n{' ' * _INDENT}{suffix}"
+            used = _INDENT + len(suffix)
+        else:
+            text += f", {suffix}"
+            used += len(suffix) + 2
+    return text
+
+
+_INDENT = len("tensor(")
+
+
+def _values(x: Tensor) -> str:
+    m = x._meta
+    if m.numel == 0:
+        return "[]"
+    summarised = m.numel > _options["threshold"]
+    array = _corners(x) if summarised else x.detach().numpy()
+    return _nested(array, tuple(m.shape), *_formatter(array), summarised, _INDENT)
 
 
 def _corners(x: Tensor) -> np.ndarray:
@@ -73,66 +97,55 @@ def _corners(x: Tensor) -> np.ndarray:
     x = x.detach()
     for k, length in enumerate(x._meta.shape):
         if length > 2 * edge:
-            x = cat([slice_dim(x, k, 0, edge + 1, 1), slice_dim(x, k, length - edge, length, 1)], k)
+            x = cat([slice_dim(x, k, 0, edge, 1), slice_dim(x, k, length - edge, length, 1)], k)
     return x.numpy()
 
 
-def _values(array: np.ndarray, m) -> str:
-    if array.size == 0:
-        return "[]"
-    summarised = m.numel > _options["threshold"]
-    kept = array
-    formatter = _formatter(kept)
-    return _nested(array, tuple(m.shape), formatter, summarised, len("tensor("))
+def _formatter(array: np.ndarray) -> tuple[Callable[[Any], str], int]:
+    """How one number is written, and how wide: zeros, NaN and infinities do not count for the width."""
+    if array.dtype.kind == "c":
+        (real, first), (imaginary, second) = _formatter(array.real), _formatter(array.imag)
+
+        def number(v) -> str:
+            text = imaginary(v.imag).lstrip() + "j"
+            return real(v.real) + (text if text[0] == "-" else f"+{text}")
+
+        return number, first + second + 1
+    if array.dtype.kind != "f":
+        width = max(len(str(v)) for v in array.reshape(-1).tolist())
+        return lambda v: str(v.item()).rjust(width), width
+    form = _float_form(array[np.isfinite(array) & (array != 0)].astype(np.float64))
+    width = max((len(form(v)) for v in array.reshape(-1).tolist() if isfinite(v) and v), default=1)
+    return lambda v: form(float(v)).rjust(width), width
 
 
-def _formatter(array: np.ndarray):
+def _float_form(finite: np.ndarray) -> Callable[[float], str]:
+    """Whole numbers with a point only, a wide range with exponents, others with fixed digits."""
     precision = _options["precision"]
-    if array.dtype.kind == "b":
-        width = max(len(str(bool(v))) for v in array.reshape(-1))
-        return lambda v: str(bool(v)).rjust(width if array.ndim else 0)
-    if array.dtype.kind in "iu":
-        width = max(len(str(v)) for v in array.reshape(-1))
-        return lambda v: str(int(v)).rjust(width if array.ndim else 0)
-    finite = array[np.isfinite(array) & (array != 0)].astype(np.float64)
-    if (finite.size and np.all(finite == np.trunc(finite)) and np.abs(finite).max() < 1e8) or not finite.size:
-        form = lambda v: f"{v:.0f}." if np.isfinite(v) else str(float(v))  # noqa: E731
-    else:
+    if finite.size:
         low, high = np.abs(finite).min(), np.abs(finite).max()
         if high / low > 1000 or high > 1e8 or low < 1e-4:
-            form = lambda v: f"{v:.{precision}e}" if np.isfinite(v) else str(float(v))  # noqa: E731
-        else:
-            form = lambda v: f"{v:.{precision}f}" if np.isfinite(v) else str(float(v))  # noqa: E731
-    if not array.ndim:
-        return form
-    width = max(len(form(v)) for v in array.reshape(-1))
-    return lambda v: form(v).rjust(width)
+            return lambda v: f"{v:.{precision}e}"
+    if np.all(finite == np.ceil(finite)):
+        return lambda v: f"{v:.0f}." if isfinite(v) else f"{v:.0f}"
+    return lambda v: f"{v:.{precision}f}"
 
 
-def _nested(array: np.ndarray, shape: tuple[int, ...], form, summarised: bool, indent: int) -> str:
+def _nested(
+    array: np.ndarray, shape: tuple[int, ...], form: Callable, width: int, summarised: bool, indent: int
+) -> str:
     if not shape:
-        return form(array.reshape(()).item() if array.dtype.kind != "f" else float(array))
+        return form(array[()])
     edge = _options["edgeitems"]
     cut = summarised and shape[0] > 2 * edge
-    items = list(array)
-    if cut:
-        items = items[:edge] + items[-edge:]
     if len(shape) == 1:
-        pieces = [form(v) for v in items]
+        pieces = [form(v) for v in array]
         if cut:
             pieces.insert(edge, " ...")
-        lines, line, room = [], "", _options["linewidth"] - indent - 2
-        for k, piece in enumerate(pieces):
-            addition = piece if not line else f", {piece}"
-            if line and len(line) + len(addition) > room:
-                lines.append(line + ",")
-                line = piece
-            else:
-                line += addition
-            if k == len(pieces) - 1:
-                lines.append(line)
-        return "[" + ("\n" + " " * (indent + 1)).join(lines) + "]"
-    pieces = [_nested(v, shape[1:], form, summarised, indent + 1) for v in items]
+        count = max(1, (_options["linewidth"] - indent) // (width + 2))
+        lines = [", ".join(pieces[k : k + count]) for k in range(0, len(pieces), count)]
+        return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
+    pieces = [_nested(v, shape[1:], form, width, summarised, indent + 1) for v in array]
     if cut:
         pieces.insert(edge, "...")
     separator = "," + "\n" * (len(shape) - 1) + " " * (indent + 1)

@@ -275,7 +275,9 @@ class Tensor:
         return describe(self)
 
     def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if spec and self._meta.numel == 1 else format(repr(self), spec)
+        if self._meta.numel == 1 and (spec or not self._meta.shape):
+            return format(self.item(), spec)
+        return format(repr(self), spec)
 
     # The graph
 
@@ -660,7 +662,7 @@ def as_tensor(data, *, dtype: DType | None = None, device=None) -> Tensor:
 
 
 def from_numpy(array: np.ndarray) -> Tensor:
-    """A cpu tensor that shares memory with the array.
+    """A cpu tensor that shares memory with the array, whatever its strides.
 
     Raises:
         DTypeError: numpy's type has no counterpart.
@@ -668,9 +670,17 @@ def from_numpy(array: np.ndarray) -> Tensor:
     Source: https://pytorch.org/docs/stable/generated/torch.from_numpy.html
     """
     d = from_numpy_dtype(array.dtype)
-    if not array.flags.c_contiguous:
-        array = np.ascontiguousarray(array)
-    return Tensor(CpuStorage(array), meta(array.shape, d, Device("cpu")), 0)
+    owner = array
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    size = array.itemsize
+    begin = array.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
+    if not owner.flags.forc or begin % size or any(s % size for s in array.strides):
+        # Fields of a record, say: no strides in elements lead there.
+        owner = array = np.ascontiguousarray(array)
+        begin = 0
+    strides = tuple(s // size for s in array.strides)
+    return Tensor(CpuStorage(owner.ravel(order="K")), meta(array.shape, d, Device("cpu"), strides), begin // size)
 
 
 def _attach_methods() -> None:
