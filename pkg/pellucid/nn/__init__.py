@@ -22,6 +22,7 @@ from .activation import (
     Softsign,
     Tanh,
 )  # fmt: skip
+from .attention import MultiheadAttention
 from .container import ModuleDict, ModuleList, ParameterList, Sequential
 from .criterion import (
     BCELoss,
@@ -46,7 +47,7 @@ __all__ = [
     "ELU", "GELU", "GLU", "BCELoss", "BCEWithLogitsLoss", "CrossEntropyLoss", "Dropout", "Embedding",
     "Flatten", "Hardsigmoid", "Hardswish", "Hardtanh", "HuberLoss", "Identity", "KLDivLoss", "L1Loss",
     "LayerNorm", "LeakyReLU", "Linear", "LogSigmoid", "LogSoftmax", "MSELoss", "Mish", "Module", "ModuleDict",
-    "ModuleList", "NLLLoss", "Parameter", "ParameterList", "RMSNorm", "ReLU", "ReLU6", "Sequential", "SiLU",
-    "Sigmoid", "SmoothL1Loss", "Softmax", "Softmin", "Softplus", "Softsign", "Tanh", "Unflatten",
-    "functional", "init", "utils",
+    "ModuleList", "MultiheadAttention", "NLLLoss", "Parameter", "ParameterList", "RMSNorm", "ReLU", "ReLU6",
+    "Sequential", "SiLU", "Sigmoid", "SmoothL1Loss", "Softmax", "Softmin", "Softplus", "Softsign", "Tanh",
+    "Unflatten", "functional", "init", "utils",
 ]  # fmt: skip
