@@ -2,11 +2,13 @@
 //
 // Second of two steps; see attention/decode. A row without a visible key gives 0.
 //
-// state  (batch * kv_heads, splits, rows, value_dim + 2)   a row is a (time, head of the group) pair
+// state  (batch * kv_heads, splits, rows, value_dim + 2)   a row is a (time, head of the group) pair; splits <= 64
 // out    (batch, heads, time, value_dim)
-// grid   one workgroup per (batch, kv head, row); lanes stride over the columns
+// grid   one workgroup per (batch, kv head, row); lane i weighs split i, then lanes stride over the columns
+// uses   workgroup_max, workgroup_sum
 
 const WORKGROUP = 64u;
+const STEP = 64u;
 
 struct Params {
     state_offset: u32,
@@ -14,6 +16,7 @@ struct Params {
     splits: u32,
     group: u32,
     time: u32,
+    keys: u32,
     value_dim: u32,
 }
 
@@ -23,6 +26,8 @@ struct Params {
 
 fn load_state(i: u32) -> f32 { return state[params.state_offset + i]; }
 fn store_out(i: u32, value: f32) { out[i] = value; }
+
+var<workgroup> factors: array<f32, WORKGROUP>;
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
@@ -37,21 +42,30 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     let pitch = params.value_dim + 2u;
     let first = (pair * params.splits * rows + row) * pitch;
     let step = rows * pitch;
+    // the splits that hold keys, as attention/decode deals them out
+    let steps = (params.keys + STEP - 1u) / STEP;
+    let chunk = max((steps + params.splits - 1u) / params.splits, 1u);
+    let splits = (steps + chunk - 1u) / chunk;
+
     var largest = -3.4028234e38;
-    for (var split = 0u; split < params.splits; split++) {
-        largest = max(largest, load_state(first + split * step));
-    }
     var total = 0.0;
-    for (var split = 0u; split < params.splits; split++) {
-        let at = first + split * step;
-        total = fma(exp(max(load_state(at) - largest, -88.0)), load_state(at + 1u), total);
+    if (lane < splits) {
+        largest = load_state(first + lane * step);
+        total = load_state(first + lane * step + 1u);
     }
+    let factor = exp(max(largest - workgroup_max(lane, largest), -88.0));
+    factors[lane] = factor;
+    total = workgroup_sum(lane, total * factor);
     let base = ((pair * params.group + row % params.group) * params.time + row / params.group) * params.value_dim;
     for (var d = lane; d < params.value_dim; d += WORKGROUP) {
         var sum = 0.0;
-        for (var split = 0u; split < params.splits; split++) {
-            let at = first + split * step;
-            sum = fma(exp(max(load_state(at) - largest, -88.0)), load_state(at + 2u + d), sum);
+        for (var split = 0u; split < splits; split += 4u) {
+            let which = min(split + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(splits - 1u));
+            let at = first + which * step + 2u + d;
+            let parts = vec4<f32>(load_state(at.x), load_state(at.y), load_state(at.z), load_state(at.w));
+            let inside = split + vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(splits);
+            let weights = vec4<f32>(factors[which.x], factors[which.y], factors[which.z], factors[which.w]);
+            sum += dot(select(vec4<f32>(), weights, inside), parts);
         }
         store_out(base + d, select(sum / total, 0.0, total == 0.0));
     }

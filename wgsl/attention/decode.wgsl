@@ -11,7 +11,8 @@
 // mask   (batch, heads, time, keys)                any strides; added to the scores, or with BOOL_MASK 1 = visible;
 //                                                  read only with HAS_MASK
 // state  (batch * kv_heads, splits, rows, value_dim + 2)
-// grid   one workgroup per (batch, kv head, split); 64 lanes; a split holds a multiple of 64 keys, chosen from `keys`
+// grid   one workgroup per (batch, kv head, split); 64 lanes; a split holds a multiple of 64 keys, chosen from `keys`;
+//        splits past the last key write nothing
 // source Dao et al. 2023, "Flash-Decoding for long-context inference"
 //
 // Lane c makes the scores of key c of a step, and holds columns c, c + 64, ... of the output. Four rows lie in one vec4.
@@ -143,17 +144,37 @@ fn sum_of(lane: u32, value: vec4<f32>) -> vec4<f32> {
     return result;
 }
 
-fn value_at(i: u32, column: u32) -> f32 {
-    if (column < params.value_dim) {
-        return load_value(i + column);
-    }
-    return 0.0;
+// Column d of keys j, j + 4, j + 8 and j + 12; zero outside. All loads are in flight together.
+fn four_keys(base: u32, j: u32, end: u32, d: u32) -> vec4<f32> {
+    let rows = vec4<u32>(j, j + 4u, j + 8u, j + 12u);
+    let at = base + min(rows, vec4<u32>(end - 1u)) * params.head_dim + min(d, params.head_dim - 1u);
+    let keys = vec4<f32>(load_key(at.x), load_key(at.y), load_key(at.z), load_key(at.w));
+    return select(vec4<f32>(), keys, (rows < vec4<u32>(end)) & vec4<bool>(d < params.head_dim));
 }
 
-// The products of four keys' weights with four values of one column, for four rows.
-fn add_values(sum: vec4<f32>, w_0: vec4<f32>, w_1: vec4<f32>, w_2: vec4<f32>, w_3: vec4<f32>, values: vec4<f32>) -> vec4<f32> {
-    let first = fma(w_1, vec4<f32>(values.y), fma(w_0, vec4<f32>(values.x), sum));
-    return fma(w_3, vec4<f32>(values.w), fma(w_2, vec4<f32>(values.z), first));
+fn store_keys(at: u32, keys: vec4<f32>) {
+    key_tile[at] = keys.x;
+    key_tile[at + 4u * KEY_PITCH] = keys.y;
+    key_tile[at + 8u * KEY_PITCH] = keys.z;
+    key_tile[at + 12u * KEY_PITCH] = keys.w;
+}
+
+// One column of values j to j + 3; the last row stands for those past the end, whose weights are zero.
+fn four_values(base: u32, j: u32, end: u32, column: u32) -> vec4<f32> {
+    let rows = min(j + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(end - 1u));
+    let at = base + rows * params.value_dim + min(column, params.value_dim - 1u);
+    return vec4<f32>(load_value(at.x), load_value(at.y), load_value(at.z), load_value(at.w));
+}
+
+// sum + the products of the weights of keys i to i + 15, of row vector v, with their values in one column.
+fn add_values(sum: vec4<f32>, v: u32, i: u32, a: vec4<f32>, b: vec4<f32>, c: vec4<f32>, d: vec4<f32>) -> vec4<f32> {
+    let at = v * WORKGROUP + i;
+    return add_four(add_four(add_four(add_four(sum, at, a), at + 4u, b), at + 8u, c), at + 12u, d);
+}
+
+fn add_four(sum: vec4<f32>, at: u32, values: vec4<f32>) -> vec4<f32> {
+    let first = fma(scores[at + 1u], vec4<f32>(values.y), fma(scores[at], vec4<f32>(values.x), sum));
+    return fma(scores[at + 3u], vec4<f32>(values.w), fma(scores[at + 2u], vec4<f32>(values.z), first));
 }
 
 fn store_column(base: u32, first_row: u32, column: u32, sums: vec4<f32>) {
@@ -196,6 +217,9 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     let steps = (params.keys + WORKGROUP - 1u) / WORKGROUP;
     let chunk = (steps + params.splits - 1u) / params.splits * WORKGROUP;
     let end = min((split + 1u) * chunk, params.keys);
+    if (split * chunk >= params.keys) {
+        return;  // attention/combine reads only splits that hold keys
+    }
     let key_base = pair * params.capacity * params.head_dim;
     let value_base = pair * params.capacity * params.value_dim;
 
@@ -225,13 +249,16 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         var product_1 = vec4<f32>();
         for (var slice = 0u; slice < params.head_dim; slice += SLICE) {
             let d = slice + lane % SLICE;
-            for (var row = lane / SLICE; row < WORKGROUP; row += WORKGROUP / SLICE) {
-                var k = 0.0;
-                if (start + row < end && d < params.head_dim) {
-                    k = load_key(key_base + (start + row) * params.head_dim + d);
-                }
-                key_tile[row * KEY_PITCH + lane % SLICE] = k;
-            }
+            let row = lane / SLICE;
+            let keys_0 = four_keys(key_base, start + row, end, d);
+            let keys_1 = four_keys(key_base, start + row + 16u, end, d);
+            let keys_2 = four_keys(key_base, start + row + 32u, end, d);
+            let keys_3 = four_keys(key_base, start + row + 48u, end, d);
+            let at = row * KEY_PITCH + lane % SLICE;
+            store_keys(at, keys_0);
+            store_keys(at + 16u * KEY_PITCH, keys_1);
+            store_keys(at + 32u * KEY_PITCH, keys_2);
+            store_keys(at + 48u * KEY_PITCH, keys_3);
             workgroupBarrier();
             let width = min(SLICE, params.head_dim - slice);
             for (var i = 0u; i < width; i++) {
@@ -269,51 +296,36 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         scores[lane] = weight_0;
         workgroupBarrier();
 
-        // keys past the end weigh nothing; the last one is read in their place
-        let last = end - 1u;
-        for (var i = 0u; i < WORKGROUP && start + i < end; i += 4u) {
-            let at = value_base + params.value_dim * min(start + i + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(last));
-            let w_0 = scores[i];
-            let w_1 = scores[i + 1u];
-            let w_2 = scores[i + 2u];
-            let w_3 = scores[i + 3u];
-            let column_0 = lane;
-            let values_0 = vec4<f32>(
-                value_at(at.x, column_0), value_at(at.y, column_0), value_at(at.z, column_0), value_at(at.w, column_0));
-            sum_00 = add_values(sum_00, w_0, w_1, w_2, w_3, values_0);
-            if (ROW_VECTORS > 1u) {
-                let base = (ROW_VECTORS - 1u) * WORKGROUP + i;
-                sum_10 = add_values(sum_10, scores[base], scores[base + 1u], scores[base + 2u], scores[base + 3u], values_0);
-            }
+        for (var i = 0u; i < WORKGROUP && start + i < end; i += 16u) {
+            let a_0 = four_values(value_base, start + i, end, lane);
+            let b_0 = four_values(value_base, start + i + 4u, end, lane);
+            let c_0 = four_values(value_base, start + i + 8u, end, lane);
+            let d_0 = four_values(value_base, start + i + 12u, end, lane);
+            sum_00 = add_values(sum_00, 0u, i, a_0, b_0, c_0, d_0);
+            if (ROW_VECTORS > 1u) { sum_10 = add_values(sum_10, ROW_VECTORS - 1u, i, a_0, b_0, c_0, d_0); }
             if (COLUMN_BLOCKS > 1u) {
-                let column_1 = lane + 64u;
-                let values_1 = vec4<f32>(
-                    value_at(at.x, column_1), value_at(at.y, column_1), value_at(at.z, column_1), value_at(at.w, column_1));
-                sum_01 = add_values(sum_01, w_0, w_1, w_2, w_3, values_1);
-                if (ROW_VECTORS > 1u) {
-                    let base = (ROW_VECTORS - 1u) * WORKGROUP + i;
-                    sum_11 = add_values(sum_11, scores[base], scores[base + 1u], scores[base + 2u], scores[base + 3u], values_1);
-                }
+                let a_1 = four_values(value_base, start + i, end, lane + 64u);
+                let b_1 = four_values(value_base, start + i + 4u, end, lane + 64u);
+                let c_1 = four_values(value_base, start + i + 8u, end, lane + 64u);
+                let d_1 = four_values(value_base, start + i + 12u, end, lane + 64u);
+                sum_01 = add_values(sum_01, 0u, i, a_1, b_1, c_1, d_1);
+                if (ROW_VECTORS > 1u) { sum_11 = add_values(sum_11, ROW_VECTORS - 1u, i, a_1, b_1, c_1, d_1); }
             }
             if (COLUMN_BLOCKS > 2u) {
-                let column_2 = lane + 128u;
-                let values_2 = vec4<f32>(
-                    value_at(at.x, column_2), value_at(at.y, column_2), value_at(at.z, column_2), value_at(at.w, column_2));
-                sum_02 = add_values(sum_02, w_0, w_1, w_2, w_3, values_2);
-                if (ROW_VECTORS > 1u) {
-                    let base = (ROW_VECTORS - 1u) * WORKGROUP + i;
-                    sum_12 = add_values(sum_12, scores[base], scores[base + 1u], scores[base + 2u], scores[base + 3u], values_2);
-                }
+                let a_2 = four_values(value_base, start + i, end, lane + 128u);
+                let b_2 = four_values(value_base, start + i + 4u, end, lane + 128u);
+                let c_2 = four_values(value_base, start + i + 8u, end, lane + 128u);
+                let d_2 = four_values(value_base, start + i + 12u, end, lane + 128u);
+                sum_02 = add_values(sum_02, 0u, i, a_2, b_2, c_2, d_2);
+                if (ROW_VECTORS > 1u) { sum_12 = add_values(sum_12, ROW_VECTORS - 1u, i, a_2, b_2, c_2, d_2); }
             }
             if (COLUMN_BLOCKS > 3u) {
-                let column_3 = lane + 192u;
-                let values_3 = vec4<f32>(
-                    value_at(at.x, column_3), value_at(at.y, column_3), value_at(at.z, column_3), value_at(at.w, column_3));
-                sum_03 = add_values(sum_03, w_0, w_1, w_2, w_3, values_3);
-                if (ROW_VECTORS > 1u) {
-                    let base = (ROW_VECTORS - 1u) * WORKGROUP + i;
-                    sum_13 = add_values(sum_13, scores[base], scores[base + 1u], scores[base + 2u], scores[base + 3u], values_3);
-                }
+                let a_3 = four_values(value_base, start + i, end, lane + 192u);
+                let b_3 = four_values(value_base, start + i + 4u, end, lane + 192u);
+                let c_3 = four_values(value_base, start + i + 8u, end, lane + 192u);
+                let d_3 = four_values(value_base, start + i + 12u, end, lane + 192u);
+                sum_03 = add_values(sum_03, 0u, i, a_3, b_3, c_3, d_3);
+                if (ROW_VECTORS > 1u) { sum_13 = add_values(sum_13, ROW_VECTORS - 1u, i, a_3, b_3, c_3, d_3); }
             }
         }
         workgroupBarrier();

@@ -88,6 +88,27 @@ fn query_at(pair: u32, row: u32, d: u32) -> f32 {
     return 0.0;
 }
 
+// Column d of four neighbouring rows; zero outside.
+fn four_queries(pair: u32, row: u32, d: u32) -> vec4<f32> {
+    return vec4<f32>(
+        query_at(pair, row, d), query_at(pair, row + 1u, d), query_at(pair, row + 2u, d), query_at(pair, row + 3u, d));
+}
+
+// Column d of keys j, j + 4, j + 8 and j + 12; zero outside. All loads are in flight together.
+fn four_keys(base: u32, j: u32, end: u32, d: u32) -> vec4<f32> {
+    let rows = vec4<u32>(j, j + 4u, j + 8u, j + 12u);
+    let at = base + min(rows, vec4<u32>(end - 1u)) * params.head_dim + min(d, params.head_dim - 1u);
+    let keys = vec4<f32>(load_key(at.x), load_key(at.y), load_key(at.z), load_key(at.w));
+    return select(vec4<f32>(), keys, (rows < vec4<u32>(end)) & vec4<bool>(d < params.head_dim));
+}
+
+fn store_keys(at: u32, keys: vec4<f32>) {
+    key_tile[at] = keys.x;
+    key_tile[at + 4u * KEY_PITCH] = keys.y;
+    key_tile[at + 8u * KEY_PITCH] = keys.z;
+    key_tile[at + 12u * KEY_PITCH] = keys.w;
+}
+
 // The score of a row with key j, hidden or seen.
 fn seen_score(pair: u32, row: u32, j: u32, end: u32, product: f32) -> f32 {
     let time = row / params.group;
@@ -116,11 +137,17 @@ fn weights_of(differences: vec4<f32>) -> vec4<f32> {
     return exp(max(differences, vec4<f32>(-88.0)));
 }
 
-fn value_at(base: u32, column: u32) -> f32 {
-    if (column < params.value_dim) {
-        return load_value(base + column);
-    }
-    return 0.0;
+// One column of values j to j + 3; the last row stands for those past the end, whose weights are zero.
+fn four_values(base: u32, j: u32, end: u32, column: u32) -> vec4<f32> {
+    let rows = min(j + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(end - 1u));
+    let at = base + rows * params.value_dim + min(column, params.value_dim - 1u);
+    return vec4<f32>(load_value(at.x), load_value(at.y), load_value(at.z), load_value(at.w));
+}
+
+// sum + the products of the weights of four keys, for four rows, with their values in one column.
+fn add_values(sum: vec4<f32>, at: u32, values: vec4<f32>) -> vec4<f32> {
+    let first = fma(scores[at + PITCH], vec4<f32>(values.y), fma(scores[at], vec4<f32>(values.x), sum));
+    return fma(scores[at + 3u * PITCH], vec4<f32>(values.w), fma(scores[at + 2u * PITCH], vec4<f32>(values.z), first));
 }
 
 fn store_value(pair: u32, row: u32, column: u32, sum: f32, total: f32) {
@@ -185,19 +212,14 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         var high = vec4<f32>();
         for (var slice = 0u; slice < params.head_dim; slice += TILE) {
             let d = slice + column;
-            for (var v = warp; v < ROW_VECTORS; v += 4u) {
-                let row = first_row + 4u * v;
-                query_tile[column * PITCH + v] = vec4<f32>(
-                    query_at(pair, row, d), query_at(pair, row + 1u, d),
-                    query_at(pair, row + 2u, d), query_at(pair, row + 3u, d));
-            }
-            for (var j = warp; j < TILE; j += 4u) {
-                var k = 0.0;
-                if (start + j < end && d < params.head_dim) {
-                    k = load_key(key_base + (start + j) * params.head_dim + d);
-                }
-                key_tile[j * KEY_PITCH + column] = k;
-            }
+            let query_0 = four_queries(pair, first_row + 4u * warp, d);
+            let query_1 = four_queries(pair, first_row + 4u * warp + 16u, d);
+            let keys_0 = four_keys(key_base, start + warp, end, d);
+            let keys_1 = four_keys(key_base, start + warp + 16u, end, d);
+            query_tile[column * PITCH + warp] = query_0;
+            query_tile[column * PITCH + warp + 4u] = query_1;
+            store_keys(warp * KEY_PITCH + column, keys_0);
+            store_keys((warp + 16u) * KEY_PITCH + column, keys_1);
             workgroupBarrier();
             for (var i = 0u; i < TILE; i += 4u) {
                 let at = i * PITCH + 2u * warp;
@@ -251,48 +273,46 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         if (COLUMN_BLOCKS > 6u) { low_6 *= factor_low; high_6 *= factor_high; }
         if (COLUMN_BLOCKS > 7u) { low_7 *= factor_low; high_7 *= factor_high; }
         let visible = min(TILE, end - start);
-        for (var j = 0u; j < visible; j++) {
-            let weight_low = scores[j * PITCH + 2u * warp];
-            let weight_high = scores[j * PITCH + 2u * warp + 1u];
-            let base = value_base + (start + j) * params.value_dim;
+        for (var j = 0u; j < visible; j += 4u) {
+            let at = j * PITCH + 2u * warp;
             let first = first_column + column;
-            let value_0 = value_at(base, first);
-            low_0 = fma(weight_low, vec4<f32>(value_0), low_0);
-            high_0 = fma(weight_high, vec4<f32>(value_0), high_0);
+            let values_0 = four_values(value_base, start + j, end, first);
+            low_0 = add_values(low_0, at, values_0);
+            high_0 = add_values(high_0, at + 1u, values_0);
             if (COLUMN_BLOCKS > 1u) {
-                let value_1 = value_at(base, first + 32u);
-                low_1 = fma(weight_low, vec4<f32>(value_1), low_1);
-                high_1 = fma(weight_high, vec4<f32>(value_1), high_1);
+                let values_1 = four_values(value_base, start + j, end, first + 32u);
+                low_1 = add_values(low_1, at, values_1);
+                high_1 = add_values(high_1, at + 1u, values_1);
             }
             if (COLUMN_BLOCKS > 2u) {
-                let value_2 = value_at(base, first + 64u);
-                low_2 = fma(weight_low, vec4<f32>(value_2), low_2);
-                high_2 = fma(weight_high, vec4<f32>(value_2), high_2);
+                let values_2 = four_values(value_base, start + j, end, first + 64u);
+                low_2 = add_values(low_2, at, values_2);
+                high_2 = add_values(high_2, at + 1u, values_2);
             }
             if (COLUMN_BLOCKS > 3u) {
-                let value_3 = value_at(base, first + 96u);
-                low_3 = fma(weight_low, vec4<f32>(value_3), low_3);
-                high_3 = fma(weight_high, vec4<f32>(value_3), high_3);
+                let values_3 = four_values(value_base, start + j, end, first + 96u);
+                low_3 = add_values(low_3, at, values_3);
+                high_3 = add_values(high_3, at + 1u, values_3);
             }
             if (COLUMN_BLOCKS > 4u) {
-                let value_4 = value_at(base, first + 128u);
-                low_4 = fma(weight_low, vec4<f32>(value_4), low_4);
-                high_4 = fma(weight_high, vec4<f32>(value_4), high_4);
+                let values_4 = four_values(value_base, start + j, end, first + 128u);
+                low_4 = add_values(low_4, at, values_4);
+                high_4 = add_values(high_4, at + 1u, values_4);
             }
             if (COLUMN_BLOCKS > 5u) {
-                let value_5 = value_at(base, first + 160u);
-                low_5 = fma(weight_low, vec4<f32>(value_5), low_5);
-                high_5 = fma(weight_high, vec4<f32>(value_5), high_5);
+                let values_5 = four_values(value_base, start + j, end, first + 160u);
+                low_5 = add_values(low_5, at, values_5);
+                high_5 = add_values(high_5, at + 1u, values_5);
             }
             if (COLUMN_BLOCKS > 6u) {
-                let value_6 = value_at(base, first + 192u);
-                low_6 = fma(weight_low, vec4<f32>(value_6), low_6);
-                high_6 = fma(weight_high, vec4<f32>(value_6), high_6);
+                let values_6 = four_values(value_base, start + j, end, first + 192u);
+                low_6 = add_values(low_6, at, values_6);
+                high_6 = add_values(high_6, at + 1u, values_6);
             }
             if (COLUMN_BLOCKS > 7u) {
-                let value_7 = value_at(base, first + 224u);
-                low_7 = fma(weight_low, vec4<f32>(value_7), low_7);
-                high_7 = fma(weight_high, vec4<f32>(value_7), high_7);
+                let values_7 = four_values(value_base, start + j, end, first + 224u);
+                low_7 = add_values(low_7, at, values_7);
+                high_7 = add_values(high_7, at + 1u, values_7);
             }
         }
         workgroupBarrier();

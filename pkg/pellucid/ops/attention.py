@@ -136,13 +136,9 @@ def attention_launches(
             "COLUMN_BLOCKS": f"{max(-(-value_dim // 64), 1)}u",
         }
         groups = pairs * splits
-        combine = {
-            "groups": pairs * rows,
-            "splits": splits,
-            "group": group,
-            "time": time,
-            "value_dim": value_dim,
-        }
+        shared = {k: params[k] for k in ("group", "time", "value_dim", "keys") if k in params}
+        combine = {**shared, "groups": pairs * rows, "splits": splits}
+        dynamic = {"params.keys": length} if length else {}
         return [
             Launch(
                 load("attention/decode").fill(holes),
@@ -150,7 +146,7 @@ def attention_launches(
                 {**params, "groups": groups, "splits": splits},
                 bind=bind,
             ),
-            Launch("attention/combine", pairs * rows, combine),
+            Launch("attention/combine", pairs * rows, combine, bind=dynamic),
         ]
     blocks = min(max(-(-value_dim // 32), 1), 8)
     column_tiles = -(-value_dim // (32 * blocks))

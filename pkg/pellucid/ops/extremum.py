@@ -44,31 +44,20 @@ def _launches(call: Call, largest: bool, values: str, indices: str | None) -> li
     steps = stages(m.shape, axes(call["dim"], m.rank))
     holes = order_holes(m.dtype, largest)
     made: list[Launch] = []
-    source, known = "input", ""
+    source, known = "input", "input"
     for k, step in enumerate(steps):
         last = k == len(steps) - 1
         best = values if last else f"values{k}"
         if best not in call.op.outputs:
             call.temporary(best, (step.outputs,), NATIVE[holes["T"]])
-        # After the first pass a place counts parts, and the place in the input is looked up.
-        looks_up = indices is not None and k > 0
-        place = indices if indices and last and not looks_up else f"places{k}"
+        place = indices if indices and last else f"places{k}"
         if place != indices:
             call.temporary(place, (step.outputs,), dt.int64)
+        # After the first pass a place counts parts, and its place in the input is looked up.
+        holes["HAS_PLACES"] = str(indices is not None and k > 0).lower()
         file = load("reduce/extremum_columns" if step.by_columns else "reduce/extremum_rows").fill(holes)
-        made.append(
-            Launch(file, step.grid, step.params, bind={"x": source, "values": best, "indices": place})
-        )
-        if looks_up:
-            found = indices if indices and last else f"found{k}"
-            if found != indices:
-                call.temporary(found, (step.outputs,), dt.int64)
-            params = {"count": step.outputs, "limit": step.reduced, "picked": step.parts, "inner": step.inner}
-            file = load("index/gather").fill({"T": "vec2<u32>"})
-            made.append(
-                Launch(file, -(-step.outputs // 64), params, bind={"x": known, "index": place, "out": found})
-            )
-            place = found
+        bind = {"x": source, "places": known, "values": best, "indices": place}
+        made.append(Launch(file, step.grid, step.params, bind=bind))
         source, known = best, place
     return made
 
