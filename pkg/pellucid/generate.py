@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Generator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
+from contextlib import aclosing, closing
 from dataclasses import dataclass, replace
 from typing import Any
 
 from .autograd import no_grad
+from .device.stream import stream as device_stream
 from .errors import DimensionError, ShapeError
+from .nn import module as modules
+from .ops.comparison import where
+from .ops.creation import arange, zeros
 from .ops.extremum import argmax
 from .ops.movement import cat
 from .ops.random import rand
 from .ops.sampling import repetition_penalty, sample
 from .random import Generator as RandomGenerator
-from .tensor import Tensor, tensor
+from .tensor import ListRead, Tensor, tensor
+
+# Added to the logits of ids that must not come; finite, as WGSL knows no infinity.
+_BANNED = -1e30
 
 
 @dataclass(frozen=True)
@@ -22,7 +30,7 @@ class GenerationConfig:
 
     Args:
         max_new_tokens: how many ids at most.
-        min_new_tokens: before as many, a stop id does not stop.
+        min_new_tokens: as many ids come before one that stops may be chosen.
         do_sample: draw by chance; without it the most likely id is taken.
         temperature, top_k, top_p: of the draw; see `pellucid.ops.sampling.sample`.
         repetition_penalty: above 1 makes ids that have appeared less likely.
@@ -45,25 +53,42 @@ class GenerationConfig:
     generator: RandomGenerator | None = None
 
     @property
-    def stops(self) -> frozenset[int]:
+    def stops(self) -> tuple[int, ...]:
         """The ids that stop a sequence."""
         e = self.eos_token_id
-        return frozenset() if e is None else frozenset({e} if isinstance(e, int) else e)
+        return () if e is None else (e,) if isinstance(e, int) else tuple(e)
+
+    @property
+    def padding(self) -> int:
+        """The id that follows in a sequence that has stopped."""
+        return self.pad_token_id if self.pad_token_id is not None else next(iter(self.stops), 0)
 
 
 def _settings(model: Any, given: dict[str, Any]) -> GenerationConfig:
-    config = given.pop("generation_config", None) or getattr(model, "generation_config", None) or GenerationConfig()
+    own = getattr(model, "generation_config", None) or GenerationConfig()
+    config = given.pop("generation_config", None) or own
     if "max_length" in given:
         raise TypeError("generate: max_length counts the prompt too and is not taken. Give max_new_tokens.")
     try:
         config = replace(config, **given)
     except TypeError:
         known = set(GenerationConfig.__dataclass_fields__)
-        raise TypeError(f"generate: there are no settings {sorted(set(given) - known)}. There are {sorted(known)}.") from None
+        raise TypeError(
+            f"generate: there are no settings {sorted(set(given) - known)}. There are {sorted(known)}."
+        ) from None
+    if config.eos_token_id is None:
+        config = replace(config, eos_token_id=own.eos_token_id)
+    if config.pad_token_id is None:
+        config = replace(config, pad_token_id=own.pad_token_id)
     if config.max_new_tokens < 1:
         raise ValueError(f"generate: max_new_tokens must be at least 1, not {config.max_new_tokens}.")
+    if config.repetition_penalty <= 0:
+        raise ValueError(f"generate: repetition_penalty must be above 0, not {config.repetition_penalty}.")
     if config.do_sample and config.temperature <= 0:
-        raise ValueError(f"generate: temperature must be above 0, not {config.temperature}. Leave do_sample out for greedy choice.")
+        raise ValueError(
+            f"generate: temperature must be above 0, not {config.temperature}. Leave do_sample out for "
+            "greedy choice."
+        )
     return config
 
 
@@ -75,45 +100,34 @@ def _prompt(model: Any, ids: Any) -> Tensor:
     if ids.ndim == 1:
         ids = ids.unsqueeze(0)
     if ids.ndim != 2 or not ids.shape[1]:
-        raise ShapeError(f"generate: ids of shape {tuple(ids.shape)} must be (batch, time) with at least one position.")
+        raise ShapeError(
+            f"generate: ids of shape {tuple(ids.shape)} must be (batch, time) with at least one position."
+        )
     return ids.to(model.device)
 
 
-def steps(model: Any, ids: Tensor, config: GenerationConfig, cache: Any = None) -> Generator[Tensor, list[int], None]:
-    """The loop itself: gives the ids (batch,) of each step as a tensor, takes their values back.
-
-    Whoever drives it decides how values are read (blocking, awaited).
-    """
+def _room(model: Any, ids: Tensor, config: GenerationConfig, cache: Any) -> Any:
+    """The cache to write into: the one given, if what is asked for fits, or a new one."""
     batch, length = ids.shape
     positions = model.config.max_position_embeddings
     begun = cache.length if cache is not None else 0
-    end = begun + length + config.max_new_tokens
-    if end - 1 > positions:
+    # The last id is chosen and never fed back.
+    end = begun + length + config.max_new_tokens - 1
+    if end > positions:
         raise DimensionError(
-            f"generate: {begun + length} positions and {config.max_new_tokens} more are over the model's {positions}. Shorten the prompt or max_new_tokens."
+            f"generate: {begun + length} positions and {config.max_new_tokens} more are over the model's "
+            f"{positions}. Shorten the prompt or max_new_tokens."
         )
     if cache is None:
-        cache = model.new_cache(batch, min(positions, _rounded(end)))
-    chance = config.generator or (RandomGenerator().manual_seed(config.seed) if config.seed is not None else None)
-    seen = None
-    if config.repetition_penalty != 1.0:
-        # Room for all ids, filled up with one that is in it anyway, so that its shape stays.
-        seen = cat([ids, ids[:, :1].expand(batch, config.max_new_tokens)], 1)
-    stopped = [False] * batch
-    stops = config.stops
-    step = ids
-    for count in range(config.max_new_tokens):
-        with no_grad():
-            logits = model(step, past_key_values=cache, logits_to_keep=1).logits[:, -1]
-            chosen = _choose(logits, config, seen, chance)
-            if seen is not None:
-                seen[:, length + count] = chosen
-        values = yield chosen
-        if count + 1 >= config.min_new_tokens:
-            stopped = [s or v in stops for s, v in zip(stopped, values, strict=True)]
-        if all(stopped):
-            return
-        step = chosen.unsqueeze(1)
+        return model.new_cache(batch, min(positions, _rounded(end + 1)))
+    if end > cache.capacity:
+        raise DimensionError(
+            f"generate: {begun + length} positions and {config.max_new_tokens} more are over the cache's "
+            f"{cache.capacity}. Make one with model.new_cache(batch, capacity), or lower max_new_tokens."
+        )
+    if cache.keys[0].shape[0] != batch:
+        raise ShapeError(f"generate: {batch} sequences do not fit a cache of {cache.keys[0].shape[0]}.")
+    return cache
 
 
 def _rounded(length: int) -> int:
@@ -121,22 +135,140 @@ def _rounded(length: int) -> int:
     return -(-length // 256) * 256
 
 
-def _choose(logits: Tensor, config: GenerationConfig, seen: Tensor | None, chance: RandomGenerator | None) -> Tensor:
-    logits = logits.float()
-    if not config.do_sample:
-        if seen is not None:
-            logits = repetition_penalty(logits, seen, config.repetition_penalty)
-        return argmax(logits, -1)
-    uniforms = rand(logits.shape[0], device=logits.device, generator=chance)
-    return sample(
-        logits,
-        uniforms,
-        temperature=config.temperature,
-        top_k=config.top_k,
-        top_p=config.top_p,
-        seen=seen,
-        penalty=config.repetition_penalty,
-    )
+class _Choice:
+    """Picks the next ids from logits, knowing those before."""
+
+    def __init__(self, config: GenerationConfig, ids: Tensor):
+        self._config = config
+        self._chance = config.generator
+        if config.seed is not None and self._chance is None:
+            self._chance = RandomGenerator().manual_seed(config.seed)
+        batch, length = ids.shape
+        self._seen = None
+        if config.repetition_penalty != 1.0:
+            # Room for all ids, filled up with one that is in it anyway, so that its shape stays.
+            room = ids[:, :1].expand(batch, config.max_new_tokens)
+            self._seen = cat([ids, room], 1)
+            self._columns = arange(length + config.max_new_tokens, device=ids.device)
+        self._length = length
+        self._ban: Tensor | None = None
+
+    def __call__(self, logits: Tensor, count: int) -> Tensor:
+        """The id of every row: (batch, vocab) to (batch,), where ``count`` ids have been chosen before."""
+        config = self._config
+        logits = logits.float()
+        if self._seen is not None:
+            logits = repetition_penalty(logits, self._seen, config.repetition_penalty)
+        if count < config.min_new_tokens and config.stops:
+            if self._ban is None:
+                self._ban = _ban(config.stops, logits)
+            logits = logits + self._ban
+        if config.do_sample:
+            uniforms = rand(logits.shape[0], device=logits.device, generator=self._chance)
+            chosen = sample(
+                logits, uniforms, temperature=config.temperature, top_k=config.top_k, top_p=config.top_p
+            )
+        else:
+            chosen = argmax(logits, -1)
+        if self._seen is not None:
+            # The column is a number of the launch: unlike a slice it is no part of any plan.
+            self._seen = where(self._columns == self._length + count, chosen.unsqueeze(1), self._seen)
+        return chosen
+
+
+def _ban(stops: tuple[int, ...], logits: Tensor) -> Tensor:
+    ban = zeros(logits.shape[-1], device=logits.device)
+    ban[[s for s in stops if s < logits.shape[-1]]] = _BANNED
+    return ban
+
+
+class _Watch:
+    """Whether somebody looks into the model: then nothing is computed that may turn out not to be needed."""
+
+    def __init__(self, model: Any):
+        self._model = model
+        self._version = -1
+        self._watched = False
+
+    def __call__(self) -> bool:
+        if self._version != modules.version:
+            self._version = modules.version
+            self._watched = any(m._hooks for m in self._model.modules())
+        return self._watched
+
+
+def steps(
+    model: Any, ids: Tensor, config: GenerationConfig, cache: Any = None
+) -> Generator[ListRead, list[int], None]:
+    """The loop itself: gives the ids (batch,) of each step as a read under way, takes their values back.
+
+    Whoever drives it decides how values are waited for. On webgpu the next step is submitted before, with the
+    ids still on the device, so that it runs while they travel; when a sequence stops, that step was in vain.
+    However the loop ends, the cache holds the prompt and all ids but the last one given.
+    """
+    begun = 0 if cache is None else cache.length
+    cache = _room(model, ids, config, cache)
+    batch, length = ids.shape
+    choose = _Choice(config, ids)
+    stops = frozenset(config.stops)
+    stopped = [False] * batch
+    watched = _Watch(model)
+    kept = begun
+
+    def forward(new: Tensor) -> Tensor:
+        with no_grad():
+            return model(new, past_key_values=cache, logits_to_keep=1).logits[:, -1]
+
+    try:
+        logits = forward(ids)
+        for count in range(config.max_new_tokens):
+            with no_grad():
+                chosen = choose(logits, count)
+            read = chosen.tolist_later()
+            last = count + 1 == config.max_new_tokens
+            logits = None
+            version = modules.version
+            if chosen.device.type == "webgpu" and not last and not watched():
+                logits = forward(chosen.unsqueeze(1))
+                device_stream().flush()
+            kept = begun + length + count
+            values = yield read
+            stopped = [s or v in stops for s, v in zip(stopped, values, strict=True)]
+            if last or all(stopped):
+                return
+            if logits is not None and version != modules.version:
+                # The model was changed, or is looked into, since: that step counts for nothing.
+                cache.crop(kept)
+                logits = None
+            if logits is None:
+                logits = forward(chosen.unsqueeze(1))
+    finally:
+        cache.crop(min(kept, cache.length))
+
+
+def _values(loop: Generator[ListRead, list[int], None]) -> Generator[list[int], None, None]:
+    """Drive the loop, waiting for each read."""
+    with closing(loop):
+        read = next(loop)
+        while True:
+            values = read.result()
+            yield values
+            try:
+                read = loop.send(values)
+            except StopIteration:
+                return
+
+
+async def _values_async(loop: Generator[ListRead, list[int], None]) -> AsyncGenerator[list[int], None]:
+    with closing(loop):
+        read = next(loop)
+        while True:
+            values = await read.result_async()
+            yield values
+            try:
+                read = loop.send(values)
+            except StopIteration:
+                return
 
 
 class _Collected:
@@ -145,86 +277,81 @@ class _Collected:
     def __init__(self, config: GenerationConfig, batch: int):
         self.columns: list[list[int]] = []
         self._done = [False] * batch
-        self._config = config
-        self._pad = config.pad_token_id if config.pad_token_id is not None else min(config.stops, default=0)
+        self._stops = frozenset(config.stops)
+        self._pad = config.padding
 
     def add(self, values: list[int]) -> list[int]:
         shown = [self._pad if d else v for d, v in zip(self._done, values, strict=True)]
         self.columns.append(shown)
-        if len(self.columns) >= self._config.min_new_tokens:
-            self._done = [d or v in self._config.stops for d, v in zip(self._done, values, strict=True)]
+        self._done = [d or v in self._stops for d, v in zip(self._done, values, strict=True)]
         return shown
 
     def after(self, prompt: Tensor) -> Tensor:
-        new = tensor([list(row) for row in zip(*self.columns, strict=True)], dtype=prompt.dtype, device=prompt.device)
-        return cat([prompt, new], 1)
+        rows = [list(row) for row in zip(*self.columns, strict=True)]
+        return cat([prompt, tensor(rows, dtype=prompt.dtype, device=prompt.device)], 1)
 
 
-def generate(model: Any, input_ids: Any, *, streamer: Any = None, past_key_values: Any = None, **settings: Any) -> Tensor:
+def generate(
+    model: Any, input_ids: Any, *, streamer: Any = None, past_key_values: Any = None, **settings: Any
+) -> Tensor:
     """Continue sequences of ids.
 
     Args:
         model: a causal language model.
-        input_ids: (batch, time) or (time,) ids, a list of them, or what a tokenizer returns. Sequences have one length.
-        streamer: an object with ``put(ids)`` and ``end()``, such as `pellucid.text.TextStreamer`, which is given ids as they come.
-        past_key_values: a cache that the ids continue.
+        input_ids: (batch, time) or (time,) ids, a list of them, or what a tokenizer returns. Sequences have
+            one length.
+        streamer: an object with ``put(ids)`` and ``end()``, such as `pellucid.text.TextStreamer`, which is
+            given the prompt and then ids as they come.
+        past_key_values: a cache that the ids continue; afterwards it holds all ids but the last new one. The
+            repetition penalty counts only ``input_ids`` and what follows.
         settings: those of `GenerationConfig`, or ``generation_config=`` as a whole.
 
     Returns:
         Ids with the prompt: (batch, time + new).
 
     Raises:
-        DimensionError: the model has not as many positions.
+        DimensionError: the model or the cache has not as many positions.
+        IndexOutOfRange: an id of the prompt is not in the vocabulary.
         ShapeError: ids are not a matrix.
         TypeError: there is no such setting.
+        ValueError: a setting is out of range.
 
     Source: https://huggingface.co/docs/transformers/main_classes/text_generation
 
     Example:
         >>> import pellucid as torch
         >>> from pellucid.models import LlamaConfig, LlamaForCausalLM
-        >>> config = LlamaConfig(vocab_size=16, hidden_size=8, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2)
+        >>> sizes = dict(vocab_size=16, hidden_size=8, intermediate_size=16, num_attention_heads=2)
         >>> with torch.device("cpu"):
-        ...     LlamaForCausalLM(config).generate(torch.tensor([[1, 2, 3]]), max_new_tokens=4).shape
+        ...     model = LlamaForCausalLM(LlamaConfig(num_hidden_layers=1, **sizes))
+        ...     model.generate(torch.tensor([[1, 2, 3]]), max_new_tokens=4).shape
         Size([1, 7])
     """
     config, prompt = _settings(model, settings), _prompt(model, input_ids)
     collected = _Collected(config, prompt.shape[0])
     if streamer is not None:
-        streamer.put(prompt)
-    loop = steps(model, prompt, config, past_key_values)
-    chosen = next(loop)
-    while True:
-        values = chosen.tolist()
+        streamer.put(prompt.tolist())
+    for values in _values(steps(model, prompt, config, past_key_values)):
         shown = collected.add(values)
         if streamer is not None:
             streamer.put(shown)
-        try:
-            chosen = loop.send(values)
-        except StopIteration:
-            break
     if streamer is not None:
         streamer.end()
     return collected.after(prompt)
 
 
-async def generate_async(model: Any, input_ids: Any, *, streamer: Any = None, past_key_values: Any = None, **settings: Any) -> Tensor:
+async def generate_async(
+    model: Any, input_ids: Any, *, streamer: Any = None, past_key_values: Any = None, **settings: Any
+) -> Tensor:
     """The awaitable twin of `generate`, for places where Python cannot block."""
     config, prompt = _settings(model, settings), _prompt(model, input_ids)
     collected = _Collected(config, prompt.shape[0])
     if streamer is not None:
         streamer.put(await prompt.tolist_async())
-    loop = steps(model, prompt, config, past_key_values)
-    chosen = next(loop)
-    while True:
-        values = await chosen.tolist_async()
+    async for values in _values_async(steps(model, prompt, config, past_key_values)):
         shown = collected.add(values)
         if streamer is not None:
             streamer.put(shown)
-        try:
-            chosen = loop.send(values)
-        except StopIteration:
-            break
     if streamer is not None:
         streamer.end()
     return collected.after(prompt)
@@ -240,29 +367,19 @@ def stream(model: Any, input_ids: Any, *, past_key_values: Any = None, **setting
         ShapeError: several sequences.
     """
     config, prompt = _settings(model, settings), _single(model, input_ids)
-    loop = steps(model, prompt, config, past_key_values)
-    chosen = next(loop)
-    while True:
-        values = chosen.tolist()
-        yield values[0]
-        try:
-            chosen = loop.send(values)
-        except StopIteration:
-            return
+    with closing(_values(steps(model, prompt, config, past_key_values))) as found:
+        for values in found:
+            yield values[0]
 
 
-async def stream_async(model: Any, input_ids: Any, *, past_key_values: Any = None, **settings: Any) -> AsyncIterator[int]:
+async def stream_async(
+    model: Any, input_ids: Any, *, past_key_values: Any = None, **settings: Any
+) -> AsyncIterator[int]:
     """The asynchronous twin of `stream`."""
     config, prompt = _settings(model, settings), _single(model, input_ids)
-    loop = steps(model, prompt, config, past_key_values)
-    chosen = next(loop)
-    while True:
-        values = await chosen.tolist_async()
-        yield values[0]
-        try:
-            chosen = loop.send(values)
-        except StopIteration:
-            return
+    async with aclosing(_values_async(steps(model, prompt, config, past_key_values))) as found:
+        async for values in found:
+            yield values[0]
 
 
 def _single(model: Any, input_ids: Any) -> Tensor:

@@ -2,7 +2,18 @@
 
 from .capture import Seen, capture, patch
 from .logits import LogitLens, logit_lens
-from .match import Match, match
+from .match import Match, match, match_async
 from .paths import matches, pick
 
-__all__ = ["LogitLens", "Match", "Seen", "capture", "logit_lens", "match", "matches", "patch", "pick"]
+__all__ = [
+    "LogitLens",
+    "Match",
+    "Seen",
+    "capture",
+    "logit_lens",
+    "match",
+    "match_async",
+    "matches",
+    "patch",
+    "pick",
+]

@@ -1,4 +1,4 @@
-"""See what modules compute, and put something else in its place: by module path, on any model, while it runs."""
+"""See what modules compute, and put something else in its place: by module path, while the model runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ class Seen(dict):
     """Outputs of modules by path, in the order in which they ran; of several calls the last one."""
 
     def __missing__(self, path: str):
-        raise WeightError(f"capture: nothing was seen of {path!r}. Seen: {', '.join(self) or 'nothing; the model did not run yet'}.")
+        raise WeightError(
+            f"capture: nothing was seen of {path!r}. "
+            f"Seen: {', '.join(self) or 'nothing; the model did not run yet'}."
+        )
 
 
 @contextmanager
@@ -48,7 +51,7 @@ def capture(model: Any, pattern: str | list[str] = "**", *, inputs: bool = False
     seen = Seen()
 
     def keep(path: str):
-        def hook(module, args, output):  # noqa: ARG001
+        def hook(module, args, output):
             seen.pop(path, None)
             seen[path] = first_tensor(args if inputs else output)
 
@@ -83,12 +86,15 @@ def patch(model: Any, changes: Mapping[str, Callable[[Tensor], Tensor] | Tensor]
     """
 
     def change(path: str, new: Any):
-        def hook(module, args, output):  # noqa: ARG001
+        def hook(module, args, output):
             old = first_tensor(output)
             result = new(old) if callable(new) else new
             if not isinstance(result, Tensor) or result.shape != old.shape:
                 got = tuple(result.shape) if isinstance(result, Tensor) else type(result).__name__
-                raise ShapeError(f"patch: {path} returns shape {tuple(old.shape)}, the replacement is {got}. They must be equal.")
+                raise ShapeError(
+                    f"patch: {path} returns shape {tuple(old.shape)}, the replacement is {got}. "
+                    "They must be equal."
+                )
             return (result, *output[1:]) if isinstance(output, tuple) else result
 
         return hook

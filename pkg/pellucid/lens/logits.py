@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..autograd import no_grad
+from ..errors import ShapeError, WeightError
 from ..ops.movement import stack
 from ..ops.softmax import log_softmax
 from ..ops.sort import topk
 from ..tensor import Tensor
 from .capture import Seen, capture
+from .paths import matches
 
 
 @dataclass
@@ -48,7 +50,13 @@ class LogitLens:
 
 
 def logit_lens(
-    model: Any, source: Tensor | Seen, pattern: str = "model.layers.*", *, top_k: int = 5, positions: slice | int | None = None, **forward
+    model: Any,
+    source: Tensor | Seen,
+    pattern: str = "model.layers.*",
+    *,
+    top_k: int = 5,
+    positions: slice | int | None = None,
+    **forward,
 ) -> LogitLens:
     """What each layer would have said: final norm, unembedding, softmax, top k of its output.
 
@@ -64,7 +72,8 @@ def logit_lens(
         A `LogitLens`; its last row is the model's own prediction.
 
     Raises:
-        WeightError: no module fits.
+        WeightError: no module fits, or nothing that was captured does.
+        ShapeError: several sequences, or outputs that are not hidden states.
 
     Source: nostalgebraist 2020, "interpreting GPT: the logit lens"
     """
@@ -74,10 +83,27 @@ def logit_lens(
                 model(source, **forward)
         else:
             seen = source
+        layers = {path: hidden for path, hidden in seen.items() if matches(path, pattern)}
+        if not layers:
+            raise WeightError(
+                f"logit_lens: nothing of what was seen fits {pattern!r}. Capture the layers, or give their "
+                "pattern."
+            )
         ids, probabilities = [], []
-        for hidden in seen.values():
-            part = hidden[0] if positions is None else hidden[0, slice(positions, positions + 1 or None) if isinstance(positions, int) else positions]
+        for path, hidden in layers.items():
+            if hidden.ndim != 3 or hidden.shape[0] != 1:
+                raise ShapeError(
+                    f"logit_lens: {path} returned shape {tuple(hidden.shape)}, not (1, time, dim). "
+                    "Run one sequence, and give a pattern of layers."
+                )
+            part = (
+                hidden[0]
+                if positions is None
+                else hidden[
+                    0, slice(positions, positions + 1 or None) if isinstance(positions, int) else positions
+                ]
+            )
             best = topk(log_softmax(model.unembed(part), -1), top_k, -1)
             ids.append(best.indices)
             probabilities.append(best.values.exp())
-        return LogitLens(list(seen), stack(ids), stack(probabilities))
+        return LogitLens(list(layers), stack(ids), stack(probabilities))

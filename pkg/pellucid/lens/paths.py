@@ -11,7 +11,10 @@ from ..errors import WeightError
 
 @cache
 def _expression(pattern: str) -> re.Pattern:
-    parts = [".*" if p == "**" else re.escape(p).replace(r"\*", "[^.]*").replace(r"\?", "[^.]") for p in pattern.split(".")]
+    parts = [
+        ".*" if p == "**" else re.escape(p).replace(r"\*", "[^.]*").replace(r"\?", "[^.]")
+        for p in pattern.split(".")
+    ]
     return re.compile(r"\.".join(parts).replace(r"\..*", r"(?:\..*)?") + r"\Z")
 
 
@@ -32,11 +35,17 @@ def pick(model: Any, pattern: str | list[str] | tuple[str, ...]) -> dict[str, An
         WeightError: none fits.
     """
     patterns = [pattern] if isinstance(pattern, str) else list(pattern)
-    found = {path: module for path, module in model.named_modules() if path and any(matches(path, p) for p in patterns)}
+    found = {
+        path: module
+        for path, module in model.named_modules()
+        if path and any(matches(path, p) for p in patterns)
+    }
     for p in patterns:
         if not any(matches(path, p) for path in found):
             some = ", ".join(path for path, _ in list(model.named_modules())[1:6])
-            raise WeightError(f"lens: no module of {type(model).__name__} fits {p!r}. Paths look like {some}, ...")
+            raise WeightError(
+                f"lens: no module of {type(model).__name__} fits {p!r}. Paths look like {some}, ..."
+            )
     return found
 
 

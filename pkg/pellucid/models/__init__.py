@@ -6,4 +6,12 @@ from .llama import LlamaConfig, LlamaForCausalLM
 from .output import CausalLMOutput
 from .qwen3 import Qwen3Config, Qwen3ForCausalLM
 
-__all__ = ["AutoModelForCausalLM", "CausalLMOutput", "KVCache", "LlamaConfig", "LlamaForCausalLM", "Qwen3Config", "Qwen3ForCausalLM"]
+__all__ = [
+    "AutoModelForCausalLM",
+    "CausalLMOutput",
+    "KVCache",
+    "LlamaConfig",
+    "LlamaForCausalLM",
+    "Qwen3Config",
+    "Qwen3ForCausalLM",
+]

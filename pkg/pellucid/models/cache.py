@@ -41,7 +41,10 @@ class KVCache:
         """
         time = key.shape[2]
         if self.length + time > self.capacity:
-            raise DimensionError(f"KVCache: {self.length} positions are filled and {time} more do not fit into {self.capacity}. Make a longer cache.")
+            raise DimensionError(
+                f"KVCache: {self.length} positions are filled and {time} more do not fit into "
+                f"{self.capacity}. Make a longer cache."
+            )
         cache_write(self.keys[layer], key, self.length)
         cache_write(self.values[layer], value, self.length)
 
@@ -58,7 +61,8 @@ class KVCache:
     def __repr__(self) -> str:
         batch, heads, _, head_dim = self.keys[0].shape
         return (
-            f"KVCache(layers={len(self.keys)}, batch={batch}, kv_heads={heads}, length={self.length}, capacity={self.capacity}, head_dim={head_dim})"
+            f"KVCache(layers={len(self.keys)}, batch={batch}, kv_heads={heads}, length={self.length}, "
+            f"capacity={self.capacity}, head_dim={head_dim})"
         )
 
 

@@ -29,7 +29,7 @@ _BLOCK = re.compile(r"blk\.(\d+)\.(\w+)\.(weight|bias)")
 
 
 def llama_name(name: str) -> str:
-    """The attribute path of a tensor; a name that is not one of Llama's stays as it is and is reported as unknown.
+    """The attribute path of a tensor; a name that is not one of Llama's stays as it is, to be reported.
 
     Example:
         >>> llama_name("blk.3.attn_q.weight")
@@ -55,8 +55,10 @@ def llama_config(checkpoint: Checkpoint) -> LlamaConfig:
     def get(key: str, kind: type, default: Any = None) -> Any:
         value = data.get(f"llama.{key}", default)
         if value is None:
-            raise FormatError(f"{checkpoint.name}: metadata key llama.{key} is missing. The file is not a complete model.")
-        if isinstance(value, list) or isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise FormatError(
+                f"{checkpoint.name}: metadata key llama.{key} is missing. The file is not a complete model."
+            )
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise FormatError(f"{checkpoint.name}: metadata key llama.{key} is {value!r}, not a number.")
         return kind(value)
 
@@ -65,9 +67,17 @@ def llama_config(checkpoint: Checkpoint) -> LlamaConfig:
     columns = get("attention.key_length", int, dim // heads if heads else 0)
     if heads < 1 or get("rope.dimension_count", int, columns) != columns:
         raise FormatError(
-            f"{checkpoint.name}: llama.rope.dimension_count is {data.get('llama.rope.dimension_count')} for heads of {columns} columns. "
-            "Only whole heads are turned by this architecture."
+            f"{checkpoint.name}: llama.rope.dimension_count is {data.get('llama.rope.dimension_count')} for "
+            f"{heads} heads of {columns} columns. Only whole heads are turned by this architecture."
         )
+    scaling = data.get("llama.rope.scaling.type", "none")
+    if scaling not in ("none", "linear"):
+        raise FormatError(
+            f"{checkpoint.name}: llama.rope.scaling.type {scaling!r} is not known. There are none and linear."
+        )
+    factor = (
+        {"rope_type": "linear", "factor": get("rope.scaling.factor", float)} if scaling == "linear" else None
+    )
     embedding = checkpoint["token_embd.weight"]
     return LlamaConfig(
         vocab_size=embedding.shape[0],
@@ -80,6 +90,7 @@ def llama_config(checkpoint: Checkpoint) -> LlamaConfig:
         max_position_embeddings=get("context_length", int),
         rms_norm_eps=get("attention.layer_norm_rms_epsilon", float),
         rope_theta=get("rope.freq_base", float, 10000.0),
+        rope_scaling=factor,
         tie_word_embeddings="output.weight" not in checkpoint,
         attention_bias="blk.0.attn_q.bias" in checkpoint,
         rope_interleaved=True,

@@ -16,7 +16,7 @@ from .output import CausalLMOutput
 
 
 def causal_mask(attention_mask: Tensor | None, ids: Tensor, cache: KVCache | None) -> Tensor | None:
-    """Which keys each position sees, where padding is masked: (batch, 1, time, time), bool; None for plain causal attention.
+    """Which keys each position sees, where padding is masked: (batch, 1, time, time) or None.
 
     Raises:
         ShapeError: the mask does not fit the ids, or comes with a cache.
@@ -24,9 +24,15 @@ def causal_mask(attention_mask: Tensor | None, ids: Tensor, cache: KVCache | Non
     if attention_mask is None:
         return None
     if cache is not None:
-        raise ShapeError("attention_mask cannot be used together with a cache. Give prompts of one length, or call without past_key_values.")
+        raise ShapeError(
+            "attention_mask cannot be used together with a cache. Give prompts of one length, or call "
+            "without past_key_values."
+        )
     if attention_mask.shape != ids.shape:
-        raise ShapeError(f"attention_mask of shape {tuple(attention_mask.shape)} must have the shape of the ids {tuple(ids.shape)}.")
+        raise ShapeError(
+            f"attention_mask of shape {tuple(attention_mask.shape)} must have the shape of the ids "
+            f"{tuple(ids.shape)}."
+        )
     steps = arange(ids.shape[1], device=ids.device)
     return (steps <= steps.unsqueeze(1)) & attention_mask.bool()[:, None, None, :]
 
@@ -66,7 +72,14 @@ class CausalLM(Module):
             capacity: positions; all that the model has if not given.
         """
         c = self.config
-        return KVCache(c.num_hidden_layers, batch, c.kv_heads, capacity or c.max_position_embeddings, c.columns, device=self.device)
+        return KVCache(
+            c.num_hidden_layers,
+            batch,
+            c.kv_heads,
+            capacity or c.max_position_embeddings,
+            c.columns,
+            device=self.device,
+        )
 
     def forward(
         self,
@@ -84,7 +97,8 @@ class CausalLM(Module):
             input_ids: (batch, time), integers.
             attention_mask: (batch, time), 0 where padding is; only without a cache.
             past_key_values: a cache from `new_cache` or an earlier call; the ids continue it.
-            labels: (batch, time); the loss is the mean cross entropy of predicting each from the ids before it; -100 is left out.
+            labels: (batch, time); the loss is the mean cross entropy of predicting each from the ids
+                before it; -100 is left out.
             use_cache: make a cache if none is given.
             output_hidden_states: also return the hidden states.
             logits_to_keep: logits of the last positions only; 0 for all.
@@ -97,7 +111,10 @@ class CausalLM(Module):
             IndexOutOfRange: an id is not in the vocabulary; raised by the next read.
         """
         if input_ids.ndim != 2:
-            raise ShapeError(f"forward: input_ids of shape {tuple(input_ids.shape)} must be (batch, time). Use ids.unsqueeze(0) for one sequence.")
+            raise ShapeError(
+                f"forward: input_ids of shape {tuple(input_ids.shape)} must be (batch, time). Use "
+                "ids.unsqueeze(0) for one sequence."
+            )
         cache = past_key_values
         if cache is None and use_cache:
             cache = self.new_cache(input_ids.shape[0])
@@ -108,7 +125,9 @@ class CausalLM(Module):
         logits = self.lm_head(hidden)
         loss = None
         if labels is not None:
-            loss = F.cross_entropy(logits[:, :-1].reshape(-1, logits.shape[-1]).float(), labels[:, 1:].reshape(-1))
+            loss = F.cross_entropy(
+                logits[:, :-1].reshape(-1, logits.shape[-1]).float(), labels[:, 1:].reshape(-1)
+            )
         return CausalLMOutput(loss, logits, cache, tuple(keep) if keep is not None else None)
 
     def unembed(self, hidden: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 """Llama: RMSNorm, rotary positions, grouped-query attention, gated SiLU feed-forward.
 
-Touvron et al. 2023, "LLaMA: Open and efficient foundation language models". Serves Llama 2 and 3, SmolLM2, Mistral and others of that shape;
-attribute paths are the tensor names of their checkpoints.
+Touvron et al. 2023, "LLaMA: Open and efficient foundation language models". Serves Llama 2 and 3, SmolLM2,
+Mistral and others of that shape; attribute paths are the tensor names of their checkpoints.
 """
 
 from __future__ import annotations
@@ -55,15 +55,29 @@ class LlamaConfig(Config):
         return self.num_key_value_heads or self.num_attention_heads
 
     @property
+    def window(self) -> int | None:
+        """Positions that attention sees, where they are limited."""
+        return self.sliding_window
+
+    @property
     def columns(self) -> int:
         """Columns of a head."""
         return self.head_dim or self.hidden_size // self.num_attention_heads
 
     def rotary(self) -> RotaryEmbedding:
-        """The rotary embedding that the keys describe: older files have rope_theta and rope_scaling, newer ones rope_parameters."""
+        """The rotary embedding that the keys describe.
+
+        Older files have rope_theta and rope_scaling, newer ones rope_parameters.
+        """
         parameters = self.rope_parameters or {}
         base = parameters.get("rope_theta", self.rope_theta)
-        return RotaryEmbedding(self.columns, self.max_position_embeddings, base, self.rope_scaling or parameters or None, self.rope_interleaved)
+        return RotaryEmbedding(
+            self.columns,
+            self.max_position_embeddings,
+            base,
+            self.rope_scaling or parameters or None,
+            self.rope_interleaved,
+        )
 
 
 class LlamaAttention(Module):
@@ -78,25 +92,29 @@ class LlamaAttention(Module):
         super().__init__()
         self.layer = layer
         self.heads, self.kv_heads, self.head_dim = config.num_attention_heads, config.kv_heads, config.columns
-        self.sliding_window = config.sliding_window
+        self.window = config.window
         dim, bias = config.hidden_size, config.attention_bias
         self.q_proj = Linear(dim, self.heads * self.head_dim, bias=bias)
         self.k_proj = Linear(dim, self.kv_heads * self.head_dim, bias=bias)
         self.v_proj = Linear(dim, self.kv_heads * self.head_dim, bias=bias)
         self.o_proj = Linear(self.heads * self.head_dim, dim, bias=bias)
 
-    def forward(self, x: Tensor, rotary: RotaryEmbedding, cache: KVCache | None = None, mask: Tensor | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, rotary: RotaryEmbedding, cache: KVCache | None = None, mask: Tensor | None = None
+    ) -> Tensor:
         batch, time, _ = x.shape
         position = cache.length if cache is not None else 0
-        if self.sliding_window and position + time > self.sliding_window:
+        if self.window and position + time > self.window:
             raise DimensionError(
-                f"{position + time} positions are more than the sliding window of {self.sliding_window}, past which attention would have to forget. "
-                "Shorten the prompt or what is generated."
+                f"{position + time} positions are more than the sliding window of {self.window}, past which "
+                "attention would have to forget. Shorten the prompt or what is generated."
             )
         query, key, value = self.project(x)
         query, key = rotary(query, position), rotary(key, position)
         if cache is None:
-            out = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, is_causal=mask is None, enable_gqa=True)
+            out = F.scaled_dot_product_attention(
+                query, key, value, attn_mask=mask, is_causal=mask is None, enable_gqa=True
+            )
         else:
             cache.write(self.layer, key, value)
             out = cached_attention(query, cache.keys[self.layer], cache.values[self.layer], position + time)
@@ -122,7 +140,10 @@ class LlamaMLP(Module):
     def __init__(self, config: LlamaConfig):
         super().__init__()
         if config.hidden_act != "silu":
-            raise FormatError(f"config.json: hidden_act {config.hidden_act!r} is not known for this architecture. It is silu.")
+            raise FormatError(
+                f"config.json: hidden_act {config.hidden_act!r} is not known for this architecture. It is "
+                "silu."
+            )
         self.gate_proj = Linear(config.hidden_size, config.intermediate_size, bias=config.mlp_bias)
         self.up_proj = Linear(config.hidden_size, config.intermediate_size, bias=config.mlp_bias)
         self.down_proj = Linear(config.intermediate_size, config.hidden_size, bias=config.mlp_bias)
@@ -148,7 +169,9 @@ class LlamaDecoderLayer(Module):
         self.input_layernorm = RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
         self.post_attention_layernorm = RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
 
-    def forward(self, x: Tensor, rotary: RotaryEmbedding, cache: KVCache | None = None, mask: Tensor | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, rotary: RotaryEmbedding, cache: KVCache | None = None, mask: Tensor | None = None
+    ) -> Tensor:
         x = x + self.self_attn(self.input_layernorm(x), rotary, cache, mask)
         return x + self.mlp(self.post_attention_layernorm(x))
 
@@ -170,7 +193,11 @@ class LlamaModel(Module):
         self.rotary_emb = config.rotary()
 
     def forward(
-        self, ids: Tensor, cache: KVCache | None = None, attention_mask: Tensor | None = None, keep: list[Tensor] | None = None
+        self,
+        ids: Tensor,
+        cache: KVCache | None = None,
+        attention_mask: Tensor | None = None,
+        keep: list[Tensor] | None = None,
     ) -> Tensor:
         mask = causal_mask(attention_mask, ids, cache)
         x = self.embed_tokens(ids)
@@ -195,9 +222,10 @@ class LlamaForCausalLM(CausalLM):
     Example:
         >>> import pellucid as torch
         >>> from pellucid.models import LlamaConfig, LlamaForCausalLM
-        >>> config = LlamaConfig(vocab_size=16, hidden_size=8, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2)
+        >>> sizes = dict(vocab_size=16, hidden_size=8, intermediate_size=16, num_attention_heads=2)
         >>> with torch.device("cpu"):
-        ...     LlamaForCausalLM(config)(torch.tensor([[1, 2, 3]])).logits.shape
+        ...     model = LlamaForCausalLM(LlamaConfig(num_hidden_layers=1, **sizes))
+        ...     model(torch.tensor([[1, 2, 3]])).logits.shape
         Size([1, 3, 16])
     """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Generator
 from math import prod
 from typing import Any
@@ -14,12 +15,12 @@ from ..device import device as Device
 from ..device.cpu import CpuStorage
 from ..device.stream import Storage, stream
 from ..dtypes import DType
-from ..errors import DTypeError, OutOfMemoryError, WeightError
+from ..errors import DeviceError, DTypeError, OutOfMemoryError, WeightError
 from ..meta import meta
 from ..nn.parameter import Parameter
 from ..ops.movement import cast
 from ..quant.formats import FORMATS
-from ..quant.weight import RowStorage, row_chunks, weight_from_blocks
+from ..quant.weight import RowStorage, dequantize, largest_buffer, row_chunks, weight_from_blocks
 from ..tensor import Tensor
 from ..weights.checkpoint import Checkpoint, TensorInfo
 
@@ -40,7 +41,8 @@ def load_weights(
 ) -> Generator[tuple, None, None]:
     """Fill a model that was built on the meta device.
 
-    Gives the steps that wait, as (owner, name of its function, arguments): the caller runs it, or awaits its ``_async`` twin.
+    Gives the steps that wait, as (owner, name of its function, arguments): the caller runs it, or awaits its
+    ``_async`` twin.
 
     Args:
         model: its parameters say the names and shapes.
@@ -53,34 +55,72 @@ def load_weights(
     Raises:
         WeightError: names or shapes do not match; all mismatches at once.
         OutOfMemoryError: the weights are larger than the memory limit.
+        DeviceError: a float32 matrix is larger than a buffer may be.
+        DTypeError: a tensor is in a format without kernels.
     """
     wanted = dict(model.named_parameters())
     _check_names(wanted, checkpoint, names)
-    if device.type == "webgpu" and stream().allocated + checkpoint.nbytes > stream().limit:
-        raise OutOfMemoryError(
-            f"{checkpoint.name}: weights of {checkpoint.nbytes} bytes do not fit beside the {stream().allocated} in use "
-            f"under the limit of {stream().limit}. Use a smaller or quantized model."
-        )
-    pieces = [p for source, target in names.items() for p in _pieces(checkpoint[source], target, device)]
-    total, done = sum(info.nbytes for info, _ in pieces), 0
-    made: dict[str, list[Tensor]] = {}
-    report = _Report(on_progress, total)
-    for batch in _batches(pieces):
-        report.begun = done
-        raws = yield from _fetch(checkpoint, [info for info, _ in batch], device, report, cancel, connections)
-        for (info, target), raw in zip(batch, raws, strict=True):
-            made.setdefault(target, []).append(_weight(info, raw, device))
-            done += info.nbytes
-        del raws, raw
+    infos = [checkpoint[source] for source in names]
+    _check_types(checkpoint.name, infos)
+    _check_room(checkpoint.name, infos, device, dtype)
+    pieces = [p for info in infos for p in _pieces(info, names[info.name], device)]
+    left = Counter(target for _, target in pieces)
+    parts: dict[str, list[Tensor]] = {target: [] for target in left}
+    report = _Report(on_progress, sum(info.nbytes for info, _ in pieces))
     exact = True
-    for target, parts in made.items():
-        w = _joined(parts, wanted[target].shape)
-        if w.dtype.is_quantized and dtype is dt.float32:
-            w = w.dequantize()
-        exact = exact and not w.dtype.is_quantized
-        w._storage.set_kind("weight")
-        _assign(model, target, w)
+    for batch in _batches(pieces):
+        raws = yield from _fetch(checkpoint, [info for info, _ in batch], device, report, cancel, connections)
+        while raws:
+            (info, target), raw = batch[len(batch) - len(raws)], raws.pop(0)
+            parts[target].append(_weight(info, raw, device))
+            report.begun += info.nbytes
+            if len(parts[target]) < left[target]:
+                continue
+            w = _joined(parts.pop(target), wanted[target].shape)
+            if w.dtype.is_quantized and dtype is dt.float32:
+                w = dequantize(w)
+            exact = exact and not w.dtype.is_quantized
+            if not isinstance(w._storage, RowStorage):
+                w._storage.set_kind("weight")
+            _assign(model, target, w)
     model.requires_grad_(exact)
+
+
+def _check_types(name: str, infos: list[TensorInfo]) -> None:
+    """Refuse formats that no kernel reads, all of them at once."""
+    unknown: dict[str, list[str]] = {}
+    for info in infos:
+        if info.dtype not in dt.NAMES or (info.dtype in FORMATS and len(info.shape) != 2):
+            unknown.setdefault(f"{info.dtype} of {len(info.shape)} axes", []).append(info.name)
+    if unknown:
+        found = "; ".join(f"{kind}: {_some(names)}" for kind, names in unknown.items())
+        raise DTypeError(
+            f"{name}: there are no kernels for {found}. "
+            f"Quantized weights are matrices in {', '.join(FORMATS)}."
+        )
+
+
+def _check_room(name: str, infos: list[TensorInfo], device: Device, dtype: DType | None) -> None:
+    """Refuse what cannot fit, before any byte of it is fetched."""
+    if device.type != "webgpu":
+        return
+    widened = dtype is dt.float32
+    needed = sum(4 * info.numel if widened else info.nbytes for info in infos)
+    if stream().allocated + needed > stream().limit:
+        raise OutOfMemoryError(
+            f"{name}: weights of {needed} bytes do not fit beside the {stream().allocated} in use under the "
+            f"limit of {stream().limit}. Use a smaller or quantized model, or raise the limit with "
+            "pellucid.webgpu.set_memory_limit."
+        )
+    limit = largest_buffer()
+    for info in infos:
+        nbytes = 4 * info.numel if widened else info.nbytes
+        if nbytes > limit and (widened or _format(info) is None):
+            raise DeviceError(
+                f"{name}: {info.name} of shape {info.shape} takes {nbytes} bytes in float32, and a buffer of "
+                f"this device may have {limit}. Use a checkpoint in half precision or a quantized one, whose "
+                "rows are spread over several buffers; or load it on the device 'cpu'."
+            )
 
 
 def _check_names(wanted: dict[str, Any], checkpoint: Checkpoint, names: dict[str, str]) -> None:
@@ -94,9 +134,15 @@ def _check_names(wanted: dict[str, Any], checkpoint: Checkpoint, names: dict[str
         problems.append(f"not in the model: {_some(extra)}")
     for source, target in names.items():
         if target in wanted and tuple(wanted[target].shape) != tuple(checkpoint[source].shape):
-            problems.append(f"{source} has shape {tuple(checkpoint[source].shape)} in the file and {tuple(wanted[target].shape)} in the model")
+            problems.append(
+                f"{source} has shape {tuple(checkpoint[source].shape)} in the file and "
+                f"{tuple(wanted[target].shape)} in the model"
+            )
     if problems:
-        raise WeightError(f"{checkpoint.name}: {len(problems)} mismatches: {'; '.join(problems[:20])}. Check that config.json belongs to these weights.")
+        raise WeightError(
+            f"{checkpoint.name}: {len(problems)} mismatches: {'; '.join(problems[:20])}. "
+            "Check that config.json belongs to these weights."
+        )
 
 
 def _some(names: list[str]) -> str:
@@ -128,8 +174,7 @@ def _pieces(info: TensorInfo, target: str, device: Device) -> list[tuple[TensorI
     format = _format(info)
     if device.type != "webgpu" or format is None:
         return [(info, target)]
-    limits = stream().open().info.limits
-    limit = min(limits["maxBufferSize"], limits["maxStorageBufferBindingSize"], 1 << 30)
+    limit = min(largest_buffer(), 1 << 30)
     rows = info.shape[0]
     row = info.nbytes // rows
     # Ranges start at words, whatever the bytes of a row.
@@ -137,7 +182,14 @@ def _pieces(info: TensorInfo, target: str, device: Device) -> list[tuple[TensorI
     if rows <= step:
         return [(info, target)]
     return [
-        (info._replace(shape=(min(step, rows - at), info.shape[1]), start=info.start + at * row, stop=info.start + min(at + step, rows) * row), target)
+        (
+            info._replace(
+                shape=(min(step, rows - at), info.shape[1]),
+                start=info.start + at * row,
+                stop=info.start + min(at + step, rows) * row,
+            ),
+            target,
+        )
         for at in range(0, rows, step)
     ]
 
@@ -175,9 +227,7 @@ def _weight(info: TensorInfo, raw: Any, device: Device) -> Tensor:
             words = meta((raw.nbytes // 4,), dt.uint32, device)
             raw = Tensor(raw, words, 0)
         return weight_from_blocks(raw, format, tuple(info.shape), device=device)
-    d = dt.NAMES.get(info.dtype)
-    if d is None:
-        raise DTypeError(f"{info.name}: {info.dtype} of shape {tuple(info.shape)} cannot be loaded; only matrices are quantized.")
+    d = dt.NAMES[info.dtype]
     storage = raw if device.type == "webgpu" else CpuStorage(_plain(raw, d), "weight")
     x = Tensor(storage, meta(info.shape, d, device), 0)
     # Norms and biases of half-precision files take part in float32 arithmetic.
@@ -196,7 +246,9 @@ def _joined(parts: list[Tensor], shape) -> Tensor:
         return parts[0]
     chunks = [c for part in parts for c in row_chunks(part)]
     m = chunks[0]._meta
-    return Tensor(RowStorage(chunks), meta((sum(c.shape[0] for c in chunks), prod(shape[1:])), m.dtype, m.device), 0)
+    return Tensor(
+        RowStorage(chunks), meta((sum(c.shape[0] for c in chunks), prod(shape[1:])), m.dtype, m.device), 0
+    )
 
 
 def _assign(model: Any, path: str, weight: Tensor) -> None:

@@ -16,7 +16,8 @@ class CausalLMOutput:
         loss: mean cross entropy of the labels, where labels were given.
         logits: (batch, time, vocab).
         past_key_values: the cache, where one is used.
-        hidden_states: (batch, time, dim) after the embedding and after each layer (the last one normed), where asked for.
+        hidden_states: (batch, time, dim) after the embedding and after each layer (the last one normed),
+            where asked for.
     """
 
     loss: Tensor | None = None

@@ -20,6 +20,12 @@ class Qwen3Config(LlamaConfig):
     head_dim: int | None = 128
     rope_theta: float = 1e6
     max_position_embeddings: int = 32768
+    layer_types: list[str] | None = None
+    use_sliding_window: bool = False
+
+    @property
+    def window(self) -> int | None:
+        return self.sliding_window if self.use_sliding_window else None
 
 
 class Qwen3Attention(LlamaAttention):

@@ -1,4 +1,4 @@
-"""Rotary position embedding as configurations describe it: base, scaling, and tables that grow with the sequence."""
+"""Rotary position embedding as configurations describe it: base, scaling, tables that grow as needed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def inverse_frequencies(head_dim: int, base: float, scaling: dict[str, Any] | No
         scaling: ``rope_scaling`` of the configuration; types default, linear and llama3.
 
     Raises:
-        FormatError: another type of scaling.
+        FormatError: another type of scaling, or a key of it is missing.
 
     Source: Su et al. 2021, "RoFormer"; the llama3 rule is that of Meta's reference implementation.
     """
@@ -30,16 +30,28 @@ def inverse_frequencies(head_dim: int, base: float, scaling: dict[str, Any] | No
     if scaling is None or kind == "default":
         return frequencies
     if kind == "linear":
-        return frequencies / scaling["factor"]
+        return frequencies / _number(scaling, "factor")
     if kind == "llama3":
-        length = scaling["original_max_position_embeddings"]
-        low, high, factor = scaling["low_freq_factor"], scaling["high_freq_factor"], scaling["factor"]
+        length = _number(scaling, "original_max_position_embeddings")
+        low, high = _number(scaling, "low_freq_factor"), _number(scaling, "high_freq_factor")
+        factor = _number(scaling, "factor")
         wavelength = 2 * pi / frequencies
         smooth = (length / wavelength - low) / (high - low)
         blended = (1 - smooth) * frequencies / factor + smooth * frequencies
         slow = wavelength > length / low
-        return np.where(slow, frequencies / factor, np.where(wavelength < length / high, frequencies, blended))
-    raise FormatError(f"config.json: rope_scaling of type {kind!r} is not known. There are default, linear and llama3.")
+        return np.where(
+            slow, frequencies / factor, np.where(wavelength < length / high, frequencies, blended)
+        )
+    raise FormatError(
+        f"config.json: rope_scaling of type {kind!r} is not known. There are default, linear and llama3."
+    )
+
+
+def _number(scaling: dict[str, Any], key: str) -> float:
+    value = scaling.get(key)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value <= 0:
+        raise FormatError(f"config.json: {key} of rope_scaling is {value!r}; it must be a number above 0.")
+    return float(value)
 
 
 class RotaryEmbedding(Module):
@@ -54,7 +66,14 @@ class RotaryEmbedding(Module):
 
     _first_rows = 2048
 
-    def __init__(self, head_dim: int, max_positions: int, base: float, scaling: dict[str, Any] | None = None, interleaved: bool = False):
+    def __init__(
+        self,
+        head_dim: int,
+        max_positions: int,
+        base: float,
+        scaling: dict[str, Any] | None = None,
+        interleaved: bool = False,
+    ):
         super().__init__()
         self._frequencies = inverse_frequencies(head_dim, base, scaling)
         self._max_positions = max_positions
@@ -62,7 +81,7 @@ class RotaryEmbedding(Module):
         self._tables: dict = {}
 
     def tables(self, end: int, device):
-        """Cosines and sines for at least ``end`` positions; made once and doubled when they no longer suffice.
+        """Cosines and sines for at least ``end`` positions; made once, doubled when they no longer suffice.
 
         Raises:
             DimensionError: ``end`` is past what the model was made for.
@@ -70,11 +89,16 @@ class RotaryEmbedding(Module):
         cos, sin = self._tables.get(device, (None, None))
         if cos is None or cos.shape[0] < end:
             if end > self._max_positions:
-                raise DimensionError(f"position {end - 1}: the model has {self._max_positions} positions. Shorten the prompt or what is generated.")
+                raise DimensionError(
+                    f"position {end - 1}: the model has {self._max_positions} positions. Shorten the prompt "
+                    "or what is generated."
+                )
             rows = self._first_rows
             while rows < end:
                 rows *= 2
-            cos, sin = self._tables[device] = rotary_tables(self._frequencies, min(rows, self._max_positions), device=device)
+            cos, sin = self._tables[device] = rotary_tables(
+                self._frequencies, min(rows, self._max_positions), device=device
+            )
         return cos, sin
 
     def forward(self, x, position: int):

@@ -1,0 +1,152 @@
+"""Every architecture beside transformers' with the same checkpoint: hidden states, loss, cache, masks."""
+
+import numpy as np
+import pellucid
+import pytest
+import torch
+import transformers
+from models.tiny import MODELS, close, loaded, made, ours, saved, some_ids
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_layer_agrees(name, twin, device):
+    theirs, folder = twin(name)
+    model = loaded(folder, device)
+    ids = some_ids(2, 13)
+    labels = ids.copy()
+    labels[0, :4] = -100
+    with torch.no_grad():
+        expected = theirs(torch.tensor(ids), labels=torch.tensor(labels), output_hidden_states=True)
+    with pellucid.no_grad():
+        out = model(ours(ids, device), labels=ours(labels, device), output_hidden_states=True)
+    assert len(out.hidden_states) == len(expected.hidden_states)
+    for mine, other in zip(out.hidden_states, expected.hidden_states, strict=True):
+        close(mine, other)
+    close(out.logits, expected.logits)
+    close(out.loss, expected.loss)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_cache_changes_nothing(name, twin, device):
+    model = loaded(twin(name)[1], device)
+    ids = ours(some_ids(2, 11), device)
+    with pellucid.no_grad():
+        whole = model(ids).logits.numpy()
+        cache = model.new_cache(2, 32)
+        parts = [
+            model(ids[:, a:b], past_key_values=cache).logits.numpy()
+            for a, b in [(0, 5), (5, 6), (6, 7), (7, 11)]
+        ]
+    assert cache.get_seq_length() == 11
+    np.testing.assert_allclose(np.concatenate(parts, 1), whole, atol=2e-5)
+
+
+def test_use_cache_makes_one_and_crop_goes_back(twin, device):
+    model = loaded(twin("llama")[1], device)
+    ids = ours(some_ids(1, 6), device)
+    with pellucid.no_grad():
+        out = model(ids, use_cache=True)
+        cache = out.past_key_values
+        first = model(ids[:, :2], past_key_values=cache).logits.numpy()
+        cache.crop(6)
+        again = model(ids[:, :2], past_key_values=cache).logits.numpy()
+    np.testing.assert_array_equal(first, again)
+    with pytest.raises(pellucid.errors.DimensionError, match="cannot crop to 9"):
+        cache.crop(9)
+
+
+@pytest.mark.parametrize("name", ["llama", "qwen3"])
+def test_left_padding_is_not_seen(name, twin, device):
+    theirs, folder = twin(name)
+    model = loaded(folder, device)
+    ids = some_ids(2, 9)
+    mask = np.ones_like(ids)
+    mask[0, :4] = 0
+    with torch.no_grad():
+        expected = theirs(torch.tensor(ids), attention_mask=torch.tensor(mask)).logits
+    with pellucid.no_grad():
+        logits = model(ours(ids, device), attention_mask=ours(mask, device)).logits
+    close(logits[0, 4:], expected[0, 4:])
+    close(logits[1], expected[1])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_greedy_text_is_that_of_transformers(name, twin, device):
+    theirs, folder = twin(name)
+    ids = some_ids(2, 7)
+    settings = {"max_new_tokens": 12, "do_sample": False}
+    wanted = theirs.generate(
+        torch.tensor(ids), attention_mask=torch.ones(ids.shape, dtype=torch.long), **settings
+    )
+    got = loaded(folder, device).generate(ours(ids, device), **settings)
+    padded = np.full(got.shape, theirs.config.eos_token_id)
+    padded[:, : wanted.shape[1]] = wanted.numpy()
+    np.testing.assert_array_equal(got.numpy(), padded)
+
+
+@pytest.mark.parametrize("name", ["llama", "llama_biased", "qwen3"])
+def test_gradients_reach_every_parameter(name, twin, device):
+    theirs, folder = made(name), twin(name)[1]
+    model = loaded(folder, device)
+    ids = some_ids(2, 9)
+    theirs(torch.tensor(ids), labels=torch.tensor(ids)).loss.backward()
+    model(ours(ids, device), labels=ours(ids, device)).loss.backward()
+    expected = dict(theirs.named_parameters())
+    found = dict(model.named_parameters())
+    assert set(found) == set(expected)
+    for path, p in found.items():
+        wanted = expected[path].grad
+        assert p.grad is not None, path
+        scale = float(wanted.abs().max())
+        np.testing.assert_allclose(p.grad.numpy() / scale, wanted.numpy() / scale, atol=1e-3, err_msg=path)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("shards", [None, "20KB"])
+def test_every_type_of_file_loads(dtype, shards, tmp_path, device):
+    saved(
+        made("llama_biased", getattr(torch, dtype)),
+        tmp_path,
+        **({"max_shard_size": shards} if shards else {}),
+    )
+    assert (tmp_path / "model.safetensors.index.json").exists() == (shards is not None)
+    ids = some_ids(1, 10)
+    theirs = transformers.AutoModelForCausalLM.from_pretrained(tmp_path, dtype=torch.float32)
+    with torch.no_grad():
+        expected = theirs(torch.tensor(ids)).logits
+    packed = {"float32": "float32", "bfloat16": "bf16", "float16": "f16"}[dtype]
+    for wanted, settings in [(packed, {}), ("float32", {"dtype": pellucid.float32})]:
+        model = loaded(tmp_path, device, **settings)
+        assert model.model.layers[0].mlp.up_proj.weight.dtype.name == wanted
+        assert model.model.norm.weight.dtype is pellucid.float32
+        assert not model.training
+        with pellucid.no_grad():
+            close(model(ours(ids, device)).logits, expected)
+
+
+def test_weights_that_are_tied_share_memory(twin, device):
+    model = loaded(twin("qwen3")[1], device)
+    assert model.lm_head.weight is model.model.embed_tokens.weight
+    assert "lm_head.weight" not in dict(model.named_parameters())
+
+
+def test_positions_past_the_model_are_refused(twin, device):
+    model = loaded(twin("llama")[1], device)
+    with pytest.raises(pellucid.errors.DimensionError, match="the model has 512 positions"):
+        model(ours(some_ids(1, 513), device))
+    window = loaded(twin("mistral_window")[1], device)
+    with pytest.raises(pellucid.errors.DimensionError, match="the sliding window of 64"):
+        window(ours(some_ids(1, 65), device))
+
+
+def test_wrong_calls_say_what_to_do(twin, device):
+    model = loaded(twin("llama")[1], device)
+    ids = ours(some_ids(1, 4), device)
+    with pytest.raises(pellucid.errors.ShapeError, match=r"ids.unsqueeze\(0\)"):
+        model(ids[0])
+    with pytest.raises(pellucid.errors.ShapeError, match="shape of the ids"):
+        model(ids, attention_mask=pellucid.ones(1, 3, device=device))
+    with pytest.raises(pellucid.errors.ShapeError, match="cannot be used together with a cache"):
+        model(ids, attention_mask=pellucid.ones(1, 4, device=device), use_cache=True)
+    with pytest.raises(pellucid.errors.DimensionError, match="do not fit into 3"):
+        model(ids, past_key_values=model.new_cache(1, 3))

@@ -1,0 +1,94 @@
+"""Tiny random models of transformers, saved as their checkpoints, and what they compute."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pellucid
+import torch
+import transformers
+from pellucid.models import AutoModelForCausalLM
+
+VOCABULARY = 96
+SIZES = {
+    "vocab_size": VOCABULARY,
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 512,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+}
+LLAMA3 = {
+    "rope_type": "llama3",
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 32,
+}
+# name -> (configuration class of transformers, what differs from SIZES)
+MODELS: dict[str, tuple[str, dict[str, Any]]] = {
+    "llama": ("LlamaConfig", {"tie_word_embeddings": False}),
+    "llama_tied": ("LlamaConfig", {"tie_word_embeddings": True, "rms_norm_eps": 1e-5}),
+    "llama_biased": ("LlamaConfig", {"attention_bias": True, "mlp_bias": True}),
+    "llama_linear": ("LlamaConfig", {"rope_scaling": {"rope_type": "linear", "factor": 4.0}}),
+    "llama_rope3": ("LlamaConfig", {"rope_theta": 500000.0, "rope_scaling": LLAMA3}),
+    "llama_one_head": ("LlamaConfig", {"num_attention_heads": 4, "num_key_value_heads": 1, "head_dim": 16}),
+    "mistral": ("MistralConfig", {"sliding_window": None, "head_dim": 8}),
+    "mistral_window": ("MistralConfig", {"sliding_window": 64}),
+    "qwen3": ("Qwen3Config", {"head_dim": 16, "tie_word_embeddings": True, "rope_theta": 1e6}),
+    "qwen3_untied": ("Qwen3Config", {"head_dim": 24, "tie_word_embeddings": False}),
+}
+
+
+def made(name: str, dtype: torch.dtype = torch.float32, **changes: Any) -> Any:
+    """A model of transformers with random weights, the same at every call.
+
+    Norms and biases are random, too: at their usual start, ones and zeros, a missing one would not show.
+    """
+    kind, differs = MODELS[name]
+    config = getattr(transformers, kind)(**{**SIZES, **differs, **changes})
+    torch.manual_seed(sum(name.encode()))
+    model = transformers.AutoModelForCausalLM.from_config(config).eval()
+    with torch.no_grad():
+        for path, p in model.named_parameters():
+            if "norm" in path:
+                p.uniform_(0.5, 1.5)
+            elif path.endswith("bias"):
+                p.normal_(0, 0.2)
+            else:
+                p.normal_(0, 0.2)
+    return model.to(dtype)
+
+
+def saved(model: Any, folder: Path, **settings: Any) -> Path:
+    """The model's folder: config.json and safetensors."""
+    model.save_pretrained(folder, safe_serialization=True, **settings)
+    return folder
+
+
+def loaded(folder: Path, device: str, **settings: Any) -> Any:
+    """Ours, from such a folder."""
+    return AutoModelForCausalLM.from_pretrained(str(folder), device=device, **settings)
+
+
+def some_ids(batch: int = 1, time: int = 13, seed: int = 0) -> np.ndarray:
+    """Random ids without the special ones."""
+    return np.random.default_rng(seed).integers(3, VOCABULARY, (batch, time))
+
+
+def ours(array: np.ndarray, device: str) -> pellucid.Tensor:
+    """An array as a tensor on one of our devices."""
+    return pellucid.tensor(array, device=device)
+
+
+def close(got: pellucid.Tensor, wanted: torch.Tensor, tolerance: float = 1e-4) -> None:
+    """Assert equal shapes and values within a share of the largest one."""
+    assert tuple(got.shape) == tuple(wanted.shape)
+    expected = wanted.detach().float().numpy()
+    scale = max(float(np.abs(expected).max(initial=0)), 1.0)
+    np.testing.assert_allclose(got.detach().float().numpy() / scale, expected / scale, rtol=0, atol=tolerance)
