@@ -147,6 +147,12 @@ def test_inputs_with_strides_offsets_and_other_types():
     np.testing.assert_allclose(half.float().numpy(), expected, rtol=2e-3, atol=2e-2)
 
 
+def test_many_rows_take_wide_workgroups():
+    weight, values = made("q4_0", 33800, 64, "webgpu")
+    x = np.random.default_rng(7).standard_normal((2, 64)).astype(np.float32)
+    np.testing.assert_allclose(linear(pellucid.tensor(x), weight).numpy(), x @ values.T, rtol=1e-4, atol=1e-4)
+
+
 def test_a_tied_head_shares_the_buffer():
     weight, values = made("q8_0", 300, 64, "webgpu")
     before = stream().allocated

@@ -21,6 +21,7 @@ from ..quant.formats import FORMATS, QuantFormat
 from ..quant.planes import dequantize_planes, dequantize_rows, repack_blocks
 from ..quant.rows import row_chunks
 from ..shape import Size
+from ..variants import is_direct
 from .index import integers, outside
 
 if TYPE_CHECKING:
@@ -102,9 +103,9 @@ def _linear_shape(call: Call) -> Size:
     return Size((*x.shape[:-1], rows))
 
 
-# Invocations of a vector kernel that keep a large GPU busy.
+# Invocations of a vector kernel, and workgroups of any, that keep a large GPU busy.
 _BUSY = 1 << 16
-_TILED_WORKGROUPS = 264
+_WORKGROUPS = 264
 
 
 def _vector_holes(batch: int, rows: int, units: int) -> dict[str, int]:
@@ -113,15 +114,26 @@ def _vector_holes(batch: int, rows: int, units: int) -> dict[str, int]:
     most = {1: 64, 2: 32, 4: 16, 8: 8}[held]
     wanted = min(-(-4 * _BUSY // max(rows, 1)), units)
     lanes = min(max(1 << (wanted - 1).bit_length(), 8), most)
-    return {"WORKGROUP": 128, "LANES": lanes, "BATCH": held}
+    # Wide workgroups read x less often; they pay where there are enough of them.
+    wide = held <= 2 and rows * lanes >= _WORKGROUPS * 4 * 256
+    return {"WORKGROUP": 256 if wide else 128, "LANES": lanes, "BATCH": held}
 
 
 def _tile_rows(batch: int, columns: int) -> int:
     """Rows of out that a thread of a tiled kernel makes: as many as leave enough workgroups."""
     for per in (8, 4):
-        if 8 * per <= max(batch, 32) and -(-columns // 64) * -(-batch // (8 * per)) >= _TILED_WORKGROUPS:
+        if 8 * per <= max(batch, 32) and -(-columns // 64) * -(-batch // (8 * per)) >= _WORKGROUPS:
             return per
     return 2 if batch <= 16 else 4
+
+
+def _direct(batch: int, rows: int, params: dict) -> tuple[str, int, dict[str, int]]:
+    """File, workgroups and sizes of the kernels without workgroup memory."""
+    if batch == 1:
+        del params["batch"], params["out_columns"]
+        return "matmul/quant_direct_vector", -(-rows // 64), {}
+    held = min(1 << max(batch - 1, 0).bit_length(), 8)
+    return "matmul/quant_direct", -(-(-(-rows // 4) * -(-batch // held)) // 16), {"BATCH": held}
 
 
 def _linear_launches(call: Call) -> list[Launch]:
@@ -131,7 +143,9 @@ def _linear_launches(call: Call) -> list[Launch]:
     launches = []
     for name, m, start, rows in _chunks(call):
         params = {**_plane_params(m), "batch": batch, "start": start, "out_columns": features}
-        if batch <= 8:
+        if is_direct():
+            file, groups, sizes = _direct(batch, rows, params)
+        elif batch <= 8:
             sizes = _vector_holes(batch, rows, int(params["units"]))
             file, groups = "matmul/quant_vector", -(-rows // (4 * sizes["WORKGROUP"] // sizes["LANES"]))
         else:
@@ -139,6 +153,8 @@ def _linear_launches(call: Call) -> list[Launch]:
             params["tiles_n"] = tiles = -(-rows // 64)
             file, groups = "matmul/quant_tiled", tiles * -(-batch // (8 * sizes["PER_M"]))
         holes = {k: f"{v}u" for k, v in sizes.items()} | {"HAS_BIAS": str(has_bias).lower()}
+        if is_direct():
+            holes["PADDED"] = str(params["columns"] != 32 * params["units"]).lower()
         source = _source(file, m.dtype.name).fill(holes)
         launches.append(Launch(source, groups, params, bind={"x": "input", "weight": name}))
     return launches
