@@ -9,6 +9,8 @@ RUN, ALLOC, FREE, UPLOAD, COPY = range(5)
 CODE_BITS = 3
 STATUS_SLOT = 0
 STATUS_BYTES = 64
+# What adapters that run on the CPU call themselves, in any of their names.
+_SOFTWARE = ("swiftshader", "llvmpipe", "lavapipe", "softpipe", "basic render driver")
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,12 @@ class Info:
     limits: dict[str, int] = field(default_factory=dict)
     immediates: int = 0
 
+    @property
+    def is_software(self) -> bool:
+        """Whether the adapter runs on the CPU."""
+        names = f"{self.vendor} {self.architecture} {self.description}".lower()
+        return any(name in names for name in _SOFTWARE)
+
 
 class Host(Protocol):
     """What `browser` and `native` both implement."""
@@ -33,12 +41,16 @@ class Host(Protocol):
     info: Info
 
     def pipeline(self, source: str, bindings: str, params_bytes: int, immediate: bool, label: str) -> int: ...
-    def launch(self, pipeline: int, params: bytes, patches: tuple[int, ...], x: int, y: int, z: int) -> int: ...
+    def launch(
+        self, pipeline: int, params: bytes, patches: tuple[int, ...], x: int, y: int, z: int
+    ) -> int: ...
     def submit(self, words: array) -> None: ...
     def write(self, slot: int, nbytes: int, offset: int, data) -> None: ...
     def begin_read(self, slot: int, offset: int, nbytes: int) -> Any: ...
     def read(self, ticket: Any) -> tuple[bytes | bytearray | memoryview, tuple[int, ...]]: ...
-    def read_async(self, ticket: Any) -> Awaitable[tuple[bytes | bytearray | memoryview, tuple[int, ...]]]: ...
+    def read_async(
+        self, ticket: Any
+    ) -> Awaitable[tuple[bytes | bytearray | memoryview, tuple[int, ...]]]: ...
     def drop_read(self, ticket: Any) -> None: ...
     def synchronize(self) -> None: ...
     def synchronize_async(self) -> Awaitable[None]: ...
