@@ -61,7 +61,7 @@ def main() -> None:
     calls = 2 if software else 50
     result: dict = {"adapter": adapter, "rows": rows, "columns": columns, "formats": {}}
 
-    nbytes = (4 if software else 256) << 20
+    nbytes = (64 if software else 256) << 20
     source, target = Storage(nbytes), Storage(nbytes)
     copied = 2 * nbytes / seconds(lambda: stream().copy(source, target, 0, 0, nbytes), calls) / 1e9
     result["copy GB/s"] = round(copied, 1)
