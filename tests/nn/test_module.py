@@ -192,6 +192,16 @@ def test_moves_and_converts_in_place(device):
     assert m.scale.requires_grad
 
 
+def test_a_shared_buffer_stays_shared(device):
+    m = pellucid.nn.ModuleList([pellucid.nn.Identity(), pellucid.nn.Identity()])
+    table = pellucid.ones(3, device="cpu")
+    for layer in m:
+        layer.register_buffer("table", table)
+    m.to(device).half()
+    assert m[0].table is m[1].table
+    assert m[0].table.dtype is pellucid.float16
+
+
 def test_parameters_are_leaves_and_are_accounted():
     before = pellucid.webgpu.memory_stats()["parameter_bytes"]
     m = pellucid.nn.Linear(64, 64, device="webgpu")

@@ -113,15 +113,15 @@ class MultiheadAttention(Module):
             query, key, value = (t.unsqueeze(0) for t in (query, key, value))
         elif not self.batch_first:
             query, key, value = (t.transpose(0, 1) for t in (query, key, value))
-        heads = self._project(query, key, value)
-        mask = self._mask(attn_mask, key_padding_mask, query.shape[0], query.shape[1], key.shape[1], query)
+        mask = self._mask(attn_mask, key_padding_mask, query, key)
+        query, key, value = self._project(query, key, value)
         rate = self.dropout if self.training else 0.0
         if need_weights:
-            scores = matmul(heads[0] * self.head_dim**-0.5, heads[1].transpose(-2, -1))
+            scores = matmul(query * self.head_dim**-0.5, key.transpose(-2, -1))
             weights = dropout(softmax(scores if mask is None else scores + mask, -1), rate)
-            mixed = matmul(weights, heads[2])
+            mixed = matmul(weights, value)
         else:
-            mixed, weights = scaled_dot_product_attention(*heads, mask, rate), None
+            mixed, weights = scaled_dot_product_attention(query, key, value, mask, rate), None
         batch, _, time, _ = mixed.shape
         out = self.out_proj(mixed.transpose(1, 2).reshape(batch, time, self.embed_dim))
         if weights is not None and average_attn_weights:
@@ -141,21 +141,16 @@ class MultiheadAttention(Module):
         return heads
 
     def _mask(
-        self,
-        attn_mask: Tensor | None,
-        padding: Tensor | None,
-        batch: int,
-        time: int,
-        keys: int,
-        like: Tensor,
+        self, attn_mask: Tensor | None, padding: Tensor | None, query: Tensor, key: Tensor
     ) -> Tensor | None:
         """Both masks as numbers to add to scores (batch, heads, time, keys)."""
+        (batch, time, _), keys = query.shape, key.shape[1]
         total = None
         if attn_mask is not None:
-            total = _added(attn_mask, like)
+            total = _added(attn_mask, query)
             total = total if total.dim() == 2 else total.reshape(batch, self.num_heads, time, keys)
         if padding is not None:
-            hidden = _added(padding, like).reshape(batch, 1, 1, keys)
+            hidden = _added(padding, query).reshape(batch, 1, 1, keys)
             total = hidden if total is None else total + hidden
         return total
 

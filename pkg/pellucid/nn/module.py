@@ -12,7 +12,7 @@ from ..errors import DTypeError
 from ..ops.creation import empty_like
 from ..tensor import Tensor
 from .hooks import Hook, HookHandle, call
-from .parameter import Parameter
+from .parameter import Parameter, account
 from .state import IncompatibleKeys, load, save
 from .tree import Tree
 
@@ -203,18 +203,19 @@ class Module(Tree):
 
     def _apply(self, change: Callable[[Tensor], Tensor]) -> Module:
         """Change the values of every parameter (and its gradient) and buffer; the objects stay the same."""
-        from .parameter import account
-
+        for p in self.parameters():
+            p.data = change(p.detach())
+            account(p)
+            if p.grad is not None:
+                p.grad = change(p.grad.detach())
+        # A buffer that several modules share stays shared.
+        changed: dict[Tensor, Tensor] = {}
         for m in self.modules():
-            for p in m._own("parameter").values():
-                if p is not None:
-                    p.data = change(p.detach())
-                    account(p)
-                    if p.grad is not None:
-                        p.grad = change(p.grad.detach())
             for name, b in m._own("buffer").items():
                 if b is not None:
-                    m.__dict__[name] = change(b)
+                    if b not in changed:
+                        changed[b] = change(b)
+                    m.__dict__[name] = changed[b]
         _changed()
         return self
 
