@@ -614,7 +614,7 @@ def _plan_in_place(o: Op, values: tuple, aliased: frozenset[str]) -> Callable:
             return meta_plan(o, call, written=o.arguments[0].name)
         return webgpu_plan(o, call, written=o.arguments[0].name, aliased=aliased)
     except PellucidError as error:
-        raise type(error)(f"{o.name}_: {error}") from None
+        raise type(error)(f"{o.name}_: {str(error).removeprefix(f'{o.name}: ')}") from None
 
 
 def forget_plans() -> None:

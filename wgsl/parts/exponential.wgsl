@@ -1,4 +1,6 @@
-// exp_of, exp2_of, expm1_of, log_of, log2_of, log10_of, log1p_of: with PyTorch's results at infinities, zero and NaN, and accurate near zero.
+// exp_of, exp2_of, expm1_of, log_of, log2_of, log10_of, log1p_of
+//
+// With PyTorch's results at infinities, zero and NaN, and accurate near zero.
 
 fn infinity(sign: f32) -> f32 { return bitcast<f32>(0x7f800000u | (bitcast<u32>(sign) & 0x80000000u)); }
 
