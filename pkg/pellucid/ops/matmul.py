@@ -14,6 +14,7 @@ from ..kernel import Launch, load
 from ..meta import Meta, meta
 from ..op import Call, op
 from ..shape import Size, broadcast_shapes, broadcast_strides, merge_axes
+from ..variants import is_direct
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
@@ -66,6 +67,8 @@ class Product:
                 self.batch, self.batch_inner, 1, self.rows, self.depth, self.b.transposed, self.a.transposed
             )
             return turned.launch(b, a)
+        if is_direct() and not self._is_narrow:
+            return self._direct(a, b, bias)
         if self.rows <= 4:
             by_depth = self.b.row <= self.b.column
             file, width = ("matmul/vector", 4) if by_depth else ("matmul/vector_columns", 32)
@@ -80,15 +83,37 @@ class Product:
                 "A_DEPTH_FIRST": str(self.a.column <= self.a.row).lower(),
                 "B_DEPTH_FIRST": str(self.b.row <= self.b.column).lower(),
             }
-        holes["HAS_BIAS"] = str(bias is not None).lower()
-        params: dict[str, int | float] = {
-            "groups": groups, "rows": self.rows, "columns": self.columns, "depth": self.depth,
+        return self._launch(file, holes, groups, {"groups": groups}, a, b, bias)
+
+    @property
+    def _is_narrow(self) -> bool:
+        """Few sums, each so long that lanes should share it."""
+        return self.depth >= 4096 and self.batch * self.rows * self.columns < 64
+
+    def _direct(self, a: str, b: str, bias: str | None) -> Launch:
+        held = min(1 << max(self.rows - 1, 0).bit_length(), 8)
+        groups = -(-self.batch * -(-self.rows // held) * -(-self.columns // 8) // 16)
+        return self._launch("matmul/direct", {"ROWS": f"{held}u"}, groups, {"batch": self.batch}, a, b, bias)
+
+    def _launch(
+        self,
+        file: str,
+        holes: dict[str, str],
+        groups: int,
+        size: dict[str, int | float],
+        a: str,
+        b: str,
+        bias: str | None,
+    ) -> Launch:
+        params = {
+            **size, "rows": self.rows, "columns": self.columns, "depth": self.depth,
             "batch_inner": self.batch_inner,
             "a_outer": self.a.outer, "a_inner": self.a.inner, "a_row": self.a.row, "a_depth": self.a.column,
             "b_outer": self.b.outer, "b_inner": self.b.inner, "b_depth": self.b.row,
             "b_column": self.b.column,
         }  # fmt: skip
-        return Launch(load(file).fill(holes), groups, params, bind={"a": a, "b": b, "bias": bias or a})
+        source = load(file).fill({**holes, "HAS_BIAS": str(bias is not None).lower()})
+        return Launch(source, groups, params, bind={"a": a, "b": b, "bias": bias or a})
 
 
 def floats(call: Call):
