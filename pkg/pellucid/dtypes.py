@@ -180,8 +180,10 @@ def result_type(dimensioned: list[DType], zero_dim: list[DType], numbers: list[t
         if result is None:
             result = best
         elif _ORDER.get(best.kind, 9) > _ORDER.get(result.kind, 9):
-            # Numbers of a higher category bring the default type of it, whatever their own size.
-            result = promote_types(result, best) if best.is_complex and result.is_floating_point else best
+            # A complex number of any size leaves the precision of floats as it is.
+            if best.is_complex and result.is_floating_point:
+                best = complex128 if result is float64 else complex64
+            result = best
     assert result is not None
     return result
 
