@@ -4,8 +4,9 @@ import sys
 
 import numpy as np
 import pellucid
+from pellucid.nn.functional import embedding, linear
 from pellucid.quant import FORMATS, dequantize_planes, repack_blocks
-from pellucid.quant.weight import dequantize, embedding, linear, moved, weight_from_blocks
+from pellucid.quant.weight import dequantize, moved, weight_from_blocks
 from samples import any_blocks, tame_blocks, widths
 
 rng = np.random.default_rng(0)
@@ -20,7 +21,7 @@ for name, f in FORMATS.items():
     planes = np.array_equal(unpacked.view(np.uint32), expected)
     values = np.array_equal(dequantize(weight).numpy().view(np.uint32), expected)
     ids = pellucid.tensor([36, 0, 7])
-    picked = np.array_equal(embedding(weight, ids).numpy().view(np.uint32), expected[[36, 0, 7]])
+    picked = np.array_equal(embedding(ids, weight).numpy().view(np.uint32), expected[[36, 0, 7]])
 
     raw = tame_blocks(name, rows, columns, rng)
     weight = weight_from_blocks(raw, name, (rows, columns))

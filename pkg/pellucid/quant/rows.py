@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..errors import GradientError
+
 if TYPE_CHECKING:
     from ..tensor import Tensor
 
@@ -21,6 +23,15 @@ class RowStorage:
 
 
 def row_chunks(weight: Tensor) -> list[Tensor]:
-    """The tensors whose rows, one after another, are those of a quantized weight."""
+    """The tensors whose rows, one after another, are those of a quantized weight.
+
+    Raises:
+        GradientError: the weight requires grad, which no op on it can give.
+    """
+    if weight._node is not None:
+        raise GradientError(
+            f"a weight of {weight.dtype} has no gradient. Leave its requires_grad False, or train what "
+            "dequantize() returns."
+        )
     storage = weight._storage
     return storage.chunks if type(storage) is RowStorage else [weight]

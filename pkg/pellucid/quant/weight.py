@@ -11,7 +11,7 @@ from ..device import get_default_device
 from ..device.cpu import CpuStorage
 from ..device.stream import Storage, stream
 from ..dtypes import DType, uint32
-from ..errors import DTypeError, FormatError, GradientError, ShapeError
+from ..errors import DTypeError, FormatError, ShapeError
 from ..meta import meta
 from ..ops.quant import dequantize, quant_embedding, quant_linear, quant_product, repack_rows
 from ..tensor import Tensor
@@ -167,33 +167,19 @@ __all__ = [
 ]
 
 
-# What a layer calls
-
-
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input @ weight.T + bias`` for a quantized weight; see `pellucid.ops.quant.quant_linear`."""
-    _refuse_grad(weight)
     return quant_linear(input, row_chunks(weight), bias)
 
 
 def product(input: Tensor, weight: Tensor) -> Tensor:
     """``input @ weight`` for a quantized weight; see `pellucid.ops.quant.quant_product`."""
-    _refuse_grad(weight)
     return quant_product(input, row_chunks(weight))
 
 
 def embedding(weight: Tensor, indices: Tensor) -> Tensor:
     """Rows of a quantized table as float32; see `pellucid.ops.quant.quant_embedding`."""
-    _refuse_grad(weight)
     return quant_embedding(row_chunks(weight), indices)
-
-
-def _refuse_grad(weight: Tensor) -> None:
-    if weight._node is not None:
-        raise GradientError(
-            f"a weight of {weight.dtype} has no gradient. Leave its requires_grad False, or train what "
-            "dequantize() returns."
-        )
 
 
 def moved(weight: Tensor, device) -> Tensor:
