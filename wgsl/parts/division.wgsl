@@ -43,9 +43,13 @@ fn floor_divide_of(a: f32, b: f32) -> f32 {
     return select(select(down, down + 1.0, quotient - down > 0.5), signed_zero, quotient == 0.0);
 }
 
-fn trunc_divide_i32(a: i32, b: i32) -> i32 { return select(a / select(b, 1, b == 0), 0, b == 0); }
+// By unsigned division: what % gives for negative numbers is left open below WGSL, and some drivers differ.
+fn trunc_divide_i32(a: i32, b: i32) -> i32 {
+    let quotient = bitcast<i32>(bitcast<u32>(abs(a)) / max(bitcast<u32>(abs(b)), 1u));
+    return select(select(quotient, -quotient, (a < 0) != (b < 0)), 0, b == 0);
+}
 
-fn fmod_i32(a: i32, b: i32) -> i32 { return a % select(b, 1, b == 0); }
+fn fmod_i32(a: i32, b: i32) -> i32 { return select(a - b * trunc_divide_i32(a, b), 0, b == 0); }
 
 fn remainder_i32(a: i32, b: i32) -> i32 {
     let r = fmod_i32(a, b);
