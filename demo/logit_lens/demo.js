@@ -110,7 +110,7 @@ function duration(seconds) {
 const receive = {
   progress({ done, total, rate, remaining }) {
     element("progress").value = total ? done / total : 1;
-    const left = remaining === null ? "" : ` · ${bytes(rate)}/s · ${duration(remaining)} left`;
+    const left = Number.isFinite(remaining) ? ` · ${bytes(rate)}/s · ${duration(remaining)} left` : "";
     element("progress-text").textContent = `${bytes(done)} of ${bytes(total)}${left}`;
   },
   prompt({ tokens }) {

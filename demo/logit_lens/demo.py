@@ -5,16 +5,17 @@ the browser needs no way to suspend Python, and sends small messages:
 
     progress  {done, total, rate, remaining}   bytes, bytes per second, seconds or None
     prompt    {tokens: [{id, token}, ...]}     what the model reads first
-    token     {id, token, text, best}          a new token, the text that became readable with it, and what the
-                                               model's own logits say: [[id, token, probability], ...]
+    token     {id, token, text, best}          a new token, the text that became readable with it, and what
+                                               the model's own logits say: [[id, token, probability], ...]
     column    {position, layers}               what each layer says there, likewise, first layer first
 """
 
+import asyncio
 import contextlib
 import functools
 import gc
 import time
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from typing import Any
 
 import pellucid as torch
@@ -47,8 +48,7 @@ class LogitLens:
         self.forget()
         self.cancellation = weights.Cancel()
         await torch.webgpu.open_async()
-        tokenizer = await torch.AutoTokenizer.from_pretrained_async(source)
-        self.cancellation.check()
+        tokenizer = await self.unless_cancelled(torch.AutoTokenizer.from_pretrained_async(source))
         model = await torch.AutoModelForCausalLM.from_pretrained_async(
             source, on_progress=_tell, cancel=self.cancellation
         )
@@ -64,6 +64,22 @@ class LogitLens:
     def cancel(self) -> None:
         """End the load that is under way."""
         self.cancellation.cancel()
+
+    async def unless_cancelled(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """The result of work that takes no token, such as asking a server that does not answer."""
+        task = asyncio.ensure_future(work)
+
+        def give_up() -> None:
+            task.cancel()
+
+        forget = self.cancellation.watch(give_up)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            self.cancellation.check()
+            raise
+        finally:
+            forget()
 
     def forget(self) -> None:
         """Let go of the model and give its memory back to the system."""
