@@ -31,6 +31,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         return;
     }
     // a block is the (time, head_dim) of one head; a capacity block the (capacity, head_dim)
-    store_cache(i / params.block * params.capacity_block + params.position * params.head_dim + i % params.block,
+    let first = i / params.block * params.capacity_block + params.position * params.head_dim;
+    store_cache(first + i % params.block,
                 load_rows(i));
 }

@@ -1,10 +1,13 @@
-// out[b, h, t, :] = sum(exp(m_i - m) * acc_i) / sum(exp(m_i - m) * s_i) over the splits i,  m = max(m_i)
+// out[b, h, t, :] = sum(exp(m_i - m) * acc_i) / sum(exp(m_i - m) * s_i) over the splits i,
+//   m = max(m_i)
 //
 // Second of two steps; see attention/decode. A row without a visible key gives 0.
 //
-// state  (batch * kv_heads, splits, rows, value_dim + 2)   a row is a (time, head of the group) pair; splits <= 64
+// state  (batch * kv_heads, splits, rows, value_dim + 2)   a row is a (time, head of the group)
+//        pair; splits <= 64
 // out    (batch, heads, time, value_dim)
-// grid   one workgroup per (batch, kv head, row); lane i weighs split i, then lanes stride over the columns
+// grid   one workgroup per (batch, kv head, row); lane i weighs split i, then lanes stride over
+//        the columns
 // uses   workgroup_max, workgroup_sum
 
 const WORKGROUP = 64u;
@@ -56,15 +59,18 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     let factor = exp(max(largest - workgroup_max(lane, largest), -88.0));
     factors[lane] = factor;
     total = workgroup_sum(lane, total * factor);
-    let base = ((pair * params.group + row % params.group) * params.time + row / params.group) * params.value_dim;
+    let base = ((pair * params.group + row % params.group) * params.time + row / params.group)
+        * params.value_dim;
     for (var d = lane; d < params.value_dim; d += WORKGROUP) {
         var sum = 0.0;
         for (var split = 0u; split < splits; split += 4u) {
             let which = min(split + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(splits - 1u));
             let at = first + which * step + 2u + d;
-            let parts = vec4<f32>(load_state(at.x), load_state(at.y), load_state(at.z), load_state(at.w));
+            let parts = vec4<f32>(load_state(at.x), load_state(at.y), load_state(at.z),
+                load_state(at.w));
             let inside = split + vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(splits);
-            let weights = vec4<f32>(factors[which.x], factors[which.y], factors[which.z], factors[which.w]);
+            let weights = vec4<f32>(factors[which.x], factors[which.y], factors[which.z],
+                factors[which.w]);
             sum += dot(select(vec4<f32>(), weights, inside), parts);
         }
         store_out(base + d, select(sum / total, 0.0, total == 0.0));

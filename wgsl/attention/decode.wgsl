@@ -1,23 +1,25 @@
-// state[pair, split, row] = (largest score m, sum s of exp(score - m), sum of exp(score - m) * v) over one split of the keys
+// state[pair, split, row] = (largest score m, sum s of exp(score - m), sum of exp(score - m) * v)
+//   over one split of the keys
 //
-// First of two steps of attention with few query rows; attention/combine merges the splits.
-// A row is a (time, query head of the group) pair: all query heads that share a key head are done by one workgroup,
-// so its keys and values are read once. With CAUSAL, key j is visible to time t if j <= t + position,
-// where position is 0, or keys - time with ALIGN_END.
+// First of two steps of attention with few query rows; attention/combine merges the splits. A row
+// is a (time, query head of the group) pair: all query heads that share a key head are done by one
+// workgroup, so its keys and values are read once. With CAUSAL, key j is visible to time t if j <=
+// t + position, where position is 0, or keys - time with ALIGN_END.
 //
 // query  (batch, heads, time, head_dim)            contiguous; time * group <= 4 * ROW_VECTORS
 // key    (batch, kv_heads, capacity, head_dim)     contiguous; the first `keys` rows are read
 // value  (batch, kv_heads, capacity, value_dim)    contiguous; value_dim <= 64 * COLUMN_BLOCKS
-// mask   (batch, heads, time, keys)                any strides; added to the scores, or with BOOL_MASK 1 = visible;
-//                                                  read only with HAS_MASK
+// mask   (batch, heads, time, keys)                any strides; added to the scores, or with
+//        BOOL_MASK 1 = visible; read only with HAS_MASK
 // state  (batch * kv_heads, splits, rows, value_dim + 2)
-// grid   one workgroup per (batch, kv head, split); 64 lanes; a split holds a multiple of 64 keys, chosen from `keys`;
-//        splits past the last key write nothing
+// grid   one workgroup per (batch, kv head, split); 64 lanes; a split holds a multiple of 64 keys,
+//        chosen from `keys`; splits past the last key write nothing
 // source Dao et al. 2023, "Flash-Decoding for long-context inference"
 //
-// Lane c makes the scores of key c of a step, and holds columns c, c + 64, ... of the output. Four rows lie in one vec4.
-// Keys pass through workgroup memory in slices of 16 along head_dim, so that neighbours read neighbouring words.
-// Sums are named, not an array: an array indexed in a loop would live in memory.
+// Lane c makes the scores of key c of a step, and holds columns c, c + 64, ... of the output. Four
+// rows lie in one vec4. Keys pass through workgroup memory in slices of 16 along head_dim, so that
+// neighbours read neighbouring words. Sums are named, not an array: an array indexed in a loop
+// would live in memory.
 
 const ROW_VECTORS = 1u;
 const COLUMN_BLOCKS = 1u;
@@ -106,7 +108,8 @@ fn seen_score(pair: u32, row: u32, j: u32, end: u32, product: f32) -> f32 {
 fn seen_scores(pair: u32, row: u32, j: u32, end: u32, products: vec4<f32>) -> vec4<f32> {
     return vec4<f32>(
         seen_score(pair, row, j, end, products.x), seen_score(pair, row + 1u, j, end, products.y),
-        seen_score(pair, row + 2u, j, end, products.z), seen_score(pair, row + 3u, j, end, products.w));
+        seen_score(pair, row + 2u, j, end, products.z),
+            seen_score(pair, row + 3u, j, end, products.w));
 }
 
 // exp of differences that are at most zero
@@ -114,7 +117,8 @@ fn weights_of(differences: vec4<f32>) -> vec4<f32> {
     return exp(max(differences, vec4<f32>(-88.0)));
 }
 
-// The largest of one vec4 per lane for row vector v, known to every lane; the scores there are lost.
+// The largest of one vec4 per lane for row vector v, known to every lane; the scores there are
+// lost.
 fn largest_of(lane: u32, v: u32, value: vec4<f32>) -> vec4<f32> {
     let base = v * WORKGROUP;
     scores[base + lane] = value;
@@ -159,22 +163,28 @@ fn store_keys(at: u32, keys: vec4<f32>) {
     key_tile[at + 12u * KEY_PITCH] = keys.w;
 }
 
-// One column of values j to j + 3; the last row stands for those past the end, whose weights are zero.
+// One column of values j to j + 3; the last row stands for those past the end, whose weights are
+// zero.
 fn four_values(base: u32, j: u32, end: u32, column: u32) -> vec4<f32> {
     let rows = min(j + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(end - 1u));
     let at = base + rows * params.value_dim + min(column, params.value_dim - 1u);
     return vec4<f32>(load_value(at.x), load_value(at.y), load_value(at.z), load_value(at.w));
 }
 
-// sum + the products of the weights of keys i to i + 15, of row vector v, with their values in one column.
-fn add_values(sum: vec4<f32>, v: u32, i: u32, a: vec4<f32>, b: vec4<f32>, c: vec4<f32>, d: vec4<f32>) -> vec4<f32> {
+// sum + the products of the weights of keys i to i + 15, of row vector v, with their values in one
+// column.
+fn add_values(
+    sum: vec4<f32>, v: u32, i: u32, a: vec4<f32>, b: vec4<f32>, c: vec4<f32>, d: vec4<f32>,
+) -> vec4<f32> {
     let at = v * WORKGROUP + i;
     return add_four(add_four(add_four(add_four(sum, at, a), at + 4u, b), at + 8u, c), at + 12u, d);
 }
 
 fn add_four(sum: vec4<f32>, at: u32, values: vec4<f32>) -> vec4<f32> {
-    let first = fma(scores[at + 1u], vec4<f32>(values.y), fma(scores[at], vec4<f32>(values.x), sum));
-    return fma(scores[at + 3u], vec4<f32>(values.w), fma(scores[at + 2u], vec4<f32>(values.z), first));
+    let first = fma(scores[at + 1u], vec4<f32>(values.y),
+        fma(scores[at], vec4<f32>(values.x), sum));
+    return fma(scores[at + 3u], vec4<f32>(values.w),
+        fma(scores[at + 2u], vec4<f32>(values.z), first));
 }
 
 fn store_column(base: u32, first_row: u32, column: u32, sums: vec4<f32>) {
@@ -227,7 +237,8 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         let d = i / ROW_VECTORS;
         let row = i % ROW_VECTORS * 4u;
         queries[i] = vec4<f32>(
-            query_at(pair, row, d), query_at(pair, row + 1u, d), query_at(pair, row + 2u, d), query_at(pair, row + 3u, d));
+            query_at(pair, row, d), query_at(pair, row + 1u, d), query_at(pair, row + 2u, d),
+                query_at(pair, row + 3u, d));
     }
 
     var largest_0 = vec4<f32>(HIDDEN);
@@ -265,7 +276,8 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
                 let k = vec4<f32>(key_tile[lane * KEY_PITCH + i]);
                 product_0 = fma(queries[(slice + i) * ROW_VECTORS], k, product_0);
                 if (ROW_VECTORS > 1u) {
-                    product_1 = fma(queries[(slice + i) * ROW_VECTORS + ROW_VECTORS - 1u], k, product_1);
+                    product_1 = fma(queries[(slice + i) * ROW_VECTORS + ROW_VECTORS - 1u], k,
+                        product_1);
                 }
             }
             workgroupBarrier();
@@ -273,7 +285,8 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         let score_0 = seen_scores(pair, 0u, j, end, product_0);
         let now_0 = max(largest_0, largest_of(lane, 0u, score_0));
         let factor_0 = weights_of(largest_0 - now_0);
-        let weight_0 = select(weights_of(score_0 - now_0), vec4<f32>(), score_0 == vec4<f32>(HIDDEN));
+        let weight_0 = select(weights_of(score_0 - now_0), vec4<f32>(),
+            score_0 == vec4<f32>(HIDDEN));
         largest_0 = now_0;
         total_0 = total_0 * factor_0 + weight_0;
         sum_00 *= factor_0;
@@ -284,7 +297,8 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
             let score_1 = seen_scores(pair, 4u, j, end, product_1);
             let now_1 = max(largest_1, largest_of(lane, ROW_VECTORS - 1u, score_1));
             let factor_1 = weights_of(largest_1 - now_1);
-            let weight_1 = select(weights_of(score_1 - now_1), vec4<f32>(), score_1 == vec4<f32>(HIDDEN));
+            let weight_1 = select(weights_of(score_1 - now_1), vec4<f32>(),
+                score_1 == vec4<f32>(HIDDEN));
             largest_1 = now_1;
             total_1 = total_1 * factor_1 + weight_1;
             sum_10 *= factor_1;
@@ -302,14 +316,18 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
             let c_0 = four_values(value_base, start + i + 8u, end, lane);
             let d_0 = four_values(value_base, start + i + 12u, end, lane);
             sum_00 = add_values(sum_00, 0u, i, a_0, b_0, c_0, d_0);
-            if (ROW_VECTORS > 1u) { sum_10 = add_values(sum_10, ROW_VECTORS - 1u, i, a_0, b_0, c_0, d_0); }
+            if (ROW_VECTORS > 1u) {
+                sum_10 = add_values(sum_10, ROW_VECTORS - 1u, i, a_0, b_0, c_0, d_0);
+            }
             if (COLUMN_BLOCKS > 1u) {
                 let a_1 = four_values(value_base, start + i, end, lane + 64u);
                 let b_1 = four_values(value_base, start + i + 4u, end, lane + 64u);
                 let c_1 = four_values(value_base, start + i + 8u, end, lane + 64u);
                 let d_1 = four_values(value_base, start + i + 12u, end, lane + 64u);
                 sum_01 = add_values(sum_01, 0u, i, a_1, b_1, c_1, d_1);
-                if (ROW_VECTORS > 1u) { sum_11 = add_values(sum_11, ROW_VECTORS - 1u, i, a_1, b_1, c_1, d_1); }
+                if (ROW_VECTORS > 1u) {
+                    sum_11 = add_values(sum_11, ROW_VECTORS - 1u, i, a_1, b_1, c_1, d_1);
+                }
             }
             if (COLUMN_BLOCKS > 2u) {
                 let a_2 = four_values(value_base, start + i, end, lane + 128u);
@@ -317,7 +335,9 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
                 let c_2 = four_values(value_base, start + i + 8u, end, lane + 128u);
                 let d_2 = four_values(value_base, start + i + 12u, end, lane + 128u);
                 sum_02 = add_values(sum_02, 0u, i, a_2, b_2, c_2, d_2);
-                if (ROW_VECTORS > 1u) { sum_12 = add_values(sum_12, ROW_VECTORS - 1u, i, a_2, b_2, c_2, d_2); }
+                if (ROW_VECTORS > 1u) {
+                    sum_12 = add_values(sum_12, ROW_VECTORS - 1u, i, a_2, b_2, c_2, d_2);
+                }
             }
             if (COLUMN_BLOCKS > 3u) {
                 let a_3 = four_values(value_base, start + i, end, lane + 192u);
@@ -325,7 +345,9 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
                 let c_3 = four_values(value_base, start + i + 8u, end, lane + 192u);
                 let d_3 = four_values(value_base, start + i + 12u, end, lane + 192u);
                 sum_03 = add_values(sum_03, 0u, i, a_3, b_3, c_3, d_3);
-                if (ROW_VECTORS > 1u) { sum_13 = add_values(sum_13, ROW_VECTORS - 1u, i, a_3, b_3, c_3, d_3); }
+                if (ROW_VECTORS > 1u) {
+                    sum_13 = add_values(sum_13, ROW_VECTORS - 1u, i, a_3, b_3, c_3, d_3);
+                }
             }
         }
         workgroupBarrier();

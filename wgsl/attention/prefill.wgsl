@@ -1,21 +1,24 @@
-// out[b, h, t, :] = softmax(scale * q[b, h, t, :] . k[b, kv, j, :] + mask[b, h, t, j] over visible j) . v[b, kv, j, :]
+// out[b, h, t, :] = softmax(scale * q[b, h, t, :] . k[b, kv, j, :] + mask[b, h, t, j]) . v[b, kv, j]
+//   over the keys j that are visible
 //
-// with kv = h / group. With CAUSAL, key j is visible to query t if j <= t + position,
-// where position is 0, or keys - time with ALIGN_END. A query that sees nothing gives 0.
+// with kv = h / group. With CAUSAL, key j is visible to query t if j <= t + position, where
+// position is 0, or keys - time with ALIGN_END. A query that sees nothing gives 0.
 //
 // query  (batch, heads, time, head_dim)            contiguous
 // key    (batch, kv_heads, capacity, head_dim)     contiguous; the first `keys` rows are read
 // value  (batch, kv_heads, capacity, value_dim)    contiguous
-// mask   (batch, heads, time, keys)                any strides; added to the scores, or with BOOL_MASK 1 = visible;
-//                                                  read only with HAS_MASK
+// mask   (batch, heads, time, keys)                any strides; added to the scores, or with
+//        BOOL_MASK 1 = visible; read only with HAS_MASK
 // out    (batch, heads, time, value_dim)
-// grid   one workgroup per (batch, kv head, tile of 32 rows, 32 * COLUMN_BLOCKS columns of value); 128 lanes; a row
-//        is a (time, head of the group) pair, so that all query heads that share a key head share its tiles
+// grid   one workgroup per (batch, kv head, tile of 32 rows, 32 * COLUMN_BLOCKS columns of value);
+//        128 lanes; a row is a (time, head of the group) pair, so that all query heads that share a
+//        key head share its tiles
 // source Dao 2023, "FlashAttention-2", algorithm 1
 //
-// Lane (w, c) of the four warps of 32 makes the scores of rows 8w to 8w + 7 with key c, and holds columns c, c + 32, ...
-// of these rows of the output. Four neighbouring rows lie in one vec4. Scores come from slices of 32 along head_dim in
-// workgroup memory. Sums are named, not an array: an array indexed in a loop would live in memory.
+// Lane (w, c) of the four warps of 32 makes the scores of rows 8w to 8w + 7 with key c, and holds
+// columns c, c + 32, ... of these rows of the output. Four neighbouring rows lie in one vec4.
+// Scores come from slices of 32 along head_dim in workgroup memory. Sums are named, not an array:
+// an array indexed in a loop would live in memory.
 
 const COLUMN_BLOCKS = 2u;
 const CAUSAL = false;
@@ -91,7 +94,8 @@ fn query_at(pair: u32, row: u32, d: u32) -> f32 {
 // Column d of four neighbouring rows; zero outside.
 fn four_queries(pair: u32, row: u32, d: u32) -> vec4<f32> {
     return vec4<f32>(
-        query_at(pair, row, d), query_at(pair, row + 1u, d), query_at(pair, row + 2u, d), query_at(pair, row + 3u, d));
+        query_at(pair, row, d), query_at(pair, row + 1u, d), query_at(pair, row + 2u, d),
+            query_at(pair, row + 3u, d));
 }
 
 // Column d of keys j, j + 4, j + 8 and j + 12; zero outside. All loads are in flight together.
@@ -129,7 +133,8 @@ fn seen_score(pair: u32, row: u32, j: u32, end: u32, product: f32) -> f32 {
 fn seen_scores(pair: u32, row: u32, j: u32, end: u32, products: vec4<f32>) -> vec4<f32> {
     return vec4<f32>(
         seen_score(pair, row, j, end, products.x), seen_score(pair, row + 1u, j, end, products.y),
-        seen_score(pair, row + 2u, j, end, products.z), seen_score(pair, row + 3u, j, end, products.w));
+        seen_score(pair, row + 2u, j, end, products.z),
+            seen_score(pair, row + 3u, j, end, products.w));
 }
 
 // exp of differences that are at most zero
@@ -137,7 +142,8 @@ fn weights_of(differences: vec4<f32>) -> vec4<f32> {
     return exp(max(differences, vec4<f32>(-88.0)));
 }
 
-// One column of values j to j + 3; the last row stands for those past the end, whose weights are zero.
+// One column of values j to j + 3; the last row stands for those past the end, whose weights are
+// zero.
 fn four_values(base: u32, j: u32, end: u32, column: u32) -> vec4<f32> {
     let rows = min(j + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(end - 1u));
     let at = base + rows * params.value_dim + min(column, params.value_dim - 1u);
@@ -146,13 +152,16 @@ fn four_values(base: u32, j: u32, end: u32, column: u32) -> vec4<f32> {
 
 // sum + the products of the weights of four keys, for four rows, with their values in one column.
 fn add_values(sum: vec4<f32>, at: u32, values: vec4<f32>) -> vec4<f32> {
-    let first = fma(scores[at + PITCH], vec4<f32>(values.y), fma(scores[at], vec4<f32>(values.x), sum));
-    return fma(scores[at + 3u * PITCH], vec4<f32>(values.w), fma(scores[at + 2u * PITCH], vec4<f32>(values.z), first));
+    let first = fma(scores[at + PITCH], vec4<f32>(values.y),
+        fma(scores[at], vec4<f32>(values.x), sum));
+    return fma(scores[at + 3u * PITCH], vec4<f32>(values.w),
+        fma(scores[at + 2u * PITCH], vec4<f32>(values.z), first));
 }
 
 fn store_value(pair: u32, row: u32, column: u32, sum: f32, total: f32) {
     if (row < params.time * params.group && column < params.value_dim) {
-        store_out(tensor_row(pair, row) * params.value_dim + column, select(sum / total, 0.0, total == 0.0));
+        store_out(tensor_row(pair, row) * params.value_dim + column,
+            select(sum / total, 0.0, total == 0.0));
     }
 }
 
@@ -238,8 +247,9 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
             workgroupBarrier();
         }
         let row = first_row + 8u * warp;
-        scores[column * PITCH + 2u * warp] = seen_scores(pair, row, start + column, end, low);
-        scores[column * PITCH + 2u * warp + 1u] = seen_scores(pair, row + 4u, start + column, end, high);
+        let at = column * PITCH + 2u * warp;
+        scores[at] = seen_scores(pair, row, start + column, end, low);
+        scores[at + 1u] = seen_scores(pair, row + 4u, start + column, end, high);
         workgroupBarrier();
 
         let score_0 = scores[part * PITCH + vector];

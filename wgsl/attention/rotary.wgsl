@@ -2,7 +2,8 @@
 //
 //   out1 = x1 * cos - x2 * sin,  out2 = x2 * cos + x1 * sin       (sin negated with INVERSE)
 //
-// The pair p is (p, p + half) of a head, or (2p, 2p + 1) with INTERLEAVED; columns from 2 * half on are copied.
+// The pair p is (p, p + half) of a head, or (2p, 2p + 1) with INTERLEAVED; columns from 2 * half on
+// are copied.
 //
 // x       (batch, heads, time, head_dim)   contiguous
 // cosines (positions, half)

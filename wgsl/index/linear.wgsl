@@ -1,4 +1,5 @@
-// out[k] = previous[k] * limit + index[k]        the row-major position of a tuple of indices, one axis a dispatch
+// out[k] = previous[k] * limit + index[k]
+//   the row-major position of a tuple of indices, one axis a dispatch
 //
 // previous  (count)   int64, its low word, read only with HAS_PREVIOUS
 // index     (count)   int64; negative ones count from the end; a bad one is reported and becomes 0

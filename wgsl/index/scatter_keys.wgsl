@@ -1,6 +1,8 @@
-// out[o, s, i] = (o * limit + index[o, s, i]) * inner + i        where each source of a scatter goes
+// out[o, s, i] = (o * limit + index[o, s, i]) * inner + i
+//   where each source of a scatter goes
 //
-// index  (outer, sources, inner)   contiguous, int64; a bad one is reported and goes nowhere (the largest u32)
+// index  (outer, sources, inner)   contiguous, int64; a bad one is reported and goes nowhere (the
+//        largest u32)
 // out    (outer, sources, inner)   u32
 // grid   one workgroup per WORKGROUP elements, one lane each
 // uses   status
@@ -34,7 +36,8 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     let index = load_index(k);
     var position = 0xffffffffu;
     if (index.y == 0u && index.x < params.limit) {
-        position = (k / (params.sources * params.inner) * params.limit + index.x) * params.inner + k % params.inner;
+        position = (k / (params.sources * params.inner) * params.limit + index.x) * params.inner
+            + k % params.inner;
     } else {
         report_index(params.op, index, params.limit);
     }

@@ -1,6 +1,8 @@
-// out[o, j, i] = x[o, j, i], then for s in order, where index[o, s, i] == j:  out = src[o, s, i]  (ADD: out += src)
+// out[o, j, i] = x[o, j, i], then for s in order, where index[o, s, i] == j:  out = src[o, s, i]
+//   (ADD: out += src)
 //
-// For few sources per line: every output looks at all of them, so no two lanes write one place and the order is fixed.
+// For few sources per line: every output looks at all of them, so no two lanes write one place and
+// the order is fixed.
 //
 // x       (outer, limit, inner)     contiguous
 // index   (outer, sources, inner)   contiguous, int64; a bad one is reported and writes nothing

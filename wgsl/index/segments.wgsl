@@ -1,7 +1,8 @@
-// out[r, c] = x[r, c], then for s in order, where keys[order[s]] == r:  out = src[order[s], c]  (ADD: out += src)
+// out[r, c] = x[r, c], then for s in order, where keys[order[s]] == r:  out = src[order[s], c]
+//   (ADD: out += src)
 //
-// The second half of a scatter: `order` sorts the keys, so the sources of row r are neighbours, found by bisection.
-// The sum runs in the order of the sources: the same bits on every run.
+// The second half of a scatter: `order` sorts the keys, so the sources of row r are neighbours,
+// found by bisection. The sum runs in the order of the sources: the same bits on every run.
 //
 // x      (rows, width)      contiguous; read only with HAS_BASE, else 0
 // keys   (sources)          u32

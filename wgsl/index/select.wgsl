@@ -39,5 +39,6 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     }
     let row = k / params.inner;
     let picked = checked_index(load_ids(row % params.picked), params.limit, WRAP);
-    store_out(k, load_x((row / params.picked * params.limit + picked) * params.inner + k % params.inner));
+    let source = row / params.picked * params.limit + picked;
+    store_out(k, load_x(source * params.inner + k % params.inner));
 }

@@ -1,16 +1,19 @@
 // out[z, i, j] = sum(a[z, i, l] * b[z, l, j] for l) + bias[j]
 //
-// a     (batch, rows, depth)      any strides, in elements; batch z = (z / batch_inner, z % batch_inner)
+// a     (batch, rows, depth)      any strides, in elements; batch z = (z / batch_inner, z %
+//       batch_inner)
 // b     (batch, depth, columns)   any strides; a stride 0 repeats a batch
 // bias  (columns)                 read only with HAS_BIAS
 // out   (batch, rows, columns)    contiguous
-// grid  one workgroup per (batch, tile of 8 * LANE_ROWS rows, tile of 64 columns); 128 lanes as 8 x 16,
-//       each with LANE_ROWS (2, 4 or 8) rows by 4 columns; steps of 16 in depth through workgroup memory
+// grid  one workgroup per (batch, tile of 8 * LANE_ROWS rows, tile of 64 columns); 128 lanes as 8
+//       x 16, each with LANE_ROWS (2, 4 or 8) rows by 4 columns; steps of 16 in depth through
+//       workgroup memory
 //
-// Both tiles hold quads of 4 along the depth, padded by one quad a row against bank conflicts; the next step's
-// quads are fetched into registers while this step computes. *_DEPTH_FIRST says that neighbouring lanes fetch
-// neighbours in depth (the stride there is the small one); it changes speed, never the result.
-// Sums are named, not an array: an array indexed in a loop would live in memory.
+// Both tiles hold quads of 4 along the depth, padded by one quad a row against bank conflicts; the
+// next step's quads are fetched into registers while this step computes. *_DEPTH_FIRST says that
+// neighbouring lanes fetch neighbours in depth (the stride there is the small one); it changes
+// speed, never the result. Sums are named, not an array: an array indexed in a loop would live in
+// memory.
 
 const LANE_ROWS = 8u;
 const HAS_BIAS = false;
@@ -64,7 +67,8 @@ fn quad_of_a(base: u32, row: u32, l: u32) -> vec4<f32> {
     let at = base + row * params.a_row + l * params.a_depth;
     let step = params.a_depth;
     if (l + 4u <= params.depth) {
-        return vec4<f32>(load_a(at), load_a(at + step), load_a(at + 2u * step), load_a(at + 3u * step));
+        return vec4<f32>(load_a(at), load_a(at + step), load_a(at + 2u * step),
+            load_a(at + 3u * step));
     }
     var quad = vec4<f32>(load_a(at), 0.0, 0.0, 0.0);
     if (l + 1u < params.depth) { quad.y = load_a(at + step); }
@@ -80,7 +84,8 @@ fn quad_of_b(base: u32, column: u32, l: u32) -> vec4<f32> {
     let at = base + column * params.b_column + l * params.b_depth;
     let step = params.b_depth;
     if (l + 4u <= params.depth) {
-        return vec4<f32>(load_b(at), load_b(at + step), load_b(at + 2u * step), load_b(at + 3u * step));
+        return vec4<f32>(load_b(at), load_b(at + step), load_b(at + 2u * step),
+            load_b(at + 3u * step));
     }
     var quad = vec4<f32>(load_b(at), 0.0, 0.0, 0.0);
     if (l + 1u < params.depth) { quad.y = load_b(at + step); }
@@ -89,7 +94,9 @@ fn quad_of_b(base: u32, column: u32, l: u32) -> vec4<f32> {
 }
 
 // sum + the products of a quad of a, along the depth, with four rows of four columns of b.
-fn add_quad(sum: vec4<f32>, quad: vec4<f32>, b_0: vec4<f32>, b_1: vec4<f32>, b_2: vec4<f32>, b_3: vec4<f32>) -> vec4<f32> {
+fn add_quad(
+    sum: vec4<f32>, quad: vec4<f32>, b_0: vec4<f32>, b_1: vec4<f32>, b_2: vec4<f32>, b_3: vec4<f32>,
+) -> vec4<f32> {
     let first = fma(vec4<f32>(quad.y), b_1, fma(vec4<f32>(quad.x), b_0, sum));
     return fma(vec4<f32>(quad.w), b_3, fma(vec4<f32>(quad.z), b_2, first));
 }
@@ -127,8 +134,10 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     let first_column = (group % column_tiles) * TILE_COLUMNS;
     let first_row = (group / column_tiles % row_tiles) * TILE_ROWS;
     let batch = group / (column_tiles * row_tiles);
-    let a_base = batch / params.batch_inner * params.a_outer + batch % params.batch_inner * params.a_inner;
-    let b_base = batch / params.batch_inner * params.b_outer + batch % params.batch_inner * params.b_inner;
+    let outer = batch / params.batch_inner;
+    let inner = batch % params.batch_inner;
+    let a_base = outer * params.a_outer + inner * params.a_inner;
+    let b_base = outer * params.b_outer + inner * params.b_inner;
     let lane_row = lane / 16u;
     let lane_column = lane % 16u;
     // what this lane fetches: a row (and the one 32 further) and a quad of each tile

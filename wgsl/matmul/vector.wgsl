@@ -1,8 +1,10 @@
 // out[z, i, j] = sum(a[z, i, l] * b[z, l, j] for l) + bias[j]        for ROWS rows i, 1 to 4
 //
-// For b whose depth is contiguous, like a weight (out, in): the matrix is read once, in order, for all rows.
+// For b whose depth is contiguous, like a weight (out, in): the matrix is read once, in order, for
+// all rows.
 //
-// a     (batch, rows, depth)      any strides, in elements; batch z = (z / batch_inner, z % batch_inner)
+// a     (batch, rows, depth)      any strides, in elements; batch z = (z / batch_inner, z %
+//       batch_inner)
 // b     (batch, depth, columns)   any strides; a stride 0 repeats a batch
 // bias  (columns)                 read only with HAS_BIAS
 // out   (batch, rows, columns)    contiguous
@@ -13,7 +15,8 @@ const HAS_BIAS = false;
 
 const WORKGROUP = 64u;
 const COLUMNS = 4u;
-// Where a row's sums lie; rows that are not there lie where the last one does, and are never written.
+// Where a row's sums lie; rows that are not there lie where the last one does, and are never
+// written.
 const ROW_1 = min(1u, ROWS - 1u) * WORKGROUP;
 const ROW_2 = min(2u, ROWS - 1u) * WORKGROUP;
 const ROW_3 = min(3u, ROWS - 1u) * WORKGROUP;
@@ -60,8 +63,10 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     let column_groups = (params.columns + COLUMNS - 1u) / COLUMNS;
     let first = (group % column_groups) * COLUMNS;
     let batch = group / column_groups;
-    let a_base = batch / params.batch_inner * params.a_outer + batch % params.batch_inner * params.a_inner;
-    let b_base = batch / params.batch_inner * params.b_outer + batch % params.batch_inner * params.b_inner;
+    let outer = batch / params.batch_inner;
+    let inner = batch % params.batch_inner;
+    let a_base = outer * params.a_outer + inner * params.a_inner;
+    let b_base = outer * params.b_outer + inner * params.b_inner;
     // columns past the end repeat the last one and are not stored
     let last = params.columns - 1u;
     let starts = b_base + params.b_column * vec4<u32>(
@@ -75,12 +80,17 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     for (var l = lane; l < params.depth; l += WORKGROUP) {
         let at = l * params.b_depth;
         let weights = vec4<f32>(
-            load_b(starts.x + at), load_b(starts.y + at), load_b(starts.z + at), load_b(starts.w + at));
+            load_b(starts.x + at), load_b(starts.y + at), load_b(starts.z + at),
+                load_b(starts.w + at));
         let place = a_base + l * params.a_depth;
         sum_0 = fma(vec4<f32>(load_a(place)), weights, sum_0);
         if (ROWS > 1u) { sum_1 = fma(vec4<f32>(load_a(place + params.a_row)), weights, sum_1); }
-        if (ROWS > 2u) { sum_2 = fma(vec4<f32>(load_a(place + 2u * params.a_row)), weights, sum_2); }
-        if (ROWS > 3u) { sum_3 = fma(vec4<f32>(load_a(place + 3u * params.a_row)), weights, sum_3); }
+        if (ROWS > 2u) {
+            sum_2 = fma(vec4<f32>(load_a(place + 2u * params.a_row)), weights, sum_2);
+        }
+        if (ROWS > 3u) {
+            sum_3 = fma(vec4<f32>(load_a(place + 3u * params.a_row)), weights, sum_3);
+        }
     }
     partial[lane] = sum_0;
     if (ROWS > 1u) { partial[ROW_1 + lane] = sum_1; }

@@ -2,7 +2,8 @@
 //
 // For b whose columns are contiguous: neighbouring lanes read neighbouring columns.
 //
-// a     (batch, rows, depth)      any strides, in elements; batch z = (z / batch_inner, z % batch_inner)
+// a     (batch, rows, depth)      any strides, in elements; batch z = (z / batch_inner, z %
+//       batch_inner)
 // b     (batch, depth, columns)   any strides; a stride 0 repeats a batch
 // bias  (columns)                 read only with HAS_BIAS
 // out   (batch, rows, columns)    contiguous
@@ -14,7 +15,8 @@ const HAS_BIAS = false;
 const WORKGROUP = 256u;
 const COLUMNS = 32u;
 const SLICES = WORKGROUP / COLUMNS;
-// Where a row's sums lie; rows that are not there lie where the last one does, and are never written.
+// Where a row's sums lie; rows that are not there lie where the last one does, and are never
+// written.
 const ROW_1 = min(1u, ROWS - 1u) * WORKGROUP;
 const ROW_2 = min(2u, ROWS - 1u) * WORKGROUP;
 const ROW_3 = min(3u, ROWS - 1u) * WORKGROUP;
@@ -67,11 +69,13 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     let column_groups = (params.columns + COLUMNS - 1u) / COLUMNS;
     let column = (group % column_groups) * COLUMNS + lane % COLUMNS;
     let batch = group / column_groups;
-    let a_base = batch / params.batch_inner * params.a_outer + batch % params.batch_inner * params.a_inner;
-    let b_base = batch / params.batch_inner * params.b_outer + batch % params.batch_inner * params.b_inner;
+    let outer = batch / params.batch_inner;
+    let inner = batch % params.batch_inner;
+    let a_base = outer * params.a_outer + inner * params.a_inner;
+    let b_base = outer * params.b_outer + inner * params.b_inner;
 
-    // Sums are named, not an array: an array indexed in a loop would live in memory. Four loads are in flight at
-    // a time; what lies past the end counts as zero.
+    // Sums are named, not an array: an array indexed in a loop would live in memory. Four loads are
+    // in flight at a time; what lies past the end counts as zero.
     var sums = vec4<f32>();
     if (column < params.columns) {
         let column_base = b_base + column * params.b_column;

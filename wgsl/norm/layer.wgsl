@@ -4,7 +4,8 @@
 // weight  (columns)         read only with HAS_WEIGHT
 // bias    (columns)         read only with HAS_BIAS
 // out     (rows, columns)
-// grid    one workgroup per row; lanes stride over the columns three times: mean, variance (about the mean), output
+// grid    one workgroup per row; lanes stride over the columns three times: mean, variance (about
+//         the mean), output
 // source  Ba, Kiros and Hinton 2016, "Layer Normalization", equation 3
 // uses    workgroup_sum
 

@@ -1,8 +1,8 @@
 // Keys whose unsigned order is the order of the values: first .x, then .y.
 //
-// A 32-bit value enters as (bits, 0), a 64-bit one as (high, low). NaN is the largest value, -0 equals +0.
-// With `const DESCENDING` the order is reversed, NaN first.
-// The kernel declares `const FLOAT`, `const SIGNED` and `const DESCENDING`.
+// A 32-bit value enters as (bits, 0), a 64-bit one as (high, low). NaN is the largest value, -0
+// equals +0. With `const DESCENDING` the order is reversed, NaN first. The kernel declares `const
+// FLOAT`, `const SIGNED` and `const DESCENDING`.
 
 fn order_key(value: vec2<u32>) -> vec2<u32> {
     var key = value;

@@ -1,7 +1,8 @@
-// The running (maximum, sum of exponentials) of a softmax, exact about infinities and NaN without computing with them.
+// The running (maximum, sum of exponentials) of a softmax, exact about infinities and NaN without
+//   computing with them.
 //
-// `largest` starts at the lowest finite f32, so -inf adds nothing; a NaN or +inf marks the state as poisoned.
-// The kernel declares `const WORKGROUP`, a power of two, and `const LOG`.
+// `largest` starts at the lowest finite f32, so -inf adds nothing; a NaN or +inf marks the state as
+// poisoned. The kernel declares `const WORKGROUP`, a power of two, and `const LOG`.
 
 struct Softmax {
     largest: f32,
@@ -17,7 +18,8 @@ fn softmax_empty() -> Softmax {
     return Softmax(-3.4028234e38, 0.0, false);
 }
 
-// exp of a difference that is at most zero; exactly 0 where the true value is below the smallest subnormal
+// exp of a difference that is at most zero; exactly 0 where the true value is below the smallest
+// subnormal
 fn softmax_exp(difference: f32) -> f32 {
     return select(exp(max(difference, -104.0)), 0.0, difference < -103.9);
 }
@@ -31,14 +33,16 @@ fn softmax_add(state: Softmax, value: f32) -> Softmax {
         return Softmax(state.largest, state.total, true);
     }
     if (value <= state.largest) {
-        return Softmax(state.largest, state.total + softmax_exp(value - state.largest), state.poisoned);
+        return Softmax(state.largest, state.total + softmax_exp(value - state.largest),
+            state.poisoned);
     }
     return Softmax(value, state.total * softmax_exp(state.largest - value) + 1.0, state.poisoned);
 }
 
 fn softmax_merge(a: Softmax, b: Softmax) -> Softmax {
     let largest = max(a.largest, b.largest);
-    let total = a.total * softmax_exp(a.largest - largest) + b.total * softmax_exp(b.largest - largest);
+    let total = a.total * softmax_exp(a.largest - largest) + b.total
+        * softmax_exp(b.largest - largest);
     return Softmax(largest, total, a.poisoned || b.poisoned);
 }
 
@@ -52,7 +56,8 @@ fn softmax_workgroup(lane: u32, value: Softmax) -> Softmax {
         if (lane < width) {
             let other = lane + width;
             state = softmax_merge(
-                state, Softmax(softmax_largest[other], softmax_total[other], softmax_poisoned[other] == 1u));
+                state, Softmax(softmax_largest[other], softmax_total[other],
+                    softmax_poisoned[other] == 1u));
             softmax_largest[lane] = state.largest;
             softmax_total[lane] = state.total;
             softmax_poisoned[lane] = select(0u, 1u, state.poisoned);

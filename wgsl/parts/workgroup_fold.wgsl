@@ -10,7 +10,8 @@ fn workgroup_fold(lane: u32, value: T) -> T {
     workgroupBarrier();
     for (var width = WORKGROUP / 2u; width > 0u; width = width / 2u) {
         if (lane < width) {
-            workgroup_fold_slots[lane] = apply(workgroup_fold_slots[lane], workgroup_fold_slots[lane + width]);
+            workgroup_fold_slots[lane] = apply(workgroup_fold_slots[lane],
+                workgroup_fold_slots[lane + width]);
         }
         workgroupBarrier();
     }

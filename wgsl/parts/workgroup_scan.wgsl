@@ -1,8 +1,8 @@
 // Inclusive scan over the lanes: lane l gets apply(value[0], ..., value[l]) (Hillis and Steele).
 //
 // The kernel declares `alias T`, `fn apply(a: T, b: T) -> T` and `const WORKGROUP`, a power of two.
-// Every lane must call it, in uniform control flow. Afterwards workgroup_scan_slots holds the whole scan
-// until the next call; a barrier has passed.
+// Every lane must call it, in uniform control flow. Afterwards workgroup_scan_slots holds the whole
+// scan until the next call; a barrier has passed.
 
 var<workgroup> workgroup_scan_slots: array<T, WORKGROUP>;
 

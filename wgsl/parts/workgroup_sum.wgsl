@@ -1,6 +1,8 @@
-// The sum of one value per lane, known to every lane; a tree, so the rounding error grows with log2(WORKGROUP).
+// The sum of one value per lane, known to every lane; a tree, so the rounding error grows with
+//   log2(WORKGROUP).
 //
-// The kernel declares `const WORKGROUP`, a power of two. Every lane must call it, in uniform control flow.
+// The kernel declares `const WORKGROUP`, a power of two. Every lane must call it, in uniform
+// control flow.
 
 var<workgroup> workgroup_sum_slots: array<f32, WORKGROUP>;
 

@@ -1,8 +1,10 @@
-// out[o, p, i] = apply(x[o, r, i] for r in part p)        by default a sum; divided by `divisor` with MEAN
+// out[o, p, i] = apply(x[o, r, i] for r in part p)
+//   by default a sum; divided by `divisor` with MEAN
 //
 // x     (outer, reduced, inner)   contiguous
 // out   (outer, parts, inner)     part p holds r from p * chunk to (p + 1) * chunk
-// grid  one workgroup per WORKGROUP outputs, one lane each: neighbours in `inner` read neighbouring words
+// grid  one workgroup per WORKGROUP outputs, one lane each: neighbours in `inner` read
+//       neighbouring words
 
 alias T = f32;
 const WORKGROUP = 64u;

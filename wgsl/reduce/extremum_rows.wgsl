@@ -1,9 +1,12 @@
-// indices[o, p, i] = the first r in part p at which x[o, r, i] is largest (smallest with DESCENDING = false)
+// indices[o, p, i] = the first r in part p at which x[o, r, i] is largest (smallest with
+//   DESCENDING = false)
 // values[o, p, i]  = x there, bit for bit; a NaN is taken before any number
 //
 // x        (outer, reduced, inner)   contiguous; `apply` turns a value into bits, high word first
-// places   (outer, reduced, inner)   int64, what r stands for; read only with HAS_PLACES (an earlier pass found them)
-// values   (outer, parts, inner)     part p holds r from p * chunk to (p + 1) * chunk; no part is empty
+// places   (outer, reduced, inner)   int64, what r stands for; read only with HAS_PLACES (an
+//          earlier pass found them)
+// values   (outer, parts, inner)     part p holds r from p * chunk to (p + 1) * chunk; no part is
+//          empty
 // indices  (outer, parts, inner)     int64
 // grid     one workgroup per output; its lanes stride over r
 // uses     order

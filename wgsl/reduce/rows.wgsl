@@ -1,4 +1,5 @@
-// out[o, p, i] = apply(x[o, r, i] for r in part p)        by default a sum; divided by `divisor` with MEAN
+// out[o, p, i] = apply(x[o, r, i] for r in part p)
+//   by default a sum; divided by `divisor` with MEAN
 //
 // x     (outer, reduced, inner)   contiguous
 // out   (outer, parts, inner)     part p holds r from p * chunk to (p + 1) * chunk

@@ -1,7 +1,8 @@
 // out[row, c] = apply(x[row, 0], ..., x[row, c])        by default a running sum
 //
 // x      (rows, columns)         contiguous
-// carry  (rows, columns / chunk) inclusive scan of the chunks' totals; unused when there is one chunk
+// carry  (rows, columns / chunk) inclusive scan of the chunks' totals; unused when there is one
+//        chunk
 // out    (rows, columns)
 // grid   one workgroup per row and chunk; it walks the chunk in steps of WORKGROUP
 // uses   workgroup_scan

@@ -1,13 +1,15 @@
 // out[row] = the id whose interval of the cumulative probability holds uniforms[row]
 //
-// Probabilities are softmax(values[row, :] / temperature); where values are sorted downwards, only the shortest prefix
-// that reaches `top_p` of the mass takes part (nucleus sampling; the first id always does).
+// Probabilities are softmax(values[row, :] / temperature); where values are sorted downwards, only
+// the shortest prefix that reaches `top_p` of the mass takes part (nucleus sampling; the first id
+// always does).
 //
 // values   (rows, columns)   contiguous
 // ids      (rows, columns)   int64, read only with HAS_IDS; else the id is the column
 // uniforms (rows)            in [0, 1)
 // out      (rows)            int64
-// grid     one workgroup per row; lane l walks the l-th of WORKGROUP equal pieces of the row, in order
+// grid     one workgroup per row; lane l walks the l-th of WORKGROUP equal pieces of the row, in
+//          order
 // source   Holtzman et al. 2020, "The curious case of neural text degeneration", section 3.1
 // uses     workgroup_max, workgroup_scan
 

@@ -1,9 +1,11 @@
-// out[row, v] = x / penalty where x = logits[row, v] > 0, else x * penalty, if v is one of ids[row, :]; else x
+// out[row, v] = x / penalty where x = logits[row, v] > 0, else x * penalty, if v is one of
+//   ids[row, :]; else x
 //
 // logits  (rows, columns)   contiguous
 // ids     (rows, seen)      int64, contiguous
 // out     (rows, columns)
-// grid    one workgroup per WORKGROUP elements of out, one lane each; it looks through the row's ids
+// grid    one workgroup per WORKGROUP elements of out, one lane each; it looks through the row's
+//         ids
 // source  Keskar et al. 2019, "CTRL", section 4.1
 
 const WORKGROUP = 64u;

@@ -3,7 +3,7 @@
 // Second of two steps; see softmax/parts.
 //
 // x      (outer, columns, inner)   contiguous; rows = outer * inner
-// state  (rows, parts, 3)         
+// state  (rows, parts, 3)
 // out    (outer, columns, inner)
 // grid   one workgroup per row and part: it merges the row's states, then writes its own columns
 // uses   softmax_state
@@ -42,7 +42,8 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     var merged = softmax_empty();
     for (var p = lane; p < params.parts; p += WORKGROUP) {
         let i = (row * params.parts + p) * 3u;
-        merged = softmax_merge(merged, Softmax(load_state(i), load_state(i + 1u), load_state(i + 2u) > 0.5));
+        merged = softmax_merge(merged, Softmax(load_state(i), load_state(i + 1u),
+            load_state(i + 2u) > 0.5));
     }
     merged = softmax_workgroup(lane, merged);
     let base = row / params.inner * params.columns * params.inner + row % params.inner;

@@ -1,4 +1,5 @@
-// state[row, part] = (m, s, poisoned): the maximum, the sum of exp(x - m) and the marks of one part of a row
+// state[row, part] = (m, s, poisoned): the maximum, the sum of exp(x - m) and the marks of one
+//   part of a row
 //
 // First of two steps for rows so long that one workgroup per row leaves the GPU idle.
 //

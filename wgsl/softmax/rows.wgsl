@@ -1,10 +1,12 @@
-// out[o, c, i] = exp(x[o, c, i] - m) / s  with  m = max(x[o, :, i]), s = sum(exp(x[o, :, i] - m));  LOG: x - m - log(s)
+// out[o, c, i] = exp(x[o, c, i] - m) / s  with  m = max(x[o, :, i]), s = sum(exp(x[o, :, i] - m));
+//   LOG: x - m - log(s)
 //
 // A row with a NaN or +inf, or with -inf only, becomes NaN, as in PyTorch.
 //
 // x       (outer, columns, inner)   contiguous; rows = outer * inner
 // out     (outer, columns, inner)
-// grid    one workgroup per row; lanes stride over the columns, twice: once for (m, s) together, once to write
+// grid    one workgroup per row; lanes stride over the columns, twice: once for (m, s) together,
+//         once to write
 // source  Milakov and Gimelshein 2018, "Online normalizer calculation for softmax", algorithm 3
 // uses    softmax_state
 
@@ -39,6 +41,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     }
     state = softmax_workgroup(lane, state);
     for (var column = lane; column < params.columns; column += WORKGROUP) {
-        store_out(base + column * params.inner, softmax_finish(state, load_x(base + column * params.inner), params.rows));
+        store_out(base + column * params.inner,
+            softmax_finish(state, load_x(base + column * params.inner), params.rows));
     }
 }

@@ -1,10 +1,13 @@
-// order[row, b, :] = the places of block b of a row, sorted by their values; the first `keep` of them
+// order[row, b, :] = the places of block b of a row, sorted by their values; the first `keep` of
+//   them
 //
-// First step of a sort (then sort/merge) and every step of a top-k, which sorts what the step before kept.
-// Ties go by place, so the sort is stable. Missing places are 0xffffffff and come last.
+// First step of a sort (then sort/merge) and every step of a top-k, which sorts what the step
+// before kept. Ties go by place, so the sort is stable. Missing places are 0xffffffff and come
+// last.
 //
 // x       (rows, columns)         contiguous; `apply` turns a value into bits, high word first
-// places  (rows, entries)         u32, the places to sort; read only with HAS_PLACES, else all columns (entries = columns)
+// places  (rows, entries)         u32, the places to sort; read only with HAS_PLACES, else all
+//         columns (entries = columns)
 // order   (rows, pitch)           u32, block b from b * keep
 // grid    one workgroup per row and block of BLOCK entries
 // source  Batcher 1968, "Sorting networks and their applications" (bitonic sort)
@@ -71,7 +74,8 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
             for (var pair = lane; pair < BLOCK / 2u; pair += WORKGROUP) {
                 let low = pair / distance * distance * 2u + pair % distance;
                 let high = low + distance;
-                let swaps = order_before(block_keys[high], block_places[high], block_keys[low], block_places[low]);
+                let swaps = order_before(block_keys[high], block_places[high], block_keys[low],
+                    block_places[low]);
                 if (swaps == ((low & size) == 0u)) {
                     let key = block_keys[low];
                     block_keys[low] = block_keys[high];

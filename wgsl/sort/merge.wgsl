@@ -1,4 +1,5 @@
-// Merges neighbouring sorted runs of each row: every place finds its rank in the other run by bisection.
+// Merges neighbouring sorted runs of each row: every place finds its rank in the other run by
+//   bisection.
 //
 // x       (rows, columns)   contiguous; `apply` turns a value into bits, high word first
 // places  (rows, columns)   u32, sorted in runs of `run` entries
