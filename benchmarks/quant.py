@@ -4,8 +4,8 @@ Run: scripts/browser benchmarks/quant.py   (add --native for CPython)
 
 The first number of a format is what decoding a token is made of. It stands beside an addition in place to
 256 MB in the same run, bytes read and written together, which is near what the memory can do. Time is that of
-the device: calls are recorded, then submitted together, and two lengths are subtracted. A software adapter gets
-small weights. The last line is JSON.
+the device: calls are recorded, then submitted together, and two lengths are subtracted. A software adapter
+has small weights. The last line is JSON.
 """
 
 import json
