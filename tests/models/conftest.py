@@ -6,7 +6,14 @@ from typing import Any
 
 import pellucid
 import pytest
+import torch
 from models.tiny import made, saved
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_thread() -> None:
+    """Tiny models gain nothing from threads, which wait for each other on a busy machine."""
+    torch.set_num_threads(1)
 
 
 @pytest.fixture(params=["cpu", "webgpu"])
