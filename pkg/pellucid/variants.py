@@ -26,3 +26,12 @@ def is_direct() -> bool:
     if chosen not in VARIANTS:
         raise ValueError(f"PELLUCID_KERNELS is {chosen!r}; it must be one of {VARIANTS}, or not set.")
     return chosen == "direct"
+
+
+def row_lanes(length: int, usual: int = 256) -> int:
+    """Lanes that share a row of ``length`` elements, in kernels of one workgroup a row.
+
+    Four on a software adapter: they run as one vector, so that nothing switches at a barrier. Longer rows
+    keep the usual number, for short sums.
+    """
+    return 4 if length <= 4096 and is_direct() else usual

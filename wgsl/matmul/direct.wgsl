@@ -1,12 +1,12 @@
-// out[z, i, j] = sum(a[z, i, l] * b[z, l, j] for l) + bias[j], without workgroup memory
+// out[z, i, start + j] = sum(a[z, i, l] * b[z, l, j] for l) + bias[start + j], without workgroup memory
 //
 // For adapters that run on a CPU, where a barrier switches between all invocations of a workgroup and
 // costs more than reading a and b again. An invocation makes ROWS x 8 outputs.
 //
 // a     (batch, rows, depth)      any strides, in elements; batch z = (z / batch_inner, z % batch_inner)
 // b     (batch, depth, columns)   any strides; a stride 0 repeats a batch
-// bias  (columns)                 read only with HAS_BIAS
-// out   (batch, rows, columns)    contiguous
+// bias  (out_columns)             read only with HAS_BIAS
+// out   (batch, rows, out_columns)  contiguous; columns start to start + columns - 1 are written
 // grid  one invocation per (batch, ROWS rows, 8 columns), neighbours along the columns
 
 // 1, 2, 4 or 8.
@@ -21,6 +21,8 @@ struct Params {
     b_offset: u32,
     bias_offset: u32,
     batch: u32,
+    start: u32,
+    out_columns: u32,
     rows: u32,
     columns: u32,
     depth: u32,
@@ -67,9 +69,9 @@ fn store_value(row: u32, column: u32, sum: f32) {
     }
     var value = sum;
     if (HAS_BIAS) {
-        value += load_bias(column);
+        value += load_bias(params.start + column);
     }
-    store_out(row * params.columns + column, value);
+    store_out(row * params.out_columns + params.start + column, value);
 }
 
 fn store_row(batch: u32, row: u32, column: u32, left: vec4<f32>, right: vec4<f32>) {

@@ -1,6 +1,6 @@
-// out[row, column] = weight[row, column] as f32, bit for bit what the format defines
+// out[start + row, column] = weight[first + row, column] as f32, bit for bit what the format defines
 //
-// weight   the planes of a quantized weight (rows, columns), `units` units of 32 columns a row
+// weight   the planes of a quantized weight, `units` units of 32 columns a row
 // out      (all rows, columns); rows start to start + rows - 1 are written
 // grid     one invocation per octet of 8 columns
 // format   quant/q4_0 stands for any file of quant/ with its two functions
@@ -16,6 +16,7 @@ struct Params {
     plane_1: u32,
     plane_2: u32,
     plane_3: u32,
+    first: u32,
     start: u32,
 }
 @group(1) @binding(0) var<uniform> params: Params;
@@ -23,6 +24,19 @@ struct Params {
 const WORKGROUP = 64u;
 
 fn store_out(i: u32, value: f32) { out[i] = value; }
+
+fn store_quad(row: u32, column: u32, quad: vec4<f32>) {
+    store_value(row, column, quad.x);
+    store_value(row, column + 1u, quad.y);
+    store_value(row, column + 2u, quad.z);
+    store_value(row, column + 3u, quad.w);
+}
+
+fn store_value(row: u32, column: u32, value: f32) {
+    if (column < params.columns) {
+        store_out(row * params.columns + column, value);
+    }
+}
 
 @compute @workgroup_size(WORKGROUP)
 fn main(
@@ -36,10 +50,7 @@ fn main(
         return;
     }
     let column = 8u * (octet - row * 4u * params.units);
-    var values = dequantize_octet(octet);
-    for (var i = 0u; i < 8u; i++) {
-        if (column + i < params.columns) {
-            store_out((params.start + row) * params.columns + column + i, values[i >> 2u][i & 3u]);
-        }
-    }
+    let values = dequantize_octet(params.first * 4u * params.units + octet);
+    store_quad(params.start + row, column, values[0]);
+    store_quad(params.start + row, column + 4u, values[1]);
 }

@@ -15,6 +15,7 @@ from ..errors import DimensionError, ShapeError
 from ..kernel import NATIVE, Launch, load, register_type
 from ..op import Call, op, same
 from ..shape import Size, axes
+from ..variants import row_lanes
 from .passes import stages
 from .reduce import reduced_shape, restore, sum
 
@@ -55,7 +56,10 @@ def _launches(call: Call, largest: bool, values: str, indices: str | None) -> li
             call.temporary(place, (step.outputs,), dt.int64)
         # After the first pass a place counts parts, and its place in the input is looked up.
         holes["HAS_PLACES"] = str(indices is not None and k > 0).lower()
-        file = load("reduce/extremum_columns" if step.by_columns else "reduce/extremum_rows").fill(holes)
+        lanes = {} if step.by_columns else {"WORKGROUP": f"{row_lanes(step.chunk)}u"}
+        file = load("reduce/extremum_columns" if step.by_columns else "reduce/extremum_rows").fill(
+            holes | lanes
+        )
         bind = {"x": source, "places": known, "values": best, "indices": place}
         made.append(Launch(file, step.grid, step.params, bind=bind))
         source, known = best, place
@@ -138,7 +142,7 @@ def _to_int64(call: Call):
 def _numpy_place(x: np.ndarray, dim, keepdim: bool, largest: bool) -> np.ndarray:
     if dim is None:
         place = x.argmax() if largest else x.argmin()
-        return np.full((1,) * x.ndim, place) if keepdim else place
+        return np.full((1,) * x.ndim, place) if keepdim else np.asarray(place)
     if x.ndim == 0:
         return np.zeros((), np.int64)
     return x.argmax(dim, keepdims=keepdim) if largest else x.argmin(dim, keepdims=keepdim)

@@ -68,7 +68,7 @@ class Product:
             )
             return turned.launch(b, a)
         if is_direct() and not self._is_narrow:
-            return self._direct(a, b, bias)
+            return self.direct(a, b, bias)
         if self.rows <= 4:
             by_depth = self.b.row <= self.b.column
             file, width = ("matmul/vector", 4) if by_depth else ("matmul/vector_columns", 32)
@@ -90,10 +90,14 @@ class Product:
         """Few sums, each so long that lanes should share it."""
         return self.depth >= 4096 and self.batch * self.rows * self.columns < 64
 
-    def _direct(self, a: str, b: str, bias: str | None) -> Launch:
+    def direct(
+        self, a: str, b: str, bias: str | None = None, start: int = 0, out_columns: int | None = None
+    ) -> Launch:
+        """The dispatch without workgroup memory; it may write some columns of a wider `out`."""
+        size = {"batch": self.batch, "start": start, "out_columns": out_columns or self.columns}
         held = min(1 << max(self.rows - 1, 0).bit_length(), 8)
         groups = -(-self.batch * -(-self.rows // held) * -(-self.columns // 8) // 16)
-        return self._launch("matmul/direct", {"ROWS": f"{held}u"}, groups, {"batch": self.batch}, a, b, bias)
+        return self._launch("matmul/direct", {"ROWS": f"{held}u"}, groups, size, a, b, bias)
 
     def _launch(
         self,

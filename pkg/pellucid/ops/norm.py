@@ -13,6 +13,7 @@ from ..errors import DTypeError, ShapeError
 from ..kernel import Launch, load
 from ..op import Call, as_input, op
 from ..shape import axes
+from ..variants import row_lanes
 from .extremum import amax, amin
 from .reduce import mean, sum
 
@@ -44,7 +45,7 @@ def _types(call: Call):
 def _launch(call: Call, file: str, flags: dict[str, bool], eps: float) -> Launch:
     columns = prod(call["normalized_shape"])
     rows = call.out.numel // max(columns, 1)
-    holes = {k: str(v).lower() for k, v in flags.items()}
+    holes = {k: str(v).lower() for k, v in flags.items()} | {"WORKGROUP": f"{row_lanes(columns)}u"}
     return Launch(
         load(file).fill(holes), rows, {"rows": rows, "columns": columns, "eps": eps}, bind={"x": "input"}
     )

@@ -23,6 +23,7 @@ from ..quant.rows import row_chunks
 from ..shape import Size
 from ..variants import is_direct
 from .index import integers, outside
+from .matmul import Operand, Product
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
@@ -106,6 +107,10 @@ def _linear_shape(call: Call) -> Size:
 # Invocations of a vector kernel, and workgroups of any, that keep a large GPU busy.
 _BUSY = 1 << 16
 _WORKGROUPS = 264
+# Without workgroup memory: rows of x from which the weight is better made float once, and how many
+# numbers of it are held at a time.
+_MANY = 12
+_FLOATS = 1 << 22
 
 
 def _vector_holes(batch: int, rows: int, units: int) -> dict[str, int]:
@@ -127,6 +132,22 @@ def _tile_rows(batch: int, columns: int) -> int:
     return 2 if batch <= 16 else 4
 
 
+def _dequantized_launches(
+    call: Call, name: str, m: Meta, start: int, features: int, batch: int, bias: str | None
+) -> list[Launch]:
+    """The product by way of float rows of the weight, some at a time: what many rows of x are worth."""
+    rows, columns = m.shape
+    held = min(max(_FLOATS // columns // 8 * 8, 8), rows)
+    call.temporary("values", (held, columns))
+    launches = []
+    for first in range(0, rows, held):
+        count = min(held, rows - first)
+        launches.append(_values_launch(name, m, first, count, 0, "values"))
+        product = Product(1, 1, batch, count, columns, Operand(0, 0, columns, 1), Operand(0, 0, 1, columns))
+        launches.append(product.direct("input", "values", bias, start + first, features))
+    return launches
+
+
 def _direct(batch: int, rows: int, params: dict) -> tuple[str, int, dict[str, int]]:
     """File, workgroups and sizes of the kernels without workgroup memory."""
     if batch == 1:
@@ -143,6 +164,10 @@ def _linear_launches(call: Call) -> list[Launch]:
     launches = []
     for name, m, start, rows in _chunks(call):
         params = {**_plane_params(m), "batch": batch, "start": start, "out_columns": features}
+        if is_direct() and batch >= _MANY:
+            bias = "bias" if has_bias else None
+            launches += _dequantized_launches(call, name, m, start, features, batch, bias)
+            continue
         if is_direct():
             file, groups, sizes = _direct(batch, rows, params)
         elif batch <= 8:
@@ -307,15 +332,16 @@ def quant_embedding(weight: list[Tensor], indices: Tensor) -> Tensor:
     """
 
 
+def _values_launch(name: str, m: Meta, first: int, count: int, start: int, out: str = "out") -> Launch:
+    """Rows first to first + count - 1 of a chunk as float32, written from row `start` on."""
+    params = {**_plane_params(m), "rows": count, "first": first, "start": start}
+    groups = -(-count * int(params["units"]) * 4 // 64)
+    source = _source("quant/dequantize", m.dtype.name)
+    return Launch(source, groups, params, bind={"weight": name, "out": out})
+
+
 def _dequantize_launches(call: Call) -> list[Launch]:
-    launches = []
-    for name, m, start, rows in _chunks(call):
-        params = {**_plane_params(m), "start": start}
-        groups = -(-rows * int(params["units"]) * 4 // 64)
-        launches.append(
-            Launch(_source("quant/dequantize", m.dtype.name), groups, params, bind={"weight": name})
-        )
-    return launches
+    return [_values_launch(name, m, 0, rows, start) for name, m, start, rows in _chunks(call)]
 
 
 @op(

@@ -15,6 +15,7 @@ from ..errors import DTypeError
 from ..kernel import NATIVE, Launch, load, register_type
 from ..op import Call, op
 from ..shape import Size, axes
+from ..variants import row_lanes
 from .passes import stages
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ def _fold(one: dict[str, str], identity: dict[str, str], mean: bool = False):
                 "apply": one[kind],
                 "MEAN": str(mean and last).lower(),
             }
+            if not step.by_columns:
+                holes["WORKGROUP"] = f"{row_lanes(step.chunk)}u"
             file = load("reduce/columns" if step.by_columns else "reduce/rows").fill(holes)
             made.append(
                 Launch(file, step.grid, {**step.params, "divisor": count}, bind={"x": source, "out": target})

@@ -12,6 +12,7 @@ from ..errors import DTypeError
 from ..kernel import Launch, load
 from ..op import Call, as_input, op
 from ..shape import axis
+from ..variants import is_direct, row_lanes
 from .reduce import sum
 
 if TYPE_CHECKING:
@@ -40,9 +41,11 @@ def _launches(call: Call, log: bool) -> list[Launch]:
     rows = call.out.numel // max(columns, 1)
     holes = {"LOG": str(log).lower()}
     params = {"rows": rows, "columns": columns, "inner": inner}
-    if columns < _LONG or rows >= 256:
+    if columns < _LONG or (rows >= 256 and not is_direct()):
+        holes["WORKGROUP"] = f"{row_lanes(columns)}u"
         return [Launch(load("softmax/rows").fill(holes), rows, params, bind={"x": "input"})]
     parts = -(-columns // _CHUNK)
+    holes["WORKGROUP"] = f"{row_lanes(_CHUNK)}u"
     params |= {"parts": parts, "chunk": _CHUNK}
     call.temporary("state", (rows, parts, 3))
     return [
