@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,6 +35,45 @@ class Tensor:
     grad: Tensor | None = None
     _base: Tensor | None = None  # what it is a view of
     __array_priority__ = 1000
+
+    if TYPE_CHECKING:
+        # Methods and operators are the ops themselves, attached below; type checkers see that they are there.
+        def __getattr__(self, name: str) -> Any: ...
+
+        __add__: Any
+        __radd__: Any
+        __sub__: Any
+        __rsub__: Any
+        __mul__: Any
+        __rmul__: Any
+        __truediv__: Any
+        __rtruediv__: Any
+        __floordiv__: Any
+        __rfloordiv__: Any
+        __mod__: Any
+        __rmod__: Any
+        __pow__: Any
+        __rpow__: Any
+        __neg__: Any
+        __matmul__: Any
+        __rmatmul__: Any
+        __pos__: Any
+        __abs__: Any
+        __invert__: Any
+        __and__: Any
+        __rand__: Any
+        __or__: Any
+        __ror__: Any
+        __xor__: Any
+        __rxor__: Any
+        __lshift__: Any
+        __rshift__: Any
+        __lt__: Any
+        __le__: Any
+        __gt__: Any
+        __ge__: Any
+        __eq__: Any  # type: ignore[assignment]
+        __ne__: Any  # type: ignore[assignment]
 
     def __init__(self, storage, m: Meta, offset: int):
         self._storage = storage
@@ -83,7 +122,7 @@ class Tensor:
 
     @property
     def nbytes(self) -> int:
-        return self._meta.nbytes
+        return self._storage.nbytes if self._meta.dtype.is_quantized else self._meta.nbytes
 
     @property
     def is_webgpu(self) -> bool:
@@ -573,6 +612,10 @@ def _rebuild(array: np.ndarray, dtype: str, device: str, requires_grad: bool) ->
 
 def _moved(x: Tensor, target: Device) -> Tensor:
     """The tensor on another device. The graph follows: gradients come back."""
+    if x._meta.dtype.is_quantized:
+        from .quant.weight import moved
+
+        return moved(x, target)
     from .ops.transfer import transfer
 
     return transfer(x, target)

@@ -18,6 +18,7 @@ from . import (
     matmul,
     movement,
     norm,
+    quant,
     random,
     reduce,
     rows,
@@ -27,7 +28,7 @@ from . import (
 )
 
 GROUPS = (
-    arithmetic, attention, cache, comparison, creation, extremum, functions, gather, index, linear, matmul, movement, norm, random,
+    arithmetic, attention, cache, comparison, creation, extremum, functions, gather, index, linear, matmul, movement, norm, quant, random,
     reduce, rows, scan, softmax, sort,
 )  # fmt: skip
 
