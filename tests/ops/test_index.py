@@ -156,6 +156,28 @@ def test_the_last_of_equal_places_stays(count):
     assert out.tolist() == [0, count - 1, 0]
 
 
+@pytest.mark.parametrize("dim", [0, 1, -1])
+def test_index_add(dim):
+    shape = [4, 5, 6]
+    shape[dim] = 9
+    check(lambda p, x, i, s: x.index_add(dim, i, s), normal(4, 5, 6), places(4, 9), normal(*shape), atol=1e-4)
+    check(
+        lambda p, x, i, s: x.clone().index_add_(dim, i, s, alpha=2),
+        normal(4, 5, 6), places(4, 9), normal(*shape), layouts=("contiguous",), atol=1e-4,
+    )  # fmt: skip
+
+
+def test_in_place_forms():
+    index = np.stack([np.random.permutation(9)[:3] for _ in range(4)])
+    check(lambda p, x, i, s: x.clone().scatter_(1, i, s), normal(4, 9), index, normal(4, 3))
+    check(lambda p, x, i: x.clone().scatter_(1, i, 1.0), normal(4, 9), index)
+    check(lambda p, x, i, s: x.clone().scatter_add_(1, i, s), normal(4, 9), index, normal(4, 3))
+    check(lambda p, x, i, v: x.clone().index_put_((i,), v), normal(4, 9), np.array([2, 0]), normal(2, 9))
+    x = pellucid.zeros(3, requires_grad=True)
+    with pytest.raises(RuntimeError, match="leaf"):
+        x.scatter_(0, pellucid.tensor([0]), 1.0)
+
+
 INDICES = [
     ([0],),
     ([0, 2], [1, 1]),

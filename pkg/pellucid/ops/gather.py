@@ -16,7 +16,7 @@ from ..errors import DTypeError, ShapeError
 from ..kernel import Launch, load, register_type
 from ..op import Call, op
 from ..shape import Size, axis
-from .movement import cat
+from .movement import cat, copy_
 from .rows import integers, outside
 from .sort import order_launches
 
@@ -57,7 +57,7 @@ def _gather_launch(call: Call) -> Launch:
     k = axis(call["dim"], x.rank)
     _, limit, _ = _line(x.shape, k)
     _, picked, inner = _line(index.shape, k)
-    params = {"count": index.numel, "limit": limit, "picked": picked, "inner": inner}
+    params: dict[str, int | float] = {"count": index.numel, "limit": limit, "picked": picked, "inner": inner}
     return Launch(
         load("index/gather").fill({"T": register_type(x.dtype)}),
         -(-index.numel // 64),
@@ -171,7 +171,12 @@ def scatter_launches(call: Call, add: bool) -> list[Launch]:
     holes = {"T": kind, "ADD": str(add).lower(), "apply": "i64_add(a, b)" if kind == "vec2<u32>" else "a + b"}
     grid = -(-x.numel // 64)
     if sources <= _LINES:
-        params = {"count": x.numel, "limit": limit, "sources": sources, "inner": inner}
+        params: dict[str, int | float] = {
+            "count": x.numel,
+            "limit": limit,
+            "sources": sources,
+            "inner": inner,
+        }
         return [Launch(load("index/scatter_lines").fill(holes), grid, params, bind={"x": "input"})]
     total = outer * sources * inner
     call.temporary("keys", (total,), dt.uint32)
@@ -291,5 +296,17 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     return _scattered(scatter_add_lines, input, dim, index, src)
 
 
+def scatter_(
+    input: Tensor, dim: int, index: Tensor, src=None, *, value: float | None = None, reduce: str | None = None
+) -> Tensor:
+    """In-place form of `scatter`: writes the result into this tensor and returns it."""
+    return copy_(input, scatter(input, dim, index, src, value=value, reduce=reduce))
+
+
+def scatter_add_(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """In-place form of `scatter_add`: writes the result into this tensor and returns it."""
+    return copy_(input, scatter_add(input, dim, index, src))
+
+
 # What is also a method of Tensor.
-METHODS = "gather take_along_dim scatter scatter_add"
+METHODS = "gather take_along_dim scatter scatter_ scatter_add scatter_add_"

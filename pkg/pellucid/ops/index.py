@@ -128,6 +128,11 @@ def index_put(input: Tensor, indices, values: Tensor, accumulate: bool = False) 
     return out.permute(*[order.index(k) for k in range(len(order))])
 
 
+def index_put_(input: Tensor, indices, values: Tensor, accumulate: bool = False) -> Tensor:
+    """In-place form of `index_put`: writes the result into this tensor and returns it."""
+    return copy_(input, index_put(input, indices, values, accumulate))
+
+
 def take_at(input: Tensor, index: dict[int, Tensor]) -> Tensor:
     """`index_get` with the index tensors by axis."""
     return index_get(input, [index.get(k) for k in range(max(index) + 1)])
@@ -190,4 +195,4 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
 
 
 # What is also a method of Tensor.
-METHODS = "nonzero nonzero_async masked_select"
+METHODS = "index_put index_put_ nonzero nonzero_async masked_select"

@@ -17,6 +17,7 @@ from ..errors import DimensionError, DTypeError, ShapeError
 from ..kernel import Launch, load, register_type
 from ..op import Call, op
 from ..shape import Size, axis
+from .movement import copy_
 from .sort import order_launches
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def select_launch(
 ) -> Launch:
     """The dispatch of ``out[o, j, i] = x[o, ids[j], i]``."""
     count = outer * picked * inner
-    params = {"count": count, "limit": limit, "picked": picked, "inner": inner}
+    params: dict[str, int | float] = {"count": count, "limit": limit, "picked": picked, "inner": inner}
     file = load("index/select").fill({"T": register_type(d), "WRAP": str(wrap).lower()})
     return Launch(file, -(-count // 64), params, bind={"x": x, "ids": ids})
 
@@ -214,7 +215,12 @@ def _launches(call: Call, add: bool) -> list[Launch]:
     kind = register_type(x.dtype)
     count = index.numel
     call.temporary("keys", (max(count, 1),), dt.uint32)
-    params = {"count": count, "limit": x.shape[0], "sources": max(count, 1), "inner": 1}
+    params: dict[str, int | float] = {
+        "count": count,
+        "limit": x.shape[0],
+        "sources": max(count, 1),
+        "inner": 1,
+    }
     before = [Launch("index/scatter_keys", -(-count // 64), params, bind={"out": "keys"})] if count else []
     before += order_launches(call, "keys", dt.uint32, 1, max(count, 1), False, "order")
     holes = {"T": kind, "ADD": str(add).lower(), "apply": "i64_add(a, b)" if kind == "vec2<u32>" else "a + b"}
@@ -283,5 +289,37 @@ def put_rows(input: Tensor, index: Tensor, src: Tensor) -> Tensor:
     """
 
 
+def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
+    """A copy of ``input`` with ``out[..., index[n], ...] += alpha * source[..., n, ...]``, in the order of n.
+
+    Args:
+        input: any dtype.
+        dim: the axis.
+        index: (n,) integers from 0 to the axis' length - 1.
+        source: the input's shape, but n along the axis; same dtype.
+        alpha: factor of the source.
+
+    Raises:
+        IndexError: at the next read, an index is out of range.
+        ShapeError: the source does not fit.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.index_add_.html
+    """
+    k = axis(dim, input.dim())
+    expected = (*input.shape[:k], index.numel(), *input.shape[k + 1 :])
+    if tuple(source.shape) != expected:
+        raise ShapeError(f"index_add: source has shape {tuple(source.shape)}; it must have {expected}.")
+    rows, source = input.transpose(0, k), source.transpose(0, k)
+    width = prod(rows.shape[1:])
+    added = source.reshape(source.shape[0], width)
+    out = add_rows(rows.reshape(rows.shape[0], width), index, added if alpha == 1 else added * alpha)
+    return out.reshape(rows.shape).transpose(0, k)
+
+
+def index_add_(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
+    """In-place form of `index_add`: writes the result into this tensor and returns it."""
+    return copy_(input, index_add(input, dim, index, source, alpha=alpha))
+
+
 # What is also a method of Tensor.
-METHODS = "index_select"
+METHODS = "index_select index_add index_add_"

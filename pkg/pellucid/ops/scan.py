@@ -37,7 +37,7 @@ def _rows(
         totals, carry = f"totals{depth}", f"carry{depth}"
         for name in (totals, carry):
             call.temporary(name, (rows * parts,), NATIVE[holes["T"]])
-        params = {
+        params: dict[str, int | float] = {
             "outputs": rows * parts,
             "reduced": columns,
             "inner": 1,

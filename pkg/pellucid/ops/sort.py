@@ -42,7 +42,7 @@ def _block_launch(
         "WORKGROUP": f"{min(256, block // 2)}u",
         "HAS_PLACES": str(places is not None).lower(),
     }
-    params = {
+    params: dict[str, int | float] = {
         "groups": rows * blocks, "columns": columns, "entries": entries, "blocks": blocks,
         "keep": min(keep, block), "pitch": pitch,
     }  # fmt: skip
@@ -63,7 +63,7 @@ def order_launches(
         call.temporary(name, (rows * columns,), dt.uint32)
     made = [_block_launch(x, holes, rows, columns, columns, min(_BLOCK, columns), columns, None, names[0])]
     for k in range(merges):
-        params = {"count": rows * columns, "columns": columns, "run": _BLOCK << k}
+        params: dict[str, int | float] = {"count": rows * columns, "columns": columns, "run": _BLOCK << k}
         file = load("sort/merge").fill(holes)
         made.append(
             Launch(
@@ -77,7 +77,12 @@ def order_launches(
 
 
 def _finish(d: DType, rows: int, columns: int, entries: int, keep: int, order: str) -> Launch:
-    params = {"count": rows * keep, "columns": columns, "entries": entries, "keep": keep}
+    params: dict[str, int | float] = {
+        "count": rows * keep,
+        "columns": columns,
+        "entries": entries,
+        "keep": keep,
+    }
     file = load("sort/finish").fill({"T": register_type(d)})
     return Launch(file, -(-rows * keep // 64), params, bind={"x": "input", "order": order})
 
