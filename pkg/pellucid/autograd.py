@@ -6,9 +6,9 @@ import functools
 import heapq
 import itertools
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from .errors import GradientError, ShapeError
 from .meta import Meta
@@ -60,7 +60,7 @@ class _Mode:
     def __exit__(self, *exc):
         _grad_enabled.reset(self._tokens.pop())
 
-    def __new__(cls, function=None):
+    def __new__(cls, function=None) -> Any:
         self = object.__new__(cls)
         if function is None:
             return self
@@ -270,10 +270,14 @@ def recorder(o: Op) -> Any:
     wanted = {w: [k for k, (_, names_of) in o.grad.items() if w in names_of] for w in o.saved}
     after = []
     for w, users in sorted(wanted.items()):
-        condition = "" if len(users) == len(o.grad) == 1 else f"if {' or '.join(f'{u!r} in edges' for u in users)}: "
+        condition = (
+            "" if len(users) == len(o.grad) == 1 else f"if {' or '.join(f'{u!r} in edges' for u in users)}: "
+        )
         source = w.removesuffix("_meta")
         if w in o.outputs:
-            after.append(f"    {condition}keep_result(node, {w!r}, {results[o.outputs.index(w)]}, {o.outputs.index(w)})")
+            after.append(
+                f"    {condition}keep_result(node, {w!r}, {results[o.outputs.index(w)]}, {o.outputs.index(w)})"
+            )
         elif w not in roles:
             lines.append(f"    {condition}saved[{w!r}] = getattr({source}, '_meta', None)")
         elif roles[w] == "tensor":
@@ -406,7 +410,7 @@ def _composite_gradients(node: Node, grads: list, keep_graph: bool) -> dict[str,
             wanted.append((name, t))
     with enable_grad():
         positional = [args[a.name] for a in o.arguments if not a.keyword]
-        out = o.composite(*positional, **{a.name: args[a.name] for a in o.arguments if a.keyword})
+        out = cast(Callable, o.composite)(*positional, **{a.name: args[a.name] for a in o.arguments if a.keyword})
     outputs = list(out) if isinstance(out, tuple) else [out]
     roots = [(t, g) for t, g in zip(outputs, grads, strict=True) if g is not None and t._node is not None]
     results = _walk(roots, [t for _, t in wanted], keep_graph, keep_graph)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .dtypes import DType
 from .errors import DTypeError, ShapeError
@@ -163,7 +163,7 @@ def _build(
     strided_out = merged[-1] != () and not (len(shape) == 1 and merged[-1] == (1,)) and not out.is_contiguous
     by_element = strided_out or (written is not None and lanes > 1)
     atomic = by_element and lanes > 1
-    params: dict[str, object] = {"count": out.numel if by_element else -(-out.numel // lanes)}
+    params: dict[str, Any] = {"count": out.numel if by_element else -(-out.numel // lanes)}
     fields = ["count: u32"]
     bindings, functions, bind = [], [], {}
 
@@ -241,8 +241,11 @@ def _build(
         declared = "// uses  strided\n" + declared
     words = params["count"]
     return Launch(
-        Source(f"elementwise/map ({name})", declared, typed=True), fold(-(-words // _WORKGROUP)), params, bind=bind
-    )  # type: ignore[arg-type, operator]
+        Source(f"elementwise/map ({name})", declared, typed=True),
+        fold(-(-words // _WORKGROUP)),
+        params,
+        bind=bind,
+    )
 
 
 def _frame() -> tuple[list[str], str]:

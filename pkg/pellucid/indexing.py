@@ -131,19 +131,22 @@ def get(x: Tensor, key: Any) -> Tensor:
 
 
 class _Overwrite:
-    """What the graph needs to know of ``x[key] = value``: the value's gradient is the part, the rest of x's gradient stays."""
+    """What the graph needs to know of ``x[key] = value``: the value's gradient is the part, the rest is x's."""
 
     name = "setitem"
     arguments = ()
     outputs = ("out",)
 
-    @staticmethod
-    def _rest(g, key):
-        g = movement.clone(g)
-        put(g, key, 0)
-        return g
+    grad = {
+        "input": (lambda g, key: _without(g, key), ("g", "key")),
+        "value": (lambda g, key: get(g, key), ("g", "key")),
+    }
 
-    grad = {"input": (_rest.__func__, ("g", "key")), "value": (lambda g, key: get(g, key), ("g", "key"))}
+
+def _without(g: Tensor, key: Any) -> Tensor:
+    g = movement.clone(g)
+    put(g, key, 0)
+    return g
 
 
 def put(x: Tensor, key: Any, value: Any) -> None:
@@ -158,7 +161,7 @@ def put(x: Tensor, key: Any, value: Any) -> None:
     wants = autograd.is_grad_enabled()
     if wants:
         inplace.prepare("setitem", x)
-        wants = x._node is not None or getattr(value, "_node", None) is not None
+        wants = x._node is not None or (isinstance(value, Tensor) and value._node is not None)
     view, index = _resolve(x.detach(), key)
     if not index and isinstance(value, (int, float)):
         movement.fill_(view, value)
@@ -169,7 +172,7 @@ def put(x: Tensor, key: Any, value: Any) -> None:
         edges = {}
         if x._node is not None:
             edges["input"] = (autograd.edge(x), x._meta)
-        if getattr(value, "_node", None) is not None:
+        if isinstance(value, Tensor) and value._node is not None:
             edges["value"] = (autograd.edge(value), value._meta)
         node = autograd.Node(_Overwrite, edges, {"key": key})  # type: ignore[arg-type]
         inplace.rebase(node, x, "input")

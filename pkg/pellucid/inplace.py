@@ -89,15 +89,20 @@ class _Part:
     arguments = ()
     outputs = ("out",)
 
-    @staticmethod
-    def _place(g, base, part, offset):
-        from .ops.movement import copy_
+    grad = {
+        "input": (
+            lambda g, base, part, offset: _placed(g, base, part, offset),
+            ("g", "base", "part", "offset"),
+        )
+    }
 
-        whole = g.new_zeros(base.shape)
-        copy_(_part_of(whole, part, offset), g)
-        return whole
 
-    grad = {"input": (_place.__func__, ("g", "base", "part", "offset"))}
+def _placed(g: Tensor, base: Meta, part: Meta, offset: int) -> Tensor:
+    from .ops.movement import copy_
+
+    whole = g.new_zeros(base.shape)
+    copy_(_part_of(whole, part, offset), g)
+    return whole
 
 
 class _CopySlices:

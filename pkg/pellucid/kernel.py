@@ -7,6 +7,7 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
 from . import dtypes as dt
 from .dtypes import DType
@@ -324,7 +325,7 @@ def fold(groups: int, limit: int = 65535) -> tuple[int, int, int]:
     return -(-groups // rows), rows, 1
 
 
-def pack_params(source: Source, values: Mapping[str, object]) -> bytes:
+def pack_params(source: Source, values: Mapping[str, Any]) -> bytes:
     """The bytes of Params from values by field name.
 
     Raises:

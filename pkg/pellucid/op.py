@@ -323,7 +323,7 @@ def op(
     dynamic: tuple[str, ...] = (),
     mutates: str | tuple[str, ...] | None = None,
     check: Callable | None = None,
-) -> Callable[[Callable], Callable]:
+) -> Callable[[Callable], Any]:
     """Declare an op.
 
     Args:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -125,6 +126,7 @@ def cpu_plan(o: Op, call: Call, written: str | None = None):
     held = np.dtype(np.float32) if compute == np.float16 else compute
     compares = call.compute if call.outputs and call.out.dtype.kind == "b" else None
     target = call.args[written] if written else None
+    reference = cast(Callable, o.reference)
     names = [a.name for a in o.arguments]
     mutated = [names.index(name) for name in o.mutated]
 
@@ -137,7 +139,7 @@ def cpu_plan(o: Op, call: Call, written: str | None = None):
             a = (a != 0) if compute == np.bool_ else a.astype(held, copy=False)
         return a
 
-    def number(v):
+    def number(v, compute: np.dtype):
         if compute.kind == "b":
             return bool(v)
         if compute.kind in "iu":
@@ -152,11 +154,11 @@ def cpu_plan(o: Op, call: Call, written: str | None = None):
             elif isinstance(v, Tensor):
                 given.append(array(v, a.name))
             elif a.role == "operand" and compute is not None and v is not None:
-                given.append(number(v))
+                given.append(number(v, compute))
             else:
                 given.append(v)
         with np.errstate(all="ignore"):
-            results = o.reference(*given)
+            results = reference(*given)
         if mutated:
             for k in mutated:
                 if values[k] is not None:
@@ -212,7 +214,9 @@ def _contiguous_call(o: Op, call: Call) -> Call:
         value = args[a.name]
         if a.name in o.strided or a.name in o.mutated:
             if a.name in o.mutated[1:] and value is not None and not value.is_contiguous:
-                raise ShapeError(f"'{a.name}' is written into and must be contiguous. Call .contiguous() first.")
+                raise ShapeError(
+                    f"'{a.name}' is written into and must be contiguous. Call .contiguous() first."
+                )
             continue
         if isinstance(value, list):
             args[a.name] = [_dense(m) for m in value]

@@ -104,7 +104,7 @@ def _corners(x: Tensor) -> np.ndarray:
 def _formatter(array: np.ndarray) -> tuple[Callable[[Any], str], int]:
     """How one number is written, and how wide: zeros, NaN and infinities do not count for the width."""
     if array.dtype.kind == "c":
-        (real, first), (imaginary, second) = _formatter(array.real), _formatter(array.imag)
+        (real, first), (imaginary, second) = _formatter(np.real(array)), _formatter(np.imag(array))
 
         def number(v) -> str:
             text = imaginary(v.imag).lstrip() + "j"

@@ -2,12 +2,14 @@
 
 import operator
 from collections.abc import Sequence
+from itertools import pairwise
 from math import prod
+from typing import SupportsIndex, overload
 
 from .errors import DimensionError, ShapeError
 
 
-class Size(tuple):
+class Size(tuple[int, ...]):
     """The shape of a tensor: a tuple of its axis lengths, as ``torch.Size``."""
 
     __slots__ = ()
@@ -18,6 +20,12 @@ class Size(tuple):
 
     def __repr__(self) -> str:
         return f"Size([{', '.join(map(str, self))}])"
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> int: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> "Size": ...
 
     def __getitem__(self, index):
         item = tuple.__getitem__(self, index)
@@ -179,7 +187,7 @@ def view_strides(shape: Sequence[int], strides: Sequence[int], to: Sequence[int]
             else:
                 want *= new[last]
                 last += 1
-        for (_, outer), (length, inner) in zip(group, group[1:], strict=False):
+        for (_, outer), (length, inner) in pairwise(group):
             if outer != inner * length:
                 return None
         step = group[-1][1]

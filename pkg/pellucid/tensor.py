@@ -526,6 +526,10 @@ class Tensor:
 
         put(self, key, value)
 
+    def where(self, condition: Tensor, other) -> Tensor:
+        """The tensor's own values where the condition holds, else ``other``."""
+        return comparison.where(condition, self, other)
+
     # In place, without a declaration of their own
 
     def zero_(self) -> Tensor:
@@ -570,7 +574,11 @@ class ListRead:
 
     def result(self):
         """The values as nested lists, waiting for them."""
-        return self._here.tolist() if self._here is not None else self._packed._decode(self._read.result()).tolist()
+        return (
+            self._here.tolist()
+            if self._here is not None
+            else self._packed._decode(self._read.result()).tolist()
+        )
 
     async def result_async(self):
         """The awaitable twin of `result`."""
@@ -592,12 +600,12 @@ class Handle:
     def __init__(self, hooks: dict, hook):
         Handle._next += 1
         self.id = Handle._next
-        self._hooks = weakref.ref(hooks) if not isinstance(hooks, dict) else (lambda: hooks)
+        self._hooks = hooks
         hooks[self.id] = hook
 
     def remove(self) -> None:
         """Take the hook out; a second time does nothing."""
-        self._hooks().pop(self.id, None)
+        self._hooks.pop(self.id, None)
 
     def __enter__(self) -> Handle:
         return self
@@ -723,7 +731,9 @@ def from_numpy(array: np.ndarray) -> Tensor:
         owner = array = np.ascontiguousarray(array)
         begin = 0
     strides = tuple(s // size for s in array.strides)
-    return Tensor(CpuStorage(owner.ravel(order="K")), meta(array.shape, d, Device("cpu"), strides), begin // size)
+    return Tensor(
+        CpuStorage(owner.ravel(order="K")), meta(array.shape, d, Device("cpu"), strides), begin // size
+    )
 
 
 def _attach_methods() -> None:

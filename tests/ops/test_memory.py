@@ -102,7 +102,7 @@ def test_the_limit():
         ):
             pellucid.zeros(10_000)
         del y
-        for _ in range(50):
+        for _ in range(8):
             z = {"t": pellucid.zeros(1000)}
             z["self"] = z  # only the collector frees it
         del z

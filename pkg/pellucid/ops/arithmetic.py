@@ -1,5 +1,7 @@
 """Arithmetic, element by element: sums, products, powers, divisions, extremes, bits."""
 
+# A declaration has no body.
+# pyright: reportReturnType=false
 from __future__ import annotations
 
 import math
@@ -364,13 +366,9 @@ def _clamp_reference(input, min, max):
 
 
 def _clamp_grad(g, input, min, max):
-    inside = None
     if min is not None:
-        inside = input >= min
-    if max is not None:
-        below = input <= max
-        inside = below if inside is None else inside & below
-    return g * inside.to(g.dtype)
+        g = g * (input >= min).to(g.dtype)
+    return g if max is None else g * (input <= max).to(g.dtype)
 
 
 @op(

@@ -1,8 +1,10 @@
 """Comparisons, logic and selection, element by element."""
 
+# A declaration has no body.
+# pyright: reportReturnType=false
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -134,7 +136,7 @@ def ge(input: Tensor | float, other: Tensor | float) -> Tensor:
     """
 
 
-_LOGICAL = dict(dtype=logical, shape=broadcast, grad=None)
+_LOGICAL: Any = {"dtype": logical, "shape": broadcast, "grad": None}
 
 
 @op(kernel=elementwise(None, boolean="input && other"), reference=np.logical_and, **_LOGICAL)
@@ -179,8 +181,8 @@ def logical_not(input: Tensor) -> Tensor:
     ),
     reference=np.where,
     grad={
-        "input": lambda g, condition: where(condition, g, 0.0),
-        "other": lambda g, condition: where(condition, 0.0, g),
+        "input": lambda g, condition: g.where(condition, 0.0),
+        "other": lambda g, condition: g.where(condition.logical_not(), 0.0),
     },
 )
 def where(condition: Tensor, input: Tensor | float, other: Tensor | float) -> Tensor:
@@ -220,8 +222,8 @@ def _fill_types(call: Call):
     ),
     reference=lambda input, mask, value: np.where(mask, np.asarray(value).astype(input.dtype), input),
     grad={
-        "input": lambda g, mask: masked_fill(g, mask, 0.0),
-        "value": lambda g, mask: where(mask, g, 0.0).sum(),
+        "input": lambda g, mask: g.masked_fill(mask, 0.0),
+        "value": lambda g, mask: g.where(mask, 0.0).sum(),
     },
 )
 def masked_fill(input: Tensor, mask: Tensor, value: Tensor | float) -> Tensor:

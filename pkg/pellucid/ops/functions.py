@@ -1,5 +1,7 @@
 """Functions of one number, element by element: exponentials, roots, trigonometry, rounding, activations."""
 
+# A declaration has no body.
+# pyright: reportReturnType=false
 from __future__ import annotations
 
 from math import erf as _erf_of

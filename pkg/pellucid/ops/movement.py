@@ -1,5 +1,7 @@
 """Views (new strides, no launch) and the copies that move elements: clone, cast, copy_, cat, triangles."""
 
+# A declaration has no body.
+# pyright: reportReturnType=false
 from __future__ import annotations
 
 from math import prod
@@ -818,7 +820,7 @@ def _triangle(keep: str):
     shape=_triangle_shape,
     kernel=_triangle("column <= row + params.diagonal"),
     reference=lambda input, diagonal: np.tril(input, diagonal),
-    grad={"input": lambda g, diagonal: tril(g, diagonal)},
+    grad={"input": lambda g, diagonal: g.tril(diagonal)},
 )
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     """The lower triangle of the last two axes; zero above the diagonal.
@@ -832,13 +834,14 @@ def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     shape=_triangle_shape,
     kernel=_triangle("column >= row + params.diagonal"),
     reference=lambda input, diagonal: np.triu(input, diagonal),
-    grad={"input": lambda g, diagonal: triu(g, diagonal)},
+    grad={"input": lambda g, diagonal: g.triu(diagonal)},
 )
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     """The upper triangle of the last two axes; zero below the diagonal.
 
     Source: https://pytorch.org/docs/stable/generated/torch.triu.html
     """
+
 
 METHODS = (
     "view view_as reshape flatten unflatten permute transpose t movedim expand expand_as broadcast_to "

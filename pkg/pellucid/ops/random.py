@@ -1,5 +1,7 @@
 """Random tensors: uniform, normal, integers, permutations, dropout."""
 
+# A declaration has no body.
+# pyright: reportReturnType=false
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from ..tensor import Tensor
 
 _STATE = "index, seed_low, seed_high, offset_low, offset_high"
-_OWN = dict.fromkeys(("seed_low", "seed_high", "offset_low", "offset_high", "span"), "u32")
+_OWN: dict[str, str] = dict.fromkeys(("seed_low", "seed_high", "offset_low", "offset_high", "span"), "u32")
 
 
 def _types(call: Call):
@@ -187,6 +189,8 @@ def randint(
     """
     if size is None:
         low, high, size = 0, low, high
+    if high is None:
+        raise TypeError("randint: give randint(high, size) or randint(low, high, size).")
     if not 0 < high - low < 2**32:
         raise ValueError(f"randint: from {low} to {high} is not a range of 1 to 2^32 - 1 integers.")
     return _draw(integer_block, (size,), dtype or dt.int64, device, generator, False, low, high - low)
