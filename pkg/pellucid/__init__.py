@@ -40,7 +40,7 @@ from .ops.index import masked_select, nonzero
 from .ops.matmul import addmm, baddbmm, bmm, dot, matmul, mm, mv, outer
 from .ops.norm import layer_norm, norm, rms_norm
 from .ops.reduce import all, any, count_nonzero, logsumexp, mean, prod, std, std_mean, sum, var, var_mean
-from .ops.rows import embedding, index_select
+from .ops.rows import embedding, index_add, index_select
 from .ops.scan import cumprod, cumsum
 from .ops.softmax import log_softmax, softmax
 from .ops.sort import argsort, sort, topk
