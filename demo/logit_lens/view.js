@@ -39,7 +39,8 @@ export class LensView {
   #rows = [];
   #queue = [];
   #frame = 0;
-  #current = null;
+  #current = null; // the cell that the panel shows
+  #entry = null; // the cell at which Tab enters the grid
   #table;
   #panel;
   #scroller;
@@ -49,8 +50,10 @@ export class LensView {
     this.#panel = panel;
     this.#scroller = scroller;
     const cell = (event) => event.target.closest("td");
-    table.addEventListener("pointerover", (event) => cell(event) && this.#look(cell(event)));
-    table.addEventListener("focusin", (event) => cell(event) && this.#look(cell(event)));
+    // Scrolling by keyboard slides cells under a pointer that rests: only one that moves points at something.
+    const moves = (event) => event.movementX !== 0 || event.movementY !== 0;
+    table.addEventListener("pointermove", (event) => cell(event) && moves(event) && this.#look(cell(event)));
+    table.addEventListener("focusin", (event) => cell(event) && this.#enter(cell(event)));
     table.addEventListener("click", (event) => cell(event)?.focus());
     table.addEventListener("keydown", (event) => this.#move(event));
   }
@@ -62,7 +65,7 @@ export class LensView {
     this.#tokens = [];
     this.#queue = [];
     this.#frame = 0;
-    this.#current = null;
+    this.#current = this.#entry = null;
     const body = make("tbody", { role: "rowgroup" });
     this.#rows = Array.from({ length: layers }, (_, layer) => {
       const label = make("th", { scope: "row", role: "rowheader" }, make("span", { class: "word" }, "layer "), String(layer));
@@ -110,7 +113,7 @@ export class LensView {
     const { token } = this.#tokens[column.position];
     const head = make("th", { scope: "col", role: "columnheader", title: visible(token) }, visible(token));
     this.#table.tFoot.rows[0].append(head);
-    if (column.position === 0) this.#cell(column.layers.length - 1, 0).tabIndex = 0; // where Tab enters the grid
+    if (!this.#entry) this.#admit(this.#cell(column.layers.length - 1, 0));
   }
 
   #cell(layer, position) {
@@ -126,13 +129,22 @@ export class LensView {
     cell.classList.toggle("current", on);
     this.#rows[layer].cells[0].classList.toggle("current", on);
     this.#head(Number(position)).classList.toggle("current", on);
-    cell.tabIndex = on ? 0 : -1;
+  }
+
+  #admit(cell) {
+    if (this.#entry) this.#entry.tabIndex = -1;
+    this.#entry = cell;
+    cell.tabIndex = 0;
+  }
+
+  #enter(cell) {
+    this.#admit(cell);
+    this.#look(cell);
   }
 
   #look(cell) {
     if (cell === this.#current) return;
     if (this.#current) this.#mark(this.#current, false);
-    else this.#cell(this.#rows.length - 1, 0).tabIndex = -1;
     this.#current = cell;
     this.#mark(cell, true);
     this.#show(Number(cell.dataset.layer), Number(cell.dataset.position));
