@@ -1,0 +1,167 @@
+"""The stream as Python sees it: windows, reads, limits, the debug mode."""
+
+import asyncio
+import gc
+import re
+import subprocess
+import sys
+
+import pytest
+
+import pellucid
+from pellucid.device.stream import MAX_WINDOW_WORDS, stream
+from pellucid.errors import DeviceError, OutOfMemoryError
+
+
+@pytest.fixture(autouse=True)
+def on_webgpu():
+    with pellucid.device("webgpu"):
+        yield
+
+
+def mlp_step():
+    x, w = pellucid.ones(4, 8), pellucid.ones(8, 3, requires_grad=True)
+    ((x @ w).relu() * 2).sum().backward()
+
+
+PROGRAM = """
+import hashlib, pellucid
+from pellucid.device.stream import stream
+host, seen = stream().open(), hashlib.sha256()
+submit = host.submit
+def watched(words):
+    seen.update(words.tobytes())
+    submit(words)
+host.submit = watched
+pellucid.manual_seed(3)
+w = pellucid.randn(8, 3, requires_grad=True)
+for step in range(4):
+    loss = ((pellucid.randn(4, 8) @ w).tanh() ** 2).mean()
+    loss.backward()
+    with pellucid.no_grad():
+        w -= 0.1 * w.grad
+    w.grad = None
+    print(loss.item().hex())
+print(stream().flushes, seen.hexdigest())
+"""
+
+
+def test_two_runs_of_a_program_have_the_same_windows_and_bits():
+    runs = [
+        subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True).stdout
+        for _ in range(2)
+    ]
+    assert len(runs[0].splitlines()) == 5
+    assert runs[0] == runs[1]
+
+
+def test_a_steady_program_makes_no_pipelines_and_no_bind_groups():
+    for _ in range(3):
+        mlp_step()
+        stream().flush()
+    before = pellucid.webgpu.memory_stats()
+    for _ in range(5):
+        mlp_step()
+        stream().flush()
+    after = pellucid.webgpu.memory_stats()
+    assert after["pipelines"] == before["pipelines"]
+    assert after["bind_groups"] == before["bind_groups"]
+    assert after["reserved_bytes"] == before["reserved_bytes"]
+
+
+def test_a_long_window_is_submitted_by_itself():
+    s = stream()
+    s.flush()
+    flushes = s.flushes
+    x = pellucid.ones(2)
+    for _ in range(MAX_WINDOW_WORDS // 4):
+        x = x + 1
+    assert s.flushes > flushes
+    assert len(s.words) <= 2 * MAX_WINDOW_WORDS
+    assert x.tolist() == [1 + MAX_WINDOW_WORDS // 4] * 2
+
+
+def test_records_are_submitted_when_python_yields_to_the_event_loop():
+    async def main():
+        x = pellucid.ones(3) + 1
+        assert stream().words
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert not stream().words
+        return await x.tolist_async()
+
+    assert asyncio.run(main()) == [2.0, 2.0, 2.0]
+
+
+def test_tasks_that_wait_for_reads_do_not_disturb_each_other():
+    async def count(start):
+        x, seen = pellucid.full((2,), float(start)), []
+        for _ in range(5):
+            x = x + 1
+            seen.append((await x.tolist_async())[0])
+        return seen
+
+    async def main():
+        return await asyncio.gather(*[count(10 * k) for k in range(4)])
+
+    assert asyncio.run(main()) == [[10.0 * k + j for j in range(1, 6)] for k in range(4)]
+
+
+def test_a_read_that_was_begun_sees_the_values_of_its_moment():
+    x = pellucid.zeros(3)
+    begun = x.tolist_later()
+    x += 1
+    assert begun.result() == [0.0, 0.0, 0.0]
+    assert x.tolist() == [1.0, 1.0, 1.0]
+    x.tolist_later()  # dropped without a look
+    assert x.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_a_bad_index_is_raised_once_by_the_next_read_and_names_the_op():
+    table = pellucid.ones(3, 2)
+    pellucid.embedding(table, pellucid.tensor([5]))
+    with pytest.raises(IndexError, match=r"embedding: index 5 is out of range for 3 entries"):
+        table.tolist()
+    assert table.tolist() == [[1.0, 1.0]] * 3
+
+
+def test_the_debug_mode_raises_at_the_line_of_the_cause():
+    table = pellucid.ones(3, 2)
+    with pellucid.debug.blocking(), pytest.raises(IndexError, match=re.escape(__file__)):
+        pellucid.embedding(table, pellucid.tensor([-7]))
+    assert not stream().after_op
+
+
+def test_the_memory_limit_collects_cycles_before_it_refuses():
+    before = pellucid.webgpu.memory_allocated()
+    pellucid.webgpu.set_memory_limit(before + (3 << 20))
+    try:
+        cycle = [pellucid.zeros(1 << 18)]
+        cycle.append(cycle)
+        pellucid.zeros(1 << 18)
+        del cycle
+        kept = pellucid.zeros(1 << 19)  # fits only once the cycle is collected
+        with pytest.raises(OutOfMemoryError, match="would pass the limit"):
+            pellucid.zeros(1 << 20)
+        assert kept.sum().item() == 0.0
+    finally:
+        pellucid.webgpu.set_memory_limit(None)
+    del kept
+    gc.collect()
+    assert pellucid.webgpu.memory_allocated() == before
+
+
+def test_accounting_by_kind():
+    from pellucid import nn
+
+    before = pellucid.webgpu.memory_stats()
+    layer = nn.Linear(16, 16, bias=False)
+    stats = pellucid.webgpu.memory_stats()
+    assert stats["parameter_bytes"] - before["parameter_bytes"] == 16 * 16 * 4
+    del layer
+    assert pellucid.webgpu.memory_stats()["parameter_bytes"] == before["parameter_bytes"]
+
+
+def test_an_unknown_device_is_refused():
+    with pytest.raises(DeviceError, match="There are 'webgpu', 'cpu' and 'meta'"):
+        pellucid.zeros(1, device="cuda")
