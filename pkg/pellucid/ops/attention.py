@@ -12,7 +12,8 @@ from ..kernel import Launch, load
 from ..meta import Meta
 from ..op import Call, op
 from ..shape import Size, broadcast_shapes, broadcast_strides
-from .matmul import matmul
+from ..variants import is_direct
+from .matmul import Operand, Product, matmul
 from .softmax import softmax
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 _ROWS, _COLUMNS, _BYTES = 8, 256, 16384
 # Keys of one split of the decode kernel, and how many splits there are at most.
 _SPLIT, _SPLITS = 128, 64
+# Scores that may lie in memory where the kernels have no workgroup memory.
+_SCORES = 1 << 24
 
 
 def _types(call: Call):
@@ -126,6 +129,8 @@ def attention_launches(
         "HAS_MASK": str(mask is not None).lower(),
         "BOOL_MASK": str(mask is not None and call[mask].dtype.kind == "b").lower(),
     }
+    if is_direct() and 0 < pairs * rows * capacity <= _SCORES:
+        return _direct_launches(call, bind, params, holes, pairs, keys)
     vectors = -(-rows // 4)
     if rows <= _ROWS and value_dim <= _COLUMNS and 64 * 17 * 4 + 16 * vectors * (head_dim + 64) <= _BYTES:
         splits = max(1, min(-(-keys // _SPLIT), _SPLITS))
@@ -154,6 +159,42 @@ def attention_launches(
     holes["COLUMN_BLOCKS"] = f"{blocks}u"
     params |= {"groups": groups, "column_tiles": column_tiles}
     return [Launch(load("attention/prefill").fill(holes), groups, params, bind=bind)]
+
+
+def _direct_launches(
+    call: Call,
+    bind: dict[str, str],
+    params: dict[str, int | float],
+    holes: dict[str, str],
+    pairs: int,
+    keys: int,
+) -> list[Launch]:
+    """Scores, weights and output one after the other, without workgroup memory."""
+    sizes = ("group", "time", "capacity", "head_dim", "value_dim")
+    group, time, capacity, head_dim, value_dim = (int(params[name]) for name in sizes)
+    rows, length = group * time, bind.get("params.keys")
+    call.temporary("scores", (pairs, rows, capacity))
+    by_scores = Operand(rows * capacity, 0, capacity, 1)
+    dots = Product(
+        pairs, 1, rows, keys, head_dim,
+        Operand(rows * head_dim, 0, head_dim, 1), Operand(capacity * head_dim, 0, 1, head_dim),
+    ).direct(bind["query"], bind["key"], out_columns=capacity)  # fmt: skip
+    out = Product(
+        pairs, 1, rows, value_dim, keys, by_scores, Operand(capacity * value_dim, 0, value_dim, 1)
+    ).direct("scores", bind["value"])
+    dots.bind["out"] = "scores"
+    if length:
+        for launch, field in ((dots, "columns"), (out, "depth")):
+            del launch.params[field]
+            launch.bind[f"params.{field}"] = length
+    unused = ("head_dim", "value_dim")
+    weights = Launch(
+        load("attention/weights_direct").fill(holes),
+        -(-pairs * rows // 16),
+        {"rows": pairs * rows, **{k: v for k, v in params.items() if k not in unused}},
+        bind=bind,
+    )
+    return [dots, weights, out]
 
 
 def _scale(query_shape, scale: float | None) -> float:
