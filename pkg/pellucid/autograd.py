@@ -1,4 +1,5 @@
-"""The graph and the walk through it: backward, grad, grad modes. Derivatives themselves stand in the op table."""
+"""The graph and the walk through it: backward, grad, grad modes. Derivatives themselves stand in the op
+table."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     from .op import Op
     from .tensor import Tensor
 
-# Stands for the node of a tensor that requires grad and was not computed. The graph's edge to it is the tensor itself.
+# Stands for the node of a tensor that requires grad and was not computed. The graph's edge to it is the
+# tensor itself.
 LEAF: Any = type("Leaf", (), {"__repr__": lambda self: "LEAF"})()
 
 _grad_enabled: ContextVar[bool] = ContextVar("grad_enabled", default=True)
@@ -100,7 +102,8 @@ inference_mode = no_grad
 
 
 class _Saved:
-    """A value kept for the derivative: the storage and how to look at it, never the tensor, so that no cycle arises."""
+    """A value kept for the derivative: the storage and how to look at it, never the tensor, so that no cycle
+    arises."""
 
     __slots__ = ("index", "meta", "node", "offset", "storage", "version")
 
@@ -115,7 +118,8 @@ class _Saved:
         if self.storage.version != self.version:
             raise GradientError(
                 f"{o.name}: {name!r}, needed for the gradient, was changed in place after it was used "
-                f"(version {self.storage.version}, expected {self.version}). Use a form without underscore, or clone it first."
+                f"(version {self.storage.version}, expected {self.version}). Use a form without "
+                "underscore, or clone it first."
             )
         t = _tensor()(self.storage, self.meta, self.offset)
         if keep_graph and self.node is not None:
@@ -236,9 +240,11 @@ def _save(value: Any, Tensor: type) -> Any:
 
 
 def recorder(o: Op) -> Any:
-    """The function ``record(plan, *arguments)`` that runs a plan and, if gradients are wanted, hangs the results into the graph.
+    """The function ``record(plan, *arguments)`` that runs a plan and, if gradients are wanted, hangs the
+    results into the graph.
 
-    Written per op at its declaration, like its call path: which arguments have edges and which values are saved is known then.
+    Written per op at its declaration, like its call path: which arguments have edges and which values are
+        saved is known then.
     """
     if o.grad is None or o.grad == "composite" or any(a.role == "tensors" for a in o.arguments):
 
@@ -276,7 +282,8 @@ def recorder(o: Op) -> Any:
         source = w.removesuffix("_meta")
         if w in o.outputs:
             after.append(
-                f"    {condition}keep_result(node, {w!r}, {results[o.outputs.index(w)]}, {o.outputs.index(w)})"
+                f"    {condition}keep_result(node, {w!r}, {results[o.outputs.index(w)]}, "
+                f"{o.outputs.index(w)})"
             )
         elif w not in roles:
             lines.append(f"    {condition}saved[{w!r}] = getattr({source}, '_meta', None)")
@@ -410,7 +417,9 @@ def _composite_gradients(node: Node, grads: list, keep_graph: bool) -> dict[str,
             wanted.append((name, t))
     with enable_grad():
         positional = [args[a.name] for a in o.arguments if not a.keyword]
-        out = cast(Callable, o.composite)(*positional, **{a.name: args[a.name] for a in o.arguments if a.keyword})
+        out = cast(Callable, o.composite)(
+            *positional, **{a.name: args[a.name] for a in o.arguments if a.keyword}
+        )
     outputs = list(out) if isinstance(out, tuple) else [out]
     roots = [(t, g) for t, g in zip(outputs, grads, strict=True) if g is not None and t._node is not None]
     results = _walk(roots, [t for _, t in wanted], keep_graph, keep_graph)
@@ -426,7 +435,8 @@ def _composite_gradients(node: Node, grads: list, keep_graph: bool) -> dict[str,
 def _walk(
     roots: list[tuple[Tensor, Tensor]], inputs: list[Tensor] | None, keep_saved: bool, create_graph: bool
 ) -> list[Tensor | None]:
-    """Walk from the roots in reverse order of recording. With ``inputs`` return their gradients, else accumulate into leaves."""
+    """Walk from the roots in reverse order of recording. With ``inputs`` return their gradients, else
+    accumulate into leaves."""
     pending: dict[Node, list] = {}
     leaves: dict[int, list] = {}
     order: list[tuple[int, Node]] = []
@@ -483,7 +493,8 @@ def _walk(
                     results[wanted[(id(leaf),)]] = g
                 continue
             if leaf.grad is None:
-                # Two leaves must never share memory, nor a leaf and a view: later in-place changes would show in both.
+                # Two leaves must never share memory, nor a leaf and a view: later in-place changes would show
+                # in both.
                 if not create_graph and (
                     not g._meta.is_contiguous
                     or id(g._storage) in handed
@@ -515,18 +526,21 @@ def _roots(
     for t, g in zip(tensors, gradients, strict=True):
         if t._node is None:
             raise GradientError(
-                f"{where}: the tensor does not require grad and has no grad_fn. Compute it from tensors with requires_grad=True."
+                f"{where}: the tensor does not require grad and has no grad_fn. Compute it from tensors "
+                "with requires_grad=True."
             )
         if g is None:
             if t._meta.numel != 1:
                 raise GradientError(
-                    f"{where}: grad can be created implicitly only for one element, and shape is {tuple(t._meta.shape)}. Give a gradient, or reduce first."
+                    f"{where}: grad can be created implicitly only for one element, and shape is "
+                    f"{tuple(t._meta.shape)}. Give a gradient, or reduce first."
                 )
             with no_grad():
                 g = ones_like(t)
         elif g._meta.shape != t._meta.shape:
             raise ShapeError(
-                f"{where}: the gradient has shape {tuple(g._meta.shape)}, the tensor {tuple(t._meta.shape)}. They must be equal."
+                f"{where}: the gradient has shape {tuple(g._meta.shape)}, the tensor "
+                f"{tuple(t._meta.shape)}. They must be equal."
             )
         roots.append((t, g))
     return roots
@@ -581,7 +595,8 @@ def grad(
     create_graph: bool = False,
     allow_unused: bool = False,
 ):
-    """The gradients of the sum of ``outputs`` with respect to ``inputs``, as a tuple; ``.grad`` is not touched.
+    """The gradients of the sum of ``outputs`` with respect to ``inputs``, as a tuple; ``.grad`` is not
+    touched.
 
     Args:
         outputs: a tensor or several.
@@ -614,12 +629,14 @@ def grad(
     for t in inputs:
         if t._node is None:
             raise GradientError(
-                "grad: one of the inputs does not require grad. Make it with requires_grad=True before it is used."
+                "grad: one of the inputs does not require grad. Make it with requires_grad=True before it "
+                "is used."
             )
     roots = _roots(outputs, grad_outputs, "grad")
     results = _walk(roots, inputs, create_graph if retain_graph is None else retain_graph, create_graph)
     if not allow_unused and any(g is None for g in results):
         raise GradientError(
-            "grad: one of the inputs did not take part in the outputs. Give allow_unused=True to get None for it."
+            "grad: one of the inputs did not take part in the outputs. Give allow_unused=True to get None "
+            "for it."
         )
     return tuple(results)

@@ -1,4 +1,5 @@
-"""Element types and the promotion rules between them. Logical types only: how a kernel reads one is in kernel.py."""
+"""Element types and the promotion rules between them. Logical types only: how a kernel reads one is in
+kernel.py."""
 
 from dataclasses import dataclass
 
@@ -11,8 +12,10 @@ from .errors import DTypeError
 class DType:
     """An element type, such as ``pellucid.float32``.
 
-    ``kind`` is one letter: b bool, u unsigned, i signed, f float, c complex, q quantized (a weight's format, no elements of its own).
-    ``numpy`` is the type in which the ``cpu`` device holds it; bfloat16 is held as float32 with rounded values.
+    ``kind`` is one letter: b bool, u unsigned, i signed, f float, c complex, q quantized (a weight's format,
+    no elements of its own).
+    ``numpy`` is the type in which the ``cpu`` device holds it; bfloat16 is held as float32 with rounded
+    values.
     """
 
     name: str
@@ -105,7 +108,8 @@ def set_default_dtype(d: DType) -> None:
     global _default
     if not d.is_floating_point:
         raise DTypeError(
-            f"set_default_dtype: {d} is not a floating-point type. Give float32, float64, float16 or bfloat16."
+            f"set_default_dtype: {d} is not a floating-point type. Give float32, float64, float16 or "
+            "bfloat16."
         )
     _default = d
 
@@ -120,7 +124,8 @@ def from_numpy_dtype(d: np.dtype) -> DType:
         return _FROM_NUMPY[np.dtype(d).newbyteorder("=")]
     except (KeyError, TypeError):
         raise DTypeError(
-            f"numpy dtype {d} has no counterpart here. Convert the array first, for example with .astype('float32')."
+            f"numpy dtype {d} has no counterpart here. Convert the array first, for example with "
+            ".astype('float32')."
         ) from None
 
 
@@ -133,7 +138,8 @@ def promote_types(a: DType, b: DType) -> DType:
         return a
     if a.is_quantized or b.is_quantized:
         raise DTypeError(
-            f"{a} and {b}: a quantized weight takes part in matmul, linear and embedding only. Call .dequantize() first."
+            f"{a} and {b}: a quantized weight takes part in matmul, linear and embedding only. Call "
+            ".dequantize() first."
         )
     if _ORDER[a.kind] != _ORDER[b.kind]:
         high, low = (a, b) if _ORDER[a.kind] > _ORDER[b.kind] else (b, a)
@@ -144,7 +150,8 @@ def promote_types(a: DType, b: DType) -> DType:
         signed, unsigned = (a, b) if a.kind == "i" else (b, a)
         if unsigned is not uint8:
             raise DTypeError(
-                f"{signed} and {unsigned} have no common type (as in PyTorch). Convert one, for example with .to(pellucid.int64)."
+                f"{signed} and {unsigned} have no common type (as in PyTorch). Convert one, for example "
+                "with .to(pellucid.int64)."
             )
         return int16 if signed is int8 else signed
     if {a, b} == {float16, bfloat16}:

@@ -1,4 +1,5 @@
-"""The kernel of every element-by-element op: one WGSL expression, operands of any dtype and strides, broadcast, in place or not."""
+"""The kernel of every element-by-element op: one WGSL expression, operands of any dtype and strides,
+broadcast, in place or not."""
 
 from __future__ import annotations
 
@@ -46,7 +47,8 @@ class Elementwise:
     """An expression over the op's arguments; the word ``index`` in it is the element's number in the result.
 
     Args:
-        texts: value type ("f32", "i32", "u32", "i64", "bool") -> WGSL expression, or a function of the call that returns one.
+        texts: value type ("f32", "i32", "u32", "i64", "bool") -> WGSL expression, or a function of the call
+            that returns one.
         result: "same" as the computation, or a value type such as "bool".
         own: arguments that keep a value type of their own, such as the condition of ``where``.
     """
@@ -81,7 +83,8 @@ class Elementwise:
         expression = text if isinstance(text, str) else text(call)
         target = call.args[written] if written else call.outputs[0]
         own = self.own or {}
-        # As in PyTorch, numbers wrap to a small integer type; halves meet them in float32 but for comparisons.
+        # As in PyTorch, numbers wrap to a small integer type; halves meet them in float32 but for
+        # comparisons.
         packed = PHYSICAL[call.compute][1] > 1 and compute != "bool"
         narrow = call.compute if packed and (compute != "f32" or self.result == "bool") else None
         operands = [
@@ -122,7 +125,8 @@ def elementwise(
     result: str = "same",
     own: dict[str, str] | None = None,
 ) -> Elementwise:
-    """An elementwise kernel from expressions by value type; the one for f32 also serves i32 and u32 unless they have their own.
+    """An elementwise kernel from expressions by value type; the one for f32 also serves i32 and u32 unless
+    they have their own.
 
     ``i32=False`` says that there is none for integers.
 
@@ -155,7 +159,8 @@ def _build(
     rank = len(shape)
     if rank > 8:
         raise ShapeError(
-            f"tensors of shape {tuple(out.shape)} need {rank} strided axes; kernels take 8. Call .contiguous() on the operands first."
+            f"tensors of shape {tuple(out.shape)} need {rank} strided axes; kernels take 8. Call "
+            ".contiguous() on the operands first."
         )
     wide = rank > 4
 
@@ -179,7 +184,8 @@ def _build(
             params.update({"shape0": lengths[:4], "shape1": lengths[4:]} if wide else {"shape": lengths})
         if wide:
             params.update({f"{local}_strides0": padded[:4], f"{local}_strides1": padded[4:]})
-            return f"params.{local}_offset + strided8(i, params.shape0, params.shape1, params.{local}_strides0, params.{local}_strides1)"
+            axes = f"params.shape0, params.shape1, params.{local}_strides0, params.{local}_strides1"
+            return f"params.{local}_offset + strided8(i, {axes})"
         params[f"{local}_strides"] = padded
         return f"params.{local}_offset + strided4(i, params.shape, params.{local}_strides)"
 
@@ -191,11 +197,13 @@ def _build(
         before, read = fetch(o.argument.dtype, local, f"index_{local}(i)")
         functions.append(f"fn index_{local}(i: u32) -> u32 {{ return {index}; }}")
         functions.append(
-            f"fn load_{local}(i: u32) -> {WGSL_TYPE[o.type]} {{ {before}return {convert(read, value, o.type)}; }}"
+            f"fn load_{local}(i: u32) -> {WGSL_TYPE[o.type]} "
+            f"{{ {before}return {convert(read, value, o.type)}; }}"
         )
         bind[local] = o.name
     bindings.append(
-        f"@group(0) @binding({len(tensors)}) var<storage, read_write> out: array<{'atomic<u32>' if atomic else element}>;"
+        f"@group(0) @binding({len(tensors)}) var<storage, read_write> out: "
+        f"array<{'atomic<u32>' if atomic else element}>;"
     )
     bind["out"] = written or call.op.outputs[0]
     if written:
@@ -207,11 +215,13 @@ def _build(
         if o.aliased:
             before, read = fetch(out.dtype, "out", "index_out(i)", atomic)
             functions.append(
-                f"fn load_{local}(i: u32) -> {WGSL_TYPE[o.type]} {{ {before}return {convert(read, out_type, o.type)}; }}"
+                f"fn load_{local}(i: u32) -> {WGSL_TYPE[o.type]} "
+                f"{{ {before}return {convert(read, out_type, o.type)}; }}"
             )
         elif not o.is_tensor:
             functions.append(
-                f"fn load_{local}(i: u32) -> {WGSL_TYPE[o.type]} {{ return {_scalar(local, o.type, fields, o.narrow)}; }}"
+                f"fn load_{local}(i: u32) -> {WGSL_TYPE[o.type]} "
+                f"{{ return {_scalar(local, o.type, fields, o.narrow)}; }}"
             )
             bind[f"params.{local}"] = o.name
     parameters = ", ".join(f"{wgsl_name(o.name)}: {WGSL_TYPE[o.type]}" for o in operands)
@@ -223,7 +233,8 @@ def _build(
         f"fn apply({parameters}) -> {WGSL_TYPE[result]} {{ return {_rename(expression, operands)}; }}"
     )
     functions.append(
-        f"fn element(i: u32) -> {WGSL_TYPE[out_type]} {{ return {convert(f'apply({loads})', result, out_type)}; }}"
+        f"fn element(i: u32) -> {WGSL_TYPE[out_type]} "
+        f"{{ return {convert(f'apply({loads})', result, out_type)}; }}"
     )
     functions.append(f"fn store_out(i: u32) {{ {_store(out.dtype, lanes, by_element, written)} }}")
 
@@ -284,7 +295,8 @@ def _store(d: DType, lanes: int, by_element: bool, written: str | None) -> str:
         return f"out[i] = {' | '.join(pieces)};"
     # Neighbours share a word and belong to other invocations: each changes its own bits only.
     return (
-        f"let bits = {pack(d, 'element(i)')}; let k = index_out(i); let place = (k & {lanes - 1}u) * {width}u; "
+        f"let bits = {pack(d, 'element(i)')}; let k = index_out(i); let place = (k & {lanes - 1}u) * "
+        f"{width}u; "
         f"atomicAnd(&out[k >> {shift}u], ~({mask}u << place)); atomicOr(&out[k >> {shift}u], bits << place);"
     )
 
@@ -312,7 +324,8 @@ def cast_launch(source: str, target: str, held: Meta, wanted: Meta) -> Launch:
 
 
 def launch_copy(source: str, held: Meta, target: str, part: Meta, offset: int) -> Launch:
-    """A dispatch that writes a tensor into a part of an output: ``part`` has the output's strides, ``offset`` is where it begins."""
+    """A dispatch that writes a tensor into a part of an output: ``part`` has the output's strides, ``offset``
+    is where it begins."""
     value = physical(held.dtype)[2]
     operand = _Operand("source", held, value, False)
     launch = _build("copy", "source", [operand], part, value, target, _Named("copy", target))

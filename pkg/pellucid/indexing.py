@@ -94,7 +94,8 @@ def _resolve(x: Tensor, key: Any) -> tuple[Tensor, dict[int, Tensor]]:
             x = movement.select(x, axis, at)
         else:
             raise TypeError(
-                f"an index must be an integer, a slice, None, ..., a list or a tensor, not {type(k).__name__}."
+                "an index must be an integer, a slice, None, ..., a list or a tensor, not "
+                f"{type(k).__name__}."
             )
     return x, index
 
@@ -103,7 +104,8 @@ def _check_mask(mask: Tensor, x: Tensor, axis: int) -> None:
     part = tuple(x.shape[axis : axis + mask.ndim])
     if tuple(mask.shape) != part:
         raise DimensionError(
-            f"a mask of shape {tuple(mask.shape)} does not fit axes {axis} to {axis + mask.ndim - 1} of shape {part}."
+            f"a mask of shape {tuple(mask.shape)} does not fit axes {axis} to {axis + mask.ndim - 1} of "
+            f"shape {part}."
         )
 
 
@@ -131,7 +133,8 @@ def get(x: Tensor, key: Any) -> Tensor:
 
 
 class _Overwrite:
-    """What the graph needs to know of ``x[key] = value``: the value's gradient is the part, the rest is x's."""
+    """What the graph needs to know of ``x[key] = value``: the value's gradient is the part, the rest is
+    x's."""
 
     name = "setitem"
     arguments = ()

@@ -1,4 +1,5 @@
-"""The graph of tensors that are written in place, also through views: the whole gets a new node, and so does the view."""
+"""The graph of tensors that are written in place, also through views: the whole gets a new node, and so does
+the view."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ if TYPE_CHECKING:
 
 
 def prepare(where: str, t: Tensor) -> None:
-    """Before ``t`` is written with the graph on: refuse leaves, and let a view know what its base has become since.
+    """Before ``t`` is written with the graph on: refuse leaves, and let a view know what its base has become
+    since.
 
     Raises:
         GradientError: the tensor or what it is a view of is a leaf that requires grad.
@@ -61,7 +63,8 @@ def rebase(node: autograd.Node, t: Tensor, written: str) -> None:
         return
     if not base._meta.is_contiguous:
         raise GradientError(
-            f"{node.op.name}_: a view of a tensor with strides {base._meta.strides} was written in place, and its gradient "
+            f"{node.op.name}_: a view of a tensor with strides {base._meta.strides} was written in place, "
+            "and its gradient "
             "cannot follow. Call .contiguous() before the view is taken."
         )
     base._node, base._index = _Written(node, t, base, written), 0
@@ -112,7 +115,8 @@ class _CopySlices:
 
 
 class _Written(autograd.Node):
-    """A tensor of which a part was written by another node: the part's gradient goes through that node, the rest stays."""
+    """A tensor of which a part was written by another node: the part's gradient goes through that node, the
+    rest stays."""
 
     __slots__ = ()
 

@@ -1,4 +1,5 @@
-"""Kernels: reads ``wgsl/``, fills holes by name, packs parameters. Knows nothing of ops, tensors or autograd."""
+"""Kernels: reads ``wgsl/``, fills holes by name, packs parameters. Knows nothing of ops, tensors or
+autograd."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from .dtypes import DType
 from .errors import DTypeError, KernelError
 from .resources import path, read_text
 
-# How a kernel sees a dtype: the element type of the buffer, elements per u32 word, and the type of a value once loaded.
+# How a kernel sees a dtype: the element type of the buffer, elements per u32 word, and the type of a value
+# once loaded.
 # "i64" values are vec2<u32>, low word first; see wgsl/parts/int64.wgsl.
 PHYSICAL: dict[DType, tuple[str, int, str]] = {
     dt.float32: ("f32", 1, "f32"),
@@ -85,12 +87,14 @@ def physical(d: DType) -> tuple[str, int, str]:
         return PHYSICAL[d]
     except KeyError:
         raise DTypeError(
-            f"{d} does not exist on webgpu. Use float32 there, for example x.to(pellucid.float32), or the cpu device."
+            f"{d} does not exist on webgpu. Use float32 there, for example x.to(pellucid.float32), or the "
+            "cpu device."
         ) from None
 
 
 def fetch(d: DType, buffer: str, index: str, atomic: bool = False) -> tuple[str, str]:
-    """Statements and the expression that read element ``index`` of a buffer of dtype ``d``, as its value type."""
+    """Statements and the expression that read element ``index`` of a buffer of dtype ``d``, as its value
+    type."""
     _, lanes, _ = physical(d)
     word = f"atomicLoad(&{buffer}[{{}}])" if atomic else f"{buffer}[{{}}]"
     if lanes == 1:
@@ -102,7 +106,8 @@ def fetch(d: DType, buffer: str, index: str, atomic: bool = False) -> tuple[str,
 
 
 def register_type(d: DType) -> str:
-    """The WGSL type in which kernels that only move elements hold one of dtype ``d``: a hole for ``alias T``."""
+    """The WGSL type in which kernels that only move elements hold one of dtype ``d``: a hole for ``alias
+    T``."""
     value = physical(d)[2]
     return "u32" if value == "bool" else WGSL_TYPE[value]
 
@@ -185,7 +190,8 @@ class Source:
                 size = _SIZES.get(field_type)
                 if size is None:
                     raise KernelError(
-                        f"{name}: field {field_name} of Params has type {field_type}. Use u32, i32, f32 or a vec4 of them."
+                        f"{name}: field {field_name} of Params has type {field_type}. Use u32, i32, f32 or "
+                        "a vec4 of them."
                     )
                 at = -(-at // size) * size
                 align = max(align, size)
@@ -196,7 +202,8 @@ class Source:
     def fill(self, holes: Mapping[str, str]) -> Source:
         """A new source with declarations replaced by name.
 
-        A hole is ``alias NAME``, ``const NAME`` (the value after ``=``), or a one-line ``fn NAME`` (the body's expression or statements).
+        A hole is ``alias NAME``, ``const NAME`` (the value after ``=``), or a one-line ``fn NAME`` (the
+        body's expression or statements).
 
         Raises:
             KernelError: no declaration has that name.
@@ -224,7 +231,8 @@ class Source:
         return Source(self.name, text, self.typed)
 
     def retype(self, binding: str, d: DType) -> Source:
-        """A new source that reads ``binding`` as dtype ``d``: its element type and the body of ``load_<binding>`` change."""
+        """A new source that reads ``binding`` as dtype ``d``: its element type and the body of
+        ``load_<binding>`` change."""
         element, _, value = physical(d)
         declared = next((b for b in self.bindings if b.name == binding), None)
         if declared is None or (declared.element == element and (PHYSICAL[d][1] == 1)):
@@ -233,7 +241,8 @@ class Source:
         found = re.search(pattern, self.text, re.M)
         if found is None:
             raise KernelError(
-                f"{self.name}: {binding} has dtype {d}, but no one-line fn load_{binding} returns {binding}[...]."
+                f"{self.name}: {binding} has dtype {d}, but no one-line fn load_{binding} returns "
+                f"{binding}[...]."
             )
         declared_type = self.aliases.get(found[2], found[2])
         target = next(k for k, v in WGSL_TYPE.items() if v == declared_type)
@@ -265,7 +274,8 @@ _DEFINED = re.compile(r"^fn (\w+)\(", re.M)
 
 @cache
 def _parts() -> dict[str, str]:
-    """Function name -> the part that defines it, over all of ``wgsl/parts``: expressions and rewritten bodies name no part."""
+    """Function name -> the part that defines it, over all of ``wgsl/parts``: expressions and rewritten bodies
+    name no part."""
     return {
         function: file.stem
         for file in sorted(path("wgsl/parts").glob("*.wgsl"))
@@ -296,9 +306,11 @@ class Launch:
     Args:
         file: a name below ``wgsl/`` without its ending, or a `Source`.
         grid: workgroups; a number is folded into two dimensions past 65,535, a tuple is taken as it is.
-        params: values of the fields of Params. ``<binding>_offset`` fields, fields named like a float argument and ``op`` are filled by the op.
+        params: values of the fields of Params. ``<binding>_offset`` fields, fields named like a float
+            argument and ``op`` are filled by the op.
         holes: declarations to replace (`Source.fill`).
-        bind: binding name -> name of an op's argument, output or temporary, where they differ. ``"tensors[2]"`` picks one of a list.
+        bind: binding name -> name of an op's argument, output or temporary, where they differ.
+            ``"tensors[2]"`` picks one of a list.
     """
 
     file: str | Source

@@ -12,12 +12,14 @@ if TYPE_CHECKING:
     from .device import device as Device
 
 _interned: dict[tuple, Meta] = {}
-# A program that meets ever new shapes must not keep them all; after this many the table starts anew (old metas stay valid).
+# A program that meets ever new shapes must not keep them all; after this many the table starts anew (old
+# metas stay valid).
 _LIMIT = 1 << 16
 
 
 class Meta:
-    """Shape, strides (in elements), dtype and device of a tensor. Make one with `meta`; equal ones are the same object."""
+    """Shape, strides (in elements), dtype and device of a tensor. Make one with `meta`; equal ones are the
+    same object."""
 
     def __init__(self, shape: Size, strides: tuple[int, ...], dtype: DType, device: Device):
         self.shape = shape

@@ -1,7 +1,9 @@
 """The op table: `@op` turns a declaration into the one call path from Python to a kernel.
 
-A declaration is a function whose signature and docstring are the schema; its body is never run. From it come the fast call path (a plan per
-metas and static arguments), the cpu path through the numpy reference, the in-place form and the graph node. See docs/design.md, "Ops".
+A declaration is a function whose signature and docstring are the schema; its body is never run. From it come
+the fast call path (a plan per
+metas and static arguments), the cpu path through the numpy reference, the in-place form and the graph node.
+See docs/design.md, "Ops".
 """
 
 from __future__ import annotations
@@ -48,7 +50,8 @@ class Argument:
 class Call:
     """One call on the slow path: metas instead of tensors. Rules and kernels read it.
 
-    ``call["x"]`` is the meta of a tensor argument, the type of a number, a list of metas, or the value of a static argument.
+    ``call["x"]`` is the meta of a tensor argument, the type of a number, a list of metas, or the value of a
+    static argument.
     """
 
     def __init__(self, op: Op, args: dict[str, Any], device: Device):
@@ -215,7 +218,8 @@ class Op:
             if a.role == "tensors":
                 if not isinstance(value, (tuple, list)) or not value:
                     raise TypeError(
-                        f"{self.name}(): argument '{a.name}' must be a non-empty tuple or list of tensors, not {_describe(value)}"
+                        f"{self.name}(): argument '{a.name}' must be a non-empty tuple or list of tensors, "
+                        f"not {_describe(value)}"
                     )
                 metas = [_meta_of(self, a, v) for v in value]
                 args[a.name] = metas
@@ -240,7 +244,8 @@ class Op:
                     device, first = m.device, a.name
                 elif m.device is not device:
                     raise DeviceError(
-                        f"{self.name}: '{first}' is on {device} and '{a.name}' is on {m.device}. Move one of them, for example with .to('{device}')."
+                        f"{self.name}: '{first}' is on {device} and '{a.name}' is on {m.device}. Move one "
+                        f"of them, for example with .to('{device}')."
                     )
         if device is None:
             wanted = args.get("device")
@@ -327,20 +332,26 @@ def op(
     """Declare an op.
 
     Args:
-        dtype: rule for the dtypes (`promote`, `floating`, `boolean`, `same`, ... or a function of the `Call` that returns outputs' and computation's).
+        dtype: rule for the dtypes (`promote`, `floating`, `boolean`, `same`, ... or a function of the
+            `Call` that returns outputs' and computation's).
         shape: rule for the shapes (`broadcast`, `as_input` or a function of the `Call`).
         kernel: `elementwise`, or a function from the `Call` to one or more `Launch`es (the webgpu device).
         reference: numpy function with the same arguments (the cpu device).
-        view: function from the `Call` to (shape, strides, added offset) for ops that only look differently at the same storage.
+        view: function from the `Call` to (shape, strides, added offset) for ops that only look
+            differently at the same storage.
         composite: the definition in terms of other ops, where ``grad`` says `composite`.
-        grad: input name -> formula; a formula's arguments are what is saved (``g`` the incoming gradient, ``out`` or output names the results,
-            else the op's arguments, ``<argument>_meta`` only its metadata). `composite`, or None for what has no derivative.
+        grad: input name -> formula; a formula's arguments are what is saved (``g`` the incoming gradient,
+            ``out`` or output names the results,
+            else the op's arguments, ``<argument>_meta`` only its metadata). `composite`, or None for what has
+            no derivative.
         outputs: names of the results; several become a named tuple.
         strided: inputs that the kernel reads with any strides; others are made contiguous first.
-        mutates: the argument, or the arguments, that the kernel writes into; the op then returns the first of them and has no output
+        mutates: the argument, or the arguments, that the kernel writes into; the op then returns the
+            first of them and has no output
             of its own. The kernel sees the first with its strides, the others must be contiguous.
         dynamic: integer arguments that are parameters of the launch instead of part of the plan's key.
-        check: function of the arguments that refuses values which are no part of the plan's key; runs at every call.
+        check: function of the arguments that refuses values which are no part of the plan's key; runs at
+            every call.
 
     Raises:
         TypeError: the declaration is not total.
@@ -379,14 +390,16 @@ def op(
             for k, (_, wanted) in formulas.items():
                 if k not in {a.name for a in arguments} or not set(wanted) <= known:
                     raise TypeError(
-                        f"op {name}: gradient of {k!r} with arguments {wanted} names something that the op does not have"
+                        f"op {name}: gradient of {k!r} with arguments {wanted} names something that the op "
+                        "does not have"
                     )
                 saved |= set(wanted) - {"g", "needs"}
         result = namedtuple(name, outputs) if len(outputs) > 1 else None  # type: ignore[misc]
         mutated = () if mutates is None else (mutates,) if isinstance(mutates, str) else tuple(mutates)
         o = Op(
             name, function, tuple(arguments), dtype, shape, kernel, reference, view, composite, formulas,
-            outputs, frozenset(strided), mutated[0] if mutated else None, len(BY_INDEX), saved=frozenset(saved),
+            outputs, frozenset(strided), mutated[0] if mutated else None, len(BY_INDEX),
+            saved=frozenset(saved),
             result=result, mutated=mutated, check=check,
         )  # fmt: skip
         if name in OPS:
@@ -404,7 +417,8 @@ def op(
 
 
 def _specialise(o: Op) -> Callable:
-    """Write the call path of one op: build the key, find the plan, run it. Nothing generic is left at call time."""
+    """Write the call path of one op: build the key, find the plan, run it. Nothing generic is left at call
+    time."""
     scope: dict[str, Any] = {
         "plans": o.plans,
         "slow": _slow,
@@ -598,15 +612,18 @@ def _plan_in_place(o: Op, values: tuple, aliased: frozenset[str]) -> Callable:
         target = call.args[o.arguments[0].name]
         if call.out.shape != target.shape:
             raise ShapeError(
-                f"the result has shape {tuple(call.out.shape)}, the tensor that it is written into {tuple(target.shape)}. Use the form without underscore."
+                f"the result has shape {tuple(call.out.shape)}, the tensor that it is written into "
+                f"{tuple(target.shape)}. Use the form without underscore."
             )
         if not dt.can_cast(call.out.dtype, target.dtype):
             raise DTypeError(
-                f"a result of {call.out.dtype} does not fit into a tensor of {target.dtype}. Use the form without underscore."
+                f"a result of {call.out.dtype} does not fit into a tensor of {target.dtype}. Use the form "
+                "without underscore."
             )
         if 0 in [s for s, n in zip(target.strides, target.shape, strict=True) if n > 1]:
             raise ShapeError(
-                "an expanded tensor has elements that share memory and cannot be written in place. Call .clone() first."
+                "an expanded tensor has elements that share memory and cannot be written in place. Call "
+                ".clone() first."
             )
         if call.device.type == "cpu":
             return cpu_plan(o, call, written=o.arguments[0].name)
@@ -626,6 +643,20 @@ def forget_plans() -> None:
 
 
 __all__ = [
-    "OPS", "Call", "Op", "as_input", "boolean", "broadcast", "composite", "elementwise", "float_only", "floating",
-    "forget_plans", "in_place", "logical", "op", "promote", "same",
-]  # fmt: skip
+    "OPS",
+    "Call",
+    "Op",
+    "as_input",
+    "boolean",
+    "broadcast",
+    "composite",
+    "elementwise",
+    "float_only",
+    "floating",
+    "forget_plans",
+    "in_place",
+    "logical",
+    "op",
+    "promote",
+    "same",
+]

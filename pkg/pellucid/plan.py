@@ -1,4 +1,5 @@
-"""Plans: what an op does for given metas, decided once. A plan is a function of the op's arguments; on webgpu it appends records."""
+"""Plans: what an op does for given metas, decided once. A plan is a function of the op's arguments; on webgpu
+it appends records."""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ def _tensor_class() -> type:
     return Tensor
 
 
-# Bits of numbers, remembered: a program uses few. 0.0 and -0.0 are equal as keys, so zero is never remembered.
+# Bits of numbers, remembered: a program uses few. 0.0 and -0.0 are equal as keys, so zero is never
+# remembered.
 _bits: dict[float, int] = {}
 
 

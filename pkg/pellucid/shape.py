@@ -75,7 +75,8 @@ def broadcast_shapes(*shapes: Sequence[int]) -> Size:
                 if result[k] != 1:
                     sizes = " and ".join(str(tuple(s)) for s in shapes)
                     raise ShapeError(
-                        f"shapes {sizes} do not broadcast: counted from the right, axis {rank - k} is {result[k]} and {length}. "
+                        f"shapes {sizes} do not broadcast: counted from the right, axis {rank - k} is "
+                        f"{result[k]} and {length}. "
                         "Reshape one of them so that the lengths agree or one of them is 1."
                     )
                 result[k] = length
@@ -151,12 +152,14 @@ def infer(shape: Sequence[int], count: int) -> Size:
     if -1 in shape:
         if known == 0 or count % known:
             raise ShapeError(
-                f"shape {shape} is invalid for {count} elements: {count} is not a multiple of {known}. Choose other lengths."
+                f"shape {shape} is invalid for {count} elements: {count} is not a multiple of {known}. "
+                "Choose other lengths."
             )
         shape = tuple(count // known if s == -1 else s for s in shape)
     elif known != count:
         raise ShapeError(
-            f"shape {shape} is invalid for {count} elements: it has {known}. Choose lengths whose product is {count}."
+            f"shape {shape} is invalid for {count} elements: it has {known}. Choose lengths whose product "
+            f"is {count}."
         )
     return Size(shape)
 
@@ -226,7 +229,8 @@ def merge_axes(
 
 
 def slice_axis(length: int, stride: int, key: slice) -> tuple[int, int, int]:
-    """(new length, new stride, added offset) of a slice along one axis; negative steps run backwards, as in Python."""
+    """(new length, new stride, added offset) of a slice along one axis; negative steps run backwards, as in
+    Python."""
     start, stop, step = key.indices(length)
     count = len(range(start, stop, step))
     return count, stride * step, start * stride if count else 0

@@ -1,4 +1,5 @@
-"""Tensor: shape, strides and offset over a storage. Its methods are ops, one line each; nothing is computed here."""
+"""Tensor: shape, strides and offset over a storage. Its methods are ops, one line each; nothing is computed
+here."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ from .shape import Size
 class Tensor:
     """A tensor, with PyTorch's attributes and methods.
 
-    Make one with `tensor`, `zeros`, `arange` and so on. Its memory is freed when the last reference to it goes.
+    Make one with `tensor`, `zeros`, `arange` and so on. Its memory is freed when the last reference to it
+    goes.
     """
 
     _node: Any = None
@@ -192,7 +194,8 @@ class Tensor:
             force: also for tensors that require grad, as ``detach().numpy()``.
 
         Returns:
-            An array of the same shape and dtype (bfloat16 as float32). On ``cpu`` it shares memory with the tensor.
+            An array of the same shape and dtype (bfloat16 as float32). On ``cpu`` it shares memory with the
+            tensor.
 
         Raises:
             GradientError: the tensor requires grad and ``force`` is not given.
@@ -259,7 +262,8 @@ class Tensor:
     def _check_single(self) -> None:
         if self._meta.numel != 1:
             raise ShapeError(
-                f"item: a tensor of shape {tuple(self._meta.shape)} has {self._meta.numel} elements, not one. Use tolist() or reduce it first."
+                f"item: a tensor of shape {tuple(self._meta.shape)} has {self._meta.numel} elements, not "
+                "one. Use tolist() or reduce it first."
             )
 
     def tolist(self):
@@ -274,7 +278,8 @@ class Tensor:
         """Begin to read the values and go on; work that is asked for from here on does not delay them.
 
         Returns:
-            An object with ``result()``, which waits, and ``result_async()``, which is awaited; both give what `tolist` gives.
+            An object with ``result()``, which waits, and ``result_async()``, which is awaited; both give what
+            `tolist` gives.
 
         Example:
             >>> import pellucid as torch
@@ -290,7 +295,8 @@ class Tensor:
     def __bool__(self) -> bool:
         if self._meta.numel != 1:
             raise ShapeError(
-                f"bool: a tensor of {self._meta.numel} elements is neither true nor false. Use .any() or .all()."
+                f"bool: a tensor of {self._meta.numel} elements is neither true nor false. Use .any() or "
+                ".all()."
             )
         return bool(self.item())
 
@@ -341,7 +347,8 @@ class Tensor:
             if self._node is None:
                 if not self._meta.dtype.is_floating_point:
                     raise DTypeError(
-                        f"requires_grad: only floating-point tensors have gradients, not {self._meta.dtype}. Convert with .float()."
+                        "requires_grad: only floating-point tensors have gradients, not "
+                        f"{self._meta.dtype}. Convert with .float()."
                     )
                 self._node = autograd.LEAF
         elif self._node is not None:
@@ -378,7 +385,8 @@ class Tensor:
             self._node.retained[self._index] = weakref.ref(self)
 
     def register_hook(self, hook):
-        """Call ``hook(grad)`` when the gradient of this tensor is known; what it returns replaces the gradient.
+        """Call ``hook(grad)`` when the gradient of this tensor is known; what it returns replaces the
+        gradient.
 
         Returns:
             A handle with ``remove()``.
@@ -675,7 +683,8 @@ def tensor(data, *, dtype: DType | None = None, device=None, requires_grad: bool
             raise ShapeError(f"tensor: nested lists must have equal lengths ({error}).") from None
         if array.dtype.kind not in "biufc":
             raise TypeError(
-                f"tensor: cannot make a tensor of {type(data).__name__}; give numbers, nested lists or an array."
+                f"tensor: cannot make a tensor of {type(data).__name__}; give numbers, nested lists or an "
+                "array."
             )
         d = dtype or dt.scalar_dtype(
             {"b": bool, "i": int, "u": int, "f": float, "c": complex}[array.dtype.kind]

@@ -8,9 +8,22 @@ from ops.oracle import DEVICES, check, normal
 from ops.values import DTYPES, LOOSE, edges, equal, ours, pairs
 
 BINARY = (
-    "add", "sub", "mul", "true_divide", "floor_divide", "remainder", "fmod", "pow", "maximum", "minimum",
-    "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift",
-)  # fmt: skip
+    "add",
+    "sub",
+    "mul",
+    "true_divide",
+    "floor_divide",
+    "remainder",
+    "fmod",
+    "pow",
+    "maximum",
+    "minimum",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "bitwise_left_shift",
+    "bitwise_right_shift",
+)
 # Where one rounding is all that happens, the result is PyTorch's bit for bit.
 EXACT = ("add", "sub", "mul", "floor_divide", "remainder", "fmod", "maximum", "minimum")
 
@@ -92,9 +105,17 @@ def test_gradients(name):
     check(SMOOTH[name], normal(3, 5), normal(3, 5))
 
 
-@pytest.mark.parametrize("shapes", [((3, 1, 4), (2, 1)), ((), (2, 3)), ((1,), (5,)), ((0, 3), (1, 3)), ((2, 0), ()), ((4, 1), (1, 4))])
+@pytest.mark.parametrize(
+    "shapes",
+    [((3, 1, 4), (2, 1)), ((), (2, 3)), ((1,), (5,)), ((0, 3), (1, 3)), ((2, 0), ()), ((4, 1), (1, 4))],
+)
 def test_broadcasting(shapes):
-    check(lambda p, a, b: (a + b, a * b), normal(*shapes[0]), normal(*shapes[1]), layouts=("contiguous", "strided"))
+    check(
+        lambda p, a, b: (a + b, a * b),
+        normal(*shapes[0]),
+        normal(*shapes[1]),
+        layouts=("contiguous", "strided"),
+    )
 
 
 def test_expanded_and_reversed_operands():
@@ -115,7 +136,12 @@ def test_expanded_and_reversed_operands():
 
 def test_more_axes_than_four():
     a, b = normal(2, 3, 2, 2, 3, 2), normal(2, 1, 2, 1, 3, 1)
-    check(lambda p, a, b: a.permute(5, 0, 3, 1, 4, 2) * b.permute(1, 0, 3, 5, 4, 2), a, b, layouts=("contiguous",))
+    check(
+        lambda p, a, b: a.permute(5, 0, 3, 1, 4, 2) * b.permute(1, 0, 3, 5, 4, 2),
+        a,
+        b,
+        layouts=("contiguous",),
+    )
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -124,12 +150,36 @@ def test_python_scalars(dtype):
     if not x.is_floating_point():
         x = x[x != 0]
     forms = [
-        lambda x: x + 1, lambda x: x + 1.5, lambda x: True + x, lambda x: 2 * x, lambda x: x * 0.5, lambda x: x / 2,
-        lambda x: 3 / x, lambda x: x == 1, lambda x: x < 2.5, lambda x: x >= True, lambda x: 1 - x, lambda x: x - 1, lambda x: -x,
-        lambda x: x // 2, lambda x: 7 // x, lambda x: x % 3, lambda x: 7 % x, lambda x: x % -3, lambda x: x**2, lambda x: abs(x),
-        lambda x: x & 3, lambda x: x | True, lambda x: x ^ 5, lambda x: ~x, lambda x: x << 1, lambda x: x >> 1,
-        lambda x: x.clamp(0, 5), lambda x: x + np.float32(2), lambda x: x * np.int64(3),
-    ]  # fmt: skip
+        lambda x: x + 1,
+        lambda x: x + 1.5,
+        lambda x: True + x,
+        lambda x: 2 * x,
+        lambda x: x * 0.5,
+        lambda x: x / 2,
+        lambda x: 3 / x,
+        lambda x: x == 1,
+        lambda x: x < 2.5,
+        lambda x: x >= True,
+        lambda x: 1 - x,
+        lambda x: x - 1,
+        lambda x: -x,
+        lambda x: x // 2,
+        lambda x: 7 // x,
+        lambda x: x % 3,
+        lambda x: 7 % x,
+        lambda x: x % -3,
+        lambda x: x**2,
+        lambda x: abs(x),
+        lambda x: x & 3,
+        lambda x: x | True,
+        lambda x: x ^ 5,
+        lambda x: ~x,
+        lambda x: x << 1,
+        lambda x: x >> 1,
+        lambda x: x.clamp(0, 5),
+        lambda x: x + np.float32(2),
+        lambda x: x * np.int64(3),
+    ]
     for k, form in enumerate(forms):
         try:
             theirs = form(x)
@@ -156,7 +206,13 @@ def test_scalar_types_are_different_plans():
     """1, 1.0 and True are equal as dictionary keys; the results differ."""
     for device in DEVICES:
         x = pellucid.tensor([1, 2], device=device)
-        assert [(x + v).dtype.name for v in (1, 1.0, True, 1, 1.0)] == ["int64", "float32", "int64", "int64", "float32"]
+        assert [(x + v).dtype.name for v in (1, 1.0, True, 1, 1.0)] == [
+            "int64",
+            "float32",
+            "int64",
+            "int64",
+            "float32",
+        ]
         b = pellucid.tensor([True, False], device=device)
         assert [(b + v).dtype.name for v in (True, 1, 1.0, True)] == ["bool", "int64", "float32", "bool"]
 
@@ -178,7 +234,9 @@ def test_refused():
             pellucid.add(i, i, alpha=1.5)
         with pytest.raises(RuntimeError, match="alpha"):
             i.sub(1, alpha=0.5)
-        with pytest.raises(TypeError, match=r"add\(\): argument 'other' must be Tensor or number, not str 'a'"):
+        with pytest.raises(
+            TypeError, match=r"add\(\): argument 'other' must be Tensor or number, not str 'a'"
+        ):
             x + "a"
         with pytest.raises(TypeError, match="argument 'other'"):
             x * None

@@ -83,7 +83,8 @@ def test_versions(device):
     y.add_(1)
     with pytest.raises(
         GradientError,
-        match=r"mul: '\w+', needed for the gradient, was changed in place after it was used \(version 1, expected 0\)",
+        match=r"mul: '\w+', needed for the gradient, was changed in place after it was used "
+        r"\(version 1, expected 0\)",
     ):
         z.backward()
     y = x * 1

@@ -1,4 +1,5 @@
-"""What goes wrong is said at the call, in full, by a class that users of PyTorch catch, and nothing is leaked."""
+"""What goes wrong is said at the call, in full, by a class that users of PyTorch catch, and nothing is
+leaked."""
 
 import gc
 
@@ -49,7 +50,10 @@ def test_shapes_that_do_not_broadcast():
 
 def test_float64():
     x = pellucid.zeros(2, dtype=pellucid.float64, device="cpu")
-    said = "pellucid.float64 does not exist on webgpu. Use float32 there, for example x.to(pellucid.float32), or the cpu device."
+    said = (
+        "pellucid.float64 does not exist on webgpu. "
+        "Use float32 there, for example x.to(pellucid.float32), or the cpu device."
+    )
     for call in (
         lambda: x.to("webgpu"),
         lambda: pellucid.zeros(2, dtype=pellucid.float64),
@@ -65,7 +69,8 @@ def test_float64():
 def test_types_without_a_common_one():
     a, b = pellucid.ones(2, dtype=pellucid.uint32), pellucid.ones(2, dtype=pellucid.int32)
     assert message(TypeError, lambda: a + b) == (
-        "add: pellucid.int32 and pellucid.uint32 have no common type (as in PyTorch). Convert one, for example with .to(pellucid.int64)."
+        "add: pellucid.int32 and pellucid.uint32 have no common type (as in PyTorch). Convert one, for "
+        "example with .to(pellucid.int64)."
     )
     assert "bitwise operations take integers and bools, not pellucid.float32" in message(
         RuntimeError, lambda: pellucid.ones(2) & 1

@@ -1,4 +1,5 @@
-"""Functions of one number against PyTorch: gradients, edges, accuracy over the whole range, halves and integers."""
+"""Functions of one number against PyTorch: gradients, edges, accuracy over the whole range, halves and
+integers."""
 
 import numpy as np
 import pellucid
@@ -10,9 +11,30 @@ from ops.values import equal, ours
 from pellucid.ops import functions
 
 EVERYWHERE = (
-    "abs", "sign", "square", "exp", "exp2", "expm1", "sin", "cos", "tan", "atan", "sinh", "cosh", "tanh", "asinh", "erf", "erfc",
-    "sigmoid", "floor", "ceil", "round", "trunc", "frac", "relu",
-)  # fmt: skip
+    "abs",
+    "sign",
+    "square",
+    "exp",
+    "exp2",
+    "expm1",
+    "sin",
+    "cos",
+    "tan",
+    "atan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "asinh",
+    "erf",
+    "erfc",
+    "sigmoid",
+    "floor",
+    "ceil",
+    "round",
+    "trunc",
+    "frac",
+    "relu",
+)
 POSITIVE = ("sqrt", "rsqrt", "reciprocal", "log", "log2", "log10", "log1p")
 WITHIN_ONE = ("asin", "acos", "atanh")
 ACTIVATIONS = {
@@ -32,13 +54,70 @@ ACTIVATIONS = {
 }
 SPECIAL = np.array(
     [
-        0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 0.5, -0.5, 2, -2, 1e-45, -1e-45, 1e-40, 1e-38, 1.1754944e-38, 1e-30, 1e30, -1e30,
-        3.4e38, -3.4e38, 88.7, 88.8, -88, -100, -103.9, -104.1, 89.5, 127, 128, 128.5, -126, -130, -149, -150, 1e5, -1e5, 1e4, 3e6,
-        1e9, 20, 20.1, 9, 9.2, 10, 0.99999994, 1.0000001, 2.5, -2.5, 0.49999997, 8388609, 16777216, -0.49999997, 1.5, 3.5, -1.5,
-        1e-8, 1e-4, -1e-4, 1000, 2.0**-20,
+        0,
+        -0.0,
+        np.inf,
+        -np.inf,
+        np.nan,
+        1,
+        -1,
+        0.5,
+        -0.5,
+        2,
+        -2,
+        1e-45,
+        -1e-45,
+        1e-40,
+        1e-38,
+        1.1754944e-38,
+        1e-30,
+        1e30,
+        -1e30,
+        3.4e38,
+        -3.4e38,
+        88.7,
+        88.8,
+        -88,
+        -100,
+        -103.9,
+        -104.1,
+        89.5,
+        127,
+        128,
+        128.5,
+        -126,
+        -130,
+        -149,
+        -150,
+        1e5,
+        -1e5,
+        1e4,
+        3e6,
+        1e9,
+        20,
+        20.1,
+        9,
+        9.2,
+        10,
+        0.99999994,
+        1.0000001,
+        2.5,
+        -2.5,
+        0.49999997,
+        8388609,
+        16777216,
+        -0.49999997,
+        1.5,
+        3.5,
+        -1.5,
+        1e-8,
+        1e-4,
+        -1e-4,
+        1000,
+        2.0**-20,
     ],
     np.float32,
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("name", EVERYWHERE)
@@ -77,7 +156,8 @@ def test_activations(name):
     "name", [*EVERYWHERE, *POSITIVE, *WITHIN_ONE, "acosh", "logit", "silu", "softplus", "logsigmoid"]
 )
 def test_edges(name):
-    """NaN, infinities, both zeros, subnormals, overflow and huge angles give what PyTorch gives, signs of zeros included."""
+    """NaN, infinities, both zeros, subnormals, overflow and huge angles give what PyTorch gives, signs of
+    zeros included."""
     x = torch.tensor(SPECIAL)
     function = getattr(torch, name, None) or getattr(F, name)
     # PyTorch's float32 sinh and cosh overflow too early.

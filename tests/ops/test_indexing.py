@@ -70,7 +70,8 @@ def test_get(name):
 @pytest.mark.parametrize("name", KEYS)
 def test_set(name):
     make = KEYS[name]
-    # Where an index appears twice PyTorch leaves open which value stays, so here each place gets one value only.
+    # Where an index appears twice PyTorch leaves open which value stays, so here each place gets one value
+    # only.
     for dtype in ("float32", "uint8", "int64"):
         x = torch.tensor(np.arange(60).reshape(4, 3, 5)).to(getattr(torch, dtype))
         for device in DEVICES:

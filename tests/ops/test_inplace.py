@@ -99,7 +99,8 @@ def test_operands_that_share_memory(name):
             theirs = base.to(getattr(torch, dtype))
             mine = ours(theirs, device)
             with torch.no_grad():
-                # PyTorch leaves overlapping writes undefined; what is meant is the right side evaluated first.
+                # PyTorch leaves overlapping writes undefined; what is meant is the right side evaluated
+                # first.
                 expected = theirs.clone()
                 {
                     "itself": lambda x, y: x.add_(y),

@@ -75,8 +75,7 @@ def test_kernels_are_used(name, sources):
     assert (
         f'"{name}"' in sources
         or f"{folder}/{{" in sources
-        or (re.search(rf'"{folder}/.*"', sources)
-        and f'"{file}"' in sources)
+        or (re.search(rf'"{folder}/.*"', sources) and f'"{file}"' in sources)
     )
 
 

@@ -9,7 +9,8 @@ from pellucid import webgpu
 
 
 def turn(k: int, kept: list) -> None:
-    """One iteration of a program that is hard on memory: a graph, views, in-place writes, a cycle, an exception."""
+    """One iteration of a program that is hard on memory: a graph, views, in-place writes, a cycle, an
+    exception."""
     x = pellucid.full((4, 8), 0.5, requires_grad=True)
     y = (x * 2 + k).t()[1:, ::2]
     z = y.exp().sum() if k % 3 else y.tanh()

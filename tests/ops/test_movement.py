@@ -28,18 +28,32 @@ MOVES = {
     "diagonal": lambda p, x: (x.diagonal(), x.diagonal(1, 1, 2), x.diagonal(-1, 2, 0), x.diagonal(7)),
     "as_strided": lambda p, x: x.as_strided((2, 2), (5, 3)) if x.is_contiguous() else x,
     "clone": lambda p, x: (x.clone(), x.contiguous(), p.clone(x.t() if x.ndim == 2 else x.transpose(0, 1))),
-    "cat": lambda p, x: (p.cat([x, x[:, 1:]], 1), p.cat((x, x.flip(0)), -1), p.cat([x[:0], x]), p.concat([x, x])),
+    "cat": lambda p, x: (
+        p.cat([x, x[:, 1:]], 1),
+        p.cat((x, x.flip(0)), -1),
+        p.cat([x[:0], x]),
+        p.concat([x, x]),
+    ),
     "stack": lambda p, x: (p.stack([x, x * 2]), p.stack((x, x), -1), p.stack([x, x], 1)),
-    "hstack and vstack": lambda p, x: (p.hstack([x, x]), p.vstack([x, x]), p.hstack([x[0, 0], x[0, 1]]), p.vstack([x[0, 0], x[0, 1]])),
+    "hstack and vstack": lambda p, x: (
+        p.hstack([x, x]),
+        p.vstack([x, x]),
+        p.hstack([x[0, 0], x[0, 1]]),
+        p.vstack([x[0, 0], x[0, 1]]),
+    ),
     "split": lambda p, x: (*x.split(2, 2), *x.split([1, 2], 1), *p.split(x, 3, -1)),
     "chunk": lambda p, x: (*x.chunk(2), *x.chunk(3, 2), *p.chunk(x, 7, 1)),
     "unbind": lambda p, x: (*x.unbind(1), *p.unbind(x)),
     "repeat": lambda p, x: (x.repeat(2, 1, 3), x.repeat(2, 1, 1, 2), p.tile(x, (2, 3))),
-    "repeat_interleave": lambda p, x: (x.repeat_interleave(2), x.repeat_interleave(3, 1), p.repeat_interleave(x, 2, dim=-1)),
+    "repeat_interleave": lambda p, x: (
+        x.repeat_interleave(2),
+        x.repeat_interleave(3, 1),
+        p.repeat_interleave(x, 2, dim=-1),
+    ),
     "flip": lambda p, x: (x.flip(0), x.flip(0, -1), p.flip(x, (1, 2))),
     "roll": lambda p, x: (x.roll(1), x.roll(-1, 0), p.roll(x, (1, 2), (0, 2)), x.roll(5, 1)),
     "tril": lambda p, x: (x.tril(), x.tril(1), p.tril(x, -2), x.triu(), x.triu(-1), p.triu(x, 2)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", MOVES)
@@ -183,24 +197,53 @@ def test_reading_bits_as_another_type():
 def test_refused(device):
     x = pellucid.zeros(2, 3, 4, device=device)
     refused = [
-        (ShapeError, r"view_size: shape \(24,\) cannot show a tensor of shape \(2, 4, 3\) and strides \(12, 1, 4\) without a copy\. Use reshape\.", lambda: x.mT.view(24)),
+        (
+            ShapeError,
+            r"view_size: shape \(24,\) cannot show a tensor of shape \(2, 4, 3\) and strides \(12, 1, 4\) "
+            r"without a copy\. Use reshape\.",
+            lambda: x.mT.view(24),
+        ),
         (ShapeError, r"shape \(5, 5\) is invalid for 24 elements: it has 25", lambda: x.reshape(5, 5)),
-        (ShapeError, r"shape \(5, -1\) is invalid for 24 elements: 24 is not a multiple of 5", lambda: x.view(5, -1)),
+        (
+            ShapeError,
+            r"shape \(5, -1\) is invalid for 24 elements: 24 is not a multiple of 5",
+            lambda: x.view(5, -1),
+        ),
         (ShapeError, r"at most one length may be -1", lambda: x.view(-1, -1)),
         (ShapeError, r"dims \(0, 1\) are not a permutation of the 3 axes", lambda: x.permute(0, 1)),
-        (IndexError, r"dimension 3 is out of range: a tensor of 3 axes takes -3 to 2", lambda: x.transpose(0, 3)),
-        (ShapeError, r"axis 1 of length 3 cannot become 5; only axes of length 1 expand", lambda: x.expand(2, 5, 4)),
-        (DimensionError, r"narrow: start 2 and length 2 do not lie within axis 1 of length 3", lambda: x.narrow(1, 2, 2)),
-        (ShapeError, r"shapes \(2, 3, 4\), \(2, 3, 3\) must agree in every axis but 0", lambda: pellucid.cat([x, x[:, :, 1:]])),
+        (
+            IndexError,
+            r"dimension 3 is out of range: a tensor of 3 axes takes -3 to 2",
+            lambda: x.transpose(0, 3),
+        ),
+        (
+            ShapeError,
+            r"axis 1 of length 3 cannot become 5; only axes of length 1 expand",
+            lambda: x.expand(2, 5, 4),
+        ),
+        (
+            DimensionError,
+            r"narrow: start 2 and length 2 do not lie within axis 1 of length 3",
+            lambda: x.narrow(1, 2, 2),
+        ),
+        (
+            ShapeError,
+            r"shapes \(2, 3, 4\), \(2, 3, 3\) must agree in every axis but 0",
+            lambda: pellucid.cat([x, x[:, :, 1:]]),
+        ),
         (ShapeError, r"stack: shapes", lambda: pellucid.stack([x, x[0]])),
         (ShapeError, r"split: lengths \[1, 1\] must add up to 3", lambda: x.split([1, 1], 1)),
         (ShapeError, r"chunk: chunks must be positive, not 0", lambda: x.chunk(0)),
         (ShapeError, r"t: takes at most two axes, not 3", lambda: x.t()),
-        (ShapeError, r"as_strided: size \(5, 5\), stride \(5, 1\) from 0 reach elements 0 to 24 of 24", lambda: x.as_strided((5, 5), (5, 1))),
+        (
+            ShapeError,
+            r"as_strided: size \(5, 5\), stride \(5, 1\) from 0 reach elements 0 to 24 of 24",
+            lambda: x.as_strided((5, 5), (5, 1)),
+        ),
         (TypeError, r"a size must be an integer, not float", lambda: x.reshape(2.0, 12)),
         (TypeError, r"non-empty tuple or list of tensors", lambda: pellucid.cat([])),
         (ShapeError, r"takes at least two axes", lambda: x[0, 0].tril()),
-    ]  # fmt: skip
+    ]
     for error, message, call in refused:
         with pytest.raises(error, match=message):
             call()

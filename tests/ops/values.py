@@ -5,7 +5,28 @@ import pellucid
 import torch
 
 FLOATS = np.array(
-    [0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 0.1, 3, -3, 7.5, -7.5, 1e30, -1e30, 6, 1e10, 2.5, 16777217, 0.3, -0.3],
+    [
+        0,
+        -0.0,
+        np.inf,
+        -np.inf,
+        np.nan,
+        1,
+        -1,
+        0.1,
+        3,
+        -3,
+        7.5,
+        -7.5,
+        1e30,
+        -1e30,
+        6,
+        1e10,
+        2.5,
+        16777217,
+        0.3,
+        -0.3,
+    ],
     np.float32,
 )
 INTEGERS = np.array(
@@ -38,7 +59,9 @@ def ours(t: torch.Tensor, device: str) -> pellucid.Tensor:
     """The same tensor here."""
     name = str(t.dtype).removeprefix("torch.")
     values = t.detach().float() if t.dtype is torch.bfloat16 else t.detach()
-    return pellucid.tensor(values.numpy(), dtype=getattr(pellucid, f"{name}_" if name == "bool" else name), device=device)
+    return pellucid.tensor(
+        values.numpy(), dtype=getattr(pellucid, f"{name}_" if name == "bool" else name), device=device
+    )
 
 
 def equal(mine: pellucid.Tensor, theirs: torch.Tensor, rtol: float = 0.0, what: str = "") -> None:
@@ -46,4 +69,6 @@ def equal(mine: pellucid.Tensor, theirs: torch.Tensor, rtol: float = 0.0, what: 
     assert tuple(mine.shape) == tuple(theirs.shape), what
     assert mine.dtype.name == str(theirs.dtype).removeprefix("torch."), what
     expected = (theirs.float() if theirs.dtype is torch.bfloat16 else theirs).detach().numpy()
-    np.testing.assert_allclose(mine.detach().numpy(), expected, rtol=rtol, atol=0, equal_nan=True, err_msg=what)
+    np.testing.assert_allclose(
+        mine.detach().numpy(), expected, rtol=rtol, atol=0, equal_nan=True, err_msg=what
+    )

@@ -38,8 +38,12 @@ def test_declarations(source):
         ("out", True, "f32"),
     ]
     assert {n: (f.type, f.word) for n, f in source.fields.items()} == {
-        "count": ("u32", 0), "shape": ("vec4<u32>", 4), "factor": ("f32", 8), "shift": ("i32", 9), "x_offset": ("u32", 10),
-    }  # fmt: skip
+        "count": ("u32", 0),
+        "shape": ("vec4<u32>", 4),
+        "factor": ("f32", 8),
+        "shift": ("i32", 9),
+        "x_offset": ("u32", 10),
+    }
     assert source.params_words == 12
 
 
@@ -80,8 +84,8 @@ def test_bindings_of_other_types(source):
     half = source.retype("x", dt.float16)
     assert "var<storage, read> x: array<u32>;" in half.text
     assert (
-        "fn load_x(i: u32) -> f32 { let k = params.x_offset + i; return half_to_float(((x[k >> 1u] >> ((k & 1u) * 16u)) & 65535u)); }"
-        in half.text
+        "fn load_x(i: u32) -> f32 { let k = params.x_offset + i; return half_to_float(((x[k >> 1u] >> ((k "
+        "& 1u) * 16u)) & 65535u)); }" in half.text
     )
     assert source.retype("x", dt.float32) is source
     assert "return f32(x[params.x_offset + i]);" in source.retype("x", dt.int32).text

@@ -60,7 +60,8 @@ def test_broadcast_strides(shape, lead):
 
 @st.composite
 def regroupings(draw):
-    """Two shapes of equally many elements, and strides that are a permutation or a part of contiguous ones."""
+    """Two shapes of equally many elements, and strides that are a permutation or a part of contiguous
+    ones."""
     factors = draw(st.lists(st.sampled_from([1, 2, 2, 3]), min_size=1, max_size=6))
 
     def grouped():
@@ -184,7 +185,7 @@ def test_axes():
 
 def test_size():
     s = sh.Size((2, 3, 4))
-    assert (s.numel(), s[1:], s[0], s + (5,), repr(s)) == (
+    assert (s.numel(), s[1:], s[0], s.__add__((5,)), repr(s)) == (
         24,
         sh.Size((3, 4)),
         2,

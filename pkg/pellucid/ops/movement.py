@@ -31,7 +31,8 @@ def _view(call: Call):
     strides = view_strides(m.shape, m.strides, shape)
     if strides is None:
         raise ShapeError(
-            f"shape {tuple(shape)} cannot show a tensor of shape {tuple(m.shape)} and strides {m.strides} without a copy. Use reshape."
+            f"shape {tuple(shape)} cannot show a tensor of shape {tuple(m.shape)} and strides {m.strides} "
+            "without a copy. Use reshape."
         )
     return shape, strides, 0
 
@@ -67,7 +68,8 @@ def _view_dtype(input: Tensor, d: DType) -> Tensor:
     m = input._meta
     if d.itemsize != m.dtype.itemsize:
         raise DTypeError(
-            f"view: {m.dtype} and {d} have elements of {m.dtype.itemsize} and {d.itemsize} bytes. Choose a type of the same size, or use .to()."
+            f"view: {m.dtype} and {d} have elements of {m.dtype.itemsize} and {d.itemsize} bytes. Choose a "
+            "type of the same size, or use .to()."
         )
     return type(input.detach())(input._storage, meta(m.shape, d, m.device, m.strides), input._offset)
 
@@ -230,19 +232,22 @@ def _expand(call: Call):
     lead = len(size) - m.rank
     if lead < 0:
         raise ShapeError(
-            f"size {tuple(size)} has fewer axes than the tensor of shape {tuple(m.shape)}. Give at least {m.rank}."
+            f"size {tuple(size)} has fewer axes than the tensor of shape {tuple(m.shape)}. Give at least "
+            f"{m.rank}."
         )
     shape = []
     for k, wanted in enumerate(size):
         have = m.shape[k - lead] if k >= lead else 1
         if wanted == -1 and k < lead:
             raise ShapeError(
-                f"size {tuple(size)}: -1 stands for an axis that the tensor of shape {tuple(m.shape)} does not have. Give its length."
+                f"size {tuple(size)}: -1 stands for an axis that the tensor of shape {tuple(m.shape)} does "
+                "not have. Give its length."
             )
         shape.append(have if wanted == -1 else wanted)
         if shape[k] != have and have != 1:
             raise ShapeError(
-                f"size {tuple(size)}: axis {k} of length {have} cannot become {wanted}; only axes of length 1 expand. Shape is {tuple(m.shape)}."
+                f"size {tuple(size)}: axis {k} of length {have} cannot become {wanted}; only axes of "
+                f"length 1 expand. Shape is {tuple(m.shape)}."
             )
     return tuple(shape), broadcast_strides(m.shape, m.strides, shape), 0
 
@@ -355,7 +360,8 @@ def as_strided(input: Tensor, size, stride, storage_offset: int | None = None) -
     low, high = start + sum(min(r, 0) for r in reach), start + sum(max(r, 0) for r in reach)
     if prod(size) and (low < 0 or high >= entries):
         raise ShapeError(
-            f"as_strided: size {size}, stride {stride} from {start} reach elements {low} to {high} of {entries}. Choose smaller ones."
+            f"as_strided: size {size}, stride {stride} from {start} reach elements {low} to {high} of "
+            f"{entries}. Choose smaller ones."
         )
     out = _strided_view(input, size, stride)
     out._offset = start
@@ -514,7 +520,8 @@ def _copy_shape(call: Call):
     tail = target[len(target) - len(source) :]
     if len(source) > len(target) or any(n not in (1, m) for n, m in zip(source, tail, strict=True)):
         raise ShapeError(
-            f"src of shape {tuple(source)} does not broadcast to {tuple(target)}. Reshape it so that its lengths "
+            f"src of shape {tuple(source)} does not broadcast to {tuple(target)}. Reshape it so that its "
+            "lengths "
             "agree, counted from the right, or are 1."
         )
     return target
