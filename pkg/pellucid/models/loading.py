@@ -57,6 +57,7 @@ def load_weights(
         OutOfMemoryError: the weights are larger than the memory limit.
         DeviceError: a float32 matrix is larger than a buffer may be.
         DTypeError: a tensor is in a format without kernels.
+        LoadCancelled: the token was used.
     """
     wanted = dict(model.named_parameters())
     _check_names(wanted, checkpoint, names)
@@ -70,6 +71,8 @@ def load_weights(
     exact = True
     for batch in _batches(pieces):
         raws = yield from _fetch(checkpoint, [info for info, _ in batch], device, report, cancel, connections)
+        if cancel is not None:
+            cancel.check()
         while raws:
             (info, target), raw = batch[len(batch) - len(raws)], raws.pop(0)
             parts[target].append(_weight(info, raw, device))

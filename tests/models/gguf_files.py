@@ -1,0 +1,107 @@
+"""Tiny Llama models as GGUF files, written as llama.cpp's converter writes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gguf
+import numpy as np
+from quant.samples import tame_blocks
+
+NAMES = {
+    "model.embed_tokens": "token_embd",
+    "model.norm": "output_norm",
+    "lm_head": "output",
+    "input_layernorm": "attn_norm",
+    "self_attn.q_proj": "attn_q",
+    "self_attn.k_proj": "attn_k",
+    "self_attn.v_proj": "attn_v",
+    "self_attn.o_proj": "attn_output",
+    "post_attention_layernorm": "ffn_norm",
+    "mlp.gate_proj": "ffn_gate",
+    "mlp.up_proj": "ffn_up",
+    "mlp.down_proj": "ffn_down",
+}
+
+
+def gguf_name(path: str) -> str:
+    """The name in a GGUF of a parameter of transformers' Llama."""
+    stem, _, kind = path.rpartition(".")
+    if stem.startswith("model.layers."):
+        _, _, number, inner = stem.split(".", 3)
+        return f"blk.{number}.{NAMES[inner]}.{kind}"
+    return f"{NAMES[stem]}.{kind}"
+
+
+def permuted(weight: np.ndarray, heads: int) -> np.ndarray:
+    """Rows of queries or keys with the halves of each head interleaved, as the converter lays them."""
+    halves = weight.reshape(heads, 2, weight.shape[0] // heads // 2, *weight.shape[1:])
+    return halves.swapaxes(1, 2).reshape(weight.shape)
+
+
+def written(
+    model: Any,
+    path: Path,
+    format: str,
+    metadata: dict[str, Any] | None = None,
+    factors: np.ndarray | None = None,
+) -> Path:
+    """A model of transformers as a GGUF whose matrices are in a format; norms stay float32.
+
+    ``factors`` divide the frequencies of the rotary embedding.
+    Formats that the package cannot quantize to get random blocks of the size of a model's weights.
+    """
+    config = model.config
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_block_count(config.num_hidden_layers)
+    writer.add_context_length(config.max_position_embeddings)
+    writer.add_embedding_length(config.hidden_size)
+    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_head_count(config.num_attention_heads)
+    writer.add_head_count_kv(config.num_key_value_heads)
+    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
+    writer.add_vocab_size(config.vocab_size)
+    writer.add_tokenizer_model("none")
+    writer.add_eos_token_id(config.eos_token_id)
+    for key, value in (metadata or {}).items():
+        add = writer.add_string if isinstance(value, str) else writer.add_float32
+        add(key, value)
+    kind = gguf.GGMLQuantizationType[format.upper()]
+    rng = np.random.default_rng(1)
+    if factors is not None:
+        writer.add_tensor("rope_freqs.weight", factors)
+    for name, parameter in model.named_parameters():
+        value = parameter.detach().numpy()
+        for part, heads in (("q_proj", config.num_attention_heads), ("k_proj", config.num_key_value_heads)):
+            if part in name:
+                value = permuted(value, heads)
+        if value.ndim == 1 or format == "f32":
+            writer.add_tensor(gguf_name(name), value)
+        elif format.endswith("_k"):
+            blocks = tame_blocks(format, *value.shape, rng).reshape(value.shape[0], -1)
+            writer.add_tensor(gguf_name(name), blocks, raw_dtype=kind)
+        else:
+            writer.add_tensor(gguf_name(name), gguf.quants.quantize(value, kind), raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+def dequantized(path: Path, model: Any) -> dict[str, np.ndarray]:
+    """The values in a file as the package reads them, by the names and in the layout of transformers."""
+    config = model.config
+    tensors = {t.name: t for t in gguf.GGUFReader(path).tensors}
+    found = {}
+    for name, parameter in model.named_parameters():
+        t = tensors[gguf_name(name)]
+        value = gguf.quants.dequantize(t.data, t.tensor_type).reshape(tuple(parameter.shape))
+        for part, heads in (("q_proj", config.num_attention_heads), ("k_proj", config.num_key_value_heads)):
+            if part in name:
+                halves = value.reshape(heads, -1, 2, *value.shape[1:])
+                value = halves.swapaxes(1, 2).reshape(value.shape)
+        found[name] = np.ascontiguousarray(value, np.float32)
+    return found

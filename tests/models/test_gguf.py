@@ -1,0 +1,129 @@
+"""Tiny Llamas in GGUF files of every format, beside transformers with the values that gguf reads."""
+
+import numpy as np
+import pellucid
+import pytest
+import torch
+from models.gguf_files import dequantized, written
+from models.tiny import close, loaded, made, ours, some_ids
+from pellucid.errors import FormatError, WeightError
+from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
+
+FORMATS = ["f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q4_k", "q5_k", "q6_k"]
+WIDE = {
+    "hidden_size": 256,
+    "intermediate_size": 512,
+    "num_hidden_layers": 2,
+    "vocab_size": 128,
+    "head_dim": 64,
+}
+
+
+def wide(name: str = "llama"):
+    model = made(name, **WIDE)
+    with torch.no_grad():
+        for path, p in model.named_parameters():
+            if p.ndim == 2:
+                p.mul_(0.3 if "embed" in path else 0.15)
+    return model
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_every_format_gives_the_logits_of_its_values(format, tmp_path, device):
+    model = wide()
+    path = written(model, tmp_path / "tiny.gguf", format)
+    model.load_state_dict({k: torch.tensor(v) for k, v in dequantized(path, model).items()})
+    ids = some_ids(2, 9)
+    with torch.no_grad():
+        expected = model(torch.tensor(ids), output_hidden_states=True)
+    for settings in ({}, {"dtype": pellucid.float32}):
+        mine = loaded(path, device, **settings)
+        kept = "float32" if settings or format == "f32" else format
+        assert mine.model.layers[1].mlp.down_proj.weight.dtype.name == kept
+        assert mine.model.embed_tokens.weight.dtype.name == kept
+        with pellucid.no_grad():
+            out = mine(ours(ids, device), output_hidden_states=True)
+            for got, wanted in zip(out.hidden_states, expected.hidden_states, strict=True):
+                close(got, wanted, 2e-4)
+            close(out.logits, expected.logits, 2e-4)
+            # One position takes the kernels for vectors, several those for tiles.
+            one = mine(ours(ids[:1, :1], device)).logits
+        close(one, expected.logits[:1, :1], 2e-4)
+
+
+def test_our_oracle_reads_files_as_transformers_does(tmp_path):
+    model = wide("llama_tied")
+    path = written(model, tmp_path / "tiny.gguf", "q4_1")
+    theirs = load_gguf_checkpoint(path, return_tensors=True, model_to_load=model)["tensors"]
+    mine = dequantized(path, model)
+    assert set(theirs) == set(mine)
+    for name, value in mine.items():
+        np.testing.assert_array_equal(theirs[name].numpy(), value, err_msg=name)
+
+
+def test_a_tied_head_stays_quantized_and_shares_its_buffer(tmp_path, device):
+    path = written(wide("llama_tied"), tmp_path / "tiny.gguf", "q8_0")
+    model = loaded(path, device)
+    assert model.config.tie_word_embeddings
+    assert model.lm_head.weight is model.model.embed_tokens.weight
+    assert model.lm_head.weight.dtype.name == "q8_0"
+    assert not any(p.requires_grad for p in model.parameters())
+    assert model.generation_config.eos_token_id == 2
+
+
+def test_a_folder_with_one_gguf_is_a_model(tmp_path):
+    written(wide(), tmp_path / "tiny.gguf", "q8_0")
+    assert loaded(tmp_path, "cpu").config.num_hidden_layers == 2
+
+
+def test_linear_scaling_of_positions_is_read(tmp_path, device):
+    model = wide("llama_linear")
+    path = written(
+        model,
+        tmp_path / "tiny.gguf",
+        "f32",
+        {"llama.rope.scaling.type": "linear", "llama.rope.scaling.factor": 4.0},
+    )
+    ids = some_ids(1, 9)
+    with torch.no_grad(), pellucid.no_grad():
+        close(loaded(path, device)(ours(ids, device)).logits, model(torch.tensor(ids)).logits, 2e-4)
+
+
+def test_other_scaling_is_refused(tmp_path):
+    path = written(wide(), tmp_path / "tiny.gguf", "f16", {"llama.rope.scaling.type": "yarn"})
+    with pytest.raises(FormatError, match="'yarn' is not known"):
+        loaded(path, "cpu")
+
+
+def test_factors_of_frequencies_are_read(tmp_path, device):
+    """Llama 3's scaling lies in a GGUF as one factor per frequency."""
+    model = wide("llama_rope3")
+    plain = 500000.0 ** (-np.arange(0, 64, 2) / 64)
+    factors = (plain / model.model.rotary_emb.inv_freq.numpy()).astype(np.float32)
+    path = written(model, tmp_path / "tiny.gguf", "f32", factors=factors)
+    ids = some_ids(1, 60)
+    with torch.no_grad(), pellucid.no_grad():
+        close(loaded(path, device)(ours(ids, device)).logits, model(torch.tensor(ids)).logits, 2e-4)
+
+
+def test_an_unknown_architecture_is_refused(tmp_path):
+    path = written(wide(), tmp_path / "tiny.gguf", "f16")
+    data = (
+        path.read_bytes()
+        .replace(b"llama.", b"mamba.")
+        .replace(b"\x05\0\0\0\0\0\0\0llama", b"\x05\0\0\0\0\0\0\0mamba")
+    )
+    path.write_bytes(data)
+    with pytest.raises(FormatError, match="architecture 'mamba' of a GGUF is not known"):
+        loaded(path, "cpu")
+
+
+def test_a_missing_key_or_embedding_is_said(tmp_path):
+    path = written(wide(), tmp_path / "tiny.gguf", "f16")
+    data = path.read_bytes()
+    path.write_bytes(data.replace(b"llama.attention.head_count\x04", b"llama.attention.head_cound\x04"))
+    with pytest.raises(FormatError, match=r"llama\.attention\.head_count is missing"):
+        loaded(path, "cpu")
+    path.write_bytes(data.replace(b"token_embd.weight", b"token_embx.weight"))
+    with pytest.raises(WeightError, match=r"token_embd\.weight"):
+        loaded(path, "cpu")
