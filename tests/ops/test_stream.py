@@ -6,9 +6,8 @@ import re
 import subprocess
 import sys
 
-import pytest
-
 import pellucid
+import pytest
 from pellucid.device.stream import MAX_WINDOW_WORDS, stream
 from pellucid.errors import DeviceError, OutOfMemoryError
 
@@ -55,7 +54,7 @@ def test_two_runs_of_a_program_have_the_same_windows_and_bits():
     assert runs[0] == runs[1]
 
 
-def test_a_steady_program_makes_no_pipelines_and_no_bind_groups():
+def test_a_steady_program_makes_no_pipelines_and_takes_no_more_memory():
     for _ in range(3):
         mlp_step()
         stream().flush()
@@ -65,7 +64,6 @@ def test_a_steady_program_makes_no_pipelines_and_no_bind_groups():
         stream().flush()
     after = pellucid.webgpu.memory_stats()
     assert after["pipelines"] == before["pipelines"]
-    assert after["bind_groups"] == before["bind_groups"]
     assert after["reserved_bytes"] == before["reserved_bytes"]
 
 
