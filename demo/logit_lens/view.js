@@ -15,9 +15,13 @@ const COLUMNS_PER_FRAME = 6; // a long prompt's columns arrive faster than they 
 const WARM = 0.59;
 const HOT = 0.75;
 
-/** A token as it can be seen: spaces and line ends have signs of their own. */
+const SIGNS = { " ": "·", "\n": "⏎", "\t": "⇥", "\r": "␍" };
+const UNSEEN = /[\p{White_Space}\p{Control}\p{Default_Ignorable_Code_Point}]/gu;
+
+/** A token as it can be seen: spaces, line ends and characters without a shape have signs of their own. */
 export function visible(token) {
-  return token.replaceAll(" ", "·").replaceAll("\n", "⏎").replaceAll("\t", "⇥").replaceAll("\r", "␍") || "∅";
+  const name = (sign) => `⟨${sign.codePointAt(0).toString(16).padStart(4, "0")}⟩`;
+  return token.replace(UNSEEN, (sign) => SIGNS[sign] ?? name(sign)) || "∅";
 }
 
 export function percent(probability) {
