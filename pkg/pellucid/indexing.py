@@ -116,6 +116,9 @@ def _nonzero(mask: Tensor) -> tuple[Tensor, ...]:
     return tuple(tensor(p.astype(np.int64), device=mask.device) for p in np.nonzero(mask.numpy()))
 
 
+_PLAIN = {int, type(None)}
+
+
 def get(x: Tensor, key: Any) -> Tensor:
     """``x[key]``. Basic keys share storage; index tensors copy.
 
@@ -124,6 +127,8 @@ def get(x: Tensor, key: Any) -> Tensor:
     """
     if type(key) is int:
         return movement.select(x, 0, key)
+    if type(key) is slice and {type(key.start), type(key.stop), type(key.step)} <= _PLAIN and x._meta.shape:
+        return movement.slice_dim(x, 0, key.start, key.stop, key.step)
     x, index = _resolve(x, key)
     if not index:
         return x

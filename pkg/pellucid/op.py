@@ -24,7 +24,7 @@ from .device import get_default_device
 from .device.stream import stream
 from .dtypes import DType, result_type
 from .elementwise import Elementwise, elementwise
-from .errors import DeviceError, DTypeError, PellucidError, ShapeError
+from .errors import DeviceError, DTypeError, GradientError, PellucidError, ShapeError
 from .meta import Meta, meta
 from .plan import cpu_plan, meta_plan, view_plan, webgpu_plan
 from .shape import Size, broadcast_shapes
@@ -461,9 +461,14 @@ def _specialise(o: Op) -> Callable:
     if not any(a.role in ("tensor", "optional", "operand", "tensors") for a in o.arguments):
         keys.append("default_device()")
     names = ", ".join(a.name for a in o.arguments)
+    takes_out = isinstance(o.kernel, Elementwise) and bool(nodes) and not o.mutates
+    if takes_out:
+        scope["into"] = _into
+        parameters += ["out=None"] if star else ["*", "out=None"]
     key = keys[0] if len(keys) == 1 else f"({', '.join(keys)})"
     lines = [
         f"def {o.name}({', '.join(parameters)}):",
+        *([f"    if out is not None: return into(o, out, ({names},))"] if takes_out else []),
         "    try:",
         *[f"        {line}" for line in before],
         f"        plan = plans[{key}]",
@@ -512,6 +517,31 @@ def _slow(o: Op, values: tuple) -> Any:
     if o.grad is not None and _any_node(o, values):
         return o.record(plan, *values)
     return plan(*values)
+
+
+def _into(o: Op, out: Any, values: tuple) -> Any:
+    """``out=``: the result written over a tensor of its shape.
+
+    Raises:
+        GradientError: something requires grad.
+        ShapeError, DTypeError: the result does not fit.
+    """
+    if autograd.is_grad_enabled() and (out._node is not None or _any_node(o, values)):
+        raise GradientError(
+            f"{o.name}: out= records no gradient. Use it under pellucid.no_grad(), or assign the result."
+        )
+    result = _slow(o, values)
+    have, wanted = result._meta, out._meta
+    if have.shape != wanted.shape:
+        raise ShapeError(
+            f"{o.name}: the result has shape {tuple(have.shape)} and out {tuple(wanted.shape)}. "
+            "Give a tensor of that shape."
+        )
+    if not dt.can_cast(have.dtype, wanted.dtype):
+        raise DTypeError(
+            f"{o.name}: a result of {have.dtype} does not fit into out of {wanted.dtype}. Convert it after."
+        )
+    return out.copy_(result)
 
 
 # Plans are small, but a program that never meets a shape twice must not keep them all.

@@ -222,3 +222,25 @@ def test_copy_from_the_other_device():
     x, y = pellucid.zeros(3, device="webgpu"), pellucid.arange(3, device="cpu")
     assert x.copy_(y).tolist() == [0, 1, 2]
     assert pellucid.zeros(3, device="cpu").copy_(x).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_out(device):
+    x, y = pellucid.tensor([1.0, 2.0, 3.0], device=device), pellucid.tensor([4.0, 5.0, 6.0], device=device)
+    out = pellucid.zeros(2, 3, device=device)
+    row = out[1]
+    assert pellucid.add(x, y, out=row) is row
+    assert out.tolist() == [[0, 0, 0], [5, 7, 9]]
+    pellucid.mul(x, 2, out=x)
+    assert x.tolist() == [2, 4, 6]
+    pellucid.exp(x - x, out=row)
+    assert out[1].tolist() == [1, 1, 1]
+    flags = pellucid.zeros(3, dtype=pellucid.bool_, device=device)
+    pellucid.lt(x, y, out=flags)
+    assert flags.tolist() == [True, True, False]
+    with pytest.raises(ShapeError, match=r"add: the result has shape \(3,\) and out \(2, 3\)"):
+        pellucid.add(x, y, out=out)
+    with pytest.raises(DTypeError, match=r"does not fit into out of pellucid\.bool"):
+        pellucid.add(x, y, out=flags)
+    with pytest.raises(GradientError, match="add: out= records no gradient"):
+        pellucid.add(x.clone().requires_grad_(), y, out=row)
