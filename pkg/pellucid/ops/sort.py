@@ -15,6 +15,7 @@ from ..errors import ShapeError
 from ..kernel import Launch, load, register_type
 from ..op import Call, op
 from ..shape import Size, axis, index
+from ..variants import is_direct
 from .extremum import order_holes
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 # Entries that one workgroup sorts: keys of 8 bytes and places of 4 stay below 16 KiB of workgroup memory.
 _BLOCK = 1024
+# Entries that one invocation of a direct kernel keeps.
+_LIST = 64
 
 
 def _block_launch(
@@ -37,17 +40,17 @@ def _block_launch(
 ) -> Launch:
     block = min(_BLOCK, max(2, 1 << (entries - 1).bit_length()))
     blocks = -(-entries // block)
-    flags = {
-        "BLOCK": f"{block}u",
-        "WORKGROUP": f"{min(256, block // 2)}u",
-        "HAS_PLACES": str(places is not None).lower(),
-    }
+    flags = {"BLOCK": f"{block}u", "HAS_PLACES": str(places is not None).lower()}
     params: dict[str, int | float] = {
         "groups": rows * blocks, "columns": columns, "entries": entries, "blocks": blocks,
         "keep": min(keep, block), "pitch": pitch,
     }  # fmt: skip
-    file = load("sort/blocks").fill({**holes, **flags})
-    return Launch(file, rows * blocks, params, bind={"x": x, "places": places or x, "order": out})
+    bind = {"x": x, "places": places or x, "order": out}
+    if 0 < keep <= _LIST and is_direct():
+        file = load("sort/best_direct").fill({**holes, **flags, "KEEP": f"{params['keep']}u"})
+        return Launch(file, -(-rows * blocks // 16), params, bind=bind)
+    flags["WORKGROUP"] = f"{min(256, block // 2)}u"
+    return Launch(load("sort/blocks").fill({**holes, **flags}), rows * blocks, params, bind=bind)
 
 
 def order_launches(
