@@ -102,9 +102,9 @@ def test_draws_follow_the_distribution_of_transformers(model, twin, settings):
     wanted = scores.softmax(-1)[0].numpy()
     found = np.bincount(drawn(model, ids, **settings), minlength=VOCABULARY)
     assert found[wanted == 0].sum() == 0
-    # Every share lies within five standard deviations of what it must be.
+    # Every share lies within five standard deviations of what it must be, and a few for what is rare.
     spread = np.sqrt(found.sum() * wanted * (1 - wanted))
-    assert (np.abs(found - found.sum() * wanted) <= 5 * spread + 1e-6).all()
+    assert (np.abs(found - found.sum() * wanted) <= 5 * spread + 3).all()
 
 
 def test_a_seed_gives_the_same_text_on_every_device(twin):
