@@ -21,6 +21,8 @@ from .extremum import order_holes
 if TYPE_CHECKING:
     from ..tensor import Tensor
 
+# As many are found by reading spans of so many entries once for each: far less work than sorting them.
+_FEW, _SPAN = 16, 8192
 # Entries that one workgroup sorts: keys of 8 bytes and places of 4 stay below 16 KiB of workgroup memory.
 _BLOCK = 1024
 # Entries that one invocation of a direct kernel keeps.
@@ -51,6 +53,27 @@ def _block_launch(
         return Launch(file, -(-rows * blocks // 16), params, bind=bind)
     flags["WORKGROUP"] = f"{min(256, block // 2)}u"
     return Launch(load("sort/blocks").fill({**holes, **flags}), rows * blocks, params, bind=bind)
+
+
+def _select_launch(
+    x: str,
+    holes: dict[str, str],
+    rows: int,
+    columns: int,
+    entries: int,
+    keep: int,
+    pitch: int,
+    places: str | None,
+    out: str,
+) -> Launch:
+    blocks = -(-entries // _SPAN)
+    flags = {"BLOCK": f"{_SPAN}u", "HAS_PLACES": str(places is not None).lower()}
+    params = {
+        "groups": rows * blocks, "columns": columns, "entries": entries, "blocks": blocks,
+        "keep": keep, "pitch": pitch,
+    }  # fmt: skip
+    file = load("sort/select").fill({**holes, **flags})
+    return Launch(file, rows * blocks, params, bind={"x": x, "places": places or x, "order": out})
 
 
 def order_launches(
@@ -196,11 +219,13 @@ def _topk_launches(call: Call) -> list[Launch]:
     holes = order_holes(m.dtype, call["largest"])
     made: list[Launch] = []
     entries, places = columns, None
+    few = 0 < k <= _FEW
+    launch = _select_launch if few else _block_launch
     while True:
-        blocks = -(-entries // _BLOCK)
+        blocks = -(-entries // (_SPAN if few else _BLOCK))
         out = f"order{len(made)}"
         call.temporary(out, (rows * blocks * k,), dt.uint32)
-        made.append(_block_launch("input", holes, rows, columns, entries, k, blocks * k, places, out))
+        made.append(launch("input", holes, rows, columns, entries, k, blocks * k, places, out))
         entries, places = blocks * k, out
         if blocks == 1:
             return [*made, _finish(m.dtype, rows, columns, k, k, out)]
