@@ -28,8 +28,8 @@ from .errors import DeviceError, DTypeError, GradientError, PellucidError, Shape
 from .meta import Meta, meta
 from .plan import cpu_plan, meta_plan, view_plan, webgpu_plan
 from .shape import Size, broadcast_shapes
+from .specialise import NUMBERS, call_path, in_place_path
 
-NUMBERS = frozenset({bool, int, float})
 OPS: dict[str, Op] = {}
 # By the number that kernels write into the status buffer.
 BY_INDEX: list[Op] = []
@@ -408,7 +408,7 @@ def op(
         BY_INDEX.append(o)
         stream().sites.append(name)
         o.record = autograd.recorder(o)
-        o.call = _specialise(o)
+        o.call = call_path(o, _slow, _into if _takes_out(o) else None)
         functools.update_wrapper(o.call, function)
         o.call.op = o  # type: ignore[attr-defined]
         return o.call
@@ -416,72 +416,10 @@ def op(
     return declare
 
 
-def _specialise(o: Op) -> Callable:
-    """Write the call path of one op: build the key, find the plan, run it. Nothing generic is left at call
-    time."""
-    scope: dict[str, Any] = {
-        "plans": o.plans,
-        "slow": _slow,
-        "o": o,
-        "NUMBERS": NUMBERS,
-        "Meta": Meta,
-        "record": o.record,
-        "default_device": get_default_device,
-        "check": o.check,
-    }
-    parameters, keys, before, nodes = [], [], [], []
-    star = False
-    for k, a in enumerate(o.arguments):
-        if a.keyword and not star:
-            parameters.append("*")
-            star = True
-        if a.default is inspect.Parameter.empty:
-            parameters.append(a.name)
-        else:
-            scope[f"default_{k}"] = a.default
-            parameters.append(f"{a.name}=default_{k}")
-        if a.role == "tensor":
-            keys.append(f"{a.name}._meta")
-            nodes.append(f"{a.name}._node is not None")
-        elif a.role == "optional":
-            keys.append(f"None if {a.name} is None else {a.name}._meta")
-            nodes.append(f"({a.name} is not None and {a.name}._node is not None)")
-        elif a.role == "operand":
-            before.append(f"k{k} = type({a.name})")
-            before.append(f"if k{k} not in NUMBERS and {a.name} is not None: k{k} = {a.name}._meta")
-            keys.append(f"k{k}")
-            nodes.append(f"(k{k}.__class__ is Meta and {a.name}._node is not None)")
-        elif a.role == "tensors":
-            keys.append(f"tuple([t._meta for t in {a.name}])")
-            nodes.append(f"any([t._node is not None for t in {a.name}])")
-        elif a.role == "number":
-            keys.append(f"type({a.name})")
-        elif a.role == "static":
-            keys.append(f"({a.name}, type({a.name}))" if isinstance(a.default, (int, float)) else a.name)
-    if not any(a.role in ("tensor", "optional", "operand", "tensors") for a in o.arguments):
-        keys.append("default_device()")
-    names = ", ".join(a.name for a in o.arguments)
-    takes_out = isinstance(o.kernel, Elementwise) and bool(nodes) and not o.mutates
-    if takes_out:
-        scope["into"] = _into
-        parameters += ["out=None"] if star else ["*", "out=None"]
-    key = keys[0] if len(keys) == 1 else f"({', '.join(keys)})"
-    lines = [
-        f"def {o.name}({', '.join(parameters)}):",
-        *([f"    if out is not None: return into(o, out, ({names},))"] if takes_out else []),
-        "    try:",
-        *[f"        {line}" for line in before],
-        f"        plan = plans[{key}]",
-        "    except (KeyError, AttributeError, TypeError):",
-        f"        return slow(o, ({names},))",
-    ]
-    if o.check is not None:
-        lines.append(f"    check({names})")
-    if o.grad is not None and nodes:
-        lines += [f"    if {' or '.join(nodes)}:", f"        return record(plan, {names})"]
-    lines.append(f"    return plan({names})")
-    exec("\n".join(lines), scope)
-    return scope[o.name]
+def _takes_out(o: Op) -> bool:
+    """Whether results can be written into a given tensor: elementwise ops of tensors."""
+    tensors = any(a.role in ("tensor", "optional", "operand", "tensors") for a in o.arguments)
+    return isinstance(o.kernel, Elementwise) and tensors and not o.mutates
 
 
 def _freeze(value: Any) -> Any:
@@ -587,9 +525,10 @@ def in_place(o: Op) -> Callable:
         ShapeError, DTypeError: the result does not fit into the tensor.
     """
     plans: dict = {}
+    first = o.arguments[0].name
 
-    def form(self, *args, **kwargs):
-        values = o.bind((self, *args), kwargs)
+    def slow(values: tuple):
+        self = values[0]
         if autograd.is_grad_enabled():
             inplace.prepare(f"{o.name}_", self)
         aliased, regular = [], [self]
@@ -608,27 +547,30 @@ def in_place(o: Op) -> Callable:
             elif isinstance(value, np.generic):
                 value = value.item()
             regular.append(value)
-        key = (_key(o, tuple(regular)), *aliased)
-        plan = plans.get(key)
+        key = _key(o, tuple(regular))
+        plan = plans.get((key, *aliased))
         if plan is None:
-            plan = plans[key] = _plan_in_place(o, tuple(regular), frozenset({o.arguments[0].name, *aliased}))
+            plan = _plan_in_place(o, tuple(regular), frozenset({first, *aliased}))
+            plans[key, *aliased] = plan
+            if not aliased:
+                quick[key] = plan
         if o.check is not None:
             o.check(*regular)
         wants = autograd.is_grad_enabled() and o.grad is not None and _any_node(o, values)
         graph = autograd.prepare(o, tuple(regular)) if wants else None
         if graph is not None:
-            inplace.keep_original(graph, self, (o.arguments[0].name, *aliased))
+            inplace.keep_original(graph, self, (first, *aliased))
         plan(*regular)
         self._storage.version += 1
         if graph is not None:
-            inplace.rebase(graph, self, o.arguments[0].name)
+            inplace.rebase(graph, self, first)
         return self
 
-    form.__name__ = f"{o.name}_"
+    form, quick = in_place_path(o, slow)
     form.__qualname__ = f"Tensor.{o.name}_"
     form.__doc__ = f"In-place form of `{o.name}`: writes the result into this tensor and returns it."
     form.plans = plans  # type: ignore[attr-defined]
-    _in_place_forms.append(plans)
+    _in_place_forms.extend((plans, quick))
     return form
 
 
