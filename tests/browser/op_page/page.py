@@ -1,0 +1,98 @@
+"""Every op on webgpu against the cpu device; scripts/browser runs it in a page, and natively with --native.
+
+    page.py [--groups NAME,...] [--layouts NAME,...] [--partial]
+
+Prints every difference, then one line of JSON. Unless --partial is given, an op or a kernel file that was
+never executed is a failure too.
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+
+import movement
+import pointwise
+import rows
+from case import LAYOUTS, Case, normal
+from walk import Executed, differences
+
+import models
+import pellucid
+from pellucid import resources
+from pellucid.op import OPS, forget_plans
+
+GROUPS = {**pointwise.GROUPS, **movement.GROUPS, **rows.GROUPS, **models.GROUPS}
+# What webgpu gets wrong here must be noticed, in a result and in a gradient.
+WRONG = (
+    Case("a wrong result", lambda t, x: x + 0.01 * (x.device.type == "webgpu"), (normal(3, 4),)),
+    Case("a wrong gradient", lambda t, x: x + _nothing(x) * (x.device.type == "webgpu"), (normal(3, 4),)),
+)
+
+
+def _nothing(x):
+    return x - x.detach()
+
+
+def kernel_files() -> set[str]:
+    """Names below wgsl/ of what has an entry point."""
+    top = resources.path("wgsl")
+    return {
+        str(file.relative_to(top).with_suffix(""))
+        for file in top.rglob("*.wgsl")
+        if "@compute" in file.read_text(encoding="utf-8")
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--groups", default=",".join(GROUPS))
+    parser.add_argument("--layouts", default=",".join(LAYOUTS))
+    parser.add_argument("--partial", action="store_true")
+    options = parser.parse_args(sys.argv[1:])
+    executed = Executed()
+    info = pellucid.webgpu.get_device_properties()
+    print(f"on {info.vendor} {info.architecture}, {info.immediates} bytes of immediates", flush=True)
+    wanted = options.groups.split(",")
+    variant = "shared" if info.is_software else "direct"
+    count, failures, seconds = 0, [], {}
+    failures += [f"{case.name} is not noticed" for case in WRONG if not differences(case, "contiguous")]
+    for name in [*wanted, *[f"{g}/{variant}" for g in models.VARIANTS if g in wanted]]:
+        group, _, forced = name.partition("/")
+        if forced:
+            os.environ["PELLUCID_KERNELS"] = forced
+            forget_plans()
+        began = time.monotonic()
+        for case in GROUPS[group]():
+            layouts = case.layouts if case.arrays and not forced else case.layouts[:1]
+            for layout in layouts:
+                if layout in options.layouts.split(","):
+                    count += 1
+                    failures += [f"{name}: {text}" for text in differences(case, layout)]
+        seconds[name] = round(time.monotonic() - began, 1)
+        print(f"{name}: {seconds[name]} s", flush=True)
+    if not options.partial:
+        declared = {name for name, o in OPS.items() if o.kernel is not None}
+        failures += [f"the op {name} was never executed" for name in sorted(declared - executed.ops)]
+        failures += [
+            f"wgsl/{name}.wgsl was never executed" for name in sorted(kernel_files() - executed.files)
+        ]
+    for text in failures:
+        print(text)
+    print(
+        json.dumps(
+            {
+                "calls": count,
+                "failures": len(failures),
+                "ops": len(executed.ops),
+                "files": len(executed.files),
+                "seconds": seconds,
+            }
+        )
+    )
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
