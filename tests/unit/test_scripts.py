@@ -10,7 +10,7 @@ import pytest
 from paths import ROOT, SCRIPTS
 from static_server import StaticServer
 
-NAMES = ["bench", "browser", "build", "check", "demo", "serve", "setup", "test"]
+NAMES = ["bench", "browser", "build", "check", "demo", "reference", "serve", "setup", "test"]
 
 
 def test_the_list_is_complete():
@@ -24,6 +24,11 @@ def test_help(name):
     done = subprocess.run([SCRIPTS / name, "--help"], capture_output=True, text=True, cwd=ROOT.parent)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"usage: scripts/{name}")
+
+
+def test_the_reference_page_is_current():
+    done = subprocess.run([sys.executable, SCRIPTS / "reference", "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_taken_port_is_explained(tmp_path):
