@@ -98,7 +98,8 @@ def measure(host: Host, window: array) -> list[float]:
         took = time.perf_counter() - began if stream is None else (stream.encodeMs - before) / 1000
         if round >= 5:
             seconds.append(took)
-        host.read(host.begin_read(1, 0, 4))  # the work of this window must not compete with the encoding of the next
+        # The work of this window must not compete with the encoding of the next.
+        host.read(host.begin_read(1, 0, 4))
     return seconds
 
 

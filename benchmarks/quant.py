@@ -13,6 +13,7 @@ import sys
 import time
 
 import numpy as np
+
 import pellucid as torch
 from pellucid.device.stream import Storage, stream
 from pellucid.meta import meta

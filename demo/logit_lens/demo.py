@@ -18,9 +18,10 @@ import time
 from collections.abc import Coroutine, Iterable
 from typing import Any
 
+from pellucid_page import send
+
 import pellucid as torch
 from pellucid import lens, weights
-from pellucid_page import send
 
 LAYERS = "model.layers.*"
 CANDIDATES = 5

@@ -1,64 +1,206 @@
-"""PyTorch you can see through, in the browser: the PyTorch API on WebGPU. The usual line is ``import pellucid as torch``.
+"""PyTorch you can see through, in the browser: the PyTorch API on WebGPU.
 
-Importing this opens no GPU; the first op does.
+The usual line is ``import pellucid as torch``. Importing this opens no GPU; the first op does.
 """
 
 from . import autograd, errors, webgpu
 from .autograd import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from .device import get_default_device, set_default_device
 from .dtypes import (
-    bfloat16, bool_, complex64, complex128, float16, float32, float64, get_default_dtype, int8, int16, int32, int64,
-    promote_types,     set_default_dtype, uint8, uint16, uint32,
-)  # fmt: skip
+    bfloat16,
+    bool_,
+    complex64,
+    complex128,
+    float16,
+    float32,
+    float64,
+    get_default_dtype,
+    int8,
+    int16,
+    int32,
+    int64,
+    promote_types,
+    set_default_dtype,
+    uint8,
+    uint16,
+    uint32,
+)
 from .ops.arithmetic import (
-    add, addcdiv, addcmul, bitwise_and, bitwise_left_shift, bitwise_not, bitwise_or, bitwise_right_shift, bitwise_xor, clamp,
-    clip, div, floor_divide, fmod, lerp, maximum, minimum, mul, neg, positive, pow, remainder, rsub, sub, true_divide,
-)  # fmt: skip
-from .ops.comparison import (
-    allclose, eq, equal, ge, gt, isclose, isfinite, isinf, isnan, le, logical_and, logical_not, logical_or, logical_xor, lt,
-    masked_fill, ne, where,
-)  # fmt: skip
-from .ops.creation import (
-    arange, empty, empty_like, eye, full, full_like, linspace, ones, ones_like, zeros, zeros_like,
-)  # fmt: skip
-from .ops.functions import (
-    abs, acos, acosh, asin, asinh, atan, atan2, atanh, ceil, cos, cosh, erf, erfc, exp, exp2, expm1, floor, frac, log, log1p,
-    log2, log10, logit, reciprocal, relu, round, rsqrt, sigmoid, sign, sin, sinh, sqrt, square, tan, tanh, trunc,
-)  # fmt: skip
-from .ops.movement import (
-    as_strided, broadcast_tensors, broadcast_to, cat, chunk, clone, concat, concatenate, diagonal, flatten, flip, hstack, movedim,
-    narrow, permute, repeat_interleave, reshape, roll, select, split, squeeze, stack, t, tile, transpose, tril, triu, unbind,
-    unflatten, unsqueeze, vstack,
-)  # fmt: skip
-from .ops.random import (
-    bernoulli, dropout, rand, rand_like, randint, randn, randn_like, randperm,
-)  # fmt: skip
+    add,
+    addcdiv,
+    addcmul,
+    bitwise_and,
+    bitwise_left_shift,
+    bitwise_not,
+    bitwise_or,
+    bitwise_right_shift,
+    bitwise_xor,
+    clamp,
+    clip,
+    div,
+    floor_divide,
+    fmod,
+    lerp,
+    maximum,
+    minimum,
+    mul,
+    neg,
+    positive,
+    pow,
+    remainder,
+    rsub,
+    sub,
+    true_divide,
+)
 from .ops.attention import scaled_dot_product_attention
+from .ops.comparison import (
+    allclose,
+    eq,
+    equal,
+    ge,
+    gt,
+    isclose,
+    isfinite,
+    isinf,
+    isnan,
+    le,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+    lt,
+    masked_fill,
+    ne,
+    where,
+)
+from .ops.creation import (
+    arange,
+    empty,
+    empty_like,
+    eye,
+    full,
+    full_like,
+    linspace,
+    ones,
+    ones_like,
+    zeros,
+    zeros_like,
+)
 from .ops.extremum import amax, amin, aminmax, argmax, argmin, max, min
+from .ops.functions import (
+    abs,
+    acos,
+    acosh,
+    asin,
+    asinh,
+    atan,
+    atan2,
+    atanh,
+    ceil,
+    cos,
+    cosh,
+    erf,
+    erfc,
+    exp,
+    exp2,
+    expm1,
+    floor,
+    frac,
+    log,
+    log1p,
+    log2,
+    log10,
+    logit,
+    reciprocal,
+    relu,
+    round,
+    rsqrt,
+    sigmoid,
+    sign,
+    sin,
+    sinh,
+    sqrt,
+    square,
+    tan,
+    tanh,
+    trunc,
+)
 from .ops.gather import gather, scatter, scatter_add, take_along_dim
 from .ops.index import masked_select, nonzero
 from .ops.matmul import addmm, baddbmm, bmm, dot, matmul, mm, mv, outer
+from .ops.movement import (
+    as_strided,
+    broadcast_tensors,
+    broadcast_to,
+    cat,
+    chunk,
+    clone,
+    concat,
+    concatenate,
+    diagonal,
+    flatten,
+    flip,
+    hstack,
+    movedim,
+    narrow,
+    permute,
+    repeat_interleave,
+    reshape,
+    roll,
+    select,
+    split,
+    squeeze,
+    stack,
+    t,
+    tile,
+    transpose,
+    tril,
+    triu,
+    unbind,
+    unflatten,
+    unsqueeze,
+    vstack,
+)
 from .ops.norm import layer_norm, norm, rms_norm
+from .ops.random import (
+    bernoulli,
+    dropout,
+    rand,
+    rand_like,
+    randint,
+    randn,
+    randn_like,
+    randperm,
+)
 from .ops.reduce import all, any, count_nonzero, logsumexp, mean, prod, std, std_mean, sum, var, var_mean
 from .ops.rows import embedding, index_add, index_select
 from .ops.scan import cumprod, cumsum
 from .ops.softmax import log_softmax, softmax
 from .ops.sort import argsort, sort, topk
 from .printing import set_printoptions
-from .random import Generator, default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+from .random import (
+    Generator,
+    default_generator,
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    seed,
+    set_rng_state,
+)
 from .shape import Size
 from .tensor import Tensor, as_tensor, from_numpy, tensor
 
 __version__ = "0.1.0"
 
-bool = bool_  # noqa: A001
-float = float32  # noqa: A001
+bool = bool_
+float = float32
 double = float64
 half = float16
-int = int32  # noqa: A001
+int = int32
 long = int64
 
-# The names of PyTorch's classes win over the modules that define them; inside the package the modules are imported by path.
+# The names of PyTorch's classes win over the modules that define them; inside the package the modules are
+# imported by path.
 from .device import device  # noqa: E402
 from .dtypes import DType as dtype  # noqa: E402
 

@@ -24,9 +24,13 @@ def _settle(op: str) -> None:
         raise type(error)(f"{error} (op {op}, called from {_caller()})") from None
 
 
+def _is_ours(file: str) -> bool:
+    return file.startswith(_PACKAGE) or file == "<string>"
+
+
 def _caller() -> str:
     frame = sys._getframe(1)
-    while frame.f_back is not None and (frame.f_code.co_filename.startswith(_PACKAGE) or frame.f_code.co_filename == "<string>"):
+    while frame.f_back is not None and _is_ours(frame.f_code.co_filename):
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 

@@ -1,8 +1,9 @@
-"""Every exception that Pellucid raises on purpose. Each also is the Python class that a PyTorch user would catch."""
+"""Every exception that Pellucid raises on purpose. Each also is the Python class that a PyTorch user would
+catch."""
 
 
 class PellucidError(Exception):
-    """Common parent, so that ``except pellucid.errors.PellucidError`` catches what the library itself raises."""
+    """Common parent: ``except pellucid.errors.PellucidError`` catches what the library itself raises."""
 
 
 class ShapeError(PellucidError, ValueError, RuntimeError):
@@ -18,7 +19,7 @@ class DTypeError(PellucidError, TypeError, RuntimeError):
 
 
 class DeviceError(PellucidError, RuntimeError):
-    """No WebGPU, a lost device, a limit exceeded, tensors on different devices, or a read that cannot wait."""
+    """No WebGPU, a lost device, a limit exceeded, tensors on different devices, a read that cannot wait."""
 
 
 class OutOfMemoryError(DeviceError):
@@ -34,7 +35,8 @@ class GradientError(PellucidError, RuntimeError):
 
 
 class FormatError(PellucidError, ValueError):
-    """Bytes are not what their file format says: names the file, the offset, what was expected and what is there."""
+    """Bytes are not what their file format says: names the file, the offset, what was expected and what is
+    there."""
 
 
 class WeightError(PellucidError, ValueError, RuntimeError):

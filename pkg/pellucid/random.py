@@ -12,7 +12,7 @@ _LOW = np.uint64(0xFFFFFFFF)
 
 
 class Generator:
-    """A stream of random numbers: a seed (the key) and how many blocks of four words are used up (the counter).
+    """A stream of random numbers: a seed (the key) and how many blocks of four words are used (the counter).
 
     Args:
         device: accepted for PyTorch's sake; a generator serves every device.
@@ -27,7 +27,7 @@ class Generator:
         True
     """
 
-    def __init__(self, device=None):  # noqa: ARG002
+    def __init__(self, device=None):
         self.seed_value = 0
         self.offset = 0
 

@@ -1,4 +1,5 @@
-"""Finds the files that are not Python: ``wgsl/`` and ``web/runtime/``, in a wheel, an editable install and Pyodide."""
+"""Finds the files that are not Python: ``wgsl/`` and ``web/runtime/``, in a wheel, an editable install and
+Pyodide."""
 
 from functools import cache
 from pathlib import Path
@@ -16,7 +17,10 @@ def path(name: str) -> Path:
         candidate = root / name
         if candidate.exists():
             return candidate
-    raise FileNotFoundError(f"pellucid: {name} is neither inside the package {_PACKAGE} nor beside its checkout. Reinstall pellucid.")
+    raise FileNotFoundError(
+        f"pellucid: {name} is neither inside the package {_PACKAGE} nor beside its checkout. "
+        "Reinstall pellucid."
+    )
 
 
 def read_text(name: str) -> str:

@@ -1,4 +1,5 @@
-"""The webgpu device from outside, as ``torch.cuda`` is for CUDA: is it there, how much memory is in use, wait for it."""
+"""The webgpu device from outside, as ``torch.cuda`` is for CUDA: is it there, how much memory is in use, wait
+for it."""
 
 from __future__ import annotations
 
@@ -31,14 +32,14 @@ def device_count() -> int:
     return int(is_available())
 
 
-def get_device_name(device=None) -> str:  # noqa: ARG001
+def get_device_name(device=None) -> str:
     """The adapter's name."""
     info = stream().open().info
     return info.description or f"{info.vendor} {info.architecture}".strip()
 
 
-def get_device_properties(device=None):  # noqa: ARG001
-    """What the adapter is and offers: host, vendor, architecture, description, features, limits, immediates."""
+def get_device_properties(device=None):
+    """What the adapter is and offers: host, vendor, architecture, features, limits, immediates."""
     return stream().open().info
 
 
@@ -75,7 +76,8 @@ def memory_reserved() -> int:
 
 
 def memory_stats() -> dict[str, int]:
-    """Counters of the device: bytes alive by kind (weight, parameter, cache, activation), buffers, dispatches, submits, bind groups."""
+    """Counters of the device: bytes alive by kind (weight, parameter, cache, activation), buffers, dispatches
+    and so on."""
     s = stream()
     s.flush()
     counted = {k: v for k, v in s.by_kind.items() if k != "activation"}
@@ -116,7 +118,7 @@ def flush() -> None:
 
 
 __all__ = [
-    "device_count", "empty_cache", "flush", "get_device_name", "get_device_properties", "is_available", "max_memory_allocated",
-    "memory_allocated", "memory_reserved", "memory_stats", "open_async", "reset", "reset_peak_memory_stats", "set_memory_limit", "synchronize",
-    "synchronize_async",
+    "device_count", "empty_cache", "flush", "get_device_name", "get_device_properties", "is_available",
+    "max_memory_allocated", "memory_allocated", "memory_reserved", "memory_stats", "open_async", "reset",
+    "reset_peak_memory_stats", "set_memory_limit", "synchronize", "synchronize_async",
 ]  # fmt: skip

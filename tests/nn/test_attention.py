@@ -1,9 +1,10 @@
 """Multi-head attention against PyTorch's, with and without masks and weights."""
 
 import numpy as np
-import pellucid
 import pytest
 import torch
+
+import pellucid
 from nn.twins import floats, same, state_of
 
 CAUSAL = np.triu(np.ones((5, 5), bool), 1)

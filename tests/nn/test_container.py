@@ -2,9 +2,10 @@
 
 from collections import OrderedDict
 
-import pellucid
 import pytest
 import torch
+
+import pellucid
 
 
 def same_program(program):

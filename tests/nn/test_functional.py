@@ -1,9 +1,10 @@
 """Functions of nn.functional that are no layer of their own, against PyTorch's."""
 
 import numpy as np
-import pellucid
 import pytest
 import torch
+
+import pellucid
 from nn.twins import floats, same, same_call
 
 

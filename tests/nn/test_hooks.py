@@ -1,9 +1,10 @@
 """Hooks run in PyTorch's order with its arguments: one program in both libraries leaves the same log."""
 
 import numpy as np
-import pellucid
 import pytest
 import torch
+
+import pellucid
 from nn.twins import floats, state_of
 
 

@@ -1,9 +1,10 @@
 """First values: distributions have PyTorch's bounds and moments, and depend on the seed only."""
 
 import numpy as np
-import pellucid
 import pytest
 import torch
+
+import pellucid
 from pellucid.nn import init
 
 SHAPE = (400, 300)

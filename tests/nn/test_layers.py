@@ -1,9 +1,10 @@
 """Every layer against PyTorch's with the same weights: forward, and gradients of inputs and parameters."""
 
 import numpy as np
-import pellucid
 import pytest
 import torch
+
+import pellucid
 from nn.twins import floats, same, same_call, state_of
 
 LAYERS = [

@@ -1,9 +1,10 @@
 """Losses against PyTorch's: values and gradients, every reduction."""
 
 import numpy as np
-import pellucid
 import pytest
 import torch
+
+import pellucid
 from nn.twins import floats, same, same_call
 
 REDUCTIONS = ["mean", "sum", "none"]

@@ -3,9 +3,10 @@
 import copy
 import pickle
 
-import pellucid
 import pytest
 import torch
+
+import pellucid
 from nn.twins import floats, state_of
 
 

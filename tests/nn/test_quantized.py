@@ -1,8 +1,9 @@
 """Quantized weights live in the same layers: loading puts them there, and nothing else changes."""
 
 import numpy as np
-import pellucid
 import pytest
+
+import pellucid
 from nn.twins import floats
 from pellucid.quant.weight import weight_from_blocks
 

@@ -3,9 +3,10 @@
 from collections import OrderedDict
 
 import numpy as np
-import pellucid
 import pytest
 import torch
+
+import pellucid
 from nn.twins import floats, same, state_of
 from pellucid.errors import WeightError
 

@@ -3,9 +3,10 @@
 import gc
 
 import numpy as np
-import pellucid
 import pytest
 import torch
+
+import pellucid
 from nn.twins import floats, state_of
 
 STEPS = 50

@@ -1,8 +1,9 @@
 """Clipping and vectors of parameters, against PyTorch's."""
 
-import pellucid
 import pytest
 import torch
+
+import pellucid
 from nn.twins import floats, same
 from pellucid.nn import utils
 

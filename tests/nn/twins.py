@@ -1,8 +1,9 @@
 """The same model in PyTorch and in Pellucid: weights and inputs copied, outputs and gradients compared."""
 
 import numpy as np
-import pellucid
 import torch
+
+import pellucid
 
 TOLERANCE = {"rtol": 1e-4, "atol": 1e-5}
 

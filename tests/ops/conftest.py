@@ -2,8 +2,9 @@
 
 import gc
 
-import pellucid
 import pytest
+
+import pellucid
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pellucid
 import pytest
 import torch
+
+import pellucid
 
 DEVICES = ("webgpu", "cpu")
 LAYOUTS = ("contiguous", "strided", "offset")

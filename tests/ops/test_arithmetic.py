@@ -1,9 +1,10 @@
 """Sums, products, quotients, remainders, powers and bits against PyTorch."""
 
 import numpy as np
-import pellucid
 import pytest
 import torch
+
+import pellucid
 from ops.oracle import DEVICES, check, normal
 from ops.values import DTYPES, LOOSE, edges, equal, ours, pairs
 

@@ -1,10 +1,11 @@
 """Scaled dot-product attention, rotary embedding and the cache against PyTorch."""
 
 import numpy as np
-import pellucid
 import pytest
 import torch
 import torch.nn.functional as F
+
+import pellucid
 from ops.oracle import check, normal, plain, same
 from pellucid.errors import DimensionError, DTypeError, ShapeError
 from pellucid.ops.attention import scaled_dot_product_attention

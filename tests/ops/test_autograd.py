@@ -4,9 +4,10 @@ import gc
 import weakref
 
 import numpy as np
-import pellucid
 import pytest
 import torch
+
+import pellucid
 from ops.oracle import DEVICES, check, normal
 from pellucid.errors import DTypeError, GradientError, ShapeError
 

@@ -1,9 +1,10 @@
 """Comparisons, logic and selection against PyTorch, with NaN and every pair of types."""
 
 import numpy as np
-import pellucid
 import pytest
 import torch
+
+import pellucid
 from ops.oracle import DEVICES, check, normal
 from ops.values import DTYPES, FLOATS, equal, ours, pairs
 

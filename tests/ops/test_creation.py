@@ -4,9 +4,10 @@ import copy
 import pickle
 
 import numpy as np
-import pellucid
 import pytest
 import torch
+
+import pellucid
 from ops.oracle import DEVICES
 from ops.values import DTYPES, equal
 from pellucid.errors import DTypeError, ShapeError

@@ -4,8 +4,9 @@ leaked."""
 import gc
 
 import numpy as np
-import pellucid
 import pytest
+
+import pellucid
 from pellucid import errors, webgpu
 
 

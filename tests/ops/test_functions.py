@@ -2,10 +2,11 @@
 integers."""
 
 import numpy as np
-import pellucid
 import pytest
 import torch
 import torch.nn.functional as F
+
+import pellucid
 from ops.oracle import DEVICES, check, normal
 from ops.values import equal, ours
 from pellucid.ops import functions

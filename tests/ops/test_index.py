@@ -1,10 +1,11 @@
 """Embedding, gather, scatter and index tensors against PyTorch."""
 
 import numpy as np
-import pellucid
 import pytest
 import torch
 import torch.nn.functional as F
+
+import pellucid
 from ops.oracle import check, check_error, normal, plain
 from pellucid.errors import DTypeError, ShapeError
 from pellucid.ops.index import index_get, index_put, put_at, take_at

@@ -1,11 +1,12 @@
 """``x[key]`` and ``x[key] = value`` against PyTorch and numpy, values and gradients."""
 
 import numpy as np
-import pellucid
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import pellucid
 from ops.oracle import DEVICES, check, normal
 from ops.values import equal, ours
 from pellucid.errors import DimensionError, ShapeError

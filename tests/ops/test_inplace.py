@@ -1,9 +1,10 @@
 """Writing into tensors and views: strides, packed types at odd places, aliases, overlaps, versions."""
 
 import numpy as np
-import pellucid
 import pytest
 import torch
+
+import pellucid
 from ops.oracle import DEVICES, normal
 from ops.values import DTYPES, equal, ours
 from pellucid.errors import DTypeError, GradientError, ShapeError

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+
 from pellucid import kernel
 from pellucid.device.stream import stream
 from pellucid.resources import path

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch.nn.functional as F
+
 from ops.oracle import check, check_error, normal
 from pellucid.ops.linear import linear
 

@@ -3,8 +3,9 @@
 import contextlib
 import gc
 
-import pellucid
 import pytest
+
+import pellucid
 from pellucid import webgpu
 
 

@@ -1,11 +1,12 @@
 """Views and copies against PyTorch and numpy."""
 
 import numpy as np
-import pellucid
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import pellucid
 from ops.oracle import DEVICES, check, normal
 from ops.values import DTYPES, equal, ours
 from pellucid.errors import DimensionError, DTypeError, ShapeError

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch.nn.functional as F
+
 from ops.oracle import check, check_error, normal
 from pellucid.errors import ShapeError
 from pellucid.ops.norm import layer_norm, rms_norm

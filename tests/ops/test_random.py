@@ -1,8 +1,9 @@
 """Random numbers: equal on every device, as distributed as promised, governed by their generator."""
 
 import numpy as np
-import pellucid
 import pytest
+
+import pellucid
 
 
 def drawn(device, seed=5):

@@ -1,9 +1,10 @@
 """Sums, products, means, variances, extremes and scans against PyTorch."""
 
 import numpy as np
-import pellucid
 import pytest
 import torch
+
+import pellucid
 from ops.oracle import check, check_error, normal
 
 DIMS = [None, 0, 1, -1, (0, 2), (1, 2), (0, 1, 2)]

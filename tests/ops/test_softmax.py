@@ -1,8 +1,9 @@
 """Softmax and log-softmax against PyTorch."""
 
 import numpy as np
-import pellucid
 import pytest
+
+import pellucid
 from ops.oracle import check, check_error, normal
 from pellucid.errors import DTypeError
 

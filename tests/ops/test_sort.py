@@ -1,9 +1,10 @@
 """Sorting, top-k and sampling against PyTorch."""
 
 import numpy as np
-import pellucid
 import pytest
 import torch
+
+import pellucid
 from ops.oracle import check, check_error, normal, plain
 from pellucid.ops.sampling import draw, repetition_penalty, sample
 

@@ -6,8 +6,9 @@ import re
 import subprocess
 import sys
 
-import pellucid
 import pytest
+
+import pellucid
 from pellucid.device.stream import MAX_WINDOW_WORDS, stream
 from pellucid.errors import DeviceError, OutOfMemoryError
 

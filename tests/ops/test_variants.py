@@ -1,10 +1,11 @@
 """Both variants of every kernel that has two, whatever the device would choose for itself."""
 
 import numpy as np
-import pellucid
 import pytest
 import torch
 import torch.nn.functional as F
+
+import pellucid
 from ops.oracle import check, normal
 from pellucid.device.host import Info
 from pellucid.device.stream import stream

@@ -1,8 +1,9 @@
 """Values at which functions and operators are compared with PyTorch: edges first, then a spread."""
 
 import numpy as np
-import pellucid
 import torch
+
+import pellucid
 
 FLOATS = np.array(
     [

@@ -3,9 +3,10 @@
 import copy
 
 import numpy as np
-import pellucid
 import pytest
 import torch
+
+import pellucid
 from pellucid.errors import WeightError
 
 CASES = [

@@ -2,9 +2,10 @@
 
 import copy
 
-import pellucid
 import pytest
 import torch
+
+import pellucid
 
 STEPS = 25
 

@@ -1,6 +1,7 @@
 """Random blocks of every weight format. Needs numpy and the library only, so that it also runs in a page."""
 
 import numpy as np
+
 from pellucid.quant import FORMATS
 
 # Where the binary16 scales of a block lie, in bytes.

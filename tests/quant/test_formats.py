@@ -3,6 +3,7 @@
 import gguf
 import numpy as np
 import pytest
+
 from pellucid.errors import FormatError, ShapeError
 from pellucid.quant import FORMATS, dequantize_planes, repack_blocks
 from pellucid.quant.planes import dequantize_rows

@@ -1,9 +1,10 @@
 """Ops on quantized weights: against gguf bit for bit, against PyTorch within rounding."""
 
 import numpy as np
-import pellucid
 import pytest
 import torch
+
+import pellucid
 from pellucid.device.stream import stream
 from pellucid.errors import DTypeError, FormatError, GradientError, ShapeError
 from pellucid.nn.functional import embedding, linear

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from pellucid.quant import FORMATS
 
 from paths import SCRIPTS

@@ -1,6 +1,7 @@
 """The tokenizers that several tests share."""
 
 import pytest
+
 from pellucid.text import AutoTokenizer
 from text.vocabularies import folder
 

@@ -1,9 +1,10 @@
 """Chat templates render as transformers renders them."""
 
 import pytest
+from transformers.utils.chat_template_utils import render_jinja_template
+
 from pellucid.text import AutoTokenizer
 from text.vocabularies import folder
-from transformers.utils.chat_template_utils import render_jinja_template
 
 CHAT = [
     {"role": "user", "content": "Hi <b>&"},

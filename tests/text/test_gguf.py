@@ -5,6 +5,7 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from pellucid.errors import FormatError
 from pellucid.text.gguf import tokenizer_config_from_gguf, tokenizer_json_from_gguf
 from pellucid.text.libraries import backend

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from pellucid.text import AutoTokenizer
 from text.test_chat import CHAT, TOOL, TOOL_CHAT
 from text.vocabularies import STRINGS, folder

@@ -5,6 +5,7 @@ import io
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from pellucid.text import TextStreamer
 from text.vocabularies import STRINGS
 

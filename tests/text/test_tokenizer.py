@@ -4,11 +4,12 @@ import json
 import pickle
 import unicodedata
 
-import pellucid
 import pytest
 import transformers
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import pellucid
 from pellucid.errors import FormatError, SourceError
 from pellucid.text import AutoTokenizer, BatchEncoding
 from text.vocabularies import STRINGS, folder

@@ -4,9 +4,10 @@ import itertools
 import pickle
 
 import numpy as np
-import pellucid
 import pytest
 import torch
+
+import pellucid
 from pellucid import dtypes as dt
 from pellucid.errors import DTypeError
 

@@ -3,6 +3,7 @@
 import struct
 
 import pytest
+
 from pellucid import dtypes as dt
 from pellucid.errors import DTypeError, KernelError
 from pellucid.kernel import Launch, Source, convert, fetch, fold, load, pack_params, physical

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pellucid
 import pytest
+
+import pellucid
 from pellucid import Tensor
 from pellucid import dtypes as dt
 from pellucid.device import device

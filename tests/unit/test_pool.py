@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from pellucid.device.pool import LARGE, LARGE_STEP, MINIMUM, Pool, block_size
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+
 from pellucid import settings
 from weights.file_server import FileServer
 

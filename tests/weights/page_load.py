@@ -8,10 +8,11 @@ import os
 import js
 import numpy as np
 import pyodide_js
+from pyodide.code import run_js
+
 from pellucid import settings, weights
 from pellucid.device.browser import BrowserHost
 from pellucid.weights import Cancel, Target
-from pyodide.code import run_js
 
 URL = os.environ["PELLUCID_TEST_URL"]
 settings.network_retries = 3

@@ -5,6 +5,7 @@ import struct
 import gguf
 import numpy as np
 import pytest
+
 from pellucid import weights
 from pellucid.errors import FormatError
 from pellucid.weights.gguf import DTYPES

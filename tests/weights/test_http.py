@@ -5,6 +5,7 @@ import time
 
 import numpy as np
 import pytest
+
 from pellucid import settings, weights
 from pellucid.errors import FormatError, SourceError
 from pellucid.weights import MissingFile

@@ -7,6 +7,7 @@ from math import ceil
 
 import numpy as np
 import pytest
+
 from pellucid import weights
 from pellucid.errors import LoadCancelled, WeightError
 from pellucid.weights import Cancel, Target, TensorInfo, plan

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from pellucid import weights
 from pellucid.errors import FormatError
 from pellucid.weights import LocalSource, MemorySource

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from pellucid import weights
 from pellucid.device.host import STATUS_BYTES, STATUS_SLOT
 from pellucid.weights import Target

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from pellucid import weights
 from pellucid.weights.header import LARGEST_READ
 from weights import samples

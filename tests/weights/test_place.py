@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from pellucid import settings, weights
 from pellucid.errors import FormatError, SourceError
 from pellucid.weights import MissingFile

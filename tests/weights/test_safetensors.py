@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import safetensors
 import torch
+from safetensors.torch import save as save_torch
+
 from pellucid import weights
 from pellucid.errors import FormatError
 from pellucid.weights.safetensors import DTYPES
-from safetensors.torch import save as save_torch
 from weights import samples
 from weights.samples import entry
 from weights.samples import safetensors_raw as raw

@@ -8,7 +8,9 @@ from ..errors import DeviceError
 
 
 class device:
-    """A device: ``webgpu`` (kernels), ``cpu`` (the numpy reference) or ``meta`` (shapes only). Usable as a context manager, as in PyTorch.
+    """A device: ``webgpu`` (kernels), ``cpu`` (the numpy reference) or ``meta`` (shapes only).
+
+    Usable as a context manager, as in PyTorch.
 
     Args:
         type: ``"webgpu"``, ``"cpu"`` or ``"meta"``; another `device` is returned as it is.
@@ -64,7 +66,9 @@ _default: ContextVar[device | None] = ContextVar("default_device", default=None)
 
 
 def set_default_device(d: str | device) -> None:
-    """Choose where tensors are made when nothing else says so (``webgpu`` at first). There is no implicit fallback.
+    """Choose where tensors are made when nothing else says so (``webgpu`` at first).
+
+    There is no implicit fallback.
 
     Args:
         d: ``"webgpu"`` or ``"cpu"``.

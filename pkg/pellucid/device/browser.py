@@ -102,7 +102,10 @@ class BrowserHost:
             raise _typed(error) from None
 
     def begin_read(self, slot: int, offset: int, nbytes: int) -> tuple[int, int]:
-        """Submit the copy that a read waits for, behind everything submitted before; a ticket for `read` or `read_async`."""
+        """Submit the copy that a read waits for, behind everything submitted before.
+
+        Returns a ticket for `read` or `read_async`.
+        """
         try:
             return self._fetch(slot, offset, nbytes), nbytes
         except JsException as error:

@@ -14,7 +14,7 @@ class CpuStorage:
         data: a contiguous array; its memory becomes the storage's.
     """
 
-    __slots__ = ("data", "nbytes", "version", "kind", "__weakref__")
+    __slots__ = ("__weakref__", "data", "kind", "nbytes", "version")
 
     def __init__(self, data: np.ndarray, kind: str = "activation"):
         self.data = data.reshape(-1).view(np.uint8)

@@ -1,4 +1,4 @@
-"""The contract between the stream and whoever talks to WebGPU. See "The host's contract" in docs/design.md."""
+"""The contract between the stream and whoever talks to WebGPU: "The host's contract" in docs/design.md."""
 
 from array import array
 from collections.abc import Awaitable
@@ -17,7 +17,7 @@ _SOFTWARE = ("swiftshader", "llvmpipe", "lavapipe", "softpipe", "basic render dr
 class Info:
     """What a host found: which adapter, what it offers.
 
-    ``immediates`` is the number of bytes of parameters that travel as immediates; 0 means through the parameter arena.
+    ``immediates`` is the number of bytes of parameters that travel as immediates; 0 means through the arena.
     """
 
     host: str

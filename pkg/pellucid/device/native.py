@@ -11,8 +11,8 @@ try:
     import wgpu
 except ImportError as error:  # the optional extra is not installed
     raise ImportError(
-        "device webgpu: outside a browser it needs the package wgpu. Install it with `pip install pellucid[native]`, "
-        "or use pellucid.set_default_device('cpu')."
+        "device webgpu: outside a browser it needs the package wgpu. Install it with "
+        "`pip install pellucid[native]`, or use pellucid.set_default_device('cpu')."
     ) from error
 
 from ..errors import DeviceError
@@ -28,7 +28,18 @@ _CODE_MASK = (1 << CODE_BITS) - 1
 
 
 class _Launch:
-    __slots__ = ("pipeline", "layout", "params", "patches", "grid", "reads", "label", "immediate", "last", "group")
+    __slots__ = (
+        "grid",
+        "group",
+        "immediate",
+        "label",
+        "last",
+        "layout",
+        "params",
+        "patches",
+        "pipeline",
+        "reads",
+    )
 
     def __init__(self, pipeline, params, patches, grid):
         self.pipeline, self.layout, self.reads, self.immediate, self.label = pipeline
@@ -43,7 +54,7 @@ class NativeHost:
     """The host's contract (docs/design.md) over wgpu-py.
 
     Args:
-        default_limits: ask for WebGPU's default limits and no optional feature, as the weakest device would offer.
+        default_limits: ask for WebGPU's default limits and no optional feature, as the weakest device offers.
 
     Raises:
         DeviceError: there is no adapter.
@@ -53,7 +64,10 @@ class NativeHost:
         os.environ.setdefault("XDG_RUNTIME_DIR", "/tmp")  # the Vulkan loader complains without one
         adapter = wgpu.gpu.request_adapter_sync(power_preference="high-performance")
         if adapter is None:
-            raise DeviceError("device webgpu: no adapter found. Install a Vulkan, Metal or D3D12 driver, or use pellucid.set_default_device('cpu').")
+            raise DeviceError(
+                "device webgpu: no adapter found. Install a Vulkan, Metal or D3D12 driver, or use "
+                "pellucid.set_default_device('cpu')."
+            )
         features = [] if default_limits else [f for f in _WANTED_FEATURES if f in adapter.features]
         limits = {} if default_limits else dict(adapter.limits)
         if not default_limits and "immediates" not in features:
@@ -81,14 +95,17 @@ class NativeHost:
         self._arena_layout = None
         self._touched: set[int] = set()
         self._failure: str | None = None
-        self._counts = dict.fromkeys(("dispatches", "submits", "passes", "bind_groups", "pipelines", "uploads"), 0)
+        self._counts = dict.fromkeys(
+            ("dispatches", "submits", "passes", "bind_groups", "pipelines", "uploads"), 0
+        )
 
     # Buffers
 
     def _create_buffer(self, size: int):
         if size > self.info.limits["maxBufferSize"]:
             raise DeviceError(
-                f"device webgpu: a buffer of {size} bytes is over this adapter's limit of {self.info.limits['maxBufferSize']}. Split the tensor."
+                f"device webgpu: a buffer of {size} bytes is over this adapter's limit of "
+                f"{self.info.limits['maxBufferSize']}. Split the tensor."
             )
         return self._device.create_buffer(size=size, usage=_STORAGE)
 
@@ -143,9 +160,11 @@ class NativeHost:
         return len(self._pipelines) - 1
 
     def _make_arena(self) -> None:
-        self._arena = self._device.create_buffer(size=_ARENA_BYTES, usage=wgpu.BufferUsage.UNIFORM | wgpu.BufferUsage.COPY_DST)
+        usage = wgpu.BufferUsage.UNIFORM | wgpu.BufferUsage.COPY_DST
+        self._arena = self._device.create_buffer(size=_ARENA_BYTES, usage=usage)
+        uniform = {"type": "uniform", "has_dynamic_offset": True}
         self._arena_layout = self._device.create_bind_group_layout(
-            entries=[{"binding": 0, "visibility": wgpu.ShaderStage.COMPUTE, "buffer": {"type": "uniform", "has_dynamic_offset": True}}]
+            entries=[{"binding": 0, "visibility": wgpu.ShaderStage.COMPUTE, "buffer": uniform}]
         )
         self._arena_group = self._device.create_bind_group(
             layout=self._arena_layout,
@@ -165,7 +184,10 @@ class NativeHost:
             group = self._groups[key] = self._device.create_bind_group(
                 layout=launch.layout,
                 entries=[
-                    {"binding": k, "resource": {"buffer": b, "offset": 0, "size": min(b.size, self._binding_limit())}}
+                    {
+                        "binding": k,
+                        "resource": {"buffer": b, "offset": 0, "size": min(b.size, self._binding_limit())},
+                    }
                     for k, b in enumerate(buffers)
                 ],
             )
@@ -259,7 +281,9 @@ class NativeHost:
                     compute.end()
                     compute = None
                 source_buffer, target_buffer = self._buffer(payload), self._buffer(target)
-                encoder.copy_buffer_to_buffer(source_buffer, source_offset, target_buffer, target_offset, nbytes)
+                encoder.copy_buffer_to_buffer(
+                    source_buffer, source_offset, target_buffer, target_offset, nbytes
+                )
                 touched.update((id(source_buffer), id(target_buffer)))
             else:
                 raise AssertionError(f"record code {code} at word {at}")
@@ -290,10 +314,14 @@ class NativeHost:
     # Reads
 
     def begin_read(self, slot: int, offset: int, nbytes: int):
-        """Submit the copy that a read waits for, behind everything submitted before; a ticket for `read` or `read_async`."""
+        """Submit the copy that a read waits for, behind everything submitted before.
+
+        Returns a ticket for `read` or `read_async`.
+        """
         begin = offset & ~3
         size = (offset + nbytes + 3 & ~3) - begin if nbytes else 0
-        staging = self._device.create_buffer(size=size + STATUS_BYTES, usage=wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST)
+        usage = wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST
+        staging = self._device.create_buffer(size=size + STATUS_BYTES, usage=usage)
         encoder = self._device.create_command_encoder()
         if size:
             encoder.copy_buffer_to_buffer(self._buffer(slot), begin, staging, STATUS_BYTES, size)
@@ -359,5 +387,3 @@ def _camel(name: str) -> str:
 
 def _numbered(source: str) -> str:
     return "\n".join(f"{n:4} {line}" for n, line in enumerate(source.splitlines(), 1))
-
-

@@ -1,4 +1,5 @@
-"""Which blocks of device memory are free: the same rules as web/runtime/pool.js, so that windows are equal on both hosts."""
+"""Which blocks of device memory are free: the same rules as web/runtime/pool.js, so that windows are equal on
+both hosts."""
 
 from collections.abc import Callable
 
@@ -28,7 +29,9 @@ def block_size(nbytes: int) -> int:
 class Pool:
     """Blocks by size, newest first. ``create(size)`` makes a block and ``destroy(block)`` ends it."""
 
-    def __init__(self, create: Callable[[int], object], destroy: Callable[[object], None], keep_bytes: int = KEEP_BYTES):
+    def __init__(
+        self, create: Callable[[int], object], destroy: Callable[[object], None], keep_bytes: int = KEEP_BYTES
+    ):
         self._create, self._destroy, self._keep = create, destroy, keep_bytes
         self._free: dict[int, list] = {}
         self._order: dict[int, tuple[int, object]] = {}  # age -> (size, block), oldest first

@@ -1,4 +1,5 @@
-"""The stream: ops append records here, a flush hands them to the host. Also storages, which are slots of the stream."""
+"""The stream: ops append records here, a flush hands them to the host. Also storages, which are slots of the
+stream."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ class Storage:
         direct: the first bytes come by `Host.write`, which makes the slot, so no record announces it.
     """
 
-    __slots__ = ("slot", "nbytes", "version", "kind", "__weakref__")
+    __slots__ = ("__weakref__", "kind", "nbytes", "slot", "version")
 
     def __init__(self, nbytes: int, kind: str = "activation", direct: bool = False):
         stream = _stream
@@ -145,7 +146,7 @@ class Stream:
         self.host = None
         self._failed = None
         del self.words[:], self.free[:], self.dead[:]
-        # Slots are never used again after a close, so that storages of the old device free nothing of the new one.
+        # Slots are never used again after a close: storages of the old device free nothing of the new one.
         self.first_slot = self._slots
         self.allocated = self.window_bytes = 0
         self.idle = True
@@ -161,7 +162,9 @@ class Stream:
         self._slots += 1
         return self._slots - 1
 
-    def copy(self, source: Storage, target: Storage, source_offset: int, target_offset: int, nbytes: int) -> None:
+    def copy(
+        self, source: Storage, target: Storage, source_offset: int, target_offset: int, nbytes: int
+    ) -> None:
         """Record a copy between buffers; offsets and size are multiples of 4."""
         self.words += (source.slot << CODE_BITS | COPY, target.slot, source_offset, target_offset, nbytes)
 
@@ -181,7 +184,7 @@ class Stream:
     # Flushing and reading
 
     def begin_window(self) -> None:
-        """Called with the first record of a window: let it be submitted when Python yields to an event loop, if one runs."""
+        """Called with the first record of a window: let an event loop that runs submit it when Python yields."""
         self.idle = False
         try:
             loop = asyncio.get_running_loop()
@@ -234,9 +237,15 @@ class Stream:
         if failure is None:
             return
         if failure.startswith("out of memory"):
-            raise OutOfMemoryError(f"device webgpu: {failure}. {self.allocated} bytes are in use. Free tensors or use smaller ones.")
+            raise OutOfMemoryError(
+                f"device webgpu: {failure}. {self.allocated} bytes are in use. "
+                "Free tensors or use smaller ones."
+            )
         if failure.startswith("lost"):
-            self._failed = f"device webgpu: {failure}. Tensors on it are gone; call pellucid.webgpu.reset() and load them again."
+            self._failed = (
+                f"device webgpu: {failure}. Tensors on it are gone; "
+                "call pellucid.webgpu.reset() and load them again."
+            )
             raise DeviceError(self._failed)
         raise KernelError(f"device webgpu: {failure}")
 
@@ -260,7 +269,8 @@ class Stream:
             value = status[2] | status[3] << 32
             value -= (value >> 63) << 64
             raise IndexOutOfRange(
-                f"{self._site_name(status[1])}: index {value} is out of range for {status[4]} entries. Give indices from 0 to {status[4] - 1}."
+                f"{self._site_name(status[1])}: index {value} is out of range for {status[4]} entries. "
+                f"Give indices from 0 to {status[4] - 1}."
             )
 
     def _site_name(self, site: int) -> str:
@@ -291,8 +301,9 @@ class Stream:
             self.host.trim()
         if self.allocated + nbytes > self.limit:
             raise OutOfMemoryError(
-                f"device webgpu: {nbytes} bytes more than the {self.allocated} in use would pass the limit of {self.limit}. "
-                "Free tensors, use smaller ones, or raise the limit with pellucid.webgpu.set_memory_limit."
+                f"device webgpu: {nbytes} bytes more than the {self.allocated} in use would pass the limit "
+                f"of {self.limit}. Free tensors, use smaller ones, or raise the limit with "
+                "pellucid.webgpu.set_memory_limit."
             )
 
 

@@ -1,6 +1,7 @@
 """The op table by group. Importing this declares every op; ``OPS`` then holds them by name.
 
-A group names in ``METHODS`` which of its functions are methods of Tensor, and in ``IN_PLACE`` which of those have a form with underscore.
+A group names in ``METHODS`` which of its functions are methods of Tensor, and in ``IN_PLACE`` which of those
+have a form with underscore.
 """
 
 from ..op import OPS
@@ -28,8 +29,8 @@ from . import (
 )
 
 GROUPS = (
-    arithmetic, attention, cache, comparison, creation, extremum, functions, gather, index, linear, matmul, movement, norm, quant, random,
-    reduce, rows, scan, softmax, sort,
+    arithmetic, attention, cache, comparison, creation, extremum, functions, gather, index, linear, matmul,
+    movement, norm, quant, random, reduce, rows, scan, softmax, sort,
 )  # fmt: skip
 
 __all__ = ["GROUPS", "OPS"]

@@ -4,10 +4,11 @@ import json
 import os
 
 from js import Array
-from pellucid.text import AutoTokenizer
-from pellucid.text.page import PageBackend
 from pyodide.ffi import create_proxy
 from pyodide.http import pyfetch
+
+from pellucid.text import AutoTokenizer
+from pellucid.text.page import PageBackend
 
 URL = os.environ["PELLUCID_MOUNT_URL"]
 
