@@ -184,7 +184,7 @@ class Stream:
     # Flushing and reading
 
     def begin_window(self) -> None:
-        """Called with the first record of a window: let an event loop that runs submit it when Python yields."""
+        """Called with the first record of a window: let a running event loop submit it when Python yields."""
         self.idle = False
         try:
             loop = asyncio.get_running_loop()

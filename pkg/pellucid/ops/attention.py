@@ -1,5 +1,7 @@
 """Scaled dot-product attention: over tensors, and over a preallocated cache of keys and values."""
 
+# A declaration has no body.
+# pyright: reportReturnType=false
 from __future__ import annotations
 
 from math import prod, sqrt

@@ -4,6 +4,8 @@ attention over it.
 Positions and lengths are parameters of the launches: a growing sequence plans nothing anew.
 """
 
+# A declaration has no body.
+# pyright: reportReturnType=false
 from __future__ import annotations
 
 from typing import TYPE_CHECKING

@@ -2,6 +2,8 @@
 to the first place.
 """
 
+# A declaration has no body.
+# pyright: reportReturnType=false
 from __future__ import annotations
 
 from math import prod as product

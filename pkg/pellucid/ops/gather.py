@@ -4,6 +4,8 @@ Bad indices are found on the device and raised as IndexError by the next read. W
 the order of the sources: the same bits on every run.
 """
 
+# A declaration has no body.
+# pyright: reportReturnType=false
 from __future__ import annotations
 
 from math import prod

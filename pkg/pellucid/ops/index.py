@@ -1,5 +1,7 @@
 """Tuples of index tensors and masks: what ``x[i, j]`` and ``x[mask] = v`` come down to."""
 
+# A declaration has no body.
+# pyright: reportReturnType=false
 from __future__ import annotations
 
 from math import prod

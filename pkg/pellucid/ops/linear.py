@@ -1,5 +1,7 @@
 """The linear layer's product: rows times a weight that lies as (out, in), float or quantized."""
 
+# A declaration has no body.
+# pyright: reportReturnType=false
 from __future__ import annotations
 
 from math import prod

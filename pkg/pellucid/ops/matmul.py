@@ -1,5 +1,7 @@
 """Matrix products. Operands are read with any strides, so a transposed operand is never copied."""
 
+# A declaration has no body.
+# pyright: reportReturnType=false
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Normalization of rows (RMS norm, layer norm) and vector norms."""
 
+# A declaration has no body.
+# pyright: reportReturnType=false
 from __future__ import annotations
 
 from math import inf, prod

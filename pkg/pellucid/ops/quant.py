@@ -4,6 +4,8 @@ A quantized weight is a tensor whose dtype is a format; its rows may lie in seve
 take a list of row chunks (`row_chunks` makes it). Weights have no gradient; inputs do.
 """
 
+# A declaration has no body.
+# pyright: reportReturnType=false
 from __future__ import annotations
 
 from functools import cache

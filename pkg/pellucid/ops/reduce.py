@@ -2,6 +2,8 @@
 in extremum.py.
 """
 
+# A declaration has no body.
+# pyright: reportReturnType=false
 from __future__ import annotations
 
 from math import prod as product

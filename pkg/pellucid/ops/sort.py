@@ -2,6 +2,8 @@
 every device.
 """
 
+# A declaration has no body.
+# pyright: reportReturnType=false
 from __future__ import annotations
 
 from math import prod

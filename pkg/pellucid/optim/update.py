@@ -3,6 +3,8 @@
 Rates and decays are parameters of the launch: a changing learning rate plans nothing anew.
 """
 
+# A declaration has no body.
+# pyright: reportReturnType=false
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
