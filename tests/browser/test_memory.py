@@ -1,0 +1,36 @@
+"""Memory in the browser stays flat: on the device, in Python and between Python and JavaScript."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from paths import SCRIPTS
+
+PROGRAM = Path(__file__).parent / "memory_page" / "page.py"
+FLAT = ("live_bytes", "live_buffers", "pipelines", "references_to_javascript", "references_to_python")
+
+
+@pytest.fixture(scope="module")
+def left():
+    """What 100 and what 10,000 iterations left."""
+    command = [sys.executable, SCRIPTS / "browser", PROGRAM, "--timeout=140"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    first, last = (json.loads(line) for line in done.stdout.splitlines() if line.startswith("{"))
+    assert (first["iterations"], last["iterations"]) == (100, 10_000)
+    return first, last
+
+
+@pytest.mark.parametrize("name", FLAT)
+def test_ten_thousand_iterations_leave_what_a_hundred_leave(left, name):
+    first, last = left
+    assert last[name] == first[name] > 0
+
+
+def test_what_is_kept_for_reuse_is_bounded(left):
+    first, last = left
+    assert last["reserved_bytes"] < 4 << 20
+    assert last["python_heap"] - first["python_heap"] <= 4 << 20
