@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 
 from ..errors import DeviceError
 
@@ -28,6 +28,7 @@ class device:
     _known: dict[str, device] = {}
     type: str
     index = None
+    _tokens: list[Token]
 
     def __new__(cls, type: str | device) -> device:
         if isinstance(type, device):

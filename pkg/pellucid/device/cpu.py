@@ -29,6 +29,7 @@ class CpuStorage:
 
 def as_array(storage: CpuStorage, d: DType, shape, strides, offset: int) -> np.ndarray:
     """A numpy view of a tensor's elements; writing into it writes into the tensor."""
+    assert d.numpy is not None  # a quantized weight has no elements of its own
     size = d.numpy.itemsize
     if 0 in shape:
         return np.empty(shape, d.numpy)

@@ -6,6 +6,7 @@ import asyncio
 import os
 import re
 from array import array
+from typing import Any
 
 try:
     import wgpu
@@ -46,8 +47,8 @@ class _Launch:
         self.params = array("I", params)
         self.patches = patches
         self.grid = grid
-        self.last = None
-        self.group = None
+        self.last: tuple | None = None
+        self.group: Any = None
 
 
 class NativeHost:
@@ -84,15 +85,16 @@ class NativeHost:
             immediates=min(64, got.get("maxImmediateSize", 0)) if "immediates" in features else 0,
         )
         self._pool = Pool(self._create_buffer, lambda block: self._drop(block))
-        self._slots: dict[int, tuple] = {}  # slot -> (block, nbytes); block None until first use
-        self._layouts: dict[str, object] = {}
+        self._slots: dict[int, tuple[Any, int]] = {}  # slot -> (block, nbytes); block None until first use
+        self._layouts: dict[str, Any] = {}
         self._pipelines: list[tuple] = []
         self._launches: list[_Launch] = []
-        self._groups: dict[tuple, object] = {}
+        self._groups: dict[tuple, Any] = {}
         self._groups_of: dict[int, set] = {}  # id(buffer) -> keys of bind groups that hold it
-        self._arena = None
-        self._arena_group = None
-        self._arena_layout = None
+        # Made for the first pipeline whose parameters do not travel as immediates.
+        self._arena: Any = None
+        self._arena_group: Any = None
+        self._arena_layout: Any = None
         self._touched: set[int] = set()
         self._failure: str | None = None
         self._counts = dict.fromkeys(
@@ -144,11 +146,10 @@ class NativeHost:
             if self._arena_layout is None:
                 self._make_arena()
             groups.append(self._arena_layout)
+        immediates: dict[str, Any] = {"immediate_size": params_bytes} if immediate else {}
         try:
             module = self._device.create_shader_module(code=source, label=label)
-            pipeline_layout = self._device.create_pipeline_layout(
-                bind_group_layouts=groups, **({"immediate_size": params_bytes} if immediate else {})
-            )
+            pipeline_layout = self._device.create_pipeline_layout(bind_group_layouts=groups, **immediates)
             pipeline = self._device.create_compute_pipeline(
                 layout=pipeline_layout, compute={"module": module, "entry_point": "main"}, label=label
             )

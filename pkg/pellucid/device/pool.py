@@ -2,6 +2,7 @@
 both hosts."""
 
 from collections.abc import Callable
+from typing import Any
 
 MINIMUM = 256
 STEPS_PER_OCTAVE = 4
@@ -30,11 +31,11 @@ class Pool:
     """Blocks by size, newest first. ``create(size)`` makes a block and ``destroy(block)`` ends it."""
 
     def __init__(
-        self, create: Callable[[int], object], destroy: Callable[[object], None], keep_bytes: int = KEEP_BYTES
+        self, create: Callable[[int], Any], destroy: Callable[[Any], None], keep_bytes: int = KEEP_BYTES
     ):
         self._create, self._destroy, self._keep = create, destroy, keep_bytes
         self._free: dict[int, list] = {}
-        self._order: dict[int, tuple[int, object]] = {}  # age -> (size, block), oldest first
+        self._order: dict[int, tuple[int, Any]] = {}  # age -> (size, block), oldest first
         self._ages: dict[int, int] = {}  # id(block) -> age
         self._clock = 0
         self.live_bytes = 0

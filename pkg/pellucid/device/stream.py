@@ -95,7 +95,7 @@ class Stream:
         self.allocated = 0
         self.peak = 0
         self.limit = sys.maxsize
-        self.by_kind = dict.fromkeys(KINDS, 0)
+        self.by_kind: dict[str, int] = dict.fromkeys(KINDS, 0)
         self.flushes = 0
         self.settings = {"default_limits": os.environ.get("PELLUCID_DEFAULT_LIMITS", "") not in ("", "0")}
         self.first_slot = 0
@@ -123,6 +123,7 @@ class Stream:
             self._start(AnyHost(**self.settings))
         if self._failed:
             raise DeviceError(self._failed)
+        assert self.host is not None
         return self.host
 
     async def open_async(self) -> Host:
@@ -233,7 +234,7 @@ class Stream:
         if self._late is not None:
             late, self._late = self._late, None
             raise late
-        failure = self.host.failure()
+        failure = self.host.failure() if self.host is not None else None
         if failure is None:
             return
         if failure.startswith("out of memory"):
@@ -252,7 +253,8 @@ class Stream:
     def begin_read(self, storage: Storage, offset: int, nbytes: int) -> Read:
         """Submit everything recorded so far and a copy of these bytes; whoever needs them waits later."""
         self.flush()
-        return Read(self, self.open().begin_read(storage.slot, offset, nbytes))
+        host = self.open()
+        return Read(self, host, host.begin_read(storage.slot, offset, nbytes))
 
     def read(self, storage: Storage, offset: int, nbytes: int):
         """Bytes of a storage, waiting for them."""
@@ -310,8 +312,8 @@ class Stream:
 class Read:
     """A read under way: work that is recorded after it began does not delay it."""
 
-    def __init__(self, stream: Stream, ticket):
-        self._stream, self._host, self._ticket = stream, stream.host, ticket
+    def __init__(self, stream: Stream, host: Host, ticket):
+        self._stream, self._host, self._ticket = stream, host, ticket
 
     def result(self):
         """The bytes, waiting for them; once."""

@@ -103,7 +103,7 @@ def logit_lens(
                     0, slice(positions, positions + 1 or None) if isinstance(positions, int) else positions
                 ]
             )
-            best = topk(log_softmax(model.unembed(part), -1), top_k, -1)
-            ids.append(best.indices)
-            probabilities.append(best.values.exp())
+            values, indices = topk(log_softmax(model.unembed(part), -1), top_k, -1)
+            ids.append(indices)
+            probabilities.append(values.exp())
         return LogitLens(list(layers), stack(ids), stack(probabilities))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from ..errors import ShapeError
 from ..nn import functional as F
@@ -45,7 +45,7 @@ class CausalLM(Module):
     """
 
     config_class: ClassVar[type[Config]]
-    model_class: ClassVar[type[Module]]
+    model_class: ClassVar[type[Any]]  # the layers below the head
 
     def __init__(self, config):
         super().__init__()

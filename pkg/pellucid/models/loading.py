@@ -229,7 +229,8 @@ def _weight(info: TensorInfo, raw: Any, device: Device) -> Tensor:
         if device.type == "webgpu":
             words = meta((raw.nbytes // 4,), dt.uint32, device)
             raw = Tensor(raw, words, 0)
-        return weight_from_blocks(raw, format, tuple(info.shape), device=device)
+        rows, columns = info.shape
+        return weight_from_blocks(raw, format, (rows, columns), device=device)
     d = dt.NAMES[info.dtype]
     storage = raw if device.type == "webgpu" else CpuStorage(_plain(raw, d), "weight")
     x = Tensor(storage, meta(info.shape, d, device), 0)
@@ -241,6 +242,7 @@ def _plain(raw, d: DType) -> np.ndarray:
     data = np.frombuffer(raw, np.uint8)
     if d is dt.bfloat16:
         return (data.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+    assert d.numpy is not None
     return data.view(d.numpy).copy()
 
 

@@ -109,7 +109,8 @@ def eye_(tensor: Tensor) -> Tensor:
     """
     if tensor.dim() != 2:
         raise ShapeError(f"eye_: takes a matrix, not a tensor of shape {tuple(tensor.shape)}.")
-    return _fill(tensor, np.eye(*tensor.shape))
+    rows, columns = tensor.shape
+    return _fill(tensor, np.eye(rows, columns))
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:

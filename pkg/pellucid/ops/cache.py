@@ -74,16 +74,16 @@ def _rotary_reference(input, cos, sin, position, interleaved, inverse):
     return out
 
 
+def _turned_back(g, cos, sin, position, interleaved, inverse) -> Tensor:
+    return rotate(g, cos, sin, position, interleaved, not inverse)
+
+
 @op(
     dtype=_float_types,
     shape=_rotary_shape,
     kernel=_rotary_launch,
     reference=_rotary_reference,
-    grad={
-        "input": lambda g, cos, sin, position, interleaved, inverse: rotate(
-            g, cos, sin, position, interleaved, not inverse
-        )
-    },
+    grad={"input": _turned_back},
     dynamic=("position",),
 )
 def rotate(

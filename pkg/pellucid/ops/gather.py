@@ -9,7 +9,7 @@ the order of the sources: the same bits on every run.
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -182,7 +182,7 @@ def scatter_launches(call: Call, add: bool) -> list[Launch]:
         return [Launch(load("index/scatter_lines").fill(holes), grid, params, bind={"x": "input"})]
     total = outer * sources * inner
     call.temporary("keys", (total,), dt.uint32)
-    keys = {"count": total, "limit": limit, "sources": sources, "inner": inner}
+    keys: dict[str, int | float] = {"count": total, "limit": limit, "sources": sources, "inner": inner}
     before = [Launch("index/scatter_keys", -(-total // 64), keys, bind={"out": "keys"})]
     before += order_launches(call, "keys", dt.uint32, 1, total, False, "order")
     params = {"count": x.numel, "sources": total, "width": 1}
@@ -205,13 +205,17 @@ def _scatter_reference(input, dim, index, src, add: bool):
     return out.reshape(input.shape)
 
 
+def _unreplaced(g, dim, index) -> Tensor:
+    return scatter_lines(g, dim, index, g.new_zeros(index.shape))
+
+
 @op(
     dtype=_scatter_types,
     shape=_scatter_shape,
     kernel=lambda call: scatter_launches(call, False),
     reference=lambda input, dim, index, src: _scatter_reference(input, dim, index, src, False),
     grad={
-        "input": lambda g, dim, index: scatter_lines(g, dim, index, g.new_zeros(index.shape)),
+        "input": _unreplaced,
         "src": lambda g, dim, index: gather_lines(g, dim, index),
     },
 )
@@ -274,10 +278,10 @@ def scatter(
     """
     if reduce not in (None, "add"):
         raise ValueError(f"scatter: reduce={reduce!r} is not known. Give 'add' or nothing.")
-    src = value if src is None else src
-    if not hasattr(src, "_meta"):
-        src = input.new_full(index.shape, src)
-    return _scattered(scatter_add_lines if reduce == "add" else scatter_lines, input, dim, index, src)
+    source: Any = value if src is None else src
+    if not hasattr(source, "_meta"):
+        source = input.new_full(index.shape, source)
+    return _scattered(scatter_add_lines if reduce == "add" else scatter_lines, input, dim, index, source)
 
 
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -148,7 +148,7 @@ def put_at(input: Tensor, index: dict[int, Tensor], value: Tensor) -> None:
     copy_(input.detach(), index_put(input.detach(), [index.get(k) for k in range(max(index) + 1)], value))
 
 
-def nonzero(input: Tensor, *, as_tuple: bool = False):
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The indices of all elements that are not zero, in row-major order. Waits for the device: their
     number is data.
 
@@ -160,7 +160,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False):
     return _places(input, input.detach().numpy(), as_tuple)
 
 
-async def nonzero_async(input: Tensor, *, as_tuple: bool = False):
+async def nonzero_async(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The awaitable twin of `nonzero`."""
     return _places(input, await input.detach().numpy_async(), as_tuple)
 

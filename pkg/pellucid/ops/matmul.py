@@ -96,7 +96,11 @@ class Product:
         self, a: str, b: str, bias: str | None = None, start: int = 0, out_columns: int | None = None
     ) -> Launch:
         """The dispatch without workgroup memory; it may write some columns of a wider `out`."""
-        size = {"batch": self.batch, "start": start, "out_columns": out_columns or self.columns}
+        size: dict[str, int | float] = {
+            "batch": self.batch,
+            "start": start,
+            "out_columns": out_columns or self.columns,
+        }
         held = min(1 << max(self.rows - 1, 0).bit_length(), 8)
         groups = -(-self.batch * -(-self.rows // held) * -(-self.columns // 8) // 16)
         return self._launch("matmul/direct", {"ROWS": f"{held}u"}, groups, size, a, b, bias)

@@ -268,13 +268,17 @@ def add_rows(input: Tensor, index: Tensor, src: Tensor) -> Tensor:
     """
 
 
+def _unreplaced(g, index, src_meta) -> Tensor:
+    return put_rows(g, index, g.new_zeros(src_meta.shape))
+
+
 @op(
     dtype=_types,
     shape=_shape,
     kernel=lambda call: _launches(call, False),
     reference=_put_reference,
     grad={
-        "input": lambda g, index, src_meta: put_rows(g, index, g.new_zeros(src_meta.shape)),
+        "input": _unreplaced,
         "src": lambda g, index: embedding(g, index),
     },
 )

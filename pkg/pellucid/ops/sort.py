@@ -70,7 +70,7 @@ def _select_launch(
 ) -> Launch:
     blocks = -(-entries // _SPAN)
     flags = {"BLOCK": f"{_SPAN}u", "HAS_PLACES": str(places is not None).lower()}
-    params = {
+    params: dict[str, int | float] = {
         "groups": rows * blocks, "columns": columns, "entries": entries, "blocks": blocks,
         "keep": keep, "pitch": pitch,
     }  # fmt: skip
