@@ -4,9 +4,10 @@ import gc
 from pathlib import Path
 from typing import Any
 
-import pellucid
 import pytest
 import torch
+
+import pellucid
 from models.tiny import made, saved
 
 

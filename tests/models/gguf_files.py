@@ -7,6 +7,7 @@ from typing import Any
 
 import gguf
 import numpy as np
+
 from quant.samples import tame_blocks
 
 NAMES = {

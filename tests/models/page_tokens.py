@@ -1,10 +1,10 @@
-"""What SmolLM2 says on this device beside what transformers said: run in a page or natively.
+"""What SmolLM2 says on this device beside what transformers said: in a page or natively.
 
-    scripts/browser tests/models/page_tokens.py --mount DIR [--native] -- [--new N] [--prompts NAME,...] [--async]
+    scripts/browser tests/models/page_tokens.py --mount DIR [--native] -- [--new N] [--prompts A,B] [--async]
 
-DIR holds the GGUF and ``smollm2_tokens.json`` (of tests/golden; natively found without). Greedy ids must be the
-recorded ones wherever the likeliest id led by more than 0.05, and the logits of the prompt's last position must lie
-within 0.02 of their standard deviation.
+DIR holds the GGUF and ``smollm2_tokens.json`` from tests/golden, the latter natively found without. Greedy
+ids must be the recorded ones wherever the likeliest id led by more than 0.05, and the logits of the prompt's
+last position must lie within 0.02 of their standard deviation.
 """
 
 import argparse
@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+
 import pellucid
 from pellucid import weights
 from pellucid.models import AutoModelForCausalLM
@@ -76,11 +77,8 @@ async def main(words: list[str]) -> int:
             wrong = f"{wrong}; logits differ by {apart:.4f} standard deviations".removeprefix("; ")
         failures += bool(wrong)
         seconds = time.perf_counter() - begun
-        print(
-            f"{name:8} {len(row['ids']):4} ids, {agreed} of {len(new)} new ones agree, logits within {apart:.4f}, "
-            f"{seconds:.1f} s {'WRONG: ' + wrong if wrong else 'ok'}",
-            flush=True,
-        )
+        said = f"{agreed} of {len(new)} new ones agree, logits within {apart:.4f}, {seconds:.1f} s"
+        print(f"{name:8} {len(row['ids']):4} ids, {said} {'WRONG: ' + wrong if wrong else 'ok'}", flush=True)
     print(json.dumps({"prompts": len(names), "failures": failures}))
     return 1 if failures or not names else 0
 

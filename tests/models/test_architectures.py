@@ -1,10 +1,11 @@
 """Every architecture beside transformers' with the same checkpoint: hidden states, loss, cache, masks."""
 
 import numpy as np
-import pellucid
 import pytest
 import torch
 import transformers
+
+import pellucid
 from models.tiny import MODELS, close, loaded, made, ours, saved, some_ids
 
 

@@ -5,10 +5,11 @@ import gc
 from itertools import pairwise
 
 import numpy as np
-import pellucid
 import pytest
 import torch
 import transformers
+
+import pellucid
 from models.tiny import VOCABULARY, loaded, ours, saved, some_ids
 from pellucid.device.stream import stream
 from pellucid.errors import DimensionError, ShapeError

@@ -1,13 +1,14 @@
 """Tiny Llamas in GGUF files of every format, beside transformers with the values that gguf reads."""
 
 import numpy as np
-import pellucid
 import pytest
 import torch
+from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
+
+import pellucid
 from models.gguf_files import dequantized, written
 from models.tiny import close, loaded, made, ours, some_ids
 from pellucid.errors import FormatError, WeightError
-from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
 
 FORMATS = ["f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q4_k", "q5_k", "q6_k"]
 WIDE = {

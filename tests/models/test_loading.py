@@ -8,9 +8,11 @@ import shutil
 import struct
 
 import numpy as np
-import pellucid
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
+
+import pellucid
 from models.gguf_files import written
 from models.tiny import close, loaded, made, ours, saved, some_ids
 from pellucid.device.stream import stream
@@ -25,7 +27,6 @@ from pellucid.errors import (
 )
 from pellucid.models import AutoModelForCausalLM
 from pellucid.quant.weight import row_chunks
-from safetensors.torch import load_file, save_file
 
 
 @pytest.fixture
@@ -263,7 +264,7 @@ def test_an_embedding_above_the_binding_limit_lies_in_several_buffers(tmp_path, 
         close(model(pellucid.tensor(ids[:, :1])).logits, expected.logits[:, :1])
     text = model.generate(pellucid.tensor(ids), max_new_tokens=6, eos_token_id=())
     wanted = theirs.generate(
-        torch.tensor(ids), attention_mask=torch.ones_like(torch.tensor(ids)), max_new_tokens=6, do_sample=False,
+        torch.tensor(ids), attention_mask=torch.ones(ids.shape), max_new_tokens=6, do_sample=False,
         eos_token_id=None,
     )  # fmt: skip
     assert text.tolist() == wanted.tolist()

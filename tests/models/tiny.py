@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pellucid
 import torch
 import transformers
+
+import pellucid
 from pellucid.models import AutoModelForCausalLM
 
 VOCABULARY = 96

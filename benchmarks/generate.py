@@ -1,0 +1,141 @@
+"""A real model's speed: prefill, decoding, and what a decoding step costs besides the device's work.
+
+Run: scripts/browser benchmarks/generate.py --mount cache/weights   (add --native for CPython and wgpu-py)
+Settings after --: --file NAME --prompt IDS --new IDS --repeat N --sample
+
+    prefill      ids per second of a prompt, until its next id is read; the best of several
+    decode       new ids per second of `stream`, each read, the first ones left out; the median step
+    record       Python time of one step's forward pass and choice, nothing submitted, nothing waited for
+    submit       time of handing that step's records to the host
+    dispatches   per new id, likewise flushes and reads of `generate`
+
+The last line is JSON.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import time
+
+import pellucid as torch
+from pellucid.device.stream import stream
+
+WARM_UP = 4  # steps of a decoding that are not counted: their plans are made
+
+
+def arguments(words: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="generate")
+    parser.add_argument("--file", default="SmolLM2-135M-Instruct.Q4_1.gguf", help="of the mounted folder")
+    parser.add_argument("--prompt", type=int, default=64, metavar="IDS")
+    parser.add_argument("--new", type=int, default=24, metavar="IDS")
+    parser.add_argument("--repeat", type=int, default=3, metavar="N")
+    parser.add_argument("--sample", action="store_true", help="draw by chance instead of greedily")
+    return parser.parse_args(words)
+
+
+def prefill(model, ids, repeat: int) -> list[float]:
+    """Seconds from the prompt to its next id; the first run makes the plans and is left out."""
+    times = []
+    for _ in range(repeat + 1):
+        cache = model.new_cache(1, 256)
+        torch.webgpu.synchronize()
+        begun = time.perf_counter()
+        with torch.no_grad():
+            model(ids, past_key_values=cache, logits_to_keep=1).logits[0, -1].argmax().item()
+        times.append(time.perf_counter() - begun)
+    return times[1:]
+
+
+def decode(model, ids, new: int, settings: dict) -> dict[str, float]:
+    """Seconds of a step, and what is counted per step."""
+    stamps, counters = [], []
+    for _ in model.stream(ids, max_new_tokens=new + WARM_UP + 1, eos_token_id=(), **settings):
+        stamps.append(time.perf_counter())
+        # Read without flushing: a flush of ours would be counted, too.
+        counters.append((stream().open().stats()["dispatches"], stream().flushes))
+    steps = [b - a for a, b in zip(stamps[WARM_UP:], stamps[WARM_UP + 1 :], strict=False)]
+    (d0, f0), (d1, f1) = counters[WARM_UP], counters[-2]
+    counted = len(counters) - 2 - WARM_UP
+    return {
+        "seconds": statistics.median(steps),
+        "dispatches": (d1 - d0) / counted,
+        "flushes": (f1 - f0) / counted,
+    }
+
+
+def record(model, length: int, repeat: int) -> tuple[float, float]:
+    """Seconds of recording one step, and of submitting it; the best of several."""
+    cache = model.new_cache(1, 256)
+    step = torch.tensor([[42]], device=model.device)
+    recorded, submitted = [], []
+    for k in range(repeat + WARM_UP):
+        cache.length = length
+        torch.webgpu.synchronize()
+        flushes = stream().flushes
+        begun = time.perf_counter()
+        with torch.no_grad():
+            chosen = model(step, past_key_values=cache, logits_to_keep=1).logits[:, -1].argmax(-1)
+        done = time.perf_counter()
+        whole = stream().flushes == flushes
+        torch.webgpu.flush()
+        submitted.append(time.perf_counter() - done)
+        if k >= WARM_UP and whole:
+            recorded.append(done - begun)
+        del chosen
+    torch.webgpu.synchronize()
+    return min(recorded), min(submitted[WARM_UP:])
+
+
+def main() -> int:
+    options = arguments(sys.argv[1:])
+    begun = time.perf_counter()
+    model = torch.AutoModelForCausalLM.from_pretrained(
+        os.environ["PELLUCID_MOUNT"], filename=options.file, device="webgpu"
+    )
+    torch.webgpu.synchronize()
+    loaded = time.perf_counter() - begun
+    info = torch.webgpu.get_device_properties()
+    host = "browser" if sys.platform == "emscripten" else "native"
+    adapter = f"{info.vendor} {info.architecture} {info.description}".strip()
+    parameters = sum(p.numel() for p in model.parameters())
+    print(f"{host}, {adapter}, immediates {info.immediates}; {options.file}, {parameters:,} parameters")
+    print(f"  load        {loaded:9.2f} s")
+    vocabulary = model.config.vocab_size
+    ids = torch.tensor([[(7919 * k + 13) % vocabulary for k in range(options.prompt)]], device="webgpu")
+    first = prefill(model, ids, options.repeat)
+    rate = options.prompt / min(first)
+    print(f"  prefill     {rate:9.1f} ids/s   {options.prompt} ids in {min(first):.3f} s", flush=True)
+    settings = {"do_sample": True, "seed": 0, "top_p": 0.95} if options.sample else {}
+    found = decode(model, ids, options.new, settings)
+    print(f"  decode      {1 / found['seconds']:9.1f} ids/s   {1000 * found['seconds']:.2f} ms an id")
+    print(f"  dispatches  {found['dispatches']:9.1f} per id, in {found['flushes']:.1f} flushes", flush=True)
+    recorded, submitted = record(model, options.prompt, max(options.repeat, 5))
+    print(f"  record      {1000 * recorded:9.2f} ms a step in Python, {1000 * submitted:.2f} ms to submit it")
+    stats = torch.webgpu.memory_stats()
+    allocated, weights = stats["allocated_bytes"], stats["weight_bytes"]
+    print(f"  memory      {allocated / 1e6:9.1f} MB, of weights {weights / 1e6:.1f} MB")
+    print(
+        json.dumps(
+            {
+                "benchmark": "generate",
+                "host": host,
+                "adapter": adapter,
+                "model": options.file,
+                "prompt_ids": options.prompt,
+                "prefill_ids_per_second": round(rate, 2),
+                "decode_ids_per_second": round(1 / found["seconds"], 2),
+                "dispatches_per_id": round(found["dispatches"], 2),
+                "flushes_per_id": round(found["flushes"], 2),
+                "record_ms": round(1000 * recorded, 3),
+                "submit_ms": round(1000 * submitted, 3),
+                "load_seconds": round(loaded, 3),
+                "allocated_bytes": allocated,
+            }
+        )
+    )
+    return 0
+
+
+sys.exit(main())
