@@ -59,6 +59,7 @@ def _errors_are_typed(selenium, source):
     from array import array
 
     import pytest
+
     from pellucid.device.browser import BrowserHost
     from pellucid.device.host import RUN
     from pellucid.errors import DeviceError
@@ -125,10 +126,11 @@ async def test_tasks_read_while_others_wait(selenium):
 @run_in_pyodide(packages=["pellucid"])
 def test_a_read_in_a_synchronous_callback_names_the_twin(selenium):
     import pytest
-    from pellucid.device.browser import BrowserHost
-    from pellucid.errors import DeviceError
     from pyodide.code import run_js
     from pyodide.ffi import create_proxy
+
+    from pellucid.device.browser import BrowserHost
+    from pellucid.errors import DeviceError
 
     host = BrowserHost()
     host.write(1, 4, 0, b"\1\0\0\0")
@@ -149,9 +151,10 @@ def test_a_read_in_a_synchronous_callback_names_the_twin(selenium):
 @run_in_pyodide(packages=["pellucid"])
 def test_without_webgpu_the_error_says_what_to_do(selenium):
     import pytest
+    from pyodide.code import run_js
+
     from pellucid.device.browser import BrowserHost
     from pellucid.errors import DeviceError
-    from pyodide.code import run_js
 
     run_js("Object.defineProperty(navigator, 'gpu', { value: undefined, configurable: true })")
     try:
@@ -176,6 +179,7 @@ def _nothing_is_kept(selenium, source):
     from array import array
 
     import pyodide_js
+
     from pellucid.device.browser import BrowserHost
     from pellucid.device.host import ALLOC, FREE, RUN
 

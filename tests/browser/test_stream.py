@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pellucid.device import host
 from playwright.sync_api import Browser, Page
+
+from pellucid.device import host
 
 from paths import ROOT
 from static_server import Response, StaticServer

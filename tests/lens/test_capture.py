@@ -1,9 +1,10 @@
 """Seeing and replacing what modules return: patterns, order, exceptions, as hooks of transformers do."""
 
 import numpy as np
-import pellucid
 import pytest
 import torch
+
+import pellucid
 from models.tiny import close, ours, some_ids
 from pellucid import lens, nn
 from pellucid.errors import ShapeError, WeightError

@@ -1,9 +1,10 @@
 """The logit lens beside transformers: every row, its last one the model's own prediction."""
 
 import numpy as np
-import pellucid
 import pytest
 import torch
+
+import pellucid
 from models.tiny import ours, some_ids
 from pellucid import lens
 from pellucid.errors import ShapeError, WeightError

@@ -1,9 +1,10 @@
 """`match` finds a fault that was put into a model on purpose, says where it begins and names it."""
 
 import numpy as np
-import pellucid
 import pytest
 import torch
+
+import pellucid
 from models.tiny import some_ids
 from pellucid.errors import WeightError
 from pellucid.models.rotary import inverse_frequencies
