@@ -221,7 +221,7 @@ def _topk_launches(call: Call) -> list[Launch]:
     holes = order_holes(m.dtype, call["largest"])
     made: list[Launch] = []
     entries, places = columns, None
-    few = 0 < k <= _FEW
+    few = 0 < k <= _FEW and not is_direct()
     launch = _select_launch if few else _block_launch
     while True:
         blocks = -(-entries // (_SPAN if few else _BLOCK))
