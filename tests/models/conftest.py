@@ -43,6 +43,9 @@ def nothing_stays(request: pytest.FixtureRequest):
     before = pellucid.webgpu.memory_allocated()
     failures = request.session.testsfailed
     yield
+    # pytest holds the fixtures of the last test longer than the test.
+    for item in request.session.items:
+        (getattr(item, "funcargs", None) or {}).clear()
     gc.collect()
     # The traceback of a failed test holds its tensors.
     if request.session.testsfailed == failures:

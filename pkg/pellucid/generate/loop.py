@@ -1,0 +1,134 @@
+"""The loop of generation: a step at a time, each with one small read, the next one running ahead of it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Generator
+from contextlib import closing
+from typing import Any
+
+from ..autograd import no_grad
+from ..device.stream import stream as device_stream
+from ..errors import DimensionError, ShapeError
+from ..nn import module as modules
+from ..tensor import ListRead, Tensor
+from .choice import Choice
+from .config import GenerationConfig
+
+
+def _room(model: Any, ids: Tensor, config: GenerationConfig, cache: Any) -> Any:
+    """The cache to write into: the one given, if what is asked for fits, or a new one."""
+    batch, length = ids.shape
+    positions = model.config.max_position_embeddings
+    begun = cache.length if cache is not None else 0
+    # The last id is chosen and never fed back.
+    end = begun + length + config.max_new_tokens - 1
+    if end > positions:
+        raise DimensionError(
+            f"generate: {begun + length} positions and {config.max_new_tokens} more are over the model's "
+            f"{positions}. Shorten the prompt or max_new_tokens."
+        )
+    if cache is None:
+        return model.new_cache(batch, min(positions, _rounded(end + 1)))
+    if end > cache.capacity:
+        raise DimensionError(
+            f"generate: {begun + length} positions and {config.max_new_tokens} more are over the cache's "
+            f"{cache.capacity}. Make one with model.new_cache(batch, capacity), or lower max_new_tokens."
+        )
+    if cache.keys[0].shape[0] != batch:
+        raise ShapeError(f"generate: {batch} sequences do not fit a cache of {cache.keys[0].shape[0]}.")
+    return cache
+
+
+def _rounded(length: int) -> int:
+    """Capacities in steps, so that runs of similar length share their plans."""
+    return -(-length // 256) * 256
+
+
+class _Watch:
+    """Whether somebody looks into the model: then nothing is computed that may turn out not to be needed."""
+
+    def __init__(self, model: Any):
+        self._model = model
+        self._version = -1
+        self._watched = False
+
+    def __call__(self) -> bool:
+        if self._version != modules.version:
+            self._version = modules.version
+            self._watched = any(m._hooks for m in self._model.modules())
+        return self._watched
+
+
+def steps(
+    model: Any, ids: Tensor, config: GenerationConfig, cache: Any = None
+) -> Generator[ListRead, list[int], None]:
+    """The loop itself: gives the ids (batch,) of each step as a read under way, takes their values back.
+
+    Whoever drives it decides how values are waited for. On webgpu the next step is submitted before, with the
+    ids still on the device, so that it runs while they travel; when a sequence stops, that step was in vain.
+    However the loop ends, the cache holds the prompt and all ids but the last one given.
+    """
+    begun = 0 if cache is None else cache.length
+    cache = _room(model, ids, config, cache)
+    batch, length = ids.shape
+    choose = Choice(config, ids)
+    stops = frozenset(config.stops)
+    stopped = [False] * batch
+    watched = _Watch(model)
+    kept = begun
+
+    def forward(new: Tensor) -> Tensor:
+        with no_grad():
+            return model(new, past_key_values=cache, logits_to_keep=1).logits[:, -1]
+
+    try:
+        logits = forward(ids)
+        for count in range(config.max_new_tokens):
+            with no_grad():
+                chosen = choose(logits, count)
+            read = chosen.tolist_later()
+            last = count + 1 == config.max_new_tokens
+            logits = None
+            version = modules.version
+            if chosen.device.type == "webgpu" and not last and not watched():
+                logits = forward(chosen.unsqueeze(1))
+                device_stream().flush()
+            kept = begun + length + count
+            values = yield read
+            stopped = [s or v in stops for s, v in zip(stopped, values, strict=True)]
+            if last or all(stopped):
+                return
+            if logits is not None and version != modules.version:
+                # The model was changed, or is looked into, since: that step counts for nothing.
+                cache.crop(kept)
+                logits = None
+            if logits is None:
+                logits = forward(chosen.unsqueeze(1))
+    finally:
+        cache.crop(min(kept, cache.length))
+
+
+def each(loop: Generator[ListRead, list[int], None]) -> Generator[list[int], None, None]:
+    """The ids of each step as numbers: drives the loop, waiting for every read."""
+    with closing(loop):
+        read = next(loop)
+        while True:
+            values = read.result()
+            yield values
+            try:
+                read = loop.send(values)
+            except StopIteration:
+                return
+
+
+async def each_async(loop: Generator[ListRead, list[int], None]) -> AsyncGenerator[list[int], None]:
+    """The awaitable twin of `each`."""
+    with closing(loop):
+        read = next(loop)
+        while True:
+            values = await read.result_async()
+            yield values
+            try:
+                read = loop.send(values)
+            except StopIteration:
+                return

@@ -1,0 +1,182 @@
+"""Text from a language model: whole or as it comes, with or without blocking."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import aclosing, closing
+from typing import Any
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..ops.movement import cat
+from ..tensor import Tensor, tensor
+from .config import GenerationConfig, settings_of
+from .loop import each, each_async, steps
+
+
+def _prompt(model: Any, ids: Any, mask: Any) -> tuple[Tensor, Any]:
+    """Ids as (batch, time) on the model's device, and the mask that came beside or among them."""
+    if isinstance(ids, Mapping) or hasattr(ids, "keys"):
+        mask = ids["attention_mask"] if mask is None and "attention_mask" in ids else mask
+        ids = ids["input_ids"]
+    if not isinstance(ids, Tensor):
+        ids = tensor(ids, device=model.device)
+    if ids.ndim == 1:
+        ids = ids.unsqueeze(0)
+    if ids.ndim != 2 or not ids.shape[1]:
+        raise ShapeError(
+            f"generate: ids of shape {tuple(ids.shape)} must be (batch, time) with at least one position."
+        )
+    return ids.to(model.device), mask
+
+
+def _refuse_padding(mask: Any) -> None:
+    """A mask may come along, as tokenizers give one, but it must hide nothing."""
+    hidden = 0 if mask is None else int(np.sum(np.asarray(mask) == 0))
+    if hidden:
+        raise ShapeError(
+            f"generate: the attention_mask hides {hidden} positions, and padded prompts are not continued. "
+            "Give prompts of one length together, and others one by one."
+        )
+
+
+class _Collected:
+    """The ids of all sequences, padded where one stopped before the others."""
+
+    def __init__(self, config: GenerationConfig, batch: int):
+        self.columns: list[list[int]] = []
+        self._done = [False] * batch
+        self._stops = frozenset(config.stops)
+        self._pad = config.padding
+
+    def add(self, values: list[int]) -> list[int]:
+        shown = [self._pad if d else v for d, v in zip(self._done, values, strict=True)]
+        self.columns.append(shown)
+        self._done = [d or v in self._stops for d, v in zip(self._done, values, strict=True)]
+        return shown
+
+    def after(self, prompt: Tensor) -> Tensor:
+        rows = [list(row) for row in zip(*self.columns, strict=True)]
+        return cat([prompt, tensor(rows, dtype=prompt.dtype, device=prompt.device)], 1)
+
+
+def generate(
+    model: Any,
+    input_ids: Any,
+    *,
+    attention_mask: Any = None,
+    streamer: Any = None,
+    past_key_values: Any = None,
+    **settings: Any,
+) -> Tensor:
+    """Continue sequences of ids.
+
+    Args:
+        model: a causal language model.
+        input_ids: (batch, time) or (time,) ids, a list of them, or what a tokenizer returns. Sequences have
+            one length.
+        attention_mask: (batch, time) ones, as tokenizers give them; padding is not taken.
+        streamer: an object with ``put(ids)`` and ``end()``, such as `pellucid.text.TextStreamer`, which is
+            given the prompt and then ids as they come.
+        past_key_values: a cache that the ids continue; afterwards it holds all ids but the last new one. The
+            repetition penalty counts only ``input_ids`` and what follows.
+        settings: those of `GenerationConfig`, or ``generation_config=`` as a whole.
+
+    Returns:
+        Ids with the prompt: (batch, time + new).
+
+    Raises:
+        DimensionError: the model or the cache has not as many positions.
+        IndexOutOfRange: an id of the prompt is not in the vocabulary.
+        ShapeError: ids are not a matrix, or the mask hides some.
+        TypeError: there is no such setting.
+        ValueError: a setting is out of range.
+
+    Source: https://huggingface.co/docs/transformers/main_classes/text_generation
+
+    Example:
+        >>> import pellucid as torch
+        >>> from pellucid.models import LlamaConfig, LlamaForCausalLM
+        >>> sizes = dict(vocab_size=16, hidden_size=8, intermediate_size=16, num_attention_heads=2)
+        >>> with torch.device("cpu"):
+        ...     model = LlamaForCausalLM(LlamaConfig(num_hidden_layers=1, **sizes))
+        ...     model.generate(torch.tensor([[1, 2, 3]]), max_new_tokens=4).shape
+        Size([1, 7])
+    """
+    config = settings_of(model, settings)
+    prompt, mask = _prompt(model, input_ids, attention_mask)
+    _refuse_padding(mask.tolist() if isinstance(mask, Tensor) else mask)
+    collected = _Collected(config, prompt.shape[0])
+    if streamer is not None:
+        streamer.put(prompt.tolist())
+    for values in each(steps(model, prompt, config, past_key_values)):
+        shown = collected.add(values)
+        if streamer is not None:
+            streamer.put(shown)
+    if streamer is not None:
+        streamer.end()
+    return collected.after(prompt)
+
+
+async def generate_async(
+    model: Any,
+    input_ids: Any,
+    *,
+    attention_mask: Any = None,
+    streamer: Any = None,
+    past_key_values: Any = None,
+    **settings: Any,
+) -> Tensor:
+    """The awaitable twin of `generate`, for places where Python cannot block."""
+    config = settings_of(model, settings)
+    prompt, mask = _prompt(model, input_ids, attention_mask)
+    _refuse_padding(await mask.tolist_async() if isinstance(mask, Tensor) else mask)
+    collected = _Collected(config, prompt.shape[0])
+    if streamer is not None:
+        streamer.put(await prompt.tolist_async())
+    async for values in each_async(steps(model, prompt, config, past_key_values)):
+        shown = collected.add(values)
+        if streamer is not None:
+            streamer.put(shown)
+    if streamer is not None:
+        streamer.end()
+    return collected.after(prompt)
+
+
+def stream(
+    model: Any, input_ids: Any, *, attention_mask: Any = None, past_key_values: Any = None, **settings: Any
+) -> Iterator[int]:
+    """The new ids of one sequence, one by one as they come. Stop by leaving the loop.
+
+    Args:
+        model, input_ids, attention_mask, past_key_values, settings: as in `generate`, for one sequence.
+
+    Raises:
+        ShapeError: several sequences.
+    """
+    config = settings_of(model, settings)
+    prompt, mask = _prompt(model, input_ids, attention_mask)
+    _refuse_padding(mask.tolist() if isinstance(mask, Tensor) else mask)
+    _refuse_several(prompt)
+    with closing(each(steps(model, prompt, config, past_key_values))) as found:
+        for values in found:
+            yield values[0]
+
+
+async def stream_async(
+    model: Any, input_ids: Any, *, attention_mask: Any = None, past_key_values: Any = None, **settings: Any
+) -> AsyncIterator[int]:
+    """The asynchronous twin of `stream`."""
+    config = settings_of(model, settings)
+    prompt, mask = _prompt(model, input_ids, attention_mask)
+    _refuse_padding(await mask.tolist_async() if isinstance(mask, Tensor) else mask)
+    _refuse_several(prompt)
+    async with aclosing(each_async(steps(model, prompt, config, past_key_values))) as found:
+        async for values in found:
+            yield values[0]
+
+
+def _refuse_several(prompt: Tensor) -> None:
+    if prompt.shape[0] != 1:
+        raise ShapeError(f"stream: takes one sequence, not {prompt.shape[0]}. Use generate for several.")
