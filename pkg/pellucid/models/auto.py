@@ -14,6 +14,7 @@ from ..device import get_default_device
 from ..dtypes import DType
 from ..errors import FormatError
 from ..generate import GenerationConfig
+from ..steps import later, now
 from ..weights.folder import Folder
 from . import gguf
 from .language_model import CausalLM
@@ -89,14 +90,7 @@ class AutoModelForCausalLM:
         Example:
             >>> model = AutoModelForCausalLM.from_pretrained("SmolLM2-135M.gguf")  # doctest: +SKIP
         """
-        steps = _load(source, dtype, device, on_progress, cancel, connections, where)
-        answer = None
-        try:
-            while True:
-                owner, name, args, kwargs = steps.send(answer)
-                answer = getattr(owner, name)(*args, **kwargs)
-        except StopIteration as end:
-            return end.value
+        return now(_load(source, dtype, device, on_progress, cancel, connections, where))
 
     @classmethod
     async def from_pretrained_async(
@@ -111,14 +105,7 @@ class AutoModelForCausalLM:
         **where: Any,
     ) -> CausalLM:
         """The awaitable twin of `from_pretrained`."""
-        steps = _load(source, dtype, device, on_progress, cancel, connections, where)
-        answer = None
-        try:
-            while True:
-                owner, name, args, kwargs = steps.send(answer)
-                answer = await getattr(owner, f"{name}_async")(*args, **kwargs)
-        except StopIteration as end:
-            return end.value
+        return await later(_load(source, dtype, device, on_progress, cancel, connections, where))
 
 
 def _load(source, dtype, device, on_progress, cancel, connections, where) -> Generator[tuple, Any, CausalLM]:

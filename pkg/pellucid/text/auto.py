@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pellucid import weights
 from pellucid.errors import FormatError, SourceError
+from pellucid.steps import later, now
 from pellucid.text import libraries, special
 from pellucid.text.backend import AddedToken
 from pellucid.text.gguf import tokenizer_config_from_gguf, tokenizer_json_from_gguf
@@ -68,7 +69,7 @@ class AutoTokenizer:
             )
             return wait(twin, "AutoTokenizer.from_pretrained")
         where = {"filename": filename, "revision": revision, "token": token}
-        return _now(_load(source, where, config))
+        return now(_load(source, where, config))
 
     @classmethod
     async def from_pretrained_async(
@@ -83,50 +84,18 @@ class AutoTokenizer:
         """Load a tokenizer without blocking; see ``from_pretrained``."""
         await libraries.load()
         where = {"filename": filename, "revision": revision, "token": token}
-        return await _later(_load(source, where, config))
-
-
-def _now(steps: Generator[Any, Any, Tokenizer]) -> Tokenizer:
-    """Take the steps by blocking calls."""
-    try:
-        step = next(steps)
-        while True:
-            owner, method, *arguments = step
-            try:
-                result = getattr(owner, method)(*arguments)
-            except Exception as error:  # a missing file may be expected
-                step = steps.throw(error)
-            else:
-                step = steps.send(result)
-    except StopIteration as end:
-        return end.value
-
-
-async def _later(steps: Generator[Any, Any, Tokenizer]) -> Tokenizer:
-    """Take the steps by awaiting the twins of the same methods."""
-    try:
-        step = next(steps)
-        while True:
-            owner, method, *arguments = step
-            try:
-                result = await getattr(owner, f"{method}_async")(*arguments)
-            except Exception as error:
-                step = steps.throw(error)
-            else:
-                step = steps.send(result)
-    except StopIteration as end:
-        return end.value
+        return await later(_load(source, where, config))
 
 
 def _load(source: Any, where: dict[str, Any], config: dict[str, Any]) -> Generator[Any, Any, Tokenizer]:
-    """Steps (object, method, arguments) that read what is needed and make the tokenizer."""
+    """Steps that read what is needed and make the tokenizer."""
     if isinstance(source, Mapping):
         return _from_gguf(source.metadata if isinstance(source, Checkpoint) else source, config)
     place = weights.find(source, **where)
     if isinstance(place, Source):
         beside = place.sibling
-        if (yield place, "read", 0, 4) == b"GGUF":
-            return _from_checkpoint((yield weights, "open", place), config)
+        if (yield place, "read", (0, 4), {}) == b"GGUF":
+            return _from_checkpoint((yield weights, "open", (place,), {}), config)
         document = yield from _read(place)
         if document is None:
             raise MissingFile(
@@ -136,7 +105,7 @@ def _load(source: Any, where: dict[str, Any], config: dict[str, Any]) -> Generat
         beside = place.file
         document = yield from _read(beside("tokenizer.json"))
         if document is None:
-            return _from_checkpoint((yield weights, "open", place), config)
+            return _from_checkpoint((yield weights, "open", (place,), {}), config)
     found = yield from _configuration(beside)
     return Tokenizer(libraries.backend(document, _extra_tokens(found)), found | config)
 
@@ -199,7 +168,7 @@ def _read(source: Source) -> Generator[Any, Any, bytes | None]:
     data = bytearray()
     try:
         while source.size is None or len(data) < source.size:
-            more = yield source, "read", len(data), len(data) + _REQUEST
+            more = yield source, "read", (len(data), len(data) + _REQUEST), {}
             if not more:
                 break
             data += more

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Awaitable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
+from .. import steps
 from ..errors import SourceError
 
 IN_PAGE = sys.platform == "emscripten"
@@ -145,19 +146,13 @@ class LocalSource(Source):
         return LocalSource(self.path.parent / name)
 
 
-def now(steps: Steps) -> Any:
+def now(parser: Steps) -> Any:
     """Run the steps of a parser by blocking reads; the parser's result."""
-    try:
-        step = next(steps)
-        while True:
-            try:
-                done = _beside(step) if isinstance(step, list) else step[0].read(*step[1:])
-            except Exception as error:  # the parser may know what a missing file means
-                step = steps.throw(error)
-            else:
-                step = steps.send(done)
-    except StopIteration as end:
-        return end.value
+    return steps.now(parser, _read)
+
+
+def _read(step: Any) -> Any:
+    return _beside(step) if isinstance(step, list) else step[0].read(*step[1:])
 
 
 def _beside(several: list[Steps]) -> list:
@@ -171,26 +166,20 @@ def _beside(several: list[Steps]) -> list:
         return list(pool.map(now, several))
 
 
-async def later(steps: Steps) -> Any:
+async def later(parser: Steps) -> Any:
     """Run the steps of a parser by awaiting reads; the parser's result."""
-    try:
-        step = next(steps)
-        while True:
-            try:
-                done = await (_gather(step) if isinstance(step, list) else step[0].read_async(*step[1:]))
-            except Exception as error:
-                step = steps.throw(error)
-            else:
-                step = steps.send(done)
-    except StopIteration as end:
-        return end.value
+    return await steps.later(parser, _read_async)
+
+
+def _read_async(step: Any) -> Awaitable[Any]:
+    return _gather(step) if isinstance(step, list) else step[0].read_async(*step[1:])
 
 
 async def _gather(several: list[Steps]) -> list:
     gate = asyncio.Semaphore(_BESIDE)
 
-    async def one(steps: Steps) -> Any:
+    async def one(parser: Steps) -> Any:
         async with gate:
-            return await later(steps)
+            return await later(parser)
 
     return await asyncio.gather(*map(one, several))
