@@ -313,6 +313,9 @@ def _record_function(o: Op, call: Call, launches: list[Launch], written: str | N
         for a in o.arguments:
             if a.role == "tensor" and a.name not in o.mutated:
                 lines.append(f"if {a.name}._storage is {o.mutates}._storage: {a.name} = {a.name}.clone()")
+    made = [] if written or o.mutates else call.outputs
+    for m in (*made, *call.temporaries.values()):
+        stream().check_size(m.nbytes)
     if not written and not o.mutates:
         for name, m in zip(o.outputs, call.outputs, strict=True):
             lines.append(f"{storages[name]} = Storage({constant(m.nbytes)})")
@@ -333,10 +336,10 @@ def _record_function(o: Op, call: Call, launches: list[Launch], written: str | N
     elif written:
         lines.append(f"return {written}")
     else:
-        made = [
+        tensors = [
             f"Tensor({storages[n]}, {constant(m)}, 0)" for n, m in zip(o.outputs, call.outputs, strict=True)
         ]
-        lines.append(f"return {made[0]}" if o.result is None else f"return result({', '.join(made)})")
+        lines.append(f"return {tensors[0]}" if o.result is None else f"return result({', '.join(tensors)})")
     arguments = ", ".join(a.name for a in o.arguments)
     make = _factory(arguments, tuple(lines), len(constants))
     s = stream()

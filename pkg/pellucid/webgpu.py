@@ -3,9 +3,7 @@ for it."""
 
 from __future__ import annotations
 
-import sys
-
-from .device.stream import stream
+from .device.stream import UNLIMITED, stream
 from .errors import PellucidError
 
 
@@ -104,7 +102,7 @@ def set_memory_limit(nbytes: int | None) -> None:
 
     Past it unused memory is collected, and if that is not enough an OutOfMemoryError is raised.
     """
-    stream().limit = sys.maxsize if nbytes is None else nbytes
+    stream().limit = UNLIMITED if nbytes is None else nbytes
 
 
 def reset() -> None:

@@ -15,7 +15,7 @@ from pyodide.ffi import JsException, can_run_sync, run_sync, to_js
 
 from .. import resources
 from ..errors import DeviceError, OutOfMemoryError
-from .host import STATUS_BYTES, Info
+from .host import AFTER_LOSS, STATUS_BYTES, Info
 
 _RUNTIME = "web/runtime/"
 _IMPORT = re.compile(r'from "\./([\w.]+)"')
@@ -214,4 +214,6 @@ def _require_waiting(what: str, instead: str) -> None:
 
 def _typed(error: JsException) -> DeviceError:
     text = f"device webgpu: {error.message}"
+    if error.message.startswith("lost"):
+        return DeviceError(f"{text.rstrip('.')}. {AFTER_LOSS}")
     return OutOfMemoryError(text) if error.message.startswith("out of memory") else DeviceError(text)

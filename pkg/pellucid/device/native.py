@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 import re
 from array import array
@@ -17,7 +18,7 @@ except ImportError as error:  # the optional extra is not installed
     ) from error
 
 from ..errors import DeviceError
-from .host import ALLOC, CODE_BITS, COPY, FREE, RUN, STATUS_BYTES, STATUS_SLOT, UPLOAD, Info
+from .host import AFTER_LOSS, ALLOC, CODE_BITS, COPY, FREE, RUN, STATUS_BYTES, STATUS_SLOT, UPLOAD, Info
 from .pool import Pool
 
 _ARENA_STEP = 256
@@ -26,6 +27,48 @@ _WRITE_CHUNK = 16 << 20
 _WANTED_FEATURES = ("immediates", "subgroup", "shader-f16", "timestamp-query")
 _STORAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
 _CODE_MASK = (1 << CODE_BITS) - 1
+# WebGPU's own, https://www.w3.org/TR/webgpu/#limits. To wgpu-py an empty request means all that the adapter has.
+_DEFAULT_LIMITS = {
+    "max-bind-groups": 4,
+    "max-bindings-per-bind-group": 1000,
+    "max-buffer-size": 268435456,
+    "max-compute-invocations-per-workgroup": 256,
+    "max-compute-workgroup-size-x": 256,
+    "max-compute-workgroup-size-y": 256,
+    "max-compute-workgroup-size-z": 64,
+    "max-compute-workgroup-storage-size": 16384,
+    "max-compute-workgroups-per-dimension": 65535,
+    "max-dynamic-storage-buffers-per-pipeline-layout": 4,
+    "max-dynamic-uniform-buffers-per-pipeline-layout": 8,
+    "max-storage-buffer-binding-size": 134217728,
+    "max-storage-buffers-per-shader-stage": 8,
+    "max-uniform-buffer-binding-size": 65536,
+    "max-uniform-buffers-per-shader-stage": 12,
+    "min-storage-buffer-offset-alignment": 256,
+    "min-uniform-buffer-offset-alignment": 256,
+}
+
+
+def _failure(error: Exception, label: str = "") -> str:
+    """What `failure` says of an error of wgpu: the words by which the kinds are told apart come first."""
+    if "device is lost" in str(error):
+        return "lost: the GPU device went away"
+    return f"validation: {label}{error}"
+
+
+def _typed(method):
+    """What wgpu raises from a call of the host as this library's error."""
+
+    @functools.wraps(method)
+    def call(self, *args):
+        try:
+            return method(self, *args)
+        except wgpu.GPUError as error:
+            text = _failure(error)
+            advice = f". {AFTER_LOSS}" if text.startswith("lost") else ""
+            raise DeviceError(f"device webgpu: {text}{advice}") from None
+
+    return call
 
 
 class _Launch:
@@ -70,7 +113,7 @@ class NativeHost:
                 "pellucid.set_default_device('cpu')."
             )
         features = [] if default_limits else [f for f in _WANTED_FEATURES if f in adapter.features]
-        limits = {} if default_limits else dict(adapter.limits)
+        limits = dict(_DEFAULT_LIMITS if default_limits else adapter.limits)
         if not default_limits and "immediates" not in features:
             limits.pop("max-immediate-size", None)
         self._device = adapter.request_device_sync(required_features=features, required_limits=limits)
@@ -154,7 +197,7 @@ class NativeHost:
                 layout=pipeline_layout, compute={"module": module, "entry_point": "main"}, label=label
             )
         except wgpu.GPUError as error:
-            self._failure = self._failure or f"validation: {label}: {error}\n{_numbered(source)}"
+            self._failure = self._failure or f"{_failure(error, f'{label}: ')}\n{_numbered(source)}"
             pipeline = None
         self._counts["pipelines"] += 1
         self._pipelines.append((pipeline, layout, bindings, immediate, label))
@@ -203,6 +246,7 @@ class NativeHost:
 
     # Windows
 
+    @_typed
     def submit(self, words: array) -> None:
         """Interpret one window of records and submit it; never waits."""
         start, end = 0, len(words)
@@ -295,10 +339,11 @@ class NativeHost:
         try:
             self._device.queue.submit([encoder.finish()])
         except wgpu.GPUError as error:
-            self._failure = self._failure or f"validation: {error}"
+            self._failure = self._failure or _failure(error)
         self._counts["submits"] += 1
         return at
 
+    @_typed
     def write(self, slot: int, nbytes: int, offset: int, data) -> None:
         """Upload to a slot that no pending record touches; the slot is made when it is new."""
         if slot not in self._slots:
@@ -314,6 +359,7 @@ class NativeHost:
 
     # Reads
 
+    @_typed
     def begin_read(self, slot: int, offset: int, nbytes: int):
         """Submit the copy that a read waits for, behind everything submitted before.
 
@@ -334,6 +380,7 @@ class NativeHost:
         self._device.queue.submit([encoder.finish()])
         return staging, STATUS_BYTES + offset - begin, nbytes
 
+    @_typed
     def read(self, ticket):
         """Bytes of a slot and the status words, waiting for them."""
         staging, start, nbytes = ticket
@@ -375,7 +422,10 @@ class NativeHost:
         self._pool.trim()
 
     def failure(self) -> str | None:
-        failure, self._failure = self._failure, None
+        failure = self._failure
+        # A loss is reported every time: it does not pass.
+        if failure is not None and not failure.startswith("lost"):
+            self._failure = None
         return failure
 
     def close(self) -> None:

@@ -11,10 +11,12 @@ from array import array
 from collections.abc import Callable
 
 from ..errors import DeviceError, DimensionError, KernelError, OutOfMemoryError, PellucidError
-from .host import ALLOC, CODE_BITS, COPY, FREE, RUN, STATUS_BYTES, STATUS_SLOT, UPLOAD, Host
+from .host import AFTER_LOSS, ALLOC, CODE_BITS, COPY, FREE, RUN, STATUS_BYTES, STATUS_SLOT, UPLOAD, Host
 
 MAX_WINDOW_WORDS = 1 << 13
 MAX_WINDOW_BYTES = 256 << 20
+# More than any device has. Not sys.maxsize, which is 2 GiB in a page.
+UNLIMITED = 1 << 62
 INLINE_UPLOAD_BYTES = 4096
 EMPTY_SLOT = 1
 KINDS = ("activation", "weight", "parameter", "cache")
@@ -94,7 +96,7 @@ class Stream:
         self.window_bytes = 0
         self.allocated = 0
         self.peak = 0
-        self.limit = sys.maxsize
+        self.limit = UNLIMITED
         self.by_kind: dict[str, int] = dict.fromkeys(KINDS, 0)
         self.flushes = 0
         self.settings = {"default_limits": os.environ.get("PELLUCID_DEFAULT_LIMITS", "") not in ("", "0")}
@@ -243,10 +245,7 @@ class Stream:
                 "Free tensors or use smaller ones."
             )
         if failure.startswith("lost"):
-            self._failed = (
-                f"device webgpu: {failure}. Tensors on it are gone; "
-                "call pellucid.webgpu.reset() and load them again."
-            )
+            self._failed = f"device webgpu: {failure.rstrip('.')}. {AFTER_LOSS}"
             raise DeviceError(self._failed)
         raise KernelError(f"device webgpu: {failure}")
 
@@ -293,6 +292,19 @@ class Stream:
             self.check()
 
     # Memory
+
+    def check_size(self, nbytes: int) -> None:
+        """Refuse, before anything is recorded, a tensor that no buffer of the device can hold.
+
+        Raises:
+            DeviceError: it is over the limit.
+        """
+        largest = self.open().info.limits.get("maxBufferSize", 1 << 28)
+        if nbytes > largest:
+            raise DeviceError(
+                f"a tensor of {nbytes} bytes is over this device's limit of {largest} for one buffer. "
+                "Use several smaller ones."
+            )
 
     def make_room(self, nbytes: int) -> None:
         """Called when the memory limit would be passed: submit, collect cycles, trim; then give up."""

@@ -13,7 +13,7 @@ from .. import dtypes as dt
 from ..device import device as Device
 from ..device import get_default_device
 from ..device.cpu import CpuStorage
-from ..device.stream import Storage
+from ..device.stream import Storage, stream
 from ..dtypes import DType
 from ..elementwise import elementwise
 from ..errors import ShapeError
@@ -136,6 +136,7 @@ def empty(*size, dtype: DType | None = None, device=None, requires_grad: bool = 
     if where.type == "meta":
         return _finish(Tensor(NoStorage(), m, 0), requires_grad)
     physical(m.dtype)
+    stream().check_size(m.nbytes)
     return _finish(Tensor(Storage(m.nbytes), m, 0), requires_grad)
 
 
