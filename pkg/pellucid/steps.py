@@ -1,7 +1,7 @@
 """Work that must wait, written once as a generator of its steps.
 
-`now` takes the steps by blocking calls, `later` by awaiting. So neither a parser nor a loader needs threads, an
-event loop or a second version of itself.
+`now` takes the steps by blocking calls, `later` by awaiting. So neither a parser nor a loader needs threads,
+an event loop or a second version of itself.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ _WRITE_CHUNK = 16 << 20
 _WANTED_FEATURES = ("immediates", "subgroup", "shader-f16", "timestamp-query")
 _STORAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
 _CODE_MASK = (1 << CODE_BITS) - 1
-# WebGPU's own, https://www.w3.org/TR/webgpu/#limits. To wgpu-py an empty request means all that the adapter has.
+# WebGPU's own, https://www.w3.org/TR/webgpu/#limits. To wgpu-py an empty request means all that there is.
 _DEFAULT_LIMITS = {
     "max-bind-groups": 4,
     "max-bindings-per-bind-group": 1000,
@@ -113,7 +113,7 @@ class NativeHost:
                 "pellucid.set_default_device('cpu')."
             )
         features = [] if default_limits else [f for f in _WANTED_FEATURES if f in adapter.features]
-        limits = dict(_DEFAULT_LIMITS if default_limits else adapter.limits)
+        limits: dict[str, int | None] = dict(_DEFAULT_LIMITS if default_limits else adapter.limits)
         if not default_limits and "immediates" not in features:
             limits.pop("max-immediate-size", None)
         self._device = adapter.request_device_sync(required_features=features, required_limits=limits)
