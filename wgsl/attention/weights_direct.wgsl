@@ -1,4 +1,5 @@
-// scores[pair, row, j] = softmax of scale * scores[pair, row, :] + mask over the visible j, in place
+// scores[pair, row, j] = softmax of scale * scores[pair, row, :] + mask over the visible j, in
+//   place
 //
 // Second of three steps of attention without workgroup memory; the first makes the scores, the last
 // multiplies by the values, both by matmul/direct. A row is a (head of the group, time) pair. With

@@ -1,9 +1,11 @@
-// out[z, i, start + j] = sum(a[z, i, l] * b[z, l, j] for l) + bias[start + j], without workgroup memory
+// out[z, i, start + j] = sum(a[z, i, l] * b[z, l, j] for l) + bias[start + j], without workgroup
+//   memory
 //
-// For adapters that run on a CPU, where a barrier switches between all invocations of a workgroup and
-// costs more than reading a and b again. An invocation makes ROWS x 8 outputs.
+// For adapters that run on a CPU, where a barrier switches between all invocations of a workgroup
+// and costs more than reading a and b again. An invocation makes ROWS x 8 outputs.
 //
-// a     (batch, rows, depth)      any strides, in elements; batch z = (z / batch_inner, z % batch_inner)
+// a     (batch, rows, depth)      any strides, in elements; batch z = (z / batch_inner, z %
+//       batch_inner)
 // b     (batch, depth, columns)   any strides; a stride 0 repeats a batch
 // bias  (out_columns)             read only with HAS_BIAS
 // out   (batch, rows, out_columns)  contiguous; columns start to start + columns - 1 are written
@@ -101,8 +103,10 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     if (batch >= params.batch) {
         return;
     }
-    let a_base = batch / params.batch_inner * params.a_outer + batch % params.batch_inner * params.a_inner;
-    let b_base = batch / params.batch_inner * params.b_outer + batch % params.batch_inner * params.b_inner;
+    let outer = batch / params.batch_inner;
+    let inner = batch % params.batch_inner;
+    let a_base = outer * params.a_outer + inner * params.a_inner;
+    let b_base = outer * params.b_outer + inner * params.b_inner;
     let a_0 = row_at(a_base, row);
     let a_1 = row_at(a_base, row + 1u);
     let a_2 = row_at(a_base, row + 2u);

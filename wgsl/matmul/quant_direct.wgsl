@@ -1,8 +1,8 @@
 // out[m, start + n] = sum over k of x[m, k] * weight[n, k] + bias[n], without workgroup memory
 //
-// For adapters that run on a CPU, where a barrier switches between all invocations of a workgroup and
-// costs more than the products. An invocation makes four rows of the weight for up to BATCH rows of x,
-// octet by octet of columns.
+// For adapters that run on a CPU, where a barrier switches between all invocations of a workgroup
+// and costs more than the products. An invocation makes four rows of the weight for up to BATCH
+// rows of x, octet by octet of columns.
 //
 // x        (batch, columns)
 // weight   the planes of rows rows; `units` units of 32 columns a row

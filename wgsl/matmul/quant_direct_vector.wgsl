@@ -1,8 +1,9 @@
-// out[start + n] = sum over k of x[k] * weight[n, k] + bias[n], for one row of x, without workgroup memory
+// out[start + n] = sum over k of x[k] * weight[n, k] + bias[n], for one row of x, without workgroup
+//   memory
 //
-// For adapters that run on a CPU, where a barrier switches between all invocations of a workgroup and
-// costs more than the products. An invocation makes four rows of the weight, unit by unit, and uses a
-// quad of x for all of them.
+// For adapters that run on a CPU, where a barrier switches between all invocations of a workgroup
+// and costs more than the products. An invocation makes four rows of the weight, unit by unit; a
+// quad of x serves all of them.
 //
 // x        (columns)
 // weight   the planes of rows rows; `units` units of 32 columns a row
@@ -52,11 +53,19 @@ fn column_of_x(column: u32) -> f32 {
 // Columns column to column + 3 of x, with the factors that the format's numbers lack.
 fn quad_of_x(column: u32) -> vec4<f32> {
     return X_FACTORS * vec4<f32>(
-        column_of_x(column), column_of_x(column + 1u), column_of_x(column + 2u), column_of_x(column + 3u));
+        column_of_x(column), column_of_x(column + 1u),
+        column_of_x(column + 2u), column_of_x(column + 3u));
 }
 
 // The products of one quad of columns of four units with x.
-fn products(unit_0: Unit, unit_1: Unit, unit_2: Unit, unit_3: Unit, quad: u32, x_quad: vec4<f32>) -> vec4<f32> {
+fn products(
+    unit_0: Unit,
+    unit_1: Unit,
+    unit_2: Unit,
+    unit_3: Unit,
+    quad: u32,
+    x_quad: vec4<f32>,
+) -> vec4<f32> {
     return vec4<f32>(
         dot(unpack_quad(unit_0, quad), x_quad),
         dot(unpack_quad(unit_1, quad), x_quad),

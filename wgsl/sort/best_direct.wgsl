@@ -1,13 +1,13 @@
 // order[row, b, :] = the places of the best KEEP entries of block b of a row, in order, without
 //   workgroup memory
 //
-// A step of a top-k for adapters that run on a CPU, where the barriers of sort/blocks cost more than
-// the comparisons: most entries only meet the last of those that are kept. Ties go by place. Missing
-// places are 0xffffffff and come last.
+// A step of a top-k for adapters that run on a CPU, where the barriers of sort/blocks cost more
+// than the comparisons: most entries only meet the last of those that are kept. Ties go by place.
+// Missing places are 0xffffffff and come last.
 //
 // x       (rows, columns)         contiguous; `apply` turns a value into bits, high word first
-// places  (rows, entries)         u32, the places to choose from; read only with HAS_PLACES, else all
-//         columns (entries = columns)
+// places  (rows, entries)         u32, the places to choose from; read only with HAS_PLACES, else
+//         all columns (entries = columns)
 // order   (rows, pitch)           u32, block b from b * keep
 // grid    one invocation per row and block of BLOCK entries
 // uses    order
