@@ -178,3 +178,13 @@ def test_nested_captures_see_patched_values(model, device):
     with lens.capture(model, "model.layers.0") as plain:
         run(model, device)
     np.testing.assert_allclose(seen["model.layers.0"].numpy(), plain["model.layers.0"].numpy() + 1, atol=1e-6)
+
+
+def test_modules_are_listed_by_their_last_call(device):
+    with pellucid.device(device):
+        model = nn.Sequential(nn.Tanh(), nn.ReLU())
+        with lens.capture(model, "*") as seen:
+            model(pellucid.ones(2))
+            model[0](pellucid.zeros(2))
+    assert list(seen) == ["1", "0"]
+    assert seen["0"].tolist() == [0.0, 0.0]
