@@ -27,7 +27,7 @@ _WRITE_CHUNK = 16 << 20
 _WANTED_FEATURES = ("immediates", "subgroup", "shader-f16", "timestamp-query")
 _STORAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
 _CODE_MASK = (1 << CODE_BITS) - 1
-# WebGPU's own, https://www.w3.org/TR/webgpu/#limits. To wgpu-py an empty request means all that there is.
+# WebGPU's own (https://www.w3.org/TR/webgpu/#limits): wgpu-py takes an empty request for all there is.
 _DEFAULT_LIMITS = {
     "max-bind-groups": 4,
     "max-bindings-per-bind-group": 1000,
