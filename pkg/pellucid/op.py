@@ -394,7 +394,7 @@ def op(
                         "does not have"
                     )
                 saved |= set(wanted) - {"g", "needs"}
-        result = namedtuple(name, outputs) if len(outputs) > 1 else None  # type: ignore[misc]
+        result = namedtuple(name, outputs) if len(outputs) > 1 else None
         mutated = () if mutates is None else (mutates,) if isinstance(mutates, str) else tuple(mutates)
         o = Op(
             name, function, tuple(arguments), dtype, shape, kernel, reference, view, composite, formulas,

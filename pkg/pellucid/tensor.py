@@ -74,8 +74,8 @@ class Tensor:
         __le__: Any
         __gt__: Any
         __ge__: Any
-        __eq__: Any  # type: ignore[assignment]
-        __ne__: Any  # type: ignore[assignment]
+        __eq__: Any
+        __ne__: Any
 
     def __init__(self, storage, m: Meta, offset: int):
         self._storage = storage

@@ -138,7 +138,7 @@ def rotary_tables(
     from ..tensor import tensor
 
     angles = np.outer(np.arange(positions, dtype=np.float64), np.asarray(inverse_frequencies, np.float64))
-    return tuple(tensor((f(angles) * factor).astype(np.float32), device=device) for f in (np.cos, np.sin))  # type: ignore[return-value]
+    return tuple(tensor((f(angles) * factor).astype(np.float32), device=device) for f in (np.cos, np.sin))
 
 
 def _cached_shape(call: Call) -> Size:

@@ -69,7 +69,7 @@ def _front(input: Tensor, dims: list[int], found: list[Tensor]) -> tuple[Tensor,
             raise IndexError(f"index: axis {k} has length 0 and cannot be indexed.")
         position = linear_index(i, input.shape[k], position)
     width = prod(input.shape[k] for k in order[len(dims) :])
-    return input.permute(*order).reshape(rows, width), position, order  # type: ignore[return-value]
+    return input.permute(*order).reshape(rows, width), position, order
 
 
 def index_get(input: Tensor, indices) -> Tensor:

@@ -88,8 +88,8 @@ async def load_libraries() -> None:
     Raises:
         ImportError: a module is not at the address that ``pellucid.text.libraries`` names.
     """
-    from pyodide.code import run_js  # type: ignore[import-not-found]
-    from pyodide.ffi import JsException  # type: ignore[import-not-found]
+    from pyodide.code import run_js
+    from pyodide.ffi import JsException
 
     from pellucid.text.libraries import url
 
@@ -125,7 +125,7 @@ def wait(coroutine: Coroutine[Any, Any, Any], name: str) -> Any:
     Raises:
         DeviceError: it cannot; names the twin to await instead.
     """
-    from pyodide.ffi import can_run_sync, run_sync  # type: ignore[import-not-found]
+    from pyodide.ffi import can_run_sync, run_sync
 
     if can_run_sync():
         return run_sync(coroutine)
@@ -149,7 +149,7 @@ class PageBackend:
     """
 
     def __init__(self, document: bytes, extra: Iterable[AddedToken] = ()):
-        from pyodide.ffi import JsException, to_js  # type: ignore[import-not-found]
+        from pyodide.ffi import JsException, to_js
 
         self._to_js = to_js
         self._failure = JsException
@@ -210,7 +210,7 @@ class PageTemplate:
     """
 
     def __init__(self, source: str):
-        from pyodide.ffi import JsException  # type: ignore[import-not-found]
+        from pyodide.ffi import JsException
 
         self._failure = JsException
         try:
@@ -220,7 +220,7 @@ class PageTemplate:
 
     def render(self, values: dict[str, Any]) -> str:
         """Text of the template with these names filled in."""
-        import js  # type: ignore[import-not-found]
+        import js
 
         try:
             return self._template.render(js.JSON.parse(json.dumps(values)))
