@@ -6,7 +6,7 @@ import pellucid.generate
 import pellucid.lens
 import pellucid.models
 import pellucid.nn
-import pellucid.optim
+import pellucid.optim  # noqa: F401 - importing a room declares its ops
 from pellucid.op import OPS
 
 from paths import ROOT
