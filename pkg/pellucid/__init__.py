@@ -127,40 +127,9 @@ from .ops.functions import (
 )
 from .ops.gather import gather, scatter, scatter_add, take_along_dim
 from .ops.index import masked_select, nonzero
+from .ops.joining import cat, concat, concatenate, flip, hstack, repeat_interleave, roll, stack, tile, vstack
 from .ops.matmul import addmm, baddbmm, bmm, dot, matmul, mm, mv, outer
-from .ops.movement import (
-    as_strided,
-    broadcast_tensors,
-    broadcast_to,
-    cat,
-    chunk,
-    clone,
-    concat,
-    concatenate,
-    diagonal,
-    flatten,
-    flip,
-    hstack,
-    movedim,
-    narrow,
-    permute,
-    repeat_interleave,
-    reshape,
-    roll,
-    select,
-    split,
-    squeeze,
-    stack,
-    t,
-    tile,
-    transpose,
-    tril,
-    triu,
-    unbind,
-    unflatten,
-    unsqueeze,
-    vstack,
-)
+from .ops.movement import clone, tril, triu
 from .ops.norm import layer_norm, norm, rms_norm
 from .ops.random import (
     bernoulli,
@@ -175,8 +144,23 @@ from .ops.random import (
 from .ops.reduce import all, any, count_nonzero, logsumexp, mean, prod, std, std_mean, sum, var, var_mean
 from .ops.rows import embedding, index_add, index_select
 from .ops.scan import cumprod, cumsum
+from .ops.slicing import chunk, diagonal, narrow, select, split, unbind
 from .ops.softmax import log_softmax, softmax
 from .ops.sort import argsort, sort, topk
+from .ops.views import (
+    as_strided,
+    broadcast_tensors,
+    broadcast_to,
+    flatten,
+    movedim,
+    permute,
+    reshape,
+    squeeze,
+    t,
+    transpose,
+    unflatten,
+    unsqueeze,
+)
 from .printing import set_printoptions
 from .random import (
     Generator,

@@ -9,7 +9,7 @@ import numpy as np
 from . import autograd, inplace
 from . import dtypes as dt
 from .errors import DimensionError
-from .ops import movement
+from .ops import movement, slicing, views
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -64,18 +64,18 @@ def _resolve(x: Tensor, key: Any) -> tuple[Tensor, dict[int, Tensor]]:
     for k in items:
         here, source = source, source + _taken(k)
         if k is None:
-            x = movement.unsqueeze(x, axis)
+            x = views.unsqueeze(x, axis)
             axis += 1
         elif isinstance(k, bool) or (isinstance(k, Tensor) and k.dtype is dt.bool_ and k.ndim == 0):
-            x = movement.unsqueeze(x, axis)
-            x = movement.slice_dim(x, axis, 0, 1 if bool(k) else 0, 1)
+            x = views.unsqueeze(x, axis)
+            x = slicing.slice_dim(x, axis, 0, 1 if bool(k) else 0, 1)
             axis += 1
         elif isinstance(k, slice):
             start, stop, step = (None if v is None else int(v) for v in (k.start, k.stop, k.step))
             if step == 0:
                 raise ValueError("slice step cannot be zero")
             if (start, stop, step) not in ((None, None, None), (None, None, 1)):
-                x = movement.slice_dim(x, axis, start, stop, step)
+                x = slicing.slice_dim(x, axis, start, stop, step)
             axis += 1
         elif isinstance(k, Tensor) and k.dtype is dt.bool_:
             _check_mask(k, x, axis)
@@ -91,7 +91,7 @@ def _resolve(x: Tensor, key: Any) -> tuple[Tensor, dict[int, Tensor]]:
             at = k.__index__()
             if not -shape[here] <= at < shape[here]:
                 raise DimensionError(f"index {at} is out of range for axis {here} of length {shape[here]}.")
-            x = movement.select(x, axis, at)
+            x = slicing.select(x, axis, at)
         else:
             raise TypeError(
                 "an index must be an integer, a slice, None, ..., a list or a tensor, not "
@@ -126,9 +126,9 @@ def get(x: Tensor, key: Any) -> Tensor:
         DimensionError: an index or the number of indices is out of range (also an IndexError).
     """
     if type(key) is int:
-        return movement.select(x, 0, key)
+        return slicing.select(x, 0, key)
     if type(key) is slice and {type(key.start), type(key.stop), type(key.step)} <= _PLAIN and x._meta.shape:
-        return movement.slice_dim(x, 0, key.start, key.stop, key.step)
+        return slicing.slice_dim(x, 0, key.start, key.stop, key.step)
     x, index = _resolve(x, key)
     if not index:
         return x
@@ -193,5 +193,5 @@ def _write(view: Tensor, index: dict[int, Tensor], plain: Tensor) -> None:
         put_at(view, index, plain)
     else:
         while plain.ndim > view.ndim and plain.shape[0] == 1:
-            plain = movement.select(plain, 0, 0)
+            plain = slicing.select(plain, 0, 0)
         movement.copy_(view, plain)

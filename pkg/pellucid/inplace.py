@@ -80,7 +80,7 @@ def show(t: Tensor, base: Tensor) -> None:
 
 
 def _part_of(whole: Tensor, part: Meta, offset: int) -> Tensor:
-    from .ops.movement import as_strided
+    from .ops.views import as_strided
 
     return as_strided(whole, part.shape, part.strides, whole._offset + offset)
 

@@ -91,7 +91,8 @@ def _values(x: Tensor) -> str:
 
 def _corners(x: Tensor) -> np.ndarray:
     """Only the items that are shown, so that printing a large tensor reads little."""
-    from .ops.movement import cat, slice_dim
+    from .ops.joining import cat
+    from .ops.slicing import slice_dim
 
     edge = _options["edgeitems"]
     x = x.detach()

@@ -20,7 +20,7 @@ from .errors import DTypeError, GradientError, ShapeError
 from .kernel import physical
 from .meta import Meta, meta
 from .op import in_place
-from .ops import GROUPS, arithmetic, comparison, creation, functions, matmul, movement, random
+from .ops import GROUPS, arithmetic, comparison, creation, functions, matmul, movement, random, slicing, views
 from .shape import Size
 
 
@@ -180,7 +180,7 @@ class Tensor:
     def __iter__(self) -> Iterator[Tensor]:
         if not self._meta.shape:
             raise TypeError("iteration over a tensor without axes. Use item().")
-        return iter(movement.unbind(self, 0))
+        return iter(slicing.unbind(self, 0))
 
     def __hash__(self) -> int:
         return id(self)
@@ -517,12 +517,12 @@ class Tensor:
     @property
     def T(self) -> Tensor:
         """All axes in reverse order."""
-        return movement.permute_dims(self, tuple(reversed(range(self.ndim))))
+        return views.permute_dims(self, tuple(reversed(range(self.ndim))))
 
     @property
     def mT(self) -> Tensor:
         """The last two axes exchanged."""
-        return movement.transpose(self, -2, -1)
+        return views.transpose(self, -2, -1)
 
     def __getitem__(self, key) -> Tensor:
         from .indexing import get

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..ops.comparison import where
 from ..ops.creation import arange, zeros
 from ..ops.extremum import argmax
-from ..ops.movement import cat
+from ..ops.joining import cat
 from ..ops.random import rand
 from ..ops.sampling import repetition_penalty, sample
 from ..random import Generator

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ShapeError
-from ..ops.movement import cat
+from ..ops.joining import cat
 from ..tensor import Tensor, tensor
 from .config import GenerationConfig, settings_of
 from .loop import each, each_async, steps

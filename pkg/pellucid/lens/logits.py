@@ -7,7 +7,7 @@ from typing import Any
 
 from ..autograd import no_grad
 from ..errors import ShapeError, WeightError
-from ..ops.movement import stack
+from ..ops.joining import stack
 from ..ops.softmax import log_softmax
 from ..ops.sort import topk
 from ..tensor import Tensor

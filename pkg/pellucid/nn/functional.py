@@ -26,8 +26,8 @@ from ..ops.functions import (
     softsign,
     tanh,
 )  # fmt: skip
+from ..ops.joining import cat
 from ..ops.linear import linear as _linear
-from ..ops.movement import cat
 from ..ops.quant import quant_embedding, quant_linear
 from ..ops.random import dropout
 from ..ops.rows import embedding as _embedding

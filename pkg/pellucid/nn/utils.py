@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from ..autograd import no_grad
 from ..errors import GradientError, ShapeError
-from ..ops.movement import cat, stack
+from ..ops.joining import cat, stack
 from ..ops.norm import norm
 from ..tensor import Tensor, tensor
 

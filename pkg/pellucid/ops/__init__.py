@@ -15,6 +15,7 @@ from . import (
     functions,
     gather,
     index,
+    joining,
     linear,
     matmul,
     movement,
@@ -24,13 +25,15 @@ from . import (
     reduce,
     rows,
     scan,
+    slicing,
     softmax,
     sort,
+    views,
 )
 
 GROUPS = (
-    arithmetic, attention, cache, comparison, creation, extremum, functions, gather, index, linear, matmul,
-    movement, norm, quant, random, reduce, rows, scan, softmax, sort,
+    arithmetic, attention, cache, comparison, creation, extremum, functions, gather, index, joining,
+    linear, matmul, movement, norm, quant, random, reduce, rows, scan, slicing, softmax, sort, views,
 )  # fmt: skip
 
 __all__ = ["GROUPS", "OPS"]

@@ -18,7 +18,8 @@ from ..errors import DTypeError, ShapeError
 from ..kernel import Launch, load, register_type
 from ..op import Call, op
 from ..shape import Size, axis
-from .movement import cat, copy_
+from .joining import cat
+from .movement import copy_
 from .rows import integers, outside
 from .sort import order_launches
 

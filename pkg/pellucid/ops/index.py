@@ -14,8 +14,9 @@ from ..errors import DTypeError, ShapeError
 from ..kernel import Launch, load
 from ..op import Call, as_input, op
 from ..shape import Size, broadcast_shapes
-from .movement import broadcast_tensors, copy_
+from .movement import copy_
 from .rows import add_rows, embedding, integers, outside, put_rows
+from .views import broadcast_tensors
 
 if TYPE_CHECKING:
     from ..tensor import Tensor

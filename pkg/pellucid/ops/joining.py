@@ -1,0 +1,205 @@
+"""New tensors put together from parts: joined, repeated, flipped, rolled."""
+
+# A declaration has no body.
+# pyright: reportReturnType=false
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..dtypes import result_type
+from ..elementwise import launch_copy
+from ..errors import ShapeError
+from ..kernel import Launch
+from ..meta import meta
+from ..op import Call, op
+from ..shape import Size, axis, sizes
+from .movement import clone
+from .slicing import slice_dim
+from .views import expand_size, flatten, reshape, unsqueeze
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+
+
+def _cat_types(call: Call):
+    d = result_type([m.dtype for m in call["tensors"]], [], [])
+    return d, d
+
+
+def _cat_shape(call: Call):
+    metas = [m for m in call["tensors"] if m.shape != (0,)] or call["tensors"]
+    first = metas[0]
+    if first.rank == 0:
+        raise ShapeError("tensors without axes cannot be joined. Use stack, or unsqueeze(0) first.")
+    k = axis(call["dim"], first.rank)
+    for m in metas:
+        if m.rank != first.rank or any(
+            a != b for j, (a, b) in enumerate(zip(m.shape, first.shape, strict=True)) if j != k
+        ):
+            shapes = ", ".join(str(tuple(m.shape)) for m in call["tensors"])
+            raise ShapeError(f"shapes {shapes} must agree in every axis but {k}.")
+    return Size((*first.shape[:k], sum(m.shape[k] for m in metas), *first.shape[k + 1 :]))
+
+
+def _cat_launches(call: Call) -> list[Launch]:
+    out = call.out
+    k = axis(call["dim"], out.rank)
+    launches, at = [], 0
+    for j, m in enumerate(call["tensors"]):
+        if m.numel:
+            part = meta(m.shape, out.dtype, out.device, out.strides)
+            launches.append(launch_copy(f"tensors[{j}]", m, "out", part, at * out.strides[k]))
+            at += m.shape[k]
+    return launches
+
+
+def _cat_reference(tensors, dim):
+    return np.concatenate([t for t in tensors if t.shape != (0,)] or tensors, dim)
+
+
+def _cat_grad(g, tensors_meta, dim):
+    parts, at = [], 0
+    for m in tensors_meta:
+        if m.shape == (0,):
+            parts.append(g.new_zeros((0,)))
+            continue
+        k = axis(dim, m.rank)
+        parts.append(slice_dim(g, k, at, at + m.shape[k], 1))
+        at += m.shape[k]
+    return parts
+
+
+@op(
+    dtype=_cat_types,
+    shape=_cat_shape,
+    kernel=_cat_launches,
+    reference=_cat_reference,
+    grad={"tensors": _cat_grad},
+    strided=("tensors",),
+)
+def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
+    """Tensors one after the other along an axis.
+
+    Args:
+        tensors: equal shapes but for axis ``dim``; empty ones of shape (0,) are left out.
+        dim: the axis.
+
+    Returns:
+        A tensor of the common dtype.
+
+    Raises:
+        ShapeError: other axes differ.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.cat.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> torch.cat([torch.zeros(1, device="cpu"), torch.ones(2, device="cpu")]).tolist()
+        [0.0, 1.0, 1.0]
+    """
+
+
+concat = concatenate = cat
+
+
+def stack(tensors: list[Tensor], dim: int = 0) -> Tensor:
+    """Tensors of one shape along a new axis.
+
+    Raises:
+        ShapeError: shapes differ.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.stack.html
+    """
+    shapes = {tuple(x._meta.shape) for x in tensors}
+    if len(shapes) > 1:
+        raise ShapeError(f"stack: shapes {sorted(shapes)} must be equal.")
+    return cat([unsqueeze(x, dim) for x in tensors], axis(dim, len(next(iter(shapes), ())) + 1))
+
+
+def hstack(tensors: list[Tensor]) -> Tensor:
+    """Tensors side by side: along axis 1, or 0 for tensors of one axis."""
+    tensors = [x.reshape(1) if x._meta.rank == 0 else x for x in tensors]
+    return cat(tensors, 0 if tensors[0]._meta.rank == 1 else 1)
+
+
+def vstack(tensors: list[Tensor]) -> Tensor:
+    """Tensors below one another."""
+    return cat([x.reshape(1, -1) if x._meta.rank < 2 else x for x in tensors], 0)
+
+
+def repeat(input: Tensor, *repeats) -> Tensor:
+    """The tensor copied several times along each axis.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.repeat.html
+    """
+    counts = sizes(repeats)
+    shape = input._meta.shape
+    if len(counts) < len(shape):
+        raise ShapeError(f"repeat: {len(counts)} counts for {len(shape)} axes. Give at least as many.")
+    shape = (1,) * (len(counts) - len(shape)) + tuple(shape)
+    spread = [v for n in shape for v in (1, n)]
+    wide = [v for c, n in zip(counts, shape, strict=True) for v in (c, n)]
+    out = expand_size(reshape(input, *spread), tuple(wide))
+    return _copied(reshape(out, *[c * n for c, n in zip(counts, shape, strict=True)]), input)
+
+
+def _copied(out: Tensor, input: Tensor) -> Tensor:
+    """The result of what promises a copy, also where there was nothing to move."""
+    return clone(out) if out._storage is input._storage else out
+
+
+def tile(input: Tensor, dims) -> Tensor:
+    """`repeat` with missing leading counts taken as 1."""
+    dims = tuple(dims)
+    return repeat(input, *(1,) * (input._meta.rank - len(dims)), *dims)
+
+
+def repeat_interleave(input: Tensor, repeats: int, dim: int | None = None) -> Tensor:
+    """Every element of an axis repeated in place.
+
+    Args:
+        input: any tensor.
+        repeats: how often.
+        dim: the axis; without it the flat tensor.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.repeat_interleave.html
+    """
+    if dim is None:
+        input, dim = flatten(input), 0
+    k = axis(dim, input._meta.rank)
+    shape = input._meta.shape
+    wide = expand_size(unsqueeze(input, k + 1), (*shape[: k + 1], repeats, *shape[k + 1 :]))
+    return _copied(reshape(wide, *shape[:k], shape[k] * repeats, *shape[k + 1 :]), input)
+
+
+def flip(input: Tensor, *dims) -> Tensor:
+    """A copy with the order of some axes reversed.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.flip.html
+    """
+    for d in sizes(dims):
+        input = slice_dim(input, d, None, None, -1)
+    return clone(input)
+
+
+def roll(input: Tensor, shifts, dims=None) -> Tensor:
+    """Elements moved along axes; those that leave at one end come in at the other.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.roll.html
+    """
+    if dims is None:
+        return reshape(roll(flatten(input), shifts, 0), *input._meta.shape)
+    shifts = shifts if isinstance(shifts, (tuple, list)) else (shifts,)
+    dims = dims if isinstance(dims, (tuple, list)) else (dims,)
+    out = input
+    for s, d in zip(shifts, dims, strict=True):
+        total = input._meta.shape[axis(d, input._meta.rank)]
+        cut = -s % total if total else 0
+        if cut:
+            out = cat([slice_dim(out, d, cut, None, 1), slice_dim(out, d, 0, cut, 1)], d)
+    return _copied(out, input)
+
+
+METHODS = "repeat tile repeat_interleave flip roll"

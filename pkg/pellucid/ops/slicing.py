@@ -1,0 +1,174 @@
+"""Views of a part of a tensor: slices, positions and diagonals. A part's gradient lies in zeros."""
+
+# A declaration has no body.
+# pyright: reportReturnType=false
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..errors import DimensionError, ShapeError
+from ..op import Call, op
+from ..shape import axis, index
+from .movement import copy_
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+
+
+def _slice(call: Call):
+    m, dim = call["input"], call["dim"]
+    k = axis(dim, m.rank)
+    start, stop, step = slice(call["start"], call["end"], call["step"]).indices(m.shape[k])
+    count = len(range(start, stop, step))
+    shape, strides = list(m.shape), list(m.strides)
+    shape[k], strides[k] = count, m.strides[k] * step
+    return tuple(shape), tuple(strides), start * m.strides[k] if count else 0
+
+
+def _place_slice(g, input_meta, dim, start, end, step):
+    out = g.new_zeros(input_meta.shape)
+    copy_(slice_dim(out, dim, start, end, step), g)
+    return out
+
+
+@op(view=_slice, grad={"input": _place_slice})
+def slice_dim(
+    input: Tensor, dim: int, start: int | None = None, end: int | None = None, step: int | None = None
+) -> Tensor:
+    """``input[..., start:end:step, ...]`` along one axis, sharing storage; the step may be negative."""
+
+
+def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """Part of one axis, sharing storage.
+
+    Args:
+        input: any tensor.
+        dim: the axis.
+        start: first position; negative ones count from the end.
+        length: how many.
+
+    Raises:
+        DimensionError: the part does not lie within the axis.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.narrow.html
+    """
+    k = axis(dim, input._meta.rank)
+    total = input._meta.shape[k]
+    begin = start + total if start < 0 else start
+    if begin < 0 or length < 0 or begin + length > total:
+        raise DimensionError(
+            f"narrow: start {start} and length {length} do not lie within axis {dim} of length {total}."
+        )
+    return slice_dim(input, k, begin, begin + length, 1)
+
+
+def _select(call: Call):
+    m = call["input"]
+    if not m.rank:
+        raise DimensionError("a tensor without axes has nothing to select.")
+    k = axis(call["dim"], m.rank)
+    at = index(call["index"], "index")
+    if not -m.shape[k] <= at < m.shape[k]:
+        raise DimensionError(f"index {at} is out of range for axis {k} of length {m.shape[k]}.")
+    at %= m.shape[k]
+    return (*m.shape[:k], *m.shape[k + 1 :]), (*m.strides[:k], *m.strides[k + 1 :]), at * m.strides[k]
+
+
+def _place_select(g, input_meta, dim, index):
+    out = g.new_zeros(input_meta.shape)
+    copy_(select(out, dim, index), g)
+    return out
+
+
+@op(view=_select, grad={"input": _place_select})
+def select(input: Tensor, dim: int, index: int) -> Tensor:
+    """One position of an axis, which disappears; shares storage.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.select.html
+    """
+
+
+def _diagonal(call: Call):
+    m = call["input"]
+    a, b = axis(call["dim1"], m.rank), axis(call["dim2"], m.rank)
+    if a == b:
+        raise ShapeError(f"dim1 and dim2 are both axis {a}. Name two.")
+    k = call["offset"]
+    rows, columns = m.shape[a] - max(-k, 0), m.shape[b] - max(k, 0)
+    length = max(min(rows, columns), 0)
+    delta = (k * m.strides[b] if k >= 0 else -k * m.strides[a]) if length else 0
+    keep = [j for j in range(m.rank) if j not in (a, b)]
+    return (
+        (*[m.shape[j] for j in keep], length),
+        (*[m.strides[j] for j in keep], m.strides[a] + m.strides[b]),
+        delta,
+    )
+
+
+def _place_diagonal(g, input_meta, offset, dim1, dim2):
+    out = g.new_zeros(input_meta.shape)
+    copy_(diagonal(out, offset, dim1, dim2), g)
+    return out
+
+
+@op(view=_diagonal, grad={"input": _place_diagonal})
+def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """The diagonal of two axes as the last axis, sharing storage.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.diagonal.html
+    """
+
+
+def split(tensor: Tensor, split_size_or_sections, dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of consecutive parts of an axis.
+
+    Args:
+        tensor: any tensor.
+        split_size_or_sections: the length of each part (the last may be shorter), or a list of lengths.
+        dim: the axis.
+
+    Raises:
+        ShapeError: listed lengths do not add up.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.split.html
+    """
+    k = axis(dim, tensor._meta.rank)
+    total = tensor._meta.shape[k]
+    if isinstance(split_size_or_sections, (list, tuple)):
+        lengths = list(split_size_or_sections)
+        if sum(lengths) != total or any(n < 0 for n in lengths):
+            raise ShapeError(f"split: lengths {lengths} must add up to {total}, the length of axis {dim}.")
+    else:
+        size = index(split_size_or_sections, "split_size")
+        if size < 0 or (size == 0 and total):
+            raise ShapeError(f"split: split_size {size} must be positive.")
+        lengths = [min(size, total - at) for at in range(0, total, size or 1)] or [0]
+    parts, at = [], 0
+    for n in lengths:
+        parts.append(slice_dim(tensor, k, at, at + n, 1))
+        at += n
+    return tuple(parts)
+
+
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """At most ``chunks`` views of equal length (the last may be shorter).
+
+    Source: https://pytorch.org/docs/stable/generated/torch.chunk.html
+    """
+    if chunks < 1:
+        raise ShapeError(f"chunk: chunks must be positive, not {chunks}.")
+    total = input._meta.shape[axis(dim, input._meta.rank)]
+    size = -(-total // chunks)
+    return split(input, size, dim) if size else tuple(split(input, [0] * chunks, dim))
+
+
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """Every position of an axis, as views without it.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.unbind.html
+    """
+    k = axis(dim, input._meta.rank)
+    return tuple(select(input, k, j) for j in range(input._meta.shape[k]))
+
+
+METHODS = "narrow select diagonal split chunk unbind"
