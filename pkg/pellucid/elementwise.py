@@ -15,7 +15,7 @@ from .meta import Meta
 from .shape import broadcast_strides, merge_axes
 
 if TYPE_CHECKING:
-    from .op import Call
+    from .call import Call
 
 _WORKGROUP = 64
 _TAKEN = frozenset(

@@ -1,16 +1,109 @@
-"""The graph of tensors that are written in place, also through views: the whole gets a new node, and so does
-the view."""
+"""Writing in place: the form of an op that overwrites its first argument, and the graph of tensors that are
+written so, also through views: the whole gets a new node, and so does the view."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from . import autograd
-from .errors import GradientError
+from . import dtypes as dt
+from .errors import DTypeError, GradientError, PellucidError, ShapeError
 from .meta import Meta
+from .plan import cpu_plan, meta_plan, webgpu_plan
+from .specialise import in_place_path
 
 if TYPE_CHECKING:
+    from .op import Op
     from .tensor import Tensor
+
+
+def in_place(o: Op) -> Callable:
+    """The in-place form of an op: the result is written over its first argument, whose version moves on.
+
+    Raises:
+        GradientError: a leaf that requires grad, or a view of one.
+        ShapeError, DTypeError: the result does not fit into the tensor.
+    """
+    plans: dict = {}
+    first = o.arguments[0].name
+
+    def slow(values: tuple):
+        self = values[0]
+        if autograd.is_grad_enabled():
+            prepare(f"{o.name}_", self)
+        aliased, regular = [], [self]
+        for a, value in zip(o.arguments[1:], values[1:], strict=True):
+            if getattr(value, "_storage", None) is self._storage and a.role in (
+                "tensor",
+                "operand",
+                "optional",
+            ):
+                if value._meta is self._meta and value._offset == self._offset:
+                    aliased.append(a.name)
+                else:
+                    value = value.clone()
+            elif isinstance(value, list):
+                value = tuple(value)
+            elif isinstance(value, np.generic):
+                value = value.item()
+            regular.append(value)
+        key = o.key(tuple(regular))
+        plan = plans.get((key, *aliased))
+        if plan is None:
+            plan = _plan_in_place(o, tuple(regular), frozenset({first, *aliased}))
+            plans[key, *aliased] = plan
+            if not aliased:
+                quick[key] = plan
+        if o.check is not None:
+            o.check(*regular)
+        wants = autograd.is_grad_enabled() and o.grad is not None and o.any_node(values)
+        graph = autograd.prepare(o, tuple(regular)) if wants else None
+        if graph is not None:
+            keep_original(graph, self, (first, *aliased))
+        plan(*regular)
+        self._storage.version += 1
+        if graph is not None:
+            rebase(graph, self, first)
+        return self
+
+    form, quick = in_place_path(o, slow)
+    form.__qualname__ = f"Tensor.{o.name}_"
+    form.__doc__ = f"In-place form of `{o.name}`: writes the result into this tensor and returns it."
+    form.plans = plans  # type: ignore[attr-defined]
+    o.forms.extend((plans, quick))
+    return form
+
+
+def _plan_in_place(o: Op, values: tuple, aliased: frozenset[str]) -> Callable:
+    try:
+        call = o.understand(values)
+        o.infer(call)
+        target = call.args[o.arguments[0].name]
+        if call.out.shape != target.shape:
+            raise ShapeError(
+                f"the result has shape {tuple(call.out.shape)}, the tensor that it is written into "
+                f"{tuple(target.shape)}. Use the form without underscore."
+            )
+        if not dt.can_cast(call.out.dtype, target.dtype):
+            raise DTypeError(
+                f"a result of {call.out.dtype} does not fit into a tensor of {target.dtype}. Use the form "
+                "without underscore."
+            )
+        if 0 in [s for s, n in zip(target.strides, target.shape, strict=True) if n > 1]:
+            raise ShapeError(
+                "an expanded tensor has elements that share memory and cannot be written in place. Call "
+                ".clone() first."
+            )
+        if call.device.type == "cpu":
+            return cpu_plan(o, call, written=o.arguments[0].name)
+        if call.device.type == "meta":
+            return meta_plan(o, call, written=o.arguments[0].name)
+        return webgpu_plan(o, call, written=o.arguments[0].name, aliased=aliased)
+    except PellucidError as error:
+        raise type(error)(f"{o.name}_: {str(error).removeprefix(f'{o.name}: ')}") from None
 
 
 def prepare(where: str, t: Tensor) -> None:

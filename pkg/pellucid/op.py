@@ -1,9 +1,8 @@
 """The op table: `@op` turns a declaration into the one call path from Python to a kernel.
 
 A declaration is a function whose signature and docstring are the schema; its body is never run. From it come
-the fast call path (a plan per
-metas and static arguments), the cpu path through the numpy reference, the in-place form and the graph node.
-See docs/design.md, "Ops".
+the fast call path (a plan per metas and static arguments), the cpu path through the numpy reference, the
+in-place form (`inplace`) and the graph node. See docs/design.md, "Ops".
 """
 
 from __future__ import annotations
@@ -17,150 +16,24 @@ from typing import Any
 
 import numpy as np
 
-from . import autograd, inplace
+from . import autograd
 from . import dtypes as dt
+from .call import Argument, Call
 from .device import device as Device
 from .device import get_default_device
 from .device.stream import stream
-from .dtypes import DType, result_type
-from .elementwise import Elementwise, elementwise
+from .elementwise import Elementwise
 from .errors import DeviceError, DTypeError, GradientError, PellucidError, ShapeError
 from .meta import Meta, meta
 from .plan import cpu_plan, meta_plan, view_plan, webgpu_plan
-from .shape import Size, broadcast_shapes
-from .specialise import NUMBERS, call_path, in_place_path
+from .rules import promote
+from .specialise import NUMBERS, call_path
 
 OPS: dict[str, Op] = {}
 # By the number that kernels write into the status buffer.
 BY_INDEX: list[Op] = []
 
 composite = "composite"  # grad=composite: differentiate the definition
-
-
-@dataclass(frozen=True)
-class Argument:
-    """One parameter of a declaration and the role that its annotation gives it."""
-
-    name: str
-    role: str  # tensor, optional, operand, tensors, number, dynamic, static
-    default: Any
-    keyword: bool
-
-
-class Call:
-    """One call on the slow path: metas instead of tensors. Rules and kernels read it.
-
-    ``call["x"]`` is the meta of a tensor argument, the type of a number, a list of metas, or the value of a
-    static argument.
-    """
-
-    def __init__(self, op: Op, args: dict[str, Any], device: Device):
-        self.op = op
-        self.args = args
-        self.device = device
-        self.outputs: list[Meta] = []
-        self.compute: DType = dt.float32
-        self.temporaries: dict[str, Meta] = {}
-
-    def __getitem__(self, name: str) -> Any:
-        return self.args[name]
-
-    def tensors(self) -> list[tuple[str, Meta]]:
-        """Every tensor argument by the name that launches bind; those of a list as ``name[k]``."""
-        found: list[tuple[str, Meta]] = []
-        for a in self.op.arguments:
-            value = self.args[a.name]
-            if a.role == "tensors":
-                found += [(f"{a.name}[{k}]", m) for k, m in enumerate(value)]
-            elif isinstance(value, Meta):
-                found.append((a.name, value))
-        return found
-
-    def operands(self) -> list[tuple[str, Meta | type]]:
-        """Tensors and numbers that take part in the computation, in order."""
-        return [
-            (a.name, self.args[a.name])
-            for a in self.op.arguments
-            if a.role in ("tensor", "operand", "number", "optional")
-            and self.args[a.name] not in (None, type(None))
-        ]
-
-    def temporary(self, name: str, shape, dtype: DType = dt.float32) -> Meta:
-        """Memory that lives during this call only; launches bind it by name."""
-        self.temporaries[name] = m = meta(shape, dtype, self.device)
-        return m
-
-    @property
-    def out(self) -> Meta:
-        return self.outputs[0]
-
-
-# dtype rules: each returns (dtype of the outputs, dtype of the computation)
-
-
-def _promoted(call: Call) -> DType:
-    own = call.op.kernel.own or {} if isinstance(call.op.kernel, Elementwise) else {}
-    dimensioned, zero_dim, numbers = [], [], []
-    for a in call.op.arguments:
-        value = call.args[a.name]
-        if a.name in own or a.role in ("number", "static", "dynamic"):
-            continue
-        for v in value if isinstance(value, list) else [value]:
-            if isinstance(v, Meta):
-                (dimensioned if v.rank else zero_dim).append(v.dtype)
-            elif isinstance(v, type) and v is not type(None):
-                numbers.append(v)
-    return result_type(dimensioned, zero_dim, numbers)
-
-
-def promote(call: Call) -> tuple[DType, DType]:
-    """The common type of the operands."""
-    d = _promoted(call)
-    return d, d
-
-
-def floating(call: Call) -> tuple[DType, DType]:
-    """The common type, integers and bools becoming the default float."""
-    d = _promoted(call)
-    d = d if d.is_floating_point or d.is_complex else dt.get_default_dtype()
-    return d, d
-
-
-def boolean(call: Call) -> tuple[DType, DType]:
-    """bool, computed in the common type."""
-    return dt.bool_, _promoted(call)
-
-
-def logical(call: Call) -> tuple[DType, DType]:
-    """bool, computed in bool: any value other than zero is true."""
-    return dt.bool_, dt.bool_
-
-
-def same(call: Call) -> tuple[DType, DType]:
-    """The type of the first tensor."""
-    d = call.tensors()[0][1].dtype
-    return d, d
-
-
-def float_only(call: Call) -> tuple[DType, DType]:
-    """The common type, which must be floating point."""
-    d = _promoted(call)
-    if not d.is_floating_point:
-        raise DTypeError(f"takes floating-point tensors, not {d}. Convert with .float().")
-    return d, d
-
-
-# shape rules
-
-
-def broadcast(call: Call) -> Size:
-    """The shape that all tensor operands broadcast to."""
-    return broadcast_shapes(*[m.shape for _, m in call.tensors()])
-
-
-def as_input(call: Call) -> Size:
-    """The shape of the first tensor."""
-    return call.tensors()[0][1].shape
 
 
 @dataclass
@@ -189,14 +62,16 @@ class Op:
     # All arguments that the kernel writes into; ``mutates`` is the first of them.
     mutated: tuple[str, ...] = ()
     check: Callable | None = None
+    # Plans of the in-place forms.
+    forms: list[dict] = field(default_factory=list)
 
     # The slow path: everything that is decided once per plan.
 
     def plan(self, values: tuple) -> Callable:
         """Plan a call: check arguments, infer outputs, prepare what runs."""
         try:
-            call = self._understand(values)
-            self._infer(call)
+            call = self.understand(values)
+            self.infer(call)
             if self.view is not None:
                 return view_plan(self, call)
             if call.device.type == "cpu":
@@ -209,7 +84,8 @@ class Op:
                 raise
             raise type(error)(f"{self.name}: {error}") from None
 
-    def _understand(self, values: tuple) -> Call:
+    def understand(self, values: tuple) -> Call:
+        """The call that the values make: metas by argument, all on one device."""
         args: dict[str, Any] = {}
         device: Device | None = None
         first = ""
@@ -254,7 +130,8 @@ class Op:
                 raise TypeError(f"{self.name}(): at least one argument must be a tensor")
         return Call(self, args, device)
 
-    def _infer(self, call: Call) -> None:
+    def infer(self, call: Call) -> None:
+        """Find the metas of the outputs by the rules."""
         if self.view is not None or self.mutates is not None:
             return
         dtypes, call.compute = self.dtype(call)
@@ -266,26 +143,54 @@ class Op:
     def plan_of(self, *values) -> Callable:
         """The plan of a call without gradients, for code that runs ops outside the graph."""
         values = (*values, *[a.default for a in self.arguments[len(values) :]])
-        key = _key(self, values)
+        key = self.key(values)
         plan = self.plans.get(key)
         if plan is None:
             plan = self.plans[key] = self.plan(values)
         return plan
 
+    def key(self, values: tuple) -> Any:
+        """The same key that the specialised function builds."""
+        keys: list[Any] = []
+        for a, value in zip(self.arguments, values, strict=True):
+            if a.role in ("tensor", "optional"):
+                keys.append(None if value is None and a.role == "optional" else _meta_of(self, a, value))
+            elif a.role == "operand":
+                keys.append(
+                    type(value) if type(value) in NUMBERS or value is None else _meta_of(self, a, value)
+                )
+            elif a.role == "tensors":
+                keys.append(
+                    tuple(_meta_of(self, a, v) for v in value) if isinstance(value, (tuple, list)) else value
+                )
+            elif a.role == "number":
+                keys.append(type(value))
+            elif a.role == "static":
+                keys.append((value, type(value)) if isinstance(a.default, (int, float)) else value)
+        if not any(a.role in ("tensor", "optional", "operand", "tensors") for a in self.arguments):
+            keys.append(get_default_device())
+        return keys[0] if len(keys) == 1 else tuple(keys)
+
+    def any_node(self, values: tuple) -> bool:
+        """Whether a tensor among the values has a place in the graph."""
+        for a, value in zip(self.arguments, values, strict=True):
+            if a.role == "tensors":
+                if any(t._node is not None for t in value):
+                    return True
+            elif a.role in ("tensor", "optional", "operand") and getattr(value, "_node", None) is not None:
+                return True
+        return False
+
     def bind(self, args: tuple, kwargs: dict) -> tuple:
         """Values of all arguments, in order."""
-        bound = _signature(self).bind(*args, **kwargs)
+        bound = _signature(self.function).bind(*args, **kwargs)
         bound.apply_defaults()
         return tuple(bound.arguments[a.name] for a in self.arguments)
 
 
 @functools.cache
-def _cached_signature(function: Callable) -> inspect.Signature:
+def _signature(function: Callable) -> inspect.Signature:
     return inspect.signature(function)
-
-
-def _signature(o: Op) -> inspect.Signature:
-    return _cached_signature(o.function)
 
 
 def _describe(value: Any) -> str:
@@ -440,7 +345,7 @@ def _slow(o: Op, values: tuple) -> Any:
             value = value.item()
         regular.append(value)
     values = tuple(regular)
-    key = _key(o, values)
+    key = o.key(values)
     try:
         plan = o.plans.get(key)
     except TypeError as error:
@@ -452,7 +357,7 @@ def _slow(o: Op, values: tuple) -> Any:
         o.plans[key] = plan
     if o.check is not None:
         o.check(*values)
-    if o.grad is not None and _any_node(o, values):
+    if o.grad is not None and o.any_node(values):
         return o.record(plan, *values)
     return plan(*values)
 
@@ -464,7 +369,7 @@ def _into(o: Op, out: Any, values: tuple) -> Any:
         GradientError: something requires grad.
         ShapeError, DTypeError: the result does not fit.
     """
-    if autograd.is_grad_enabled() and (out._node is not None or _any_node(o, values)):
+    if autograd.is_grad_enabled() and (out._node is not None or o.any_node(values)):
         raise GradientError(
             f"{o.name}: out= records no gradient. Use it under pellucid.no_grad(), or assign the result."
         )
@@ -486,149 +391,8 @@ def _into(o: Op, out: Any, values: tuple) -> Any:
 _PLAN_LIMIT = 1 << 14
 
 
-def _key(o: Op, values: tuple) -> Any:
-    """The same key that the specialised function builds."""
-    keys: list[Any] = []
-    for a, value in zip(o.arguments, values, strict=True):
-        if a.role in ("tensor", "optional"):
-            keys.append(None if value is None and a.role == "optional" else _meta_of(o, a, value))
-        elif a.role == "operand":
-            keys.append(type(value) if type(value) in NUMBERS or value is None else _meta_of(o, a, value))
-        elif a.role == "tensors":
-            keys.append(
-                tuple(_meta_of(o, a, v) for v in value) if isinstance(value, (tuple, list)) else value
-            )
-        elif a.role == "number":
-            keys.append(type(value))
-        elif a.role == "static":
-            keys.append((value, type(value)) if isinstance(a.default, (int, float)) else value)
-    if not any(a.role in ("tensor", "optional", "operand", "tensors") for a in o.arguments):
-        keys.append(get_default_device())
-    return keys[0] if len(keys) == 1 else tuple(keys)
-
-
-def _any_node(o: Op, values: tuple) -> bool:
-    for a, value in zip(o.arguments, values, strict=True):
-        if a.role == "tensors":
-            if any(t._node is not None for t in value):
-                return True
-        elif a.role in ("tensor", "optional", "operand") and getattr(value, "_node", None) is not None:
-            return True
-    return False
-
-
-def in_place(o: Op) -> Callable:
-    """The in-place form of an op: the result is written over its first argument, whose version moves on.
-
-    Raises:
-        GradientError: a leaf that requires grad, or a view of one.
-        ShapeError, DTypeError: the result does not fit into the tensor.
-    """
-    plans: dict = {}
-    first = o.arguments[0].name
-
-    def slow(values: tuple):
-        self = values[0]
-        if autograd.is_grad_enabled():
-            inplace.prepare(f"{o.name}_", self)
-        aliased, regular = [], [self]
-        for a, value in zip(o.arguments[1:], values[1:], strict=True):
-            if getattr(value, "_storage", None) is self._storage and a.role in (
-                "tensor",
-                "operand",
-                "optional",
-            ):
-                if value._meta is self._meta and value._offset == self._offset:
-                    aliased.append(a.name)
-                else:
-                    value = value.clone()
-            elif isinstance(value, list):
-                value = tuple(value)
-            elif isinstance(value, np.generic):
-                value = value.item()
-            regular.append(value)
-        key = _key(o, tuple(regular))
-        plan = plans.get((key, *aliased))
-        if plan is None:
-            plan = _plan_in_place(o, tuple(regular), frozenset({first, *aliased}))
-            plans[key, *aliased] = plan
-            if not aliased:
-                quick[key] = plan
-        if o.check is not None:
-            o.check(*regular)
-        wants = autograd.is_grad_enabled() and o.grad is not None and _any_node(o, values)
-        graph = autograd.prepare(o, tuple(regular)) if wants else None
-        if graph is not None:
-            inplace.keep_original(graph, self, (first, *aliased))
-        plan(*regular)
-        self._storage.version += 1
-        if graph is not None:
-            inplace.rebase(graph, self, first)
-        return self
-
-    form, quick = in_place_path(o, slow)
-    form.__qualname__ = f"Tensor.{o.name}_"
-    form.__doc__ = f"In-place form of `{o.name}`: writes the result into this tensor and returns it."
-    form.plans = plans  # type: ignore[attr-defined]
-    _in_place_forms.extend((plans, quick))
-    return form
-
-
-_in_place_forms: list[dict] = []
-
-
-def _plan_in_place(o: Op, values: tuple, aliased: frozenset[str]) -> Callable:
-    try:
-        call = o._understand(values)
-        o._infer(call)
-        target = call.args[o.arguments[0].name]
-        if call.out.shape != target.shape:
-            raise ShapeError(
-                f"the result has shape {tuple(call.out.shape)}, the tensor that it is written into "
-                f"{tuple(target.shape)}. Use the form without underscore."
-            )
-        if not dt.can_cast(call.out.dtype, target.dtype):
-            raise DTypeError(
-                f"a result of {call.out.dtype} does not fit into a tensor of {target.dtype}. Use the form "
-                "without underscore."
-            )
-        if 0 in [s for s, n in zip(target.strides, target.shape, strict=True) if n > 1]:
-            raise ShapeError(
-                "an expanded tensor has elements that share memory and cannot be written in place. Call "
-                ".clone() first."
-            )
-        if call.device.type == "cpu":
-            return cpu_plan(o, call, written=o.arguments[0].name)
-        if call.device.type == "meta":
-            return meta_plan(o, call, written=o.arguments[0].name)
-        return webgpu_plan(o, call, written=o.arguments[0].name, aliased=aliased)
-    except PellucidError as error:
-        raise type(error)(f"{o.name}_: {str(error).removeprefix(f'{o.name}: ')}") from None
-
-
 def forget_plans() -> None:
     """Drop every plan: launches of a closed device mean nothing to the next one."""
     for o in BY_INDEX:
-        o.plans.clear()
-    for plans in _in_place_forms:
-        plans.clear()
-
-
-__all__ = [
-    "OPS",
-    "Call",
-    "Op",
-    "as_input",
-    "boolean",
-    "broadcast",
-    "composite",
-    "elementwise",
-    "float_only",
-    "floating",
-    "forget_plans",
-    "in_place",
-    "logical",
-    "op",
-    "promote",
-    "same",
-]
+        for plans in (o.plans, *o.forms):
+            plans.clear()

@@ -19,7 +19,8 @@ from .kernel import NATIVE, PHYSICAL, Launch, fold, pack_params
 from .meta import Meta, meta
 
 if TYPE_CHECKING:
-    from .op import Call, Op
+    from .call import Call
+    from .op import Op
 
 _pipelines: dict[str, int] = {}
 _launches: dict[tuple, int] = {}

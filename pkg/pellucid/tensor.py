@@ -17,9 +17,9 @@ from .device.cpu import CpuStorage, as_array, rounded
 from .device.stream import Storage, stream
 from .dtypes import DType, from_numpy_dtype
 from .errors import DTypeError, GradientError, ShapeError
+from .inplace import in_place
 from .kernel import physical
 from .meta import Meta, meta
-from .op import in_place
 from .ops import GROUPS, arithmetic, comparison, creation, functions, matmul, movement, random, slicing, views
 from .shape import Size
 

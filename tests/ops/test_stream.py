@@ -106,6 +106,23 @@ def test_tasks_that_wait_for_reads_do_not_disturb_each_other():
     assert asyncio.run(main()) == [[10.0 * k + j for j in range(1, 6)] for k in range(4)]
 
 
+def test_tasks_that_take_turns_have_each_their_default_device():
+    async def within(name, first, second):
+        with pellucid.device(name):
+            for _ in range(first):
+                await asyncio.sleep(0)
+            with pellucid.device("meta"):
+                await asyncio.sleep(0)
+            for _ in range(second):
+                await asyncio.sleep(0)
+            return pellucid.get_default_device().type
+
+    async def main():
+        return await asyncio.gather(within("cpu", 0, 1), within("webgpu", 3, 3), within("cpu", 1, 0))
+
+    assert asyncio.run(main()) == ["cpu", "webgpu", "cpu"]
+
+
 def test_a_read_that_was_begun_sees_the_values_of_its_moment():
     x = pellucid.zeros(3)
     begun = x.tolist_later()

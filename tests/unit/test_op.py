@@ -11,7 +11,8 @@ from pellucid import dtypes as dt
 from pellucid.device import device
 from pellucid.elementwise import elementwise
 from pellucid.meta import meta
-from pellucid.op import BY_INDEX, OPS, as_input, broadcast, op
+from pellucid.op import BY_INDEX, OPS, op
+from pellucid.rules import as_input, broadcast
 
 
 def test_metas_are_interned():

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..call import Call
 from ..elementwise import elementwise
 from ..errors import DTypeError
 from ..meta import Meta
-from ..op import Call, broadcast, floating, op, promote
+from ..op import op
+from ..rules import broadcast, floating, promote
 
 if TYPE_CHECKING:
     from ..tensor import Tensor

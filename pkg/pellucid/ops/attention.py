@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..call import Call
 from ..errors import DTypeError, ShapeError
 from ..kernel import Launch, load
 from ..meta import Meta
-from ..op import Call, op
+from ..op import op
 from ..shape import Size, broadcast_shapes, broadcast_strides
 from ..variants import is_direct
 from .matmul import Operand, Product, matmul

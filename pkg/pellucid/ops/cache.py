@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..call import Call
 from ..errors import DimensionError, DTypeError, ShapeError
 from ..kernel import Launch, load
-from ..op import Call, as_input, op
+from ..op import op
+from ..rules import as_input
 from ..shape import Size
 from .attention import _scale, attention_launches, numpy_attention
 

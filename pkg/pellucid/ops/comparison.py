@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..call import Call
 from ..elementwise import elementwise
 from ..errors import DTypeError
-from ..op import Call, boolean, broadcast, logical, op
+from ..op import op
+from ..rules import boolean, broadcast, logical
 
 if TYPE_CHECKING:
     from ..tensor import Tensor

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import dtypes as dt
+from ..call import Call
 from ..device import device as Device
 from ..device import get_default_device
 from ..device.cpu import CpuStorage
@@ -19,7 +20,7 @@ from ..elementwise import elementwise
 from ..errors import ShapeError
 from ..kernel import physical
 from ..meta import meta
-from ..op import Call, op
+from ..op import op
 from ..plan import NoStorage
 from ..shape import Size, sizes
 

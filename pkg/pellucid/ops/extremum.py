@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import dtypes as dt
+from ..call import Call
 from ..dtypes import DType
 from ..errors import DimensionError, ShapeError
 from ..kernel import NATIVE, Launch, load, register_type
-from ..op import Call, op, same
+from ..op import op
+from ..rules import same
 from ..shape import Size, axes
 from ..variants import row_lanes
 from .passes import stages

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..elementwise import elementwise
-from ..op import as_input, broadcast, floating, op
+from ..op import op
+from ..rules import as_input, broadcast, floating
 
 if TYPE_CHECKING:
     from ..tensor import Tensor

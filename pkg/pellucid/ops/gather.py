@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import dtypes as dt
+from ..call import Call
 from ..errors import DTypeError, ShapeError
 from ..kernel import Launch, load, register_type
-from ..op import Call, op
+from ..op import op
 from ..shape import Size, axis
 from .joining import cat
 from .movement import copy_

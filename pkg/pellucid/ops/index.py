@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import dtypes as dt
+from ..call import Call
 from ..errors import DTypeError, ShapeError
 from ..kernel import Launch, load
-from ..op import Call, as_input, op
+from ..op import op
+from ..rules import as_input
 from ..shape import Size, broadcast_shapes
 from .movement import copy_
 from .rows import add_rows, embedding, integers, outside, put_rows

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..call import Call
 from ..dtypes import result_type
 from ..elementwise import launch_copy
 from ..errors import ShapeError
 from ..kernel import Launch
 from ..meta import meta
-from ..op import Call, op
+from ..op import op
 from ..shape import Size, axis, sizes
 from .movement import clone
 from .slicing import slice_dim

@@ -7,9 +7,10 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
+from ..call import Call
 from ..errors import ShapeError
 from ..kernel import Launch
-from ..op import Call, op
+from ..op import op
 from ..shape import Size
 from .matmul import Operand, Product, floats, matmul, wide_product
 

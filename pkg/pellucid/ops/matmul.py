@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..call import Call
 from ..elementwise import cast_launch
 from ..errors import DTypeError, ShapeError
 from ..kernel import Launch, load
 from ..meta import Meta, meta
-from ..op import Call, op
+from ..op import op
 from ..shape import Size, broadcast_shapes, broadcast_strides, merge_axes
 from ..variants import is_direct
 

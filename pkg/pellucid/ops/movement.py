@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..call import Call
 from ..dtypes import DType
 from ..elementwise import elementwise
 from ..errors import ShapeError
+from ..inplace import in_place
 from ..kernel import Launch, register_type
-from ..op import Call, as_input, in_place, op, same
+from ..op import op
+from ..rules import as_input, same
 from ..shape import Size
 
 if TYPE_CHECKING:

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import dtypes as dt
+from ..call import Call
 from ..dtypes import DType
 from ..errors import DTypeError, ShapeError
 from ..kernel import Launch, load
-from ..op import Call, as_input, op
+from ..op import op
+from ..rules import as_input
 from ..shape import axes
 from ..variants import row_lanes
 from .extremum import amax, amin

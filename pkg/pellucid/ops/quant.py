@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import dtypes as dt
+from ..call import Call
 from ..errors import DTypeError, ShapeError
 from ..kernel import Launch, Source, load
 from ..meta import Meta
-from ..op import Call, op
+from ..op import op
 from ..quant.formats import FORMATS, QuantFormat
 from ..quant.planes import dequantize_planes, dequantize_rows, repack_blocks
 from ..quant.rows import row_chunks

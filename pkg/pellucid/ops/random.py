@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import dtypes as dt
+from ..call import Call
 from ..device import device as Device
 from ..device import get_default_device
 from ..dtypes import DType
 from ..elementwise import elementwise
 from ..errors import DTypeError
-from ..op import Call, op
+from ..op import op
 from ..random import Generator, default_generator, words
 from ..shape import Size, sizes
 

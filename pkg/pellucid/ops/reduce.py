@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import dtypes as dt
+from ..call import Call
 from ..dtypes import DType
 from ..errors import DTypeError
 from ..kernel import NATIVE, Launch, load, register_type
-from ..op import Call, op
+from ..op import op
 from ..shape import Size, axes
 from ..variants import row_lanes
 from .passes import stages

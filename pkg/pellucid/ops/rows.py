@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import dtypes as dt
+from ..call import Call
 from ..dtypes import DType
 from ..errors import DimensionError, DTypeError, ShapeError
 from ..kernel import Launch, load, register_type
-from ..op import Call, op
+from ..op import op
 from ..shape import Size, axis
 from .movement import copy_
 from .sort import order_launches

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import dtypes as dt
+from ..call import Call
 from ..errors import DTypeError, ShapeError
 from ..kernel import Launch, load
-from ..op import Call, as_input, op
+from ..op import op
+from ..rules import as_input
 from ..shape import Size
 from .sort import sort_last, topk_last
 

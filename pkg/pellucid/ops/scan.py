@@ -7,9 +7,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .. import dtypes as dt
+from ..call import Call
 from ..dtypes import DType
 from ..kernel import NATIVE, Launch, load, register_type
-from ..op import Call, as_input, op
+from ..op import op
+from ..rules import as_input
 from ..shape import axis
 from .reduce import _ONE, _PRODUCT, _SUM, _ZERO, wide
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..call import Call
 from ..errors import DimensionError, ShapeError
-from ..op import Call, op
+from ..op import op
 from ..shape import axis, index
 from .movement import copy_
 

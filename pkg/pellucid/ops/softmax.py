@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..call import Call
 from ..dtypes import DType
 from ..errors import DTypeError
 from ..kernel import Launch, load
-from ..op import Call, as_input, op
+from ..op import op
+from ..rules import as_input
 from ..shape import axis
 from ..variants import is_direct, row_lanes
 from .reduce import sum

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import dtypes as dt
+from ..call import Call
 from ..dtypes import DType
 from ..errors import ShapeError
 from ..kernel import Launch, load, register_type
-from ..op import Call, op
+from ..op import op
 from ..shape import Size, axis, index
 from ..variants import is_direct
 from .extremum import order_holes

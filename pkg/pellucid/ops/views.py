@@ -8,11 +8,12 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from ..autograd import is_grad_enabled
+from ..call import Call
 from ..dtypes import DType
 from ..errors import DTypeError, ShapeError
 from ..inplace import show
 from ..meta import meta
-from ..op import Call, op
+from ..op import op
 from ..shape import axis, broadcast_shapes, broadcast_strides, infer, sizes, view_strides
 from .movement import clone
 

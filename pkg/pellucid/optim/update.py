@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import dtypes as dt
+from ..call import Call
 from ..errors import DTypeError, ShapeError
 from ..kernel import Launch, load
-from ..op import Call, op
+from ..op import op
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
