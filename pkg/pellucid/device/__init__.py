@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 
 from ..errors import DeviceError
 
@@ -28,7 +28,6 @@ class device:
     _known: dict[str, device] = {}
     type: str
     index = None
-    _tokens: list[Token]
 
     def __new__(cls, type: str | device) -> device:
         if isinstance(type, device):
@@ -40,15 +39,14 @@ class device:
                 raise DeviceError(f"device {type!r} does not exist. There are 'webgpu', 'cpu' and 'meta'.")
             found = cls._known[name] = object.__new__(cls)
             found.type = name
-            found._tokens = []
         return found
 
     def __enter__(self) -> device:
-        self._tokens.append(_default.set(self))
+        _chosen.set((*_chosen.get(), self))
         return self
 
     def __exit__(self, *exc) -> None:
-        _default.reset(self._tokens.pop())
+        _chosen.set(_chosen.get()[:-1])
 
     def __repr__(self) -> str:
         return f"device(type='{self.type}')"
@@ -61,9 +59,10 @@ class device:
 
 
 WEBGPU, CPU = device("webgpu"), device("cpu")
-# A list, so that set_default_device reaches every context; a ContextVar for `with device(...)`.
+# A list, so that set_default_device reaches every context; a ContextVar for `with device(...)`, since tasks
+# that take turns have each their own, innermost last.
 _process_default = [WEBGPU]
-_default: ContextVar[device | None] = ContextVar("default_device", default=None)
+_chosen: ContextVar[tuple[device, ...]] = ContextVar("chosen_devices", default=())
 
 
 def set_default_device(d: str | device) -> None:
@@ -88,4 +87,5 @@ def set_default_device(d: str | device) -> None:
 
 def get_default_device() -> device:
     """The device on which tensors are made when nothing else says so."""
-    return _default.get() or _process_default[0]
+    chosen = _chosen.get()
+    return chosen[-1] if chosen else _process_default[0]
