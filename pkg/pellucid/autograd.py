@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import heapq
+import inspect
 import itertools
 import weakref
 from collections.abc import Callable, Sequence
@@ -40,27 +41,77 @@ class set_grad_enabled:
 
     def __init__(self, mode: bool):
         self._mode = mode
-        self._tokens = [_grad_enabled.set(mode)]
+        self._before = [_grad_enabled.get()]
+        _grad_enabled.set(mode)
 
     def __enter__(self):
-        if not self._tokens:
-            self._tokens.append(_grad_enabled.set(self._mode))
+        if not self._before:
+            self._before.append(_grad_enabled.get())
+            _grad_enabled.set(self._mode)
 
     def __exit__(self, *exc):
-        _grad_enabled.reset(self._tokens.pop())
+        _grad_enabled.set(self._before.pop())
+
+    def __call__(self, function):
+        if self._before:  # made for the decoration only
+            self.__exit__()
+        return _within(function, lambda: set_grad_enabled(self._mode))
+
+
+def _within(function: Callable, mode: Callable[[], Any]) -> Callable:
+    """A function whose body runs in a mode, also where it pauses: whoever waits for it keeps their own."""
+    if inspect.isgeneratorfunction(function):
+
+        @functools.wraps(function)
+        def paused(*args, **kwargs):
+            made = function(*args, **kwargs)
+            resume, value = made.send, None
+            try:
+                while True:
+                    with mode():
+                        given = resume(value)
+                    try:
+                        resume, value = made.send, (yield given)
+                    except GeneratorExit:
+                        raise
+                    except BaseException as error:
+                        resume, value = made.throw, error
+            except StopIteration as end:
+                return end.value
+            finally:
+                with mode():
+                    made.close()
+
+        return paused
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def awaited(*args, **kwargs):
+            with mode():
+                return await function(*args, **kwargs)
+
+        return awaited
+
+    @functools.wraps(function)
+    def wrapped(*args, **kwargs):
+        with mode():
+            return function(*args, **kwargs)
+
+    return wrapped
 
 
 class _Mode:
     _mode: bool
 
     def __init__(self):
-        self._tokens: list = []
+        self._before: list[bool] = []
 
     def __enter__(self):
-        self._tokens.append(_grad_enabled.set(self._mode))
+        self._before.append(_grad_enabled.get())
+        _grad_enabled.set(self._mode)
 
     def __exit__(self, *exc):
-        _grad_enabled.reset(self._tokens.pop())
+        _grad_enabled.set(self._before.pop())
 
     def __new__(cls, function=None) -> Any:
         self = object.__new__(cls)
@@ -70,12 +121,7 @@ class _Mode:
         return self(function)
 
     def __call__(self, function):
-        @functools.wraps(function)
-        def wrapped(*args, **kwargs):
-            with type(self)():
-                return function(*args, **kwargs)
-
-        return wrapped
+        return _within(function, type(self))
 
 
 class no_grad(_Mode):
@@ -353,6 +399,8 @@ def sum_to(g: Tensor, shape: Sequence[int]) -> Tensor:
     have = g._meta.shape
     if have == tuple(shape):
         return g
+    if len(have) < len(shape):  # an assigned value may have leading axes of length 1 that its place has not
+        return sum_to(g.reshape((1,) * (len(shape) - len(have)) + tuple(have)), shape)
     lead = len(have) - len(shape)
     dims = list(range(lead)) + [k + lead for k, n in enumerate(shape) if n == 1 and have[k + lead] != 1]
     if dims:
@@ -440,10 +488,10 @@ def _walk(
     pending: dict[Node, list] = {}
     leaves: dict[int, list] = {}
     order: list[tuple[int, Node]] = []
-    wanted: dict[tuple, int] = {}
+    wanted: dict[tuple, list[int]] = {}
     results: list[Tensor | None] = [None] * len(inputs or [])
     for k, t in enumerate(inputs or []):
-        wanted[(id(t),) if t._node is LEAF else (t._node, t._index)] = k
+        wanted.setdefault((id(t),) if t._node is LEAF else (t._node, t._index), []).append(k)
 
     def send(target: Any, g: Tensor) -> None:
         if isinstance(target, tuple):
@@ -472,8 +520,8 @@ def _walk(
                 grads[k] = g
                 if node.retained and (t := node.retained.get(k, lambda: None)()) is not None:
                     t.grad = g
-                if (node, k) in wanted:
-                    results[wanted[node, k]] = g
+                for place in wanted.get((node, k), ()):
+                    results[place] = g
             for name, g in node.gradients(grads, create_graph).items():
                 targets = node.edges[name]
                 pairs = zip(targets, g, strict=True) if isinstance(targets, list) else [(targets, g)]
@@ -489,8 +537,8 @@ def _walk(
             for hook in list((leaf._hooks or {}).values()):
                 g = _hooked(hook, g)
             if inputs is not None:
-                if (id(leaf),) in wanted:
-                    results[wanted[(id(leaf),)]] = g
+                for place in wanted.get((id(leaf),), ()):
+                    results[place] = g
                 continue
             if leaf.grad is None:
                 # Two leaves must never share memory, nor a leaf and a view: later in-place changes would show
@@ -580,7 +628,7 @@ def backward(
     if inputs is None:
         _walk(roots, None, keep, create_graph)
         return
-    inputs = [inputs] if isinstance(inputs, _tensor()) else list(inputs)
+    inputs = [inputs] if isinstance(inputs, _tensor()) else list({id(t): t for t in inputs}.values())
     for t, g in zip(inputs, _walk(roots, inputs, keep, create_graph), strict=True):
         if g is not None:
             with set_grad_enabled(create_graph):

@@ -1,5 +1,6 @@
 """The graph and the walk through it, beside PyTorch's."""
 
+import asyncio
 import gc
 import weakref
 
@@ -129,6 +130,47 @@ def test_grad_modes(device):
         assert not (x * 2).requires_grad
 
 
+def test_a_grad_mode_decorates_what_pauses(device):
+    x = leaf([1.0], device)
+
+    @pellucid.no_grad()
+    def twice():
+        sent = yield (x * 2).requires_grad
+        try:
+            yield (x * sent).requires_grad
+        except KeyError:
+            yield (x * 4).requires_grad
+        return 7
+
+    def whole():
+        return (yield from twice())
+
+    steps = whole()
+    assert next(steps) is False
+    assert pellucid.is_grad_enabled()
+    assert steps.send(3) is False
+    assert steps.throw(KeyError()) is False
+    assert (x * 2).requires_grad
+    with pytest.raises(StopIteration) as end:
+        next(steps)
+    assert end.value.value == 7
+
+    @pellucid.no_grad()
+    async def awaited():
+        await asyncio.sleep(0)
+        return (x * 2).requires_grad
+
+    assert asyncio.run(awaited()) is False
+
+    @pellucid.set_grad_enabled(False)
+    def f():
+        return (x * 2).requires_grad
+
+    assert pellucid.is_grad_enabled()
+    assert f() is False
+    assert pellucid.is_grad_enabled()
+
+
 def test_hooks(device):
     x = leaf([1.0, 2.0], device)
     seen = []
@@ -170,6 +212,9 @@ def test_grad_of_inner_tensors(device):
     (z * w).backward(inputs=[x])
     assert w.grad is None
     assert x.grad.tolist() == [2.0, 4.0]
+    y = x * 3
+    found = pellucid.autograd.grad((y * y).sum(), [x, y, x, y])
+    assert [g.tolist() for g in found] == [[18.0, 36.0], [6.0, 12.0]] * 2
 
 
 SECOND = {
