@@ -182,8 +182,19 @@ def put(x: Tensor, key: Any, value: Any) -> None:
             edges["input"] = (autograd.edge(x), x._meta)
         if isinstance(value, Tensor) and value._node is not None:
             edges["value"] = (autograd.edge(value), value._meta)
-        node = autograd.Node(_Overwrite, edges, {"key": key})  # type: ignore[arg-type]
+        node = autograd.Node(_Overwrite, edges, {"key": _fixed(key)})  # type: ignore[arg-type]
         inplace.rebase(node, x, "input")
+
+
+def _fixed(key: Any) -> Any:
+    """A key for later: what changes in place until then is copied."""
+    from .tensor import Tensor
+
+    if isinstance(key, tuple):
+        return tuple(_fixed(k) for k in key)
+    if isinstance(key, Tensor):
+        return movement.clone(key.detach())
+    return key.copy() if isinstance(key, (list, np.ndarray)) else key
 
 
 def _write(view: Tensor, index: dict[int, Tensor], plain: Tensor) -> None:

@@ -198,3 +198,29 @@ def test_augmented_assignment_of_a_part(device):
         y[[0, 2]] += 1
         y[y > 20] = 0
     equal(x, expected)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_gradient_of_an_assigned_value_with_more_axes_than_its_place(device):
+    value = pellucid.ones(1, 1, 3, device=device, requires_grad=True)
+    x = pellucid.zeros(2, 3, device=device)
+    x[:] = value
+    (x * 5).sum().backward()
+    assert value.grad.tolist() == [[[10.0, 10.0, 10.0]]]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_an_index_that_changes_after_an_assignment_changes_no_gradient(device):
+    scale = pellucid.tensor([1.0, 2.0, 3.0], device=device)
+    for key, change in (
+        (pellucid.tensor([0], device=device), lambda k: k.fill_(1)),
+        (np.array([0]), lambda k: k.fill(1)),
+        ([0], lambda k: k.__setitem__(0, 1)),
+        ((pellucid.tensor([0], device=device),), lambda k: k[0].fill_(1)),
+    ):
+        value = pellucid.ones(1, device=device, requires_grad=True)
+        x = pellucid.zeros(3, device=device)
+        x[key] = value
+        change(key)
+        (x * scale).sum().backward()
+        assert value.grad.tolist() == [1.0]
