@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..call import Call
+from ..dtypes import float32
 from ..errors import DimensionError, DTypeError, ShapeError
 from ..kernel import Launch, load
 from ..op import op
@@ -137,7 +138,7 @@ def rotary_tables(
     Returns:
         Two float32 tensors (positions, half).
     """
-    from ..tensor import tensor
+    from ..construct import tensor
 
     angles = np.outer(np.arange(positions, dtype=np.float64), np.asarray(inverse_frequencies, np.float64))
     return tuple(tensor((f(angles) * factor).astype(np.float32), device=device) for f in (np.cos, np.sin))
@@ -224,11 +225,8 @@ def _write_launch(call: Call) -> Launch:
         raise ShapeError(
             f"rows {tuple(rows.shape)} do not fit into a cache {tuple(cache.shape)}: only axis 2 may differ."
         )
-    if cache.dtype is not rows.dtype or cache.dtype.itemsize != 4:
-        raise DTypeError(
-            f"rows are {rows.dtype} and the cache is {cache.dtype}. Both must be the same type of 4 bytes, "
-            f"such as float32."
-        )
+    if cache.dtype is not float32 or rows.dtype is not float32:
+        raise DTypeError(f"rows are {rows.dtype} and the cache is {cache.dtype}. Both must be float32.")
     if not cache.is_contiguous:
         raise ShapeError(
             "the cache must be contiguous. Allocate it with zeros and write into the whole of it."
