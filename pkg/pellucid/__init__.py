@@ -3,8 +3,9 @@
 The usual line is ``import pellucid as torch``. Importing this opens no GPU; the first op does.
 """
 
-from . import autograd, errors, webgpu
+from . import autograd, errors, methods, webgpu
 from .autograd import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from .construct import as_tensor, from_numpy, tensor
 from .device import get_default_device, set_default_device
 from .dtypes import (
     bfloat16,
@@ -172,7 +173,7 @@ from .random import (
     set_rng_state,
 )
 from .shape import Size
-from .tensor import Tensor, as_tensor, from_numpy, tensor
+from .tensor import Tensor
 
 __version__ = "0.1.0"
 

@@ -41,7 +41,8 @@ def _is_mask(k: Any) -> bool:
 
 def _as_index(k: Any, like: Tensor) -> Any:
     """Lists and arrays as index tensors on the device of the tensor."""
-    from .tensor import Tensor, tensor
+    from .construct import tensor
+    from .tensor import Tensor
 
     if isinstance(k, (list, range)):
         k = np.asarray(list(k)) if len(k) else np.zeros(0, np.int64)
@@ -111,7 +112,7 @@ def _check_mask(mask: Tensor, x: Tensor, axis: int) -> None:
 
 def _nonzero(mask: Tensor) -> tuple[Tensor, ...]:
     """Positions of a mask along each axis; how many there are must be read, so this waits."""
-    from .tensor import tensor
+    from .construct import tensor
 
     return tuple(tensor(p.astype(np.int64), device=mask.device) for p in np.nonzero(mask.numpy()))
 
@@ -164,7 +165,8 @@ def put(x: Tensor, key: Any, value: Any) -> None:
         GradientError: ``x`` is a leaf that requires grad.
         ShapeError: the value does not broadcast to the part.
     """
-    from .tensor import Tensor, tensor
+    from .construct import tensor
+    from .tensor import Tensor
 
     wants = autograd.is_grad_enabled()
     if wants:

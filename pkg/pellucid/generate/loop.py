@@ -10,7 +10,8 @@ from ..autograd import no_grad
 from ..device.stream import stream as device_stream
 from ..errors import DimensionError, ShapeError
 from ..nn import module as modules
-from ..tensor import ListRead, Tensor
+from ..reading import ListRead
+from ..tensor import Tensor
 from .choice import Choice
 from .config import GenerationConfig
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..construct import tensor
 from ..errors import ShapeError
 from ..ops.joining import cat
-from ..tensor import Tensor, tensor
+from ..tensor import Tensor
 from .config import GenerationConfig, settings_of
 from .loop import each, each_async, steps
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..autograd import no_grad
+from ..construct import tensor
 from ..errors import WeightError
-from ..tensor import tensor
 from .capture import capture
 
 

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import autograd
-from ..tensor import Handle, Tensor
+from ..hooks import Handle
+from ..tensor import Tensor
 
 if TYPE_CHECKING:
     from .module import Module

@@ -7,9 +7,10 @@ from math import prod, sqrt
 import numpy as np
 
 from ..autograd import no_grad
+from ..construct import tensor
 from ..errors import ShapeError
 from ..random import Generator, default_generator, words
-from ..tensor import Tensor, tensor
+from ..tensor import Tensor
 
 _GAINS = {"linear": 1.0, "sigmoid": 1.0, "tanh": 5 / 3, "relu": sqrt(2.0), "selu": 0.75}
 

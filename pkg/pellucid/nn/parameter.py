@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from .. import autograd
+from ..construct import tensor
 from ..errors import DTypeError
-from ..tensor import Tensor, tensor
+from ..tensor import Tensor
 
 
 class Parameter(Tensor):

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..autograd import no_grad
+from ..construct import as_tensor
 from ..errors import WeightError
-from ..tensor import Tensor, as_tensor
+from ..tensor import Tensor
 from .parameter import Parameter
 
 if TYPE_CHECKING:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..autograd import no_grad
+from ..construct import tensor
 from ..errors import GradientError, ShapeError
 from ..ops.joining import cat, stack
 from ..ops.norm import norm
-from ..tensor import Tensor, tensor
+from ..tensor import Tensor
 
 
 def _gradients(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:

@@ -221,7 +221,7 @@ def linspace(
 
     Source: https://pytorch.org/docs/stable/generated/torch.linspace.html
     """
-    from ..tensor import tensor
+    from ..construct import tensor
 
     d = dtype or dt.get_default_dtype()
     values = np.linspace(start, end, steps, dtype=np.float64).astype(d.numpy)

@@ -169,7 +169,7 @@ async def nonzero_async(input: Tensor, *, as_tuple: bool = False) -> Any:
 
 
 def _places(input: Tensor, values: np.ndarray, as_tuple: bool):
-    from ..tensor import tensor
+    from ..construct import tensor
 
     found = np.argwhere(values).astype(np.int64)
     if as_tuple:

@@ -214,7 +214,7 @@ def randperm(
 
     Source: https://pytorch.org/docs/stable/generated/torch.randperm.html
     """
-    from ..tensor import tensor
+    from ..construct import tensor
 
     keys = words(2 * n, *(generator or default_generator).take(2 * n)).reshape(n, 2).astype(np.uint64)
     order = np.argsort(keys[:, 0] << np.uint64(32) | keys[:, 1], kind="stable")

@@ -26,7 +26,7 @@ def transfer(x: Tensor, target: Device) -> Tensor:
     Raises:
         DTypeError: the device has no such dtype.
     """
-    from ..tensor import tensor
+    from ..construct import tensor
 
     out = tensor(x.detach().numpy(), dtype=x.dtype, device=target)
     if x._node is not None and autograd.is_grad_enabled():
