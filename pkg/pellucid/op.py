@@ -107,6 +107,12 @@ class Op:
                 else:
                     metas = [_meta_of(self, a, value)]
                     args[a.name] = metas[0]
+                    if metas[0].dtype.is_quantized:
+                        # What takes one takes it as a list of row chunks.
+                        raise DTypeError(
+                            f"'{a.name}' is a weight of {metas[0].dtype}, which takes part in matmul, linear "
+                            "and embedding only. Call .dequantize() first."
+                        )
             elif a.role == "number":
                 if not isinstance(value, (int, float)):
                     raise TypeError(

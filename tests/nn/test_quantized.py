@@ -5,6 +5,7 @@ import pytest
 
 import pellucid
 from nn.twins import floats
+from pellucid.errors import DTypeError
 from pellucid.quant.weight import weight_from_blocks
 
 
@@ -75,3 +76,23 @@ def test_quantized_parameters_have_no_gradient(device):
     with pytest.raises(TypeError, match=r"has no gradients\. Give requires_grad=False"):
         pellucid.nn.Parameter(weight)
     assert not pellucid.nn.Parameter(weight, requires_grad=False).requires_grad
+
+
+def test_ops_that_know_no_planes_refuse_them(device):
+    """A weight of a format has no elements that other ops could read: none may take its words for values."""
+    weight, _ = quantized(6, 64, device)
+    ids = pellucid.zeros(1, dtype=pellucid.int64, device=device)
+    for use in (
+        lambda: weight.sum(),
+        lambda: weight.max(),
+        lambda: weight + 1,
+        lambda: weight[0],
+        lambda: weight.t(),
+        lambda: weight.clone(),
+        lambda: weight.index_select(0, ids),
+        lambda: weight.fill_(0),
+        lambda: weight.copy_(pellucid.zeros(6, 64, device=device)),
+        lambda: weight.any(),
+    ):
+        with pytest.raises(DTypeError, match=r"dequantize\(\)"):
+            use()
