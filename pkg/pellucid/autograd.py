@@ -233,6 +233,18 @@ def edge(t: Tensor) -> Any:
     return t if node is LEAF else (node, t._index)
 
 
+def note_view(base: Tensor, view: Tensor) -> None:
+    """Let a tensor know its views: their places in the graph change when it is written in place."""
+    views = base.__dict__.setdefault("_views", {})
+    key = id(view)
+    views[key] = weakref.ref(view, lambda _: views.pop(key, None))
+
+
+def views_of(base: Tensor) -> list[Tensor]:
+    """The views of a tensor that are alive and were taken where ops record."""
+    return [v for found in list(base.__dict__.get("_views", {}).values()) if (v := found()) is not None]
+
+
 def prepare(o: Op, values: tuple) -> Node:
     """The node of a call, before its results exist."""
     edges: dict[str, Any] = {}

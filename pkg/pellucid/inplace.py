@@ -153,6 +153,7 @@ def rebase(node: autograd.Node, t: Tensor, written: str) -> None:
     base = t._base
     if base is None:
         t._node, t._index = node, 0
+        _show_others(t, t)
         return
     if not base._meta.is_contiguous:
         raise GradientError(
@@ -162,10 +163,27 @@ def rebase(node: autograd.Node, t: Tensor, written: str) -> None:
         )
     base._node, base._index = _Written(node, t, base, written), 0
     show(t, base)
+    _show_others(base, t)
+
+
+def _show_others(base: Tensor, written: Tensor) -> None:
+    """Every view shows what was written, so each is hung anew."""
+    for view in autograd.views_of(base):
+        if view is not written and view._node is not autograd.LEAF:
+            show(view, base)
 
 
 def show(t: Tensor, base: Tensor) -> None:
-    """Hang a view below the present state of its base."""
+    """Hang a view below the present state of its base.
+
+    Raises:
+        GradientError: the base is not contiguous.
+    """
+    if not base._meta.is_contiguous:
+        raise GradientError(
+            f"as_strided: the gradient of a view cannot follow into a tensor with strides "
+            f"{base._meta.strides}. Call .contiguous() before the view is taken."
+        )
     place = {"base": base._meta, "part": t._meta, "offset": t._offset - base._offset}
     node = autograd.Node(_Part, {"input": (autograd.edge(base), base._meta)}, place)  # type: ignore[arg-type]
     node.outputs = (t._meta,)
@@ -197,8 +215,24 @@ def _placed(g: Tensor, base: Meta, part: Meta, offset: int) -> Tensor:
     from .ops.movement import copy_
 
     whole = g.new_zeros(base.shape)
+    if _overlaps(part):
+        places = np.full(tuple(part.shape), offset)
+        for k, (length, stride) in enumerate(zip(part.shape, part.strides, strict=True)):
+            places += (np.arange(length) * stride).reshape((-1,) + (1,) * (part.rank - 1 - k))
+        index = whole.new_tensor(places.reshape(-1), dtype=dt.int64)
+        return whole.reshape(-1).index_add(0, index, g.reshape(-1)).reshape(base.shape)
     copy_(_part_of(whole, part, offset), g)
     return whole
+
+
+def _overlaps(part: Meta) -> bool:
+    """Whether elements of a view may share memory, as those of an expanded tensor do."""
+    reach = 0
+    for stride, length in sorted((abs(s), n) for s, n in zip(part.strides, part.shape, strict=True) if n > 1):
+        if stride <= reach:
+            return True
+        reach += stride * (length - 1)
+    return False
 
 
 class _CopySlices:

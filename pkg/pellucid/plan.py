@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from .autograd import LEAF, is_grad_enabled, note_view
 from .device.cpu import CpuStorage, as_array, rounded, widened
 from .device.host import CODE_BITS, RUN
 from .device.stream import EMPTY_SLOT, STATUS_SLOT, Storage, stream
 from .elementwise import Elementwise, cast_launch
-from .errors import DTypeError, KernelError, ShapeError
+from .errors import KernelError, ShapeError
 from .kernel import NATIVE, PHYSICAL, Launch, fold, pack_params
 from .meta import Meta, meta
 
@@ -66,8 +67,6 @@ def view_plan(o: Op, call: Call):
     """New strides over the same storage."""
     shape, strides, delta = o.view(call)  # type: ignore[misc]
     m = call.tensors()[0][1]
-    if m.dtype.is_quantized:
-        raise DTypeError("a quantized weight has no strides. Call .dequantize() first.")
     out = meta(shape, m.dtype, m.device, tuple(strides))
     Tensor = _tensor_class()
     name = call.tensors()[0][0]
@@ -76,7 +75,9 @@ def view_plan(o: Op, call: Call):
     def run(*values):
         x = values[where]
         t = Tensor(x._storage, out, x._offset + delta)
-        t._base = x if x._base is None else x._base
+        t._base = base = x if x._base is None else x._base
+        if is_grad_enabled() and base._node is not LEAF:
+            note_view(base, t)
         return t
 
     return run

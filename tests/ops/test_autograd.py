@@ -324,6 +324,57 @@ def test_writing_a_graph_into_zeros_through_views(device):
     check(function, normal(3), normal(2, 3), layouts=("contiguous",), devices=(device,))
 
 
+def doubled(y):
+    y.mul_(2)
+
+
+def first_written(y):
+    y[0] = 7.0
+
+
+def written_through_a_view(y):
+    y[1:4].mul_(y[2:5].detach().sum())
+
+
+@pytest.mark.parametrize("change", [doubled, first_written, written_through_a_view])
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda y: y[0:2],
+        lambda y: y.reshape(2, 3).t()[1:],
+        lambda y: y.reshape(1, 6).expand(2, 6),
+        lambda y: y.reshape(2, 3).diagonal(),
+    ],
+)
+def test_views_see_in_the_graph_what_is_written_later(device, view, change):
+    found = []
+    for module in (pellucid, torch):
+        x = leaf([0.0, 1.0, 2.0, 3.0, 4.0, 5.0], device, module)
+        y = x * 1
+        part = view(y)
+        change(y)
+        (part * part).sum().backward()
+        found.append(x.grad.tolist())
+    assert found[0] == found[1]
+
+
+def test_a_view_of_a_constant_gets_a_gradient_once_one_is_written(device):
+    z, x = pellucid.zeros(3, device=device), leaf([1.0, 1.0], device)
+    part = z[0:2]
+    z[1:] = x * 5
+    assert part.requires_grad
+    (part * part).sum().backward()
+    assert x.grad.tolist() == [50.0, 0.0]
+
+
+def test_gradient_of_strides_that_overlap(device):
+    x = leaf([0.0, 1.0, 2.0, 3.0, 4.0, 5.0], device)
+    x.as_strided((3, 3), (1, 1)).sum().backward()
+    assert x.grad.tolist() == [1.0, 2.0, 3.0, 2.0, 1.0, 0.0]
+    with pytest.raises(GradientError, match="contiguous"):
+        leaf([[1.0, 2.0], [3.0, 4.0]], device).t().as_strided((2,), (1,))
+
+
 def test_the_view_that_was_written_goes_on(device):
     def function(p, x):
         y = x * 1
@@ -333,6 +384,19 @@ def test_the_view_that_was_written_goes_on(device):
         return row * 2, y * y
 
     check(function, normal(3, 4), layouts=("contiguous",), devices=(device,))
+
+
+def test_a_tensor_and_the_views_that_it_knows_do_not_hold_each_other(device):
+    y = leaf([1.0, 2.0], device) * 1
+    part = y[0:1]
+    y.mul_(2)
+    watched = [weakref.ref(y), weakref.ref(part)]
+    gc.disable()
+    try:
+        del y, part
+        assert [w() for w in watched] == [None, None]
+    finally:
+        gc.enable()
 
 
 def test_a_graph_dies_with_its_last_result(device):
