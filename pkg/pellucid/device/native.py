@@ -1,11 +1,9 @@
-"""WebGPU through wgpu-py, for desktop Python and fast tests. The only file that imports wgpu."""
+"""WebGPU through wgpu-py, for desktop Python and fast tests."""
 
 from __future__ import annotations
 
 import asyncio
 import functools
-import os
-import re
 from array import array
 from typing import Any
 
@@ -18,35 +16,15 @@ except ImportError as error:  # the optional extra is not installed
     ) from error
 
 from ..errors import DeviceError
-from .host import AFTER_LOSS, ALLOC, CODE_BITS, COPY, FREE, RUN, STATUS_BYTES, STATUS_SLOT, UPLOAD, Info
+from .host import AFTER_LOSS, ALLOC, CODE_BITS, COPY, FREE, RUN, STATUS_BYTES, STATUS_SLOT, UPLOAD
+from .native_adapter import request
 from .pool import Pool
 
 _ARENA_STEP = 256
 _ARENA_BYTES = 1 << 20
 _WRITE_CHUNK = 16 << 20
-_WANTED_FEATURES = ("immediates", "subgroup", "shader-f16", "timestamp-query")
 _STORAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
 _CODE_MASK = (1 << CODE_BITS) - 1
-# WebGPU's own (https://www.w3.org/TR/webgpu/#limits): wgpu-py takes an empty request for all there is.
-_DEFAULT_LIMITS = {
-    "max-bind-groups": 4,
-    "max-bindings-per-bind-group": 1000,
-    "max-buffer-size": 268435456,
-    "max-compute-invocations-per-workgroup": 256,
-    "max-compute-workgroup-size-x": 256,
-    "max-compute-workgroup-size-y": 256,
-    "max-compute-workgroup-size-z": 64,
-    "max-compute-workgroup-storage-size": 16384,
-    "max-compute-workgroups-per-dimension": 65535,
-    "max-dynamic-storage-buffers-per-pipeline-layout": 4,
-    "max-dynamic-uniform-buffers-per-pipeline-layout": 8,
-    "max-storage-buffer-binding-size": 134217728,
-    "max-storage-buffers-per-shader-stage": 8,
-    "max-uniform-buffer-binding-size": 65536,
-    "max-uniform-buffers-per-shader-stage": 12,
-    "min-storage-buffer-offset-alignment": 256,
-    "min-uniform-buffer-offset-alignment": 256,
-}
 
 
 def _failure(error: Exception, label: str = "") -> str:
@@ -105,28 +83,7 @@ class NativeHost:
     """
 
     def __init__(self, default_limits: bool = False):
-        os.environ.setdefault("XDG_RUNTIME_DIR", "/tmp")  # the Vulkan loader complains without one
-        adapter = wgpu.gpu.request_adapter_sync(power_preference="high-performance")
-        if adapter is None:
-            raise DeviceError(
-                "device webgpu: no adapter found. Install a Vulkan, Metal or D3D12 driver, or use "
-                "pellucid.set_default_device('cpu')."
-            )
-        features = [] if default_limits else [f for f in _WANTED_FEATURES if f in adapter.features]
-        limits: dict[str, int | None] = dict(_DEFAULT_LIMITS if default_limits else adapter.limits)
-        if not default_limits and "immediates" not in features:
-            limits.pop("max-immediate-size", None)
-        self._device = adapter.request_device_sync(required_features=features, required_limits=limits)
-        got = {_camel(k): v for k, v in self._device.limits.items()}
-        self.info = Info(
-            host="native",
-            vendor=adapter.info["vendor"],
-            architecture=adapter.info["architecture"],
-            description=f"{adapter.info['device']} {adapter.info['description']}".strip(),
-            features=frozenset("subgroups" if f == "subgroup" else f for f in features),
-            limits=got,
-            immediates=min(64, got.get("maxImmediateSize", 0)) if "immediates" in features else 0,
-        )
+        self._device, self.info = request(default_limits)
         self._pool = Pool(self._create_buffer, lambda block: self._drop(block))
         self._slots: dict[int, tuple[Any, int]] = {}  # slot -> (block, nbytes); block None until first use
         self._layouts: dict[str, Any] = {}
@@ -430,10 +387,6 @@ class NativeHost:
 
     def close(self) -> None:
         self._device.destroy()
-
-
-def _camel(name: str) -> str:
-    return re.sub(r"-(\w)", lambda m: m.group(1).upper(), name)
 
 
 def _numbered(source: str) -> str:
