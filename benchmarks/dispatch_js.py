@@ -7,6 +7,7 @@ Run: scripts/browser benchmarks/dispatch_js.py (--native for wgpu-py). The brows
     layers   30 layers of 12 launches with weights of their own, as in the decoding of a token
 """
 
+import json
 import statistics
 import sys
 import time
@@ -103,6 +104,7 @@ def measure(host: Host, window: array) -> list[float]:
     return seconds
 
 
+results: dict[str, float] = {}
 for default_limits in (False, True):
     host = open_host(default_limits)
     way = "immediates" if host.info.immediates else "arena"
@@ -110,6 +112,7 @@ for default_limits in (False, True):
     for name, (window, dispatches) in windows(host).items():
         seconds = measure(host, window)
         each = sorted(1e6 * took / dispatches for took in seconds)
+        results[f"{way} {name} us"] = round(statistics.median(each), 3)
         print(
             f"  {name:8} {dispatches:5} dispatches a window: {statistics.median(each):6.2f} us each "
             f"(fastest {each[0]:.2f}, slowest {each[-1]:.2f}; {WINDOWS} windows)"
@@ -118,3 +121,4 @@ for default_limits in (False, True):
     host.close()
     if failure:
         raise SystemExit(failure)
+print(json.dumps(results))

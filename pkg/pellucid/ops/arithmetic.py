@@ -111,7 +111,11 @@ def mul(input: Tensor | float, other: Tensor | float) -> Tensor:
     shape=broadcast,
     kernel=elementwise("input / other", i32=False),
     reference=np.true_divide,
-    grad={"input": lambda g, other: g / other, "other": lambda g, other, out: -g * out / other},
+    # From the inputs, as in PyTorch: the result may be changed in place afterwards.
+    grad={
+        "input": lambda g, other: g / other,
+        "other": lambda g, input, other: -g * ((input / other) / other),
+    },
 )
 def true_divide(input: Tensor | float, other: Tensor | float) -> Tensor:
     """Quotient: ``out = input / other``, floating point for integers too.
