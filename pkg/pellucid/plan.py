@@ -13,7 +13,7 @@ import numpy as np
 from .autograd import LEAF, is_grad_enabled, note_view
 from .device.cpu import CpuStorage, as_array, rounded, widened
 from .device.host import CODE_BITS, RUN
-from .device.stream import EMPTY_SLOT, STATUS_SLOT, Storage, stream
+from .device.stream import EMPTY_SLOT, MAX_WINDOW_WORDS, STATUS_SLOT, Storage, stream
 from .elementwise import Elementwise, cast_launch
 from .errors import KernelError, ShapeError
 from .kernel import NATIVE, PHYSICAL, Launch, fold, pack_params
@@ -330,6 +330,8 @@ def _record_function(o: Op, call: Call, launches: list[Launch], written: str | N
         words += [slot(launch.bind.get(b.name, b.name)) for b in _bindings(launch)]
         words += patches
     if words:
+        if not storages:  # a new storage looks after the window; without one the records must
+            lines.append(f"if stream.idle or len(words) > {MAX_WINDOW_WORDS}: stream.turn()")
         lines.append(f"words.extend(({', '.join(words)}))")
         lines.append(f"if after: after[0]({o.name!r})")
     if o.mutates:
@@ -345,14 +347,16 @@ def _record_function(o: Op, call: Call, launches: list[Launch], written: str | N
     arguments = ", ".join(a.name for a in o.arguments)
     make = _factory(arguments, tuple(lines), len(constants))
     s = stream()
-    return make(constants, s.words, s.after_op, Storage, _tensor_class(), _contiguous, float_bits, o.result)
+    return make(
+        constants, s, s.words, s.after_op, Storage, _tensor_class(), _contiguous, float_bits, o.result
+    )
 
 
 @cache
 def _factory(arguments: str, lines: tuple[str, ...], constants: int):
     """Compile the text of a plan once; plans of the same form differ in constants only."""
     unpack = "".join(f"c{k}, " for k in range(constants))
-    text = ["def make(constants, words, after, Storage, Tensor, contiguous, bits, result):"]
+    text = ["def make(constants, stream, words, after, Storage, Tensor, contiguous, bits, result):"]
     if unpack:
         text.append(f"    {unpack} = constants")
     text += [f"    def run({arguments}):", *[f"        {line}" for line in lines], "    return run"]

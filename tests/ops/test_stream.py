@@ -80,6 +80,42 @@ def test_a_long_window_is_submitted_by_itself():
     assert x.tolist() == [1 + MAX_WINDOW_WORDS // 4] * 2
 
 
+def test_a_long_window_of_writes_in_place_is_submitted_by_itself():
+    s = stream()
+    x, y = pellucid.ones(2), pellucid.ones(2)
+    s.flush()
+    flushes = s.flushes
+    for _ in range(MAX_WINDOW_WORDS // 4):
+        x.add_(1)
+        y.copy_(x)
+    assert s.flushes > flushes
+    assert len(s.words) <= 2 * MAX_WINDOW_WORDS
+    assert y.tolist() == [1 + MAX_WINDOW_WORDS // 4] * 2
+
+
+def test_writes_in_place_are_submitted_when_python_yields_to_the_event_loop():
+    x = pellucid.ones(3)
+    stream().flush()
+
+    async def main():
+        x.add_(1)
+        assert stream().words
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert not stream().words
+        return await x.tolist_async()
+
+    assert asyncio.run(main()) == [2.0, 2.0, 2.0]
+
+
+def test_sizes_that_no_record_can_say_are_refused_and_harm_nothing(monkeypatch):
+    s = stream()
+    monkeypatch.setitem(s.open().info.limits, "maxBufferSize", 1 << 40)
+    with pytest.raises(DeviceError, match="over this device's limit"):
+        pellucid.empty(5 << 30, dtype=pellucid.uint8)
+    assert (pellucid.ones(3) + 1).tolist() == [2.0, 2.0, 2.0]
+
+
 def test_records_are_submitted_when_python_yields_to_the_event_loop():
     async def main():
         x = pellucid.ones(3) + 1

@@ -17,6 +17,8 @@ MAX_WINDOW_WORDS = 1 << 13
 MAX_WINDOW_BYTES = 256 << 20
 # More than any device has. Not sys.maxsize, which is 2 GiB in a page.
 UNLIMITED = 1 << 62
+# A record says sizes and offsets in one word each, whatever the device could hold.
+LARGEST_RECORD = (1 << 32) - 16
 INLINE_UPLOAD_BYTES = 4096
 EMPTY_SLOT = 1
 KINDS = ("activation", "weight", "parameter", "cache")
@@ -180,6 +182,7 @@ class Stream:
             words = array("I", padded)
             self.words += (storage.slot << CODE_BITS | UPLOAD, 0, len(view), *words)
         else:
+            self.check_size(len(view))
             storage = Storage(len(view), kind, direct=True)
             self.open().write(storage.slot, len(view), 0, view)
         return storage
@@ -194,6 +197,13 @@ class Stream:
         except RuntimeError:
             return
         loop.call_soon(self._submit_from_loop)
+
+    def turn(self) -> None:
+        """Begin a window, or submit a full one: for records that come without a new storage."""
+        if self.idle:
+            self.begin_window()
+        else:
+            self.flush()
 
     def _submit_from_loop(self) -> None:
         """Nobody could catch an error here: it is kept for the next call."""
@@ -299,7 +309,7 @@ class Stream:
         Raises:
             DeviceError: it is over the limit.
         """
-        largest = self.open().info.limits.get("maxBufferSize", 1 << 28)
+        largest = min(self.open().info.limits.get("maxBufferSize", 1 << 28), LARGEST_RECORD)
         if nbytes > largest:
             raise DeviceError(
                 f"a tensor of {nbytes} bytes is over this device's limit of {largest} for one buffer. "
