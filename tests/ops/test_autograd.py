@@ -435,10 +435,9 @@ def test_names_of_nodes(device):
     assert (x * 2).detach().is_leaf
 
 
-def test_a_quotient_may_be_changed_after_it_was_computed():
-    for device in ("cpu", "webgpu"):
-        a, b = (pellucid.tensor([v], requires_grad=True, device=device) for v in (3.0, 2.0))
-        y = a / b
-        y.mul_(2)
-        y.sum().backward()
-        assert (a.grad.item(), b.grad.item()) == (1.0, -1.5)
+def test_a_quotient_may_be_changed_after_it_was_computed(device):
+    a, b = (pellucid.tensor([v], requires_grad=True, device=device) for v in (3.0, 2.0))
+    y = a / b
+    y.mul_(2)
+    y.sum().backward()
+    assert (a.grad.item(), b.grad.item()) == (1.0, -1.5)
