@@ -5,7 +5,6 @@ The usual line is ``import pellucid as torch``. Importing this opens no GPU; the
 
 from . import autograd, errors, methods, webgpu
 from .autograd import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
-from .construct import as_tensor, from_numpy, tensor
 from .device import get_default_device, set_default_device
 from .dtypes import (
     bfloat16,
@@ -184,8 +183,9 @@ half = float16
 int = int32
 long = int64
 
-# The names of PyTorch's classes win over the modules that define them; inside the package the modules are
-# imported by path.
+# The names of PyTorch's classes and functions win over modules of these names; inside the package the modules
+# are imported by path.
+from .construct import as_tensor, from_numpy, tensor  # noqa: E402
 from .device import device  # noqa: E402
 from .dtypes import DType as dtype  # noqa: E402
 
