@@ -116,6 +116,38 @@ def test_sizes_that_no_record_can_say_are_refused_and_harm_nothing(monkeypatch):
     assert (pellucid.ones(3) + 1).tolist() == [2.0, 2.0, 2.0]
 
 
+def test_a_read_gives_its_values_once():
+    read = (pellucid.ones(2) + 1).tolist_later()
+    assert read.result() == [2.0, 2.0]
+    with pytest.raises(RuntimeError, match="once"):
+        read.result()
+
+
+RESET = """
+import pellucid
+from pellucid.models.rotary import RotaryEmbedding
+turn = RotaryEmbedding(8, 64, 10000.0)
+x = pellucid.ones(1, 1, 3, 8)
+turned = turn(x, 5).tolist()
+kept = x * 2
+kept.add_(1)
+pellucid.webgpu.reset()
+try:
+    kept.tolist()
+except pellucid.errors.DeviceError as error:
+    print("closed" in str(error))
+x = pellucid.ones(1, 1, 3, 8)
+print(turn(x, 5).tolist() == turned)
+x.add_(1)
+print((x * 2).sum().item())
+"""
+
+
+def test_after_a_reset_nothing_made_before_is_used():
+    found = subprocess.run([sys.executable, "-c", RESET], capture_output=True, text=True)
+    assert found.stdout.split() == ["True", "True", "96.0"], found.stderr
+
+
 def test_records_are_submitted_when_python_yields_to_the_event_loop():
     async def main():
         x = pellucid.ones(3) + 1

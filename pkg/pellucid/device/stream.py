@@ -159,6 +159,11 @@ class Stream:
         for forget in self.on_close:
             forget()
 
+    @property
+    def opened(self) -> int:
+        """Which opening of the device this is: a number that changes when it is closed and its buffers go."""
+        return self.first_slot
+
     # Slots and records
 
     def new_slot(self) -> int:
@@ -261,6 +266,11 @@ class Stream:
 
     def begin_read(self, storage: Storage, offset: int, nbytes: int) -> Read:
         """Submit everything recorded so far and a copy of these bytes; whoever needs them waits later."""
+        if storage.slot < self.first_slot:
+            raise DeviceError(
+                "device webgpu: the tensor was on a device that has been closed, and is gone. Load or "
+                "compute it again."
+            )
         self.flush()
         host = self.open()
         return Read(self, host, host.begin_read(storage.slot, offset, nbytes))
@@ -337,16 +347,22 @@ class Read:
     def __init__(self, stream: Stream, host: Host, ticket):
         self._stream, self._host, self._ticket = stream, host, ticket
 
+    def _claim(self):
+        ticket, self._ticket = self._ticket, None
+        if ticket is None:
+            raise RuntimeError("a read gives its values once. Keep what the first call returned.")
+        return ticket
+
     def result(self):
         """The bytes, waiting for them; once."""
-        ticket, self._ticket = self._ticket, None
+        ticket = self._claim()
         data, status = self._host.read(ticket)
         self._stream.after_read(status)
         return data
 
     async def result_async(self):
         """The awaitable twin of `result`."""
-        ticket, self._ticket = self._ticket, None
+        ticket = self._claim()
         data, status = await self._host.read_async(ticket)
         self._stream.after_read(status)
         return data

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..device.stream import stream
 from ..errors import DimensionError, FormatError
 from ..nn.module import Module
 from ..ops.cache import rotary_embedding, rotary_tables
@@ -79,6 +80,7 @@ class RotaryEmbedding(Module):
         self._max_positions = max_positions
         self._interleaved = interleaved
         self._tables: dict = {}
+        self._opened = stream().opened
 
     def tables(self, end: int, device):
         """Cosines and sines for at least ``end`` positions; made once, doubled when they no longer suffice.
@@ -86,6 +88,9 @@ class RotaryEmbedding(Module):
         Raises:
             DimensionError: ``end`` is past what the model was made for.
         """
+        if self._opened != stream().opened:  # the tables of a device that was closed since are gone
+            self._opened = stream().opened
+            self._tables = {}
         cos, sin = self._tables.get(device, (None, None))
         if cos is None or cos.shape[0] < end:
             if end > self._max_positions:
