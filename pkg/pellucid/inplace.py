@@ -12,7 +12,7 @@ from . import autograd
 from . import dtypes as dt
 from .errors import DTypeError, GradientError, PellucidError, ShapeError
 from .meta import Meta
-from .plan import cpu_plan, meta_plan, webgpu_plan
+from .plan import PLAN_LIMIT, cpu_plan, meta_plan, webgpu_plan
 from .specialise import in_place_path
 
 if TYPE_CHECKING:
@@ -54,6 +54,9 @@ def in_place(o: Op) -> Callable:
         plan = plans.get((key, *aliased))
         if plan is None:
             plan = _plan_in_place(o, tuple(regular), frozenset({first, *aliased}))
+            if len(plans) >= PLAN_LIMIT:
+                plans.clear()
+                quick.clear()
             plans[key, *aliased] = plan
             if not aliased:
                 quick[key] = plan

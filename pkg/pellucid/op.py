@@ -25,7 +25,7 @@ from .device.stream import stream
 from .elementwise import Elementwise
 from .errors import DeviceError, DTypeError, GradientError, PellucidError, ShapeError
 from .meta import Meta, meta
-from .plan import cpu_plan, meta_plan, view_plan, webgpu_plan
+from .plan import PLAN_LIMIT, cpu_plan, meta_plan, view_plan, webgpu_plan
 from .rules import promote
 from .specialise import NUMBERS, call_path
 
@@ -358,7 +358,7 @@ def _slow(o: Op, values: tuple) -> Any:
         raise TypeError(f"{o.name}(): {error}") from None
     if plan is None:
         plan = o.plan(values)
-        if len(o.plans) >= _PLAN_LIMIT:
+        if len(o.plans) >= PLAN_LIMIT:
             o.plans.clear()
         o.plans[key] = plan
     if o.check is not None:
@@ -381,6 +381,11 @@ def _into(o: Op, out: Any, values: tuple) -> Any:
         )
     result = _slow(o, values)
     have, wanted = result._meta, out._meta
+    if have.device is not wanted.device:
+        raise DeviceError(
+            f"{o.name}: the result is on {have.device} and out on {wanted.device}. Give a tensor of the same "
+            "device."
+        )
     if have.shape != wanted.shape:
         raise ShapeError(
             f"{o.name}: the result has shape {tuple(have.shape)} and out {tuple(wanted.shape)}. "
@@ -391,10 +396,6 @@ def _into(o: Op, out: Any, values: tuple) -> Any:
             f"{o.name}: a result of {have.dtype} does not fit into out of {wanted.dtype}. Convert it after."
         )
     return out.copy_(result)
-
-
-# Plans are small, but a program that never meets a shape twice must not keep them all.
-_PLAN_LIMIT = 1 << 14
 
 
 def forget_plans() -> None:

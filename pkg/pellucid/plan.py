@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from .call import Call
     from .op import Op
 
+# Plans are small, but a program that never meets a shape twice must not keep them all.
+PLAN_LIMIT = 1 << 14
+
 _pipelines: dict[str, int] = {}
 _launches: dict[tuple, int] = {}
 
@@ -56,7 +59,7 @@ def float_bits(value: float) -> int:
     if word is None:
         try:
             word = struct.unpack("<I", struct.pack("<f", value))[0]
-        except OverflowError:
+        except (OverflowError, struct.error):
             word = 0x7F800000 if value > 0 else 0xFF800000
         if value and len(_bits) < 4096:
             _bits[value] = word
@@ -148,7 +151,8 @@ def cpu_plan(o: Op, call: Call, written: str | None = None):
             return bool(v)
         if compute.kind in "iu":
             return np.asarray(int(v)).astype(compute)[()]
-        return (rounded(np.asarray(v, held), compares) if compares else np.asarray(v)).astype(held)[()]
+        with np.errstate(over="ignore"):  # a number that is too large is infinite
+            return (rounded(np.asarray(v, held), compares) if compares else np.asarray(v)).astype(held)[()]
 
     def run(*values):
         given: list[Any] = []

@@ -7,7 +7,7 @@ import torch
 import pellucid
 from ops.oracle import DEVICES, normal
 from ops.values import DTYPES, equal, ours
-from pellucid.errors import DTypeError, GradientError, ShapeError
+from pellucid.errors import DeviceError, DTypeError, GradientError, ShapeError
 
 VIEWS = {
     "whole": lambda x: x,
@@ -241,6 +241,8 @@ def test_out(device):
     assert flags.tolist() == [True, True, False]
     with pytest.raises(ShapeError, match=r"add: the result has shape \(3,\) and out \(2, 3\)"):
         pellucid.add(x, y, out=out)
+    with pytest.raises(DeviceError, match="out on meta"):
+        pellucid.add(x, y, out=pellucid.zeros(3, device="meta"))
     with pytest.raises(DTypeError, match=r"does not fit into out of pellucid\.bool"):
         pellucid.add(x, y, out=flags)
     with pytest.raises(GradientError, match="add: out= records no gradient"):
