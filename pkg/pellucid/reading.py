@@ -9,7 +9,7 @@ import numpy as np
 from . import dtypes as dt
 from .device.cpu import CpuStorage, as_array
 from .device.stream import stream
-from .errors import DTypeError, GradientError, ShapeError
+from .errors import DeviceError, DTypeError, GradientError, ShapeError
 from .meta import Meta
 from .ops.movement import clone
 
@@ -65,6 +65,11 @@ class Readable:
         if self._meta.dtype.is_quantized:
             raise DTypeError(
                 f"numpy: a weight of {self._meta.dtype} has no elements to read. Call .dequantize() first."
+            )
+        if self._meta.device.type == "meta":
+            raise DeviceError(
+                "numpy: a tensor on the meta device has a shape and no values. Make it on 'webgpu' or 'cpu' "
+                "to read it."
             )
 
     def _packed(self) -> Tensor:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import pellucid
+from ops.oracle import DEVICES
 from pellucid import errors, webgpu
 
 
@@ -155,3 +156,19 @@ def test_every_error_is_pythons_too():
     for ours, theirs in pairs.items():
         assert issubclass(ours, errors.PellucidError)
         assert all(issubclass(ours, t) for t in theirs)
+
+
+@pytest.mark.parametrize("read", ["item", "tolist", "numpy", "__bool__", "__float__"])
+def test_tensors_without_values_cannot_be_read(read):
+    with pytest.raises(errors.DeviceError, match="meta device has a shape and no values"):
+        getattr(pellucid.zeros((), device="meta"), read)()
+    with pytest.raises(errors.DeviceError, match="meta device"):
+        pellucid.zeros(2, device="meta").to("cpu")
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_numbers_that_no_float32_holds_are_infinite(device):
+    x = pellucid.tensor([1.0], device=device)
+    assert (x + 2**200).tolist() == [float("inf")]
+    assert (x - 2**200).tolist() == [float("-inf")]
+    assert (x + 1e300).tolist() == [float("inf")]
