@@ -5,11 +5,14 @@ import gc
 import re
 import subprocess
 import sys
+import types
+from typing import ClassVar
 
 import pytest
 
 import pellucid
-from pellucid.device.stream import MAX_WINDOW_WORDS, stream
+from pellucid.device.host import STATUS_BYTES
+from pellucid.device.stream import MAX_WINDOW_WORDS, Stream, stream
 from pellucid.errors import DeviceError, OutOfMemoryError
 
 
@@ -106,6 +109,55 @@ def test_writes_in_place_are_submitted_when_python_yields_to_the_event_loop():
         return await x.tolist_async()
 
     assert asyncio.run(main()) == [2.0, 2.0, 2.0]
+
+
+def test_a_window_that_began_without_records_is_submitted_by_the_event_loop_all_the_same():
+    """A direct upload needs no record; what follows it after a pause does."""
+
+    async def main():
+        stream().flush()
+        x = pellucid.tensor(list(range(4096)))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        y = x + 1
+        assert stream().words
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert not stream().words
+        return await y[-1].item_async()
+
+    assert asyncio.run(main()) == 4096
+
+
+def test_tasks_that_open_the_device_at_once_open_one(monkeypatch):
+    class Host:
+        made: ClassVar[list] = []
+
+        def __init__(self):
+            self.closed = False
+            self.made.append(self)
+
+        def close(self):
+            self.closed = True
+
+        @classmethod
+        async def open_async(cls, **settings):
+            await asyncio.sleep(0)
+            return cls()
+
+    async def main(s):
+        return await asyncio.gather(s.open_async(), s.open_async())
+
+    browser = types.ModuleType("pellucid.device.browser")
+    browser.BrowserHost = Host  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "pellucid.device.browser", browser)
+    module = sys.modules["pellucid.device.stream"]
+    monkeypatch.setattr(module, "sys", types.SimpleNamespace(platform="emscripten"))
+    s = Stream()
+    first, second = asyncio.run(main(s))
+    assert first is second is s.host
+    assert [host.closed for host in Host.made] == [host is not s.host for host in Host.made]
+    assert s.words.count(STATUS_BYTES) == 2  # made once and cleared once
 
 
 def test_sizes_that_no_record_can_say_are_refused_and_harm_nothing(monkeypatch):

@@ -139,6 +139,9 @@ class Stream:
         return self.open()
 
     def _start(self, host: Host) -> None:
+        if self.host is not None:  # another task opened it while this one waited
+            host.close()
+            return
         self.host = host
         self.words += (STATUS_SLOT << CODE_BITS | ALLOC, STATUS_BYTES, EMPTY_SLOT << CODE_BITS | ALLOC, 16)
         self.words += (STATUS_SLOT << CODE_BITS | UPLOAD, 0, STATUS_BYTES, *[0] * (STATUS_BYTES // 4))
@@ -223,12 +226,12 @@ class Stream:
         # Slots whose FREE lies in this window: counted first, since a finalizer may add one at any time.
         freed = len(dead)
         count = len(words)
+        self.idle = True
+        self.window_bytes = 0
         if not count:
             return
         window = array("I", words[:count])
         del words[:count]
-        self.idle = True
-        self.window_bytes = 0
         self.flushes += 1
         if self.allocated > self.peak:
             self.peak = self.allocated
