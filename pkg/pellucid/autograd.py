@@ -147,6 +147,11 @@ class enable_grad(_Mode):
 inference_mode = no_grad
 
 
+def _title(o: Any) -> str:
+    """The name of an op, or of what stands for one in the graph, as users know it."""
+    return getattr(o, "public", o.name)
+
+
 class _Saved:
     """A value kept for the derivative: the storage and how to look at it, never the tensor, so that no cycle
     arises."""
@@ -163,7 +168,7 @@ class _Saved:
     def unpack(self, o: Op, name: str, keep_graph: bool) -> Tensor:
         if self.storage.version != self.version:
             raise GradientError(
-                f"{o.name}: {name!r}, needed for the gradient, was changed in place after it was used "
+                f"{_title(o)}: {name!r}, needed for the gradient, was changed in place after it was used "
                 f"(version {self.storage.version}, expected {self.version}). Use a form without "
                 "underscore, or clone it first."
             )
@@ -214,7 +219,7 @@ class Node:
 
     def name(self) -> str:
         """The node's name as PyTorch prints it, such as AddBackward0."""
-        return "".join(part.capitalize() for part in self.op.name.split("_")) + "Backward0"
+        return "".join(part.capitalize() for part in _title(self.op).split("_")) + "Backward0"
 
     def gradients(self, grads: list, keep_graph: bool) -> dict[str, Any]:
         """The gradients of the inputs from those of the results, of which some may be None."""
@@ -431,7 +436,7 @@ def freed(where: str) -> GradientError:
 def _input_gradients(node: Node, grads: list, keep_graph: bool) -> dict[str, Any]:
     o = node.op
     if node.released:
-        raise freed(o.name)
+        raise freed(_title(o))
     if o.grad == "composite":
         return _composite_gradients(node, grads, keep_graph)
 

@@ -14,6 +14,10 @@ class DimensionError(PellucidError, IndexError):
     """A dimension or a position is outside the range that the tensor has."""
 
 
+class IndexOutOfRange(DimensionError):
+    """A kernel met an index outside its table; raised by the next read."""
+
+
 class DTypeError(PellucidError, TypeError, RuntimeError):
     """A dtype has no rule or no kernel on this device."""
 

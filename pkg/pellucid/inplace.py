@@ -33,7 +33,7 @@ def in_place(o: Op) -> Callable:
     def slow(values: tuple):
         self = values[0]
         if autograd.is_grad_enabled():
-            prepare(f"{o.name}_", self)
+            prepare(f"{o.public}_", self)
         aliased, regular = [], [self]
         for a, value in zip(o.arguments[1:], values[1:], strict=True):
             if getattr(value, "_storage", None) is self._storage and a.role in (
@@ -106,7 +106,7 @@ def _plan_in_place(o: Op, values: tuple, aliased: frozenset[str]) -> Callable:
             return meta_plan(o, call, written=o.arguments[0].name)
         return webgpu_plan(o, call, written=o.arguments[0].name, aliased=aliased)
     except PellucidError as error:
-        raise type(error)(f"{o.name}_: {str(error).removeprefix(f'{o.name}: ')}") from None
+        raise type(error)(f"{o.public}_: {str(error).removeprefix(f'{o.public}: ')}") from None
 
 
 def prepare(where: str, t: Tensor) -> None:
@@ -160,7 +160,7 @@ def rebase(node: autograd.Node, t: Tensor, written: str) -> None:
         return
     if not base._meta.is_contiguous:
         raise GradientError(
-            f"{node.op.name}_: a view of a tensor with strides {base._meta.strides} was written in place, "
+            f"{node.op.public}_: a view of a tensor with strides {base._meta.strides} was written in place, "
             "and its gradient "
             "cannot follow. Call .contiguous() before the view is taken."
         )

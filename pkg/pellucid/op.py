@@ -61,6 +61,7 @@ class Op:
     result: type | None = None
     # All arguments that the kernel writes into; ``mutates`` is the first of them.
     mutated: tuple[str, ...] = ()
+    public: str = ""
     check: Callable | None = None
     # Plans of the in-place forms.
     forms: list[dict] = field(default_factory=list)
@@ -80,9 +81,9 @@ class Op:
                 return meta_plan(self, call)
             return webgpu_plan(self, call)
         except PellucidError as error:
-            if str(error).startswith(f"{self.name}: "):
+            if str(error).startswith(f"{self.public}: "):
                 raise
-            raise type(error)(f"{self.name}: {error}") from None
+            raise type(error)(f"{self.public}: {error}") from None
 
     def understand(self, values: tuple) -> Call:
         """The call that the values make: metas by argument, all on one device."""
@@ -94,7 +95,7 @@ class Op:
             if a.role == "tensors":
                 if not isinstance(value, (tuple, list)) or not value:
                     raise TypeError(
-                        f"{self.name}(): argument '{a.name}' must be a non-empty tuple or list of tensors, "
+                        f"{self.public}(): argument '{a.name}' must be a non-empty tuple or list of tensors, "
                         f"not {_describe(value)}"
                     )
                 metas = [_meta_of(self, a, v) for v in value]
@@ -116,7 +117,7 @@ class Op:
             elif a.role == "number":
                 if not isinstance(value, (int, float)):
                     raise TypeError(
-                        f"{self.name}(): argument '{a.name}' must be a number, not {_describe(value)}"
+                        f"{self.public}(): argument '{a.name}' must be a number, not {_describe(value)}"
                     )
                 args[a.name] = type(value)
             else:
@@ -126,14 +127,14 @@ class Op:
                     device, first = m.device, a.name
                 elif m.device is not device:
                     raise DeviceError(
-                        f"{self.name}: '{first}' is on {device} and '{a.name}' is on {m.device}. Move one "
+                        f"{self.public}: '{first}' is on {device} and '{a.name}' is on {m.device}. Move one "
                         f"of them, for example with .to('{device}')."
                     )
         if device is None:
             wanted = args.get("device")
             device = Device(wanted) if wanted is not None else get_default_device()
             if not any(a.name == "device" for a in self.arguments):
-                raise TypeError(f"{self.name}(): at least one argument must be a tensor")
+                raise TypeError(f"{self.public}(): at least one argument must be a tensor")
         return Call(self, args, device)
 
     def infer(self, call: Call) -> None:
@@ -212,7 +213,7 @@ def _meta_of(o: Op, a: Argument, value: Any) -> Meta:
         return value._meta
     except AttributeError:
         kind = "Tensor or number" if a.role == "operand" else "Tensor"
-        raise TypeError(f"{o.name}(): argument '{a.name}' must be {kind}, not {_describe(value)}") from None
+        raise TypeError(f"{o.public}(): argument '{a.name}' must be {kind}, not {_describe(value)}") from None
 
 
 _ROLES = {
@@ -237,6 +238,7 @@ def op(
     outputs: tuple[str, ...] = ("out",),
     strided: tuple[str, ...] = (),
     dynamic: tuple[str, ...] = (),
+    public: str | None = None,
     mutates: str | tuple[str, ...] | None = None,
     check: Callable | None = None,
 ) -> Callable[[Callable], Any]:
@@ -260,6 +262,7 @@ def op(
         mutates: the argument, or the arguments, that the kernel writes into; the op then returns the
             first of them and has no output
             of its own. The kernel sees the first with its strides, the others must be contiguous.
+        public: the name that users know it by, where that is another: errors and graph nodes say it.
         dynamic: integer arguments that are parameters of the launch instead of part of the plan's key.
         check: function of the arguments that refuses values which are no part of the plan's key; runs at
             every call.
@@ -311,13 +314,13 @@ def op(
             name, function, tuple(arguments), dtype, shape, kernel, reference, view, composite, formulas,
             outputs, frozenset(strided), mutated[0] if mutated else None, len(BY_INDEX),
             saved=frozenset(saved),
-            result=result, mutated=mutated, check=check,
+            result=result, mutated=mutated, public=public or name, check=check,
         )  # fmt: skip
         if name in OPS:
             raise TypeError(f"op {name} is declared twice")
         OPS[name] = o
         BY_INDEX.append(o)
-        stream().sites.append(name)
+        stream().sites.append(o.public)
         o.record = autograd.recorder(o)
         o.call = call_path(o, _slow, _into if _takes_out(o) else None)
         functools.update_wrapper(o.call, function)
@@ -355,7 +358,7 @@ def _slow(o: Op, values: tuple) -> Any:
     try:
         plan = o.plans.get(key)
     except TypeError as error:
-        raise TypeError(f"{o.name}(): {error}") from None
+        raise TypeError(f"{o.public}(): {error}") from None
     if plan is None:
         plan = o.plan(values)
         if len(o.plans) >= PLAN_LIMIT:
@@ -377,23 +380,23 @@ def _into(o: Op, out: Any, values: tuple) -> Any:
     """
     if autograd.is_grad_enabled() and (out._node is not None or o.any_node(values)):
         raise GradientError(
-            f"{o.name}: out= records no gradient. Use it under pellucid.no_grad(), or assign the result."
+            f"{o.public}: out= records no gradient. Use it under pellucid.no_grad(), or assign the result."
         )
     result = _slow(o, values)
     have, wanted = result._meta, out._meta
     if have.device is not wanted.device:
         raise DeviceError(
-            f"{o.name}: the result is on {have.device} and out on {wanted.device}. Give a tensor of the same "
-            "device."
+            f"{o.public}: the result is on {have.device} and out on {wanted.device}. Give a tensor of the "
+            "same device."
         )
     if have.shape != wanted.shape:
         raise ShapeError(
-            f"{o.name}: the result has shape {tuple(have.shape)} and out {tuple(wanted.shape)}. "
+            f"{o.public}: the result has shape {tuple(have.shape)} and out {tuple(wanted.shape)}. "
             "Give a tensor of that shape."
         )
     if not dt.can_cast(have.dtype, wanted.dtype):
         raise DTypeError(
-            f"{o.name}: a result of {have.dtype} does not fit into out of {wanted.dtype}. Convert it after."
+            f"{o.public}: a result of {have.dtype} does not fit into out of {wanted.dtype}. Convert it after."
         )
     return out.copy_(result)
 

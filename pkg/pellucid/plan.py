@@ -15,7 +15,7 @@ from .device.cpu import CpuStorage, as_array, rounded, widened
 from .device.host import CODE_BITS, RUN
 from .device.stream import EMPTY_SLOT, MAX_WINDOW_WORDS, STATUS_SLOT, Storage, stream
 from .elementwise import Elementwise, cast_launch
-from .errors import KernelError, ShapeError
+from .errors import DeviceError, KernelError, ShapeError
 from .kernel import NATIVE, PHYSICAL, Launch, fold, pack_params
 from .meta import Meta, meta
 
@@ -385,6 +385,14 @@ def _compile(o: Op, launch: Launch, metas: dict[str, Meta]) -> tuple[int, list[s
     """Register a launch with the host; returns its number and the expressions of the patched words."""
     host = stream().open()
     source = launch.source
+    largest = host.info.limits.get("maxStorageBufferBindingSize", 1 << 27)
+    for b in source.bindings:
+        name = launch.bind.get(b.name, b.name)
+        if (m := metas.get(name)) is not None and _reach(m) > largest:
+            raise DeviceError(
+                f"'{name}' spans {_reach(m)} bytes, and a kernel reaches {largest} of a buffer on this device. "
+                "Work on smaller tensors."
+            )
     for b in () if source.typed else source.bindings:
         m = metas.get(launch.bind.get(b.name, b.name))
         if b.written or m is None or m.dtype.is_quantized:
@@ -451,6 +459,14 @@ def _compile(o: Op, launch: Launch, metas: dict[str, Meta]) -> tuple[int, list[s
             raise ShapeError(f"the grid {grid} is over the device's limit. Use smaller tensors.")
         number = _launches[key] = host.launch(pipeline, params, tuple(positions), *grid)
     return number, patches
+
+
+def _reach(m: Meta) -> int:
+    """Bytes from a tensor's first element to its last: what a kernel must see of the buffer, at least."""
+    if m.numel == 0:
+        return 0
+    last = sum((n - 1) * abs(s) for n, s in zip(m.shape, m.strides, strict=True))
+    return (last + 1) * m.dtype.itemsize
 
 
 def _is_buffer(name: str, metas: dict[str, Meta], roles: dict[str, str]) -> bool:

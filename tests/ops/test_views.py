@@ -91,7 +91,7 @@ def test_refused(device):
     refused = [
         (
             ShapeError,
-            r"view_size: shape \(24,\) cannot show a tensor of shape \(2, 4, 3\) and strides \(12, 1, 4\) "
+            r"view: shape \(24,\) cannot show a tensor of shape \(2, 4, 3\) and strides \(12, 1, 4\) "
             r"without a copy\. Use reshape\.",
             lambda: x.mT.view(24),
         ),

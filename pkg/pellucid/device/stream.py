@@ -10,7 +10,7 @@ import sys
 from array import array
 from collections.abc import Callable
 
-from ..errors import DeviceError, DimensionError, KernelError, OutOfMemoryError, PellucidError
+from ..errors import DeviceError, IndexOutOfRange, KernelError, OutOfMemoryError, PellucidError
 from .host import AFTER_LOSS, ALLOC, CODE_BITS, COPY, FREE, RUN, STATUS_BYTES, STATUS_SLOT, UPLOAD, Host
 
 MAX_WINDOW_WORDS = 1 << 13
@@ -24,10 +24,6 @@ EMPTY_SLOT = 1
 KINDS = ("activation", "weight", "parameter", "cache")
 
 _SHIFTED = 1 << CODE_BITS
-
-
-class IndexOutOfRange(DimensionError):
-    """A kernel met an index outside its table; raised by the next read."""
 
 
 class Storage:
@@ -383,4 +379,4 @@ def stream() -> Stream:
     return _stream
 
 
-__all__ = ["RUN", "IndexOutOfRange", "Storage", "Stream", "stream"]
+__all__ = ["RUN", "Storage", "Stream", "stream"]

@@ -168,6 +168,7 @@ def _trunc_reference(input, other):
 
 
 @op(
+    public="div",
     shape=broadcast,
     kernel=elementwise(
         "trunc(input / other)",

@@ -267,6 +267,7 @@ def _composite(query, key, value, attn_mask, dropout_p, is_causal, scale, enable
 
 
 @op(
+    public="scaled_dot_product_attention",
     dtype=_types,
     shape=_shape,
     kernel=_launches,

@@ -82,6 +82,7 @@ def _turned_back(g, cos, sin, position, interleaved, inverse) -> Tensor:
 
 
 @op(
+    public="rotary_embedding",
     dtype=_float_types,
     shape=_rotary_shape,
     kernel=_rotary_launch,
@@ -172,6 +173,7 @@ def _cached_reference(query, key_cache, value_cache, length, scale):
 
 
 @op(
+    public="cached_attention",
     dtype=_same_dtype,
     shape=_cached_shape,
     kernel=_cached_launches,
@@ -246,6 +248,7 @@ def _write_reference(cache, rows, position):
 
 
 @op(
+    public="cache_write",
     kernel=_write_launch,
     reference=_write_reference,
     grad=None,

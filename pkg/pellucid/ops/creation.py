@@ -43,6 +43,7 @@ def _array_type(d: DType):
 
 
 @op(
+    public="full",
     dtype=_static_types,
     shape=_static_shape,
     kernel=elementwise("fill_value", i64="fill_value", boolean="fill_value"),
@@ -58,6 +59,7 @@ def _progression_types(call: Call):
 
 
 @op(
+    public="arange",
     dtype=_progression_types,
     shape=lambda call: Size((call["count"],)),
     kernel=elementwise(

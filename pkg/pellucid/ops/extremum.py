@@ -228,6 +228,7 @@ def _at_places(g, indices, input_meta, dim, keepdim):
 
 
 @op(
+    public="max",
     dtype=_pair_types,
     shape=_pair_shapes,
     kernel=lambda call: _launches(call, True, "values", "indices"),
@@ -240,6 +241,7 @@ def max_dim(input: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Ten
 
 
 @op(
+    public="min",
     dtype=_pair_types,
     shape=_pair_shapes,
     kernel=lambda call: _launches(call, False, "values", "indices"),

@@ -79,6 +79,7 @@ def _gather_reference(input, dim, index):
 
 
 @op(
+    public="gather",
     dtype=_gather_types,
     shape=_along_shape,
     kernel=_gather_launch,
@@ -212,6 +213,7 @@ def _unreplaced(g, dim, index) -> Tensor:
 
 
 @op(
+    public="scatter",
     dtype=_scatter_types,
     shape=_scatter_shape,
     kernel=lambda call: scatter_launches(call, False),
@@ -226,6 +228,7 @@ def scatter_lines(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor
 
 
 @op(
+    public="scatter_add",
     dtype=_scatter_types,
     shape=_scatter_shape,
     kernel=lambda call: scatter_launches(call, True),

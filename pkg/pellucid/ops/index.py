@@ -42,7 +42,14 @@ def _linear_reference(index, limit, previous):
     return place if previous is None else previous * limit + place
 
 
-@op(dtype=_linear_types, shape=as_input, kernel=_linear_launch, reference=_linear_reference, grad=None)
+@op(
+    public="index",
+    dtype=_linear_types,
+    shape=as_input,
+    kernel=_linear_launch,
+    reference=_linear_reference,
+    grad=None,
+)
 def linear_index(index: Tensor, limit: int, previous: Tensor | None = None) -> Tensor:
     """The row-major position of a tuple of indices, one axis of length ``limit`` at a time; negative
     indices count from the end.

@@ -56,6 +56,7 @@ def _reference(input, weight, bias):
 
 
 @op(
+    public="linear",
     dtype=floats,
     shape=_shape,
     kernel=_launch,

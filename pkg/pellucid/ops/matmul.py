@@ -243,6 +243,7 @@ def wide_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 @op(
+    public="matmul",
     dtype=floats,
     shape=_shape,
     kernel=_launches,

@@ -46,6 +46,7 @@ def _cast_types(call: Call):
 
 
 @op(
+    public="to",
     dtype=_cast_types,
     shape=as_input,
     kernel=elementwise("input", i64="input", boolean="input"),

@@ -194,6 +194,7 @@ def _linear_reference(input, weight, bias):
 
 
 @op(
+    public="linear",
     dtype=_as_input,
     shape=_linear_shape,
     kernel=_linear_launches,
@@ -251,6 +252,7 @@ def _product_launches(call: Call) -> list[Launch]:
 
 
 @op(
+    public="matmul",
     dtype=_as_input,
     shape=_product_shape,
     kernel=_product_launches,
@@ -311,6 +313,7 @@ def _embedding_reference(weight, indices):
 
 
 @op(
+    public="embedding",
     dtype=_embedding_types,
     shape=lambda call: Size((*call["indices"].shape, _weight_shape(call)[1])),
     kernel=_embedding_launches,
@@ -348,6 +351,7 @@ def _dequantize_launches(call: Call) -> list[Launch]:
 
 
 @op(
+    public="dequantize",
     dtype=lambda call: (dt.float32, dt.float32),
     shape=lambda call: Size(_weight_shape(call)),
     kernel=_dequantize_launches,
@@ -408,7 +412,14 @@ def _repack_reference(planes, raw, format, rows, columns, start, count):
         planes.view(np.uint8)[first : first + size] = part.view(np.uint8)[4 * begin : 4 * begin + size]
 
 
-@op(kernel=_repack_launch, reference=_repack_reference, grad=None, outputs=(), mutates="planes")
+@op(
+    public="repack",
+    kernel=_repack_launch,
+    reference=_repack_reference,
+    grad=None,
+    outputs=(),
+    mutates="planes",
+)
 def repack_rows(
     planes: Tensor, raw: Tensor, format: str, rows: int, columns: int, start: int, count: int
 ) -> Tensor:

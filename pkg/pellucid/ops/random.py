@@ -53,6 +53,7 @@ def _integers(size, low, span, seed_low, seed_high, offset_low, offset_high, dty
 
 
 @op(
+    public="rand",
     dtype=_types,
     shape=_shape,
     kernel=elementwise(f"uniform_of({_STATE})", i32=False, own=_OWN),
@@ -72,6 +73,7 @@ def uniform_block(
 
 
 @op(
+    public="randn",
     dtype=_types,
     shape=_shape,
     kernel=elementwise(f"normal_of({_STATE})", i32=False, own=_OWN),
@@ -94,6 +96,7 @@ _WORD = f"(random_word({_STATE}) % span)"
 
 
 @op(
+    public="randint",
     dtype=_types,
     shape=_shape,
     kernel=elementwise(

@@ -205,6 +205,7 @@ def _product_grad(g, input, dim, keepdim):
 
 
 @op(
+    public="prod",
     dtype=_accumulated,
     shape=reduced_shape,
     kernel=_fold(_PRODUCT, _ONE),
@@ -244,6 +245,7 @@ def _logic(call: Call):
 
 
 @op(
+    public="any",
     dtype=_logic,
     shape=reduced_shape,
     kernel=_fold({"u32": "a | b"}, _ZERO),
@@ -255,6 +257,7 @@ def any_true(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: b
 
 
 @op(
+    public="all",
     dtype=_logic,
     shape=reduced_shape,
     kernel=_fold({"u32": "a & b"}, _ONE),

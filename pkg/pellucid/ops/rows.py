@@ -94,6 +94,7 @@ def _embedding_grad(g, indices, weight_meta, padding_idx):
 
 
 @op(
+    public="embedding",
     dtype=_embedding_types,
     shape=_embedding_shape,
     kernel=_embedding_launch,
@@ -250,6 +251,7 @@ def _put_reference(input, index, src):
 
 
 @op(
+    public="index_add",
     dtype=_types,
     shape=_shape,
     kernel=lambda call: _launches(call, True),
@@ -274,6 +276,7 @@ def _unreplaced(g, index, src_meta) -> Tensor:
 
 
 @op(
+    public="index_put",
     dtype=_types,
     shape=_shape,
     kernel=lambda call: _launches(call, False),

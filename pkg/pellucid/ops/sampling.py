@@ -108,7 +108,14 @@ def _draw_reference(values, uniforms, temperature, top_p, ids):
     return place if ids is None else np.take_along_axis(ids, place[:, None], 1)[:, 0]
 
 
-@op(dtype=_draw_types, shape=_draw_shape, kernel=_draw_launch, reference=_draw_reference, grad=None)
+@op(
+    public="sample",
+    dtype=_draw_types,
+    shape=_draw_shape,
+    kernel=_draw_launch,
+    reference=_draw_reference,
+    grad=None,
+)
 def draw(
     values: Tensor, uniforms: Tensor, temperature: float, top_p: float, ids: Tensor | None = None
 ) -> Tensor:

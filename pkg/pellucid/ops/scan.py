@@ -76,6 +76,7 @@ def _reversed_sum(g):
 
 
 @op(
+    public="cumsum",
     dtype=_accumulated,
     shape=as_input,
     kernel=lambda call: _scan(call, _SUM, _ZERO),
@@ -99,6 +100,7 @@ def _product_grad(g, input, out):
 
 
 @op(
+    public="cumprod",
     dtype=_accumulated,
     shape=as_input,
     kernel=lambda call: _scan(call, _PRODUCT, _ONE),

@@ -32,7 +32,7 @@ def _place_slice(g, input_meta, dim, start, end, step):
     return out
 
 
-@op(view=_slice, grad={"input": _place_slice})
+@op(public="slice", view=_slice, grad={"input": _place_slice})
 def slice_dim(
     input: Tensor, dim: int, start: int | None = None, end: int | None = None, step: int | None = None
 ) -> Tensor:

@@ -150,6 +150,7 @@ def _at_indices(g, indices, input_meta):
 
 
 @op(
+    public="sort",
     dtype=_types,
     shape=lambda call: (call["input"].shape, call["input"].shape),
     kernel=_sort_launches,
@@ -242,6 +243,7 @@ def _topk_reference(input, k, largest):
 
 
 @op(
+    public="topk",
     dtype=_types,
     shape=_topk_shapes,
     kernel=_topk_launches,

@@ -33,7 +33,7 @@ def _view(call: Call):
     return shape, strides, 0
 
 
-@op(view=_view, grad={"input": lambda g, input_meta: g.reshape(input_meta.shape)})
+@op(public="view", view=_view, grad={"input": lambda g, input_meta: g.reshape(input_meta.shape)})
 def view_size(input: Tensor, size: tuple[int, ...]) -> Tensor:
     """The same elements in another shape, sharing storage (`Tensor.view` with a shape)."""
 
@@ -140,7 +140,7 @@ def _unpermute(g, dims):
     return g.permute(*[order.index(k) for k in range(len(order))])
 
 
-@op(view=_permute, grad={"input": _unpermute})
+@op(public="permute", view=_permute, grad={"input": _unpermute})
 def permute_dims(input: Tensor, dims: tuple[int, ...]) -> Tensor:
     """Axes in another order, sharing storage."""
 
@@ -248,7 +248,7 @@ def _expand(call: Call):
     return tuple(shape), broadcast_strides(m.shape, m.strides, shape), 0
 
 
-@op(view=_expand, grad={"input": lambda g: g})
+@op(public="expand", view=_expand, grad={"input": lambda g: g})
 def expand_size(input: Tensor, size: tuple[int, ...]) -> Tensor:
     """Axes of length 1 repeated without a copy."""
 
@@ -331,7 +331,7 @@ def _as_strided(call: Call):
     return tuple(size), tuple(stride), 0
 
 
-@op(view=_as_strided, grad=None)
+@op(public="as_strided", view=_as_strided, grad=None)
 def _strided_view(input: Tensor, size: tuple[int, ...], stride: tuple[int, ...]) -> Tensor:
     """The same storage with given strides, from the tensor's own start."""
 

@@ -44,6 +44,7 @@ def _sgd_reference(param, grad, buffer, sign, decay, keep, take, nesterov, rate,
 
 
 @op(
+    public="SGD",
     kernel=lambda call: _launch(
         call, "optim/sgd", {"HAS_BUFFER": call["buffer"] is not None, "NESTEROV": call["is_nesterov"]}
     ),
@@ -82,6 +83,7 @@ def _adam_reference(
 
 
 @op(
+    public="Adam",
     kernel=lambda call: _launch(call, "optim/adam", {"AMSGRAD": call["largest"] is not None}),
     reference=_adam_reference,
     grad=None,
