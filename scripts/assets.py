@@ -96,7 +96,7 @@ def npm(package: Package) -> Path:
             work,
             f"{package.name}@{package.version}",
         ]
-        print(f"setup: {package.name} {package.version} from npm", flush=True)
+        print(f"setup: {package.name} {package.version} from npm", file=sys.stderr, flush=True)
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd=work)
         if done.returncode:
             raise machine.SetupError(f"npm pack {package.name}@{package.version} failed:\n{done.stderr}")

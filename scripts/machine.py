@@ -28,9 +28,10 @@ class SetupError(SystemExit):
 
 
 def run(command: Sequence[str | Path], variables: Mapping[str, str] | None = None, cwd: Path = ROOT) -> None:
-    """Run a step's command; stop the setup when it fails."""
-    print(f"setup: {' '.join(str(word) for word in command)}", flush=True)
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, env={**os.environ, **(variables or {})}, cwd=cwd)
+    """Run a step's command; stop the setup when it fails. Nothing goes to standard output, which is the caller's."""
+    print(f"setup: {' '.join(str(word) for word in command)}", file=sys.stderr, flush=True)
+    merged = {**os.environ, **(variables or {})}
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, env=merged, cwd=cwd)
     if done.returncode:
         raise SetupError(f"{command[0]} failed with status {done.returncode}; its output is above.")
 
