@@ -390,8 +390,8 @@ def _compile(o: Op, launch: Launch, metas: dict[str, Meta]) -> tuple[int, list[s
         name = launch.bind.get(b.name, b.name)
         if (m := metas.get(name)) is not None and _reach(m) > largest:
             raise DeviceError(
-                f"'{name}' spans {_reach(m)} bytes, and a kernel reaches {largest} of a buffer on this device. "
-                "Work on smaller tensors."
+                f"'{name}' spans {_reach(m)} bytes, and a kernel reaches {largest} of a buffer on this "
+                "device. Work on smaller tensors."
             )
     for b in () if source.typed else source.bindings:
         m = metas.get(launch.bind.get(b.name, b.name))

@@ -160,6 +160,19 @@ def test_tasks_that_open_the_device_at_once_open_one(monkeypatch):
     assert s.words.count(STATUS_BYTES) == 2  # made once and cleared once
 
 
+def test_tensors_that_no_kernel_reaches_are_refused():
+    """Not cut off at the limit: what lies behind it would be wrong in silence."""
+    s = stream()
+    largest = s.open().info.limits["maxStorageBufferBindingSize"]
+    if largest >= s.open().info.limits["maxBufferSize"]:
+        pytest.skip("every buffer of this device can be bound as a whole")
+    x = pellucid.empty(largest // 4 + 1)
+    for use in (lambda: x + 1, lambda: x.sum(), lambda: x.fill_(1), lambda: x.clone()):
+        with pytest.raises(DeviceError, match=f"a kernel reaches {largest} of a buffer"):
+            use()
+    assert pellucid.ones(1).expand(largest)[7:9].tolist() == [1.0, 1.0]
+
+
 def test_sizes_that_no_record_can_say_are_refused_and_harm_nothing(monkeypatch):
     s = stream()
     monkeypatch.setitem(s.open().info.limits, "maxBufferSize", 1 << 40)
