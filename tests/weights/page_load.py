@@ -15,6 +15,7 @@ from pellucid.device.browser import BrowserHost
 from pellucid.weights import Cancel, Target
 
 URL = os.environ["PELLUCID_TEST_URL"]
+downloads = run_js(os.environ["PELLUCID_TEST_WATCH"])
 settings.network_retries = 3
 settings.network_timeout = 5.0
 
@@ -41,16 +42,20 @@ def digest(host, checkpoint):
     return total.hexdigest()
 
 
-def load(path):
+def load(path, name=None):
     host, seen = BrowserHost(), []
     before = wasm_bytes()
+    downloads.highest, already = downloads.now, downloads.all
     checkpoint = weights.open(URL + path)
     weights.stream(checkpoint, targets(checkpoint), host, on_progress=seen.append)
     grown = wasm_bytes() - before
+    held, arrived = downloads.highest, downloads.all - already
     say(
-        path,
+        name or path,
         digest=digest(host, checkpoint),
         grown=grown,
+        held=held,
+        arrived=arrived,
         reports=len(seen),
         first=seen[0].bytes_done,
         last=seen[-1].bytes_done,
@@ -142,6 +147,18 @@ def cannot_wait():
     say("callback", error=found[0][0], text=found[0][1])
 
 
+def without_byte_readers():
+    """From here on the browser is one whose bodies are no byte streams."""
+    run_js("""
+    const { getReader } = ReadableStream.prototype;
+    ReadableStream.prototype.getReader = function (options) {
+      if (options?.mode === "byob") throw new TypeError("not a byte stream");
+      return getReader.call(this);
+    };
+    """)
+
+
+load("/long.safetensors")
 for path in ("/plain.safetensors", "/dropped.safetensors", "/unranged.safetensors", "/hidden.safetensors"):
     load(path)
 for name in ("absent", "refused", "cut", "changed", "html"):
@@ -150,3 +167,6 @@ await cancelled("/slow.safetensors")  # noqa: F704
 await cancelled_task("/slower.safetensors")  # noqa: F704
 await other_sources()  # noqa: F704
 cannot_wait()
+without_byte_readers()
+for path in ("/long.safetensors", "/tape.safetensors"):
+    load(path, f"chunks of {path}")

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -15,10 +16,11 @@ from pellucid.weights.header import LARGEST_READ
 from weights import samples
 from weights.file_server import FileServer
 
-from paths import SCRIPTS
+from paths import ROOT, SCRIPTS
 
 pytestmark = pytest.mark.browser
 SLACK = 1.05
+HELD = 32_000_000  # bytes of downloads, in a file of twice as many
 PATHS = ["/plain.safetensors", "/dropped.safetensors", "/unranged.safetensors", "/hidden.safetensors"]
 
 
@@ -32,12 +34,20 @@ def model():
 
 
 @pytest.fixture(scope="module")
-def server(model):
+def long_model():
+    """Sixty-four megabytes."""
+    random = np.random.default_rng(4)
+    return samples.safetensors_file({f"{k}": random.integers(0, 255, 8_000_000, np.uint8) for k in range(8)})
+
+
+@pytest.fixture(scope="module")
+def server(model, long_model):
     running = FileServer()
-    names = ("plain", "dropped", "unranged", "hidden", "cut", "changed", "refused", "slow", "slower")
+    names = ("plain", "dropped", "unranged", "tape", "hidden", "cut", "changed", "refused", "slow", "slower")
     running.files = {f"/{name}.safetensors": model for name in names}
+    running.files["/long.safetensors"] = long_model
     running.files["/html.safetensors"] = b"<!doctype html><title>Not here</title>" * 9
-    running.unranged = {"/unranged.safetensors"}
+    running.unranged = {"/unranged.safetensors", "/tape.safetensors"}
     running.hidden = {"/hidden.safetensors"}
     dropped = []
 
@@ -69,7 +79,8 @@ def said(server):
     """What the page said, by name; one boot of the browser for all tests of this file."""
     program = Path(__file__).parent / "page_load.py"
     command = [sys.executable, SCRIPTS / "browser", program, "--timeout=200"]
-    environment = {**os.environ, "PELLUCID_TEST_URL": server.url}
+    watch = runpy.run_path(str(ROOT / "benchmarks" / "_downloads.py"))["WATCH"]
+    environment = {**os.environ, "PELLUCID_TEST_URL": server.url, "PELLUCID_TEST_WATCH": watch}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
@@ -92,6 +103,20 @@ def test_the_device_has_every_byte(said, model, path):
     assert (load["first"], load["last"]) == (0, load["total"])
     assert load["reports"] >= 2
     assert load["grown"] < 20e6
+
+
+@pytest.mark.parametrize("name", ["/long.safetensors", "chunks of /long.safetensors"])
+def test_what_javascript_holds_does_not_grow_with_the_file(said, long_model, name):
+    (load,) = said[name]
+    assert load["digest"] == digest(long_model)
+    assert load["arrived"] >= load["total"] >= 2 * HELD, "the watch saw every byte"
+    assert 0 < load["held"] <= HELD
+
+
+def test_a_server_without_range_feeds_browsers_without_byte_readers(said, model):
+    (load,) = said["chunks of /tape.safetensors"]
+    assert load["digest"] == digest(model)
+    assert load["held"] <= HELD
 
 
 def test_requests_are_of_limited_size_and_several_are_in_flight(said, server, model):

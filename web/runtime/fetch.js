@@ -1,20 +1,13 @@
 // Files at a distance, for the page: a server's by Range requests, a File's by slices. The bytes stay in JavaScript.
 // The desktop's twin is weights/source_http.py in Python; both follow the same rules.
 
-import { Halt, fault } from "./halt.js";
+import { Body, Room, patient } from "./body.js";
+import { Halt, Interrupted, fault } from "./halt.js";
 
-const SLICE_BYTES = 1 << 20; // read from a File at a time
+const NO_TIMEOUT = 2 ** 31 - 1; // the longest that a timer can wait
 const PROGRESS_BYTES = 1 << 16; // after which earlier failures no longer count
 const LONGEST_PAUSE_MS = 8000;
 const PASSING = new Set([408, 425, 429, 500, 502, 503, 504]); // statuses that a later attempt may not meet
-
-/** An attempt failed in a way that another one may not. `pause`: what the server asked for, in milliseconds. */
-class Interrupted extends Error {
-  constructor(message, pause = null) {
-    super(message);
-    this.pause = pause;
-  }
-}
 
 /** A number with thousands marked, for messages. */
 export const number = (value) => value.toLocaleString("en-US");
@@ -36,43 +29,6 @@ class Kept {
   }
 }
 
-/** A body that is being read. A read that stays silent for `timeout` milliseconds fails. */
-class Body {
-  constructor(response, abort, timeout) {
-    this.reader = response.body.getReader();
-    this.abort = abort;
-    this.timeout = timeout;
-  }
-
-  /** The next bytes; null at the end. */
-  async next() {
-    const { done, value } = await patient(this.reader.read(), this.abort, this.timeout);
-    return done ? null : value;
-  }
-
-  close() {
-    this.abort.abort();
-    this.reader.cancel().catch(() => {}); // it is closed either way
-  }
-}
-
-/** `promise`, or, after `timeout` milliseconds, an aborted request and an Interrupted. */
-async function patient(promise, abort, timeout) {
-  let timer;
-  const silence = new Promise((_, reject) => {
-    timer = setTimeout(() => {
-      abort.abort();
-      reject(new Interrupted(`no answer for ${timeout / 1000} s`));
-    }, timeout);
-  });
-  try {
-    return await Promise.race([promise, silence]);
-  } finally {
-    clearTimeout(timer);
-    promise.catch(() => {}); // an aborted request fails once more, when nobody listens
-  }
-}
-
 /** A file at a URL. `size` and `etag` are null until the first answer; `ordered` is true for a server without Range. */
 export class Remote {
   constructor(url, headers, timeout, retries) {
@@ -84,7 +40,7 @@ export class Remote {
     this.etag = null;
     this.ordered = false;
     this.kept = new Kept();
-    this.tape = null; // the one download of a server without Range: { body, at, rest, busy }
+    this.tape = null; // the one download of a server without Range: { body, room, at, rest, busy }
   }
 
   keep(start, bytes) {
@@ -98,13 +54,18 @@ export class Remote {
 
   /** Bytes `start` to `stop`, fewer only where the file ends. */
   async read(start, stop) {
-    const pieces = [];
-    for await (const piece of this.chunks(start, stop, new Halt())) pieces.push(piece.slice());
-    return joined(pieces);
+    const all = new Uint8Array(Math.max(0, Math.min(stop, this.size ?? stop) - start));
+    let held = 0;
+    for await (const piece of this.chunks(start, stop, new Halt(), new Room())) {
+      all.set(piece, held);
+      held += piece.length;
+    }
+    return held === all.length ? all : all.slice(0, held);
   }
 
-  /** The same bytes as they come. Goes on at the byte where a connection broke. `halt` stops it. */
-  async *chunks(start, stop, halt) {
+  /** The same bytes as they come, each piece good until the next is asked for: they lie in `room`. Goes on at the byte
+   * where a connection broke. `halt` stops it. */
+  async *chunks(start, stop, halt, room) {
     const ahead = this.kept.from(start, stop);
     if (ahead !== null) {
       start += ahead.length;
@@ -114,7 +75,7 @@ export class Remote {
     let mark = start;
     while (start < stop && start < (this.size ?? Infinity)) {
       try {
-        for await (const bytes of this.#attempt(start, stop, halt)) {
+        for await (const bytes of this.#attempt(start, stop, halt, room)) {
           start += bytes.length;
           yield bytes;
         }
@@ -139,7 +100,7 @@ export class Remote {
     }
   }
 
-  async *#attempt(start, stop, halt) {
+  async *#attempt(start, stop, halt, room) {
     if (this.ordered) {
       yield* this.#play(start, stop, halt);
       return;
@@ -155,7 +116,7 @@ export class Remote {
       }
       this.ordered = true;
       this.#note(response, this.#length(response));
-      this.tape = { body, at: 0, rest: null, busy: false };
+      this.tape = { body, room: new Room(), at: 0, rest: null, busy: false };
       release();
       yield* this.#play(start, stop, halt);
       return;
@@ -170,7 +131,7 @@ export class Remote {
         );
       }
       let left = last + 1 - first;
-      for (let bytes; left > 0 && (bytes = await body.next()) !== null; left -= bytes.length) {
+      for (let bytes; left > 0 && (bytes = await body.next(room)) !== null; left -= bytes.length) {
         if (bytes.length > left) bytes = bytes.subarray(0, left);
         yield bytes;
       }
@@ -187,7 +148,7 @@ export class Remote {
       const answer = await this.#request({}, halt);
       if (answer === null) return;
       this.#note(answer.response, this.#length(answer.response));
-      this.tape = { body: answer.body, at: 0, rest: null, busy: false };
+      this.tape = { body: answer.body, room: new Room(), at: 0, rest: null, busy: false };
       answer.release();
     }
     const tape = this.tape;
@@ -196,7 +157,7 @@ export class Remote {
     let whole = false;
     try {
       while (tape.at < stop) {
-        const bytes = tape.rest ?? (await tape.body.next());
+        const bytes = tape.rest ?? (await tape.body.next(tape.room));
         tape.rest = null;
         if (bytes === null) return;
         const from = Math.min(Math.max(start - tape.at, 0), bytes.length);
@@ -236,7 +197,7 @@ export class Remote {
       } else if (!response.ok) {
         throw this.#refusal(response);
       } else {
-        return { response, body: new Body(response, abort, this.timeout), release };
+        return { response, body: new Body(response.body, abort, this.timeout), release };
       }
       abort.abort();
       release();
@@ -344,10 +305,15 @@ export class Local {
     return this.#guard(async () => new Uint8Array(await this.blob.slice(start, stop).arrayBuffer()));
   }
 
-  async *chunks(start, stop, halt) {
-    for (let at = start; at < Math.min(stop, this.size); at += SLICE_BYTES) {
-      halt.check();
-      yield await this.read(at, Math.min(at + SLICE_BYTES, stop));
+  async *chunks(start, stop, halt, room) {
+    const body = new Body(this.blob.slice(start, stop).stream(), new AbortController(), NO_TIMEOUT);
+    try {
+      for (let bytes; (bytes = await this.#guard(() => body.next(room))) !== null;) {
+        halt.check();
+        yield bytes;
+      }
+    } finally {
+      body.close();
     }
   }
 
@@ -371,15 +337,4 @@ function passes(error) {
     error.name === "AbortError" ||
     error.name === "NetworkError"
   );
-}
-
-function joined(pieces) {
-  if (pieces.length === 1) return pieces[0];
-  const all = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
-  let at = 0;
-  for (const piece of pieces) {
-    all.set(piece, at);
-    at += piece.length;
-  }
-  return all;
 }

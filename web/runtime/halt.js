@@ -1,10 +1,18 @@
-// What ends a load early: an error that Python knows by name, or the caller's token.
+// What ends a load or an attempt early: an error that Python knows by name, one that may pass, or the caller's token.
 
 /** An error that Python raises as the class of that name (pellucid.errors, or MissingFile of weights/source.py). */
 export function fault(name, message) {
   const error = new Error(message);
   error.name = name;
   return error;
+}
+
+/** An attempt failed in a way that another one may not. `pause`: what the server asked for, in milliseconds. */
+export class Interrupted extends Error {
+  constructor(message, pause = null) {
+    super(message);
+    this.pause = pause;
+  }
 }
 
 /** What stops a load: requests to abort, and sleepers to wake. */

@@ -1,6 +1,7 @@
 // Moves tensors from files at a distance (fetch.js) to a stream's slots, while Python is suspended.
 // The desktop's twin is weights/pump.py in Python; both follow the same rules.
 
+import { Room } from "./body.js";
 import { number } from "./fetch.js";
 import { Halt, fault } from "./halt.js";
 
@@ -12,7 +13,7 @@ const LANE_COLUMNS = 2; // first part, parts
 const PART_COLUMNS = 5; // shard, start, stop, first row, rows
 const ROW_COLUMNS = 6; // start, stop, slot, bytes of the slot, offset in the slot, item
 
-/** Moves a plan's bytes to a stream: a few connections, each with one staging buffer. */
+/** Moves a plan's bytes to a stream: a few connections, each with one staging buffer and one room to read into. */
 export class Load {
   /** `stream` has `write(slot, nbytes, offset, bytes)`, which copies, and may have `synchronize()`. The tables are Float64Arrays. */
   constructor(stream, shards, lanes, parts, rows, connections) {
@@ -46,12 +47,13 @@ export class Load {
 
   async #connection() {
     const staging = new Uint8Array(STAGING_BYTES);
+    const room = new Room();
     try {
       while (this.nextLane * LANE_COLUMNS < this.lanes.length) {
         const lane = this.nextLane++ * LANE_COLUMNS;
         const first = this.lanes[lane];
         for (let part = first; part < first + this.lanes[lane + 1]; part++)
-          await this.#move(part * PART_COLUMNS, staging);
+          await this.#move(part * PART_COLUMNS, staging, room);
       }
     } catch (error) {
       this.error ??= error;
@@ -61,7 +63,7 @@ export class Load {
   }
 
   /** Fetch one part. A row's writes are multiples of 4 bytes; its last one is padded with zeros. */
-  async #move(part, staging) {
+  async #move(part, staging, room) {
     const { parts, rows, halt } = this;
     const shard = this.shards[parts[part]];
     const stop = parts[part + 2];
@@ -69,7 +71,7 @@ export class Load {
     let at = parts[part + 1];
     let row = parts[part + 3] * ROW_COLUMNS;
     let held = 0;
-    for await (const bytes of shard.chunks(at, stop, halt)) {
+    for await (const bytes of shard.chunks(at, stop, halt, room)) {
       for (let taken = 0; taken < bytes.length && row < end;) {
         const inside = at >= rows[row];
         const limit = inside ? Math.min(rows[row + 1] - at, STAGING_BYTES - held) : rows[row] - at;
