@@ -28,7 +28,7 @@ class SetupError(SystemExit):
 
 
 def run(command: Sequence[str | Path], variables: Mapping[str, str] | None = None, cwd: Path = ROOT) -> None:
-    """Run a step's command; stop the setup when it fails. Nothing goes to standard output, which is the caller's."""
+    """Run a step's command; stop the setup when it fails. Standard output stays the caller's."""
     print(f"setup: {' '.join(str(word) for word in command)}", file=sys.stderr, flush=True)
     merged = {**os.environ, **(variables or {})}
     done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, env=merged, cwd=cwd)

@@ -314,3 +314,39 @@ def test_accounting_by_kind():
 def test_an_unknown_device_is_refused():
     with pytest.raises(DeviceError, match="There are 'webgpu', 'cpu' and 'meta'"):
         pellucid.zeros(1, device="cuda")
+
+
+def test_a_record_that_fails_is_left_out_and_the_rest_runs(monkeypatch):
+    s = stream()
+    s.flush()
+    big = pellucid.zeros(1 << 19)
+    s.flush()
+    monkeypatch.setitem(s.open().info.limits, "maxStorageBufferBindingSize", 1 << 20)
+    kept = pellucid.full((3,), 2.0)
+    big[5:9].fill_(1.0)  # four elements of a buffer that this device may not bind
+    after = kept * 3
+    with pytest.raises(DeviceError, match="binds at most 1048576"):
+        s.flush()
+    assert after.tolist() == [6.0, 6.0, 6.0]
+
+
+def test_ctrl_c_in_the_middle_of_a_window_loses_nothing():
+    program = """
+import os, signal, pellucid
+from pellucid.device.stream import stream
+from pellucid.device import native_window
+run = native_window.Window._run
+def interrupted(self, launch, words):
+    os.kill(os.getpid(), signal.SIGINT)
+    run(self, launch, words)
+native_window.Window._run = interrupted
+x = [pellucid.ones(2) + k for k in range(5)]
+try:
+    stream().flush()
+except KeyboardInterrupt:
+    print("interrupted")
+native_window.Window._run = run
+print([v.tolist()[0] for v in x])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.split("\n")[:2] == ["interrupted", "[1.0, 2.0, 3.0, 4.0, 5.0]"], done.stderr

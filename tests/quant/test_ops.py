@@ -231,7 +231,7 @@ def test_memory_is_the_planes_and_nothing_else():
 def test_errors(device):
     weight, _ = made("q4_1", 8, 64, device)
     x = pellucid.zeros(2, 32, device=device)
-    with pytest.raises(ShapeError, match=r"quant_linear: input of shape \(2, 32\) must end in 64"):
+    with pytest.raises(ShapeError, match=r"linear: input of shape \(2, 32\) must end in 64"):
         linear(x, weight)
     with pytest.raises(ShapeError, match="weight makes 8 features"):
         linear(pellucid.zeros(2, 64, device=device), weight, pellucid.zeros(7, device=device))

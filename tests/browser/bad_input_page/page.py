@@ -122,7 +122,7 @@ CALLS = {
 def lose():
     """The device goes away, as when a driver restarts."""
     host = stream().host
-    (host.stream.device if sys.platform == "emscripten" else host._device).destroy()
+    (host.stream.device if sys.platform == "emscripten" else host.device).destroy()
 
 
 def recovers():

@@ -1,0 +1,160 @@
+"""One window of records on its way to wgpu: interpreted, encoded, submitted.
+
+A record that fails is left out; the rest runs.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from array import array
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import wgpu
+
+from .host import ALLOC, CODE_BITS, COPY, FREE, RUN, UPLOAD
+
+if TYPE_CHECKING:
+    from .native import NativeHost
+
+ARENA_STEP = 256
+ARENA_BYTES = 1 << 20
+_CODE_MASK = (1 << CODE_BITS) - 1
+
+
+class Window:
+    """An encoder and what belongs to it.
+
+    Args:
+        host: whose buffers, launches and counters the records mean.
+    """
+
+    def __init__(self, host: NativeHost):
+        self.host = host
+        self.encoder = host.device.create_command_encoder()
+        self.compute: Any = None
+        self.arena = bytearray()
+        self.touched: set[int] = set()
+        self.current: Any = None
+
+    def interpret(self, words: array, at: int, end: int) -> tuple[int, Exception | None]:
+        """Records from ``at`` on, as many as one submit takes.
+
+        Returns:
+            Where the next window part begins, and the first error; its record alone was left out.
+        """
+        failed: Exception | None = None
+        while at < end:
+            code, payload = words[at] & _CODE_MASK, words[at] >> CODE_BITS
+            after = at + self._length(code, payload, words, at)
+            if code == RUN and len(self.arena) >= ARENA_BYTES:
+                break
+            try:
+                self._record(code, payload, words[at + 1 : after])
+            except Exception as error:
+                failed = failed or error
+            at = after
+        return at, failed
+
+    def _length(self, code: int, payload: int, words: array, at: int) -> int:
+        if code == RUN:
+            launch = self.host.launches[payload]
+            return 1 + len(launch.reads) + len(launch.patches)
+        if code == UPLOAD:
+            return 3 + (words[at + 2] + 3) // 4
+        return {ALLOC: 2, FREE: 1, COPY: 5}[code]
+
+    def _record(self, code: int, payload: int, words: array) -> None:
+        if code == RUN:
+            self._run(self.host.launches[payload], words)
+        elif code == ALLOC:
+            self.host.slots[payload] = (None, words[0])
+        elif code == FREE:
+            # A slot whose direct write was cancelled never existed here.
+            block, nbytes = self.host.slots.pop(payload, (None, 0))
+            if block is not None:
+                self.host.pool.give(block, nbytes)
+        elif code == UPLOAD:
+            self._upload(payload, words[0], words[2:].tobytes())
+        else:
+            self._copy(payload, *words)
+
+    def _run(self, launch: Any, words: array) -> None:
+        host = self.host
+        count = len(launch.reads)
+        slots = words[:count]
+        buffers = tuple([host.buffer(s) for s in slots])
+        self.touched.update(map(id, buffers))
+        params = launch.params
+        for position, value in zip(launch.patches, words[count:], strict=True):
+            params[position] = value
+        if launch.pipeline is None:
+            return  # its validation error is already waiting in failure()
+        group = host.group(launch, buffers, slots)
+        if self.compute is None:
+            self.compute = self.encoder.begin_compute_pass()
+            self.current = None
+            host.counts["passes"] += 1
+        if launch.pipeline is not self.current:
+            self.current = launch.pipeline
+            self.compute.set_pipeline(self.current)
+        self.compute.set_bind_group(0, group)
+        if params:
+            if launch.immediate:
+                self.compute.set_immediates(0, params, 0, 4 * len(params))
+            else:
+                self.compute.set_bind_group(1, host.arena_group, [len(self.arena)])
+                self.arena += params.tobytes().ljust(ARENA_STEP, b"\0")
+        self.compute.dispatch_workgroups(*launch.grid)
+        host.counts["dispatches"] += 1
+
+    def _upload(self, slot: int, offset: int, data: bytes) -> None:
+        host, target = self.host, self.host.buffer(slot)
+        host.counts["uploads"] += 1
+        if id(target) not in self.touched:
+            # Takes effect before the window, in which nothing has used the block so far.
+            host.device.queue.write_buffer(target, offset, data)
+            return
+        self._end_pass()
+        staging = host.device.create_buffer_with_data(data=data, usage=wgpu.BufferUsage.COPY_SRC)
+        self.encoder.copy_buffer_to_buffer(staging, 0, target, offset, len(data))
+
+    def _copy(self, source: int, target: int, source_offset: int, target_offset: int, nbytes: int) -> None:
+        self._end_pass()
+        origin, goal = self.host.buffer(source), self.host.buffer(target)
+        self.encoder.copy_buffer_to_buffer(origin, source_offset, goal, target_offset, nbytes)
+        self.touched.update((id(origin), id(goal)))
+
+    def _end_pass(self) -> None:
+        if self.compute is not None:
+            self.compute.end()
+            self.compute = None
+
+    def submit(self) -> None:
+        """Hand everything encoded to the queue."""
+        self._end_pass()
+        if self.arena:
+            self.host.device.queue.write_buffer(self.host.arena, 0, self.arena)
+        self.host.device.queue.submit([self.encoder.finish()])
+        self.host.counts["submits"] += 1
+
+
+@contextmanager
+def uninterrupted():
+    """Hold Ctrl-C back: half a window would leave tensors without their values."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    caught: list = []
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before):
+        yield
+        return
+    signal.signal(signal.SIGINT, lambda *arguments: caught.append(arguments))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if caught:
+        before(*caught[0])
