@@ -10,7 +10,7 @@ from .device import get_default_device
 from .device.cpu import CpuStorage, rounded
 from .device.stream import Storage, stream
 from .dtypes import DType, from_numpy_dtype
-from .errors import ShapeError
+from .errors import DTypeError, ShapeError
 from .kernel import physical
 from .meta import meta
 from .ops import creation
@@ -65,6 +65,10 @@ def tensor(data, *, dtype: DType | None = None, device=None, requires_grad: bool
             raise TypeError(
                 f"tensor: cannot make a tensor of {type(data).__name__}; give numbers, nested lists or an "
                 "array."
+            )
+        if array.dtype == np.uint64:  # what numpy makes of Python integers past int64
+            raise DTypeError(
+                f"tensor: {array.max()} is larger than int64 holds. Give smaller integers, or floats."
             )
         d = dtype or dt.scalar_dtype(
             {"b": bool, "i": int, "u": int, "f": float, "c": complex}[array.dtype.kind]

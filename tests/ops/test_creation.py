@@ -293,3 +293,9 @@ def test_repr_of_the_graph():
     assert repr(x.shape) == "Size([2])"
     assert repr(x.dtype) == "pellucid.float32"
     assert repr(x.device) == "device(type='webgpu')"
+
+
+def test_integers_past_int64_are_refused():
+    for value in (2**63, [1, 2**64 - 1]):
+        with pytest.raises(TypeError, match="larger than int64 holds"):
+            pellucid.tensor(value, device="cpu")
