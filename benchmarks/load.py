@@ -115,7 +115,7 @@ async def main() -> int:
     budgets = {name: verdict(*pair) for name, pair in measured.items()} if IN_PAGE else {}
     print(f"  {'wasm' if IN_PAGE else 'resident':10} {megabytes(growth)} more during the first load")
     if IN_PAGE:
-        print(f"  downloads  {megabytes(held)} held at most; js heap grew by {megabytes(js_growth)} at most")
+        print(f"  downloads  {megabytes(held)} held at most; js heap growth at most {megabytes(js_growth)}")
         print("  budgets    " + ", ".join(f"{name} {word}" for name, word in budgets.items()))
     stats = torch.webgpu.memory_stats()
     print(f"  afterwards {stats['weight_bytes']} bytes of weights are left on the device")
