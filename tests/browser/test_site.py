@@ -147,8 +147,15 @@ def test_interrupt_stops_a_long_computation(python):
     outcome = python.evaluate("""async () => {
         const endless = python.run("print('begun')\\nwhile True: pass").catch((error) => error.type);
         while (!heard.stdout.includes("begun")) await new Promise((resolve) => setTimeout(resolve, 10));
-        const sent = python.interrupt();
-        return [sent, await endless];
+        // Pressed again where the first signal met Python in the middle of writing, which may swallow it.
+        let type = null;
+        endless.then((found) => (type = found));
+        let sent = true;
+        while (type === null) {
+            sent &&= python.interrupt();
+            for (let k = 0; k < 100 && type === null; k++) await new Promise((resolve) => setTimeout(resolve, 10));
+        }
+        return [sent, type];
     }""")
     assert outcome == [True, "KeyboardInterrupt"]
     assert run(python, "1 + 1") == {"value": 2}
