@@ -32,6 +32,22 @@ async def execute(code, filename):
 execute
 `;
 
+/**
+ * The page's signal byte as Python takes it. Python reads it and then writes 0 whatever it read, so a signal that arrives between
+ * the two would be erased: the 0 reaches the shared byte only when there was a signal to clear.
+ */
+function signalBuffer(shared) {
+  let seen = 0;
+  return {
+    get 0() {
+      return (seen = Atomics.load(shared, 0));
+    },
+    set 0(value) {
+      if (value !== 0 || seen !== 0) Atomics.store(shared, 0, value);
+    },
+  };
+}
+
 /** A writer for one of Python's streams that keeps characters whole across writes. */
 function stream(kind) {
   const decoder = new TextDecoder();
@@ -89,7 +105,7 @@ async function start({ site, packages, env, interrupts }) {
   pyodide.setStderr(stream("stderr"));
   pyodide.setStdin({ error: true });
   pyodide.runPython("import sys; sys.stdout.reconfigure(line_buffering=True)");
-  if (interrupts) pyodide.setInterruptBuffer((signals = interrupts));
+  if (interrupts) pyodide.setInterruptBuffer(signalBuffer((signals = interrupts)));
   pyodide.registerJsModule("pellucid_page", {
     send(name, value) {
       const kept = value instanceof pyodide.ffi.PyProxy ? value.copy() : value; // the caller keeps its own
