@@ -1,0 +1,1 @@
+"""Pellucid in the comparison. These files run inside Pyodide."""

@@ -1,0 +1,40 @@
+"""Inputs and checksums: the same numbers as page/data.js."""
+
+from functools import lru_cache
+
+import numpy as np
+
+
+def scramble(x: np.ndarray) -> np.ndarray:
+    """Every input bit reaches every output bit: two rounds of shift and multiply, on uint32."""
+    x = (x ^ (x >> np.uint32(16))) * np.uint32(0x7FEB352D)
+    x = (x ^ (x >> np.uint32(15))) * np.uint32(0x846CA68B)
+    return x ^ (x >> np.uint32(16))
+
+
+def bits(shape: tuple[int, ...], seed: int) -> np.ndarray:
+    """24 random bits for each element, a function of its index and the seed."""
+    salt = np.uint32(seed * 0x9E3779B9 & 0xFFFFFFFF)
+    return scramble(np.arange(np.prod(shape), dtype=np.uint32) + salt).reshape(shape) >> np.uint32(8)
+
+
+def uniform(shape: tuple[int, ...], seed: int, scale: float = 1.0) -> np.ndarray:
+    """Floats of [-scale, scale)."""
+    return (scale * (bits(shape, seed) / (1 << 23) - 1)).astype(np.float32)
+
+
+def integers(shape: tuple[int, ...], seed: int, limit: int) -> np.ndarray:
+    """Integers of [0, limit)."""
+    return (bits(shape, seed) % np.uint32(limit)).astype(np.int64)
+
+
+@lru_cache(maxsize=8)
+def weights(n: int) -> np.ndarray:
+    """What the elements of an output are weighted with."""
+    return bits((n,), 0) / (1 << 23) - 1
+
+
+def checksum(values: np.ndarray) -> list[float]:
+    """Sum of magnitudes, Euclidean norm and weighted sum, in float64."""
+    flat = np.asarray(values, dtype=np.float64).reshape(-1)
+    return [float(np.abs(flat).sum()), float(np.sqrt(flat @ flat)), float(flat @ weights(flat.size))]

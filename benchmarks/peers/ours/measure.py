@@ -1,0 +1,117 @@
+"""The measuring of Pellucid inside its worker, as page/measure.js does it for the others."""
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pyodide.code import run_js
+
+import pellucid as torch
+from pellucid.device.stream import stream
+
+from .data import checksum
+
+Row = dict[str, Any]
+
+
+class Unavailable(Exception):
+    """What a row needs is not here; the text says what."""
+
+
+@dataclass
+class Form:
+    """One way to do a row's work.
+
+    Attributes:
+        unit: queues unit i and returns its output: a tensor, or numbers that were read already.
+        before: prepares k units outside the measured time.
+        note: what a reader of the table should know.
+    """
+
+    unit: Callable[[int], Any]
+    before: Callable[[int], None] | None = None
+    note: str = ""
+
+
+def counters() -> dict[str, float]:
+    """What the device did so far; `encode_ms` is the time JavaScript spent on windows."""
+    host: Any = stream().open()
+    counted = host.stats()
+    names = ("dispatches", "submits", "bind_groups", "pipelines")
+    return {
+        **{name: counted[name] for name in names},
+        "flushes": stream().flushes,
+        "encode_ms": host.stream.encodeMs,
+    }
+
+
+class Measure:
+    """What the page calls, by name."""
+
+    def __init__(self):
+        self._trap: Any = None
+        self._forms: dict[str, Form] = {}
+
+    async def call(self, method: str, options: list) -> Any:
+        """Call a method with the options that page/library.js passes."""
+        answer = getattr(self, method)(*options)
+        return await answer if hasattr(answer, "__await__") else answer
+
+    async def open(self, options: dict) -> dict:
+        """Open the device, with the trap for its errors set first."""
+        self._trap = await run_js("(url) => import(url)")(os.environ["PELLUCID_TRAP"])
+        self._trap.trap()
+        began = time.perf_counter()
+        await torch.webgpu.open_async()
+        took = 1000 * (time.perf_counter() - began)
+        host: Any = stream().open()
+        host.stream.timing = True
+        return {"version": torch.__version__, "device": torch.webgpu.get_device_name(), "open_ms": took}
+
+    def prepare(self, row: Row) -> dict:
+        """Make a row's inputs."""
+        from .rows import ROWS
+
+        self.finish()
+        if row["kind"] not in ROWS:
+            return {"unavailable": "not offered"}
+        try:
+            self._forms = ROWS[row["kind"]](row)
+        except Unavailable as error:
+            return {"unavailable": str(error)}
+        torch.webgpu.synchronize()
+        return {"forms": [{"form": name, "note": form.note} for name, form in self._forms.items()]}
+
+    def repeat(self, name: str, k: int) -> dict:
+        """One repetition: k units queued, their outputs held, one wait; then every output is read and
+        summed."""
+        form = self._forms[name]
+        if form.before is not None:
+            form.before(k)
+            torch.webgpu.synchronize()
+        counted = counters()
+        began = time.perf_counter()
+        outputs = [form.unit(i) for i in range(k)]
+        queued = time.perf_counter()
+        torch.webgpu.synchronize()
+        done = time.perf_counter()
+        counted = {name: value - counted[name] for name, value in counters().items()}
+        checks = [checksum(out.numpy() if isinstance(out, torch.Tensor) else out) for out in outputs]
+        errors, error = self._trap.caught().to_py()
+        return {
+            "k": k,
+            "ms": 1000 * (done - began) / k,
+            "host_ms": 1000 * (queued - began) / k,
+            "checks": checks,
+            "errors": errors,
+            "error": error,
+            "counters": counted,
+        }
+
+    def finish(self) -> None:
+        """Give back what the row holds."""
+        self._forms = {}
+        torch.webgpu.synchronize()
+        torch.webgpu.empty_cache()

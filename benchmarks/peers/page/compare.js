@@ -1,0 +1,118 @@
+// Runs the comparison: for each row the libraries take turns, repetition by repetition, and one at a time computes. Everything
+// that was seen is posted to the driver as it happens; what it means is decided there.
+
+import { Library } from "./library.js";
+
+const base = new URL("/-/", location.href);
+const post = (path, body) => fetch(new URL(path, base), { method: "POST", body: JSON.stringify(body) });
+const tell = (event) => post("event", event);
+
+/** What WebGPU says of the machine. A browser that has just started may need a moment to find its adapter. */
+async function describe() {
+  let adapter = null;
+  for (let i = 0; i < 20 && !adapter; i++) {
+    adapter = await navigator.gpu?.requestAdapter();
+    if (!adapter) await new Promise((resolve) => setTimeout(resolve, 300));
+  }
+  if (!adapter) throw new Error("This browser finds no WebGPU adapter. Give the flags that it needs by --chromium-arg.");
+  const { vendor, architecture, device, description } = adapter.info;
+  return {
+    adapter: { vendor, architecture, device, description },
+    features: [...adapter.features].sort(),
+    browser: navigator.userAgent,
+    cores: navigator.hardwareConcurrency,
+    isolated: crossOriginIsolated,
+  };
+}
+
+/** One library in one form, such as jax-js with jit. */
+class Lane {
+  constructor(library, form) {
+    this.library = library;
+    this.form = form;
+    this.lost = false;
+  }
+
+  /** Measure k units once and tell of it; a lane that failed takes no further part in the row. */
+  async repeat(row, phase, repetition, k, seconds) {
+    if (this.lost || !this.library.running) return null;
+    const place = { row: row.name, library: this.library.name, form: this.form };
+    try {
+      const sample = await this.library.call("repeat", [this.form, k], seconds);
+      await tell({ kind: "sample", ...place, phase, repetition, ...sample });
+      return sample;
+    } catch (error) {
+      this.lost = true;
+      await tell({ kind: "failed", ...place, error: error.message });
+      return null;
+    }
+  }
+}
+
+async function lanesOf(row, libraries, seconds) {
+  const lanes = [];
+  for (const library of libraries) {
+    const place = { row: row.name, library: library.name };
+    try {
+      if (!library.running) await tell({ kind: "library", name: library.name, ...(await library.open(seconds)) });
+      const { forms, unavailable } = await library.call("prepare", [row], seconds);
+      if (unavailable) await tell({ kind: "unavailable", ...place, why: unavailable });
+      for (const { form, note } of forms ?? []) {
+        lanes.push(new Lane(library, form));
+        await tell({ kind: "lane", ...place, form, note });
+      }
+    } catch (error) {
+      await tell({ kind: "failed", ...place, form: null, error: error.message });
+    }
+  }
+  return lanes;
+}
+
+const clamp = (value, low, high) => Math.max(low, Math.min(high, Math.floor(value)));
+const median = (values) => values.sort((a, b) => a - b)[values.length >> 1];
+
+/** How many units a repetition queues: the same for all, so that each output has its counterparts. */
+function unitsOf(row, estimates, repetitionMs) {
+  if (row.units) return row.units;
+  const slowest = Math.max(...estimates);
+  return clamp(Math.min(repetitionMs / median(estimates), (4 * repetitionMs) / slowest), 1, row.inputs);
+}
+
+async function measure(row, libraries, { repetitions, repetition_ms, row_seconds, call_seconds }) {
+  const deadline = performance.now() + 1000 * row_seconds;
+  const lanes = await lanesOf(row, libraries, call_seconds);
+  const estimates = [];
+  for (const lane of lanes) {
+    // The first call compiles; the second says how long a unit takes.
+    if (!(await lane.repeat(row, "first", 0, 1, call_seconds))) continue;
+    const again = await lane.repeat(row, "warm", 0, 1, call_seconds);
+    if (again) estimates.push(again.ms);
+  }
+  if (estimates.length) {
+    const units = unitsOf(row, estimates, repetition_ms);
+    for (const lane of lanes) await lane.repeat(row, "warm", 1, units, call_seconds);
+    for (let r = 0; r < repetitions && (r < 3 || performance.now() < deadline); r++) {
+      // Forth and back, so that nobody always follows the same neighbour.
+      const order = r % 2 ? [...lanes].reverse() : lanes;
+      for (const lane of order) await lane.repeat(row, "queued", r, units, call_seconds);
+      for (const lane of order) await lane.repeat(row, "single", r, 1, call_seconds);
+    }
+  }
+  for (const library of libraries) {
+    if (library.running) await library.call("finish", [], call_seconds).catch(() => {}); // it is opened anew for the next row
+  }
+}
+
+let failure = null;
+try {
+  const { libraries, rows, settings } = await (await fetch(new URL("job", base))).json();
+  await tell({ kind: "machine", ...(await describe()) });
+  const open = libraries.map((options) => new Library(options));
+  for (const row of rows) {
+    await tell({ kind: "row", row: row.name });
+    await measure(row, open, settings);
+  }
+} catch (error) {
+  failure = String(error?.stack ?? error);
+}
+await post("end", failure);

@@ -1,0 +1,65 @@
+// The measuring of one library inside its worker; ours.py does the same for Pellucid. An adapter exports
+//
+//   open(options) -> { version, device, sync(outputs), read(output), free(output), rows }
+//     sync      resolves when the outputs, and the work behind them, are done
+//     read      resolves to an output's numbers, a typed array
+//     rows      by a row's `kind`: row => forms, or a promise of them; forms by name: { unit, before, after, note }
+//       unit(i)     queues unit i of the work and returns its output, or a promise of it
+//       before(k)   prepares k units outside the measured time
+//       after()     gives back what the form holds
+//   Unavailable is thrown by a row that the library cannot do; the message says why.
+
+import { checksum } from "./data.js";
+import { caught } from "./trap.js";
+
+export class Unavailable extends Error {}
+
+export class Measure {
+  #library;
+  #forms = {};
+
+  constructor(library) {
+    this.#library = library;
+  }
+
+  /** Make a row's inputs. Resolves to { forms: [{ form, note }] } or { unavailable }. */
+  async prepare(row) {
+    await this.finish();
+    const make = this.#library.rows[row.kind];
+    if (!make) return { unavailable: "not offered by the library" };
+    try {
+      this.#forms = await make(row);
+    } catch (error) {
+      if (error instanceof Unavailable) return { unavailable: error.message };
+      throw error;
+    }
+    return { forms: Object.entries(this.#forms).map(([form, { note }]) => ({ form, note: note ?? "" })) };
+  }
+
+  /** One repetition: k units queued, their outputs held, one wait; then every output is read and summed. */
+  async repeat(form, k) {
+    const { unit, before } = this.#forms[form];
+    await before?.(k);
+    const outputs = [];
+    const began = performance.now();
+    for (let i = 0; i < k; i++) {
+      const output = unit(i);
+      outputs.push(output instanceof Promise ? await output : output);
+    }
+    const queued = performance.now();
+    await this.#library.sync(outputs);
+    const done = performance.now();
+    const checks = [];
+    for (const output of outputs) checks.push(checksum(await this.#library.read(output)));
+    for (const output of outputs) this.#library.free(output);
+    const [errors, error] = caught();
+    return { k, ms: (done - began) / k, host_ms: (queued - began) / k, checks, errors, error };
+  }
+
+  /** Give back what the row holds. */
+  async finish() {
+    const forms = Object.values(this.#forms);
+    this.#forms = {};
+    for (const { after } of forms) await after?.();
+  }
+}

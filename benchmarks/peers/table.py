@@ -1,0 +1,186 @@
+"""Results as Markdown: queued times, single calls, our own side, and what does not count."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from .results import OURS, value
+
+# A form is what a user writes, so the same form stands in one line.
+FORMS = ("eager", "unfused", "captured")
+
+
+def number(x: float) -> str:
+    """Three digits that say something."""
+    if x == 0:
+        return "0"
+    if abs(x) >= 100:
+        return f"{x:.0f}"
+    return f"{x:.1f}" if abs(x) >= 10 else f"{x:.2f}" if abs(x) >= 1 else f"{x:.3f}"
+
+
+def line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def grid(head: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
+    """A Markdown table."""
+    return [line(head), line(["---"] * len(head)), *map(line, lines)]
+
+
+def columns(results: dict[str, Any]) -> list[str]:
+    """The libraries that measured anything, ours first."""
+    used = {lane["library"] for row in results["rows"].values() for lane in row["lanes"].values()}
+    return [name for name in results["libraries"] if name in used]
+
+
+def lines(results: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
+    """Each row in each form that a library has of it."""
+    for row in results["rows"].values():
+        forms = {lane["form"] for lane in row["lanes"].values()}
+        for form in sorted(forms, key=FORMS.index):
+            yield row, form
+
+
+def title(row: dict[str, Any], form: str) -> str:
+    several = len({lane["form"] for lane in row["lanes"].values()}) > 1
+    return f"{row['row']['title']}{f', {form}' if several else ''}, {row['row']['unit']}"
+
+
+def queued(row: dict[str, Any], lane: dict[str, Any] | None) -> str:
+    """Median and quartiles in the row's unit."""
+    if lane is None:
+        return "–"
+    if lane["void"]:
+        return "void"
+    ends = sorted(value(row["row"], lane["ms"][end]) for end in ("low", "high"))
+    return f"{number(lane['value'])} ({number(ends[0])}–{number(ends[1])})"
+
+
+def best(results: dict[str, Any], row: dict[str, Any], form: str) -> str:
+    """Our form against the fastest lane of another library, whatever its form; by pairs."""
+    ours = f"{OURS}/{form}"
+    ratios = {
+        names.split(" : ")[1]: ratio for names, ratio in row["pairs"].items() if names.split(" : ")[0] == ours
+    }
+    ratios = {
+        name: ratio
+        for name, ratio in ratios.items()
+        if not results["libraries"][name.split("/")[0]].get("floor")
+    }
+    if not ratios:
+        return "–"
+    name = min(ratios, key=lambda name: ratios[name]["median"])
+    found = ratios[name]
+    return f"{number(found['median'])} ({number(found['low'])}–{number(found['high'])}), {name}"
+
+
+def speeds(results: dict[str, Any]) -> list[str]:
+    names = columns(results)
+    body = [
+        [
+            title(row, form),
+            *(queued(row, row["lanes"].get(f"{name}/{form}")) for name in names),
+            best(results, row, form),
+        ]
+        for row, form in lines(results)
+    ]
+    return grid(["", *names, "the fastest other takes × our time"], body)
+
+
+def singles(results: dict[str, Any]) -> list[str]:
+    """One unit and its wait; the first call, which compiles."""
+    names = columns(results)
+
+    def cell(lane: dict[str, Any] | None) -> str:
+        if lane is None or lane["void"] or "single_ms" not in lane:
+            return "–"
+        return f"{number(lane['single_ms']['median'])} / {number(lane['first_ms'])}"
+
+    body = [
+        [title(row, form).rpartition(",")[0], *(cell(row["lanes"].get(f"{name}/{form}")) for name in names)]
+        for row, form in lines(results)
+    ]
+    return grid(["ms", *names], body)
+
+
+def own(results: dict[str, Any]) -> list[str]:
+    """What Pellucid's Python and JavaScript cost, from the device's counters."""
+    body = []
+    for row, form in lines(results):
+        lane = row["lanes"].get(f"{OURS}/{form}")
+        if lane is None or lane["void"]:
+            continue
+        per_unit, dispatches = lane["counters"], lane["counters"]["dispatches"]
+        host = 1000 * lane["host_ms"]["median"]
+        script = 1000 * per_unit["encode_ms"]
+        body.append(
+            [
+                title(row, form).rpartition(",")[0],
+                number(host),
+                number(host / row["row"]["ops"]) if "ops" in row["row"] else "–",
+                number(dispatches),
+                number(script / dispatches) if dispatches else "–",
+                number(per_unit["flushes"]),
+                number(per_unit["bind_groups"]),
+            ]
+        )
+    head = ["per unit", "host µs until queued", "host µs per op", "dispatches", "JS µs per dispatch"]
+    return grid([*head, "flushes", "new bind groups"], body)
+
+
+def remarks(results: dict[str, Any]) -> list[str]:
+    """What is void, missing or not compared, and what a lane's note says."""
+    said = []
+    for name, row in results["rows"].items():
+        if row["void"]:
+            said.append(f"- {name}: void, for the outputs disagree: {row['void']}")
+        elif row["row"].get("uncompared"):
+            said.append(f"- {name}: outputs are not compared: {row['row']['uncompared']}")
+        elif row["lanes"] and not row["compared"]:
+            said.append(f"- {name}: nothing to compare the outputs with")
+        for lane_name, lane in row["lanes"].items():
+            if lane["void"] and not row["void"]:
+                said.append(f"- {name}, {lane_name}: void: {lane['void']}")
+            elif lane["note"]:
+                said.append(f"- {name}, {lane_name}: {lane['note']}")
+        said += [f"- {name}, {library}: not available: {why}" for library, why in row["unavailable"].items()]
+    return said
+
+
+def heading(results: dict[str, Any]) -> list[str]:
+    """The device, the browser, the noise."""
+    machine, noise, settings = results["machine"], results["noise"], results["settings"]
+    adapter = machine.get("adapter", {})
+    device = " ".join(filter(None, (adapter.get(k) for k in ("vendor", "architecture", "description"))))
+    versions = ", ".join(f"{name} {facts['version']}" for name, facts in results["libraries"].items())
+    repetitions = f"{settings['repetitions']} repetitions at most of about {settings['repetition_ms']:g} ms"
+    used = f"the browser used {noise['browser_cores']:g} of {noise['cores']} cores"
+    return [
+        f"Device: {device or 'unknown'}; {machine.get('browser', 'unknown browser')}.",
+        f"Libraries: {versions or 'none'}.",
+        f"{repetitions}; {used}, other processes {noise['other_cores']:g}, in {noise['seconds']:g} s.",
+    ]
+
+
+def markdown(results: dict[str, Any]) -> str:
+    """The whole report."""
+    failure = ["", f"The run broke off: {results['failure']}"] if results["failure"] else []
+    parts = [
+        *heading(results),
+        *failure,
+        "",
+        "Units queued, then one wait: median (quartiles).",
+        "",
+        *speeds(results),
+        "",
+        "One unit and its wait / the first call:",
+        "",
+        *singles(results),
+        "",
+        "Pellucid's own side:",
+        "",
+        *own(results),
+        "",
+        *remarks(results),
+    ]
+    return "\n".join(parts) + "\n"
