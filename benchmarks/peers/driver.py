@@ -83,16 +83,7 @@ def libraries(names: list[str]) -> list[dict[str, Any]]:
     files = {f"/peers/ours/{file.name}": file.read_text(encoding="utf-8") for file in HERE.glob("ours/*.py")}
     variables = {name: text for name, text in os.environ.items() if name.startswith("PELLUCID_")}
     ours = {"name": OURS, "files": files, "env": {**variables, "PELLUCID_MOUNT": "/weights/"}}
-    others = [
-        {
-            "name": name,
-            "adapter": PEERS[name].adapter,
-            "packages": PEERS[name].install(),
-            **PEERS[name].options,
-        }
-        for name in names
-    ]
-    return [ours, *others]
+    return [ours, *({"name": name, **PEERS[name].job()} for name in names)]
 
 
 class Session:
@@ -214,11 +205,11 @@ def run(options: argparse.Namespace) -> int:
 def write(results: dict[str, Any], options: argparse.Namespace) -> int:
     """Write what was measured, show the table, and say whether it is whole."""
     options.out.mkdir(parents=True, exist_ok=True)
+    target = options.json or options.out / "peers.json"
+    target.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     text = table.markdown(results)
     (options.out / "peers.md").write_text(text, encoding="utf-8")
     print(text)
-    target = options.json or options.out / "peers.json"
-    target.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     if results["failure"]:
         print(f"bench: {results['failure']}", file=sys.stderr)
     counted = any(

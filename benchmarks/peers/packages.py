@@ -7,12 +7,7 @@ import assets
 
 TFJS = (
     assets.Package(
-        "@tensorflow/tfjs-core", "4.22.0", "e8f8aa285ad0237b901e7d79995a1450993cf11fb1b3cc02f09de167fdaf9496"
-    ),
-    assets.Package(
-        "@tensorflow/tfjs-backend-cpu",
-        "4.22.0",
-        "d3c32e2fe0452fe302e88dde434cd8d7b126ce21754c6c972b28e3bcb8ec0878",
+        "@tensorflow/tfjs", "4.22.0", "56505c191e24116787477b3bb5bb1cc0cf1c2bdce8112b9c402a8a2d31cf2f00"
     ),
     assets.Package(
         "@tensorflow/tfjs-backend-webgpu",
@@ -47,9 +42,14 @@ class Peer:
     packages: tuple[assets.Package, ...] = ()
     options: dict[str, Any] = field(default_factory=dict)
 
-    def install(self) -> dict[str, str]:
-        """Fetch what is missing; the address of each package in the page, by name."""
-        return {package.name: f"/packages/{assets.npm(package).name}/" for package in self.packages}
+    def job(self) -> dict[str, Any]:
+        """What the page needs to open it: packages by name, with their addresses; what is missing is fetched."""
+        addresses = {package.name: f"/packages/{assets.npm(package).name}/" for package in self.packages}
+        version = self.packages[0].version if self.packages else "hand-written"
+        return {"adapter": self.adapter, "version": version, "packages": addresses, **self.options}
 
 
-PEERS = {"tfjs": Peer("TensorFlow.js", "tfjs", TFJS)}
+PEERS = {
+    "tfjs": Peer("TensorFlow.js", "tfjs", TFJS),
+    "jax": Peer("jax-js", "jax", (JAX,)),
+}

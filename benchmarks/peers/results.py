@@ -165,8 +165,9 @@ class RowResult:
             "first_ms": lane.phase("first")[0]["ms"],
             "counters": _per_unit(queued),
         }
-        if single := lane.phase("single"):
-            found["single_ms"] = spread([sample["ms"] for sample in single])
+        # Where a repetition is one unit, it is the single call.
+        single = lane.phase("single") or queued
+        found["single_ms"] = spread([sample["ms"] for sample in single])
         return {**found, "samples": lane.samples}
 
     def _pairs(self) -> dict[str, dict[str, float]]:

@@ -92,7 +92,7 @@ def singles(results: dict[str, Any]) -> list[str]:
     names = columns(results)
 
     def cell(lane: dict[str, Any] | None) -> str:
-        if lane is None or lane["void"] or "single_ms" not in lane:
+        if lane is None or lane["void"]:
             return "–"
         return f"{number(lane['single_ms']['median'])} / {number(lane['first_ms'])}"
 

@@ -18,9 +18,9 @@ def bits(shape: tuple[int, ...], seed: int) -> np.ndarray:
     return scramble(np.arange(np.prod(shape), dtype=np.uint32) + salt).reshape(shape) >> np.uint32(8)
 
 
-def uniform(shape: tuple[int, ...], seed: int, scale: float = 1.0) -> np.ndarray:
-    """Floats of [-scale, scale)."""
-    return (scale * (bits(shape, seed) / (1 << 23) - 1)).astype(np.float32)
+def uniform(shape: tuple[int, ...], seed: int, scale: float = 1.0, offset: float = 0.0) -> np.ndarray:
+    """Floats of [offset - scale, offset + scale)."""
+    return (offset + scale * (bits(shape, seed) / (1 << 23) - 1)).astype(np.float32)
 
 
 def integers(shape: tuple[int, ...], seed: int, limit: int) -> np.ndarray:

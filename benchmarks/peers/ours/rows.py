@@ -3,28 +3,32 @@
 from collections.abc import Callable
 
 import pellucid as torch
+from pellucid.nn import functional as F
 
-from .data import uniform
-from .measure import Form, Row
-
-
-def upload(shape: tuple[int, ...], seed: int, scale: float = 1.0) -> torch.Tensor:
-    return torch.from_numpy(uniform(shape, seed, scale)).to("webgpu")
+from .data import integers, uniform
+from .measure import Form, Row, Unavailable
+from .models import GPT, MLP, Block, block_shapes, fill
 
 
-def several(row: Row, shape: tuple[int, ...], seed: int, scale: float = 1.0) -> list[torch.Tensor]:
+def tensor(shape: tuple[int, ...], seed: int, scale: float = 1.0, offset: float = 0.0) -> torch.Tensor:
+    return torch.from_numpy(uniform(shape, seed, scale, offset)).to("webgpu")
+
+
+def several(
+    row: Row, shape: tuple[int, ...], seed: int, scale: float = 1.0, offset: float = 0.0
+) -> list[torch.Tensor]:
     """An input for each unit, all different."""
-    return [upload(shape, seed + 100 * i, scale) for i in range(row["inputs"])]
+    return [tensor(shape, seed + 100 * i, scale, offset) for i in range(row["inputs"])]
 
 
 def matmul(row: Row) -> dict[str, Form]:
     n = row["n"]
-    a, b = several(row, (n, n), 1), upload((n, n), 2)
+    a, b = several(row, (n, n), 1), tensor((n, n), 2)
     return {"eager": Form(lambda i: a[i] @ b)}
 
 
 def chain(row: Row) -> dict[str, Form]:
-    x, m, c = several(row, (row["n"],), 3), upload((row["n"],), 4, 0.9), upload((row["n"],), 5)
+    x, m, c = several(row, (row["n"],), 3), tensor((row["n"],), 4, 0.9), tensor((row["n"],), 5)
 
     def unit(i: int) -> torch.Tensor:
         y = x[i]
@@ -36,4 +40,110 @@ def chain(row: Row) -> dict[str, Form]:
     return {"eager": Form(unit)}
 
 
-ROWS: dict[str, Callable[[Row], dict[str, Form]]] = {"matmul": matmul, "chain": chain}
+def softmax(row: Row) -> dict[str, Form]:
+    x = several(row, (row["rows"], row["columns"]), 6, 4.0)
+    return {"eager": Form(lambda i: F.softmax(x[i], -1))}
+
+
+def layer_norm(row: Row) -> dict[str, Form]:
+    columns = row["columns"]
+    x = several(row, (row["rows"], columns), 6, 4.0)
+    gain, shift = tensor((columns,), 7), tensor((columns,), 8)
+    return {"eager": Form(lambda i: F.layer_norm(x[i], (columns,), gain, shift))}
+
+
+def total(row: Row) -> dict[str, Form]:
+    x = several(row, (row["n"],), 9, 1.0, 1.0)
+    return {"eager": Form(lambda i: x[i].sum())}
+
+
+def conv2d(row: Row) -> dict[str, Form]:
+    if not hasattr(F, "conv2d"):
+        raise Unavailable("this version has no conv2d")
+    channels, size, kernel = row["channels"], row["size"], row["kernel"]
+    x = several(row, (1, channels, size, size), 10)
+    w = tensor((row["out"], channels, kernel, kernel), 21, 0.1)
+    return {"eager": Form(lambda i: F.conv2d(x[i], w, padding=kernel // 2))}
+
+
+def block(row: Row) -> dict[str, Form]:
+    layer = Block(row, causal=False)
+    layer.fill(fill(block_shapes("", row)))
+    x = several(row, (1, row["tokens"], row["d"]), 22)
+
+    def unit(i: int) -> torch.Tensor:
+        with torch.no_grad():
+            return layer(x[i])
+
+    return {"eager": Form(unit)}
+
+
+def upload(row: Row) -> dict[str, Form]:
+    data = [uniform((row["n"],), 23 + 100 * i) for i in range(row["inputs"])]
+    return {"eager": Form(lambda i: torch.from_numpy(data[i]).to("webgpu"))}
+
+
+def readback(row: Row) -> dict[str, Form]:
+    x = several(row, (row["n"],), 24, 1.0, 1.0)
+    sums: list[torch.Tensor] = []
+
+    def before(k: int) -> None:
+        sums[:] = [x[i].sum() for i in range(k)]
+
+    return {"eager": Form(lambda i: [sums[i].item()], before, waits=True)}
+
+
+def training(row: Row, model: MLP | GPT, batches: list[tuple[torch.Tensor, torch.Tensor]]) -> dict[str, Form]:
+    """Steps of AdamW; each repetition begins with the first parameters."""
+    optimizers: list[torch.optim.AdamW] = []
+
+    def before(_: int) -> None:
+        model.fill()
+        optimizers[:] = [torch.optim.AdamW(model.parameters(), lr=row["lr"], weight_decay=row["decay"])]
+
+    def unit(i: int) -> torch.Tensor:
+        (optimizer,) = optimizers
+        x, labels = batches[i]
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x).flatten(0, -2), labels)
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    return {"eager": Form(unit, before)}
+
+
+def train_mlp(row: Row) -> dict[str, Form]:
+    inputs, classes = row["widths"][0], row["widths"][-1]
+    x = several(row, (row["batch"], inputs), 30)
+    labels = [
+        torch.tensor(integers((row["batch"],), 31 + 100 * i, classes), device="webgpu") for i in range(len(x))
+    ]
+    return training(row, MLP(row), list(zip(x, labels)))
+
+
+def train_gpt(row: Row) -> dict[str, Form]:
+    batch, tokens, vocabulary = row["batch"], row["tokens"], row["vocabulary"]
+    batches = [
+        (
+            torch.tensor(integers((batch, tokens), 32 + 100 * i, vocabulary), device="webgpu"),
+            torch.tensor(integers((batch * tokens,), 33 + 100 * i, vocabulary), device="webgpu"),
+        )
+        for i in range(row["inputs"])
+    ]
+    return training(row, GPT(row), batches)
+
+
+ROWS: dict[str, Callable[[Row], dict[str, Form]]] = {
+    "matmul": matmul,
+    "chain": chain,
+    "softmax": softmax,
+    "layer_norm": layer_norm,
+    "sum": total,
+    "conv2d": conv2d,
+    "block": block,
+    "upload": upload,
+    "readback": readback,
+    "train_mlp": train_mlp,
+    "train_gpt": train_gpt,
+}

@@ -90,12 +90,12 @@ async function measure(row, libraries, { repetitions, repetition_ms, row_seconds
   }
   if (estimates.length) {
     const units = unitsOf(row, estimates, repetition_ms);
-    for (const lane of lanes) await lane.repeat(row, "warm", 1, units, call_seconds);
+    if (units > 1) for (const lane of lanes) await lane.repeat(row, "warm", 1, units, call_seconds);
     for (let r = 0; r < repetitions && (r < 3 || performance.now() < deadline); r++) {
       // Forth and back, so that nobody always follows the same neighbour.
       const order = r % 2 ? [...lanes].reverse() : lanes;
       for (const lane of order) await lane.repeat(row, "queued", r, units, call_seconds);
-      for (const lane of order) await lane.repeat(row, "single", r, 1, call_seconds);
+      if (units > 1) for (const lane of order) await lane.repeat(row, "single", r, 1, call_seconds);
     }
   }
   for (const library of libraries) {

@@ -1,12 +1,16 @@
 // The measuring of one library inside its worker; ours.py does the same for Pellucid. An adapter exports
 //
-//   open(options) -> { version, device, sync(outputs), read(output), free(output), rows }
+//   open(options) -> { device, sync(outputs), read(output), free(output), rows }
+//     device    what it says of its device, if anything
 //     sync      resolves when the outputs, and the work behind them, are done
 //     read      resolves to an output's numbers, a typed array
 //     rows      by a row's `kind`: row => forms, or a promise of them; forms by name: { unit, before, after, note }
 //       unit(i)     queues unit i of the work and returns its output, or a promise of it
 //       before(k)   prepares k units outside the measured time
 //       after()     gives back what the form holds
+//       read(output)  instead of the library's
+//       waits       true where unit waits for its output itself, so that nothing is left to wait for
+//     An output may be an array of numbers that was read already.
 //   Unavailable is thrown by a row that the library cannot do; the message says why.
 
 import { checksum } from "./data.js";
@@ -38,7 +42,7 @@ export class Measure {
 
   /** One repetition: k units queued, their outputs held, one wait; then every output is read and summed. */
   async repeat(form, k) {
-    const { unit, before } = this.#forms[form];
+    const { unit, before, waits, read = this.#library.read } = this.#forms[form];
     await before?.(k);
     const outputs = [];
     const began = performance.now();
@@ -47,11 +51,14 @@ export class Measure {
       outputs.push(output instanceof Promise ? await output : output);
     }
     const queued = performance.now();
-    await this.#library.sync(outputs);
+    if (!waits) await this.#library.sync(outputs);
     const done = performance.now();
     const checks = [];
-    for (const output of outputs) checks.push(checksum(await this.#library.read(output)));
-    for (const output of outputs) this.#library.free(output);
+    for (const output of outputs) {
+      const values = ArrayBuffer.isView(output);
+      checks.push(checksum(values ? output : await read(output)));
+      if (!values) this.#library.free(output);
+    }
     const [errors, error] = caught();
     return { k, ms: (done - began) / k, host_ms: (queued - began) / k, checks, errors, error };
   }

@@ -10,7 +10,7 @@ async function open({ adapter, ...options }) {
   const began = performance.now();
   const library = await open(options);
   measure = new Measure(library);
-  return { version: library.version, device: library.device ?? null, open_ms: performance.now() - began };
+  return { version: options.version, device: library.device ?? null, open_ms: performance.now() - began };
 }
 
 onmessage = async ({ data: { id, method, options } }) => {

@@ -1,11 +1,13 @@
 // TensorFlow.js on its WebGPU backend. It has no graph compiler, so each row has the eager form alone.
 
-import { integers, uniform } from "../data.js";
+import { uniform } from "../data.js";
+import { train } from "./tfjs_train.js";
+import { block, layerNorm, parameters } from "./tfjs_layers.js";
+import { blockParameters } from "../models.js";
 
-// The CPU's backend is needed too: what is small or has no kernel goes there.
+// The whole library: the smaller package of its core has no gradients.
 const FILES = {
-  "@tensorflow/tfjs-core": "dist/tf-core.min.js",
-  "@tensorflow/tfjs-backend-cpu": "dist/tf-backend-cpu.min.js",
+  "@tensorflow/tfjs": "dist/tf.min.js",
   "@tensorflow/tfjs-backend-webgpu": "dist/tf-backend-webgpu.min.js",
 };
 
@@ -15,39 +17,80 @@ export async function open({ packages }) {
   if (!(await tf.setBackend("webgpu"))) throw new Error("tfjs does not take the webgpu backend here");
   await tf.ready();
   const backend = tf.backend();
+  // A submit with an open pass would make an invalid command buffer, whose work is dropped.
+  async function sync() {
+    backend.endComputePassEncoder();
+    backend.submitQueue();
+    await backend.queue.onSubmittedWorkDone();
+  }
   return {
-    version: tf.version_core,
-    // A submit with an open pass would make an invalid command buffer, whose work is dropped.
-    async sync() {
-      backend.endComputePassEncoder();
-      backend.submitQueue();
-      await backend.queue.onSubmittedWorkDone();
-    },
+    sync,
     read: (output) => output.data(),
     free: (output) => output.dispose(),
-    rows: rows(tf),
+    rows: { ...rows(tf, sync), ...train(tf) },
   };
 }
 
-function rows(tf) {
-  const tensor = (shape, seed, scale) => tf.tensor(uniform(tf.util.sizeFromShape(shape), seed, scale), shape);
-  const several = (row, shape, seed, scale) =>
-    Array.from({ length: row.inputs }, (_, i) => tensor(shape, seed + 100 * i, scale));
+function rows(tf, sync) {
+  const tensor = (shape, seed, scale, offset) =>
+    tf.tensor(uniform(tf.util.sizeFromShape(shape), seed, scale, offset), shape);
+  const several = (row, make) => Array.from({ length: row.inputs }, (_, i) => make(100 * i));
   /** The one form: a function of the unit's own input and of what all units share. */
-  const eager = (inputs, shared, unit) => ({
+  const eager = (inputs, shared, unit, note) => ({
     eager: {
       unit: (i) => tf.tidy(() => unit(inputs[i], ...shared)),
       after: () => tf.dispose([inputs, shared]),
+      note,
     },
   });
+  const matrices = (row) => several(row, (seed) => tensor([row.rows, row.columns], 6 + seed, 4));
   return {
-    matmul: (row) => eager(several(row, [row.n, row.n], 1), [tensor([row.n, row.n], 2)], (a, b) => tf.matMul(a, b)),
-    chain(row) {
-      const shared = [tensor([row.n], 4, 0.9), tensor([row.n], 5)];
-      return eager(several(row, [row.n], 3), shared, (x, m, c) => {
-        for (let k = 0; k < row.ops; k += 2) x = tf.add(tf.mul(x, m), c);
+    matmul: ({ n, ...row }) =>
+      eager(several(row, (seed) => tensor([n, n], 1 + seed)), [tensor([n, n], 2)], (a, b) => tf.matMul(a, b)),
+    chain({ n, ops, ...row }) {
+      const inputs = several(row, (seed) => tensor([n], 3 + seed));
+      return eager(inputs, [tensor([n], 4, 0.9), tensor([n], 5)], (x, m, c) => {
+        for (let k = 0; k < ops; k += 2) x = tf.add(tf.mul(x, m), c);
         return x;
       });
+    },
+    softmax: (row) => eager(matrices(row), [], (x) => tf.softmax(x)),
+    layer_norm(row) {
+      const shared = [tensor([row.columns], 7), tensor([row.columns], 8)];
+      return eager(matrices(row), shared, (x, gain, shift) => layerNorm(tf, x, gain, shift), "composed of 8 ops");
+    },
+    sum: ({ n, ...row }) => eager(several(row, (seed) => tensor([n], 9 + seed, 1, 1)), [], (x) => tf.sum(x)),
+    conv2d({ channels, size, out, kernel, ...row }) {
+      // The library's own layout has the channels last; the output is read in the order of the others.
+      const inputs = several(row, (seed) => tf.transpose(tensor([1, channels, size, size], 10 + seed), [0, 2, 3, 1]));
+      const filter = tf.transpose(tensor([out, channels, kernel, kernel], 21, 0.1), [2, 3, 1, 0]);
+      const forms = eager(inputs, [filter], (x, w) => tf.conv2d(x, w, 1, "same"), "channels last");
+      forms.eager.read = (y) => tf.tidy(() => tf.transpose(y, [0, 3, 1, 2])).data();
+      return forms;
+    },
+    block(row) {
+      const weights = parameters(tf, blockParameters(row));
+      const inputs = several(row, (seed) => tensor([row.tokens, row.d], 22 + seed));
+      return eager(inputs, [weights], (x, w) => block(tf, x, w, "", row));
+    },
+    upload({ n, ...row }) {
+      const data = several(row, (seed) => uniform(n, 23 + seed));
+      const unit = (i) => {
+        const uploaded = tf.tensor(data[i]);
+        tf.slice(uploaded, [5], [1]).dispose(); // it uploads at the first use
+        return uploaded;
+      };
+      return { eager: { unit, note: "with a slice, for it uploads at the first use" } };
+    },
+    readback({ n, ...row }) {
+      const inputs = several(row, (seed) => tensor([n], 24 + seed, 1, 1));
+      let sums = [];
+      async function before(k) {
+        tf.dispose(sums);
+        sums = inputs.slice(0, k).map((x) => tf.sum(x));
+        await sync();
+      }
+      return { eager: { unit: (i) => sums[i].data(), before, after: () => tf.dispose([inputs, sums]), waits: true } };
     },
   };
 }
