@@ -5,11 +5,27 @@ and barriers, for GPUs; and "direct", without, for adapters that run on the CPU:
 between all invocations of a workgroup, and costs more than reading the data again.
 """
 
+from __future__ import annotations
+
 import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from .device.stream import stream
+from .kernel import Source, load
 
 VARIANTS = ("direct", "shared")
+# Elements of a row that the registers of 256 lanes hold, 16 each.
+_HELD = 4096
+# Lanes for a row, and the longest row that they take.
+_LANES = {4: 16, 16: 256, 64: 1024, 128: 2048}
+# How the lanes of a row combine their values where they are not a whole workgroup.
+_IN_PART_OF_A_WORKGROUP = {
+    "across_sum": "row_sum(lane, value)",
+    "across_max": "row_max(lane, value)",
+    "across_fold": "row_fold(lane, value)",
+}
 
 
 def is_direct() -> bool:
@@ -28,10 +44,49 @@ def is_direct() -> bool:
     return chosen == "direct"
 
 
-def row_lanes(length: int, usual: int = 256) -> int:
-    """Lanes that share a row of ``length`` elements, in kernels of one workgroup a row.
+@dataclass(frozen=True)
+class Rows:
+    """How lanes are dealt out to rows of one length.
 
-    Four on a software adapter: they run as one vector, so that nothing switches at a barrier. Longer rows
-    keep the usual number, for short sums.
+    Args:
+        lanes: that share a row.
+        workgroup: lanes of a workgroup; more than ``lanes`` where it holds several rows.
+        quads: variables of four elements in which a lane holds its share of a row; 0 where it reads the row
+            again instead.
     """
-    return 4 if length <= 4096 and is_direct() else usual
+
+    lanes: int
+    workgroup: int
+    quads: int
+
+    def grid(self, rows: int) -> int:
+        """Workgroups for so many rows."""
+        return -(-rows // (self.workgroup // self.lanes))
+
+    def fill(self, file: str, holes: Mapping[str, str]) -> Source:
+        """A kernel of rows for these lanes: its holes filled, and its functions ``across_...``, which combine
+        the values of a row's lanes, as they do it."""
+        source = load(file)
+        own = {"WORKGROUP": f"{self.workgroup}u", "LANES": f"{self.lanes}u", "QUADS": f"{self.quads}u"}
+        if self.lanes < self.workgroup:
+            own |= _IN_PART_OF_A_WORKGROUP
+        declared = {n: v for n, v in own.items() if re.search(rf"^(const|fn) {n}\b", source.text, re.M)}
+        return source.fill({**declared, **holes})
+
+
+def rows_of(length: int, several: bool = True) -> Rows:
+    """How lanes are dealt out to rows of ``length`` elements.
+
+    On a GPU up to 256 lanes with 16 elements each, the fewest that hold the row; a workgroup has 64 at least.
+    On a software adapter four, which run as one vector, so that nothing switches at a barrier; longer rows
+    take many there too, for short sums.
+
+    Args:
+        length: elements of a row.
+        several: whether a workgroup may hold more than one row.
+    """
+    if is_direct():
+        lanes = 4 if length <= _HELD else 256
+        return Rows(lanes, lanes, 0)
+    lanes = next((n for n, most in _LANES.items() if length <= most and (several or n >= 64)), 256)
+    return Rows(lanes, max(lanes, 64), -(-length // (4 * lanes)) if length <= _HELD else 0)

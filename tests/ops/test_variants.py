@@ -15,7 +15,7 @@ from pellucid.ops.cache import cached_attention
 from pellucid.ops.linear import linear
 from pellucid.quant import FORMATS
 from pellucid.quant.weight import weight_from_blocks
-from pellucid.variants import VARIANTS, is_direct, row_lanes
+from pellucid.variants import VARIANTS, is_direct, rows_of
 from quant.samples import tame_blocks, widths
 from quant.test_formats import reference
 
@@ -149,8 +149,8 @@ def test_topk(k, largest):
 
 def test_the_choice(variant, monkeypatch):
     assert is_direct() == (variant == "direct")
-    assert row_lanes(100) == (4 if variant == "direct" else 256)
-    assert row_lanes(1 << 20) == 256
+    assert rows_of(100).lanes == (4 if variant == "direct" else 16)
+    assert rows_of(1 << 20).lanes == 256
     monkeypatch.setenv("PELLUCID_KERNELS", "")
     assert is_direct() == stream().open().info.is_software
     monkeypatch.setenv("PELLUCID_KERNELS", "other")

@@ -7,7 +7,6 @@
 // grid    one workgroup per row; lanes stride over the columns three times: mean, variance (about
 //         the mean), output
 // source  Ba, Kiros and Hinton 2016, "Layer Normalization", equation 3
-// uses    workgroup_sum
 
 const WORKGROUP = 256u;
 const HAS_WEIGHT = true;
@@ -32,6 +31,7 @@ fn load_x(i: u32) -> f32 { return x[params.x_offset + i]; }
 fn load_weight(i: u32) -> f32 { return weight[params.weight_offset + i]; }
 fn load_bias(i: u32) -> f32 { return bias[params.bias_offset + i]; }
 fn store_out(i: u32, value: f32) { out[i] = value; }
+fn across_sum(lane: u32, value: f32) -> f32 { return workgroup_sum(lane, value); }
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
@@ -45,13 +45,13 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     for (var column = lane; column < params.columns; column += WORKGROUP) {
         values += load_x(base + column);
     }
-    let mean = workgroup_sum(lane, values) / f32(params.columns);
+    let mean = across_sum(lane, values) / f32(params.columns);
     var squares = 0.0;
     for (var column = lane; column < params.columns; column += WORKGROUP) {
         let difference = load_x(base + column) - mean;
         squares += difference * difference;
     }
-    let scale = 1.0 / sqrt(workgroup_sum(lane, squares) / f32(params.columns) + params.eps);
+    let scale = 1.0 / sqrt(across_sum(lane, squares) / f32(params.columns) + params.eps);
     for (var column = lane; column < params.columns; column += WORKGROUP) {
         var value = (load_x(base + column) - mean) * scale;
         if (HAS_WEIGHT) {

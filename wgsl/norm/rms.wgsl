@@ -5,7 +5,6 @@
 // out     (rows, columns)
 // grid    one workgroup per row; lanes stride over the columns
 // source  Zhang and Sennrich 2019, "Root Mean Square Layer Normalization", equation 4
-// uses    workgroup_sum
 
 const WORKGROUP = 256u;
 const HAS_WEIGHT = true;
@@ -26,6 +25,7 @@ struct Params {
 fn load_x(i: u32) -> f32 { return x[params.x_offset + i]; }
 fn load_weight(i: u32) -> f32 { return weight[params.weight_offset + i]; }
 fn store_out(i: u32, value: f32) { out[i] = value; }
+fn across_sum(lane: u32, value: f32) -> f32 { return workgroup_sum(lane, value); }
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
@@ -40,7 +40,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         let value = load_x(base + column);
         squares += value * value;
     }
-    let scale = 1.0 / sqrt(workgroup_sum(lane, squares) / f32(params.columns) + params.eps);
+    let scale = 1.0 / sqrt(across_sum(lane, squares) / f32(params.columns) + params.eps);
     for (var column = lane; column < params.columns; column += WORKGROUP) {
         var value = load_x(base + column) * scale;
         if (HAS_WEIGHT) {

@@ -1,21 +1,26 @@
 // The running (maximum, sum of exponentials) of a softmax, exact about infinities and NaN without
 //   computing with them.
 //
-// `largest` starts at the lowest finite f32, so -inf adds nothing; a NaN or +inf marks the state as
-// poisoned. The kernel declares `const WORKGROUP`, a power of two, and `const LOG`.
+// `largest` starts at the lowest finite f32, so -inf adds nothing. A NaN or +inf poisons the state:
+// its total is negative from then on. The kernel declares `const LOG`.
+
+const SOFTMAX_LOWEST = -3.4028234e38;
+// Far below the negative of any sum of exponentials that are at most 1, so sums with it stay
+// negative.
+const SOFTMAX_POISON = -1e30;
 
 struct Softmax {
     largest: f32,
     total: f32,
-    poisoned: bool,
 }
 
-var<workgroup> softmax_largest: array<f32, WORKGROUP>;
-var<workgroup> softmax_total: array<f32, WORKGROUP>;
-var<workgroup> softmax_poisoned: array<u32, WORKGROUP>;
-
 fn softmax_empty() -> Softmax {
-    return Softmax(-3.4028234e38, 0.0, false);
+    return Softmax(SOFTMAX_LOWEST, 0.0);
+}
+
+fn softmax_is_poison(value: f32) -> bool {
+    let bits = bitcast<u32>(value);
+    return (bits & 0x7fffffffu) >= 0x7f800000u && bits != 0xff800000u;
 }
 
 // exp of a difference that is at most zero; exactly 0 where the true value is below the smallest
@@ -25,57 +30,45 @@ fn softmax_exp(difference: f32) -> f32 {
 }
 
 fn softmax_add(state: Softmax, value: f32) -> Softmax {
-    let bits = bitcast<u32>(value);
-    if (bits == 0xff800000u) {
+    if (state.total < 0.0 || bitcast<u32>(value) == 0xff800000u) {
         return state;
     }
-    if ((bits & 0x7fffffffu) >= 0x7f800000u) {
-        return Softmax(state.largest, state.total, true);
+    if (softmax_is_poison(value)) {
+        return Softmax(state.largest, SOFTMAX_POISON);
     }
     if (value <= state.largest) {
-        return Softmax(state.largest, state.total + softmax_exp(value - state.largest),
-            state.poisoned);
+        return Softmax(state.largest, state.total + softmax_exp(value - state.largest));
     }
-    return Softmax(value, state.total * softmax_exp(state.largest - value) + 1.0, state.poisoned);
+    return Softmax(value, state.total * softmax_exp(state.largest - value) + 1.0);
+}
+
+// The total as it is with a maximum that is not below the state's own.
+fn softmax_total(state: Softmax, largest: f32) -> f32 {
+    return select(state.total * softmax_exp(state.largest - largest), SOFTMAX_POISON,
+        state.total < 0.0);
 }
 
 fn softmax_merge(a: Softmax, b: Softmax) -> Softmax {
     let largest = max(a.largest, b.largest);
-    let total = a.total * softmax_exp(a.largest - largest) + b.total
-        * softmax_exp(b.largest - largest);
-    return Softmax(largest, total, a.poisoned || b.poisoned);
+    return Softmax(largest, softmax_total(a, largest) + softmax_total(b, largest));
 }
 
-fn softmax_workgroup(lane: u32, value: Softmax) -> Softmax {
-    var state = value;
-    softmax_largest[lane] = state.largest;
-    softmax_total[lane] = state.total;
-    softmax_poisoned[lane] = select(0u, 1u, state.poisoned);
-    workgroupBarrier();
-    for (var width = WORKGROUP / 2u; width > 0u; width = width / 2u) {
-        if (lane < width) {
-            let other = lane + width;
-            state = softmax_merge(
-                state, Softmax(softmax_largest[other], softmax_total[other],
-                    softmax_poisoned[other] == 1u));
-            softmax_largest[lane] = state.largest;
-            softmax_total[lane] = state.total;
-            softmax_poisoned[lane] = select(0u, 1u, state.poisoned);
-        }
-        workgroupBarrier();
+// What stands for an element: its exponential, or with LOG itself; `softmax_scaled` makes the
+// result of it.
+fn softmax_share(value: f32, largest: f32) -> f32 {
+    if (LOG) {
+        return value;
     }
-    let result = Softmax(softmax_largest[0], softmax_total[0], softmax_poisoned[0] == 1u);
-    workgroupBarrier();  // the next call may write the slots
-    return result;
+    return softmax_exp(value - largest);
 }
 
 // `any` is a run-time number: a NaN must not be a constant expression
-fn softmax_finish(state: Softmax, value: f32, any: u32) -> f32 {
-    if (state.poisoned || state.total == 0.0) {
+fn softmax_scaled(share: f32, state: Softmax, any: u32) -> f32 {
+    if (state.total <= 0.0) {
         return bitcast<f32>(0x7fc00000u | (any & 1u));
     }
     if (LOG) {
-        return (value - state.largest) - log(state.total);
+        return (share - state.largest) - log(state.total);
     }
-    return softmax_exp(value - state.largest) / state.total;
+    return share / state.total;
 }

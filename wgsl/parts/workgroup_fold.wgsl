@@ -1,21 +1,28 @@
-// One value per lane, combined by the kernel's `apply` in a tree; known to every lane.
+// One value per lane, combined by the kernel's `apply`, known to every lane; in two levels, like
+//   workgroup_sum.
 //
-// The kernel declares `alias T`, `fn apply(a: T, b: T) -> T` and `const WORKGROUP`, a power of two.
-// Every lane must call it, in uniform control flow.
+// The kernel declares `alias T`, `fn apply(a: T, b: T) -> T`, which may combine in any order, and
+// `const WORKGROUP`, a power of two. Every lane must call it, in uniform control flow.
+
+const WORKGROUP_FOLD_PARTS = min(16u, WORKGROUP);
 
 var<workgroup> workgroup_fold_slots: array<T, WORKGROUP>;
+var<workgroup> workgroup_fold_parts: array<T, WORKGROUP_FOLD_PARTS>;
 
 fn workgroup_fold(lane: u32, value: T) -> T {
     workgroup_fold_slots[lane] = value;
     workgroupBarrier();
-    for (var width = WORKGROUP / 2u; width > 0u; width = width / 2u) {
-        if (lane < width) {
-            workgroup_fold_slots[lane] = apply(workgroup_fold_slots[lane],
-                workgroup_fold_slots[lane + width]);
+    if (lane < WORKGROUP_FOLD_PARTS) {
+        var part = workgroup_fold_slots[lane];
+        for (var k = 1u; k < WORKGROUP / WORKGROUP_FOLD_PARTS; k++) {
+            part = apply(part, workgroup_fold_slots[k * WORKGROUP_FOLD_PARTS + lane]);
         }
-        workgroupBarrier();
+        workgroup_fold_parts[lane] = part;
     }
-    let result = workgroup_fold_slots[0];
-    workgroupBarrier();  // the next call may write the slots
+    workgroupBarrier();  // also keeps the next call from the slots while they are read
+    var result = workgroup_fold_parts[0];
+    for (var k = 1u; k < WORKGROUP_FOLD_PARTS; k++) {
+        result = apply(result, workgroup_fold_parts[k]);
+    }
     return result;
 }

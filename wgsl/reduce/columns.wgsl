@@ -4,7 +4,7 @@
 // x     (outer, reduced, inner)   contiguous
 // out   (outer, parts, inner)     part p holds r from p * chunk to (p + 1) * chunk
 // grid  one workgroup per WORKGROUP outputs, one lane each: neighbours in `inner` read
-//       neighbouring words
+//       neighbouring words; a lane keeps four sums, so that four loads are under way at once
 
 alias T = f32;
 const WORKGROUP = 64u;
@@ -41,10 +41,21 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     let outer = output / (params.inner * params.parts);
     let base = outer * params.reduced * params.inner + inner;
     let end = min((part + 1u) * params.chunk, params.reduced);
-    var value = IDENTITY;
-    for (var r = part * params.chunk; r < end; r++) {
-        value = apply(value, load_x(base + r * params.inner));
+    var r = part * params.chunk;
+    var a = IDENTITY;
+    var b = IDENTITY;
+    var c = IDENTITY;
+    var d = IDENTITY;
+    for (; r + 3u < end; r += 4u) {
+        a = apply(a, load_x(base + r * params.inner));
+        b = apply(b, load_x(base + (r + 1u) * params.inner));
+        c = apply(c, load_x(base + (r + 2u) * params.inner));
+        d = apply(d, load_x(base + (r + 3u) * params.inner));
     }
+    for (; r < end; r++) {
+        a = apply(a, load_x(base + r * params.inner));
+    }
+    var value = apply(apply(a, b), apply(c, d));
     if (MEAN) {
         value = value / T(params.divisor);
     }

@@ -3,11 +3,12 @@
 //
 // x     (outer, reduced, inner)   contiguous
 // out   (outer, parts, inner)     part p holds r from p * chunk to (p + 1) * chunk
-// grid  one workgroup per output; its lanes stride over r
-// uses  workgroup_fold
+// grid  one workgroup per WORKGROUP / LANES outputs; the LANES lanes of an output stride over r, in
+//       four sums each, so that four loads are under way at once
 
 alias T = f32;
 const WORKGROUP = 256u;
+const LANES = 256u;
 const IDENTITY = T(0);
 const MEAN = false;
 
@@ -28,28 +29,41 @@ struct Params {
 fn load_x(i: u32) -> T { return x[params.x_offset + i]; }
 fn store_out(i: u32, value: T) { out[i] = value; }
 fn apply(a: T, b: T) -> T { return a + b; }
+fn across_fold(lane: u32, value: T) -> T { return workgroup_fold(lane, value); }
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
         @builtin(local_invocation_index) lane: u32) {
-    let group = id.y * count.x + id.x;
-    if (group >= params.outputs) {
+    let first = (id.y * count.x + id.x) * (WORKGROUP / LANES);
+    if (first >= params.outputs) {
         return;
     }
-    let inner = group % params.inner;
-    let part = (group / params.inner) % params.parts;
-    let outer = group / (params.inner * params.parts);
+    let output = first + lane / LANES;
+    let known = min(output, params.outputs - 1u);
+    let inner = known % params.inner;
+    let part = (known / params.inner) % params.parts;
+    let outer = known / (params.inner * params.parts);
     let base = outer * params.reduced * params.inner + inner;
     let end = min((part + 1u) * params.chunk, params.reduced);
-    var value = IDENTITY;
-    for (var r = part * params.chunk + lane; r < end; r += WORKGROUP) {
-        value = apply(value, load_x(base + r * params.inner));
+    var r = part * params.chunk + lane % LANES;
+    var a = IDENTITY;
+    var b = IDENTITY;
+    var c = IDENTITY;
+    var d = IDENTITY;
+    for (; r + 3u * LANES < end; r += 4u * LANES) {
+        a = apply(a, load_x(base + r * params.inner));
+        b = apply(b, load_x(base + (r + LANES) * params.inner));
+        c = apply(c, load_x(base + (r + 2u * LANES) * params.inner));
+        d = apply(d, load_x(base + (r + 3u * LANES) * params.inner));
     }
-    value = workgroup_fold(lane, value);
-    if (lane == 0u) {
+    for (; r < end; r += LANES) {
+        a = apply(a, load_x(base + r * params.inner));
+    }
+    var value = across_fold(lane, apply(apply(a, b), apply(c, d)));
+    if (lane % LANES == 0u && output < params.outputs) {
         if (MEAN) {
             value = value / T(params.divisor);
         }
-        store_out(group, value);
+        store_out(output, value);
     }
 }

@@ -3,7 +3,7 @@
 // Second of two steps; see softmax/parts.
 //
 // x      (outer, columns, inner)   contiguous; rows = outer * inner
-// state  (rows, parts, 3)
+// state  (rows, parts, 2)
 // out    (outer, columns, inner)
 // grid   one workgroup per row and part: it merges the row's states, then writes its own columns
 // uses   softmax_state
@@ -29,6 +29,8 @@ struct Params {
 fn load_x(i: u32) -> f32 { return x[params.x_offset + i]; }
 fn load_state(i: u32) -> f32 { return state[params.state_offset + i]; }
 fn store_out(i: u32, value: f32) { out[i] = value; }
+fn across_max(lane: u32, value: f32) -> f32 { return workgroup_max(lane, value); }
+fn across_sum(lane: u32, value: f32) -> f32 { return workgroup_sum(lane, value); }
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
@@ -41,15 +43,15 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     let part = group % params.parts;
     var merged = softmax_empty();
     for (var p = lane; p < params.parts; p += WORKGROUP) {
-        let i = (row * params.parts + p) * 3u;
-        merged = softmax_merge(merged, Softmax(load_state(i), load_state(i + 1u),
-            load_state(i + 2u) > 0.5));
+        let i = (row * params.parts + p) * 2u;
+        merged = softmax_merge(merged, Softmax(load_state(i), load_state(i + 1u)));
     }
-    merged = softmax_workgroup(lane, merged);
+    let largest = across_max(lane, merged.largest);
+    merged = Softmax(largest, across_sum(lane, softmax_total(merged, largest)));
     let base = row / params.inner * params.columns * params.inner + row % params.inner;
     let end = min((part + 1u) * params.chunk, params.columns);
     for (var column = part * params.chunk + lane; column < end; column += WORKGROUP) {
         let i = base + column * params.inner;
-        store_out(i, softmax_finish(merged, load_x(i), params.rows));
+        store_out(i, softmax_scaled(softmax_share(load_x(i), largest), merged, params.rows));
     }
 }

@@ -1,10 +1,10 @@
-// state[row, part] = (m, s, poisoned): the maximum, the sum of exp(x - m) and the marks of one
-//   part of a row
+// state[row, part] = (m, s): the maximum and the sum of exp(x - m) of one part of a row; s is
+//   negative where the part holds a NaN or +inf
 //
 // First of two steps for rows so long that one workgroup per row leaves the GPU idle.
 //
 // x      (outer, columns, inner)   contiguous; rows = outer * inner
-// state  (rows, parts, 3)   part p holds the columns from p * chunk to (p + 1) * chunk
+// state  (rows, parts, 2)   part p holds the columns from p * chunk to (p + 1) * chunk
 // grid   one workgroup per row and part; lanes stride over its columns
 // uses   softmax_state
 
@@ -25,6 +25,8 @@ struct Params {
 @group(1) @binding(0) var<uniform> params: Params;
 
 fn load_x(i: u32) -> f32 { return x[params.x_offset + i]; }
+fn across_max(lane: u32, value: f32) -> f32 { return workgroup_max(lane, value); }
+fn across_sum(lane: u32, value: f32) -> f32 { return workgroup_sum(lane, value); }
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
@@ -41,10 +43,10 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     for (var column = part * params.chunk + lane; column < end; column += WORKGROUP) {
         local = softmax_add(local, load_x(base + column * params.inner));
     }
-    local = softmax_workgroup(lane, local);
+    let largest = across_max(lane, local.largest);
+    let total = across_sum(lane, softmax_total(local, largest));
     if (lane == 0u) {
-        state[group * 3u] = local.largest;
-        state[group * 3u + 1u] = local.total;
-        state[group * 3u + 2u] = select(0.0, 1.0, local.poisoned);
+        state[group * 2u] = largest;
+        state[group * 2u + 1u] = total;
     }
 }

@@ -26,6 +26,8 @@ struct Params {
 
 fn load_x(i: u32) -> f32 { return x[params.x_offset + i]; }
 fn store_out(i: u32, value: f32) { out[i] = value; }
+fn across_max(lane: u32, value: f32) -> f32 { return workgroup_max(lane, value); }
+fn across_sum(lane: u32, value: f32) -> f32 { return workgroup_sum(lane, value); }
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
@@ -39,9 +41,10 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     for (var column = lane; column < params.columns; column += WORKGROUP) {
         state = softmax_add(state, load_x(base + column * params.inner));
     }
-    state = softmax_workgroup(lane, state);
+    let largest = across_max(lane, state.largest);
+    state = Softmax(largest, across_sum(lane, softmax_total(state, largest)));
     for (var column = lane; column < params.columns; column += WORKGROUP) {
-        store_out(base + column * params.inner,
-            softmax_finish(state, load_x(base + column * params.inner), params.rows));
+        let i = base + column * params.inner;
+        store_out(i, softmax_scaled(softmax_share(load_x(i), largest), state, params.rows));
     }
 }

@@ -19,7 +19,7 @@ from ..kernel import NATIVE, Launch, load, register_type
 from ..op import op
 from ..rules import same
 from ..shape import Size, axes
-from ..variants import row_lanes
+from ..variants import rows_of
 from .passes import stages
 from .reduce import reduced_shape, restore, sum
 
@@ -60,10 +60,10 @@ def _launches(call: Call, largest: bool, values: str, indices: str | None) -> li
             call.temporary(place, (step.outputs,), dt.int64)
         # After the first pass a place counts parts, and its place in the input is looked up.
         holes["HAS_PLACES"] = str(indices is not None and k > 0).lower()
-        lanes = {} if step.by_columns else {"WORKGROUP": f"{row_lanes(step.chunk)}u"}
-        file = load("reduce/extremum_columns" if step.by_columns else "reduce/extremum_rows").fill(
-            holes | lanes
-        )
+        if step.form == "rows":
+            file = rows_of(step.chunk, several=False).fill("reduce/extremum_rows", holes)
+        else:
+            file = load("reduce/extremum_columns").fill(holes)
         bind = {"x": source, "places": known, "values": best, "indices": place}
         made.append(Launch(file, step.grid, step.params, bind=bind))
         source, known = best, place

@@ -13,11 +13,11 @@ from .. import dtypes as dt
 from ..call import Call
 from ..dtypes import DType
 from ..errors import DTypeError, ShapeError
-from ..kernel import Launch, load
+from ..kernel import Launch
 from ..op import op
 from ..rules import as_input
 from ..shape import axes
-from ..variants import row_lanes
+from ..variants import rows_of
 from .extremum import amax, amin
 from .reduce import mean, sum
 
@@ -46,13 +46,14 @@ def _types(call: Call):
     return m.dtype, m.dtype
 
 
-def _launch(call: Call, file: str, flags: dict[str, bool], eps: float) -> Launch:
+def _launch(call: Call, kind: str, flags: dict[str, bool], eps: float) -> Launch:
     columns = prod(call["normalized_shape"])
     rows = call.out.numel // max(columns, 1)
-    holes = {k: str(v).lower() for k, v in flags.items()} | {"WORKGROUP": f"{row_lanes(columns)}u"}
-    return Launch(
-        load(file).fill(holes), rows, {"rows": rows, "columns": columns, "eps": eps}, bind={"x": "input"}
-    )
+    lanes = rows_of(columns)
+    file = f"norm/{kind}_held" if lanes.quads else f"norm/{kind}"
+    source = lanes.fill(file, {name: str(flag).lower() for name, flag in flags.items()})
+    params: dict[str, int | float] = {"rows": rows, "columns": columns, "eps": eps}
+    return Launch(source, lanes.grid(rows), params, bind={"x": "input"})
 
 
 def _last(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -81,7 +82,7 @@ def _rms_reference(input, normalized_shape, weight, eps):
     shape=as_input,
     kernel=lambda call: _launch(
         call,
-        "norm/rms",
+        "rms",
         {"HAS_WEIGHT": call["weight"] is not None},
         _rms_eps(call["input"].dtype, call["eps"]),
     ),
@@ -134,7 +135,7 @@ def _layer_reference(input, normalized_shape, weight, bias, eps):
     shape=as_input,
     kernel=lambda call: _launch(
         call,
-        "norm/layer",
+        "layer",
         {"HAS_WEIGHT": call["weight"] is not None, "HAS_BIAS": call["bias"] is not None},
         call["eps"],
     ),

@@ -5,17 +5,30 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod as product
 
+from ..variants import is_direct
+
+# Workgroups that fill a large GPU, and lanes where each makes an output of its own.
+_GROUPS, _OUTPUTS = 1024, 1 << 16
+# Outputs that neighbouring lanes of a strip make.
+_WIDTH = 32
+
 
 @dataclass(frozen=True)
 class Pass:
     """One dispatch of a reduction: (outer, reduced, inner) becomes (outer, parts, inner), each part being
     ``chunk`` long.
+
+    Args:
+        form: how lanes share the work. "rows": a group of lanes makes an output; "columns": each lane makes
+            one, for outputs that are neighbours in ``inner`` or have little to combine; "strips": as columns,
+            but several lanes of a workgroup share an output.
     """
 
     outer: int
     reduced: int
     inner: int
     parts: int
+    form: str
 
     @property
     def chunk(self) -> int:
@@ -26,15 +39,11 @@ class Pass:
         return self.outer * self.parts * self.inner
 
     @property
-    def by_columns(self) -> bool:
-        """One lane per output instead of one workgroup: where neighbours lie in ``inner``, or where there
-        is little to combine.
-        """
-        return self.inner >= 32 or self.chunk <= 32
-
-    @property
     def grid(self) -> int:
-        return -(-self.outputs // 64) if self.by_columns else self.outputs
+        """Workgroups; in the form "rows" where each makes one output."""
+        if self.form == "strips":
+            return self.outer * self.parts * -(-self.inner // _WIDTH)
+        return -(-self.outputs // 64) if self.form == "columns" else self.outputs
 
     @property
     def params(self) -> dict[str, int | float]:
@@ -47,28 +56,58 @@ class Pass:
         }
 
 
-def passes(outer: int, reduced: int, inner: int) -> list[Pass]:
+def passes(outer: int, reduced: int, inner: int, strips: bool) -> list[Pass]:
     """The dispatches that reduce the middle of (outer, reduced, inner): long axes in parts first, for
     speed and for short sums.
+
+    Args:
+        outer, reduced, inner: the axes.
+        strips: whether the kernel has the form "strips".
     """
     found = []
     while True:
-        if inner >= 32 or reduced <= 32:
-            parts = -(-reduced // 256) if reduced > 512 else 1
-        elif reduced > 4096 and outer * inner < 512:
-            parts = -(-reduced // 4096)
-        else:
-            parts = -(-reduced // (1 << 18))
+        form, parts = (
+            _direct(outer, reduced, inner) if is_direct() else _shared(outer, reduced, inner, strips)
+        )
         # With equal chunks rounded up, fewer parts may already cover the axis.
         parts = -(-reduced // max(-(-reduced // max(parts, 1)), 1)) or 1
-        found.append(Pass(outer, reduced, inner, parts))
+        found.append(Pass(outer, reduced, inner, parts, form))
         if parts == 1:
             return found
         reduced = parts
 
 
-def stages(shape, dims: tuple[int, ...]) -> list[Pass]:
-    """The dispatches that reduce several axes: each run of neighbouring axes in turn, the last run first."""
+def _direct(outer: int, reduced: int, inner: int) -> tuple[str, int]:
+    """Form and parts of a pass on a CPU: few lanes, long chunks."""
+    if inner >= 32 or reduced <= 32:
+        return "columns", -(-reduced // 256) if reduced > 512 else 1
+    if reduced > 4096 and outer * inner < 512:
+        return "rows", -(-reduced // 4096)
+    return "rows", -(-reduced // (1 << 18))
+
+
+def _shared(outer: int, reduced: int, inner: int, strips: bool) -> tuple[str, int]:
+    """Form and parts of a pass on a GPU: enough workgroups to fill it, and no more than one workgroup can
+    combine afterwards."""
+    outputs = max(outer * inner, 1)
+    if inner < 32 and reduced > (4 if strips and inner == 1 else 32):
+        return "rows", min(-(-reduced // 1024), -(-_GROUPS // outputs))
+    if inner < 32 or reduced <= (8 if strips else 64) or outputs >= 2 * _OUTPUTS:
+        return "columns", 1
+    if not strips:
+        return "columns", min(-(-reduced // 16), -(-_OUTPUTS // outputs))
+    tiles = max(outer, 1) * -(-inner // _WIDTH)
+    return "strips", min(-(-reduced // 64), -(-_GROUPS // tiles))
+
+
+def stages(shape, dims: tuple[int, ...], strips: bool = False) -> list[Pass]:
+    """The dispatches that reduce several axes: each run of neighbouring axes in turn, the last run first.
+
+    Args:
+        shape: lengths of all axes.
+        dims: axes to reduce.
+        strips: whether the kernel has the form "strips".
+    """
     lengths = list(shape)
     runs: list[list[int]] = []
     for d in dims:
@@ -84,7 +123,8 @@ def stages(shape, dims: tuple[int, ...]) -> list[Pass]:
             product(lengths[: run[0]]),
             product(lengths[run[0] : run[-1] + 1]),
             product(lengths[run[-1] + 1 :]),
+            strips,
         )
         for d in run:
             lengths[d] = 1
-    return found or passes(product(lengths), 1, 1)
+    return found or passes(product(lengths), 1, 1, strips)

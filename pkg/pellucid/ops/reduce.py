@@ -18,7 +18,7 @@ from ..errors import DTypeError
 from ..kernel import NATIVE, Launch, load, register_type
 from ..op import op
 from ..shape import Size, axes
-from ..variants import row_lanes
+from ..variants import rows_of
 from .passes import stages
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def _fold(one: dict[str, str], identity: dict[str, str], mean: bool = False):
     def launches(call: Call) -> list[Launch]:
         m = call["input"]
         kind = register_type(call.compute)
-        steps = stages(m.shape, axes(call["dim"], m.rank))
+        steps = stages(m.shape, axes(call["dim"], m.rank), strips=True)
         count = m.numel // max(call.out.numel, 1)
         made, source = [], "input"
         for k, step in enumerate(steps):
@@ -66,11 +66,14 @@ def _fold(one: dict[str, str], identity: dict[str, str], mean: bool = False):
                 "apply": one[kind],
                 "MEAN": str(mean and last).lower(),
             }
-            if not step.by_columns:
-                holes["WORKGROUP"] = f"{row_lanes(step.chunk)}u"
-            file = load("reduce/columns" if step.by_columns else "reduce/rows").fill(holes)
+            grid = step.grid
+            if step.form == "rows":
+                lanes = rows_of(step.chunk)
+                file, grid = lanes.fill("reduce/rows", holes), lanes.grid(step.outputs)
+            else:
+                file = load(f"reduce/{step.form}").fill(holes)
             made.append(
-                Launch(file, step.grid, {**step.params, "divisor": count}, bind={"x": source, "out": target})
+                Launch(file, grid, {**step.params, "divisor": count}, bind={"x": source, "out": target})
             )
             source = target
         return made

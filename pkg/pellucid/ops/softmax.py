@@ -16,14 +16,16 @@ from ..kernel import Launch, load
 from ..op import op
 from ..rules import as_input
 from ..shape import axis
-from ..variants import is_direct, row_lanes
+from ..variants import is_direct, rows_of
 from .reduce import sum
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
 
-# Columns from which a row is worth several workgroups, and the columns of each.
-_LONG, _CHUNK = 8192, 2048
+# Columns from which a row is worth several workgroups, while there are few rows.
+_LONG = 8192
+# For an axis that is not the last: as many rows, or columns as few, are worth only a lane a row.
+_MANY, _SHORT = 2048, 64
 
 
 def _types(call: Call):
@@ -44,17 +46,24 @@ def _launches(call: Call, log: bool) -> list[Launch]:
     inner = prod(shape[k + 1 :])
     rows = call.out.numel // max(columns, 1)
     holes = {"LOG": str(log).lower()}
-    params = {"rows": rows, "columns": columns, "inner": inner}
+    params: dict[str, int | float] = {"rows": rows, "columns": columns, "inner": inner}
+    bind = {"x": "input"}
+    if inner > 1 and (rows >= _MANY or columns <= _SHORT):
+        return [Launch(load("softmax/columns").fill(holes), -(-rows // 64), params, bind=bind)]
+    lanes = rows_of(columns)
+    if lanes.quads and inner == 1:
+        del params["inner"]
+        return [Launch(lanes.fill("softmax/held", holes), lanes.grid(rows), params, bind=bind)]
     if columns < _LONG or (rows >= 256 and not is_direct()):
-        holes["WORKGROUP"] = f"{row_lanes(columns)}u"
-        return [Launch(load("softmax/rows").fill(holes), rows, params, bind={"x": "input"})]
-    parts = -(-columns // _CHUNK)
-    holes["WORKGROUP"] = f"{row_lanes(_CHUNK)}u"
-    params |= {"parts": parts, "chunk": _CHUNK}
-    call.temporary("state", (rows, parts, 3))
+        return [Launch(rows_of(columns, several=False).fill("softmax/rows", holes), rows, params, bind=bind)]
+    chunk = 2048 if is_direct() else 1024
+    parts = -(-columns // chunk)
+    lanes = rows_of(chunk, several=False)
+    params |= {"parts": parts, "chunk": chunk}
+    call.temporary("state", (rows, parts, 2))
     return [
-        Launch(load("softmax/parts").fill(holes), rows * parts, params, bind={"x": "input"}),
-        Launch(load("softmax/finish").fill(holes), rows * parts, params, bind={"x": "input"}),
+        Launch(lanes.fill("softmax/parts", holes), rows * parts, params, bind=bind),
+        Launch(lanes.fill("softmax/finish", holes), rows * parts, params, bind=bind),
     ]
 
 

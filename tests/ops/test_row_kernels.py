@@ -1,0 +1,136 @@
+"""Kernels of rows in every variant and at every length where they change: the lanes of a row, its parts, its
+passes."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+import pellucid
+from ops.oracle import normal
+from pellucid.op import forget_plans
+from pellucid.ops.norm import layer_norm, rms_norm
+from pellucid.ops.passes import passes, stages
+from pellucid.variants import VARIANTS, rows_of
+
+# Below, at and above the lengths at which a row gets more lanes, more variables, or parts.
+LENGTHS = [1, 3, 16, 17, 64, 65, 130, 256, 257, 1000, 1024, 1025, 2048, 2049, 4096, 4097, 8191, 8200]
+
+
+@pytest.fixture(params=VARIANTS, autouse=True)
+def variant(request, monkeypatch):
+    """Plans are made anew with the variant, and forgotten again."""
+    forget_plans()
+    monkeypatch.setenv("PELLUCID_KERNELS", request.param)
+    yield request.param
+    forget_plans()
+
+
+def device(a: np.ndarray):
+    """On webgpu, as a view that begins in the middle of its buffer."""
+    whole = pellucid.tensor(np.concatenate([[7], a.reshape(-1)]).astype(a.dtype), device="webgpu")
+    return whole[1:].reshape(a.shape)
+
+
+@pytest.mark.parametrize("columns", LENGTHS)
+@pytest.mark.parametrize("rows", [1, 7])
+def test_softmax_and_norms(columns, rows):
+    x, weight, bias = normal(rows, columns) * 3 + 1, normal(columns), normal(columns)
+    ours, theirs = device(x), torch.tensor(x, dtype=torch.float64)
+    last = (columns,)
+    w, b = torch.tensor(weight, dtype=torch.float64), torch.tensor(bias, dtype=torch.float64)
+    for mine, expected in (
+        (ours.softmax(-1), theirs.softmax(-1)),
+        (ours.log_softmax(-1), theirs.log_softmax(-1)),
+        (rms_norm(ours, last, device(weight), 1e-5), F.rms_norm(theirs, last, w, 1e-5)),
+        (rms_norm(ours, last, eps=1e-5), F.rms_norm(theirs, last, eps=1e-5)),
+        (layer_norm(ours, last, device(weight), device(bias)), F.layer_norm(theirs, last, w, b)),
+        (layer_norm(ours, last), F.layer_norm(theirs, last)),
+    ):
+        np.testing.assert_allclose(mine.numpy(), expected.numpy(), rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("columns", [3, 40, 250, 700, 4096, 5000, 9000])
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_special_values_stay_in_their_rows(columns, name):
+    x = normal(9, columns) * 10
+    x[1, columns // 2] = np.nan
+    x[2, -1] = np.inf
+    x[3] = -np.inf
+    x[4] = np.finfo(np.float32).min
+    x[5, 1:] = -np.inf
+    x[6, 0], x[6, 1] = np.inf, -np.inf
+    x[7] = 3e38
+    for at in (1, 3):
+        x[8, at % columns] = -np.inf
+    expected = getattr(torch.tensor(x, dtype=torch.float64), name)(-1).numpy()
+    np.testing.assert_allclose(getattr(device(x), name)(-1).numpy(), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(3, 40, 33), (2, 70, 1100), (1, 300, 5), (5, 9, 1), (2, 9000, 40)])
+def test_softmax_along_an_inner_axis(shape):
+    x = normal(*shape) * 5
+    x[0, 1, 0] = np.nan
+    x[-1, :, -1] = -np.inf
+    for name in ("softmax", "log_softmax"):
+        expected = getattr(torch.tensor(x, dtype=torch.float64), name)(1).numpy()
+        np.testing.assert_allclose(getattr(device(x), name)(1).numpy(), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("columns", [*LENGTHS, 70000])
+def test_folds_of_rows(columns):
+    x = np.random.randint(-9, 10, (5, columns)).astype(np.float32)
+    ours = device(x)
+    assert ours.sum(-1).tolist() == x.sum(-1).tolist()
+    assert ours.sum().item() == x.sum()
+    assert ours.amax(-1).tolist() == x.max(-1).tolist()
+    assert ours.argmin(-1).tolist() == x.argmin(-1).tolist()
+    assert ours.argmax().item() == x.argmax()
+    np.testing.assert_allclose(ours.mean(-1).numpy(), x.mean(-1), rtol=1e-6, atol=1e-7)
+    signs = device(np.sign(x) + (x == 0))
+    assert signs.prod(-1).tolist() == np.where(x < 0, -1, 1).prod(-1).tolist()
+    whole = device(x.astype(np.int64) << 33)
+    assert whole.sum(-1).tolist() == (x.astype(np.int64) << 33).sum(-1).tolist()
+
+
+@pytest.mark.parametrize(
+    "shape", [(9, 1, 40), (3, 9, 33), (700, 64), (1, 5000, 100), (2, 3000, 31), (3, 300, 1), (70, 5, 2000)]
+)
+def test_folds_of_columns(shape):
+    x = np.random.randint(-9, 10, shape).astype(np.float32)
+    ours = device(x)
+    for dim in range(x.ndim):
+        assert np.array_equal(ours.sum(dim).numpy(), x.sum(dim))
+        assert np.array_equal(ours.amin(dim).numpy(), x.min(dim))
+        assert np.array_equal(ours.argmax(dim).numpy(), x.argmax(dim))
+        np.testing.assert_allclose(ours.mean(dim).numpy(), x.mean(dim), rtol=1e-6, atol=1e-6)
+    assert np.array_equal(ours.sum((0, -1)).numpy(), x.sum((0, -1)))
+
+
+def test_long_reductions_take_two_passes_that_fill_a_gpu(variant):
+    for count in (1 << 22, 1 << 26):
+        first, second = stages((count,), (0,), strips=True) if variant == "shared" else [None, None]
+        if variant == "shared":
+            assert 512 <= first.grid <= 1024
+            assert second.grid == 1
+    if variant == "shared":
+        for columns in (49152, 151936):
+            first, second = stages((1, columns), (1,))
+            assert first.grid == -(-columns // 1024)
+            assert second.outputs == 1
+        for shape in ((1024, 1024), (8192, 768), (512, 64)):
+            first, second = passes(1, *shape, strips=True)
+            assert first.form == "strips"
+            assert first.chunk * first.parts >= shape[0]
+            assert second.parts == 1
+
+
+def test_lanes_hold_their_row(variant):
+    for length in LENGTHS:
+        rows = rows_of(length)
+        assert rows.workgroup % rows.lanes == 0
+        assert rows.grid(1000) * (rows.workgroup // rows.lanes) >= 1000
+        if variant == "shared" and length <= 4096:
+            assert 4 * (rows.quads - 1) * rows.lanes < length <= 4 * rows.quads * rows.lanes
+        whole = rows_of(length, several=False)
+        assert whole.lanes == whole.workgroup

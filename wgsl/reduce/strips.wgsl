@@ -1,0 +1,80 @@
+// out[o, p, i] = apply(x[o, r, i] for r in part p)
+//   by default a sum; divided by `divisor` with MEAN
+//
+// For GPUs, where there are too few outputs for reduce/columns to fill it: several lanes share an
+// output.
+//
+// x     (outer, reduced, inner)   contiguous
+// out   (outer, parts, inner)     part p holds r from p * chunk to (p + 1) * chunk
+// grid  one workgroup per (outer, part) and WIDTH neighbours in `inner`, which read neighbouring
+//       words; lanes WIDTH apart share an output and take turns over r, in four sums each, so that
+//       four loads are under way at once
+
+alias T = f32;
+const WORKGROUP = 256u;
+const WIDTH = 32u;
+const IDENTITY = T(0);
+const MEAN = false;
+
+struct Params {
+    x_offset: u32,
+    outputs: u32,
+    reduced: u32,
+    inner: u32,
+    parts: u32,
+    chunk: u32,
+    divisor: u32,
+}
+
+const STRIPS = WORKGROUP / WIDTH;
+
+@group(0) @binding(0) var<storage, read> x: array<T>;
+@group(0) @binding(1) var<storage, read_write> out: array<T>;
+@group(1) @binding(0) var<uniform> params: Params;
+
+fn load_x(i: u32) -> T { return x[params.x_offset + i]; }
+fn store_out(i: u32, value: T) { out[i] = value; }
+fn apply(a: T, b: T) -> T { return a + b; }
+
+var<workgroup> strips: array<T, WORKGROUP>;
+
+@compute @workgroup_size(WORKGROUP)
+fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
+        @builtin(local_invocation_index) lane: u32) {
+    let group = id.y * count.x + id.x;
+    let tiles = (params.inner + WIDTH - 1u) / WIDTH;
+    let line = group / tiles;
+    if (line * params.inner >= params.outputs) {
+        return;
+    }
+    let inner = group % tiles * WIDTH + lane % WIDTH;
+    let part = line % params.parts;
+    let base = line / params.parts * params.reduced * params.inner + min(inner, params.inner - 1u);
+    let end = min((part + 1u) * params.chunk, params.reduced);
+    var r = part * params.chunk + lane / WIDTH;
+    var a = IDENTITY;
+    var b = IDENTITY;
+    var c = IDENTITY;
+    var d = IDENTITY;
+    for (; r + 3u * STRIPS < end; r += 4u * STRIPS) {
+        a = apply(a, load_x(base + r * params.inner));
+        b = apply(b, load_x(base + (r + STRIPS) * params.inner));
+        c = apply(c, load_x(base + (r + 2u * STRIPS) * params.inner));
+        d = apply(d, load_x(base + (r + 3u * STRIPS) * params.inner));
+    }
+    for (; r < end; r += STRIPS) {
+        a = apply(a, load_x(base + r * params.inner));
+    }
+    strips[lane] = apply(apply(a, b), apply(c, d));
+    workgroupBarrier();
+    if (lane < WIDTH && inner < params.inner) {
+        var value = strips[lane];
+        for (var strip = 1u; strip < STRIPS; strip++) {
+            value = apply(value, strips[strip * WIDTH + lane]);
+        }
+        if (MEAN) {
+            value = value / T(params.divisor);
+        }
+        store_out(line * params.inner + inner, value);
+    }
+}
