@@ -73,6 +73,7 @@ from .ops.comparison import (
     ne,
     where,
 )
+from .ops.conv import conv1d, conv2d, conv_transpose1d, conv_transpose2d
 from .ops.creation import (
     arange,
     empty,

@@ -9,6 +9,7 @@ from ..errors import DTypeError, ShapeError
 from ..ops import functions, norm
 from ..ops import softmax as _softmax
 from ..ops.attention import scaled_dot_product_attention
+from ..ops.conv import conv1d, conv2d, conv_transpose1d, conv_transpose2d
 from ..ops.creation import arange
 from ..ops.functions import (
     elu,
@@ -239,7 +240,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 
 
 __all__ = [
-    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_similarity", "cross_entropy",
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "conv1d", "conv2d", "conv_transpose1d",
+    "conv_transpose2d", "cosine_similarity", "cross_entropy",
     "dropout", "elu", "embedding", "gelu", "glu", "hardsigmoid", "hardswish", "hardtanh", "huber_loss",
     "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear", "log_softmax", "logsigmoid", "mish",
     "mse_loss", "nll_loss", "normalize", "one_hot", "pad", "relu", "relu6", "rms_norm",

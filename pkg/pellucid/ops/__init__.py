@@ -10,6 +10,7 @@ from . import (
     attention,
     cache,
     comparison,
+    conv,
     creation,
     extremum,
     functions,
@@ -32,7 +33,7 @@ from . import (
 )
 
 GROUPS = (
-    arithmetic, attention, cache, comparison, creation, extremum, functions, gather, index, joining,
+    arithmetic, attention, cache, comparison, conv, creation, extremum, functions, gather, index, joining,
     linear, matmul, movement, norm, quant, random, reduce, rows, scan, slicing, softmax, sort, views,
 )  # fmt: skip
 

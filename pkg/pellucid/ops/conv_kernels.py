@@ -1,0 +1,149 @@
+"""The dispatches of convolutions: which kernel suits the sizes and the device, how its work is cut."""
+
+from __future__ import annotations
+
+from ..call import Call
+from ..kernel import Launch, load
+from ..variants import is_direct
+from .conv_geometry import Geometry
+
+# Workgroups that keep a large GPU busy, and the fewest for which a depth is not split.
+_BUSY = 264
+_FEW = 128
+# Steps in depth of the tiled kernels, and the depth for which a part is worth its sum.
+_STEP = 16
+_PART = 128
+
+
+def _lane_rows(rows: int, tiles: int) -> int:
+    """Rows that a lane of a tiled kernel makes: as many as leave little padding and enough workgroups."""
+    for lane_rows in (8, 4):
+        padded = _ceil(rows, 8 * lane_rows) * 8 * lane_rows
+        if padded <= rows * 1.25 and tiles * (padded // (8 * lane_rows)) >= _BUSY:
+            return lane_rows
+    return 2 if rows <= 16 else 4
+
+
+def _parts(depth: int, tiles: int) -> tuple[int, int]:
+    """(parts of the depth, length of one): several where there are few tiles."""
+    parts = max(min(_ceil(_BUSY, max(tiles, 1)), depth // _PART), 1) if tiles < _FEW else 1
+    chunk = max(_ceil(_ceil(depth, parts), _STEP) * _STEP, _STEP)
+    return max(_ceil(depth, chunk), 1), chunk
+
+
+def _ceil(count: int, size: int) -> int:
+    return -(-count // size)
+
+
+def _held(rows: int) -> int:
+    """Rows that an invocation of a direct kernel makes."""
+    return min(1 << max(rows - 1, 0).bit_length(), 4)
+
+
+def _combined(
+    call: Call, launch: Launch, parts: int, bias: str | None, plane: int, rows: int
+) -> list[Launch]:
+    """The launch, and where it makes several parts, their sum; the bias is added once."""
+    if parts == 1:
+        return [launch]
+    outputs = int(launch.params["outputs"])
+    call.temporary("partial", (parts * outputs,))
+    launch.bind["out"] = "partial"
+    params: dict[str, int | float] = {"outputs": outputs, "parts": parts, "plane": plane, "rows": rows}
+    source = load("conv/combine").fill({"HAS_BIAS": _flag(bias is not None)})
+    return [
+        launch,
+        Launch(source, _ceil(outputs, 64), params, bind={"x": "partial", "bias": bias or "partial"}),
+    ]
+
+
+def _flag(value: bool) -> str:
+    return str(value).lower()
+
+
+def window_launches(
+    call: Call, geometry: Geometry, x: str, weight: str, bias: str | None = None, *, transposed: bool
+) -> list[Launch]:
+    """The result from the image, or with ``transposed`` the image from the result.
+
+    Args:
+        call: binds `out`.
+        geometry: of the convolution.
+        x: the argument that is read through windows.
+        weight, bias: the other arguments.
+        transposed: which of the two.
+    """
+    y_axis, x_axis = geometry.y, geometry.x
+    if transposed:
+        rows, channels, phases = geometry.channels, geometry.rows, y_axis.stride * x_axis.stride
+        source, target = (y_axis.result, x_axis.result), (y_axis.image, x_axis.image)
+        grid = _ceil(target[0], y_axis.stride), _ceil(target[1], x_axis.stride)
+        taps = _ceil(y_axis.kernel, y_axis.every), _ceil(x_axis.kernel, x_axis.every)
+    else:
+        rows, channels, phases = geometry.rows, geometry.channels, 1
+        source, target = (y_axis.image, x_axis.image), (y_axis.result, x_axis.result)
+        grid, taps = target, (y_axis.kernel, x_axis.kernel)
+    pixels = geometry.batch * grid[0] * grid[1]
+    params = {
+        **geometry.sizes, "rows": rows, "channels": channels, "pixels": pixels,
+        "grid_height": grid[0], "grid_width": grid[1], "in_height": source[0], "in_width": source[1],
+        "out_height": target[0], "out_width": target[1],
+    }  # fmt: skip
+    holes = {
+        **geometry.kernel, "TAPS_Y": f"{taps[0]}u", "TAPS_X": f"{taps[1]}u", "TRANSPOSED": _flag(transposed),
+    }  # fmt: skip
+    bind = {"x": x, "weight": weight, "bias": bias or weight}
+    groups = geometry.groups * phases
+    if is_direct() or rows <= 4:
+        held = _held(rows)
+        width = 16 if is_direct() else 64
+        count = groups * _ceil(rows, held) * _ceil(pixels, 4)
+        holes |= {"ROWS": f"{held}u", "WORKGROUP": f"{width}u", "HAS_BIAS": _flag(bias is not None)}
+        file = load("conv/direct").fill(holes)
+        return [Launch(file, _ceil(count, width), {**params, "invocations": count}, bind=bind)]
+    depth = channels * taps[0] * taps[1]
+    across = groups * _ceil(pixels, 64)
+    lane_rows = _lane_rows(rows, across)
+    tiles = across * _ceil(rows, 8 * lane_rows)
+    parts, chunk = _parts(depth, tiles)
+    plane = target[0] * target[1]
+    params |= {
+        "workgroups": tiles * parts, "chunk": chunk,
+        "outputs": geometry.batch * geometry.groups * rows * plane,
+    }  # fmt: skip
+    holes |= {"LANE_ROWS": f"{lane_rows}u", "HAS_BIAS": _flag(bias is not None and parts == 1)}
+    launch = Launch(load("conv/tiled").fill(holes), tiles * parts, params, bind=bind)
+    return _combined(call, launch, parts, bias, plane, geometry.groups * rows)
+
+
+def weight_launches(call: Call, geometry: Geometry, image: str, result: str) -> list[Launch]:
+    """The weight's derivative from the image and the derivative of the result.
+
+    Args:
+        call: binds `out`.
+        geometry: of the convolution.
+        image, result: names of the arguments.
+    """
+    rows, columns = geometry.rows, geometry.channels * geometry.y.kernel * geometry.x.kernel
+    outputs = geometry.groups * rows * columns
+    depth = geometry.batch * geometry.y.result * geometry.x.result
+    params, holes, bind = geometry.sizes, geometry.kernel, {"x": image, "y": result}
+    if is_direct():
+        held = _held(rows)
+        count = geometry.groups * _ceil(rows, held) * _ceil(columns, 4)
+        file = load("conv/weight_direct").fill({**holes, "ROWS": f"{held}u"})
+        params |= {"batch": geometry.batch, "invocations": count}
+        return [Launch(file, _ceil(count, 16), params, bind=bind)]
+    params |= {"depth": depth, "outputs": outputs}
+    if rows <= 4 and geometry.channels <= 4:
+        return [Launch("conv/weight_rows", outputs, params, holes, bind)]
+    across = geometry.groups * _ceil(columns, 64)
+    lane_rows = _lane_rows(rows, across)
+    tiles = across * _ceil(rows, 8 * lane_rows)
+    parts, chunk = _parts(depth, tiles)
+    params |= {"workgroups": tiles * parts, "chunk": chunk}
+    launch = Launch(
+        load("conv/weight_tiled").fill({**holes, "LANE_ROWS": f"{lane_rows}u"}), tiles * parts, params,
+        bind=bind,
+    )  # fmt: skip
+    return _combined(call, launch, parts, None, 1, 1)

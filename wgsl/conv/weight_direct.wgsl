@@ -1,0 +1,120 @@
+// out[g, i, c, t] = sum(y[n, g, i, p] * x[n, g, c, p * stride + t * dilation - before] for n, p):
+//   the derivative of a convolution by its weight, without workgroup memory; what lies outside of x
+//   is zero
+//
+// For adapters that run on a CPU, where a barrier switches between all invocations of a workgroup.
+// An invocation makes ROWS rows of 4 columns; a column is a channel and a tap.
+//
+// x     (batch, groups, channels, in_height, in_width)    contiguous
+// y     (batch, groups, rows, out_height, out_width)      contiguous
+// out   (groups, rows, channels, KERNEL_Y, KERNEL_X)
+// grid  one invocation per (group, ROWS rows, 4 columns)
+
+// 1, 2 or 4.
+const ROWS = 4u;
+const KERNEL_Y = 3u;
+const KERNEL_X = 3u;
+
+const WORKGROUP = 16u;
+const KERNEL = KERNEL_Y * KERNEL_X;
+
+struct Params {
+    x_offset: u32,
+    y_offset: u32,
+    invocations: u32,
+    batch: u32,
+    groups: u32,
+    rows: u32,
+    channels: u32,
+    in_height: u32,
+    in_width: u32,
+    out_height: u32,
+    out_width: u32,
+    // by axis: stride, dilation, padding before
+    vertical: vec4<u32>,
+    horizontal: vec4<u32>,
+}
+
+@group(0) @binding(0) var<storage, read> x: array<f32>;
+@group(0) @binding(1) var<storage, read> y: array<f32>;
+@group(0) @binding(2) var<storage, read_write> out: array<f32>;
+@group(1) @binding(0) var<uniform> params: Params;
+
+fn load_x(i: u32) -> f32 { return x[params.x_offset + i]; }
+fn load_y(i: u32) -> f32 { return y[params.y_offset + i]; }
+fn store_out(i: u32, value: f32) { out[i] = value; }
+
+fn store_row(group: u32, row: u32, column: u32, sums: vec4<f32>) {
+    if (row >= params.rows) {
+        return;
+    }
+    let columns = params.channels * KERNEL;
+    let place = (group * params.rows + row) * columns + column;
+    store_out(place, sums.x);
+    if (column + 1u < columns) { store_out(place + 1u, sums.y); }
+    if (column + 2u < columns) { store_out(place + 2u, sums.z); }
+    if (column + 3u < columns) { store_out(place + 3u, sums.w); }
+}
+
+@compute @workgroup_size(WORKGROUP)
+fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
+        @builtin(local_invocation_index) lane: u32) {
+    let number = (id.y * count.x + id.x) * WORKGROUP + lane;
+    if (number >= params.invocations) {
+        return;
+    }
+    let across = (params.channels * KERNEL + 3u) / 4u;
+    let row_tiles = (params.rows + ROWS - 1u) / ROWS;
+    let column = number % across * 4u;
+    let row = number / across % row_tiles * ROWS;
+    let group = number / (across * row_tiles);
+    let columns = vec4<u32>(column) + vec4<u32>(0u, 1u, 2u, 3u);
+    let tap = columns % KERNEL;
+    // columns and rows past the last one repeat it and are not stored
+    let channel = min(columns / KERNEL, vec4<u32>(params.channels - 1u));
+    let rows = min(vec4<u32>(row) + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(params.rows - 1u));
+    let down = tap / KERNEL_X * params.vertical.y - params.vertical.z;
+    let right = tap % KERNEL_X * params.horizontal.y - params.horizontal.z;
+    let in_plane = params.in_height * params.in_width;
+    let out_plane = params.out_height * params.out_width;
+
+    var sum_0 = vec4<f32>();
+    var sum_1 = vec4<f32>();
+    var sum_2 = vec4<f32>();
+    var sum_3 = vec4<f32>();
+    for (var image = 0u; image < params.batch; image++) {
+        let bases = ((image * params.groups + group) * params.channels + channel) * in_plane;
+        for (var y = 0u; y < params.out_height; y++) {
+            let ys = y * params.vertical.x + down;
+            let lines = bases + ys * params.in_width;
+            let is_line = ys < vec4<u32>(params.in_height);
+            var at = ((image * params.groups + group) * params.rows + rows) * out_plane
+                + y * params.out_width;
+            for (var x = 0u; x < params.out_width; x++) {
+                let xs = x * params.horizontal.x + right;
+                let inside = is_line & (xs < vec4<u32>(params.in_width));
+                let places = select(vec4<u32>(), lines + xs, inside);
+                let loaded = vec4<f32>(load_x(places.x), load_x(places.y), load_x(places.z),
+                    load_x(places.w));
+                let values = select(vec4<f32>(), loaded, inside);
+                sum_0 += load_y(at.x) * values;
+                if (ROWS > 1u) {
+                    sum_1 += load_y(at.y) * values;
+                }
+                if (ROWS > 2u) {
+                    sum_2 += load_y(at.z) * values;
+                    sum_3 += load_y(at.w) * values;
+                }
+                at += vec4<u32>(1u);
+            }
+        }
+    }
+    store_row(group, row, column, sum_0);
+    if (ROWS > 1u) {
+        store_row(group, row + 1u, column, sum_1);
+    }
+    if (ROWS > 2u) {
+        store_row(group, row + 2u, column, sum_2);
+        store_row(group, row + 3u, column, sum_3);
+    }
+}
