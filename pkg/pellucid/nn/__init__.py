@@ -24,6 +24,7 @@ from .activation import (
 )  # fmt: skip
 from .attention import MultiheadAttention
 from .container import ModuleDict, ModuleList, ParameterList, Sequential
+from .conv import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d
 from .criterion import (
     BCELoss,
     BCEWithLogitsLoss,
@@ -44,10 +45,11 @@ from .parameter import Parameter
 from .shape import Flatten, Unflatten
 
 __all__ = [
-    "ELU", "GELU", "GLU", "BCELoss", "BCEWithLogitsLoss", "CrossEntropyLoss", "Dropout", "Embedding",
-    "Flatten", "Hardsigmoid", "Hardswish", "Hardtanh", "HuberLoss", "Identity", "KLDivLoss", "L1Loss",
-    "LayerNorm", "LeakyReLU", "Linear", "LogSigmoid", "LogSoftmax", "MSELoss", "Mish", "Module", "ModuleDict",
-    "ModuleList", "MultiheadAttention", "NLLLoss", "Parameter", "ParameterList", "RMSNorm", "ReLU", "ReLU6",
-    "Sequential", "SiLU", "Sigmoid", "SmoothL1Loss", "Softmax", "Softmin", "Softplus", "Softsign", "Tanh",
-    "Unflatten", "functional", "init", "utils",
+    "ELU", "GELU", "GLU", "BCELoss", "BCEWithLogitsLoss", "Conv1d", "Conv2d", "ConvTranspose1d",
+    "ConvTranspose2d", "CrossEntropyLoss", "Dropout", "Embedding", "Flatten", "Hardsigmoid", "Hardswish",
+    "Hardtanh", "HuberLoss", "Identity", "KLDivLoss", "L1Loss", "LayerNorm", "LeakyReLU", "Linear",
+    "LogSigmoid", "LogSoftmax", "MSELoss", "Mish", "Module", "ModuleDict", "ModuleList", "MultiheadAttention",
+    "NLLLoss", "Parameter", "ParameterList", "RMSNorm", "ReLU", "ReLU6", "Sequential", "SiLU", "Sigmoid",
+    "SmoothL1Loss", "Softmax", "Softmin", "Softplus", "Softsign", "Tanh", "Unflatten", "functional", "init",
+    "utils",
 ]  # fmt: skip

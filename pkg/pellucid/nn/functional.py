@@ -27,7 +27,6 @@ from ..ops.functions import (
     softsign,
     tanh,
 )  # fmt: skip
-from ..ops.joining import cat
 from ..ops.linear import linear as _linear
 from ..ops.quant import quant_embedding, quant_linear
 from ..ops.random import dropout
@@ -45,6 +44,7 @@ from .loss import (
     nll_loss,
     smooth_l1_loss,
 )  # fmt: skip
+from .padding import pad
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -176,51 +176,6 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     return (tensor.unsqueeze(-1) == classes).to(int64)
 
 
-def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
-    """More elements, or fewer where negative, at the ends of the last axes.
-
-    Args:
-        input: any shape.
-        pad: (before, after) of the last axis, then of the one before it, and so on.
-        mode: only "constant".
-        value: of the new elements; 0 if None.
-
-    Raises:
-        ShapeError: ``pad`` is odd, or names more axes than there are.
-        NotImplementedError: another mode.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.pad.html
-
-    Example:
-        >>> import pellucid as torch
-        >>> torch.nn.functional.pad(torch.ones(2, device="cpu"), (1, 2)).tolist()
-        [0.0, 1.0, 1.0, 0.0, 0.0]
-    """
-    if mode != "constant":
-        raise NotImplementedError(f"pad: mode {mode!r} does not exist yet. Use 'constant'.")
-    if len(pad) % 2 or len(pad) > 2 * input.dim():
-        raise ShapeError(f"pad: {tuple(pad)} must be pairs for at most the {input.dim()} axes of the input.")
-    for k in range(len(pad) // 2):
-        dim = input.dim() - 1 - k
-        before, after = pad[2 * k], pad[2 * k + 1]
-        length = input.shape[dim] + min(before, 0) + min(after, 0)
-        if length < 0:
-            raise ShapeError(
-                f"pad: {before} and {after} take more than the {input.shape[dim]} elements of axis {dim}."
-            )
-        if before < 0 or after < 0:
-            input = input.narrow(dim, max(-before, 0), length)
-        shape = list(input.shape)
-        parts = []
-        for count in (before, after):
-            shape[dim] = max(count, 0)
-            parts.append(input.new_full(tuple(shape), 0 if value is None else value) if count > 0 else None)
-        whole = [part for part in (parts[0], input, parts[1]) if part is not None]
-        if len(whole) > 1:
-            input = cat(whole, dim)
-    return input
-
-
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """``input / max(norm(input), eps)`` along an axis.
 
@@ -241,10 +196,9 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 
 __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "conv1d", "conv2d", "conv_transpose1d",
-    "conv_transpose2d", "cosine_similarity", "cross_entropy",
-    "dropout", "elu", "embedding", "gelu", "glu", "hardsigmoid", "hardswish", "hardtanh", "huber_loss",
-    "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear", "log_softmax", "logsigmoid", "mish",
-    "mse_loss", "nll_loss", "normalize", "one_hot", "pad", "relu", "relu6", "rms_norm",
-    "scaled_dot_product_attention", "sigmoid", "silu", "smooth_l1_loss", "softmax", "softmin", "softplus",
-    "softsign", "tanh",
+    "conv_transpose2d", "cosine_similarity", "cross_entropy", "dropout", "elu", "embedding", "gelu", "glu",
+    "hardsigmoid", "hardswish", "hardtanh", "huber_loss", "kl_div", "l1_loss", "layer_norm", "leaky_relu",
+    "linear", "log_softmax", "logsigmoid", "mish", "mse_loss", "nll_loss", "normalize", "one_hot", "pad",
+    "relu", "relu6", "rms_norm", "scaled_dot_product_attention", "sigmoid", "silu", "smooth_l1_loss",
+    "softmax", "softmin", "softplus", "softsign", "tanh",
 ]  # fmt: skip
