@@ -3,21 +3,20 @@ broadcast, in place or not."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .dtypes import DType
 from .errors import DTypeError, ShapeError
-from .kernel import PHYSICAL, WGSL_TYPE, Launch, Source, convert, fetch, fold, load, narrowed, pack, physical
+from .kernel import PHYSICAL, Launch, physical
+from .mapping import Map, Operand, write
 from .meta import Meta
-from .shape import broadcast_strides, merge_axes
+from .shape import broadcast_strides, contiguous_strides, merge_axes
 
 if TYPE_CHECKING:
     from .call import Call
 
-_WORKGROUP = 64
 _TAKEN = frozenset(
     {
         "min",
@@ -152,131 +151,56 @@ def _build(
     written: str | None,
     call: Call | _Named,
 ) -> Launch:
-    tensors = [o for o in operands if o.is_tensor and not o.aliased]
+    tensors = [o for o in operands if isinstance(o.argument, Meta) and not o.aliased]
     strides = [broadcast_strides(o.argument.shape, o.argument.strides, out.shape) for o in tensors]
     shape, merged = merge_axes(out.shape, [*strides, out.strides])
-    flat = len(shape) <= 1 and all(s in ((), (0,), (1,)) for s in merged) and merged[-1] in ((), (1,))
     rank = len(shape)
     if rank > 8:
         raise ShapeError(
             f"tensors of shape {tuple(out.shape)} need {rank} strided axes; kernels take 8. Call "
             ".contiguous() on the operands first."
         )
-    wide = rank > 4
+    walked = "wide" if rank > 4 else "strided"
 
-    element, lanes, out_type = physical(out.dtype)
+    dense = contiguous_strides(tuple(shape))
+
+    def index(steps: tuple[int, ...]) -> str:
+        if tuple(steps) == dense:
+            return "flat"
+        return walked if any(steps) else "fixed"
+
+    lanes = physical(out.dtype)[1]
     strided_out = merged[-1] != () and not (len(shape) == 1 and merged[-1] == (1,)) and not out.is_contiguous
     by_element = strided_out or (written is not None and lanes > 1)
-    atomic = by_element and lanes > 1
-    params: dict[str, Any] = {"count": out.numel if by_element else -(-out.numel // lanes)}
-    fields = ["count: u32"]
-    bindings, functions, bind = [], [], {}
-
-    def index_of(local: str, steps: tuple[int, ...], contiguous: bool) -> str:
-        fields.append(f"{local}_offset: u32")
-        if contiguous or (steps == (1,) and rank == 1):
-            return f"params.{local}_offset + i"
-        if not any(steps):
-            return f"params.{local}_offset"
-        padded = (0,) * ((8 if wide else 4) - rank) + steps
-        if "shape0" not in params and "shape" not in params:
-            lengths = (1,) * ((8 if wide else 4) - rank) + shape
-            params.update({"shape0": lengths[:4], "shape1": lengths[4:]} if wide else {"shape": lengths})
-        if wide:
-            params.update({f"{local}_strides0": padded[:4], f"{local}_strides1": padded[4:]})
-            axes = f"params.shape0, params.shape1, params.{local}_strides0, params.{local}_strides1"
-            return f"params.{local}_offset + strided8(i, {axes})"
-        params[f"{local}_strides"] = padded
-        return f"params.{local}_offset + strided4(i, params.shape, params.{local}_strides)"
-
-    for k, o in enumerate(tensors):
-        local = wgsl_name(o.name)
-        kind, _, value = physical(o.argument.dtype)
-        bindings.append(f"@group(0) @binding({k}) var<storage, read> {local}: array<{kind}>;")
-        index = index_of(local, merged[k], flat and merged[k] != (0,))
-        before, read = fetch(o.argument.dtype, local, f"index_{local}(i)")
-        functions.append(f"fn index_{local}(i: u32) -> u32 {{ return {index}; }}")
-        functions.append(
-            f"fn load_{local}(i: u32) -> {WGSL_TYPE[o.type]} "
-            f"{{ {before}return {convert(read, value, o.type)}; }}"
-        )
-        bind[local] = o.name
-    bindings.append(
-        f"@group(0) @binding({len(tensors)}) var<storage, read_write> out: "
-        f"array<{'atomic<u32>' if atomic else element}>;"
+    names = [wgsl_name(o.name) for o in operands]
+    places = {o.name: index(steps) for o, steps in zip(tensors, merged, strict=False)}
+    made = Map(
+        name,
+        _rename(expression, operands),
+        tuple(
+            Operand(
+                local,
+                o.type,
+                out.dtype if o.aliased else o.argument.dtype if isinstance(o.argument, Meta) else None,
+                places.get(o.name, ""),
+                o.aliased,
+                o.narrow,
+            )
+            for local, o in zip(names, operands, strict=True)
+        ),
+        result,
+        out.dtype,
+        index(merged[-1]) if written else "",
+        by_element,
+        tuple(shape),
+        {wgsl_name(o.name): tuple(steps) for o, steps in zip(tensors, merged, strict=False)}
+        | {"out": tuple(merged[-1])},
+        out.numel if by_element else -(-out.numel // lanes),
     )
+    bind = {local: o.name for local, o in zip(names, operands, strict=True) if o.is_tensor and not o.aliased}
+    bind |= {f"params.{local}": o.name for local, o in zip(names, operands, strict=True) if not o.is_tensor}
     bind["out"] = written or call.op.outputs[0]
-    if written:
-        functions.append(
-            f"fn index_out(i: u32) -> u32 {{ return {index_of('out', merged[-1], not strided_out)}; }}"
-        )
-    for o in operands:
-        local = wgsl_name(o.name)
-        if o.aliased:
-            before, read = fetch(out.dtype, "out", "index_out(i)", atomic)
-            functions.append(
-                f"fn load_{local}(i: u32) -> {WGSL_TYPE[o.type]} "
-                f"{{ {before}return {convert(read, out_type, o.type)}; }}"
-            )
-        elif not o.is_tensor:
-            functions.append(
-                f"fn load_{local}(i: u32) -> {WGSL_TYPE[o.type]} "
-                f"{{ return {_scalar(local, o.type, fields, o.narrow)}; }}"
-            )
-            bind[f"params.{local}"] = o.name
-    parameters = ", ".join(f"{wgsl_name(o.name)}: {WGSL_TYPE[o.type]}" for o in operands)
-    loads = ", ".join(f"load_{wgsl_name(o.name)}(i)" for o in operands)
-    if re.search(r"\bindex\b", expression):
-        parameters = ", ".join(filter(None, [parameters, "index: u32"]))
-        loads = ", ".join(filter(None, [loads, "i"]))
-    functions.append(
-        f"fn apply({parameters}) -> {WGSL_TYPE[result]} {{ return {_rename(expression, operands)}; }}"
-    )
-    functions.append(
-        f"fn element(i: u32) -> {WGSL_TYPE[out_type]} "
-        f"{{ return {convert(f'apply({loads})', result, out_type)}; }}"
-    )
-    functions.append(f"fn store_out(i: u32) {{ {_store(out.dtype, lanes, by_element, written)} }}")
-
-    vectors = [f"{n}: vec4<u32>" for n, v in params.items() if isinstance(v, tuple)]
-    declared = "\n".join(
-        [
-            *bindings,
-            f"struct Params {{ {', '.join([*vectors, *fields])} }}",
-            *_frame()[0],
-            *functions,
-            _frame()[1],
-        ]
-    )
-    if not flat:
-        declared = "// uses  strided\n" + declared
-    words = params["count"]
-    return Launch(
-        Source(f"elementwise/map ({name})", declared, typed=True),
-        fold(-(-words // _WORKGROUP)),
-        params,
-        bind=bind,
-    )
-
-
-def _frame() -> tuple[list[str], str]:
-    """What is kept of the file: the declaration of params with the workgroup size, and main."""
-    text = load("elementwise/map").text
-    kept = [line for line in text.splitlines() if line.startswith(("@group(1)", "const WORKGROUP"))]
-    return kept, text[text.index("@compute") :]
-
-
-def _scalar(local: str, kind: str, fields: list[str], narrow: DType | None) -> str:
-    if narrow is not None:
-        return narrowed(narrow, _scalar(local, kind, fields, None))
-    if kind == "i64":
-        fields.extend((f"{local}_low: u32", f"{local}_high: u32"))
-        return f"vec2<u32>(params.{local}_low, params.{local}_high)"
-    if kind == "bool":
-        fields.append(f"{local}: u32")
-        return f"params.{local} != 0u"
-    fields.append(f"{local}: {kind}")
-    return f"params.{local}"
+    return write(made, bind)
 
 
 def _rename(expression: str, operands: list[_Operand]) -> str:
@@ -284,21 +208,6 @@ def _rename(expression: str, operands: list[_Operand]) -> str:
     for o in operands:
         expression = expression.replace("{" + o.name + "}", wgsl_name(o.name))
     return expression
-
-
-def _store(d: DType, lanes: int, by_element: bool, written: str | None) -> str:
-    if lanes == 1:
-        return f"out[{'index_out(i)' if written else 'i'}] = element(i);"
-    width, mask, shift = 32 // lanes, (1 << 32 // lanes) - 1, 1 if lanes == 2 else 2
-    if not by_element:
-        pieces = [f"({pack(d, f'element(i * {lanes}u + {k}u)')} << {k * width}u)" for k in range(lanes)]
-        return f"out[i] = {' | '.join(pieces)};"
-    # Neighbours share a word and belong to other invocations: each changes its own bits only.
-    return (
-        f"let bits = {pack(d, 'element(i)')}; let k = index_out(i); let place = (k & {lanes - 1}u) * "
-        f"{width}u; "
-        f"atomicAnd(&out[k >> {shift}u], ~({mask}u << place)); atomicOr(&out[k >> {shift}u], bits << place);"
-    )
 
 
 class _Named:

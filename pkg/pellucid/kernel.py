@@ -311,6 +311,7 @@ class Launch:
         holes: declarations to replace (`Source.fill`).
         bind: binding name -> name of an op's argument, output or temporary, where they differ.
             ``"tensors[2]"`` picks one of a list.
+        map: the expression, for kernels that are one: others may take it up.
     """
 
     file: str | Source
@@ -318,6 +319,7 @@ class Launch:
     params: dict[str, int | float] = field(default_factory=dict)
     holes: dict[str, str] = field(default_factory=dict)
     bind: dict[str, str] = field(default_factory=dict)
+    map: Any = None
 
     @property
     def source(self) -> Source:

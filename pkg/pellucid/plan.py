@@ -16,7 +16,8 @@ from .device.host import CODE_BITS, RUN
 from .device.stream import EMPTY_SLOT, MAX_WINDOW_WORDS, STATUS_SLOT, Storage, stream
 from .elementwise import Elementwise, cast_launch
 from .errors import DeviceError, KernelError, ShapeError
-from .kernel import NATIVE, PHYSICAL, Launch, fold, pack_params
+from .kernel import NATIVE, PHYSICAL, Launch
+from .launches import Node, register
 from .meta import Meta, meta
 
 if TYPE_CHECKING:
@@ -25,20 +26,6 @@ if TYPE_CHECKING:
 
 # Plans are small, but a program that never meets a shape twice must not keep them all.
 PLAN_LIMIT = 1 << 14
-
-_pipelines: dict[str, int] = {}
-_launches: dict[tuple, int] = {}
-
-
-def _forget() -> None:
-    _pipelines.clear()
-    _launches.clear()
-    from .op import forget_plans
-
-    forget_plans()
-
-
-stream().on_close.append(_forget)
 
 
 @cache
@@ -401,7 +388,7 @@ def _compile(o: Op, launch: Launch, metas: dict[str, Meta]) -> tuple[int, list[s
             source = source.retype(b.name, m.dtype)
     values: dict[str, Any] = dict(launch.params)
     patches: list[str] = []
-    positions: list[int] = []
+    patched: list[str] = []
     roles = {a.name: a.role for a in o.arguments}
     for field, where in source.fields.items():
         if field in values:
@@ -417,7 +404,7 @@ def _compile(o: Op, launch: Launch, metas: dict[str, Meta]) -> tuple[int, list[s
         ):
             values[field] = 0
             if found in metas and found.split("[")[0] in roles:
-                positions.append(where.word)
+                patched.append(field)
                 patches.append(f"{found}._offset")
             continue
         part, shift = field, None
@@ -435,30 +422,16 @@ def _compile(o: Op, launch: Launch, metas: dict[str, Meta]) -> tuple[int, list[s
                 f"{source.name}: Params has a field {field!r} that neither the launch nor the op fills."
             )
         values[field] = 0
-        positions.append(where.word)
+        patched.append(field)
         if where.type == "f32":
             patches.append(f"bits({name})")
         elif shift:
             patches.append(f"int({name}) >> 32 & 0xFFFFFFFF")
         else:
             patches.append(f"int({name}) & 0xFFFFFFFF")
-    params = pack_params(source, values)
-    immediate = 0 < len(params) <= host.info.immediates
-    text = source.finish(immediate)
-    pipeline = _pipelines.get(text)
-    if pipeline is None:
-        letters = "".join("w" if b.written else "r" for b in source.bindings)
-        _check_limits(o, host, letters, params)
-        label = f"{o.name} ({source.name})"
-        pipeline = _pipelines[text] = host.pipeline(text, letters, len(params), immediate, label)
-    grid = launch.grid if isinstance(launch.grid, tuple) else fold(launch.grid)
-    key = (pipeline, params, tuple(positions), grid)
-    number = _launches.get(key)
-    if number is None:
-        if max(grid) > host.info.limits.get("maxComputeWorkgroupsPerDimension", 65535):
-            raise ShapeError(f"the grid {grid} is over the device's limit. Use smaller tensors.")
-        number = _launches[key] = host.launch(pipeline, params, tuple(positions), *grid)
-    return number, patches
+    named = [metas.get(launch.bind.get(b.name, b.name)) for b in source.bindings]
+    node = Node(o.public, source, values, tuple(patched), tuple(named), launch.grid, launch.map)
+    return register(node), patches
 
 
 def _reach(m: Meta) -> int:
@@ -471,13 +444,3 @@ def _reach(m: Meta) -> int:
 
 def _is_buffer(name: str, metas: dict[str, Meta], roles: dict[str, str]) -> bool:
     return name in metas or roles.get(name.split("[")[0]) in ("tensor", "optional", "operand", "tensors")
-
-
-def _check_limits(o: Op, host, letters: str, params: bytes) -> None:
-    limit = host.info.limits.get("maxStorageBuffersPerShaderStage", 8)
-    if len(letters) > limit:
-        raise KernelError(
-            f"{len(letters)} buffers in one kernel; this device takes {limit}. Split the operation."
-        )
-    if len(params) > 256:
-        raise KernelError(f"{len(params)} bytes of parameters; the arena takes 256.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from .device.stream import UNLIMITED, stream
 from .errors import PellucidError
+from .fusion import fusion, is_fusion_enabled, set_fusion
 
 
 def is_available() -> bool:
@@ -116,7 +117,8 @@ def flush() -> None:
 
 
 __all__ = [
-    "device_count", "empty_cache", "flush", "get_device_name", "get_device_properties", "is_available",
-    "max_memory_allocated", "memory_allocated", "memory_reserved", "memory_stats", "open_async", "reset",
-    "reset_peak_memory_stats", "set_memory_limit", "synchronize", "synchronize_async",
+    "device_count", "empty_cache", "flush", "fusion", "get_device_name", "get_device_properties",
+    "is_available", "is_fusion_enabled", "max_memory_allocated", "memory_allocated", "memory_reserved",
+    "memory_stats", "open_async", "reset", "reset_peak_memory_stats", "set_fusion", "set_memory_limit",
+    "synchronize", "synchronize_async",
 ]  # fmt: skip

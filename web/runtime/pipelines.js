@@ -50,6 +50,30 @@ export class Pipelines {
     return warming.finally(() => this.warming.delete(key));
   }
 
+  /** Id of a pipeline that is compiled beside other work; who needs it before then has it made at once. */
+  later(source, bindings, paramsBytes, immediate, label) {
+    const key = keyOf(source, bindings, paramsBytes, immediate);
+    const known = this.ids.get(key);
+    if (known !== undefined) return known;
+    const pipeline = this.#describe(bindings, paramsBytes, immediate, label);
+    const module = this.device.createShaderModule({ label, code: source });
+    pipeline.finish = () => {
+      this.faults.open("validation");
+      pipeline.gpu = this.device.createComputePipeline(this.#descriptor(pipeline, module));
+      this.faults.close(async (message) => {
+        const text = await explain(label, message, module, source);
+        pipeline.broken = text;
+        return text;
+      });
+      return pipeline.gpu;
+    };
+    this.device.createComputePipelineAsync(this.#descriptor(pipeline, module)).then(
+      (gpu) => (pipeline.gpu ??= gpu),
+      () => {}, // whoever uses it makes it again, and hears why it fails
+    );
+    return this.#keep(key, pipeline);
+  }
+
   /** The layout of group 0 for a string of one letter per binding: "r" read, "w" read_write. */
   layout(bindings) {
     let layout = this.layouts.get(bindings);
@@ -98,7 +122,7 @@ export class Pipelines {
     }
     const layout = this.layout(bindings);
     const step = immediate ? 0 : arenaBytes(paramsBytes);
-    return { label, layout, paramsBytes, immediate, step, gpu: null, broken: null };
+    return { label, layout, paramsBytes, immediate, step, gpu: null, broken: null, finish: null };
   }
 
   #descriptor({ label, layout, paramsBytes, immediate, step }, module) {

@@ -78,6 +78,12 @@ export class Stream {
     return this.pipelines.create(source, bindings, paramsBytes, immediate, label);
   }
 
+  /** The same for a pipeline that is not needed at once: it is compiled beside other work. */
+  pipelineLater(source, bindings, paramsBytes, immediate, label) {
+    this.faults.alive();
+    return this.pipelines.later(source, bindings, paramsBytes, immediate, label);
+  }
+
   /** The same, compiled beside other work; resolves to the id. */
   async warm(source, bindings, paramsBytes, immediate, label) {
     this.faults.alive();
@@ -246,7 +252,7 @@ export class Stream {
           const pass = this.pass ?? this.#openPass();
           if (pipeline !== this.boundPipeline) {
             if (pipeline.broken !== null) throw new Error("its pipeline could not be made");
-            pass.setPipeline(pipeline.gpu);
+            pass.setPipeline(pipeline.gpu ?? pipeline.finish());
             this.boundPipeline = pipeline;
           }
           if (launch.group !== this.boundGroup) {

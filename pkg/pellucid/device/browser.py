@@ -52,6 +52,7 @@ class BrowserHost:
         self.info = Info(**{**info, "features": frozenset(info["features"])})
         # Bound once: looking a method up on a proxy costs as much as calling it.
         self._pipeline = stream.pipeline
+        self._pipeline_later = stream.pipelineLater
         self._launch = heap.launch
         self._submit = heap.submit
         self._write = heap.write
@@ -67,6 +68,15 @@ class BrowserHost:
         """Id of a compute pipeline; what is wrong with its source is reported by `failure`."""
         try:
             return self._pipeline(source, bindings, params_bytes, immediate, label)
+        except JsException as error:
+            raise _typed(error) from None
+
+    def pipeline_later(
+        self, source: str, bindings: str, params_bytes: int, immediate: bool, label: str
+    ) -> int:
+        """Id of a pipeline that is not needed at once: it is compiled beside other work."""
+        try:
+            return self._pipeline_later(source, bindings, params_bytes, immediate, label)
         except JsException as error:
             raise _typed(error) from None
 

@@ -43,6 +43,9 @@ class Host(Protocol):
     info: Info
 
     def pipeline(self, source: str, bindings: str, params_bytes: int, immediate: bool, label: str) -> int: ...
+    def pipeline_later(
+        self, source: str, bindings: str, params_bytes: int, immediate: bool, label: str
+    ) -> int: ...
     def launch(
         self, pipeline: int, params: bytes, patches: tuple[int, ...], x: int, y: int, z: int
     ) -> int: ...

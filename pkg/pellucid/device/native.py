@@ -167,6 +167,9 @@ class NativeHost:
         self._pipelines.append((pipeline, layout, bindings, immediate, label))
         return len(self._pipelines) - 1
 
+    # wgpu-py compiles nothing beside other work.
+    pipeline_later = pipeline
+
     def _make_arena(self) -> None:
         usage = wgpu.BufferUsage.UNIFORM | wgpu.BufferUsage.COPY_DST
         self.arena = self.device.create_buffer(size=ARENA_BYTES, usage=usage)

@@ -103,6 +103,10 @@ class Stream:
         self.sites: list[str] = []
         # Called after every op while it holds something: the debug mode.
         self.after_op: list[Callable[[str], None]] = []
+        # What makes the window that the host gets from the records: the fusion pass.
+        self.rewrite: Callable[[list[int]], array] | None = None
+        # Called with the records of every window before it is rewritten: captures.
+        self.on_submit: list[Callable[[list[int]], None]] = []
         self._slots = EMPTY_SLOT + 1
         self._failed: str | None = None
         self._late: PellucidError | None = None
@@ -226,9 +230,12 @@ class Stream:
         self.window_bytes = 0
         if not count:
             return
-        window = array("I", words[:count])
+        records = words[:count]
         del words[:count]
         self.flushes += 1
+        for listener in self.on_submit:
+            listener(records)
+        window = array("I", records) if self.rewrite is None else self.rewrite(records)
         if self.allocated > self.peak:
             self.peak = self.allocated
         self.open().submit(window)

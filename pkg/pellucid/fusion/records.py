@@ -1,0 +1,110 @@
+"""The records of a window, read: which launch each runs, on which slots, and where its words lie."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from ..device.host import ALLOC, CODE_BITS, COPY, FREE, RUN, UPLOAD
+from ..launches import Node, nodes
+
+_CODE_MASK = (1 << CODE_BITS) - 1
+
+
+@dataclass(eq=False)
+class Record:
+    """One record of a window.
+
+    Args:
+        at: its first word.
+        end: the word after its last.
+        code: what it is.
+        slots: what it touches, in the order of its words.
+        node: the launch that it runs.
+    """
+
+    at: int
+    end: int
+    code: int
+    slots: tuple[int, ...]
+    node: Node | None = None
+    reads: frozenset[int] = field(default=frozenset())
+    writes: frozenset[int] = field(default=frozenset())
+
+    @property
+    def is_run(self) -> bool:
+        return self.node is not None
+
+    def patch_at(self, word: int) -> int:
+        """Where in the window the patch ``word`` of a run lies."""
+        return self.at + 1 + len(self.slots) + word
+
+
+def structure(words: list[int]) -> tuple[Any, ...] | None:
+    """What windows of one program have in common: launches, and slots by the order in which they appear.
+
+    Patched words (offsets, numbers, positions) and uploaded data are left out. None for a window with a
+    launch that is not known.
+    """
+    key: list[int] = []
+    slot = defaultdict(count().__next__).__getitem__
+    known = nodes.get
+    at, end = 0, len(words)
+    while at < end:
+        head = words[at]
+        key.append(head)
+        node = known(head)
+        if node is not None:
+            last = at + 1 + len(node.metas)
+            key += map(slot, words[at + 1 : last])
+            at = last + len(node.patched)
+            continue
+        code = head & _CODE_MASK
+        key[-1] = code
+        key.append(slot(head >> CODE_BITS))
+        if code == ALLOC:
+            key.append(words[at + 1])
+            at += 2
+        elif code == FREE:
+            at += 1
+        elif code == UPLOAD:
+            key += words[at + 1 : at + 3]
+            at += 3 + (words[at + 2] + 3) // 4
+        elif code == COPY:
+            key.append(slot(words[at + 1]))
+            key += words[at + 2 : at + 5]
+            at += 5
+        else:
+            return None
+    return tuple(key)
+
+
+def read(words: list[int]) -> list[Record]:
+    """All records of a window."""
+    records = []
+    at, end = 0, len(words)
+    while at < end:
+        head = words[at]
+        code, payload = head & _CODE_MASK, head >> CODE_BITS
+        if code == RUN:
+            node = nodes[head]
+            bindings = node.source.bindings
+            slots = tuple(words[at + 1 : at + 1 + len(bindings)])
+            after = at + 1 + len(bindings) + len(node.patched)
+            written = {s for s, b in zip(slots, bindings, strict=True) if b.written}
+            # A written binding may be read as well.
+            records.append(Record(at, after, code, slots, node, frozenset(slots), frozenset(written)))
+        elif code == COPY:
+            after = at + 5
+            both = (payload, words[at + 1])
+            records.append(Record(at, after, code, both, None, frozenset(both[:1]), frozenset(both[1:])))
+        elif code == UPLOAD:
+            after = at + 3 + (words[at + 2] + 3) // 4
+            records.append(Record(at, after, code, (payload,), None, frozenset(), frozenset((payload,))))
+        else:
+            after = at + (2 if code == ALLOC else 1)
+            records.append(Record(at, after, code, (payload,)))
+        at = after
+    return records

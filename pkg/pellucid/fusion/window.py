@@ -1,0 +1,161 @@
+"""Windows as the host gets them: the first of a kind as recorded, later ones with their launches fused.
+
+A window's structure is all but its patched words. The first time that a structure appears it runs as it is,
+with kernels that exist; the second time it is planned, and its fused kernels compile while it runs as it is
+once more; from then on a plan makes the fused window from the records by picking words. So the same program
+always makes the same windows.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Any
+
+from ..device.host import ALLOC, CODE_BITS, FREE
+from ..device.stream import stream
+from ..errors import KernelError
+from .groups import Planner
+from .kernels import Fused, fuse
+from .records import Record, read, structure
+
+# Structures that are remembered; past that all are forgotten: a program may never repeat itself.
+_MOST_STRUCTURES = 1024
+# Plans for one structure: they differ in which tensors begin where their buffer does.
+_MOST_PLANS = 4
+_CODE_MASK = (1 << CODE_BITS) - 1
+
+
+@dataclass
+class Plan:
+    """How a fused window is made from the records of one.
+
+    Args:
+        pick: takes the words of the window and the constants behind them, in order.
+        constants: words that no window has: heads of fused launches.
+        zeros: takes the words that must be zero for the plan to hold; None if there are none.
+        groups: what was fused, for traces.
+    """
+
+    pick: Callable[[list[int]], tuple[int, ...]]
+    constants: list[int]
+    zeros: Callable[[list[int]], Any] | None
+    groups: list[Fused]
+
+    def holds(self, words: list[int]) -> bool:
+        """Whether the tensors of a window begin where the plan takes them to."""
+        return self.zeros is None or not any(self.zeros(words))
+
+    def apply(self, words: list[int]) -> array:
+        """The fused window."""
+        return array("I", self.pick(words + self.constants))
+
+
+@dataclass
+class _Known:
+    """What is known of a structure."""
+
+    plans: list[Plan] = field(default_factory=list)
+
+
+_known: dict[tuple[Any, ...], _Known] = {}
+_at_once = False
+
+
+def forget() -> None:
+    """Drop all plans: their launches mean nothing to another device."""
+    _known.clear()
+
+
+def rewrite(words: list[int]) -> array:
+    """The window that the host gets for the records of one."""
+    # What went away between two windows belongs to neither's structure.
+    first = next((k for k, word in enumerate(words) if word & _CODE_MASK != FREE), len(words))
+    if first:
+        return array("I", words[:first]) + _rewrite(words[first:])
+    return _rewrite(words)
+
+
+def _rewrite(words: list[int]) -> array:
+    key = structure(words)
+    if key is None:
+        return array("I", words)
+    known = _known.get(key)
+    if known is None:
+        if len(_known) >= _MOST_STRUCTURES:
+            _known.clear()
+        known = _known[key] = _Known()
+        if not _at_once:
+            return array("I", words)
+    for plan in known.plans:
+        if plan.holds(words):
+            return plan.apply(words)
+    if len(known.plans) < _MOST_PLANS:
+        known.plans.append(make_plan(words))
+        if _at_once:
+            return known.plans[-1].apply(words)
+    return array("I", words)
+
+
+def make_plan(words: list[int]) -> Plan:
+    """Fuse the launches of a window."""
+    planner = Planner(words, read(words))
+    placed = planner.run()
+    fused: dict[int, Fused] = {}
+    used: set[int] = set()
+    for item in placed:
+        if isinstance(item, Record):
+            used.update(item.slots if item.code not in (ALLOC, FREE) else ())
+            continue
+        if len(item.members) > 1:
+            try:
+                fused[id(item)] = made = fuse(item, words)
+            except KernelError:
+                pass
+            else:
+                used.update(words[at] for at in made.words[: len(made.node.metas)])
+                continue
+        used.update(s for m in item.members for s in m.record.slots)
+    # Slots that come and go in the window, and that nothing uses any more, need no memory.
+    freed = {r.slots[0] for r in placed if isinstance(r, Record) and r.code == FREE}
+    dropped = {r.slots[0] for r in placed if isinstance(r, Record) and r.code == ALLOC} & freed - used
+    picked: list[int] = []
+    constants: list[int] = []
+    for item in placed:
+        if isinstance(item, Record):
+            if item.node is None and item.slots[0] in dropped:
+                continue
+            picked += range(item.at, item.end)
+        elif id(item) in fused:
+            made = fused[id(item)]
+            picked.append(len(words) + len(constants))
+            constants.append(made.node.head)
+            picked += made.words
+        else:
+            for member in item.members:
+                picked += range(member.record.at, member.record.end)
+    zeros = sorted({*planner.zeros, *[z for made in fused.values() for z in made.zeros]})
+    return Plan(_getter(picked), constants, _getter(zeros) if zeros else None, list(fused.values()))
+
+
+def _getter(places: list[int]) -> Callable[[list[int]], tuple[int, ...]]:
+    if len(places) < 2:  # where an itemgetter takes none, or gives no tuple
+        return lambda words: tuple([words[place] for place in places])
+    return itemgetter(*places)
+
+
+def enable(on: bool, at_once: bool = False) -> None:
+    """Whether windows are fused.
+
+    Args:
+        on: whether they are at all.
+        at_once: whether already when a structure first appears, which makes the program wait for its kernels.
+    """
+    global _at_once
+    _at_once = at_once
+    stream().rewrite = rewrite if on else None
+
+
+stream().on_close.append(forget)

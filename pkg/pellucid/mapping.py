@@ -1,0 +1,258 @@
+"""Kernels of element-by-element expressions: one of them, or several that hand their values on in registers.
+
+A `Map` is one expression with the way its operands are read. `write` makes the kernel of one; the fusion pass
+writes the functions of several into one kernel (`member`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .dtypes import DType
+from .kernel import WGSL_TYPE, Launch, Source, convert, fetch, fold, load, narrowed, pack, physical
+
+WORKGROUP = 64
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A tensor or a number of an expression.
+
+    Args:
+        local: its name in WGSL.
+        type: the value type in which the expression takes it.
+        dtype: of the tensor; None for a number.
+        index: how element i is found: "flat" (at i), "fixed" (one element for all), "strided" (up to four
+            axes) or "wide" (up to eight).
+        aliased: it is the view that is written.
+        narrow: the packed dtype to which a number is reduced first.
+    """
+
+    local: str
+    type: str
+    dtype: DType | None = None
+    index: str = ""
+    aliased: bool = False
+    narrow: DType | None = None
+
+    @property
+    def is_read(self) -> bool:
+        """Whether it has a buffer of its own."""
+        return self.dtype is not None and not self.aliased
+
+
+@dataclass(frozen=True)
+class Map:
+    """One element-by-element expression, ready to be written as a kernel or into one.
+
+    Args:
+        name: for messages.
+        expression: WGSL over the operands' names; ``index`` is the element's number.
+        operands: in the order of the bindings.
+        result: value type of the expression.
+        out: dtype that is stored.
+        out_index: "" for a fresh contiguous output, else how element i of the view that is written is found.
+        by_element: an invocation makes one element, even of a packed dtype.
+        shape: the axes over which strided operands are walked.
+        strides: steps of each strided operand, and of ``out``, over those axes.
+        count: invocations.
+    """
+
+    name: str
+    expression: str
+    operands: tuple[Operand, ...]
+    result: str
+    out: DType
+    out_index: str
+    by_element: bool
+    shape: tuple[int, ...]
+    strides: Mapping[str, tuple[int, ...]] = field(hash=False)
+    count: int
+
+    @property
+    def uses_index(self) -> bool:
+        return re.search(r"\bindex\b", self.expression) is not None
+
+    @property
+    def lanes(self) -> int:
+        """Elements in a word of the output."""
+        return physical(self.out)[1]
+
+    @property
+    def is_atomic(self) -> bool:
+        """Whether neighbours write to one word."""
+        return self.by_element and self.lanes > 1
+
+
+class Text:
+    """The pieces of a kernel as they come together: Params, functions, values."""
+
+    def __init__(self):
+        self.vectors: list[str] = []
+        self.fields: list[str] = []
+        self.functions: list[str] = []
+        self.values: dict[str, Any] = {}
+
+    def vector(self, name: str, value: tuple[int, ...]) -> str:
+        """A field of four words; returns how the kernel names it."""
+        if name not in self.values:
+            self.vectors.append(f"{name}: vec4<u32>")
+            self.values[name] = value
+        return f"params.{name}"
+
+    def scalar(self, name: str, kind: str) -> str:
+        """A field of one word; returns how the kernel names it."""
+        declared = f"{name}: {kind}"
+        if declared not in self.fields:
+            self.fields.append(declared)
+        return f"params.{name}"
+
+    @property
+    def params(self) -> str:
+        """The declaration of Params: vectors first, so that nothing lies between."""
+        return f"struct Params {{ {', '.join([*self.vectors, *self.fields])} }}"
+
+
+def index_of(text: Text, m: Map, local: str, how: str, suffix: str = "", zero: bool = False) -> str:
+    """The expression of the place of element ``i`` of an operand or of the output.
+
+    Args:
+        text: gets the fields that are needed.
+        m: whose operand it is.
+        local: the operand, or ``out``.
+        how: as `Operand.index`.
+        suffix: what ends the names of this member's fields.
+        zero: the operand starts its buffer, whatever the call.
+    """
+    start = "" if zero else text.scalar(f"{local}_offset{suffix}", "u32")
+    if how == "flat":
+        return f"{start} + i" if start else "i"
+    if how == "fixed":
+        return start or "0u"
+    rank = 8 if how == "wide" else 4
+    length = (1,) * (rank - len(m.shape)) + m.shape
+    steps = (0,) * (rank - len(m.shape)) + m.strides[local]
+    parts = [(length[k : k + 4], steps[k : k + 4]) for k in range(0, rank, 4)]
+    number = "" if rank == 4 else "{}"
+    shapes = [text.vector(f"shape{number.format(k)}{suffix}", a) for k, (a, _) in enumerate(parts)]
+    strides = [text.vector(f"{local}_strides{number.format(k)}{suffix}", b) for k, (_, b) in enumerate(parts)]
+    walk = "strided8({})" if how == "wide" else "strided4({})"
+    walked = walk.format(", ".join(["i", *shapes, *strides]))
+    return f"{start} + {walked}" if start else walked
+
+
+def number(text: Text, local: str, kind: str, narrow: DType | None, suffix: str = "") -> str:
+    """The expression of a number that is a field of Params."""
+    if narrow is not None:
+        return narrowed(narrow, number(text, local, kind, None, suffix))
+    if kind == "i64":
+        low, high = (text.scalar(f"{local}{half}{suffix}", "u32") for half in ("_low", "_high"))
+        return f"vec2<u32>({low}, {high})"
+    if kind == "bool":
+        return f"{text.scalar(f'{local}{suffix}', 'u32')} != 0u"
+    return text.scalar(f"{local}{suffix}", kind)
+
+
+def member(
+    text: Text,
+    m: Map,
+    suffix: str = "",
+    buffers: Mapping[str, str] | None = None,
+    wired: Mapping[str, str] | None = None,
+    zero: frozenset[str] = frozenset(),
+) -> str:
+    """Write the functions of an expression and return the call that computes element ``i``.
+
+    Args:
+        text: gets functions and fields.
+        m: the expression.
+        suffix: ends all names, where several expressions share a kernel.
+        buffers: operand -> the binding it is read from, where that has another name.
+        wired: operand -> the value that another member has computed, in the operand's value type.
+        zero: operands that start their buffer.
+    """
+    buffers, wired = buffers or {}, wired or {}
+    functions = text.functions
+    arguments = []
+    for o in m.operands:
+        if o.local in wired:
+            arguments.append(wired[o.local])
+            continue
+        if o.dtype is None:
+            body = f"return {number(text, o.local, o.type, o.narrow, suffix)};"
+        else:
+            buffer = buffers.get(o.local, o.local)
+            if o.aliased:
+                name, atomic = f"index_out{suffix}", m.is_atomic
+            else:
+                name, atomic = f"index_{o.local}{suffix}", False
+                place = index_of(text, m, o.local, o.index, suffix, o.local in zero)
+                functions.append(f"fn {name}(i: u32) -> u32 {{ return {place}; }}")
+            before, read = fetch(o.dtype, buffer, f"{name}(i)", atomic)
+            body = f"{before}return {convert(read, physical(o.dtype)[2], o.type)};"
+        functions.append(f"fn load_{o.local}{suffix}(i: u32) -> {WGSL_TYPE[o.type]} {{ {body} }}")
+        arguments.append(f"load_{o.local}{suffix}(i)")
+    parameters = [f"{o.local}: {WGSL_TYPE[o.type]}" for o in m.operands]
+    if m.uses_index:
+        parameters.append("index: u32")
+        arguments.append("i")
+    functions.append(
+        f"fn apply{suffix}({', '.join(parameters)}) -> {WGSL_TYPE[m.result]} {{ return {m.expression}; }}"
+    )
+    return convert(f"apply{suffix}({', '.join(arguments)})", m.result, physical(m.out)[2])
+
+
+def write(m: Map, bind: dict[str, str]) -> Launch:
+    """The dispatch of one expression alone.
+
+    Args:
+        m: the expression.
+        bind: binding or field -> name of an op's argument, output or temporary.
+    """
+    text = Text()
+    text.scalar("count", "u32")
+    text.values["count"] = m.count
+    reads = [o for o in m.operands if o.is_read]
+    bindings = [
+        f"@group(0) @binding({k}) var<storage, read> {o.local}: array<{physical(o.dtype)[0]}>;"
+        for k, o in enumerate(reads)
+        if o.dtype is not None
+    ]
+    stored = "atomic<u32>" if m.is_atomic else physical(m.out)[0]
+    bindings.append(f"@group(0) @binding({len(reads)}) var<storage, read_write> out: array<{stored}>;")
+    if m.out_index:
+        place = index_of(text, m, "out", m.out_index)
+        text.functions.append(f"fn index_out(i: u32) -> u32 {{ return {place}; }}")
+    aliased = {o.local: "out" for o in m.operands if o.aliased}
+    computed = member(text, m, buffers=aliased)
+    text.functions.append(f"fn element(i: u32) -> {WGSL_TYPE[physical(m.out)[2]]} {{ return {computed}; }}")
+    text.functions.append(f"fn store_out(i: u32) {{ {_store(m)} }}")
+    source = Source(f"elementwise/map ({m.name})", frame(bindings, text), typed=True)
+    return Launch(source, fold(-(-m.count // WORKGROUP)), dict(text.values), bind=bind, map=m)
+
+
+def frame(bindings: list[str], text: Text) -> str:
+    """A kernel around the function ``store_out(i)``: what is kept of the file is its main."""
+    file = load("elementwise/map").text
+    kept = [line for line in file.splitlines() if line.startswith(("@group(1)", "const WORKGROUP"))]
+    main = file[file.index("@compute") :]
+    return "\n".join([*bindings, text.params, *kept, *text.functions, main])
+
+
+def _store(m: Map) -> str:
+    lanes = m.lanes
+    if lanes == 1:
+        return f"out[{'index_out(i)' if m.out_index else 'i'}] = element(i);"
+    width, mask, shift = 32 // lanes, (1 << 32 // lanes) - 1, 1 if lanes == 2 else 2
+    if not m.by_element:
+        pieces = [f"({pack(m.out, f'element(i * {lanes}u + {k}u)')} << {k * width}u)" for k in range(lanes)]
+        return f"out[i] = {' | '.join(pieces)};"
+    # Neighbours share a word and belong to other invocations: each changes its own bits only.
+    return (
+        f"let bits = {pack(m.out, 'element(i)')}; let k = index_out(i); let place = (k & {lanes - 1}u) * "
+        f"{width}u; "
+        f"atomicAnd(&out[k >> {shift}u], ~({mask}u << place)); atomicOr(&out[k >> {shift}u], bits << place);"
+    )

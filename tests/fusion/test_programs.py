@@ -1,0 +1,116 @@
+"""Random programs give the same with fusion and without, and leave nothing behind."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import pellucid as torch
+
+pytestmark = pytest.mark.gpu
+
+UNARY = {
+    "sin": lambda x: x.sin(),
+    "tanh": lambda x: x.tanh(),
+    "relu": lambda x: x.relu(),
+    "scaled": lambda x: x * 0.5 + 1.0,
+    "halved": lambda x: x.half().float(),
+    "is_large": lambda x: (x > 0.3137).float(),
+    "rounded": lambda x: (x * 4 + 0.1234).int() / 4,
+    "softmax": lambda x: torch.softmax(x, -1),
+    "centred": lambda x: x - x.mean(-1, keepdim=True),
+    "normed": lambda x: torch.nn.functional.layer_norm(x, (x.shape[-1],)),
+    "root_mean": lambda x: x * (x * x).mean(-1, keepdim=True).add(1e-3).rsqrt(),
+    "columns": lambda x: x + x.sum(0),
+    "turned": lambda x: x.t().contiguous().t(),
+    "shifted": lambda x: torch.cat([x[:, 1:], x[:, :1]], 1),
+}
+BINARY = {
+    "add": lambda x, y: x + y,
+    "mul": lambda x, y: x * y,
+    "less": lambda x, y: torch.where(x < y, x, y * 0.5),
+    "rows": lambda x, y: x + y[0],
+    "one": lambda x, y: x * y[0, 0],
+    "product": lambda x, y: x @ y.t() @ y * 0.1,
+    "in_place": lambda x, y: x.clone().add_(y),
+    "in_part": lambda x, y: _in_part(x, y),
+    "view": lambda x, y: _through_view(x, y),
+}
+
+
+def _in_part(x, y):
+    z = x * 1.5
+    z[1:] = y[1:]
+    return z * 2
+
+
+def _through_view(x, y):
+    z = x + 0.5
+    before = z * 2
+    z[:, 0].mul_(3)
+    z.view(-1).add_(y.reshape(-1))
+    return before + z
+
+
+step = st.one_of(
+    st.tuples(st.sampled_from(sorted(UNARY)), st.integers(0, 7)),
+    st.tuples(st.sampled_from(sorted(BINARY)), st.integers(0, 7), st.integers(0, 7)),
+)
+programs = st.lists(step, min_size=1, max_size=14)
+
+
+def run(program, inputs, held):
+    """Values of the last step and of the held ones; others are dropped as soon as they can be."""
+    values = [torch.tensor(a) for a in inputs]
+    kept = []
+    for k, (name, *arguments) in enumerate(program):
+        chosen = [values[a % len(values)] for a in arguments]
+        values.append(UNARY[name](*chosen) if name in UNARY else BINARY[name](*chosen))
+        if k in held:
+            kept.append(values[-1])
+        if len(values) > 6:
+            del values[2]
+        del chosen
+    kept.append(values[-1])
+    del values
+    torch.webgpu.flush()
+    return [t.numpy() for t in kept]
+
+
+@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    programs, st.sets(st.integers(0, 13), max_size=3), st.sampled_from([(3, 5), (4, 64), (1, 7), (33, 130)])
+)
+def test_same_with_and_without(program, held, shape):
+    rng = np.random.default_rng(0)
+    inputs = [rng.standard_normal(shape).astype(np.float32) for _ in range(2)]
+    with torch.webgpu.fusion(False):
+        plain = run(program, inputs, held)
+    with torch.webgpu.fusion(True):
+        fused = [run(program, inputs, held) for _ in range(3)]
+    for result in fused:
+        for a, b in zip(result, plain, strict=True):
+            # The compiler behind this device contracts products and sums where it sees both.
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4, err_msg=str(program))
+
+
+@pytest.mark.parametrize("held", [(), (0,), (1, 2), (0, 1, 2, 3)])
+def test_gradients(held):
+    """Backward passes fuse too, and give the gradients that they give alone."""
+    rng = np.random.default_rng(1)
+    x0, w0 = rng.standard_normal((6, 20)).astype(np.float32), rng.standard_normal((20, 20)).astype(np.float32)
+
+    def gradients():
+        x, w = torch.tensor(x0, requires_grad=True), torch.tensor(w0, requires_grad=True)
+        steps = [x * 2, x.sin() + 1, (x @ w).relu(), torch.softmax(x, -1)]
+        kept = [steps[k] for k in held]
+        loss = torch.nn.functional.cross_entropy(steps[2] * steps[1] + steps[0] * steps[3], torch.arange(6))
+        del steps
+        loss.backward()
+        return [loss.item(), x.grad.numpy(), w.grad.numpy(), *[t.detach().numpy() for t in kept]]
+
+    with torch.webgpu.fusion(False):
+        plain = gradients()
+    for _ in range(3):
+        for a, b in zip(gradients(), plain, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)

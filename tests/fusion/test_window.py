@@ -1,0 +1,172 @@
+"""When windows are fused, into how many dispatches, and what happens to memory and parameters."""
+
+import gc
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import pellucid as torch
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.fixture(autouse=True)
+def fused():
+    with torch.webgpu.fusion(True):
+        yield
+
+
+def dispatches(run):
+    """What a run takes, whose values are read afterwards."""
+    torch.webgpu.flush()
+    before = torch.webgpu.memory_stats()["dispatches"]
+    result = run()
+    torch.webgpu.flush()
+    return torch.webgpu.memory_stats()["dispatches"] - before, result
+
+
+def settled(run):
+    """The same once the fused kernels are in use."""
+    counts = [dispatches(run)[0] for _ in range(4)]
+    assert counts[0] == counts[1]
+    assert counts[2] == counts[3]
+    return counts[0], counts[3]
+
+
+def test_chain_is_one_dispatch():
+    x = torch.randn(1000)
+
+    def chain():
+        y = x
+        for k in range(20):
+            y = y * 1.01 if k % 2 else y + 0.5
+        return y
+
+    assert settled(chain) == (20, 1)
+
+
+def test_held_values_are_written_by_the_same_kernel():
+    x = torch.randn(100)
+
+    def chain():
+        a = x.sin()
+        b = a * 2
+        return a, b, b + 1
+
+    assert settled(chain) == (3, 1)
+    _, (a, b, c) = dispatches(chain)
+    np.testing.assert_array_equal(b.numpy(), a.numpy() * 2)
+    np.testing.assert_array_equal(c.numpy(), b.numpy() + 1)
+
+
+def test_expressions_go_into_loads_and_stores():
+    x, w = torch.randn(8, 32), torch.randn(16, 32)
+    assert settled(lambda: torch.softmax(x * 2 + 1, -1) * 3) == (4, 1)
+    assert settled(lambda: (x * x).sum(-1).sqrt()) == (3, 1)
+    assert settled(lambda: torch.nn.functional.linear(x, w).relu() + 1) == (3, 1)
+
+
+def test_dead_intermediates_take_no_memory():
+    x = torch.zeros(1 << 20)
+
+    def chain():
+        return ((x + 1) * 2 - 3).sum()
+
+    for _ in range(5):
+        chain().item()
+    torch.webgpu.empty_cache()
+    before = torch.webgpu.memory_reserved()
+    chain().item()
+    assert torch.webgpu.memory_reserved() - before < 1 << 20
+
+
+def test_numbers_and_offsets_are_parameters():
+    """A fused kernel serves other numbers; where a tensor begins elsewhere, another one does."""
+    x = torch.arange(0, 64).float()
+    expected = x.numpy()
+    for k in range(12):
+        y = x[k : k + 8] * float(k) + 0.5
+        z = (y * 2)[k % 3 : k % 3 + 4] - 1
+        np.testing.assert_array_equal(
+            z.numpy(), ((expected[k : k + 8] * np.float32(k) + 0.5) * 2)[k % 3 : k % 3 + 4] - 1
+        )
+
+
+def test_what_is_read_before_it_is_written_stays():
+    x = torch.ones(10)
+    for k in range(5):
+        before = x * 2
+        x.add_(1)
+        after = x * 2
+        assert before.tolist() == [2.0 * (k + 1)] * 10
+        assert after.tolist() == [2.0 * (k + 2)] * 10
+
+
+def test_errors_are_still_raised():
+    table, ids = torch.randn(4, 8), torch.tensor([1, 9])
+    for _ in range(4):
+        y = torch.nn.functional.embedding(ids, table) * 2 + 1
+        with pytest.raises(IndexError, match="index 9"):
+            y.numpy()
+
+
+def test_nothing_is_left():
+    x = torch.randn(50, 20)
+
+    def step():
+        y = (x * 2 + 1).softmax(-1)
+        return (y * y).sum().item()
+
+    for _ in range(5):
+        step()
+    gc.collect()
+    live = torch.webgpu.memory_stats()["live_buffers"]
+    for _ in range(50):
+        step()
+    gc.collect()
+    assert torch.webgpu.memory_stats()["live_buffers"] == live
+
+
+def test_steady_windows_need_no_new_buffers_or_groups():
+    x = torch.randn(50, 20)
+
+    def step():
+        return ((x * 2 + 1).softmax(-1) + x).mean(0).sin().sum().item()
+
+    for _ in range(12):
+        step()
+    before = torch.webgpu.memory_stats()
+    for _ in range(20):
+        step()
+    after = torch.webgpu.memory_stats()
+    for name in ("bind_groups", "pipelines", "reserved_bytes"):
+        assert before[name] == after[name], name
+
+
+PROGRAM = """
+import hashlib, pellucid as torch
+from pellucid.device.stream import stream
+host, seen = stream().open(), hashlib.sha256()
+submit = host.submit
+def watched(words):
+    seen.update(words.tobytes())
+    submit(words)
+host.submit = watched
+torch.manual_seed(0)
+x = torch.randn(4, 8)
+w = torch.randn(8, 8, requires_grad=True)
+for _ in range(5):
+    x = torch.softmax((x @ w).detach() * 2 + 1, -1) + torch.rand(4, 8)
+    (x @ w).tanh().sum().backward()
+    seen.update(x.numpy().tobytes())
+    seen.update(w.grad.numpy().tobytes())
+print(seen.hexdigest(), torch.webgpu.memory_stats()["dispatches"])
+"""
+
+
+def test_two_runs_of_a_program_have_the_same_windows_and_bits():
+    runs = [subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True) for _ in range(2)]
+    assert runs[0].returncode == 0, runs[0].stderr
+    assert runs[0].stdout == runs[1].stdout
