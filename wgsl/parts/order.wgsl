@@ -1,8 +1,8 @@
 // Keys whose unsigned order is the order of the values: first .x, then .y.
 //
 // A 32-bit value enters as (bits, 0), a 64-bit one as (high, low). NaN is the largest value, -0
-// equals +0. With `const DESCENDING` the order is reversed, NaN first. The kernel declares `const
-// FLOAT`, `const SIGNED` and `const DESCENDING`.
+// equals +0. With `const DESCENDING` the order is reversed, NaN first. The kernel declares
+// `const FLOAT`, `const SIGNED` and `const DESCENDING`.
 
 fn order_key(value: vec2<u32>) -> vec2<u32> {
     var key = value;
@@ -29,4 +29,26 @@ fn order_before(a: vec2<u32>, a_index: u32, b: vec2<u32>, b_index: u32) -> bool 
         return a.y < b.y;
     }
     return a_index < b_index;
+}
+
+// An entry and where it was found.
+struct Found {
+    key: vec2<u32>,
+    place: u32,
+}
+
+// Behind every entry there is.
+fn found_nothing() -> Found {
+    return Found(vec2<u32>(0xffffffffu, 0xffffffffu), 0xffffffffu);
+}
+
+fn found_before(a: Found, b: Found) -> bool {
+    return order_before(a.key, a.place, b.key, b.place);
+}
+
+fn found_first(a: Found, b: Found) -> Found {
+    if (found_before(b, a)) {
+        return b;
+    }
+    return a;
 }

@@ -39,12 +39,13 @@ fn load_x(i: u32) -> T { return x[params.x_offset + i]; }
 fn load_places(i: u32) -> vec2<u32> { return places[params.places_offset + i]; }
 fn apply(value: T) -> vec2<u32> { return vec2<u32>(bitcast<u32>(value), 0u); }
 
-fn key_of(i: u32) -> vec2<u32> {
-    let key = order_key(apply(load_x(i)));
+fn find(base: u32, r: u32) -> Found {
+    let key = order_key(apply(load_x(base + r * params.inner)));
+    // with NaN as the largest value, the smallest is looked for from the other end
     if (FLOAT && !DESCENDING && key.x == 0xffffffffu) {
-        return vec2<u32>(0u, 0u);
+        return Found(vec2<u32>(0u, 0u), r);
     }
-    return key;
+    return Found(key, r);
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -59,17 +60,17 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     let outer = output / (params.inner * params.parts);
     let base = outer * params.reduced * params.inner + inner;
     let end = min((part + 1u) * params.chunk, params.reduced);
-    var place = part * params.chunk;
-    var key = key_of(base + place * params.inner);
-    for (var r = place + 1u; r < end; r++) {
-        let other = key_of(base + r * params.inner);
-        if (order_before(other, r, key, place)) {
-            key = other;
-            place = r;
-        }
+    var found = found_nothing();
+    // four loads are under way at once; past the end the last entry comes again
+    for (var r = part * params.chunk; r < end; r += 4u) {
+        let a = find(base, r);
+        let b = find(base, min(r + 1u, end - 1u));
+        let c = find(base, min(r + 2u, end - 1u));
+        let d = find(base, min(r + 3u, end - 1u));
+        found = found_first(found, found_first(found_first(a, b), found_first(c, d)));
     }
-    let at = base + place * params.inner;
-    var index = vec2<u32>(place, 0u);
+    let at = base + found.place * params.inner;
+    var index = vec2<u32>(found.place, 0u);
     if (HAS_PLACES) {
         index = load_places(at);
     }

@@ -9,7 +9,7 @@
 //          empty
 // indices  (outer, parts, inner)     int64
 // grid     one workgroup per output; its lanes stride over r
-// uses     order
+// uses     order, workgroup_first
 
 alias T = f32;
 const WORKGROUP = 256u;
@@ -38,15 +38,13 @@ fn load_x(i: u32) -> T { return x[params.x_offset + i]; }
 fn load_places(i: u32) -> vec2<u32> { return places[params.places_offset + i]; }
 fn apply(value: T) -> vec2<u32> { return vec2<u32>(bitcast<u32>(value), 0u); }
 
-var<workgroup> keys: array<vec2<u32>, WORKGROUP>;
-var<workgroup> found: array<u32, WORKGROUP>;
-
-fn key_of(i: u32) -> vec2<u32> {
-    let key = order_key(apply(load_x(i)));
+fn find(base: u32, r: u32) -> Found {
+    let key = order_key(apply(load_x(base + r * params.inner)));
+    // with NaN as the largest value, the smallest is looked for from the other end
     if (FLOAT && !DESCENDING && key.x == 0xffffffffu) {
-        return vec2<u32>(0u, 0u);
+        return Found(vec2<u32>(0u, 0u), r);
     }
-    return key;
+    return Found(key, r);
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -61,31 +59,19 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     let outer = group / (params.inner * params.parts);
     let base = outer * params.reduced * params.inner + inner;
     let end = min((part + 1u) * params.chunk, params.reduced);
-    var key = vec2<u32>(0xffffffffu, 0xffffffffu);
-    var place = 0xffffffffu;
-    for (var r = part * params.chunk + lane; r < end; r += WORKGROUP) {
-        let other = key_of(base + r * params.inner);
-        if (order_before(other, r, key, place)) {
-            key = other;
-            place = r;
-        }
+    var found = found_nothing();
+    // four loads are under way at once; past the end the last entry comes again
+    for (var r = part * params.chunk + lane; r < end; r += 4u * WORKGROUP) {
+        let a = find(base, r);
+        let b = find(base, min(r + WORKGROUP, end - 1u));
+        let c = find(base, min(r + 2u * WORKGROUP, end - 1u));
+        let d = find(base, min(r + 3u * WORKGROUP, end - 1u));
+        found = found_first(found, found_first(found_first(a, b), found_first(c, d)));
     }
-    keys[lane] = key;
-    found[lane] = place;
-    workgroupBarrier();
-    for (var width = WORKGROUP / 2u; width > 0u; width = width / 2u) {
-        if (lane < width) {
-            let other = lane + width;
-            if (order_before(keys[other], found[other], keys[lane], found[lane])) {
-                keys[lane] = keys[other];
-                found[lane] = found[other];
-            }
-        }
-        workgroupBarrier();
-    }
+    found = workgroup_first(lane, found);
     if (lane == 0u) {
-        let at = base + found[0] * params.inner;
-        var index = vec2<u32>(found[0], 0u);
+        let at = base + found.place * params.inner;
+        var index = vec2<u32>(found.place, 0u);
         if (HAS_PLACES) {
             index = load_places(at);
         }

@@ -1,44 +1,32 @@
-// order[row, b, :] = the places of block b of a row, sorted by their values; the first `keep` of
-//   them
+// order[row, b, :] = the places of block b of a row, sorted by their values
 //
-// First step of a sort (then sort/merge) and every step of a top-k, which sorts what the step
-// before kept. Ties go by place, so the sort is stable. Missing places are 0xffffffff and come
-// last.
+// First step of a sort, then sort/merge. Ties go by place, so the sort is stable.
 //
-// x       (rows, columns)         contiguous; `apply` turns a value into bits, high word first
-// places  (rows, entries)         u32, the places to sort; read only with HAS_PLACES, else all
-//         columns (entries = columns)
-// order   (rows, pitch)           u32, block b from b * keep
-// grid    one workgroup per row and block of BLOCK entries
-// source  Batcher 1968, "Sorting networks and their applications" (bitonic sort)
-// uses    order
+// x      (rows, columns)   contiguous; `apply` turns a value into bits, high word first
+// order  (rows, columns)   u32, block b from b * BLOCK
+// grid   one workgroup per row and block of BLOCK entries
+// source Batcher 1968, "Sorting networks and their applications" (bitonic sort)
+// uses   order
 
 alias T = f32;
 const BLOCK = 1024u;
 const WORKGROUP = 256u;
-const HAS_PLACES = false;
 const FLOAT = true;
 const SIGNED = false;
 const DESCENDING = false;
 
 struct Params {
     x_offset: u32,
-    places_offset: u32,
     groups: u32,
     columns: u32,
-    entries: u32,
     blocks: u32,
-    keep: u32,
-    pitch: u32,
 }
 
 @group(0) @binding(0) var<storage, read> x: array<T>;
-@group(0) @binding(1) var<storage, read> places: array<u32>;
-@group(0) @binding(2) var<storage, read_write> order: array<u32>;
+@group(0) @binding(1) var<storage, read_write> order: array<u32>;
 @group(1) @binding(0) var<uniform> params: Params;
 
 fn load_x(i: u32) -> T { return x[params.x_offset + i]; }
-fn load_places(i: u32) -> u32 { return places[params.places_offset + i]; }
 fn apply(value: T) -> vec2<u32> { return vec2<u32>(bitcast<u32>(value), 0u); }
 
 var<workgroup> block_keys: array<vec2<u32>, BLOCK>;
@@ -51,22 +39,15 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     if (group >= params.groups) {
         return;
     }
-    let row = group / params.blocks;
+    let base = group / params.blocks * params.columns;
     let start = group % params.blocks * BLOCK;
     for (var i = lane; i < BLOCK; i += WORKGROUP) {
-        var place = 0xffffffffu;
-        if (start + i < params.entries) {
-            place = start + i;
-            if (HAS_PLACES) {
-                place = load_places(row * params.entries + place);
-            }
+        var found = found_nothing();
+        if (start + i < params.columns) {
+            found = Found(order_key(apply(load_x(base + start + i))), start + i);
         }
-        var key = vec2<u32>(0xffffffffu, 0xffffffffu);
-        if (place < params.columns) {
-            key = order_key(apply(load_x(row * params.columns + place)));
-        }
-        block_keys[i] = key;
-        block_places[i] = place;
+        block_keys[i] = found.key;
+        block_places[i] = found.place;
     }
     for (var size = 2u; size <= BLOCK; size = size * 2u) {
         for (var distance = size / 2u; distance > 0u; distance = distance / 2u) {
@@ -88,8 +69,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         }
     }
     workgroupBarrier();
-    let first = group % params.blocks * params.keep;
-    for (var i = lane; i < params.keep && first + i < params.pitch; i += WORKGROUP) {
-        order[row * params.pitch + first + i] = block_places[i];
+    for (var i = lane; i < BLOCK && start + i < params.columns; i += WORKGROUP) {
+        order[base + start + i] = block_places[i];
     }
 }

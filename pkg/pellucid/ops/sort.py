@@ -15,7 +15,7 @@ from .. import dtypes as dt
 from ..call import Call
 from ..dtypes import DType
 from ..errors import ShapeError
-from ..kernel import Launch, load, register_type
+from ..kernel import NATIVE, Launch, load, register_type
 from ..op import op
 from ..shape import Size, axis, index
 from ..variants import is_direct
@@ -24,59 +24,12 @@ from .extremum import order_holes
 if TYPE_CHECKING:
     from ..tensor import Tensor
 
-# As many are found by reading spans of so many entries once for each: far less work than sorting them.
-_FEW, _SPAN = 16, 8192
 # Entries that one workgroup sorts: keys of 8 bytes and places of 4 stay below 16 KiB of workgroup memory.
 _BLOCK = 1024
-# Entries that one invocation of a direct kernel keeps.
-_LIST = 64
-
-
-def _block_launch(
-    x: str,
-    holes: dict[str, str],
-    rows: int,
-    columns: int,
-    entries: int,
-    keep: int,
-    pitch: int,
-    places: str | None,
-    out: str,
-) -> Launch:
-    block = min(_BLOCK, max(2, 1 << (entries - 1).bit_length()))
-    blocks = -(-entries // block)
-    flags = {"BLOCK": f"{block}u", "HAS_PLACES": str(places is not None).lower()}
-    params: dict[str, int | float] = {
-        "groups": rows * blocks, "columns": columns, "entries": entries, "blocks": blocks,
-        "keep": min(keep, block), "pitch": pitch,
-    }  # fmt: skip
-    bind = {"x": x, "places": places or x, "order": out}
-    if 0 < keep <= _LIST and is_direct():
-        file = load("sort/best_direct").fill({**holes, **flags, "KEEP": f"{params['keep']}u"})
-        return Launch(file, -(-rows * blocks // 16), params, bind=bind)
-    flags["WORKGROUP"] = f"{min(256, block // 2)}u"
-    return Launch(load("sort/blocks").fill({**holes, **flags}), rows * blocks, params, bind=bind)
-
-
-def _select_launch(
-    x: str,
-    holes: dict[str, str],
-    rows: int,
-    columns: int,
-    entries: int,
-    keep: int,
-    pitch: int,
-    places: str | None,
-    out: str,
-) -> Launch:
-    blocks = -(-entries // _SPAN)
-    flags = {"BLOCK": f"{_SPAN}u", "HAS_PLACES": str(places is not None).lower()}
-    params: dict[str, int | float] = {
-        "groups": rows * blocks, "columns": columns, "entries": entries, "blocks": blocks,
-        "keep": keep, "pitch": pitch,
-    }  # fmt: skip
-    file = load("sort/select").fill({**holes, **flags})
-    return Launch(file, rows * blocks, params, bind={"x": x, "places": places or x, "order": out})
+# The most that a top-k looks for by choosing; it sorts for more. And what a lane of its direct kernel keeps.
+_MOST, _LIST = 256, 64
+# A lane of a top-k looks at up to so many entries; a workgroup collects so many to choose from.
+_PER, _CANDIDATES = 16, 1024
 
 
 def order_launches(
@@ -90,9 +43,13 @@ def order_launches(
     names = [f"{out}{k}" for k in range(merges)] + [out]
     for name in names:
         call.temporary(name, (rows * columns,), dt.uint32)
-    made = [_block_launch(x, holes, rows, columns, columns, min(_BLOCK, columns), columns, None, names[0])]
+    block = min(_BLOCK, max(2, 1 << (columns - 1).bit_length()))
+    blocks = -(-columns // block)
+    params: dict[str, int | float] = {"groups": rows * blocks, "columns": columns, "blocks": blocks}
+    file = load("sort/blocks").fill({**holes, "BLOCK": f"{block}u", "WORKGROUP": f"{min(256, block // 2)}u"})
+    made = [Launch(file, rows * blocks, params, bind={"x": x, "order": names[0]})]
     for k in range(merges):
-        params: dict[str, int | float] = {"count": rows * columns, "columns": columns, "run": _BLOCK << k}
+        params = {"count": rows * columns, "columns": columns, "run": _BLOCK << k}
         file = load("sort/merge").fill(holes)
         made.append(
             Launch(
@@ -212,27 +169,56 @@ def _topk_shapes(call: Call):
     return out, out
 
 
+def _lanes_of_choice(entries: int, keep: int) -> tuple[int, int]:
+    """Lanes of a workgroup that chooses ``keep`` of a row, and the entries of each: the whole row where one
+    workgroup can, else so few that many workgroups share it, if what they keep is for one workgroup then."""
+    lanes = min(_MOST, max(32, 1 << (entries - 1).bit_length()))
+    most = min(_PER, 1 << (_CANDIDATES // keep).bit_length() - 1)
+    if entries <= lanes * most:
+        return lanes, 1 << (-(-entries // lanes) - 1).bit_length()
+    per = 4
+    while per < most and -(-entries // (lanes * per)) * keep > lanes * most:
+        per *= 2
+    return lanes, per
+
+
 def _topk_launches(call: Call) -> list[Launch]:
     m = call["input"]
     rows, columns = _rows(m.shape)
     k = call["k"] if m.rank else 1
-    if 2 * k > _BLOCK and columns > _BLOCK:
+    if k == 0:
+        return []
+    if k > _MOST:
         order = order_launches(call, "input", m.dtype, rows, columns, call["largest"], "order")
         return [*order, _finish(m.dtype, rows, columns, columns, k, "order")]
-    # Every block keeps its best k; what is kept is sorted in blocks again, until one block is left.
+    # Every block keeps its best k; of what is kept the best are chosen again, until one block is left.
     holes = order_holes(m.dtype, call["largest"])
     made: list[Launch] = []
-    entries, places = columns, None
-    few = 0 < k <= _FEW and not is_direct()
-    launch = _select_launch if few else _block_launch
+    entries, source, known = columns, "input", "input"
     while True:
-        blocks = -(-entries // (_SPAN if few else _BLOCK))
-        out = f"order{len(made)}"
-        call.temporary(out, (rows * blocks * k,), dt.uint32)
-        made.append(launch("input", holes, rows, columns, entries, k, blocks * k, places, out))
-        entries, places = blocks * k, out
+        if k <= _LIST and is_direct():
+            block, per_group = _BLOCK, 16
+            file = load("sort/best_direct").fill({**holes, "KEEP": f"{k}u"})
+        else:
+            lanes, per = _lanes_of_choice(entries, k)
+            block, per_group = lanes * per, 1
+            own = {"WORKGROUP": f"{lanes}u", "PER": f"{per}u", "CANDIDATES": f"{k * per}u"}
+            file = load("sort/best").fill({**holes, **own})
+        file = file.fill({"HAS_PLACES": str(known != "input").lower()})
+        blocks = -(-entries // block)
+        pitch = (blocks - 1) * k + min(k, entries - (blocks - 1) * block)
+        best, places = ("values", "indices") if blocks == 1 else (f"values{len(made)}", f"places{len(made)}")
+        if blocks > 1:
+            call.temporary(best, (rows * pitch,), NATIVE[holes["T"]])
+            call.temporary(places, (rows * pitch,), dt.int64)
+        params: dict[str, int | float] = {
+            "groups": rows * blocks, "entries": entries, "blocks": blocks, "keep": k, "pitch": pitch,
+        }  # fmt: skip
+        bind = {"x": source, "places": known, "values": best, "indices": places}
+        made.append(Launch(file, -(-rows * blocks // per_group), params, bind=bind))
         if blocks == 1:
-            return [*made, _finish(m.dtype, rows, columns, k, k, out)]
+            return made
+        entries, source, known = pitch, best, places
 
 
 def _topk_reference(input, k, largest):
