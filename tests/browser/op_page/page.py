@@ -15,6 +15,7 @@ import time
 import movement
 import pointwise
 import rows
+import windows
 from case import LAYOUTS, Case, normal
 from walk import Executed, differences
 
@@ -23,7 +24,9 @@ import pellucid
 from pellucid import resources
 from pellucid.op import OPS, forget_plans
 
-GROUPS = {**pointwise.GROUPS, **movement.GROUPS, **rows.GROUPS, **models.GROUPS}
+GROUPS = {**pointwise.GROUPS, **movement.GROUPS, **rows.GROUPS, **models.GROUPS, **windows.GROUPS}
+# Those that run with the other variant of their kernels too.
+VARIANTS = (*models.VARIANTS, *windows.VARIANTS)
 # What webgpu gets wrong here must be noticed, in a result and in a gradient.
 WRONG = (
     Case("a wrong result", lambda t, x: x + 0.01 * (x.device.type == "webgpu"), (normal(3, 4),)),
@@ -58,7 +61,7 @@ def main() -> int:
     variant = "shared" if info.is_software else "direct"
     count, failures, seconds = 0, [], {}
     failures += [f"{case.name} is not noticed" for case in WRONG if not differences(case, "contiguous")]
-    for name in [*wanted, *[f"{g}/{variant}" for g in models.VARIANTS if g in wanted]]:
+    for name in [*wanted, *[f"{g}/{variant}" for g in VARIANTS if g in wanted]]:
         group, _, forced = name.partition("/")
         if forced:
             os.environ["PELLUCID_KERNELS"] = forced
