@@ -14,8 +14,8 @@
 //         pixels, and the 4 of one are a quarter of all apart
 // uses    conv_window
 
-// 1, 2 or 4.
-const ROWS = 4u;
+// 1, 2, 4 or 8.
+const ROWS = 8u;
 const HAS_BIAS = false;
 const TRANSPOSED = false;
 const KERNEL_Y = 3u;
@@ -96,16 +96,22 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         horizontal,
     );
     // rows past the last repeat it and are not stored
-    let rows = min(vec4<u32>(row) + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(params.rows - 1u));
+    let near_rows = min(vec4<u32>(row) + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(params.rows - 1u));
+    let far_rows = min(vec4<u32>(row) + vec4<u32>(4u, 5u, 6u, 7u), vec4<u32>(params.rows - 1u));
     let row_step = select(params.channels * KERNEL, KERNEL, TRANSPOSED);
     let channel_step = select(KERNEL, params.rows * KERNEL, TRANSPOSED);
-    let weights = rows * row_step + group * params.rows * params.channels * KERNEL;
+    let base = group * params.rows * params.channels * KERNEL;
     let plane = params.in_height * params.in_width;
 
+    // Sums are named, not an array: an array indexed in a loop would live in memory.
     var sum_0 = vec4<f32>();
     var sum_1 = vec4<f32>();
     var sum_2 = vec4<f32>();
     var sum_3 = vec4<f32>();
+    var sum_4 = vec4<f32>();
+    var sum_5 = vec4<f32>();
+    var sum_6 = vec4<f32>();
+    var sum_7 = vec4<f32>();
     for (var tap_y = 0u; tap_y < TAPS_Y; tap_y++) {
         let y = vertical.first + tap_y * vertical.every;
         for (var tap_x = 0u; tap_x < TAPS_X; tap_x++) {
@@ -113,18 +119,27 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
             let is_tap = y < KERNEL_Y && x < KERNEL_X;
             let channels = select(0u, params.channels, is_tap);
             let window = conv_window(pixels, vertical, horizontal, tap_y, tap_x);
-            var places = weights + (y * KERNEL_X + x);
+            let element = base + y * KERNEL_X + x;
+            var near = near_rows * row_step + element;
+            var far = far_rows * row_step + element;
             for (var channel = 0u; channel < channels; channel++) {
                 let values = conv_values(window, channel * plane);
-                sum_0 += load_weight(places.x) * values;
+                sum_0 += load_weight(near.x) * values;
                 if (ROWS > 1u) {
-                    sum_1 += load_weight(places.y) * values;
+                    sum_1 += load_weight(near.y) * values;
                 }
                 if (ROWS > 2u) {
-                    sum_2 += load_weight(places.z) * values;
-                    sum_3 += load_weight(places.w) * values;
+                    sum_2 += load_weight(near.z) * values;
+                    sum_3 += load_weight(near.w) * values;
                 }
-                places += channel_step;
+                if (ROWS > 4u) {
+                    sum_4 += load_weight(far.x) * values;
+                    sum_5 += load_weight(far.y) * values;
+                    sum_6 += load_weight(far.z) * values;
+                    sum_7 += load_weight(far.w) * values;
+                }
+                near += channel_step;
+                far += channel_step;
             }
         }
     }
@@ -135,5 +150,11 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     if (ROWS > 2u) {
         store_row(group, row + 2u, pixels, sum_2);
         store_row(group, row + 3u, pixels, sum_3);
+    }
+    if (ROWS > 4u) {
+        store_row(group, row + 4u, pixels, sum_4);
+        store_row(group, row + 5u, pixels, sum_5);
+        store_row(group, row + 6u, pixels, sum_6);
+        store_row(group, row + 7u, pixels, sum_7);
     }
 }

@@ -10,8 +10,8 @@
 // out   (groups, rows, channels, KERNEL_Y, KERNEL_X)
 // grid  one invocation per (group, ROWS rows, 4 columns)
 
-// 1, 2 or 4.
-const ROWS = 4u;
+// 1, 2, 4 or 8.
+const ROWS = 8u;
 const KERNEL_Y = 3u;
 const KERNEL_X = 3u;
 
@@ -72,24 +72,31 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     let tap = columns % KERNEL;
     // columns and rows past the last one repeat it and are not stored
     let channel = min(columns / KERNEL, vec4<u32>(params.channels - 1u));
-    let rows = min(vec4<u32>(row) + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(params.rows - 1u));
+    let near_rows = min(vec4<u32>(row) + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(params.rows - 1u));
+    let far_rows = min(vec4<u32>(row) + vec4<u32>(4u, 5u, 6u, 7u), vec4<u32>(params.rows - 1u));
     let down = tap / KERNEL_X * params.vertical.y - params.vertical.z;
     let right = tap % KERNEL_X * params.horizontal.y - params.horizontal.z;
     let in_plane = params.in_height * params.in_width;
     let out_plane = params.out_height * params.out_width;
 
+    // Sums are named, not an array: an array indexed in a loop would live in memory.
     var sum_0 = vec4<f32>();
     var sum_1 = vec4<f32>();
     var sum_2 = vec4<f32>();
     var sum_3 = vec4<f32>();
+    var sum_4 = vec4<f32>();
+    var sum_5 = vec4<f32>();
+    var sum_6 = vec4<f32>();
+    var sum_7 = vec4<f32>();
     for (var image = 0u; image < params.batch; image++) {
-        let bases = ((image * params.groups + group) * params.channels + channel) * in_plane;
+        let block = image * params.groups + group;
+        let bases = (block * params.channels + channel) * in_plane;
         for (var y = 0u; y < params.out_height; y++) {
             let ys = y * params.vertical.x + down;
             let lines = bases + ys * params.in_width;
             let is_line = ys < vec4<u32>(params.in_height);
-            var at = ((image * params.groups + group) * params.rows + rows) * out_plane
-                + y * params.out_width;
+            var near = (block * params.rows + near_rows) * out_plane + y * params.out_width;
+            var far = (block * params.rows + far_rows) * out_plane + y * params.out_width;
             for (var x = 0u; x < params.out_width; x++) {
                 let xs = x * params.horizontal.x + right;
                 let inside = is_line & (xs < vec4<u32>(params.in_width));
@@ -97,15 +104,22 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
                 let loaded = vec4<f32>(load_x(places.x), load_x(places.y), load_x(places.z),
                     load_x(places.w));
                 let values = select(vec4<f32>(), loaded, inside);
-                sum_0 += load_y(at.x) * values;
+                sum_0 += load_y(near.x) * values;
                 if (ROWS > 1u) {
-                    sum_1 += load_y(at.y) * values;
+                    sum_1 += load_y(near.y) * values;
                 }
                 if (ROWS > 2u) {
-                    sum_2 += load_y(at.z) * values;
-                    sum_3 += load_y(at.w) * values;
+                    sum_2 += load_y(near.z) * values;
+                    sum_3 += load_y(near.w) * values;
                 }
-                at += vec4<u32>(1u);
+                if (ROWS > 4u) {
+                    sum_4 += load_y(far.x) * values;
+                    sum_5 += load_y(far.y) * values;
+                    sum_6 += load_y(far.z) * values;
+                    sum_7 += load_y(far.w) * values;
+                }
+                near += vec4<u32>(1u);
+                far += vec4<u32>(1u);
             }
         }
     }
@@ -116,5 +130,11 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     if (ROWS > 2u) {
         store_row(group, row + 2u, column, sum_2);
         store_row(group, row + 3u, column, sum_3);
+    }
+    if (ROWS > 4u) {
+        store_row(group, row + 4u, column, sum_4);
+        store_row(group, row + 5u, column, sum_5);
+        store_row(group, row + 6u, column, sum_6);
+        store_row(group, row + 7u, column, sum_7);
     }
 }

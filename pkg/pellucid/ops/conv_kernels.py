@@ -37,7 +37,7 @@ def _ceil(count: int, size: int) -> int:
 
 def _held(rows: int) -> int:
     """Rows that an invocation of a direct kernel makes."""
-    return min(1 << max(rows - 1, 0).bit_length(), 4)
+    return min(1 << max(rows - 1, 0).bit_length(), 8)
 
 
 def _combined(
