@@ -4,27 +4,56 @@
 //       batch_inner)
 // b     (batch, depth, columns)   any strides; a stride 0 repeats a batch
 // bias  (columns)                 read only with HAS_BIAS
-// out   (batch, rows, columns)    contiguous
-// grid  one workgroup per (batch, tile of 8 * LANE_ROWS rows, tile of 64 columns); 128 lanes as 8
-//       x 16, each with LANE_ROWS (2, 4 or 8) rows by 4 columns; steps of 16 in depth through
-//       workgroup memory
+// out   (batch, PARTS, rows, columns)  contiguous; part p is the sum over the p-th part of the
+//       depth, so with PARTS = 1 out is the product, else combine.wgsl adds the parts
+// grid  one workgroup per (batch, part, tile of TILE_ROWS rows, tile of TILE_COLUMNS columns)
 //
-// Both tiles hold quads of 4 along the depth, padded by one quad a row against bank conflicts; the
-// next step's quads are fetched into registers while this step computes. *_DEPTH_FIRST says that
-// neighbouring lanes fetch neighbours in depth (the stride there is the small one); it changes
-// speed, never the result. Sums are named, not an array: an array indexed in a loop would live in
-// memory.
+// A lane makes LANE_ROWS x LANE_COLUMNS sums, each 4 or 8, in blocks of 4 x 4; the blocks of a lane
+// are half a tile apart. Sums are matrices with names, not an array: an array indexed in a loop
+// would live in memory.
+//
+// The tiles of a and b lie side by side in workgroup memory, depth first, in quads of rows and of
+// columns: at one depth a lane needs one quad for 4 rows or 4 columns. Depths are constants where
+// quads are read, so that every read is a fixed distance from one place, which is held in bounds
+// once. 32 neighbouring lanes make 4 x 8 blocks, in an order in which the neighbour at lane ^ 1
+// shares the columns and that at lane ^ 2 the rows: NVIDIA's memory serves such pairs at once.
+//
+// While a step of the depth is computed, each lane already fetches a block of 4 x 4 of a or b (or
+// two) for the next step. It stays in registers as it was read and is transposed when it is put
+// into the tile: whatever touched it earlier would wait for it. With two BUFFERS it is put beside
+// the step before: one barrier a step instead of two, for twice the memory.
+//
+// *_DEPTH_FIRST says that neighbours in depth are read together, else neighbours across. With
+// *_FOUR these are contiguous and the other strides multiples of 4: load4_* reads four elements at
+// once, and load_* serves only edges and views that begin at another element than a fourth. Give
+// the same values in both, or set *_FOUR to false. EDGES is false where the tiles cover the
+// matrices exactly. All of these change speed, never the result.
 
 const LANE_ROWS = 8u;
+const LANE_COLUMNS = 4u;
+// Multiples of 4 * LANE_ROWS and 8 * LANE_COLUMNS.
+const TILE_ROWS = 64u;
+const TILE_COLUMNS = 64u;
+// 8 or 16, with at most two blocks for a lane to fetch.
+const STEP = 16u;
+const BUFFERS = 1u;
+const PARTS = 1u;
 const HAS_BIAS = false;
+const EDGES = true;
 const A_DEPTH_FIRST = true;
 const B_DEPTH_FIRST = false;
+const A_FOUR = false;
+const B_FOUR = false;
 
-const WORKGROUP = 128u;
-const TILE_ROWS = 8u * LANE_ROWS;
-const TILE_COLUMNS = 64u;
-const QUADS = 4u;
-const PITCH = QUADS + 1u;
+const ROW_LANES = TILE_ROWS / LANE_ROWS;
+const COLUMN_LANES = TILE_COLUMNS / LANE_COLUMNS;
+const WORKGROUP = ROW_LANES * COLUMN_LANES;
+// A tile of a begins at quad 0, that of b behind it.
+const ROW_QUADS = TILE_ROWS / 4u;
+const COLUMN_QUADS = TILE_COLUMNS / 4u;
+const QUADS = ROW_QUADS + COLUMN_QUADS;
+const A_BLOCKS = ROW_QUADS * STEP / 4u;
+const BLOCKS = QUADS * STEP / 4u;
 
 struct Params {
     a_offset: u32,
@@ -53,177 +82,279 @@ struct Params {
 
 fn load_a(i: u32) -> f32 { return a[params.a_offset + i]; }
 fn load_b(i: u32) -> f32 { return b[params.b_offset + i]; }
+fn load4_a(i: u32) -> vec4<f32> { return vec4(load_a(4*i), load_a(4*i+1), load_a(4*i+2), load_a(4*i+3)); }
+fn load4_b(i: u32) -> vec4<f32> { return vec4(load_b(4*i), load_b(4*i+1), load_b(4*i+2), load_b(4*i+3)); }
 fn load_bias(i: u32) -> f32 { return bias[params.bias_offset + i]; }
 fn store_out(i: u32, value: f32) { out[i] = value; }
 
-var<workgroup> a_tile: array<vec4<f32>, TILE_ROWS * PITCH>;
-var<workgroup> b_tile: array<vec4<f32>, TILE_COLUMNS * PITCH>;
+var<workgroup> tile: array<array<array<vec4<f32>, QUADS>, STEP>, BUFFERS>;
 
-// Four neighbours along the depth of one row of a; zero outside.
-fn quad_of_a(base: u32, row: u32, l: u32) -> vec4<f32> {
-    if (row >= params.rows || l >= params.depth) {
-        return vec4<f32>();
-    }
-    let at = base + row * params.a_row + l * params.a_depth;
-    let step = params.a_depth;
-    if (l + 4u <= params.depth) {
-        return vec4<f32>(load_a(at), load_a(at + step), load_a(at + 2u * step),
-            load_a(at + 3u * step));
-    }
-    var quad = vec4<f32>(load_a(at), 0.0, 0.0, 0.0);
-    if (l + 1u < params.depth) { quad.y = load_a(at + step); }
-    if (l + 2u < params.depth) { quad.z = load_a(at + 2u * step); }
-    return quad;
+// A block of 4 x 4 that a lane fetches at every step. Across is a's rows or b's columns.
+struct Block {
+    from_b: bool,
+    is_there: bool,
+    depth_first: bool,
+    // where it lies in the tile
+    quad: u32,
+    depth: u32,
+    // its place among the rows or columns, how many there are, and its first element at depth 0
+    first: u32,
+    count: u32,
+    at: u32,
+    across: u32,
+    along: u32,
 }
 
-// Four neighbours along the depth of one column of b; zero outside.
-fn quad_of_b(base: u32, column: u32, l: u32) -> vec4<f32> {
-    if (column >= params.columns || l >= params.depth) {
-        return vec4<f32>();
-    }
-    let at = base + column * params.b_column + l * params.b_depth;
-    let step = params.b_depth;
-    if (l + 4u <= params.depth) {
-        return vec4<f32>(load_b(at), load_b(at + step), load_b(at + 2u * step),
-            load_b(at + 3u * step));
-    }
-    var quad = vec4<f32>(load_b(at), 0.0, 0.0, 0.0);
-    if (l + 1u < params.depth) { quad.y = load_b(at + step); }
-    if (l + 2u < params.depth) { quad.z = load_b(at + 2u * step); }
-    return quad;
+// A lane's sums: the block at its place, those half a tile to the right and below, and both.
+struct Sums {
+    here: mat4x4<f32>,
+    right: mat4x4<f32>,
+    below: mat4x4<f32>,
+    across: mat4x4<f32>,
 }
 
-// sum + the products of a quad of a, along the depth, with four rows of four columns of b.
-fn add_quad(
-    sum: vec4<f32>, quad: vec4<f32>, b_0: vec4<f32>, b_1: vec4<f32>, b_2: vec4<f32>, b_3: vec4<f32>,
-) -> vec4<f32> {
-    let first = fma(vec4<f32>(quad.y), b_1, fma(vec4<f32>(quad.x), b_0, sum));
-    return fma(vec4<f32>(quad.w), b_3, fma(vec4<f32>(quad.z), b_2, first));
+// The i-th of a tile's blocks as (quad, depth / 4). Where the depth is contiguous two neighbours in
+// depth are read together, 32 bytes, and no more: they share banks when they are put.
+fn place_of(i: u32, quads: u32, depth_first: bool) -> vec2<u32> {
+    if (depth_first) {
+        return vec2<u32>(i / 2u % quads, i % 2u + i / (2u * quads) * 2u);
+    }
+    return vec2<u32>(i % quads, i / quads);
+}
+
+fn block_of_a(i: u32, base: u32, first_row: u32) -> Block {
+    let place = place_of(i, ROW_QUADS, A_DEPTH_FIRST);
+    let row = first_row + 4u * place.x;
+    let depth = 4u * place.y;
+    let at = base + row * params.a_row + depth * params.a_depth;
+    return Block(false, true, A_DEPTH_FIRST, place.x, depth, row, params.rows, at, params.a_row,
+        params.a_depth);
+}
+
+fn block_of_b(i: u32, base: u32, first_column: u32) -> Block {
+    let place = place_of(i, COLUMN_QUADS, B_DEPTH_FIRST);
+    let column = first_column + 4u * place.x;
+    let depth = 4u * place.y;
+    let at = base + column * params.b_column + depth * params.b_depth;
+    return Block(true, BLOCKS % WORKGROUP == 0u || i + A_BLOCKS < BLOCKS, B_DEPTH_FIRST,
+        ROW_QUADS + place.x, depth, column, params.columns, at, params.b_column, params.b_depth);
+}
+
+fn load(from_b: bool, i: u32) -> f32 {
+    if (from_b) {
+        return load_b(i);
+    }
+    return load_a(i);
+}
+
+// The first `count` of four elements, the others zero.
+fn load_some(from_b: bool, at: u32, step: u32, count: u32) -> vec4<f32> {
+    var four = vec4<f32>();
+    if (count > 0u) { four.x = load(from_b, at); }
+    if (count > 1u) { four.y = load(from_b, at + step); }
+    if (count > 2u) { four.z = load(from_b, at + 2u * step); }
+    if (count > 3u) { four.w = load(from_b, at + 3u * step); }
+    return four;
+}
+
+// A block at depth l and on, zero outside: its columns are rows of a (columns of b) with
+// depth_first, else depths.
+fn fetch(block: Block, l: u32) -> mat4x4<f32> {
+    let at = block.at + l * block.along;
+    var across = 4u;
+    var along = 4u;
+    if (EDGES) {
+        across = block.count - min(block.first, block.count);
+        along = params.depth - min(l + block.depth, params.depth);
+    }
+    let slow = select(block.along, block.across, block.depth_first);
+    let fast = select(block.across, block.along, block.depth_first);
+    if (across > 3u && along > 3u) {
+        if (A_FOUR && !block.from_b && params.a_offset % 4u == 0u) {
+            let i = at / 4u;
+            let step = slow / 4u;
+            return mat4x4<f32>(load4_a(i), load4_a(i + step), load4_a(i + 2u * step),
+                load4_a(i + 3u * step));
+        }
+        if (B_FOUR && block.from_b && params.b_offset % 4u == 0u) {
+            let i = at / 4u;
+            let step = slow / 4u;
+            return mat4x4<f32>(load4_b(i), load4_b(i + step), load4_b(i + 2u * step),
+                load4_b(i + 3u * step));
+        }
+    }
+    let lines = select(along, across, block.depth_first);
+    let length = select(across, along, block.depth_first);
+    return mat4x4<f32>(
+        load_some(block.from_b, at, fast, select(0u, length, lines > 0u)),
+        load_some(block.from_b, at + slow, fast, select(0u, length, lines > 1u)),
+        load_some(block.from_b, at + 2u * slow, fast, select(0u, length, lines > 2u)),
+        load_some(block.from_b, at + 3u * slow, fast, select(0u, length, lines > 3u)));
+}
+
+fn put(block: Block, buffer: u32, values: mat4x4<f32>) {
+    var depths = values;
+    if (block.depth_first) {
+        depths = transpose(values);
+    }
+    tile[buffer][block.depth][block.quad] = depths[0];
+    tile[buffer][block.depth + 1u][block.quad] = depths[1];
+    tile[buffer][block.depth + 2u][block.quad] = depths[2];
+    tile[buffer][block.depth + 3u][block.quad] = depths[3];
+}
+
+// sums + four rows of a times four columns of b, at one depth; a row of sums is a matrix's column.
+fn add_outer(sums: mat4x4<f32>, rows: vec4<f32>, columns: vec4<f32>) -> mat4x4<f32> {
+    return mat4x4<f32>(
+        fma(vec4<f32>(rows.x), columns, sums[0]), fma(vec4<f32>(rows.y), columns, sums[1]),
+        fma(vec4<f32>(rows.z), columns, sums[2]), fma(vec4<f32>(rows.w), columns, sums[3]));
+}
+
+// sums + what depth k of the step adds; row and column are the lane's.
+fn multiply(sums: Sums, buffer: u32, k: u32, row: u32, column: u32) -> Sums {
+    var next = sums;
+    let rows = tile[buffer][k][row];
+    let columns = tile[buffer][k][ROW_QUADS + column];
+    next.here = add_outer(sums.here, rows, columns);
+    if (LANE_COLUMNS > 4u) {
+        next.right = add_outer(sums.right, rows,
+            tile[buffer][k][ROW_QUADS + COLUMN_LANES + column]);
+    }
+    if (LANE_ROWS > 4u) {
+        let lower = tile[buffer][k][ROW_LANES + row];
+        next.below = add_outer(sums.below, lower, columns);
+        if (LANE_COLUMNS > 4u) {
+            next.across = add_outer(sums.across, lower,
+                tile[buffer][k][ROW_QUADS + COLUMN_LANES + column]);
+        }
+    }
+    return next;
 }
 
 fn store_value(place: u32, column: u32, sum: f32) {
-    if (column < params.columns) {
-        var value = sum;
-        if (HAS_BIAS) {
-            value += load_bias(column);
-        }
-        store_out(place + column, value);
+    if (EDGES && column >= params.columns) {
+        return;
     }
+    var value = sum;
+    if (HAS_BIAS) {
+        value += load_bias(column);
+    }
+    store_out(place + column, value);
 }
 
-// Columns column, column + 16, + 32 and + 48 of one row.
-fn store_row(batch: u32, row: u32, column: u32, sums: vec4<f32>) {
-    if (row < params.rows) {
-        let place = (batch * params.rows + row) * params.columns;
-        store_value(place, column, sums.x);
-        store_value(place, column + 16u, sums.y);
-        store_value(place, column + 32u, sums.z);
-        store_value(place, column + 48u, sums.w);
+fn store_row(part: u32, row: u32, column: u32, sums: vec4<f32>) {
+    if (EDGES && row >= params.rows) {
+        return;
     }
+    let place = (part * params.rows + row) * params.columns;
+    store_value(place, column, sums.x);
+    store_value(place, column + 1u, sums.y);
+    store_value(place, column + 2u, sums.z);
+    store_value(place, column + 3u, sums.w);
+}
+
+fn store_block(part: u32, row: u32, column: u32, sums: mat4x4<f32>) {
+    store_row(part, row, column, sums[0]);
+    store_row(part, row + 1u, column, sums[1]);
+    store_row(part, row + 2u, column, sums[2]);
+    store_row(part, row + 3u, column, sums[3]);
 }
 
 @compute @workgroup_size(WORKGROUP)
-fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
+fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) lane: u32) {
-    let group = id.y * count.x + id.x;
+    let group = id.y * groups.x + id.x;
     if (group >= params.groups) {
         return;
     }
     let column_tiles = (params.columns + TILE_COLUMNS - 1u) / TILE_COLUMNS;
     let row_tiles = (params.rows + TILE_ROWS - 1u) / TILE_ROWS;
-    let first_column = (group % column_tiles) * TILE_COLUMNS;
-    let first_row = (group / column_tiles % row_tiles) * TILE_ROWS;
-    let batch = group / (column_tiles * row_tiles);
+    let first_column = group % column_tiles * TILE_COLUMNS;
+    let first_row = group / column_tiles % row_tiles * TILE_ROWS;
+    let part = group / (column_tiles * row_tiles);
+    let batch = part / PARTS;
     let outer = batch / params.batch_inner;
     let inner = batch % params.batch_inner;
     let a_base = outer * params.a_outer + inner * params.a_inner;
     let b_base = outer * params.b_outer + inner * params.b_inner;
-    let lane_row = lane / 16u;
-    let lane_column = lane % 16u;
-    // what this lane fetches: a row (and the one 32 further) and a quad of each tile
-    let a_row = select(lane % 32u, lane / QUADS, A_DEPTH_FIRST);
-    let a_quad = select(lane / 32u, lane % QUADS, A_DEPTH_FIRST);
-    let b_column = select(lane % 32u, lane / QUADS, B_DEPTH_FIRST);
-    let b_quad = select(lane / 32u, lane % QUADS, B_DEPTH_FIRST);
+    let steps = (params.depth + STEP - 1u) / STEP;
+    let length = (steps + PARTS - 1u) / PARTS * STEP;
+    let begin = part % PARTS * length;
+    let end = min(begin + length, params.depth);
 
-    var next_a_0 = vec4<f32>();
-    var next_a_1 = vec4<f32>();
-    if (a_row < TILE_ROWS) {
-        next_a_0 = quad_of_a(a_base, first_row + a_row, 4u * a_quad);
+    var block = block_of_a(lane, a_base, first_row);
+    if (lane >= A_BLOCKS) {
+        block = block_of_b(lane - A_BLOCKS, b_base, first_column);
     }
-    if (LANE_ROWS > 4u) {
-        next_a_1 = quad_of_a(a_base, first_row + a_row + 32u, 4u * a_quad);
+    var other = block_of_a(lane + WORKGROUP, a_base, first_row);
+    if (lane + WORKGROUP >= A_BLOCKS) {
+        other = block_of_b(lane + WORKGROUP - A_BLOCKS, b_base, first_column);
     }
-    var next_b_0 = quad_of_b(b_base, first_column + b_column, 4u * b_quad);
-    var next_b_1 = quad_of_b(b_base, first_column + b_column + 32u, 4u * b_quad);
-    var sum_0 = vec4<f32>();
-    var sum_1 = vec4<f32>();
-    var sum_2 = vec4<f32>();
-    var sum_3 = vec4<f32>();
-    var sum_4 = vec4<f32>();
-    var sum_5 = vec4<f32>();
-    var sum_6 = vec4<f32>();
-    var sum_7 = vec4<f32>();
-    for (var start = 0u; start < params.depth; start += 4u * QUADS) {
-        if (a_row < TILE_ROWS) {
-            a_tile[a_row * PITCH + a_quad] = next_a_0;
+    let row = lane / (4u * COLUMN_LANES) * 4u + lane % 2u + lane / 16u % 2u * 2u;
+    let column = lane / 32u % (COLUMN_LANES / 8u) * 8u + lane / 2u % 8u;
+
+    var sums = Sums(mat4x4<f32>(), mat4x4<f32>(), mat4x4<f32>(), mat4x4<f32>());
+    var values = mat4x4<f32>();
+    var others = mat4x4<f32>();
+    var buffer = 0u;
+    var l = begin;
+    loop {
+        if (l < end) {
+            if (block.is_there) {
+                values = fetch(block, l);
+            }
+            if (BLOCKS > WORKGROUP && other.is_there) {
+                others = fetch(other, l);
+            }
         }
-        if (LANE_ROWS > 4u) {
-            a_tile[(a_row + 32u) * PITCH + a_quad] = next_a_1;
+        if (l > begin) {
+            sums = multiply(sums, buffer, 0u, row, column);
+            sums = multiply(sums, buffer, 1u, row, column);
+            sums = multiply(sums, buffer, 2u, row, column);
+            sums = multiply(sums, buffer, 3u, row, column);
+            sums = multiply(sums, buffer, 4u, row, column);
+            sums = multiply(sums, buffer, 5u, row, column);
+            sums = multiply(sums, buffer, 6u, row, column);
+            sums = multiply(sums, buffer, 7u, row, column);
+            if (STEP > 8u) {
+                sums = multiply(sums, buffer, 8u, row, column);
+                sums = multiply(sums, buffer, 9u, row, column);
+                sums = multiply(sums, buffer, 10u, row, column);
+                sums = multiply(sums, buffer, 11u, row, column);
+                sums = multiply(sums, buffer, 12u, row, column);
+                sums = multiply(sums, buffer, 13u, row, column);
+                sums = multiply(sums, buffer, 14u, row, column);
+                sums = multiply(sums, buffer, 15u, row, column);
+            }
+            if (BUFFERS == 1u) {
+                workgroupBarrier();
+            } else {
+                buffer = 1u - buffer;
+            }
         }
-        b_tile[b_column * PITCH + b_quad] = next_b_0;
-        b_tile[(b_column + 32u) * PITCH + b_quad] = next_b_1;
-        workgroupBarrier();
-        let next = start + 4u * QUADS;
-        if (next < params.depth) {
-            if (a_row < TILE_ROWS) {
-                next_a_0 = quad_of_a(a_base, first_row + a_row, next + 4u * a_quad);
-            }
-            if (LANE_ROWS > 4u) {
-                next_a_1 = quad_of_a(a_base, first_row + a_row + 32u, next + 4u * a_quad);
-            }
-            next_b_0 = quad_of_b(b_base, first_column + b_column, next + 4u * b_quad);
-            next_b_1 = quad_of_b(b_base, first_column + b_column + 32u, next + 4u * b_quad);
+        if (l >= end) {
+            break;
         }
-        for (var quad = 0u; quad < QUADS; quad++) {
-            let at_b = lane_column * PITCH + quad;
-            let at_a = lane_row * PITCH + quad;
-            let c_0 = b_tile[at_b];
-            let c_1 = b_tile[at_b + 16u * PITCH];
-            let c_2 = b_tile[at_b + 32u * PITCH];
-            let c_3 = b_tile[at_b + 48u * PITCH];
-            let b_0 = vec4<f32>(c_0.x, c_1.x, c_2.x, c_3.x);
-            let b_1 = vec4<f32>(c_0.y, c_1.y, c_2.y, c_3.y);
-            let b_2 = vec4<f32>(c_0.z, c_1.z, c_2.z, c_3.z);
-            let b_3 = vec4<f32>(c_0.w, c_1.w, c_2.w, c_3.w);
-            sum_0 = add_quad(sum_0, a_tile[at_a], b_0, b_1, b_2, b_3);
-            sum_1 = add_quad(sum_1, a_tile[at_a + 8u * PITCH], b_0, b_1, b_2, b_3);
-            if (LANE_ROWS > 2u) {
-                sum_2 = add_quad(sum_2, a_tile[at_a + 16u * PITCH], b_0, b_1, b_2, b_3);
-                sum_3 = add_quad(sum_3, a_tile[at_a + 24u * PITCH], b_0, b_1, b_2, b_3);
-            }
-            if (LANE_ROWS > 4u) {
-                sum_4 = add_quad(sum_4, a_tile[at_a + 32u * PITCH], b_0, b_1, b_2, b_3);
-                sum_5 = add_quad(sum_5, a_tile[at_a + 40u * PITCH], b_0, b_1, b_2, b_3);
-                sum_6 = add_quad(sum_6, a_tile[at_a + 48u * PITCH], b_0, b_1, b_2, b_3);
-                sum_7 = add_quad(sum_7, a_tile[at_a + 56u * PITCH], b_0, b_1, b_2, b_3);
-            }
+        if (block.is_there) {
+            put(block, buffer, values);
+        }
+        if (BLOCKS > WORKGROUP && other.is_there) {
+            put(other, buffer, others);
         }
         workgroupBarrier();
+        l += STEP;
     }
 
-    let row = first_row + lane_row;
-    let column = first_column + lane_column;
-    store_row(batch, row, column, sum_0);
-    store_row(batch, row + 8u, column, sum_1);
-    if (LANE_ROWS > 2u) {
-        store_row(batch, row + 16u, column, sum_2);
-        store_row(batch, row + 24u, column, sum_3);
+    let top = first_row + 4u * row;
+    let left = first_column + 4u * column;
+    store_block(part, top, left, sums.here);
+    if (LANE_COLUMNS > 4u) {
+        store_block(part, top, left + TILE_COLUMNS / 2u, sums.right);
     }
     if (LANE_ROWS > 4u) {
-        store_row(batch, row + 32u, column, sum_4);
-        store_row(batch, row + 40u, column, sum_5);
-        store_row(batch, row + 48u, column, sum_6);
-        store_row(batch, row + 56u, column, sum_7);
+        store_block(part, top + TILE_ROWS / 2u, left, sums.below);
+        if (LANE_COLUMNS > 4u) {
+            store_block(part, top + TILE_ROWS / 2u, left + TILE_COLUMNS / 2u, sums.across);
+        }
     }
 }

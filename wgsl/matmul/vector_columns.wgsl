@@ -1,25 +1,33 @@
-// out[z, i, j] = sum(a[z, i, l] * b[z, l, j] for l) + bias[j]        for ROWS rows i, 1 to 4
+// out[z, i, j] = sum(a[z, i, l] * b[z, l, j] for l) + bias[j]        for ROWS rows i, 1 to 8
 //
-// For b whose columns are contiguous: neighbouring lanes read neighbouring columns.
+// For b whose columns are contiguous: the matrix is read once, line by line, for all rows.
 //
 // a     (batch, rows, depth)      any strides, in elements; batch z = (z / batch_inner, z %
 //       batch_inner)
 // b     (batch, depth, columns)   any strides; a stride 0 repeats a batch
 // bias  (columns)                 read only with HAS_BIAS
-// out   (batch, rows, columns)    contiguous
-// grid  one workgroup per (batch, 32 columns); 8 groups of 32 lanes share the depth
+// out   (batch, PARTS, rows, columns)  contiguous; part p is the sum over the p-th part of the
+//       depth, so with PARTS = 1 out is the product, else combine.wgsl adds the parts
+// grid  one workgroup per (batch, part, 32 columns); 8 lanes have 4 columns each, the other lanes
+//       share the depth, 4 lines each
+//
+// With B_FOUR the columns of b are contiguous and the other strides multiples of 4, with A_FOUR the
+// depth of a is contiguous and so on: load4_* then reads four elements at once, and load_* serves
+// only edges and views that begin at another element than a fourth. Give the same values in both,
+// or set *_FOUR to false.
 
 const ROWS = 1u;
+const PARTS = 1u;
 const HAS_BIAS = false;
+const A_FOUR = false;
+const B_FOUR = false;
 
-const WORKGROUP = 256u;
-const COLUMNS = 32u;
-const SLICES = WORKGROUP / COLUMNS;
-// Where a row's sums lie; rows that are not there lie where the last one does, and are never
-// written.
-const ROW_1 = min(1u, ROWS - 1u) * WORKGROUP;
-const ROW_2 = min(2u, ROWS - 1u) * WORKGROUP;
-const ROW_3 = min(3u, ROWS - 1u) * WORKGROUP;
+// The sums of 8 rows of 256 lanes would not fit into workgroup memory.
+const WORKGROUP = select(256u, 128u, ROWS > 4u);
+const QUADS = 8u;
+const COLUMNS = 4u * QUADS;
+// What all lanes take of the depth at a time.
+const STRIDE = 4u * WORKGROUP / QUADS;
 
 struct Params {
     a_offset: u32,
@@ -48,72 +56,121 @@ struct Params {
 
 fn load_a(i: u32) -> f32 { return a[params.a_offset + i]; }
 fn load_b(i: u32) -> f32 { return b[params.b_offset + i]; }
+fn load4_a(i: u32) -> vec4<f32> { return vec4(load_a(4*i), load_a(4*i+1), load_a(4*i+2), load_a(4*i+3)); }
+fn load4_b(i: u32) -> vec4<f32> { return vec4(load_b(4*i), load_b(4*i+1), load_b(4*i+2), load_b(4*i+3)); }
 fn load_bias(i: u32) -> f32 { return bias[params.bias_offset + i]; }
 fn store_out(i: u32, value: f32) { out[i] = value; }
 
-var<workgroup> partial: array<f32, ROWS * WORKGROUP>;
+var<workgroup> partial: array<vec4<f32>, ROWS * WORKGROUP>;
 
-fn dot_row(at: vec4<u32>, weights: vec4<f32>, inside: vec4<bool>) -> f32 {
-    let values = vec4<f32>(load_a(at.x), load_a(at.y), load_a(at.z), load_a(at.w));
-    let products = select(vec4<f32>(), values * weights, inside);
-    return (products.x + products.y) + (products.z + products.w);
+// Four elements of a row of a from depth l on; zero from `end` on.
+fn four_of_a(base: u32, l: u32, end: u32) -> vec4<f32> {
+    if (A_FOUR && l + 4u <= end && params.a_offset % 4u == 0u) {
+        return load4_a((base + l) / 4u);
+    }
+    let at = base + l * params.a_depth;
+    let step = params.a_depth;
+    var four = vec4<f32>(load_a(at), 0.0, 0.0, 0.0);
+    if (l + 1u < end) { four.y = load_a(at + step); }
+    if (l + 2u < end) { four.z = load_a(at + 2u * step); }
+    if (l + 3u < end) { four.w = load_a(at + 3u * step); }
+    return four;
+}
+
+// Four columns of b at depth l; zero from `end` on.
+fn four_of_b(base: u32, column: u32, l: u32, end: u32) -> vec4<f32> {
+    var four = vec4<f32>();
+    if (l >= end) {
+        return four;
+    }
+    let at = base + l * params.b_depth + column * params.b_column;
+    if (B_FOUR && column + 4u <= params.columns && params.b_offset % 4u == 0u) {
+        return load4_b(at / 4u);
+    }
+    let step = params.b_column;
+    four.x = load_b(at);
+    if (column + 1u < params.columns) { four.y = load_b(at + step); }
+    if (column + 2u < params.columns) { four.z = load_b(at + 2u * step); }
+    if (column + 3u < params.columns) { four.w = load_b(at + 3u * step); }
+    return four;
+}
+
+fn put(row: u32, lane: u32, sum: vec4<f32>) {
+    partial[row * WORKGROUP + lane] = sum;
 }
 
 @compute @workgroup_size(WORKGROUP)
-fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
+fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) lane: u32) {
-    let group = id.y * count.x + id.x;
+    let group = id.y * groups.x + id.x;
     if (group >= params.groups) {
         return;
     }
     let column_groups = (params.columns + COLUMNS - 1u) / COLUMNS;
-    let column = (group % column_groups) * COLUMNS + lane % COLUMNS;
-    let batch = group / column_groups;
+    let column = group % column_groups * COLUMNS + lane % QUADS * 4u;
+    let part = group / column_groups;
+    let batch = part / PARTS;
     let outer = batch / params.batch_inner;
     let inner = batch % params.batch_inner;
-    let a_base = outer * params.a_outer + inner * params.a_inner;
+    let base = outer * params.a_outer + inner * params.a_inner;
     let b_base = outer * params.b_outer + inner * params.b_inner;
+    let steps = (params.depth + STRIDE - 1u) / STRIDE;
+    let length = (steps + PARTS - 1u) / PARTS * STRIDE;
+    let begin = part % PARTS * length;
+    let end = min(begin + length, params.depth);
 
-    // Sums are named, not an array: an array indexed in a loop would live in memory. Four loads are
-    // in flight at a time; what lies past the end counts as zero.
-    var sums = vec4<f32>();
+    // Sums are named, not an array: an array indexed in a loop would live in memory.
+    var sum_0 = vec4<f32>();
+    var sum_1 = vec4<f32>();
+    var sum_2 = vec4<f32>();
+    var sum_3 = vec4<f32>();
+    var sum_4 = vec4<f32>();
+    var sum_5 = vec4<f32>();
+    var sum_6 = vec4<f32>();
+    var sum_7 = vec4<f32>();
+    let row = params.a_row;
     if (column < params.columns) {
-        let column_base = b_base + column * params.b_column;
-        for (var first = lane / COLUMNS; first < params.depth; first += 4u * SLICES) {
-            let l = vec4<u32>(first, first + SLICES, first + 2u * SLICES, first + 3u * SLICES);
-            let inside = l < vec4<u32>(params.depth);
-            let safe = min(l, vec4<u32>(params.depth - 1u));
-            let at_b = column_base + safe * params.b_depth;
-            let weights = vec4<f32>(load_b(at_b.x), load_b(at_b.y), load_b(at_b.z), load_b(at_b.w));
-            let at_a = a_base + safe * params.a_depth;
-            sums.x += dot_row(at_a, weights, inside);
-            if (ROWS > 1u) { sums.y += dot_row(at_a + params.a_row, weights, inside); }
-            if (ROWS > 2u) { sums.z += dot_row(at_a + 2u * params.a_row, weights, inside); }
-            if (ROWS > 3u) { sums.w += dot_row(at_a + 3u * params.a_row, weights, inside); }
+        for (var l = begin + lane / QUADS * 4u; l < end; l += STRIDE) {
+            let weights = mat4x4<f32>(
+                four_of_b(b_base, column, l, end), four_of_b(b_base, column, l + 1u, end),
+                four_of_b(b_base, column, l + 2u, end), four_of_b(b_base, column, l + 3u, end));
+            sum_0 += weights * four_of_a(base, l, end);
+            if (ROWS > 1u) { sum_1 += weights * four_of_a(base + row, l, end); }
+            if (ROWS > 2u) { sum_2 += weights * four_of_a(base + 2u * row, l, end); }
+            if (ROWS > 3u) { sum_3 += weights * four_of_a(base + 3u * row, l, end); }
+            if (ROWS > 4u) { sum_4 += weights * four_of_a(base + 4u * row, l, end); }
+            if (ROWS > 5u) { sum_5 += weights * four_of_a(base + 5u * row, l, end); }
+            if (ROWS > 6u) { sum_6 += weights * four_of_a(base + 6u * row, l, end); }
+            if (ROWS > 7u) { sum_7 += weights * four_of_a(base + 7u * row, l, end); }
         }
     }
-    partial[lane] = sums.x;
-    if (ROWS > 1u) { partial[ROW_1 + lane] = sums.y; }
-    if (ROWS > 2u) { partial[ROW_2 + lane] = sums.z; }
-    if (ROWS > 3u) { partial[ROW_3 + lane] = sums.w; }
+    put(0u, lane, sum_0);
+    if (ROWS > 1u) { put(1u, lane, sum_1); }
+    if (ROWS > 2u) { put(2u, lane, sum_2); }
+    if (ROWS > 3u) { put(3u, lane, sum_3); }
+    if (ROWS > 4u) { put(4u, lane, sum_4); }
+    if (ROWS > 5u) { put(5u, lane, sum_5); }
+    if (ROWS > 6u) { put(6u, lane, sum_6); }
+    if (ROWS > 7u) { put(7u, lane, sum_7); }
     workgroupBarrier();
-    for (var width = WORKGROUP / 2u; width >= COLUMNS; width = width / 2u) {
+    for (var width = WORKGROUP / 2u; width >= QUADS; width = width / 2u) {
         if (lane < width) {
-            for (var row = 0u; row < ROWS; row++) {
-                partial[row * WORKGROUP + lane] += partial[row * WORKGROUP + lane + width];
+            for (var i = 0u; i < ROWS; i++) {
+                partial[i * WORKGROUP + lane] += partial[i * WORKGROUP + lane + width];
             }
         }
         workgroupBarrier();
     }
-    if (lane < COLUMNS && column < params.columns) {
-        for (var row = 0u; row < ROWS; row++) {
-            if (row < params.rows) {
-                var value = partial[row * WORKGROUP + lane];
-                if (HAS_BIAS) {
-                    value += load_bias(column);
-                }
-                store_out((batch * params.rows + row) * params.columns + column, value);
+    // lane i * 32 + j has row i and the j-th column
+    for (var at = lane; at < ROWS * COLUMNS; at += WORKGROUP) {
+        let i = at / COLUMNS;
+        let j = group % column_groups * COLUMNS + at % COLUMNS;
+        if (j < params.columns) {
+            var value = partial[i * WORKGROUP + at % COLUMNS / 4u][at % 4u];
+            if (HAS_BIAS) {
+                value += load_bias(j);
             }
+            store_out((part * params.rows + i) * params.columns + j, value);
         }
     }
 }

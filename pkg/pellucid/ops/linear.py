@@ -12,7 +12,8 @@ from ..errors import ShapeError
 from ..kernel import Launch
 from ..op import op
 from ..shape import Size
-from .matmul import Operand, Product, floats, matmul, wide_product
+from .matmul import floats, matmul, wide_product
+from .product import Operand, Product
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
@@ -38,12 +39,12 @@ def _shape(call: Call) -> Size:
     return Size((*x.shape[:-1], weight.shape[0]))
 
 
-def _launch(call: Call) -> Launch:
+def _launches(call: Call) -> list[Launch]:
     columns, depth = call["weight"].shape
     rows = call.out.numel // max(columns, 1)
     by_column, by_depth = call["weight"].strides
     product = Product(1, 1, rows, columns, depth, Operand(0, 0, depth, 1), Operand(0, 0, by_depth, by_column))
-    return product.launch("input", "weight", "bias" if call["bias"] is not None else None)
+    return product.launches(call, "input", "weight", "bias" if call["bias"] is not None else None)
 
 
 def _as_rows(x: Tensor) -> Tensor:
@@ -59,7 +60,7 @@ def _reference(input, weight, bias):
     public="linear",
     dtype=floats,
     shape=_shape,
-    kernel=_launch,
+    kernel=_launches,
     reference=_reference,
     grad={
         "input": lambda g, weight: matmul(g, weight),

@@ -4,7 +4,6 @@
 # pyright: reportReturnType=false
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -13,118 +12,14 @@ import numpy as np
 from ..call import Call
 from ..elementwise import cast_launch
 from ..errors import DTypeError, ShapeError
-from ..kernel import Launch, load
+from ..kernel import Launch
 from ..meta import Meta, meta
 from ..op import op
 from ..shape import Size, broadcast_shapes, broadcast_strides, merge_axes
-from ..variants import is_direct
+from .product import Operand, Product
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
-
-
-# Workgroups that keep a large GPU busy.
-_BUSY = 264
-
-
-def _lane_rows(rows: int, tiles: int) -> int:
-    """Rows that a lane of the tiled kernel makes: as many as leave little padding and enough workgroups."""
-    for lane_rows in (8, 4):
-        padded = -(-rows // (8 * lane_rows)) * 8 * lane_rows
-        if padded <= rows * 1.25 and tiles * (padded // (8 * lane_rows)) >= _BUSY:
-            return lane_rows
-    return 2 if rows <= 16 else 4
-
-
-@dataclass(frozen=True)
-class Operand:
-    """One side of a batched product as strides: two batch axes and the two axes of the matrix."""
-
-    outer: int
-    inner: int
-    row: int
-    column: int
-
-    @property
-    def transposed(self) -> Operand:
-        return Operand(self.outer, self.inner, self.column, self.row)
-
-
-@dataclass(frozen=True)
-class Product:
-    """(batch, rows, depth) times (batch, depth, columns)."""
-
-    batch: int
-    batch_inner: int
-    rows: int
-    columns: int
-    depth: int
-    a: Operand
-    b: Operand
-
-    def launch(self, a: str, b: str, bias: str | None = None) -> Launch:
-        """The dispatch that writes `out`; a bias runs along the columns."""
-        if self.columns == 1 and self.rows > 1 and bias is None:
-            # A matrix times a vector is the vector times the transposed matrix.
-            turned = Product(
-                self.batch, self.batch_inner, 1, self.rows, self.depth, self.b.transposed, self.a.transposed
-            )
-            return turned.launch(b, a)
-        if is_direct() and not self._is_narrow:
-            return self.direct(a, b, bias)
-        if self.rows <= 4:
-            by_depth = self.b.row <= self.b.column
-            file, width = ("matmul/vector", 4) if by_depth else ("matmul/vector_columns", 32)
-            groups = self.batch * -(-self.columns // width)
-            holes = {"ROWS": f"{self.rows}u"}
-        else:
-            lane_rows = _lane_rows(self.rows, self.batch * -(-self.columns // 64))
-            file = "matmul/tiled"
-            groups = self.batch * -(-self.rows // (8 * lane_rows)) * -(-self.columns // 64)
-            holes = {
-                "LANE_ROWS": f"{lane_rows}u",
-                "A_DEPTH_FIRST": str(self.a.column <= self.a.row).lower(),
-                "B_DEPTH_FIRST": str(self.b.row <= self.b.column).lower(),
-            }
-        return self._launch(file, holes, groups, {"groups": groups}, a, b, bias)
-
-    @property
-    def _is_narrow(self) -> bool:
-        """Few sums, each so long that lanes should share it."""
-        return self.depth >= 4096 and self.batch * self.rows * self.columns < 64
-
-    def direct(
-        self, a: str, b: str, bias: str | None = None, start: int = 0, out_columns: int | None = None
-    ) -> Launch:
-        """The dispatch without workgroup memory; it may write some columns of a wider `out`."""
-        size: dict[str, int | float] = {
-            "batch": self.batch,
-            "start": start,
-            "out_columns": out_columns or self.columns,
-        }
-        held = min(1 << max(self.rows - 1, 0).bit_length(), 8)
-        groups = -(-self.batch * -(-self.rows // held) * -(-self.columns // 8) // 16)
-        return self._launch("matmul/direct", {"ROWS": f"{held}u"}, groups, size, a, b, bias)
-
-    def _launch(
-        self,
-        file: str,
-        holes: dict[str, str],
-        groups: int,
-        size: dict[str, int | float],
-        a: str,
-        b: str,
-        bias: str | None,
-    ) -> Launch:
-        params = {
-            **size, "rows": self.rows, "columns": self.columns, "depth": self.depth,
-            "batch_inner": self.batch_inner,
-            "a_outer": self.a.outer, "a_inner": self.a.inner, "a_row": self.a.row, "a_depth": self.a.column,
-            "b_outer": self.b.outer, "b_inner": self.b.inner, "b_depth": self.b.row,
-            "b_column": self.b.column,
-        }  # fmt: skip
-        source = load(file).fill({**holes, "HAS_BIAS": str(bias is not None).lower()})
-        return Launch(source, groups, params, bind={"a": a, "b": b, "bias": bias or a})
 
 
 def floats(call: Call):
@@ -206,7 +101,7 @@ def product_of(call: Call, first: str, second: str) -> tuple[list[Launch], Produ
 
 def _launches(call: Call) -> list[Launch]:
     before, product, a, b = product_of(call, "input", "other")
-    return [*before, product.launch(a, b)]
+    return [*before, *product.launches(call, a, b)]
 
 
 def _columns(x: Tensor, rank: int) -> Tensor:

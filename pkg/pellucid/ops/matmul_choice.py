@@ -1,0 +1,150 @@
+"""Which variant makes a product: a pure function of its shape and the device, unless `pellucid.webgpu.tune`
+has measured a better one for shapes like it.
+
+The function compares estimates of the time that each tile would take, in clocks of the device. What is
+counted is in `_clocks`; what the numbers rest on is written beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from ..deterministic import are_deterministic_algorithms_enabled
+from ..device.host import Info
+from ..op import forget_plans
+from .matmul_variants import MOST_VECTORS, PARTS, TILES, Shape, Tile, Variant
+
+# Processors that run workgroups beside each other. WebGPU does not say how many there are; names must do.
+# Too high a number costs little: smaller tiles and more parts lose less than idle processors.
+_PROCESSORS = (
+    (("h100", "h200", "hopper", "blackwell"), 132),
+    (("nvidia",), 64),
+    (("amd", "radeon"), 48),
+    (("apple", "intel"), 24),
+)
+_OTHERS = 24
+_ON_A_CPU = 4
+# What a processor multiplies per clock, the lanes that it holds, and the share of its speed that a lane's
+# instructions reach alone: they wait for each other.
+_WIDTH, _LANES, _ALONE = 128, 512, 0.6
+# Bytes per clock and processor, from and to the cache that all share; clocks until a fetch arrives.
+_TRAFFIC, _LATENCY = 24, 700
+# Instructions of a step that neither multiply nor read workgroup memory: its own, and for a block to fetch.
+_STEP, _BLOCK = 16, 48
+# Steps' worth of time that starts and ends a tile; clocks between two dispatches.
+_ENDS, _DISPATCH = 3, 14_000
+# Elements of the depth that a part of a product of few rows has at least, the lanes that read it at once on
+# a processor, and how many parts are worth a second dispatch.
+_LONG, _READING, _WORTH = 2048, 256, 4
+
+
+def processors(info: Info) -> int:
+    """How many workgroups a device is taken to run at once."""
+    if info.is_software:
+        return _ON_A_CPU
+    names = f"{info.vendor} {info.architecture} {info.description}".lower()
+    return next((n for words, n in _PROCESSORS if any(word in names for word in words)), _OTHERS)
+
+
+def _clocks(shape: Shape, tile: Tile, parts: int, at_once: int) -> float:
+    """An estimate of the time that a product takes: that of the processor with the most tiles."""
+    multiplying = tile.lane_rows * tile.lane_columns * tile.step
+    reading = (tile.lane_rows + tile.lane_columns) // 4 * tile.step
+    share = multiplying / (multiplying + reading + _STEP + _BLOCK * tile.blocks)
+    work = tile.rows * tile.columns * tile.step / share
+    rounds = -(-tile.groups(shape) * parts // at_once)
+    together = max(min(rounds, _LANES // tile.lanes), 1)
+    step = max(
+        together * work / _WIDTH,
+        work / (_ALONE * tile.lanes),
+        together * tile.nbytes / (tile.buffers * _TRAFFIC),
+        _LATENCY,
+    )
+    clocks = rounds / together * step * (-(-shape.depth // (tile.step * parts)) + _ENDS)
+    if parts > 1:
+        moved = 4 * shape.batch * shape.rows * shape.columns * (2 * parts + 1)
+        clocks += _DISPATCH + moved / (_TRAFFIC * at_once)
+    return clocks
+
+
+def candidates(shape: Shape, info: Info) -> list[Variant]:
+    """Every variant that suits a product and a device, the one with the least estimate first."""
+    at_once = processors(info)
+    tiled = [
+        Variant("tiled", tile, parts)
+        for tile in TILES
+        for parts in PARTS
+        # a part has two steps at least, so that fetching overlaps with computing
+        if parts == 1 or shape.depth >= 2 * parts * tile.step
+    ]
+    tiled = [v for v in tiled if v.suits(shape, info)]
+    tiled.sort(key=lambda v: _clocks(shape, v.tile, v.parts, at_once) if v.tile else 0.0)
+    return tiled if shape.rows > MOST_VECTORS else [*_vectors(shape, at_once), *tiled]
+
+
+def _vectors(shape: Shape, at_once: int) -> list[Variant]:
+    """The kernels for few rows. The matrix is what takes the time: it is read along its contiguous axis."""
+    file, width, lanes = ("vector", 4, 64) if shape.b_depth_first else ("vector_columns", 32, 256)
+    groups = max(shape.batch * -(-shape.columns // width), 1)
+    parts = 1
+    while groups * parts * lanes < at_once * _READING and shape.depth >= 2 * parts * _LONG:
+        parts *= 2
+    cut = [Variant(file, None, parts)] if parts > 1 else []
+    return [*cut, Variant(file)] if parts >= _WORTH else [Variant(file), *cut]
+
+
+def choose(shape: Shape, info: Info) -> Variant:
+    """The variant for a product: the same at every run on the same device."""
+    return candidates(shape, info)[0]
+
+
+# Measurements
+
+
+def bucket(length: int) -> int:
+    """The largest of the lengths that share a measurement: 1, 2, 3, 4, 6, 8, 12, 16, 24, 32 and so on."""
+    power = 1 << max(length - 1, 0).bit_length()
+    return power * 3 // 4 if power > 2 and length <= power * 3 // 4 else power
+
+
+def key(shape: Shape, dtype: str) -> str:
+    """The name of a bucket of products: ``float32 nt 1x1024x1024x4096`` is batch, rows, columns and depth.
+
+    The letters are those of the operands: ``n`` lies row by row, ``t`` is the transposed of such a matrix.
+    """
+    letters = "tn"[shape.a_depth_first] + "nt"[shape.b_depth_first]
+    sizes = (shape.batch, shape.rows, shape.columns, shape.depth)
+    return f"{dtype} {letters} {'x'.join(str(bucket(n)) for n in sizes)}"
+
+
+_measured: dict[str, Variant] = {}
+_forced: Variant | None = None
+
+
+def set_measured(table: Mapping[str, Variant]) -> None:
+    """Take these variants from here on, by `key`; plans are made anew."""
+    _measured.clear()
+    _measured.update(table)
+    forget_plans()
+
+
+def variant_for(shape: Shape, dtype: str, info: Info) -> Variant:
+    """The variant that a product gets: the measured one where there is one that suits it, else `choose`."""
+    if _forced is not None:
+        return _forced
+    found = None if are_deterministic_algorithms_enabled() else _measured.get(key(shape, dtype))
+    return found if found is not None and found.suits(shape, info) else choose(shape, info)
+
+
+@contextmanager
+def forced(variant: Variant | None) -> Iterator[None]:
+    """Take one variant for every product that is planned meanwhile; for measurements and tests."""
+    global _forced
+    before, _forced = _forced, variant
+    forget_plans()
+    try:
+        yield
+    finally:
+        _forced = before
+        forget_plans()

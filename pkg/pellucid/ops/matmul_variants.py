@@ -1,0 +1,143 @@
+"""The kernels that make a product of matrices, as values: tiles, and variants that name a kernel."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ..device.host import Info
+from ..errors import KernelError
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What the choice of a variant depends on: (batch, rows, depth) times (batch, depth, columns), and
+    whether neighbours in depth are the nearer ones in either operand.
+    """
+
+    batch: int
+    rows: int
+    columns: int
+    depth: int
+    a_depth_first: bool = True
+    b_depth_first: bool = False
+
+    @property
+    def flops(self) -> int:
+        """Multiplications and additions."""
+        return 2 * self.batch * self.rows * self.columns * self.depth
+
+
+@dataclass(frozen=True)
+class Tile:
+    """The consts of ``wgsl/matmul/tiled.wgsl``.
+
+    Args:
+        rows, columns: of a workgroup.
+        lane_rows, lane_columns: of a lane.
+        step: how much of the depth lies in workgroup memory.
+        buffers: how many steps lie there.
+    """
+
+    rows: int
+    columns: int
+    lane_rows: int
+    lane_columns: int
+    step: int = 16
+    buffers: int = 1
+
+    @property
+    def lanes(self) -> int:
+        """The size of the workgroup."""
+        return self.rows // self.lane_rows * self.columns // self.lane_columns
+
+    @property
+    def nbytes(self) -> int:
+        """Workgroup memory."""
+        return 4 * self.buffers * self.step * (self.rows + self.columns)
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of 4 x 4 that a lane fetches for a step, 1 or 2."""
+        return -(-(self.rows + self.columns) * self.step // (16 * self.lanes))
+
+    def groups(self, shape: Shape) -> int:
+        """Workgroups for one part of a product."""
+        return shape.batch * -(-shape.rows // self.rows) * -(-shape.columns // self.columns)
+
+    def __str__(self) -> str:
+        doubled = " doubled" if self.buffers == 2 else ""
+        return f"{self.rows}x{self.columns}x{self.step} {self.lane_rows}x{self.lane_columns}{doubled}"
+
+
+# At one depth, 32 lanes with 8 x 8 sums each take 64 instructions to multiply and 4 to read workgroup memory,
+# with 8 x 4 sums 32 and 3, with 4 x 4 sums 16 and 2; NVIDIA's memory is then busy for half, three quarters
+# and all of the time. So large blocks are better as long as their tiles fill the device; wide tiles also read
+# a and b less often. The smaller ones are for smaller products.
+TILES = (
+    Tile(128, 128, 8, 8),
+    Tile(128, 128, 8, 8, step=8, buffers=2),
+    Tile(128, 128, 8, 8, buffers=2),
+    Tile(128, 64, 8, 8),
+    Tile(128, 64, 8, 8, buffers=2),
+    Tile(64, 128, 8, 8),
+    Tile(64, 128, 8, 8, buffers=2),
+    Tile(128, 64, 8, 4),
+    Tile(128, 64, 8, 4, buffers=2),
+    Tile(64, 64, 8, 8),
+    Tile(64, 64, 8, 4),
+    Tile(64, 64, 8, 4, buffers=2),
+    Tile(64, 64, 4, 4),
+    Tile(64, 64, 4, 4, buffers=2),
+    Tile(64, 32, 4, 4),
+    Tile(32, 64, 4, 4),
+    Tile(32, 32, 4, 4),
+    Tile(32, 32, 4, 4, buffers=2),
+    Tile(16, 64, 4, 4),
+)
+# Into how many parts the depth may be cut.
+PARTS = (1, 2, 4, 8, 16)
+# Rows up to which there are kernels that read the matrix once for all of them.
+MOST_VECTORS = 8
+_VECTORS = ("vector", "vector_columns")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A kernel: its file, its tile if it is the tiled one, and into how many parts the depth is cut.
+
+    As text: ``tiled 64x64x16 8x4, 2 parts``; `Variant.parse` reads that.
+    """
+
+    file: str
+    tile: Tile | None = None
+    parts: int = 1
+
+    def suits(self, shape: Shape, info: Info) -> bool:
+        """Whether it can make such a product on such a device."""
+        if self.tile is None:
+            return shape.rows <= MOST_VECTORS
+        return self.tile.nbytes <= info.limits.get("maxComputeWorkgroupStorageSize", 16384)
+
+    def __str__(self) -> str:
+        tile = f" {self.tile}" if self.tile else ""
+        return f"{self.file}{tile}{f', {self.parts} parts' if self.parts > 1 else ''}"
+
+    @staticmethod
+    def parse(text: str) -> Variant:
+        """The variant that a text names.
+
+        Raises:
+            KernelError: it names none.
+        """
+        name, _, parts = text.partition(", ")
+        kernels = {file: Variant(file) for file in _VECTORS} | {
+            f"tiled {t}": Variant("tiled", t) for t in TILES
+        }
+        cut = re.fullmatch(r"([2-9]|[1-9]\d+) parts", parts)
+        if name not in kernels or (parts and not cut):
+            raise KernelError(
+                f"matmul: {text!r} is no variant. Write one of {', '.join(map(repr, kernels))}, "
+                "and ', 2 parts' behind it for a depth that is cut in two."
+            )
+        return Variant(name.split()[0], kernels[name].tile, int(cut[1]) if cut else 1)
