@@ -1,12 +1,17 @@
 """Which kernels besides element-by-element ones take part in fusion, and where their data goes in and out.
 
 An input named here is read only through ``load_<input>(i)``, by its linear index in a contiguous tensor, and
-few times per element; the output is written only through ``store_out(i, value)``, every element once, by its
-linear index.
+few times per element. Outputs are written only through functions ``store_<name>(i, ...)``, every element
+once, by its linear index; values that one function stores are at hand together.
 """
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
+from functools import cache
+
+from ..kernel import PHYSICAL, WGSL_TYPE, Source
 from ..launches import Node
 
 _LOADS = {
@@ -14,29 +19,87 @@ _LOADS = {
     "reduce/columns": "x",
     "reduce/scan": "x",
     "softmax/rows": "x",
+    "softmax/held": "x",
     "softmax/parts": "x",
     "norm/rms": "x",
     "norm/layer": "x",
+    "norm/rms_held": "x",
+    "norm/layer_held": "x",
     "attention/rotary": "x",
     "attention/cache_write": "rows",
 }
 _STORES = frozenset(
     {
         "reduce/rows", "reduce/columns", "reduce/scan",
-        "softmax/rows", "softmax/finish", "norm/rms", "norm/layer",
-        "matmul/tiled", "matmul/direct", "matmul/vector", "matmul/vector_columns",
-        "matmul/quant_direct", "matmul/quant_direct_vector", "matmul/quant_tiled", "matmul/quant_vector",
+        "softmax/rows", "softmax/held", "softmax/finish",
+        "norm/rms", "norm/layer", "norm/rms_held", "norm/layer_held",
+        "matmul/tiled", "matmul/direct", "matmul/vector", "matmul/vector_columns", "matmul/combine",
+        "matmul/quant_direct", "matmul/quant_direct_vector", "matmul/quant_tiled",
+        "matmul/quant_vector", "matmul/quant_vectors",
+        "conv/direct", "conv/tiled", "conv/depthwise", "conv/combine",
         "attention/rotary", "attention/combine", "attention/prefill",
         "index/select", "index/gather", "index/quant_rows", "quant/dequantize",
     }
 )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Site:
+    """A place in a kernel where values are stored.
+
+    Args:
+        function: its name.
+        line: the whole function, on one line.
+        values: binding that is written -> the argument that holds the value.
+        types: binding -> WGSL type of the value.
+    """
+
+    function: str
+    line: str
+    values: dict[str, str]
+    types: dict[str, str]
+
+
+_FUNCTION = re.compile(r"^fn (store_\w+)\(i: u32, ([^)]*)\) \{ (.*) \}$", re.M)
+_STORE = re.compile(r"(\w+)\[i\] = (\w+);")
+
+
+@cache
+def _sites(source: Source) -> tuple[Site, ...]:
+    found = []
+    for m in _FUNCTION.finditer(source.text):
+        arguments = dict(part.strip().split(": ") for part in m[2].split(","))
+        stores = _STORE.findall(m[3])
+        whole = " ".join(f"{b}[i] = {v};" for b, v in stores) == m[3]
+        if stores and whole and all(v in arguments for _, v in stores):
+            types = {b: source.aliases.get(arguments[v], arguments[v]) for b, v in stores}
+            found.append(Site(m[1], m[0], dict(stores), types))
+    return tuple(found)
+
+
 def load_of(node: Node) -> str | None:
-    """The input through which a kernel takes another one's value instead of a tensor."""
+    """The input through which a kernel takes another one's values instead of a tensor."""
     return _LOADS.get(node.source.name)
 
 
-def stores(node: Node) -> bool:
-    """Whether a kernel can hand its values on instead of storing them."""
-    return node.source.name in _STORES
+def sites(node: Node) -> tuple[Site, ...]:
+    """Where a kernel can hand its values on; none where it cannot."""
+    if node.map is not None or node.source.name not in _STORES:
+        return ()
+    return _sites(node.source)
+
+
+def handed_on(node: Node) -> frozenset[str]:
+    """The outputs of a kernel that others may take over: of types that are stored element by element."""
+    names = [(b.name, m) for b, m in zip(node.source.bindings, node.metas, strict=True)]
+    return frozenset(
+        name
+        for site in sites(node)
+        for name in site.values
+        for b, m in names
+        if b == name
+        and m is not None
+        and m.dtype in PHYSICAL
+        and PHYSICAL[m.dtype][1] == 1
+        and site.types[name] == WGSL_TYPE[PHYSICAL[m.dtype][2]]
+    )

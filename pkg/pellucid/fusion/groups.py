@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 
 from ..device.host import ALLOC, FREE, STATUS_SLOT
 from ..device.stream import EMPTY_SLOT
-from ..kernel import PHYSICAL
-from ..launches import most_buffers
+from ..launches import Node, most_buffers
 from ..meta import Meta
-from .anchors import load_of, stores
+from .anchors import handed_on, load_of, sites
 from .records import Record
 
 # A group that nobody has joined for so many records is closed, so that memory goes back where it was given.
@@ -32,36 +31,20 @@ class Member:
 
     Args:
         record: the run.
-        wires: operand (or the anchor's input) -> the member that computed it.
+        wires: operand (or the anchor's input) -> the value that takes its place.
         is_before: it is an expression that the anchor's loads compute.
+        site: the anchor's store that computes it; None for the anchor and where there is none.
     """
 
     record: Record
-    wires: dict[str, Member] = field(default_factory=dict)
+    wires: dict[str, Value] = field(default_factory=dict)
     is_before: bool = False
+    site: int | None = None
 
     @property
-    def node(self):
+    def node(self) -> Node:
         assert self.record.node is not None
         return self.record.node
-
-    @property
-    def out(self) -> int:
-        """The slot that an expression, or an anchor that hands its values on, writes."""
-        return self.slot("out")
-
-    @property
-    def made(self) -> Meta:
-        """What is written there."""
-        found = self.node.metas[self.node.binding("out")]
-        assert found is not None
-        return found
-
-    @property
-    def count(self) -> int:
-        """Elements that are written; of a joined tensor that is a part."""
-        m = self.node.map
-        return m.count if m is not None and m.lanes == 1 else self.made.numel
 
     def slot(self, binding: str) -> int:
         """The slot of a binding."""
@@ -69,25 +52,62 @@ class Member:
 
 
 @dataclass(eq=False)
+class Value:
+    """What a member computes and writes through a binding.
+
+    Args:
+        member: who.
+        binding: the output.
+        site: the anchor's store at which it is at hand.
+    """
+
+    member: Member
+    binding: str
+    site: int | None = None
+
+    @property
+    def slot(self) -> int:
+        """Where it would be written."""
+        return self.member.slot(self.binding)
+
+    @property
+    def meta(self) -> Meta:
+        """Of the tensor that it would be written to."""
+        found = self.member.node.metas[self.member.node.binding(self.binding)]
+        assert found is not None
+        return found
+
+    @property
+    def count(self) -> int:
+        """Elements that are written; of a joined tensor that is a part."""
+        m = self.member.node.map
+        return m.count if m is not None and m.lanes == 1 else self.meta.numel
+
+
+@dataclass(eq=False)
 class Group:
     """A kernel in the making.
 
     Args:
-        count: elements that expressions go over; None where an anchor stores nothing in order.
         members: in the order of the window; the anchor among them.
+        anchor: the kernel that is no expression, if there is one.
+        values: by slot, the last value that was computed for it.
+        reads: slots that are read, with the number of readers.
+        writes: slots that are written.
+        crossed: slots that are read otherwise than element by element from their beginning.
+        frees: slots that end while the group is open.
+        last: number of the record that joined last.
+        live: written slots that somebody outside needs; known once the group is closed.
     """
 
-    count: int | None
-    members: list[Member]
+    members: list[Member] = field(default_factory=list)
     anchor: Member | None = None
-    values: dict[int, Member] = field(default_factory=dict)
+    values: dict[int, Value] = field(default_factory=dict)
     reads: Counter = field(default_factory=Counter)
     writes: set[int] = field(default_factory=set)
-    # Slots that are read otherwise than element by element from their beginning.
     crossed: set[int] = field(default_factory=set)
     frees: list[Record] = field(default_factory=list)
     last: int = 0
-    # Written slots that somebody outside needs; known once the group is closed.
     live: set[int] = field(default_factory=set)
 
 
@@ -110,24 +130,11 @@ class Planner:
         self._short = {r.slots[0] for r in records if r.code == FREE} & allocated
         self._reads_left: Counter = Counter()
         for r in records:
-            self._reads_left.update(self._read_by(r))
+            self._reads_left.update(needed(r))
         # How many launches other than expressions, copies and uploads write a slot.
         self._writers = Counter(s for r in records if r.node is None or r.node.map is None for s in r.writes)
         self._waiting: dict[int, int] = {}
         self._most = most_buffers()
-
-    @staticmethod
-    def _read_by(r: Record) -> frozenset[int]:
-        """Slots whose old values a record needs."""
-        if r.node is None:
-            return r.reads
-        bindings = r.node.source.bindings
-        m = r.node.map
-        if m is not None and not (m.is_atomic or any(o.aliased for o in m.operands)):
-            return frozenset(s for s, b in zip(r.slots, bindings, strict=True) if not b.written)
-        if m is None and stores(r.node):
-            return frozenset(s for s, b in zip(r.slots, bindings, strict=True) if b.name != "out")
-        return r.reads
 
     def run(self) -> list[Record | Group]:
         """The window as groups and records, in order."""
@@ -155,82 +162,77 @@ class Planner:
     def _take(self, record: Record, k: int) -> None:
         for group in [g for g in self._open if k - g.last > _PATIENCE]:
             self._close(group)
-        group = self._join(record) if record.is_run else None
-        needs, writes = record.reads | record.writes, record.writes
+        group = self._join(record) if record.node is not None else None
+        touched = record.reads | record.writes
         for other in list(self._open):
-            if other is not group and (other.writes & needs or writes & other.reads.keys()):
+            if other is not group and (other.writes & touched or record.writes & other.reads.keys()):
                 self._close(other)
-        for slot in self._read_by(record):
-            self._reads_left[slot] -= 1
-        if group is None and record.is_run and self._can_lead(record):
+        self._reads_left.subtract(needed(record))
+        if group is None and record.node is not None:
             group = self._lead(record)
         if group is None:
             self.placed.append(record)
         else:
             group.last = k
 
-    # Starting a group
-
-    def _can_lead(self, record: Record) -> bool:
-        node = record.node
-        assert node is not None
-        return self._is_plain(record) or (node.map is None and stores(node) and self._stores_whole(record))
+    # What a launch is
 
     def _is_plain(self, record: Record) -> bool:
         """Whether it is an expression over all elements of a contiguous tensor from its beginning."""
         assert record.node is not None
         m = record.node.map
-        if m is None or (m.by_element and m.lanes > 1) or m.out_index not in ("", "flat"):
+        if m is None or m.is_atomic or m.out_index not in ("", "flat"):
             return False
-        return self._starts(record, "out", fresh=m.out_index == "")
+        return self._starts(record, "out")
 
-    def _starts(self, record: Record, binding: str, fresh: bool = False) -> bool:
-        """Whether a tensor begins where its buffer does; then this is noted as a condition of the plan."""
+    def _starts(self, record: Record, binding: str) -> bool:
+        """Whether a tensor begins where its buffer does."""
         node = record.node
         assert node is not None
         word = node.offset_word(binding)
         if word is None:
-            return fresh or node.values.get(f"{binding}_offset", 0) == 0
+            return node.values.get(f"{binding}_offset", 0) == 0
         return self._words[record.patch_at(word)] == 0
 
-    def note_start(self, record: Record, binding: str) -> None:
+    def _note_start(self, record: Record, binding: str) -> None:
         """Make it a condition of the plan that a tensor begins where its buffer does."""
         assert record.node is not None
         word = record.node.offset_word(binding)
         if word is not None:
             self.zeros.append(record.patch_at(word))
 
-    def _stores_whole(self, record: Record) -> bool:
-        """Whether an anchor is alone in writing its output, which is of a type that can be handed on."""
-        node = record.node
-        assert node is not None
-        names = [b.name for b in node.source.bindings]
-        k = names.index("out")
-        meta, slot = node.metas[k], record.slots[k]
-        if meta is None or meta.dtype not in PHYSICAL or PHYSICAL[meta.dtype][1] > 1:
-            return False
-        written = sum(b.written for b in node.source.bindings)
-        return self._writers[slot] == 1 and written == 1 + ("status" in names)
+    def _values(self, member: Member) -> list[Value]:
+        """What an anchor hands on: nothing that others write as well."""
+        node = member.node
+        able = handed_on(node)
+        return [
+            value
+            for k, site in enumerate(sites(node))
+            for name in site.values
+            if name in able and self._writers[(value := Value(member, name, k)).slot] == 1
+        ]
 
-    def _lead(self, record: Record) -> Group:
-        node = record.node
-        assert node is not None
+    # Starting a group
+
+    def _lead(self, record: Record) -> Group | None:
         member = Member(record)
-        group = Group(member.count, [])
-        if node.map is None:
+        group = Group()
+        if self._is_plain(record):
+            values = [Value(member, "out")]
+        elif values := self._values(member):
             group.anchor = member
+        else:
+            return None
         self._open.append(group)
-        self._add(group, member)
+        self._add(group, member, values)
         return group
 
-    def _add(self, group: Group, member: Member) -> None:
-        record = member.record
+    def _add(self, group: Group, member: Member, values: list[Value]) -> None:
+        record, m = member.record, member.node.map
         group.members.append(member)
-        if group.anchor is None or member is group.anchor or not member.is_before:
-            group.values[member.out] = member
-        m = member.node.map
-        aliased = {o.local for o in m.operands if o.aliased} if m is not None else set()
-        wired = {member.slot(name) for name in member.wires if name not in aliased}
+        group.values |= {value.slot: value for value in values}
+        wired = {member.slot(name) for name in member.wires if not self._is_aliased(member, name)}
+        flat = {o.local for o in m.operands if o.index == "flat"} if m is not None else set()
         for slot, b in zip(record.slots, member.node.source.bindings, strict=True):
             if slot in (STATUS_SLOT, EMPTY_SLOT):
                 continue
@@ -238,29 +240,28 @@ class Planner:
                 group.writes.add(slot)
             elif slot not in wired:
                 group.reads[slot] += 1
-                plain = (
-                    m is not None
-                    and any(o.local == b.name and o.index == "flat" for o in m.operands)
-                    and self._starts(record, b.name)
-                )
-                if not plain:
-                    group.crossed.add(slot)
+                if b.name in flat and self._starts(record, b.name):
+                    self._note_start(record, b.name)
                 else:
-                    self.note_start(record, b.name)
+                    group.crossed.add(slot)
         if m is not None and m.out_index:
-            self.note_start(record, "out")
+            self._note_start(record, "out")
+
+    @staticmethod
+    def _is_aliased(member: Member, local: str) -> bool:
+        m = member.node.map
+        return m is not None and any(o.local == local and o.aliased for o in m.operands)
 
     # Joining one
 
     def _join(self, record: Record) -> Group | None:
         """The group that a launch joins, maybe bringing several together; None where it stands alone."""
+        assert record.node is not None
         touched = record.reads | record.writes
         makers = [g for g in self._open if g.writes & touched]
         if not makers:
             return None
-        node = record.node
-        assert node is not None
-        if node.map is None:
+        if record.node.map is None:
             return self._anchor(record, makers)
         if not self._is_plain(record):
             return None
@@ -273,10 +274,13 @@ class Planner:
             merged = [target]
             if not self._has_room(merged, record):
                 return None
+        wires = self._wires(target, record)
+        site = next((v.site for v in wires.values()), None)
         for other in merged:
             if other is not target:
-                self._merge(target, other)
-        self._add(target, Member(record, self._wires(target, record)))
+                self._merge(target, other, site)
+        member = Member(record, self._wires(target, record), site=site)
+        self._add(target, member, [Value(member, "out", site)])
         return target
 
     def _takes(self, group: Group, record: Record) -> bool:
@@ -284,58 +288,67 @@ class Planner:
         node = record.node
         assert node is not None
         assert node.map is not None
-        member = Member(record)
-        if group.count != member.count or len(group.members) >= _MOST_MEMBERS:
+        if len(group.members) >= _MOST_MEMBERS:
             return False
-        m, out = node.map, member.out
-        places = {o.local: o for o in m.operands if o.is_read}
-        for slot, b in zip(record.slots[:-1], node.source.bindings[:-1], strict=True):
-            if slot in group.writes:
-                maker = group.values.get(slot)
-                if maker is None or places[b.name].index != "flat" or not self._starts(record, b.name):
-                    return False
-                if maker.made.dtype is not places[b.name].dtype:
-                    return False
-        if m.out_index:  # in place: what was there must have been read element by element
-            anchor = group.anchor
-            if out in group.crossed or (anchor is not None and out in anchor.record.reads):
+        m, made = node.map, Value(Member(record), "out")
+        operands = {o.local: o for o in m.operands}
+        taken = []
+        for slot, b in zip(record.slots, node.source.bindings, strict=True):
+            if slot not in group.writes:
+                continue
+            value = group.values.get(slot)
+            if value is None or value.count != made.count:
                 return False
-            maker = group.values.get(out)
-            if out in group.writes:
-                made = maker.made if maker is not None else None
-                if made is None or made.dtype is not m.out:
+            if b.written:
+                if not m.out_index or value.meta.dtype is not m.out:
                     return False
-            if anchor is not None and out in group.reads and out not in group.values:
+            elif (
+                operands[b.name].index != "flat"
+                or not self._starts(record, b.name)
+                or value.meta.dtype is not operands[b.name].dtype
+            ):
                 return False
-        return True
+            taken.append(value)
+        if len({v.site for v in taken}) > 1:
+            return False
+        # In place: what was there must have been read element by element, and not by an anchor.
+        others = group.crossed if group.anchor is None else group.crossed | group.reads.keys()
+        if m.out_index and made.slot in others:
+            return False
+        # Packed types are stored by whole words, which only kernels of expressions do.
+        return m.lanes == 1 or group.anchor is None or self._dies(made.slot, readers=1)
 
-    def _wires(self, group: Group, record: Record) -> dict[str, Member]:
+    def _wires(self, group: Group, record: Record) -> dict[str, Value]:
         """Operands whose values the group has computed."""
         node = record.node
         assert node is not None
+        assert node.map is not None
         wires = {}
         for slot, b in zip(record.slots, node.source.bindings, strict=True):
             if slot not in group.values:
                 continue
-            if not b.written:
-                wires[b.name] = group.values[slot]
-                self.note_start(record, b.name)
-            elif node.map is not None:
+            if b.written:
                 wires |= {o.local: group.values[slot] for o in node.map.operands if o.aliased}
+            else:
+                wires[b.name] = group.values[slot]
+            self._note_start(record, b.name)
         return wires
 
-    def _merge(self, target: Group, other: Group) -> None:
+    def _merge(self, target: Group, other: Group, site: int | None) -> None:
         """Bring the expressions of another group into one: they do not depend on each other."""
         self._open.remove(other)
+        for member in other.members:
+            member.site = site
+        for value in other.values.values():
+            value.site = site
         target.members += other.members
         target.values |= other.values
         target.reads += other.reads
         target.writes |= other.writes
         target.crossed |= other.crossed
         for record in other.frees:
-            slot = record.slots[0]
             if record in target.frees:
-                self._waiting[slot] -= 1
+                self._waiting[record.slots[0]] -= 1
             else:
                 target.frees.append(record)
 
@@ -350,15 +363,15 @@ class Planner:
             reads |= {s for s in g.reads if s not in g.writes}
             written |= g.writes
             if g.anchor is not None:
-                extra += sum(s == STATUS_SLOT for s in g.anchor.record.slots)
-        own = self._read_by(record)
+                extra += sum(s in (STATUS_SLOT, EMPTY_SLOT) for s in g.anchor.record.slots)
+        own = needed(record)
         reads |= own - written
         kept = {s for s in written if not self._dies(s, s in own)} | record.writes
         return len(reads - kept) + len(kept) + extra <= self._most
 
-    def _dies(self, slot: int, once_more: bool = False) -> bool:
-        """Whether nobody needs a slot's values after what has been read so far (and one more reader)."""
-        return slot in self._short and self._reads_left[slot] - once_more <= 0
+    def _dies(self, slot: int, readers: int = 0) -> bool:
+        """Whether nobody needs a slot's values after what has been read so far, and so many more readers."""
+        return slot in self._short and self._reads_left[slot] - readers <= 0
 
     def _anchor(self, record: Record, makers: list[Group]) -> Group | None:
         """Let a kernel's loads compute what a group of expressions would have stored for it alone."""
@@ -367,9 +380,7 @@ class Planner:
         load = load_of(node)
         if load is None or len(makers) != 1:
             return None
-        group = makers[0]
-        names = [b.name for b in node.source.bindings]
-        slot = record.slots[names.index(load)]
+        group, slot = makers[0], record.slots[node.binding(load)]
         if (
             group.anchor is not None
             or slot not in group.values
@@ -378,29 +389,15 @@ class Planner:
             or not all(self._dies(w, w == slot) for w in group.writes)
             or any(m.node.map.out_index for m in group.members if m.node.map is not None)
             or record.writes & group.reads.keys()
+            or not self._has_room([group], record)
         ):
             return None
-        if not self._has_room([group], record):
-            return None
-        maker = group.values[slot]
         for m in group.members:
             m.is_before = True
+        member = Member(record, {load: group.values[slot]})
         group.values = {}
-        member = Member(record, {load: maker})
         group.anchor = member
-        if stores(node) and self._stores_whole(record):
-            group.count = member.count
-            self._add(group, member)
-        else:
-            group.count = None
-            group.members.append(member)
-            wired = {slot}
-            for s, b in zip(record.slots, node.source.bindings, strict=True):
-                if b.written:
-                    group.writes.add(s)
-                elif s not in wired and s not in (STATUS_SLOT, EMPTY_SLOT):
-                    group.reads[s] += 1
-                    group.crossed.add(s)
+        self._add(group, member, self._values(member))
         return group
 
     # Closing one
@@ -414,3 +411,15 @@ class Planner:
             self._waiting[slot] -= 1
             if not self._waiting[slot]:
                 self.placed.append(record)
+
+
+def needed(r: Record) -> frozenset[int]:
+    """Slots whose old values a record needs."""
+    if r.node is None:
+        return r.reads
+    m = r.node.map
+    if m is not None:
+        fresh = set() if m.is_atomic or any(o.aliased for o in m.operands) else {"out"}
+    else:
+        fresh = handed_on(r.node)
+    return frozenset(s for s, b in zip(r.slots, r.node.source.bindings, strict=True) if b.name not in fresh)

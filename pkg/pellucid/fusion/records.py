@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
@@ -15,23 +16,23 @@ _CODE_MASK = (1 << CODE_BITS) - 1
 
 @dataclass(eq=False)
 class Record:
-    """One record of a window.
+    """One record of a window, or one that stands for several.
 
     Args:
-        at: its first word.
-        end: the word after its last.
+        words: where its words lie in the window; of a run those after the head.
         code: what it is.
         slots: what it touches, in the order of its words.
         node: the launch that it runs.
+        reads: slots that it reads, or may read.
+        writes: slots that it writes.
     """
 
-    at: int
-    end: int
+    words: Sequence[int]
     code: int
     slots: tuple[int, ...]
     node: Node | None = None
-    reads: frozenset[int] = field(default=frozenset())
-    writes: frozenset[int] = field(default=frozenset())
+    reads: frozenset[int] = frozenset()
+    writes: frozenset[int] = frozenset()
 
     @property
     def is_run(self) -> bool:
@@ -39,7 +40,13 @@ class Record:
 
     def patch_at(self, word: int) -> int:
         """Where in the window the patch ``word`` of a run lies."""
-        return self.at + 1 + len(self.slots) + word
+        return self.words[len(self.slots) + word]
+
+
+def run_of(node: Node, slots: tuple[int, ...], words: Sequence[int]) -> Record:
+    """The record of a launch; a written binding may be read as well."""
+    written = {s for s, b in zip(slots, node.source.bindings, strict=True) if b.written}
+    return Record(words, RUN, slots, node, frozenset(slots), frozenset(written))
 
 
 def structure(words: list[int]) -> tuple[Any, ...] | None:
@@ -90,21 +97,21 @@ def read(words: list[int]) -> list[Record]:
         code, payload = head & _CODE_MASK, head >> CODE_BITS
         if code == RUN:
             node = nodes[head]
-            bindings = node.source.bindings
-            slots = tuple(words[at + 1 : at + 1 + len(bindings)])
-            after = at + 1 + len(bindings) + len(node.patched)
-            written = {s for s, b in zip(slots, bindings, strict=True) if b.written}
-            # A written binding may be read as well.
-            records.append(Record(at, after, code, slots, node, frozenset(slots), frozenset(written)))
+            count = len(node.metas)
+            after = at + 1 + count + len(node.patched)
+            records.append(run_of(node, tuple(words[at + 1 : at + 1 + count]), range(at + 1, after)))
         elif code == COPY:
             after = at + 5
             both = (payload, words[at + 1])
-            records.append(Record(at, after, code, both, None, frozenset(both[:1]), frozenset(both[1:])))
+            records.append(
+                Record(range(at, after), code, both, None, frozenset(both[:1]), frozenset(both[1:]))
+            )
         elif code == UPLOAD:
             after = at + 3 + (words[at + 2] + 3) // 4
-            records.append(Record(at, after, code, (payload,), None, frozenset(), frozenset((payload,))))
+            one = (payload,)
+            records.append(Record(range(at, after), code, one, None, frozenset(), frozenset(one)))
         else:
             after = at + (2 if code == ALLOC else 1)
-            records.append(Record(at, after, code, (payload,)))
+            records.append(Record(range(at, after), code, (payload,)))
         at = after
     return records

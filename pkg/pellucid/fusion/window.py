@@ -9,7 +9,7 @@ always makes the same windows.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 from ..device.host import ALLOC, CODE_BITS, FREE
 from ..device.stream import stream
 from ..errors import KernelError
-from .groups import Planner
+from .groups import Group, Planner
 from .kernels import Fused, fuse
 from .records import Record, read, structure
 
@@ -103,41 +103,49 @@ def make_plan(words: list[int]) -> Plan:
     """Fuse the launches of a window."""
     planner = Planner(words, read(words))
     placed = planner.run()
-    fused: dict[int, Fused] = {}
-    used: set[int] = set()
-    for item in placed:
-        if isinstance(item, Record):
-            used.update(item.slots if item.code not in (ALLOC, FREE) else ())
-            continue
-        if len(item.members) > 1:
-            try:
-                fused[id(item)] = made = fuse(item, words)
-            except KernelError:
-                pass
-            else:
-                used.update(words[at] for at in made.words[: len(made.node.metas)])
-                continue
-        used.update(s for m in item.members for s in m.record.slots)
-    # Slots that come and go in the window, and that nothing uses any more, need no memory.
+    allocations = {r.slots[0]: r for r in placed if isinstance(r, Record) and r.code == ALLOC}
     freed = {r.slots[0] for r in placed if isinstance(r, Record) and r.code == FREE}
-    dropped = {r.slots[0] for r in placed if isinstance(r, Record) and r.code == ALLOC} & freed - used
-    picked: list[int] = []
     constants: list[int] = []
+    groups: list[Fused] = []
+    picked: list[int] = []
+
+    def constant(word: int) -> int:
+        constants.append(word)
+        return len(words) + len(constants) - 1
+
+    def exist(slots: Iterable[int]) -> None:
+        """A slot exists from just before its first use; one that is never used needs no memory."""
+        for slot in slots:
+            if (record := allocations.pop(slot, None)) is not None:
+                picked.extend(record.words)
+
     for item in placed:
-        if isinstance(item, Record):
-            if item.node is None and item.slots[0] in dropped:
-                continue
-            picked += range(item.at, item.end)
-        elif id(item) in fused:
-            made = fused[id(item)]
-            picked.append(len(words) + len(constants))
-            constants.append(made.node.head)
-            picked += made.words
-        else:
-            for member in item.members:
-                picked += range(member.record.at, member.record.end)
-    zeros = sorted({*planner.zeros, *[z for made in fused.values() for z in made.zeros]})
-    return Plan(_getter(picked), constants, _getter(zeros) if zeros else None, list(fused.values()))
+        if isinstance(item, Group):
+            if len(item.members) > 1:
+                try:
+                    fused = fuse(item, words)
+                except KernelError:
+                    pass  # its members run one by one
+                else:
+                    groups.append(fused)
+                    exist(words[at] for at in fused.words[: len(fused.node.metas)])
+                    picked += [constant(fused.node.head), *fused.words]
+                    continue
+            for m in item.members:
+                exist(m.record.slots)
+                picked += [constant(m.node.head), *m.record.words]
+        elif item.code == FREE:
+            if item.slots[0] not in allocations:
+                picked += item.words
+        elif item.code != ALLOC:
+            exist(item.slots)
+            if item.node is not None:
+                picked.append(constant(item.node.head))
+            picked += item.words
+    # What is held and was never used.
+    exist([slot for slot in allocations if slot not in freed])
+    zeros = sorted({*planner.zeros, *[z for made in groups for z in made.zeros]})
+    return Plan(_getter(picked), constants, _getter(zeros) if zeros else None, groups)
 
 
 def _getter(places: list[int]) -> Callable[[list[int]], tuple[int, ...]]:
