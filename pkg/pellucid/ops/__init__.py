@@ -21,6 +21,7 @@ from . import (
     matmul,
     movement,
     norm,
+    pool,
     quant,
     random,
     reduce,
@@ -34,7 +35,8 @@ from . import (
 
 GROUPS = (
     arithmetic, attention, cache, comparison, conv, creation, extremum, functions, gather, index, joining,
-    linear, matmul, movement, norm, quant, random, reduce, rows, scan, slicing, softmax, sort, views,
+    linear, matmul, movement, norm, pool, quant, random, reduce, rows, scan, slicing, softmax, sort,
+    views,
 )  # fmt: skip
 
 __all__ = ["GROUPS", "OPS"]

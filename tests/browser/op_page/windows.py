@@ -1,13 +1,13 @@
-"""Cases of what moves a window over images: convolutions and their transposes."""
+"""Cases of what moves a window over images: convolutions, their transposes, means and maxima."""
 
-from case import Case, normal
+from case import EDGES, Case, apart, normal
 
 from pellucid.nn.padding import MODES
 
 
-def convolved(name: str, **options):
-    """A call of the function with these options."""
-    return lambda t, *tensors: getattr(t.nn.functional, name)(*tensors, **options)
+def moved(name: str, *args, **options):
+    """A call of the function with these settings."""
+    return lambda t, *tensors: getattr(t.nn.functional, name)(*tensors, *args, **options)
 
 
 def conv() -> list[Case]:
@@ -33,13 +33,13 @@ def conv() -> list[Case]:
     }  # fmt: skip
     made = [
         Case(
-            f"conv2d, {name}", convolved("conv2d", **options), (normal(*x), normal(*w), normal(w[0])),
+            f"conv2d, {name}", moved("conv2d", **options), (normal(*x), normal(*w), normal(w[0])),
             atol=1e-4, rtol=1e-4,
         )
         for name, (x, w, options) in settings.items()
     ] + [
         Case(
-            f"conv_transpose2d, {name}", convolved("conv_transpose2d", **options),
+            f"conv_transpose2d, {name}", moved("conv_transpose2d", **options),
             (normal(*x), normal(*w), normal(w[1] * options.get("groups", 1))), atol=1e-4, rtol=1e-4,
         )
         for name, (x, w, options) in turned.items()
@@ -47,8 +47,8 @@ def conv() -> list[Case]:
     line, rows = normal(2, 4, 21), normal(4, 6, 5)
     return [
         *made,
-        Case("conv1d", convolved("conv1d", stride=2, padding=2), (line, normal(6, 4, 5)), atol=1e-4),
-        Case("conv_transpose1d", convolved("conv_transpose1d", stride=3), (line, rows), atol=1e-4),
+        Case("conv1d", moved("conv1d", stride=2, padding=2), (line, normal(6, 4, 5)), atol=1e-4),
+        Case("conv_transpose1d", moved("conv_transpose1d", stride=3), (line, rows), atol=1e-4),
         Case(
             "gradients of gradients", _twice, (normal(1, 2, 6, 5), normal(3, 2, 3, 3)), atol=1e-3, rtol=1e-3,
         ),
@@ -72,6 +72,25 @@ def _twice(t, x, w):
     return sum((g * g).sum() for g in t.autograd.grad((out * out).sum(), (x, w), create_graph=True))
 
 
-GROUPS = {"conv": conv}
+def pool() -> list[Case]:
+    x, line = apart(2, 3, 8, 9), normal(2, 3, 13)
+    return [
+        Case("max_pool2d", moved("max_pool2d", 3, 2, 1), (x,)),
+        Case("max_pool2d, uneven", moved("max_pool2d", (3, 2), (2, 3), (1, 0), (2, 3), True), (x,)),
+        Case("places", moved("max_pool2d", 2, return_indices=True), (x,), grad=False),
+        Case(
+            "edges", moved("max_pool1d", 3, 1, 1, return_indices=True), (EDGES.reshape(1, 1, -1),), grad=False
+        ),
+        Case("max_pool1d", moved("max_pool1d", 3, 2), (apart(2, 3, 13),)),
+        Case("avg_pool2d", moved("avg_pool2d", 3, 2, 1), (x,)),
+        Case("avg_pool2d of the image", moved("avg_pool2d", (2, 4), 3, (1, 2), True, False), (x,)),
+        Case("avg_pool1d", moved("avg_pool1d", 4, 3, 2, True), (line,)),
+        Case("adaptive_avg_pool2d", moved("adaptive_avg_pool2d", (3, 5)), (x,)),
+        Case("adaptive_avg_pool2d to one", moved("adaptive_avg_pool2d", 1), (x,)),
+        Case("adaptive_avg_pool1d", moved("adaptive_avg_pool1d", 20), (line,)),
+    ]
+
+
+GROUPS = {"conv": conv, "pool": pool}
 # Groups whose kernels have two variants.
 VARIANTS = ("conv",)
