@@ -90,7 +90,7 @@ class Geometry:
 # Arguments
 
 
-def _each(name: str, value: Any, count: int, least: int) -> Lengths:
+def per_axis(name: str, value: Any, count: int, least: int) -> Lengths:
     """An argument that is one number for all axes, or one for each."""
     numbers = tuple(index(n, name) for n in (value if isinstance(value, (tuple, list)) else (value,)))
     if len(numbers) == 1:
@@ -113,14 +113,14 @@ def _pads(padding: Any, stride: Lengths, dilation: Lengths, kernel: Lengths) -> 
         return tuple((n // 2, n - n // 2) for n in reach)
     if isinstance(padding, str):
         raise ShapeError(f"padding is {padding!r}; there are 'valid', 'same' and numbers.")
-    return tuple((n, n) for n in _each("padding", padding, len(kernel), 0))
+    return tuple((n, n) for n in per_axis("padding", padding, len(kernel), 0))
 
 
 @lru_cache(1024, typed=True)
 def amounts(kernel: Lengths, stride: Any, padding: Any, dilation: Any) -> tuple[Lengths, Pads, Lengths]:
     """(stride, padding, dilation) of each axis, checked."""
-    strides = _each("stride", stride, len(kernel), 1)
-    dilations = _each("dilation", dilation, len(kernel), 1)
+    strides = per_axis("stride", stride, len(kernel), 1)
+    dilations = per_axis("dilation", dilation, len(kernel), 1)
     return strides, _pads(padding, strides, dilations, kernel), dilations
 
 
@@ -179,7 +179,7 @@ def transposed(
         raise TypeError(f"padding is {padding!r}; a transposed convolution takes numbers.")
     strides, pads, dilations = amounts(weight[2:], stride, padding, dilation)
     count = len(pads)
-    extra = _each("output_padding", output_padding, count, 0)
+    extra = per_axis("output_padding", output_padding, count, 0)
     if any(n >= max(s, d) for n, s, d in zip(extra, strides, dilations, strict=True)):
         raise ShapeError(
             f"output_padding is {output_padding}; it must be less than stride {stride} or dilation "
