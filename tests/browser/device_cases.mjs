@@ -275,3 +275,50 @@ export async function case_pool_sizes_and_ages() {
   equal(pool.take(2 ** 31 - 4).bytes, 2 ** 31 - 4, "a block never exceeds the device's limit");
   await fails(() => pool.take(2 ** 31), /exceeds this device's limit/, "limit");
 }
+
+export async function case_dispatches_are_timed_each_in_its_own_pass(stream, immediate) {
+  const { fill, step } = kernels(stream, immediate);
+  const [make, add] = [over(stream, fill, 1 << 16), over(stream, step, 1 << 16)];
+  new Window()
+    .alloc(1, 1 << 18)
+    .run(make, [1], [1, 0])
+    .run(add, [1], [1, 1])
+    .submit(stream);
+  equal([stream.stats().passes, (await stream.times()).length], [1, 0], "nothing is timed at first");
+  const can = stream.info.features.includes("timestamp-query");
+  equal(stream.time(true), can, "whether the device can");
+  if (!can) return;
+  const window = new Window();
+  for (let i = 0; i < 1500; i++) window.run(add, [1], [1, 1]); // more than one submission holds
+  window.submit(stream);
+  new Window().run(make, [1], [1, 5]).submit(stream);
+  equal(stream.stats().passes, 1 + 1501, "passes");
+  const times = await stream.times();
+  equal(times.length, 3 * 1501, "dispatches");
+  for (let i = 0; i < 1501; i++) {
+    equal(times[3 * i], i < 1500 ? add : make, `launch ${i}`);
+    if (times[3 * i + 1] > times[3 * i + 2]) throw new Error(`dispatch ${i} ends before it begins`);
+  }
+  if (!(times.at(-1) > times[1])) throw new Error("no time passed");
+  equal((await stream.times()).length, 0, "times are given once");
+  stream.time(false);
+  new Window().run(add, [1], [1, 1]).run(add, [1], [1, 1]).submit(stream);
+  equal([stream.stats().passes, (await stream.times()).length], [1503, 0], "passes when it is off again");
+  equal((await words(stream, 1, 2))[1], 8, "what was computed meanwhile");
+  equal(stream.failure(), null, "failure");
+}
+
+export async function case_a_launch_that_fails_has_no_time(stream, immediate) {
+  const { fill } = kernels(stream, immediate);
+  const make = over(stream, fill, 4);
+  if (!stream.time(true)) return;
+  const bad = stream.launch(stream.pipeline("fn main(", "w", 0, false, "bad"), new Uint8Array(0), [], 1, 1, 1);
+  await stream.synchronize();
+  stream.failure();
+  const window = new Window().alloc(1, 16).alloc(2, 16).run(bad, [1]).copy(1, 2, 0, 0, 16).run(make, [1], [1, 5]);
+  await fails(() => window.submit(stream), /bad: its pipeline could not be made/, "the window");
+  const times = await stream.times();
+  equal([times.length, times[0]], [3, make], "what was timed");
+  equal((await words(stream, 1, 2))[1], 6, "what ran");
+  equal(stream.failure(), null, "failure");
+}

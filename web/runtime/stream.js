@@ -22,6 +22,7 @@ import {
 } from "./records.js";
 import { recordLength, recordName } from "./records.js";
 import { Slots, checkRange } from "./slots.js";
+import { Timestamps } from "./timestamps.js";
 
 // A long window goes out in pieces, so that the GPU starts early and the page's compositor gets its turn.
 const MOST_DISPATCHES = 1024;
@@ -67,6 +68,8 @@ export class Stream {
     this.arena = new Arena(device, this.pipelines);
     this.staging = new Staging(device);
 
+    this.timestamps = null; // while dispatches are timed, each in a pass of its own
+    this.timed = false;
     this.timing = false; // when true, encodeMs sums the time spent in submit
     this.encodeMs = 0;
     this.counts = { dispatches: 0, submits: 0, passes: 0, uploads: 0 };
@@ -187,6 +190,25 @@ export class Stream {
     await this.readback.finished(this.queue.onSubmittedWorkDone());
   }
 
+  /** Time every dispatch from now on, or stop. Whether the device can. */
+  time(on) {
+    this.faults.alive();
+    const can = this.info.features.includes("timestamp-query");
+    if (on && can) {
+      this.timestamps ??= new Timestamps(this.device, this.readback);
+    } else if (!on && this.timestamps !== null) {
+      this.timestamps.destroy();
+      this.timestamps = null;
+    }
+    return can;
+  }
+
+  /** Resolves to launch, begin, end of each dispatch timed since the last call (Float64Array), in nanoseconds. */
+  async times() {
+    this.faults.alive();
+    return this.timestamps === null ? new Float64Array(0) : this.timestamps.take();
+  }
+
   /** Counters since the start, and buffers and bytes of now. */
   stats() {
     const { pool, counts } = this;
@@ -224,7 +246,7 @@ export class Stream {
   }
 
   #interpret(words, start) {
-    const { launches, slots, scratch, arena, counts } = this;
+    const { launches, slots, scratch, arena, counts, timestamps } = this;
     const { blocks } = slots;
     const end = words.length;
     let at = start;
@@ -269,6 +291,7 @@ export class Stream {
           this.lastLaunch = launch;
           this.encoded++;
           counts.dispatches++;
+          if (timestamps !== null) this.#endTimed(payload);
           break;
         }
         case ALLOC:
@@ -351,9 +374,17 @@ export class Stream {
   }
 
   #openPass() {
-    this.pass = this.#openEncoder().beginComputePass();
+    const writes = this.timestamps === null ? undefined : this.timestamps.begin();
+    this.timed = writes !== undefined;
+    this.pass = this.#openEncoder().beginComputePass(writes);
     this.counts.passes++;
     return this.pass;
+  }
+
+  /** End the pass of a dispatch that is timed. */
+  #endTimed(launch) {
+    if (this.timed) this.timestamps.ran(launch);
+    this.#closePass();
   }
 
   #closePass() {
@@ -372,6 +403,7 @@ export class Stream {
     this.#closePass();
     this.serial++;
     if (this.encoder === null) return;
+    if (this.timestamps !== null) this.timestamps.resolve(this.encoder);
     this.arena.write(this.queue);
     this.staging.write(this.queue);
     this.queue.submit([this.encoder.finish()]);

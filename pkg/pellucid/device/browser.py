@@ -171,6 +171,28 @@ class BrowserHost:
         except JsException as error:
             raise _typed(error) from None
 
+    def timing(self, on: bool) -> bool:
+        """Time every dispatch from now on, each in a pass of its own, or stop; whether the device can."""
+        try:
+            return self.stream.time(on)
+        except JsException as error:
+            raise _typed(error) from None
+
+    def timings(self) -> list[tuple[int, int, int]]:
+        """(launch, begin, end) of the dispatches timed since the last call, in nanoseconds; waits."""
+        _require_waiting("timings()", "timings_async()")
+        return run_sync(self.timings_async())
+
+    async def timings_async(self) -> list[tuple[int, int, int]]:
+        """The awaitable twin of `timings`."""
+        try:
+            times = await self.stream.times()
+        except JsException as error:
+            raise _typed(error) from None
+        numbers = [int(number) for number in times.to_py()]
+        times.destroy()
+        return list(zip(numbers[::3], numbers[1::3], numbers[2::3], strict=True))
+
     def stats(self) -> dict[str, int]:
         """Counters since the start, and buffers and bytes of now."""
         return self.stream.stats().to_py()

@@ -18,6 +18,7 @@ except ImportError as error:  # the optional extra is not installed
 from ..errors import DeviceError
 from .host import AFTER_LOSS, STATUS_BYTES, STATUS_SLOT
 from .native_adapter import request
+from .native_timestamps import Timestamps
 from .native_window import ARENA_BYTES, ARENA_STEP, Window, uninterrupted
 from .pool import Pool
 
@@ -93,6 +94,8 @@ class NativeHost:
         self.arena: Any = None
         self.arena_group: Any = None
         self.arena_layout: Any = None
+        # While dispatches are timed.
+        self.timestamps: Timestamps | None = None
         self._failure: str | None = None
         self.counts = dict.fromkeys(
             ("dispatches", "submits", "passes", "bind_groups", "pipelines", "uploads"), 0
@@ -295,14 +298,44 @@ class NativeHost:
         """Give up a read that was begun."""
         ticket[0].destroy()
 
+    @_typed
     def synchronize(self) -> None:
         """Wait until all submitted work is done."""
-        self.read(self.begin_read(STATUS_SLOT, 0, 0))
+        usage = wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST
+        last = self.device.create_buffer(size=4, usage=usage)
+        encoder = self.device.create_command_encoder()
+        encoder.clear_buffer(last)
+        self.device.queue.submit([encoder.finish()])
+        last.map_sync(wgpu.MapMode.READ)
+        last.destroy()
 
     async def synchronize_async(self) -> None:
         """The awaitable twin of `synchronize`."""
         await asyncio.sleep(0)
         self.synchronize()
+
+    # Times
+
+    @_typed
+    def timing(self, on: bool) -> bool:
+        """Time every dispatch from now on, each in a pass of its own, or stop; whether the device can."""
+        can = "timestamp-query" in self.info.features
+        if on and can and self.timestamps is None:
+            self.timestamps = Timestamps(self.device)
+        elif not on and self.timestamps is not None:
+            self.timestamps.destroy()
+            self.timestamps = None
+        return can
+
+    @_typed
+    def timings(self) -> list[tuple[int, int, int]]:
+        """(launch, begin, end) of the dispatches timed since the last call, in nanoseconds; waits."""
+        return [] if self.timestamps is None else self.timestamps.take()
+
+    async def timings_async(self) -> list[tuple[int, int, int]]:
+        """The awaitable twin of `timings`."""
+        await asyncio.sleep(0)
+        return self.timings()
 
     # Housekeeping
 

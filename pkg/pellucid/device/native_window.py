@@ -34,6 +34,7 @@ class Window:
         self.host = host
         self.encoder = host.device.create_command_encoder()
         self.compute: Any = None
+        self.timed = False
         self.arena = bytearray()
         self.touched: set[int] = set()
         self.current: Any = None
@@ -48,7 +49,7 @@ class Window:
         while at < end:
             code, payload = words[at] & _CODE_MASK, words[at] >> CODE_BITS
             after = at + self._length(code, payload, words, at)
-            if code == RUN and len(self.arena) >= ARENA_BYTES:
+            if code == RUN and (len(self.arena) >= ARENA_BYTES or self._is_timed_full()):
                 break
             try:
                 self._record(code, payload, words[at + 1 : after])
@@ -56,6 +57,10 @@ class Window:
                 failed = failed or error
             at = after
         return at, failed
+
+    def _is_timed_full(self) -> bool:
+        timestamps = self.host.timestamps
+        return timestamps is not None and timestamps.full
 
     def _length(self, code: int, payload: int, words: array, at: int) -> int:
         if code == RUN:
@@ -67,7 +72,7 @@ class Window:
 
     def _record(self, code: int, payload: int, words: array) -> None:
         if code == RUN:
-            self._run(self.host.launches[payload], words)
+            self._run(payload, words)
         elif code == ALLOC:
             self.host.slots[payload] = (None, words[0])
         elif code == FREE:
@@ -80,8 +85,9 @@ class Window:
         else:
             self._copy(payload, *words)
 
-    def _run(self, launch: Any, words: array) -> None:
+    def _run(self, number: int, words: array) -> None:
         host = self.host
+        launch, timestamps = host.launches[number], host.timestamps
         count = len(launch.reads)
         slots = words[:count]
         buffers = tuple([host.buffer(s) for s in slots])
@@ -93,7 +99,9 @@ class Window:
             return  # its validation error is already waiting in failure()
         group = host.group(launch, buffers, slots)
         if self.compute is None:
-            self.compute = self.encoder.begin_compute_pass()
+            writes: Any = timestamps.begin() if timestamps is not None else None
+            self.compute = self.encoder.begin_compute_pass(timestamp_writes=writes)
+            self.timed = writes is not None
             self.current = None
             host.counts["passes"] += 1
         if launch.pipeline is not self.current:
@@ -108,6 +116,10 @@ class Window:
                 self.arena += params.tobytes().ljust(ARENA_STEP, b"\0")
         self.compute.dispatch_workgroups(*launch.grid)
         host.counts["dispatches"] += 1
+        if timestamps is not None:
+            if self.timed:
+                timestamps.ran(number)
+            self._end_pass()
 
     def _upload(self, slot: int, offset: int, data: bytes) -> None:
         host, target = self.host, self.host.buffer(slot)
@@ -134,6 +146,8 @@ class Window:
     def submit(self) -> None:
         """Hand everything encoded to the queue."""
         self._end_pass()
+        if self.host.timestamps is not None:
+            self.host.timestamps.resolve(self.encoder)
         if self.arena:
             self.host.device.queue.write_buffer(self.host.arena, 0, self.arena)
         self.host.device.queue.submit([self.encoder.finish()])
