@@ -36,13 +36,15 @@ class Plan:
         pick: takes the words of the window and the constants behind them, in order.
         constants: words that no window has: heads of fused launches.
         zeros: takes the words that must be zero for the plan to hold; None if there are none.
-        groups: what was fused, for traces.
+        groups: what was fused, in the order of the window, for traces.
+        members: of each group, a word of the record of every member.
     """
 
     pick: Callable[[list[int]], tuple[int, ...]]
     constants: list[int]
     zeros: Callable[[list[int]], Any] | None
     groups: list[Fused]
+    members: list[tuple[int, ...]]
 
     def holds(self, words: list[int]) -> bool:
         """Whether the tensors of a window begin where the plan takes them to."""
@@ -60,6 +62,8 @@ class _Known:
     plans: list[Plan] = field(default_factory=list)
 
 
+# Called with the records of every window and the plan that is applied to them: traces.
+on_rewrite: list[Callable[[list[int], Plan | None], None]] = []
 _known: dict[tuple[Any, ...], _Known] = {}
 _at_once = False
 
@@ -73,30 +77,34 @@ def rewrite(words: list[int]) -> array:
     """The window that the host gets for the records of one."""
     # What went away between two windows belongs to neither's structure.
     first = next((k for k, word in enumerate(words) if word & _CODE_MASK != FREE), len(words))
-    if first:
-        return array("I", words[:first]) + _rewrite(words[first:])
-    return _rewrite(words)
+    records = words[first:] if first else words
+    plan = _plan_for(records)
+    for listener in on_rewrite:
+        listener(records, plan)
+    window = array("I", records) if plan is None else plan.apply(records)
+    return array("I", words[:first]) + window if first else window
 
 
-def _rewrite(words: list[int]) -> array:
+def _plan_for(words: list[int]) -> Plan | None:
+    """The plan of a window; None while it runs as it is."""
     key = structure(words)
     if key is None:
-        return array("I", words)
+        return None
     known = _known.get(key)
     if known is None:
         if len(_known) >= _MOST_STRUCTURES:
             _known.clear()
         known = _known[key] = _Known()
         if not _at_once:
-            return array("I", words)
+            return None
     for plan in known.plans:
         if plan.holds(words):
-            return plan.apply(words)
+            return plan
     if len(known.plans) < _MOST_PLANS:
         known.plans.append(make_plan(words))
         if _at_once:
-            return known.plans[-1].apply(words)
-    return array("I", words)
+            return known.plans[-1]
+    return None
 
 
 def make_plan(words: list[int]) -> Plan:
@@ -107,6 +115,7 @@ def make_plan(words: list[int]) -> Plan:
     freed = {r.slots[0] for r in placed if isinstance(r, Record) and r.code == FREE}
     constants: list[int] = []
     groups: list[Fused] = []
+    members: list[tuple[int, ...]] = []
     picked: list[int] = []
 
     def constant(word: int) -> int:
@@ -128,6 +137,7 @@ def make_plan(words: list[int]) -> Plan:
                     pass  # its members run one by one
                 else:
                     groups.append(fused)
+                    members.append(tuple(m.record.words[0] for m in item.members))
                     exist(words[at] for at in fused.words[: len(fused.node.metas)])
                     picked += [constant(fused.node.head), *fused.words]
                     continue
@@ -145,7 +155,7 @@ def make_plan(words: list[int]) -> Plan:
     # What is held and was never used.
     exist([slot for slot in allocations if slot not in freed])
     zeros = sorted({*planner.zeros, *[z for made in groups for z in made.zeros]})
-    return Plan(_getter(picked), constants, _getter(zeros) if zeros else None, groups)
+    return Plan(_getter(picked), constants, _getter(zeros) if zeros else None, groups, members)
 
 
 def _getter(places: list[int]) -> Callable[[list[int]], tuple[int, ...]]:
