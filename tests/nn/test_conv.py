@@ -126,3 +126,19 @@ def test_pad_of_more_than_there_is():
         pad(x[:, :0], (1, 0), "replicate")
     with pytest.raises(RuntimeError, match="mode 'reflect' takes no value"):
         pad(x, (1, 1), "reflect", 1.0)
+
+
+def test_a_small_network(device):
+    def made(nn):
+        return nn.Sequential(
+            nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+            nn.Conv2d(8, 20, 3, stride=2, bias=False), nn.SiLU(), nn.ConvTranspose2d(20, 6, 2, stride=2),
+            nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(24, 5),
+        )  # fmt: skip
+
+    theirs = made(torch.nn)
+    with pellucid.device(device):
+        ours = made(pellucid.nn)
+    assert repr(ours) == repr(theirs)
+    ours.load_state_dict(state_of(theirs))
+    same_call(ours, theirs, device, floats(3, 3, 14, 12))
