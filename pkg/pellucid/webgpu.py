@@ -4,6 +4,7 @@ for it."""
 from __future__ import annotations
 
 from .device.stream import UNLIMITED, stream
+from .dtypes import float32
 from .errors import PellucidError
 from .fusion import fusion, is_fusion_enabled, set_fusion
 
@@ -106,6 +107,49 @@ def set_memory_limit(nbytes: int | None) -> None:
     stream().limit = UNLIMITED if nbytes is None else nbytes
 
 
+def tune(products=None, *, dtype=float32, seconds: float = 50.0, keep: bool = True, report=None) -> dict:
+    """Measure which kernels multiply matrices the fastest on this device, and use them from here on.
+
+    Only a call of this changes what is used: kernels are else chosen by shape and device alone. Products of
+    other sizes take the measurement of their neighbours (sizes up to the next of 1, 2, 3, 4, 6, 8, 12 and so
+    on); sums may then be added in another order than before. `pellucid.use_deterministic_algorithms` ignores
+    all measurements.
+
+    Args:
+        products: pairs of a layout and sizes. The layout has a letter for either matrix: "n" lies row by row,
+            "t" is the transposed of such a matrix, so that "nt" is what a linear layer does. Sizes are (rows,
+            columns, depth), with a batch before them or not. None for a list of usual ones.
+        dtype: of the matrices.
+        seconds: no further measurement is begun after so long.
+        keep: write the result into the user's cache folder, where later processes find it, for as long as
+            driver and browser stay the same. The variable PELLUCID_TUNING names another file.
+        report: called with a line of text for each product.
+
+    Returns:
+        For each product its fastest variant and what was measured.
+
+    Raises:
+        ShapeError: a layout or sizes that are no product.
+        OSError: the result cannot be written.
+
+    Example:
+        >>> import pellucid as torch
+        >>> torch.webgpu.tune([("nt", (512, 1536, 576))], report=print)  # doctest: +SKIP
+    """
+    from . import tuning
+
+    return tuning.run(tuning.steps(products, dtype, seconds, keep, report))
+
+
+async def tune_async(
+    products=None, *, dtype=float32, seconds: float = 50.0, keep: bool = True, report=None
+) -> dict:
+    """The awaitable twin of `tune`."""
+    from . import tuning
+
+    return await tuning.run_async(tuning.steps(products, dtype, seconds, keep, report))
+
+
 def reset() -> None:
     """Close the device, for example after it was lost. Tensors on it are gone; the next op opens it anew."""
     stream().close()
@@ -120,5 +164,5 @@ __all__ = [
     "device_count", "empty_cache", "flush", "fusion", "get_device_name", "get_device_properties",
     "is_available", "is_fusion_enabled", "max_memory_allocated", "memory_allocated", "memory_reserved",
     "memory_stats", "open_async", "reset", "reset_peak_memory_stats", "set_fusion", "set_memory_limit",
-    "synchronize", "synchronize_async",
+    "synchronize", "synchronize_async", "tune", "tune_async",
 ]  # fmt: skip

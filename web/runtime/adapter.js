@@ -37,6 +37,7 @@ export async function openDevice(defaultLimits) {
     features: defaultLimits ? [] : features,
     limits: granted,
     immediates: defaultLimits ? 0 : immediateBytes(gpu, granted),
+    version: browserVersion(),
   };
   return { device, info };
 }
@@ -49,6 +50,12 @@ async function findAdapter(gpu) {
     if (pause > 0) await new Promise((resolve) => setTimeout(resolve, pause));
   }
   throw new Error("missing: WebGPU is there, but it found no adapter (requestAdapter answered null).");
+}
+
+/** Name and major version of the browser, by which measurements are kept; empty where it does not say. */
+function browserVersion() {
+  const found = /(Firefox|Chrome|Version)\/(\d+)/.exec(globalThis.navigator?.userAgent ?? "");
+  return found === null ? "" : `${found[1].replace("Version", "Safari")} ${found[2]}`;
 }
 
 /** Bytes of immediates that a pipeline may have; 0 when the browser lacks any part of them. */

@@ -63,6 +63,7 @@ def request(default_limits: bool) -> tuple[wgpu.GPUDevice, Info]:
         features=frozenset("subgroups" if f == "subgroup" else f for f in features),
         limits=got,
         immediates=min(64, got.get("maxImmediateSize", 0)) if "immediates" in features else 0,
+        version=f"wgpu {wgpu.__version__}",
     )
 
 

@@ -7,11 +7,13 @@ counted is in `_clocks`; what the numbers rest on is written beside them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 
+from .. import tuned
 from ..deterministic import are_deterministic_algorithms_enabled
 from ..device.host import Info
+from ..errors import KernelError
 from ..op import forget_plans
 from .matmul_variants import MOST_VECTORS, PARTS, TILES, Shape, Tile, Variant
 
@@ -118,23 +120,27 @@ def key(shape: Shape, dtype: str) -> str:
     return f"{dtype} {letters} {'x'.join(str(bucket(n)) for n in sizes)}"
 
 
-_measured: dict[str, Variant] = {}
 _forced: Variant | None = None
-
-
-def set_measured(table: Mapping[str, Variant]) -> None:
-    """Take these variants from here on, by `key`; plans are made anew."""
-    _measured.clear()
-    _measured.update(table)
-    forget_plans()
 
 
 def variant_for(shape: Shape, dtype: str, info: Info) -> Variant:
     """The variant that a product gets: the measured one where there is one that suits it, else `choose`."""
     if _forced is not None:
         return _forced
-    found = None if are_deterministic_algorithms_enabled() else _measured.get(key(shape, dtype))
-    return found if found is not None and found.suits(shape, info) else choose(shape, info)
+    if not are_deterministic_algorithms_enabled():
+        text = tuned.variants(info).get(key(shape, dtype))
+        found = None if text is None else _read(text)
+        if found is not None and found.suits(shape, info):
+            return found
+    return choose(shape, info)
+
+
+def _read(text: str) -> Variant | None:
+    """A measured variant; None for one of another version of the library."""
+    try:
+        return Variant.parse(text)
+    except KernelError:
+        return None
 
 
 @contextmanager

@@ -1,0 +1,186 @@
+"""Measurements of products: what is measured, what is kept, and what it changes."""
+
+import asyncio
+import json
+
+import numpy as np
+import pytest
+
+import pellucid
+from pellucid import tuned, tuning
+from pellucid.device.host import Info
+from pellucid.device.stream import stream
+from pellucid.errors import ShapeError
+from pellucid.op import forget_plans
+from pellucid.ops.matmul_choice import choose, variant_for
+from pellucid.ops.matmul_variants import Shape, Tile, Variant
+from pellucid.resources import read_text
+
+DEVICE = Info("browser", "nvidia", "hopper", "NVIDIA H200", version="Chrome 156")
+NEWER = Info("browser", "nvidia", "hopper", "NVIDIA H200", version="Chrome 157")
+SHAPE = Shape(1, 40, 40, 64)
+KEY = "float32 nn 1x48x48x64"
+TWO = [Variant("tiled", Tile(32, 32, 4, 4)), Variant("tiled", Tile(32, 32, 4, 4), 2)]
+
+
+shortlist = tuning.shortlist
+
+
+@pytest.fixture(autouse=True)
+def table(monkeypatch, tmp_path):
+    """A table of this test's own, two candidates, and short measurements."""
+    monkeypatch.setenv("PELLUCID_KERNELS", "shared")
+    monkeypatch.setenv("PELLUCID_TUNING", str(tmp_path / "folder" / "tuned.json"))
+    monkeypatch.setattr(tuning, "_BATCH_SECONDS", 1e-5)
+    monkeypatch.setattr(tuning, "shortlist", lambda shape: TWO)
+    tuned.forget()
+    yield tmp_path / "folder" / "tuned.json"
+    tuned.forget()
+    forget_plans()
+
+
+def test_the_package_has_a_table():
+    for name, entry in json.loads(read_text("tuned.json"))["devices"].items():
+        assert name
+        assert all(str(Variant.parse(text)) == text for text in entry["variants"].values())
+
+
+def test_a_measurement_is_used_and_kept(table):
+    info = stream().open().info
+    lines: list[str] = []
+    found = pellucid.webgpu.tune([("nn", (40, 40, 64))], report=lines.append)
+    assert list(found) == [KEY]
+    assert found[KEY]["untuned"] == str(TWO[0])
+    assert found[KEY]["TFLOP/s"] >= found[KEY]["untuned TFLOP/s"]
+    assert lines[0].startswith(KEY)
+    assert str(variant_for(SHAPE, "float32", info)) == found[KEY]["variant"]
+    kept = json.loads(table.read_text())["devices"][tuned.device(info)]
+    assert kept == {"version": info.version, "variants": {KEY: found[KEY]["variant"]}}
+    tuned.forget()
+    assert str(variant_for(SHAPE, "float32", info)) == found[KEY]["variant"]
+    assert list(table.parent.iterdir()) == [table]
+
+
+def test_products_stay_right(table):
+    a, b = np.random.random((2, 40, 40)).astype(np.float32)
+    asyncio.run(pellucid.webgpu.tune_async([("nn", (40, 40, 40)), ("tn", (2, 40, 40, 40))], keep=False))
+    np.testing.assert_allclose((pellucid.tensor(a) @ pellucid.tensor(b)).numpy(), a @ b, rtol=1e-4)
+    assert not table.exists()
+
+
+def test_deterministic_algorithms_ignore_it():
+    info = stream().open().info
+    other = Variant("tiled", Tile(16, 64, 4, 4), 2)
+    assert choose(SHAPE, info) != other
+    tuned.record(info, {KEY: str(other)}, keep=False)
+    assert variant_for(SHAPE, "float32", info) == other
+    assert not pellucid.are_deterministic_algorithms_enabled()
+    pellucid.use_deterministic_algorithms(True)
+    try:
+        assert pellucid.are_deterministic_algorithms_enabled()
+        assert variant_for(SHAPE, "float32", info) == choose(SHAPE, info)
+    finally:
+        pellucid.use_deterministic_algorithms(False)
+    assert variant_for(SHAPE, "float32", info) == other
+
+
+def test_plans_are_made_anew():
+    """The number of dispatches shows which variant a product took."""
+    info = stream().open().info
+    a = pellucid.zeros(40, 40)
+    b = pellucid.zeros(40, 40)
+
+    def dispatches() -> int:
+        pellucid.webgpu.synchronize()
+        before = pellucid.webgpu.memory_stats()["dispatches"]
+        (a @ b).numpy()
+        return pellucid.webgpu.memory_stats()["dispatches"] - before
+
+    once = dispatches()
+    tuned.record(info, {"float32 nn 1x48x48x48": str(TWO[1])}, keep=False)
+    forget_plans()
+    assert dispatches() == once + 1
+
+
+def test_wrong_results_and_late_ones_are_left_out(monkeypatch):
+    monkeypatch.setitem(tuning._CLOSE, "float32", -1.0)
+    found = tuning.run(tuning.compare(SHAPE, pellucid.float32, TWO, float("inf")))
+    assert list(found) == TWO[:1]
+    monkeypatch.setitem(tuning._CLOSE, "float32", 1e-4)
+    assert list(tuning.run(tuning.compare(SHAPE, pellucid.float32, TWO, float("inf")))) == TWO
+    assert list(tuning.run(tuning.compare(SHAPE, pellucid.float32, TWO, 0.0))) == TWO[:1]
+
+
+def test_another_browser_is_measured_anew(table):
+    tuned.record(DEVICE, {KEY: "vector"}, keep=True)
+    tuned.record(DEVICE, {"other": "vector"}, keep=True)
+    assert tuned.variants(DEVICE) == {KEY: "vector", "other": "vector"}
+    assert tuned.variants(NEWER) == {}
+    tuned.record(NEWER, {KEY: "vector_columns"}, keep=True)
+    tuned.forget()
+    assert tuned.variants(NEWER) == {KEY: "vector_columns"}
+    assert tuned.variants(DEVICE) == {}
+    assert tuned.variants(Info("browser", "apple", "metal-3", "")) == {}
+
+
+def test_the_packages_table_counts_for_every_version_and_behind_the_users(table, monkeypatch, tmp_path):
+    shipped = tmp_path / "shipped.json"
+    entry = {"version": "Chrome 150", "variants": {KEY: "vector", "other": "vector"}}
+    shipped.write_text(json.dumps({"devices": {tuned.device(DEVICE): entry}}))
+    monkeypatch.setattr(tuned, "path", lambda name: shipped)
+    assert tuned.variants(DEVICE) == entry["variants"]
+    tuned.record(DEVICE, {KEY: "vector_columns"}, keep=True)
+    tuned.forget()
+    assert tuned.variants(DEVICE) == {KEY: "vector_columns", "other": "vector"}
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"devices": {"a": {}}}', '{"devices": {"a": {"variants": 1}}}'])
+def test_a_file_that_is_no_table(table, text):
+    table.parent.mkdir()
+    table.write_text(text)
+    with pytest.warns(UserWarning, match="no table of measurements"):
+        assert tuned.variants(DEVICE) == {}
+
+
+def test_variants_that_are_not_known_are_not_used():
+    info = stream().open().info
+    for text in ("of a later version", "vector"):
+        tuned.record(info, {KEY: text}, keep=False)
+        assert variant_for(SHAPE, "float32", info) == choose(SHAPE, info)
+
+
+def test_where_the_table_lies(monkeypatch, tmp_path):
+    monkeypatch.setenv("PELLUCID_TUNING", "")
+    assert tuned.file() is None
+    tuned.record(DEVICE, {KEY: "vector"}, keep=True)
+    monkeypatch.delenv("PELLUCID_TUNING")
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert tuned.file() == tmp_path / "pellucid" / "tuned.json"
+
+
+def test_a_table_that_cannot_be_written(table, monkeypatch):
+    table.parent.write_text("a file where a folder should be")
+    with pytest.raises(OSError, match="PELLUCID_TUNING"):
+        tuned.record(DEVICE, {KEY: "vector"}, keep=True)
+
+
+@pytest.mark.parametrize("product", [("xx", (4, 4, 4)), ("nn", (4, 4)), ("nn", (4, 0, 4))])
+def test_errors(product):
+    with pytest.raises(ShapeError, match="is no product"):
+        pellucid.webgpu.tune([product])
+
+
+@pytest.mark.parametrize("sizes", [(1024, 1024, 1024), (32, 4096, 4096), (3, 512, 512)])
+def test_the_shortlist(sizes):
+    """What would be used without it comes first; a tile comes at most twice."""
+    shape = tuning.shape_of("nt", sizes)
+    found = shortlist(shape)
+    assert found[0] == choose(shape, stream().open().info)
+    assert len(found) == len(set(found)) > 1
+    assert all(sum(v.tile == w.tile and v.file == w.file for w in found) <= 2 for v in found)
+
+
+def test_the_usual_products():
+    shapes = [tuning.shape_of(*product) for product in tuning.USUAL]
+    assert len(set(shapes)) == len(shapes)
