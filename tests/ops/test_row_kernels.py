@@ -6,30 +6,14 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-import pellucid
+from ops.each_variant import device, variant  # noqa: F401
 from ops.oracle import normal
-from pellucid.op import forget_plans
 from pellucid.ops.norm import layer_norm, rms_norm
 from pellucid.ops.passes import passes, stages
-from pellucid.variants import VARIANTS, rows_of
+from pellucid.variants import is_direct, rows_of
 
 # Below, at and above the lengths at which a row gets more lanes, more variables, or parts.
 LENGTHS = [1, 3, 16, 17, 64, 65, 130, 256, 257, 1000, 1024, 1025, 2048, 2049, 4096, 4097, 8191, 8200]
-
-
-@pytest.fixture(params=VARIANTS, autouse=True)
-def variant(request, monkeypatch):
-    """Plans are made anew with the variant, and forgotten again."""
-    forget_plans()
-    monkeypatch.setenv("PELLUCID_KERNELS", request.param)
-    yield request.param
-    forget_plans()
-
-
-def device(a: np.ndarray):
-    """On webgpu, as a view that begins in the middle of its buffer."""
-    whole = pellucid.tensor(np.concatenate([[7], a.reshape(-1)]).astype(a.dtype), device="webgpu")
-    return whole[1:].reshape(a.shape)
 
 
 @pytest.mark.parametrize("columns", LENGTHS)
@@ -107,8 +91,21 @@ def test_folds_of_columns(shape):
     assert np.array_equal(ours.sum((0, -1)).numpy(), x.sum((0, -1)))
 
 
-def test_long_reductions_take_two_passes_that_fill_a_gpu(variant):
-    if variant == "direct":
+@pytest.mark.parametrize("columns", [5, 256, 300, 1024, 4097, 70000])
+@pytest.mark.parametrize("rows", [1, 600])
+def test_scans(columns, rows):
+    if rows > 1 and columns > 5000:
+        pytest.skip("large")
+    x = np.random.randint(-3, 4, (rows, columns)).astype(np.float32)
+    assert np.array_equal(device(x).cumsum(-1).numpy(), x.cumsum(-1))
+    signs = np.sign(x) + (x == 0)
+    assert np.array_equal(device(signs).cumprod(-1).numpy(), signs.cumprod(-1))
+    whole = x.astype(np.int64) << 33
+    assert np.array_equal(device(whole).cumsum(-1).numpy(), whole.cumsum(-1))
+
+
+def test_long_reductions_take_two_passes_that_fill_a_gpu():
+    if is_direct():
         pytest.skip("a CPU is full with less")
     for count in (1 << 22, 1 << 26):
         first, second = stages((count,), (0,), strips=True)
@@ -125,59 +122,12 @@ def test_long_reductions_take_two_passes_that_fill_a_gpu(variant):
         assert second.parts == 1
 
 
-def test_lanes_hold_their_row(variant):
+def test_lanes_hold_their_row():
     for length in LENGTHS:
         rows = rows_of(length)
         assert rows.workgroup % rows.lanes == 0
         assert rows.grid(1000) * (rows.workgroup // rows.lanes) >= 1000
-        if variant == "shared" and length <= 4096:
+        if not is_direct() and length <= 4096:
             assert 4 * (rows.quads - 1) * rows.lanes < length <= 4 * rows.quads * rows.lanes
         whole = rows_of(length, several=False)
         assert whole.lanes == whole.workgroup
-
-
-@pytest.mark.parametrize("columns", [1, 31, 33, 300, 1025, 5000, 70000])
-@pytest.mark.parametrize("k", [1, 7, 40, 200, 256, 257])
-def test_topk_with_ties(columns, k):
-    k = min(k, columns)
-    # Few different values, so that ties are many: equal ones stay in the order of their places.
-    x = np.random.randint(0, 400, (3, columns)).astype(np.float32)
-    x[1, columns // 2] = np.nan
-    x[2] = 5
-    order = np.argsort(-np.where(np.isnan(x), np.inf, x), -1, kind="stable")[:, :k]
-    values, indices = pellucid.topk(device(x), k)
-    assert np.array_equal(indices.numpy(), order)
-    np.testing.assert_array_equal(values.numpy(), np.take_along_axis(x, order, -1))
-    whole = (x[:, ::-1] == 5).astype(np.int64) * 3 - (np.arange(columns) << 34)
-    values, indices = pellucid.topk(device(whole), k, largest=False)
-    order = np.argsort(whole, -1, kind="stable")[:, :k]
-    assert np.array_equal(indices.numpy(), order)
-    assert np.array_equal(values.numpy(), np.take_along_axis(whole, order, -1))
-
-
-@pytest.mark.parametrize("step", [1, 16, 256, 1024])
-@pytest.mark.parametrize("k", [40, 64, 250])
-def test_topk_where_the_best_lie_together(step, k):
-    # Lanes look at entries that lie 256 apart: all of the best may belong to few of them.
-    x = normal(1, 40 * 1024)
-    best = 100 + np.random.permutation(40 * 1024 // step)[:250]
-    x[0, step * np.arange(len(best))] = best
-    order = np.argsort(-x, -1, kind="stable")[:, :k]
-    assert np.array_equal(pellucid.topk(device(x), k).indices.numpy(), order)
-
-
-def test_a_vocabulary_takes_two_dispatches(variant):
-    for columns in (49152, 151936):
-        logits = device(normal(1, columns))
-        assert dispatches(lambda x=logits: x.argmax(-1)) == 2
-        assert dispatches(lambda x=logits: x.topk(40)) == (2 if variant == "shared" else 3)
-        assert dispatches(lambda x=logits: x.softmax(-1)) == 2
-
-
-def dispatches(function) -> int:
-    """How many a call takes."""
-    before = pellucid.webgpu.memory_stats()["dispatches"]
-    result = function()
-    taken = pellucid.webgpu.memory_stats()["dispatches"] - before
-    del result
-    return taken

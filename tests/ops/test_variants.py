@@ -1,34 +1,27 @@
 """Both variants of every kernel that has two, whatever the device would choose for itself."""
 
+import os
+
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 
 import pellucid
+from ops.each_variant import variant  # noqa: F401
 from ops.oracle import check, normal
 from pellucid.device.host import Info
 from pellucid.device.stream import stream
-from pellucid.op import forget_plans
 from pellucid.ops.attention import scaled_dot_product_attention
 from pellucid.ops.cache import cached_attention
 from pellucid.ops.linear import linear
 from pellucid.quant import FORMATS
 from pellucid.quant.weight import weight_from_blocks
-from pellucid.variants import VARIANTS, is_direct, rows_of
+from pellucid.variants import is_direct, rows_of
 from quant.samples import tame_blocks, widths
 from quant.test_formats import reference
 
 WEBGPU = ("webgpu",)
-
-
-@pytest.fixture(params=VARIANTS, autouse=True)
-def variant(request, monkeypatch):
-    """Plans are made anew with the variant, and forgotten again."""
-    forget_plans()
-    monkeypatch.setenv("PELLUCID_KERNELS", request.param)
-    yield request.param
-    forget_plans()
 
 
 @pytest.mark.parametrize(
@@ -147,9 +140,9 @@ def test_topk(k, largest):
     np.testing.assert_array_equal(values.numpy(), np.take_along_axis(x, order, -1))
 
 
-def test_the_choice(variant, monkeypatch):
-    assert is_direct() == (variant == "direct")
-    assert rows_of(100).lanes == (4 if variant == "direct" else 16)
+def test_the_choice(monkeypatch):
+    assert is_direct() == (os.environ["PELLUCID_KERNELS"] == "direct")
+    assert rows_of(100).lanes == (4 if is_direct() else 16)
     assert rows_of(1 << 20).lanes == 256
     monkeypatch.setenv("PELLUCID_KERNELS", "")
     assert is_direct() == stream().open().info.is_software

@@ -4,7 +4,7 @@
 // carry  (rows, columns / chunk) inclusive scan of the chunks' totals; unused when there is one
 //        chunk
 // out    (rows, columns)
-// grid   one workgroup per row and chunk; it walks the chunk in steps of WORKGROUP
+// grid   one workgroup per row and chunk; it walks the chunk in steps of four elements a lane
 // uses   workgroup_scan
 
 alias T = f32;
@@ -30,6 +30,19 @@ fn load_carry(i: u32) -> T { return carry[params.carry_offset + i]; }
 fn store_out(i: u32, value: T) { out[i] = value; }
 fn apply(a: T, b: T) -> T { return a + b; }
 
+fn fetch(base: u32, column: u32, end: u32) -> T {
+    if (column < end) {
+        return load_x(base + column);
+    }
+    return IDENTITY;
+}
+
+fn put(base: u32, column: u32, end: u32, value: T) {
+    if (column < end) {
+        store_out(base + column, value);
+    }
+}
+
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
         @builtin(local_invocation_index) lane: u32) {
@@ -39,21 +52,27 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     }
     let row = group / params.parts;
     let part = group % params.parts;
+    let base = row * params.columns;
     let end = min((part + 1u) * params.chunk, params.columns);
     var running = IDENTITY;
     if (part > 0u) {
         running = load_carry(row * params.parts + part - 1u);
     }
-    for (var start = part * params.chunk; start < end; start += WORKGROUP) {
-        let column = start + lane;
-        var value = IDENTITY;
-        if (column < end) {
-            value = load_x(row * params.columns + column);
+    for (var start = part * params.chunk; start < end; start += 4u * WORKGROUP) {
+        let column = start + 4u * lane;
+        let a = fetch(base, column, end);
+        let b = apply(a, fetch(base, column + 1u, end));
+        let c = apply(b, fetch(base, column + 2u, end));
+        let d = apply(c, fetch(base, column + 3u, end));
+        workgroup_scan(lane, d);
+        var before = running;
+        if (lane > 0u) {
+            before = apply(running, workgroup_scanned(lane - 1u));
         }
-        let scanned = workgroup_scan(lane, value);
-        if (column < end) {
-            store_out(row * params.columns + column, apply(running, scanned));
-        }
-        running = apply(running, workgroup_scan_slots[WORKGROUP - 1u]);
+        put(base, column, end, apply(before, a));
+        put(base, column + 1u, end, apply(before, b));
+        put(base, column + 2u, end, apply(before, c));
+        put(base, column + 3u, end, apply(before, d));
+        running = apply(running, workgroup_scanned(WORKGROUP - 1u));
     }
 }

@@ -4,17 +4,19 @@
 // logits  (rows, columns)   contiguous
 // ids     (rows, seen)      int64, contiguous
 // out     (rows, columns)
-// grid    one workgroup per WORKGROUP elements of out, one lane each; it looks through the row's
-//         ids
+// grid    one workgroup per row and block of BLOCK columns: its lanes look through the row's ids
+//         together and mark those of the block, then stride over the block
 // source  Keskar et al. 2019, "CTRL", section 4.1
 
-const WORKGROUP = 64u;
+const WORKGROUP = 256u;
+const BLOCK = 1024u;
 
 struct Params {
     logits_offset: u32,
     ids_offset: u32,
-    count: u32,
+    rows: u32,
     columns: u32,
+    blocks: u32,
     seen: u32,
     penalty: f32,
 }
@@ -28,22 +30,36 @@ fn load_logits(i: u32) -> f32 { return logits[params.logits_offset + i]; }
 fn load_ids(i: u32) -> vec2<u32> { return ids[params.ids_offset + i]; }
 fn store_out(i: u32, value: f32) { out[i] = value; }
 
+var<workgroup> marks: array<atomic<u32>, BLOCK / 32u>;
+
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
         @builtin(local_invocation_index) lane: u32) {
-    let k = (id.y * count.x + id.x) * WORKGROUP + lane;
-    if (k >= params.count) {
+    let group = id.y * count.x + id.x;
+    if (group >= params.rows * params.blocks) {
         return;
     }
-    let row = k / params.columns;
-    let column = k % params.columns;
-    let value = load_logits(k);
-    var result = value;
-    for (var s = 0u; s < params.seen; s++) {
-        if (load_ids(row * params.seen + s).x == column) {
-            result = select(value * params.penalty, value / params.penalty, value > 0.0);
-            break;
+    let row = group / params.blocks;
+    let start = group % params.blocks * BLOCK;
+    let length = min(BLOCK, params.columns - start);
+    for (var word = lane; word < BLOCK / 32u; word += WORKGROUP) {
+        atomicStore(&marks[word], 0u);
+    }
+    workgroupBarrier();
+    for (var s = lane; s < params.seen; s += WORKGROUP) {
+        let seen = load_ids(row * params.seen + s);
+        if (seen.y == 0u && seen.x >= start && seen.x - start < length) {
+            let place = seen.x - start;
+            atomicOr(&marks[place / 32u], 1u << (place % 32u));
         }
     }
-    store_out(k, result);
+    workgroupBarrier();
+    for (var place = lane; place < length; place += WORKGROUP) {
+        let k = row * params.columns + start + place;
+        var value = load_logits(k);
+        if (((atomicLoad(&marks[place / 32u]) >> (place % 32u)) & 1u) == 1u) {
+            value = select(value * params.penalty, value / params.penalty, value > 0.0);
+        }
+        store_out(k, value);
+    }
 }

@@ -20,6 +20,7 @@ from ..errors import DimensionError, DTypeError, ShapeError
 from ..kernel import Launch, load, register_type
 from ..op import op
 from ..shape import Size, axis
+from ..variants import is_direct
 from .movement import copy_
 from .sort import order_launches
 
@@ -90,7 +91,7 @@ def _embedding_grad(g, indices, weight_meta, padding_idx):
     g, indices = g.reshape(indices.numel(), columns), indices.reshape(-1)
     if padding_idx >= 0:
         g = g.masked_fill((indices == padding_idx).unsqueeze(1), 0.0)
-    return add_rows(g.new_zeros(rows, columns), indices, g)
+    return sum_rows(indices, g, rows)
 
 
 @op(
@@ -163,12 +164,10 @@ def _select_grad(g, index, input_meta, dim):
         return g
     k = axis(dim, input_meta.rank)
     rows = g.transpose(0, k)
-    target = rows.new_zeros((input_meta.shape[k], prod(rows.shape[1:])))
-    return (
-        add_rows(target, index.reshape(-1), rows.reshape(rows.shape[0], prod(rows.shape[1:])))
-        .reshape(input_meta.shape[k], *rows.shape[1:])
-        .transpose(0, k)
+    added = sum_rows(
+        index.reshape(-1), rows.reshape(rows.shape[0], prod(rows.shape[1:])), input_meta.shape[k]
     )
+    return added.reshape(input_meta.shape[k], *rows.shape[1:]).transpose(0, k)
 
 
 @op(
@@ -195,6 +194,11 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
 # Writing
 
+# Sources up to which every workgroup looks through all of them; more are sorted by where they go.
+_SOURCES = 8192
+# Words of workgroup memory for marks, and workgroups that fill a large GPU.
+_MARKS, _GROUPS = 2048, 1024
+
 
 def _types(call: Call):
     integers(call, "index")
@@ -215,24 +219,44 @@ def _shape(call: Call) -> Size:
 
 
 def _launches(call: Call, add: bool) -> list[Launch]:
-    x, index = call["input"], call["index"]
-    kind = register_type(x.dtype)
-    count = index.numel
-    call.temporary("keys", (max(count, 1),), dt.uint32)
-    params: dict[str, int | float] = {
-        "count": count,
-        "limit": x.shape[0],
-        "sources": max(count, 1),
-        "inner": 1,
+    """Few sources: one dispatch. Else where each source goes, their order, and what each row collects."""
+    index, out = call["index"], call.out
+    base = "input" if "input" in call.args else "src"  # any buffer will do where it is not read
+    kind = register_type(out.dtype)
+    rows, width = out.shape
+    sources = index.numel
+    holes = {
+        "T": kind,
+        "ADD": str(add).lower(),
+        "HAS_BASE": str(base == "input").lower(),
+        "apply": "i64_add(a, b)" if kind == "vec2<u32>" else "a + b",
     }
-    before = [Launch("index/scatter_keys", -(-count // 64), params, bind={"out": "keys"})] if count else []
-    before += order_launches(call, "keys", dt.uint32, 1, max(count, 1), False, "order")
-    holes = {"T": kind, "ADD": str(add).lower(), "apply": "i64_add(a, b)" if kind == "vec2<u32>" else "a + b"}
-    params = {"count": x.numel, "sources": count, "width": x.shape[1]}
+    if sources <= _SOURCES:
+        return [_rows_launch(rows, width, sources, holes, base)]
+    call.temporary("keys", (sources,), dt.uint32)
+    params: dict[str, int | float] = {"count": sources, "limit": rows, "sources": sources, "inner": 1}
+    before = [Launch("index/scatter_keys", -(-sources // 64), params, bind={"out": "keys"})]
+    before += order_launches(call, "keys", dt.uint32, 1, sources, False, "order")
+    params = {"count": out.numel, "sources": sources, "width": width}
     return [
         *before,
-        Launch(load("index/segments").fill(holes), -(-x.numel // 64), params, bind={"x": "input"}),
+        Launch(load("index/segments").fill(holes), -(-out.numel // 64), params, bind={"x": base}),
     ]
+
+
+def _rows_launch(rows: int, width: int, sources: int, holes: dict[str, str], base: str) -> Launch:
+    words = max(-(-sources // 32), 1)
+    # Rows share the search for their sources, as long as there are workgroups enough; else columns are split.
+    together = max(1, min(16, _MARKS // words, rows // _GROUPS))
+    groups = max(-(-rows // together), 1)
+    span = max(64, -(-width // max(_GROUPS // groups, 1)))
+    lanes = 16 if is_direct() else min(256, max(64, 1 << (together * span).bit_length() - 1))
+    own = {"WORKGROUP": f"{lanes}u", "ROWS": f"{together}u", "MARKS": f"{together * words}u"}
+    params: dict[str, int | float] = {
+        "rows": rows, "width": width, "span": span, "sources": sources, "words": words,
+    }  # fmt: skip
+    file = load("index/scatter_rows").fill({**holes, **own})
+    return Launch(file, groups * -(-width // span), params, bind={"x": base})
 
 
 def _add_reference(input, index, src):
@@ -265,6 +289,46 @@ def add_rows(input: Tensor, index: Tensor, src: Tensor) -> Tensor:
         input: (rows, width).
         index: (n,) integers from 0 to rows - 1.
         src: (n, width), same dtype.
+
+    Raises:
+        IndexError: at the next read, an index is out of range.
+    """
+
+
+def _sum_types(call: Call):
+    integers(call, "index")
+    return call["src"].dtype, call["src"].dtype
+
+
+def _sum_shape(call: Call) -> Size:
+    index, src = call["index"], call["src"]
+    if index.rank != 1 or src.rank != 2 or src.shape[0] != index.numel:
+        raise ShapeError(f"index {tuple(index.shape)}, src {tuple(src.shape)}: give (n,), (n, width).")
+    return Size((call["rows"], src.shape[1]))
+
+
+def _sum_reference(index, src, rows):
+    outside(index, rows, "sum_rows")
+    out = np.zeros((rows, src.shape[1]), src.dtype)
+    np.add.at(out, index, src)
+    return out
+
+
+@op(
+    public="index_add",
+    dtype=_sum_types,
+    shape=_sum_shape,
+    kernel=lambda call: _launches(call, True),
+    reference=_sum_reference,
+    grad={"src": lambda g, index: embedding(g, index)},
+)
+def sum_rows(index: Tensor, src: Tensor, rows: int) -> Tensor:
+    """Zeros with ``out[index[n], :] += src[n, :]``, added in the order of n: `add_rows` without a base.
+
+    Args:
+        index: (n,) integers from 0 to rows - 1.
+        src: (n, width).
+        rows: of the result.
 
     Raises:
         IndexError: at the next read, an index is out of range.

@@ -15,10 +15,16 @@ from ..kernel import Launch, load
 from ..op import op
 from ..rules import as_input
 from ..shape import Size
+from ..variants import rows_of
 from .sort import sort_last, topk_last
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
+
+# Columns of a row that one workgroup takes on, as a part of a long row.
+_BLOCK = 1024
+# Columns from which a row to draw from is long, and the most parts of it: one for each lane that merges them.
+_LONG, _PARTS = 4096, 256
 
 
 def _penalty_types(call: Call):
@@ -45,11 +51,12 @@ def _penalty_reference(logits, ids, penalty):
 
 def _penalty_launch(call: Call) -> Launch:
     rows, columns = call["logits"].shape
-    return Launch(
-        "sampling/penalty",
-        -(-rows * columns // 64),
-        {"count": rows * columns, "columns": columns, "seen": call["ids"].shape[1]},
-    )
+    blocks = -(-columns // _BLOCK)
+    params: dict[str, int | float] = {
+        "rows": rows, "columns": columns, "blocks": blocks, "seen": call["ids"].shape[1],
+    }  # fmt: skip
+    file = rows_of(_BLOCK, several=False).fill("sampling/penalty", {"BLOCK": f"{_BLOCK}u"})
+    return Launch(file, rows * blocks, params)
 
 
 @op(dtype=_penalty_types, shape=as_input, kernel=_penalty_launch, reference=_penalty_reference, grad=None)
@@ -91,10 +98,24 @@ def _draw_shape(call: Call) -> Size:
     return Size((values.shape[0],))
 
 
-def _draw_launch(call: Call) -> Launch:
+def _draw_launches(call: Call) -> list[Launch]:
     rows, columns = call["values"].shape
-    file = load("sampling/draw").fill({"HAS_IDS": str(call["ids"] is not None).lower()})
-    return Launch(file, rows, {"rows": rows, "columns": columns})
+    is_long = columns > _LONG
+    chunk = max(_BLOCK, -(-columns // _PARTS))
+    params: dict[str, int | float] = {
+        "rows": rows, "columns": columns, "parts": -(-columns // chunk), "chunk": chunk,
+    }  # fmt: skip
+    flags = {"HAS_IDS": call["ids"] is not None, "HAS_PARTS": is_long}
+    # a lane per part, or fewer for the few columns of a top-k
+    lanes = _PARTS if columns > _PARTS else max(32, 1 << (columns - 1).bit_length())
+    holes = {"WORKGROUP": f"{lanes}u"} | {name: str(flag).lower() for name, flag in flags.items()}
+    draw = Launch(load("sampling/draw").fill(holes), rows, params)
+    if not is_long:
+        draw.bind["state"] = "values"
+        return [draw]
+    call.temporary("state", (rows, params["parts"], 2))
+    masses = rows_of(chunk, several=False).fill("sampling/masses", {})
+    return [Launch(masses, rows * -(-columns // chunk), params), draw]
 
 
 def _draw_reference(values, uniforms, temperature, top_p, ids):
@@ -112,7 +133,7 @@ def _draw_reference(values, uniforms, temperature, top_p, ids):
     public="sample",
     dtype=_draw_types,
     shape=_draw_shape,
-    kernel=_draw_launch,
+    kernel=_draw_launches,
     reference=_draw_reference,
     grad=None,
 )

@@ -13,14 +13,17 @@ from ..kernel import NATIVE, Launch, load, register_type
 from ..op import op
 from ..rules import as_input
 from ..shape import axis
+from ..variants import is_direct, rows_of
 from .reduce import _ONE, _PRODUCT, _SUM, _ZERO, wide
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
 
-# Elements of a row that one workgroup scans; longer rows are scanned in parts that start from the scanned
-# totals of those before.
-_CHUNK = 4096
+# A row up to this length is scanned by one workgroup (on a software adapter by one lane), also a longer one,
+# where there are many. Otherwise it is scanned in parts, which start from the scanned totals of those before.
+_LONG, _MANY = 4096, 512
+# The elements of a part at least, and the parts of a row at most: what a workgroup scans in a few steps.
+_CHUNK, _PARTS = 1024, 1024
 
 
 def _scan(call: Call, one: dict[str, str], identity: dict[str, str]) -> list[Launch]:
@@ -34,7 +37,11 @@ def _scan(call: Call, one: dict[str, str], identity: dict[str, str]) -> list[Lau
 def _rows(
     call: Call, source: str, out: str, rows: int, columns: int, holes: dict[str, str], depth: int
 ) -> list[Launch]:
-    parts = -(-columns // _CHUNK)
+    direct = is_direct()
+    chunk = columns
+    if columns > _LONG and (rows < _MANY or direct):
+        chunk = _CHUNK if direct else max(_CHUNK, -(-columns // _PARTS))
+    parts = -(-columns // chunk)
     before: list[Launch] = []
     carry = source
     if parts > 1:
@@ -46,23 +53,20 @@ def _rows(
             "reduced": columns,
             "inner": 1,
             "parts": parts,
-            "chunk": _CHUNK,
+            "chunk": chunk,
             "divisor": 1,
         }
-        before = [
-            Launch(load("reduce/rows").fill(holes), rows * parts, params, bind={"x": source, "out": totals})
-        ]
+        lanes = rows_of(chunk)
+        fold = lanes.fill("reduce/rows", holes)
+        before = [Launch(fold, lanes.grid(rows * parts), params, bind={"x": source, "out": totals})]
         before += _rows(call, totals, carry, rows, parts, holes, depth + 1)
-    params = {"rows": rows, "columns": columns, "parts": parts, "chunk": _CHUNK}
-    return [
-        *before,
-        Launch(
-            load("reduce/scan").fill(holes),
-            rows * parts,
-            params,
-            bind={"x": source, "carry": carry, "out": out},
-        ),
-    ]
+    params = {"rows": rows, "columns": columns, "parts": parts, "chunk": chunk}
+    bind = {"x": source, "carry": carry, "out": out}
+    if direct:
+        file, grid = load("reduce/scan_direct").fill(holes), -(-rows * parts // 16)
+    else:
+        file, grid = rows_of(chunk // 4, several=False).fill("reduce/scan", holes), rows * parts
+    return [*before, Launch(file, grid, params, bind=bind)]
 
 
 def _accumulated(call: Call):

@@ -1,0 +1,32 @@
+"""For tests of kernels that have variants: each of them, whatever the device would choose for itself."""
+
+import numpy as np
+import pytest
+
+import pellucid
+from pellucid.op import forget_plans
+from pellucid.variants import VARIANTS
+
+
+@pytest.fixture(params=VARIANTS, autouse=True)
+def variant(request, monkeypatch):
+    """Plans are made anew with the variant, and forgotten again."""
+    forget_plans()
+    monkeypatch.setenv("PELLUCID_KERNELS", request.param)
+    yield request.param
+    forget_plans()
+
+
+def device(a: np.ndarray):
+    """On webgpu, as a view that begins in the middle of its buffer."""
+    whole = pellucid.tensor(np.concatenate([[7], a.reshape(-1)]).astype(a.dtype), device="webgpu")
+    return whole[1:].reshape(a.shape)
+
+
+def dispatches(function) -> int:
+    """How many a call takes."""
+    before = pellucid.webgpu.memory_stats()["dispatches"]
+    result = function()
+    taken = pellucid.webgpu.memory_stats()["dispatches"] - before
+    del result
+    return taken
