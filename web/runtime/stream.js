@@ -22,7 +22,7 @@ import {
 } from "./records.js";
 import { recordLength, recordName } from "./records.js";
 import { Slots, checkRange } from "./slots.js";
-import { Timestamps } from "./timestamps.js";
+import { Timestamps, WindowTimes } from "./timestamps.js";
 
 // A long window goes out in pieces, so that the GPU starts early and the page's compositor gets its turn.
 const MOST_DISPATCHES = 1024;
@@ -69,6 +69,7 @@ export class Stream {
     this.staging = new Staging(device);
 
     this.timestamps = null; // while dispatches are timed, each in a pass of its own
+    this.windowTimes = null; // while windows are, where the device has no timestamps
     this.timed = false;
     this.timing = false; // when true, encodeMs sums the time spent in submit
     this.encodeMs = 0;
@@ -113,7 +114,7 @@ export class Stream {
   /** Interpret a window (Uint32Array) and submit it. A record that fails is left out; its error is thrown at the end. */
   submit(words) {
     this.faults.alive();
-    const started = this.timing ? performance.now() : 0;
+    const started = this.timing || this.windowTimes !== null ? performance.now() : 0;
     let failure = null;
     for (let at = 0; at < words.length;) {
       try {
@@ -128,6 +129,7 @@ export class Stream {
     this.#finish();
     this.pool.settle();
     if (this.timing) this.encodeMs += performance.now() - started;
+    if (this.windowTimes !== null) this.windowTimes.submitted(started);
     if (failure !== null) throw failure;
   }
 
@@ -190,23 +192,28 @@ export class Stream {
     await this.readback.finished(this.queue.onSubmittedWorkDone());
   }
 
-  /** Time every dispatch from now on, or stop. Whether the device can. */
+  /** Time every dispatch from now on, or, where the device has no timestamps, every window; or stop. Whether it has. */
   time(on) {
     this.faults.alive();
     const can = this.info.features.includes("timestamp-query");
-    if (on && can) {
+    if (!on) {
+      this.timestamps?.destroy();
+      this.timestamps = this.windowTimes = null;
+    } else if (can) {
       this.timestamps ??= new Timestamps(this.device, this.readback);
-    } else if (!on && this.timestamps !== null) {
-      this.timestamps.destroy();
-      this.timestamps = null;
+    } else {
+      this.windowTimes ??= new WindowTimes(this.device, this.readback);
     }
     return can;
   }
 
-  /** Resolves to launch, begin, end of each dispatch timed since the last call (Float64Array), in nanoseconds. */
+  /**
+   * Resolves to launch, begin, end of each dispatch timed since the last call, or -1, begin, end of each window
+   * (Float64Array), in nanoseconds.
+   */
   async times() {
     this.faults.alive();
-    return this.timestamps === null ? new Float64Array(0) : this.timestamps.take();
+    return (await (this.timestamps ?? this.windowTimes)?.take()) ?? new Float64Array(0);
   }
 
   /** Counters since the start, and buffers and bytes of now. */

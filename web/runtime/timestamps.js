@@ -1,4 +1,5 @@
-// Times of dispatches: two queries for the pass of each, read together at the end.
+// Times of dispatches: two queries for the pass of each, read together at the end. Of windows, where a device has no
+// timestamps.
 
 // Passes of one submission, and bytes of all submissions between two looks: past that nothing is timed.
 const MOST_PASSES = 1024;
@@ -6,6 +7,8 @@ const RESULT_BYTES = 4 << 20;
 // Where the results of a submission may begin.
 const STEP = 256;
 const NOTHING = -1;
+// What stands in the place of a launch for the time of a window.
+const WINDOW = -1;
 
 /** The queries of a device with the feature timestamp-query, and what they brought so far. */
 export class Timestamps {
@@ -81,5 +84,31 @@ export class Timestamps {
   destroy() {
     this.results.destroy();
     this.queries.destroy();
+  }
+}
+
+/** Wall times of windows, from their submission until their work is done. */
+export class WindowTimes {
+  constructor(device, readback) {
+    this.device = device;
+    this.readback = readback;
+    this.pending = [];
+  }
+
+  /** Say when the submission of the last window began. */
+  submitted(began) {
+    const done = this.device.queue.onSubmittedWorkDone().then(() => performance.now());
+    done.catch(() => {}); // a lost device; `take` says so
+    this.pending.push({ began, done });
+  }
+
+  /** The same as `Timestamps.take`, of windows. */
+  async take() {
+    const { pending } = this;
+    this.pending = [];
+    const found = pending.map(async ({ began, done }) => [WINDOW, began * 1e6, (await done) * 1e6]);
+    const times = Promise.all(found);
+    await this.readback.finished(times);
+    return Float64Array.from((await times).flat());
   }
 }

@@ -172,14 +172,20 @@ class BrowserHost:
             raise _typed(error) from None
 
     def timing(self, on: bool) -> bool:
-        """Time every dispatch from now on, each in a pass of its own, or stop; whether the device can."""
+        """Time every dispatch from now on, each in a pass of its own, or stop; whether the device can.
+
+        Where it has no timestamps, every window is timed instead.
+        """
         try:
             return self.stream.time(on)
         except JsException as error:
             raise _typed(error) from None
 
     def timings(self) -> list[tuple[int, int, int]]:
-        """(launch, begin, end) of the dispatches timed since the last call, in nanoseconds; waits."""
+        """(launch, begin, end) of the dispatches timed since the last call, in nanoseconds; waits.
+
+        Of windows instead (-1, begin, end).
+        """
         _require_waiting("timings()", "timings_async()")
         return run_sync(self.timings_async())
 

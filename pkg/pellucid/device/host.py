@@ -9,6 +9,8 @@ RUN, ALLOC, FREE, UPLOAD, COPY = range(5)
 CODE_BITS = 3
 STATUS_SLOT = 0
 STATUS_BYTES = 64
+# What stands in the place of a launch for the time of a window.
+WINDOW = -1
 # What every error of a lost device ends with.
 AFTER_LOSS = "Tensors on it are gone; call pellucid.webgpu.reset() and load them again."
 # What adapters that run on the CPU call themselves, in any of their names.

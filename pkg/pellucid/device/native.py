@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import time
 from array import array
 from typing import Any
 
@@ -16,7 +17,7 @@ except ImportError as error:  # the optional extra is not installed
     ) from error
 
 from ..errors import DeviceError
-from .host import AFTER_LOSS, STATUS_BYTES, STATUS_SLOT
+from .host import AFTER_LOSS, STATUS_BYTES, STATUS_SLOT, WINDOW
 from .native_adapter import request
 from .native_timestamps import Timestamps
 from .native_window import ARENA_BYTES, ARENA_STEP, Window, uninterrupted
@@ -94,8 +95,9 @@ class NativeHost:
         self.arena: Any = None
         self.arena_group: Any = None
         self.arena_layout: Any = None
-        # While dispatches are timed.
+        # While dispatches are timed, or windows, where the device has no timestamps.
         self.timestamps: Timestamps | None = None
+        self._window_times: list[tuple[int, int, int]] | None = None
         self._failure: str | None = None
         self.counts = dict.fromkeys(
             ("dispatches", "submits", "passes", "bind_groups", "pipelines", "uploads"), 0
@@ -223,12 +225,13 @@ class NativeHost:
 
     @_typed
     def submit(self, words: array) -> None:
-        """Interpret one window of records and submit it; never waits.
+        """Interpret one window of records and submit it; never waits, but while windows are timed.
 
         Raises:
             DeviceError: a record failed; it was left out, and the rest was submitted.
         """
         at, end, first = 0, len(words), None
+        began = time.perf_counter_ns()
         with uninterrupted():
             while at < end:
                 window = Window(self)
@@ -239,6 +242,9 @@ class NativeHost:
                 except wgpu.GPUError as error:
                     self._failure = self._failure or _failure(error)
             self.pool.shrink()
+        if self._window_times is not None:
+            self.synchronize()
+            self._window_times.append((WINDOW, began, time.perf_counter_ns()))
         if first is not None:
             raise first
 
@@ -318,19 +324,33 @@ class NativeHost:
 
     @_typed
     def timing(self, on: bool) -> bool:
-        """Time every dispatch from now on, each in a pass of its own, or stop; whether the device can."""
+        """Time every dispatch from now on, each in a pass of its own, or stop; whether the device can.
+
+        Where it has no timestamps, every window is timed instead, and waited for.
+        """
         can = "timestamp-query" in self.info.features
-        if on and can and self.timestamps is None:
-            self.timestamps = Timestamps(self.device)
-        elif not on and self.timestamps is not None:
-            self.timestamps.destroy()
-            self.timestamps = None
+        if not on:
+            if self.timestamps is not None:
+                self.timestamps.destroy()
+            self.timestamps = self._window_times = None
+        elif can:
+            self.timestamps = self.timestamps or Timestamps(self.device)
+        else:
+            self._window_times = self._window_times or []
         return can
 
     @_typed
     def timings(self) -> list[tuple[int, int, int]]:
-        """(launch, begin, end) of the dispatches timed since the last call, in nanoseconds; waits."""
-        return [] if self.timestamps is None else self.timestamps.take()
+        """(launch, begin, end) of the dispatches timed since the last call, in nanoseconds; waits.
+
+        Of windows instead (-1, begin, end).
+        """
+        if self.timestamps is not None:
+            return self.timestamps.take()
+        found = list(self._window_times or ())
+        if self._window_times is not None:
+            self._window_times.clear()
+        return found
 
     async def timings_async(self) -> list[tuple[int, int, int]]:
         """The awaitable twin of `timings`."""
