@@ -12,19 +12,16 @@ def moved(name: str, *args, **options):
 
 def conv() -> list[Case]:
     settings = {
-        "plain": ((2, 3, 8, 9), (6, 3, 3, 3), {}),
         "one by one": ((2, 9, 6, 5), (20, 9, 1, 1), {}),
         "strided": ((2, 4, 11, 10), (6, 4, 3, 5), {"stride": (3, 2), "padding": (0, 2)}),
         "strided and dilated": (
             (1, 4, 16, 19), (6, 4, 3, 3), {"stride": (2, 4), "dilation": (3, 6), "padding": 4}
         ),
-        "groups": ((2, 6, 7, 8), (10, 3, 3, 3), {"groups": 2, "padding": 1}),
         "depthwise": ((2, 6, 9, 8), (6, 1, 3, 3), {"groups": 6, "padding": 1}),
         "same": ((2, 3, 7, 8), (5, 3, 4, 2), {"padding": "same", "dilation": (1, 3)}),
         "a depth in parts": ((1, 40, 9, 8), (24, 40, 3, 3), {"padding": 1}),
     }  # fmt: skip
     turned = {
-        "plain": ((2, 3, 6, 5), (3, 7, 3, 3), {}),
         "strided": ((2, 4, 5, 6), (4, 20, 4, 4), {"stride": 2, "padding": 1}),
         "strided and dilated": (
             (2, 3, 5, 4), (3, 6, 3, 3), {"stride": (4, 3), "dilation": (6, 2), "padding": 3}
