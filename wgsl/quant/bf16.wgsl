@@ -15,7 +15,7 @@ fn dequantize_pairs(words: vec2<u32>) -> vec4<f32> {
 }
 
 fn dequantize_octet(octet: u32) -> array<vec4<f32>, 2> {
-    let words = weight[octet];
+    let words = plane_row(octet);
     return array<vec4<f32>, 2>(dequantize_pairs(words.xy), dequantize_pairs(words.zw));
 }
 
@@ -31,7 +31,7 @@ struct Unit {
 
 fn load_unit(unit: u32) -> Unit {
     let at = 4u * unit;
-    return Unit(weight[at], weight[at + 1u], weight[at + 2u], weight[at + 3u]);
+    return Unit(plane_row(at), plane_row(at + 1u), plane_row(at + 2u), plane_row(at + 3u));
 }
 
 fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {

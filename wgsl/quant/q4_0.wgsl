@@ -15,7 +15,7 @@ fn octet_bytes(octet: u32) -> vec2<u32> {
 
 fn dequantize_octet(octet: u32) -> array<vec4<f32>, 2> {
     let bytes = octet_bytes(octet);
-    let scale = plane_half(params.plane_1, octet >> 2u);
+    let scale = plane_half(plane_start(1u), octet >> 2u);
     return array<vec4<f32>, 2>(
         scale * (spread(bytes.x) - 8.0),
         scale * (spread(bytes.y) - 8.0),
@@ -31,7 +31,7 @@ struct Unit {
 }
 
 fn load_unit(unit: u32) -> Unit {
-    return Unit(weight[unit], plane_half(params.plane_1, unit));
+    return Unit(plane_row(unit), plane_half(plane_start(1u), unit));
 }
 
 fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {

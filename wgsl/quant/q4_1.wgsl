@@ -21,7 +21,7 @@ fn word_scales(word: u32) -> vec2<f32> {
 
 fn dequantize_octet(octet: u32) -> array<vec4<f32>, 2> {
     let bytes = octet_bytes(octet);
-    let scales = word_scales(plane_word(params.plane_1 + (octet >> 2u)));
+    let scales = word_scales(plane_word(plane_start(1u) + (octet >> 2u)));
     return array<vec4<f32>, 2>(
         scales.x * spread(bytes.x) + scales.y,
         scales.x * spread(bytes.y) + scales.y,
@@ -37,7 +37,7 @@ struct Unit {
 }
 
 fn load_unit(unit: u32) -> Unit {
-    return Unit(weight[unit], word_scales(plane_word(params.plane_1 + unit)));
+    return Unit(plane_row(unit), word_scales(plane_word(plane_start(1u) + unit)));
 }
 
 fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {

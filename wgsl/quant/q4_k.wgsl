@@ -34,7 +34,7 @@ struct Unit {
 }
 
 fn load_unit(unit: u32) -> Unit {
-    return Unit(weight[unit], superblock_scales(unit));
+    return Unit(plane_row(unit), superblock_scales(unit));
 }
 
 fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {

@@ -12,13 +12,13 @@ fn octet_bytes(octet: u32) -> vec2<u32> {
     let at = (octet & 0xfffffffcu) + ((octet & 1u) << 1u);
     let words = vec2<u32>(plane_word(at), plane_word(at + 1u));
     let low = select(words, words >> vec2<u32>(4u), (octet & 2u) != 0u) & vec2<u32>(0x0f0f0f0fu);
-    let fifths = plane_word(params.plane_2 + (octet >> 2u)) >> ((octet & 3u) << 1u);
+    let fifths = plane_word(plane_start(2u) + (octet >> 2u)) >> ((octet & 3u) << 1u);
     return low | ((vec2<u32>(fifths << 4u, fifths << 3u)) & vec2<u32>(0x10101010u));
 }
 
 fn dequantize_octet(octet: u32) -> array<vec4<f32>, 2> {
     let bytes = octet_bytes(octet);
-    let scale = plane_half(params.plane_1, octet >> 2u);
+    let scale = plane_half(plane_start(1u), octet >> 2u);
     return array<vec4<f32>, 2>(
         scale * (spread(bytes.x) - 16.0),
         scale * (spread(bytes.y) - 16.0),
@@ -35,7 +35,8 @@ struct Unit {
 }
 
 fn load_unit(unit: u32) -> Unit {
-    return Unit(weight[unit], plane_word(params.plane_2 + unit), plane_half(params.plane_1, unit));
+    let scale = plane_half(plane_start(1u), unit);
+    return Unit(plane_row(unit), plane_word(plane_start(2u) + unit), scale);
 }
 
 fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {

@@ -14,7 +14,7 @@ fn octet_bytes(octet: u32) -> vec2<u32> {
     let at = (octet & 0xfffffffcu) + ((octet & 1u) << 1u);
     let words = vec2<u32>(plane_word(at), plane_word(at + 1u));
     let low = select(words, words >> vec2<u32>(4u), (octet & 2u) != 0u) & vec2<u32>(0x0f0f0f0fu);
-    let fifths = plane_word(params.plane_2 + (octet >> 2u)) >> ((octet & 3u) << 1u);
+    let fifths = plane_word(plane_start(2u) + (octet >> 2u)) >> ((octet & 3u) << 1u);
     return low | ((vec2<u32>(fifths << 4u, fifths << 3u)) & vec2<u32>(0x10101010u));
 }
 
@@ -24,7 +24,7 @@ fn word_scales(word: u32) -> vec2<f32> {
 
 fn dequantize_octet(octet: u32) -> array<vec4<f32>, 2> {
     let bytes = octet_bytes(octet);
-    let scales = word_scales(plane_word(params.plane_1 + (octet >> 2u)));
+    let scales = word_scales(plane_word(plane_start(1u) + (octet >> 2u)));
     return array<vec4<f32>, 2>(
         scales.x * spread(bytes.x) + scales.y,
         scales.x * spread(bytes.y) + scales.y,
@@ -41,8 +41,8 @@ struct Unit {
 }
 
 fn load_unit(unit: u32) -> Unit {
-    let scales = word_scales(plane_word(params.plane_1 + unit));
-    return Unit(weight[unit], plane_word(params.plane_2 + unit), scales);
+    let scales = word_scales(plane_word(plane_start(1u) + unit));
+    return Unit(plane_row(unit), plane_word(plane_start(2u) + unit), scales);
 }
 
 fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {

@@ -15,7 +15,7 @@ fn octet_bytes(octet: u32) -> vec2<u32> {
     let at = (octet & 0xfffffffcu) + ((octet & 1u) << 1u);
     let words = vec2<u32>(plane_word(at), plane_word(at + 1u));
     let low = select(words, words >> vec2<u32>(4u), (octet & 2u) != 0u) & vec2<u32>(0x0f0f0f0fu);
-    let fifths = plane_word(params.plane_2 + (octet >> 2u)) >> ((octet & 3u) << 1u);
+    let fifths = plane_word(plane_start(2u) + (octet >> 2u)) >> ((octet & 3u) << 1u);
     return low | ((vec2<u32>(fifths << 4u, fifths << 3u)) & vec2<u32>(0x10101010u));
 }
 
@@ -38,7 +38,8 @@ struct Unit {
 }
 
 fn load_unit(unit: u32) -> Unit {
-    return Unit(weight[unit], plane_word(params.plane_2 + unit), superblock_scales(unit));
+    let fifths = plane_word(plane_start(2u) + unit);
+    return Unit(plane_row(unit), fifths, superblock_scales(unit));
 }
 
 fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {

@@ -17,7 +17,7 @@ fn octet_bytes(octet: u32) -> vec2<u32> {
     let at = (octet & 0xfffffffcu) + ((octet & 1u) << 1u);
     let words = vec2<u32>(plane_word(at), plane_word(at + 1u));
     let low = select(words, words >> vec2<u32>(4u), (octet & 2u) != 0u) & vec2<u32>(0x0f0f0f0fu);
-    let tops = plane_word(params.plane_1 + (octet >> 1u)) >> ((octet & 1u) << 2u);
+    let tops = plane_word(plane_start(1u) + (octet >> 1u)) >> ((octet & 1u) << 2u);
     return low | (vec2<u32>(tops << 4u, tops << 2u) & vec2<u32>(0x30303030u));
 }
 
@@ -33,9 +33,9 @@ fn dequantize_octet(octet: u32) -> array<vec4<f32>, 2> {
 
 // The scales of the first and of the last 16 columns.
 fn unit_scales(unit: u32) -> vec2<f32> {
-    let bytes = plane_word(params.plane_2 + (unit >> 1u)) >> ((unit & 1u) << 4u);
+    let bytes = plane_word(plane_start(2u) + (unit >> 1u)) >> ((unit & 1u) << 4u);
     let tops = vec2<i32>(bitcast<i32>(bytes << 24u), bitcast<i32>(bytes << 16u));
-    return plane_half(params.plane_3, unit >> 3u) * vec2<f32>(tops >> vec2<u32>(24u));
+    return plane_half(plane_start(3u), unit >> 3u) * vec2<f32>(tops >> vec2<u32>(24u));
 }
 
 const X_FACTORS = UNLIFT_FACTORS;
@@ -48,8 +48,8 @@ struct Unit {
 }
 
 fn load_unit(unit: u32) -> Unit {
-    let at = params.plane_1 + 2u * unit;
-    return Unit(weight[unit], vec2<u32>(plane_word(at), plane_word(at + 1u)), unit_scales(unit));
+    let at = plane_start(1u) + 2u * unit;
+    return Unit(plane_row(unit), vec2<u32>(plane_word(at), plane_word(at + 1u)), unit_scales(unit));
 }
 
 fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {

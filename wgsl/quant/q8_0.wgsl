@@ -9,7 +9,7 @@
 const Q8_0_SIGN = 0x80808080u;
 
 fn dequantize_octet(octet: u32) -> array<vec4<f32>, 2> {
-    let scale = plane_half(params.plane_1, octet >> 2u);
+    let scale = plane_half(plane_start(1u), octet >> 2u);
     return array<vec4<f32>, 2>(
         scale * (spread(plane_word(2u * octet) ^ Q8_0_SIGN) - 128.0),
         scale * (spread(plane_word(2u * octet + 1u) ^ Q8_0_SIGN) - 128.0),
@@ -26,7 +26,7 @@ struct Unit {
 }
 
 fn load_unit(unit: u32) -> Unit {
-    return Unit(weight[2u * unit], weight[2u * unit + 1u], plane_half(params.plane_1, unit));
+    return Unit(plane_row(2u * unit), plane_row(2u * unit + 1u), plane_half(plane_start(1u), unit));
 }
 
 fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {

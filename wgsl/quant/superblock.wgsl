@@ -9,7 +9,7 @@
 // uses  half
 
 fn superblock_scales(unit: u32) -> vec2<f32> {
-    let header = weight[(params.plane_1 >> 2u) + (unit >> 3u)];
+    let header = plane_row((plane_start(1u) >> 2u) + (unit >> 3u));
     let shift = (unit & 3u) << 3u;
     let a = (header.y >> shift) & 0xffu;
     let b = (header.z >> shift) & 0xffu;

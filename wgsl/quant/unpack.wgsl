@@ -1,19 +1,14 @@
 // What the formats of this folder share: reading the planes of a weight, and spreading packed
 // integers over four floats. Nothing here rounds.
 //
-// plane_word, plane_half    a word, a half of the buffer
+// plane_half                a half of a plane
 // low_bytes, high_bytes     the low, the high nibble of each byte, as bytes
 // spread                    the four bytes of a word as floats
 // lift                      the four bytes of a word, masked, as floats with known factors: one
 //                           integer operation for a number, where spread takes three
 //
-// expects  weight: array<vec4<u32>>, all planes of a weight in one buffer, plane 0 first
+// expects  plane_row, plane_word, plane_start, as quant/planes has them
 // uses     half
-
-// Word i of the buffer, wherever it lies in a 16-byte row.
-fn plane_word(i: u32) -> u32 {
-    return weight[i >> 2u][i & 3u];
-}
 
 // Half i of the plane that begins at word `start`.
 fn plane_half(start: u32, i: u32) -> f32 {

@@ -36,7 +36,7 @@ METHODS = "dequantize"
 
 
 @cache
-def _source(file: str, name: str) -> Source:
+def format_source(file: str, name: str) -> Source:
     """A kernel that reads format ``name``; the files name q4_0 as the one that stands for all."""
     source = load(file)
     return Source(source.name, source.text.replace("quant/q4_0", f"quant/{name}"))
@@ -107,24 +107,27 @@ def _linear_shape(call: Call) -> Size:
     return Size((*x.shape[:-1], rows))
 
 
-# Invocations of a vector kernel, and workgroups of any, that keep a large GPU busy.
+# Invocations of a vector kernel, and workgroups of any, that keep a large GPU busy; its processors.
 _BUSY = 1 << 16
 _WORKGROUPS = 264
+_PROCESSORS = 132
 # Without workgroup memory: rows of x from which the weight is better made float once, and how many
 # numbers of it are held at a time.
 _MANY = 12
 _FLOATS = 1 << 22
 
 
-def _vector_holes(batch: int, rows: int, units: int) -> dict[str, int]:
-    """How the vector kernel splits its work: few rows take more lanes each, while workgroup memory holds."""
+def vector_holes(batch: int, rows: int, units: int) -> dict[str, int]:
+    """How a vector kernel splits its work: few rows take more lanes each, while workgroup memory holds."""
     held = 1 << max(batch - 1, 0).bit_length()
     most = {1: 64, 2: 32, 4: 16, 8: 8}[held]
     wanted = min(-(-4 * _BUSY // max(rows, 1)), units)
     lanes = min(max(1 << (wanted - 1).bit_length(), 8), most)
-    # Wide workgroups read x less often; they pay where there are enough of them.
+    # Wide workgroups read x less often; they pay where there are enough of them. Narrow ones spread little
+    # work over more processors; they must hold the x of a step.
     wide = held <= 2 and rows * lanes >= _WORKGROUPS * 4 * 256
-    return {"WORKGROUP": 256 if wide else 128, "LANES": lanes, "BATCH": held}
+    narrow = held * lanes <= 32 and rows * lanes < _PROCESSORS * 4 * 128
+    return {"WORKGROUP": 256 if wide else 64 if narrow else 128, "LANES": lanes, "BATCH": held}
 
 
 def _tile_rows(batch: int, columns: int) -> int:
@@ -174,17 +177,19 @@ def _linear_launches(call: Call) -> list[Launch]:
         if is_direct():
             file, groups, sizes = _direct(batch, rows, params)
         elif batch <= 8:
-            sizes = _vector_holes(batch, rows, int(params["units"]))
+            sizes = vector_holes(batch, rows, int(params["units"]))
             file, groups = "matmul/quant_vector", -(-rows // (4 * sizes["WORKGROUP"] // sizes["LANES"]))
+            params["eps"] = 0.0
         else:
             sizes = {"PER_M": _tile_rows(batch, rows)}
             params["tiles_n"] = tiles = -(-rows // 64)
             file, groups = "matmul/quant_tiled", tiles * -(-batch // (8 * sizes["PER_M"]))
         holes = {k: f"{v}u" for k, v in sizes.items()} | {"HAS_BIAS": str(has_bias).lower()}
-        if is_direct():
+        if file != "matmul/quant_tiled":
             holes["PADDED"] = str(params["columns"] != 32 * params["units"]).lower()
-        source = _source(file, m.dtype.name).fill(holes)
-        launches.append(Launch(source, groups, params, bind={"x": "input", "weight": name}))
+        source = format_source(file, m.dtype.name).fill(holes)
+        bind = {"x": "input", "weight": name, "norm_weight": "input"}
+        launches.append(Launch(source, groups, params, bind=bind))
     return launches
 
 
@@ -244,7 +249,7 @@ def _product_launches(call: Call) -> list[Launch]:
     for name, m, start, _ in _chunks(call):
         params = {**_plane_params(m), "batch": batch, "start": start, "x_columns": features, "tiles_k": tiles}
         holes = {"PER_M": f"{per}u", "ACCUMULATE": str(start > 0).lower()}
-        source = _source("matmul/quant_tiled_transposed", m.dtype.name).fill(holes)
+        source = format_source("matmul/quant_tiled_transposed", m.dtype.name).fill(holes)
         launches.append(
             Launch(source, tiles * -(-batch // (8 * per)), params, bind={"x": "input", "weight": name})
         )
@@ -293,7 +298,7 @@ def _embedding_launches(call: Call) -> list[Launch]:
         params = {**_plane_params(m), "count": count, "start": start, "limit": limit}
         groups = -(-count * int(params["units"]) * 4 // 64)
         launches.append(
-            Launch(_source("index/quant_rows", m.dtype.name), groups, params, bind={"weight": name})
+            Launch(format_source("index/quant_rows", m.dtype.name), groups, params, bind={"weight": name})
         )
     return launches
 
@@ -342,7 +347,7 @@ def _values_launch(name: str, m: Meta, first: int, count: int, start: int, out: 
     """Rows first to first + count - 1 of a chunk as float32, written from row `start` on."""
     params = {**_plane_params(m), "rows": count, "first": first, "start": start}
     groups = -(-count * int(params["units"]) * 4 // 64)
-    source = _source("quant/dequantize", m.dtype.name)
+    source = format_source("quant/dequantize", m.dtype.name)
     return Launch(source, groups, params, bind={"weight": name, "out": out})
 
 

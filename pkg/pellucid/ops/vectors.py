@@ -1,0 +1,142 @@
+"""Products of one row with several quantized weights in one launch, together with the norm before them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..dtypes import float32
+from ..kernel import Launch, Source
+from ..launches import Node
+from .joint import Joint, join
+from .quant import format_source, vector_holes
+
+NORMS = ("norm/rms", "norm/rms_held")
+
+
+def vectors(products: Sequence[Node], norm: Node | None = None, paired: bool = False) -> Joint | None:
+    """One launch for products of the same rows, or None where there is no kernel for them.
+
+    Args:
+        products: up to three launches of matmul/quant_vector whose ``x`` is the same tensor, the output of
+            ``norm`` if that is given.
+        norm: an RMS norm of one row, whose output nobody else needs.
+        paired: two products of as many rows make their results together: ``store_pair(i, a, b)`` stores both,
+            where else ``store_out_<k>(i, value)`` store one each.
+
+    Returns:
+        The launch; its parts are the products, then the norm.
+    """
+    first = products[0]
+    if not all(_fits(p, first) for p in products):
+        return None
+    if norm is not None and not _is_norm_of(norm, first):
+        return None
+    if len(products) == 1:
+        return None if norm is None else _alone(first, norm)
+    if len(products) > (2 if paired else 3) or any(_has_bias(p) for p in products):
+        return None
+    rows = [int(p.values["rows"]) for p in products]
+    if any(p.values["start"] or p.values["out_columns"] != n for p, n in zip(products, rows, strict=True)):
+        return None
+    if paired and rows[0] != rows[1]:
+        return None
+    batch, units = int(first.values["batch"]), int(first.values["units"])
+    sizes = vector_holes(batch, sum(rows), units)
+    per = 4 * sizes["WORKGROUP"] // sizes["LANES"]
+    file = "matmul/quant_pair" if paired else "matmul/quant_vectors"
+    holes = {name: f"{value}u" for name, value in sizes.items()}
+    holes["PADDED"] = str(first.values["columns"] != 32 * units).lower()
+    source = format_source(file, _format(first)).fill(holes)
+    params = {name: first.values[name] for name in ("batch", "columns", "units")}
+    bind = {"x": "0.x", "params.x_offset": "0.x_offset"}
+    for k in range(len(products)):
+        bind |= {f"weight_{k}": f"{k}.weight", f"out_{k}": f"{k}.out"}
+    if paired:
+        params |= {name: first.values[name] for name in ("rows", "plane_1", "plane_2", "plane_3")}
+        grid = -(-rows[0] // (per // 2))
+    else:
+        for k in range(3):
+            params[f"planes_{k}"] = _planes(products[k]) if k < len(products) else (0, 0, 0, 0)
+        grid = sum(-(-n // per) for n in rows)
+        if len(products) == 2:
+            source = _without_third(source)
+            bind["weight_2"] = "1.weight"
+    return _with_norm(Launch(source, grid, params, bind=bind), products, norm)
+
+
+def _fits(product: Node, first: Node) -> bool:
+    """Whether a product can share a kernel with the first one."""
+    same = ("batch", "columns", "units")
+    return (
+        product.source.name == "matmul/quant_vector"
+        and _format(product) == _format(first)
+        and all(product.values[name] == first.values[name] for name in same)
+        and _dtype(product, "x") is float32
+    )
+
+
+def _is_norm_of(norm: Node, product: Node) -> bool:
+    return (
+        norm.source.name in NORMS
+        and norm.values["rows"] == product.values["batch"] == 1
+        and norm.values["columns"] == product.values["columns"]
+        and _dtype(norm, "x") is float32
+        and _dtype(norm, "weight") in (float32, None)
+    )
+
+
+def _dtype(node: Node, binding: str):
+    m = node.metas[node.binding(binding)]
+    return None if m is None else m.dtype
+
+
+def _format(product: Node) -> str:
+    m = product.metas[product.binding("weight")]
+    assert m is not None
+    return m.dtype.name
+
+
+def _has_bias(product: Node) -> bool:
+    return _dtype(product, "bias") is not None
+
+
+def _planes(product: Node) -> tuple[int, int, int, int]:
+    values = product.values
+    return values["rows"], values["plane_1"], values["plane_2"], values["plane_3"]
+
+
+def _without_third(source: Source) -> Source:
+    """The kernel of two weights: the third output, which it must not bind, is its last buffer."""
+    third = next(line for line in source.text.splitlines() if "@group(0)" in line and " out_2:" in line)
+    text = source.fill({"store_out_2": "return;"}).text.replace(f"{third}\n", "")
+    return Source(source.name, text)
+
+
+def _alone(product: Node, norm: Node) -> Joint:
+    """One product with the norm before it."""
+    dynamic = ("x_offset", "norm_weight_offset", "bias_offset", "eps")
+    params = {name: value for name, value in product.values.items() if name not in dynamic}
+    bind = {b.name: f"0.{b.name}" for b in product.source.bindings}
+    bind["params.bias_offset"] = "0.bias_offset"
+    return _with_norm(Launch(product.source, product.grid, params, bind=bind), [product], norm)
+
+
+def _with_norm(launch: Launch, products: Sequence[Node], norm: Node | None) -> Joint:
+    """Let the launch normalize its row, or have it read as it is."""
+    if norm is None:
+        launch.bind |= {"norm_weight": "0.x", "params.norm_weight_offset": "0.x_offset"}
+        launch.params["eps"] = 0.0
+        return join(launch, products)
+    part = len(products)
+    holes = {"NORM": "true", "all_squares": "workgroup_sum(thread, squares)"}
+    if _dtype(norm, "weight") is None:
+        holes["load_norm_weight"] = "1.0"
+    launch.file = launch.source.fill(holes)
+    launch.bind |= {
+        "x": f"{part}.x",
+        "norm_weight": f"{part}.weight",
+        "params.x_offset": f"{part}.x_offset",
+        "params.norm_weight_offset": f"{part}.weight_offset",
+        "params.eps": f"{part}.eps",
+    }
+    return join(launch, [*products, norm])

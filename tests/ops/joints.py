@@ -1,0 +1,45 @@
+"""Launches as a window recorded them, and a joint launch run in their place."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pellucid
+from pellucid.device.stream import stream
+from pellucid.fusion.records import Record, read
+from pellucid.launches import register
+from pellucid.ops.joint import Joint
+
+
+class Window:
+    """What a program recorded: its launches in order, which then run on their own.
+
+    Args:
+        program: calls ops; what it returns is held, so that its slots stay.
+    """
+
+    def __init__(self, program: Callable[[], Any]):
+        with pellucid.webgpu.fusion(False):
+            stream().flush()
+            self.result = program()
+            self.words = list(stream().words)
+            self.runs = [record for record in read(self.words) if record.is_run]
+            stream().flush()
+
+    def named(self, name: str) -> list[Record]:
+        """The launches of a kernel."""
+        return [r for r in self.runs if r.node is not None and r.node.source.name == name]
+
+    def run(self, joint: Joint, parts: Sequence[Record]) -> None:
+        """Run a joint launch on the slots and numbers of its parts."""
+        number = register(joint.node)
+        assert number == joint.node.number
+        slots = [parts[part].slots[binding] for part, binding in joint.slots]
+        words = [self.words[parts[part].patch_at(word)] for part, word in joint.patches]
+        stream().turn()
+        stream().words.extend((joint.node.head, *slots, *words))
+        stream().flush()
+
+
+def nodes(records: Sequence[Record]) -> list[Any]:
+    """What the records run."""
+    return [record.node for record in records]

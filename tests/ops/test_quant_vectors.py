@@ -1,0 +1,155 @@
+"""Products of several quantized weights in one launch, with the norm before them, against the launches they
+stand for."""
+
+import numpy as np
+import pytest
+
+import pellucid
+from ops.joints import Window, nodes
+from ops.oracle import normal
+from pellucid.launches import most_buffers
+from pellucid.nn.functional import linear, rms_norm
+from pellucid.op import forget_plans
+from pellucid.ops.quant import vector_holes
+from pellucid.ops.vectors import vectors
+from pellucid.quant import FORMATS
+from pellucid.quant.weight import dequantize, weight_from_blocks
+from quant.samples import tame_blocks, widths
+
+pytestmark = pytest.mark.gpu
+NORMS = ("norm/rms", "norm/rms_held")
+
+
+@pytest.fixture(autouse=True)
+def shared(monkeypatch):
+    """Plans are made anew for kernels with workgroup memory, and forgotten again."""
+    forget_plans()
+    monkeypatch.setenv("PELLUCID_KERNELS", "shared")
+    yield
+    forget_plans()
+
+
+def weights(name, columns, *rows):
+    rng = np.random.default_rng(columns)
+    return [
+        weight_from_blocks(tame_blocks(name, n, columns, rng), name, (n, columns), "webgpu") for n in rows
+    ]
+
+
+def middle(*shape):
+    """Random numbers on webgpu, as a view that begins in the middle of its buffer."""
+    return pellucid.tensor(normal(1 + int(np.prod(shape))), device="webgpu")[1:].reshape(shape)
+
+
+def compare(x, given, norm_weight=None, eps=None, paired=False, bias=None):
+    """Run the products one by one, then at once into the same buffers, and compare."""
+    columns = x.shape[-1]
+
+    def program():
+        h = x if eps is None else rms_norm(x, (columns,), norm_weight, eps)
+        return h, [linear(h, w, bias) for w in given]
+
+    window = Window(program)
+    h, outs = window.result
+    expected = [out.numpy() for out in outs]
+    for out in outs:
+        out.fill_(np.nan)
+    norms = [r for r in window.runs if r.node.source.name in NORMS]
+    products = window.named("matmul/quant_vector")
+    joint = vectors(nodes(products), *nodes(norms), paired=paired)
+    assert joint is not None
+    assert len(joint.node.source.bindings) <= 8 <= most_buffers()
+    window.run(joint, [*products, *norms])
+    magnitudes = np.abs(h.numpy())
+    for out, wanted, w in zip(outs, expected, given, strict=True):
+        bound = magnitudes @ np.abs(dequantize(w).numpy()).T + (0 if bias is None else np.abs(bias.numpy()))
+        assert (np.abs(out.numpy() - wanted) <= 1e-6 * bound).all()
+    return joint.node
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_three_weights_with_their_norm(name):
+    for columns in widths(name):
+        compare(middle(1, columns), weights(name, columns, 133, 32, 7), middle(columns), 1e-5)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_pair_with_its_norm(name):
+    columns = widths(name)[1]
+    for rows in (1, 37, 130):
+        compare(middle(1, columns), weights(name, columns, rows, rows), middle(columns), 1e-6, paired=True)
+
+
+@pytest.mark.parametrize("batch", [1, 3, 8])
+@pytest.mark.parametrize("paired", [False, True])
+def test_weights_without_a_norm(batch, paired):
+    for name in ("q4_1", "q6_k"):
+        columns = widths(name)[0]
+        compare(middle(batch, columns), weights(name, columns, 45, 45), paired=paired)
+
+
+def test_two_weights_bind_seven_buffers():
+    node = compare(middle(1, 64), weights("q4_0", 64, 30, 10), middle(64), 1e-6)
+    assert [b.name for b in node.source.bindings] == [
+        "x", "norm_weight", "weight_0", "weight_1", "weight_2", "out_0", "out_1",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("biased", [False, True])
+def test_one_weight_with_its_norm(biased):
+    bias = middle(70) if biased else None
+    compare(middle(1, 96), weights("q5_1", 96, 70), middle(96), 1e-5, bias=bias)
+
+
+def test_a_norm_without_a_weight():
+    compare(middle(1, 96), weights("q4_1", 96, 70, 9), None, 1e-5)
+
+
+def test_the_sizes_of_a_small_model():
+    """Several steps, idle lanes, narrow workgroups."""
+    for columns, rows in ((576, (576, 192, 192)), (1536, (576, 1)), (4160, (9, 5))):
+        compare(middle(1, columns) * 3, weights("q4_1", columns, *rows), middle(columns), 1e-5)
+    assert vector_holes(1, 960, 18) == {"WORKGROUP": 64, "LANES": 32, "BATCH": 1}
+    assert vector_holes(1, 3072, 18)["WORKGROUP"] == 128
+    assert vector_holes(1, 49152, 18) == {"WORKGROUP": 256, "LANES": 8, "BATCH": 1}
+
+
+def test_x_of_a_lane_fits_its_registers():
+    for batch in range(1, 9):
+        for rows in (1, 500, 3000, 1 << 20):
+            for units in (1, 18, 500):
+                sizes = vector_holes(batch, rows, units)
+                assert 8 * sizes["BATCH"] * sizes["LANES"] <= 4 * sizes["WORKGROUP"]
+                tile = 16 * sizes["BATCH"] * max(8 * (sizes["LANES"] + 1), sizes["WORKGROUP"])
+                sums = 4 * (sizes["WORKGROUP"] + 16) if batch == 1 else 0  # of the squares, for a norm
+                assert tile + sums <= 16384
+
+
+def test_what_does_not_fit_is_left_apart():
+    x, wide, bias = middle(1, 96), middle(1, 64), middle(9)
+    q4, q5 = weights("q4_1", 96, 9, 9, 8), weights("q5_1", 96, 9)
+    other = weights("q4_1", 64, 9)
+
+    def program():
+        h = rms_norm(middle(2, 96), (96,), None, 1e-5)
+        return (
+            [linear(x, w) for w in (*q4, *q5)], linear(wide, other[0]), linear(x, q4[0], bias),
+            linear(h, q4[0]), h, rms_norm(x, (96,), None, 1e-5),
+        )  # fmt: skip
+
+    window = Window(program)
+    a, b, c, fifths, narrow, biased, two = nodes(window.named("matmul/quant_vector"))
+    two_rows, one_row = [n for n in nodes(window.runs) if n.source.name in NORMS]
+    assert vectors([a, b, c]) is not None
+    assert vectors([a, b], paired=True) is not None
+    assert vectors([a, c], paired=True) is None
+    assert vectors([a, b, c], paired=True) is None
+    assert vectors([a, b, c, a]) is None
+    assert vectors([a, fifths]) is None
+    assert vectors([a, narrow]) is None
+    assert vectors([a, biased]) is None
+    assert vectors([a]) is None
+    assert vectors([biased], one_row) is not None
+    assert vectors([narrow], one_row) is None
+    assert vectors([two], two_rows) is None
+    assert vectors([two_rows, a]) is None
