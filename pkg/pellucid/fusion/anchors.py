@@ -35,7 +35,7 @@ _STORES = frozenset(
         "norm/rms", "norm/layer", "norm/rms_held", "norm/layer_held",
         "matmul/tiled", "matmul/direct", "matmul/vector", "matmul/vector_columns", "matmul/combine",
         "matmul/quant_direct", "matmul/quant_direct_vector", "matmul/quant_tiled",
-        "matmul/quant_vector", "matmul/quant_vectors",
+        "matmul/quant_vector", "matmul/quant_vectors", "matmul/quant_pair",
         "conv/direct", "conv/tiled", "conv/depthwise", "conv/combine",
         "attention/rotary", "attention/combine", "attention/prefill",
         "index/select", "index/gather", "index/quant_rows", "quant/dequantize",

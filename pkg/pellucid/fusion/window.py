@@ -18,6 +18,7 @@ from ..device.host import ALLOC, CODE_BITS, FREE
 from ..device.stream import stream
 from ..errors import KernelError
 from .groups import Group, Planner
+from .joints import Joiner
 from .kernels import Fused, fuse
 from .records import Record, read, structure
 
@@ -109,7 +110,8 @@ def _plan_for(words: list[int]) -> Plan | None:
 
 def make_plan(words: list[int]) -> Plan:
     """Fuse the launches of a window."""
-    planner = Planner(words, read(words))
+    joiner = Joiner(words, read(words))
+    planner = Planner(words, joiner.run())
     placed = planner.run()
     allocations = {r.slots[0]: r for r in placed if isinstance(r, Record) and r.code == ALLOC}
     freed = {r.slots[0] for r in placed if isinstance(r, Record) and r.code == FREE}
@@ -154,7 +156,7 @@ def make_plan(words: list[int]) -> Plan:
             picked += item.words
     # What is held and was never used.
     exist([slot for slot in allocations if slot not in freed])
-    zeros = sorted({*planner.zeros, *[z for made in groups for z in made.zeros]})
+    zeros = sorted({*joiner.zeros, *planner.zeros, *[z for made in groups for z in made.zeros]})
     return Plan(_getter(picked), constants, _getter(zeros) if zeros else None, groups, members)
 
 

@@ -1,0 +1,149 @@
+"""Launches that become one before the walk over the window, because a kernel does the work of all of them.
+
+A pattern is a set of runs; where it is found, and nobody in between minds, one record stands for the set.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from ..device.host import ALLOC, FREE
+from ..launches import register
+from ..ops.joint import Joint
+from ..ops.vectors import NORMS, vectors
+from .records import Record, run_of
+
+
+class Joiner:
+    """Finds patterns in a window.
+
+    Args:
+        words: the window.
+        records: the same, read.
+    """
+
+    def __init__(self, words: list[int], records: list[Record]):
+        self._words = words
+        self._records = records
+        self._runs = [k for k, r in enumerate(records) if r.node is not None]
+        self._touching: dict[int, list[int]] = defaultdict(list)  # slot -> numbers of the records that use it
+        for k, r in enumerate(records):
+            if r.code not in (ALLOC, FREE):
+                for slot in r.reads | r.writes:
+                    self._touching[slot].append(k)
+        allocated = {r.slots[0] for r in records if r.code == ALLOC}
+        self._ends = {r.slots[0]: k for k, r in enumerate(records) if r.code == FREE}
+        self._short = self._ends.keys() & allocated
+        # Words that were taken to be zero.
+        self.zeros: list[int] = []
+
+    def run(self) -> list[Record]:
+        """The records, with those of a pattern replaced by the one that stands for them."""
+        placed: dict[int, Record] = {}
+        gone: set[int] = set()
+        for k in self._runs:
+            if k in gone or self._name(k) != "matmul/quant_vector":
+                continue
+            found = self._vectors(k, gone)
+            if found is not None:
+                joint, numbers = found
+                placed[k] = self._stand_for(joint, [self._records[n] for n in numbers])
+                gone.update(numbers)
+        return [placed.get(k, r) for k, r in enumerate(self._records) if k in placed or k not in gone]
+
+    def _name(self, k: int) -> str:
+        node = self._records[k].node
+        return "" if node is None else node.source.name
+
+    def _slot(self, k: int, binding: str) -> int:
+        record = self._records[k]
+        assert record.node is not None
+        return record.slots[record.node.binding(binding)]
+
+    def _offset_at(self, k: int, binding: str) -> int | None:
+        """Where the word of an offset lies; None where it is fixed."""
+        record = self._records[k]
+        assert record.node is not None
+        word = record.node.offset_word(binding)
+        return None if word is None else record.patch_at(word)
+
+    def _vectors(self, first: int, gone: set[int]) -> tuple[Joint, list[int]] | None:
+        """Products of one row that share a launch, with the norm before them; and their numbers."""
+        x = self._slot(first, "x")
+        chosen = [first]
+        for k in self._touching[x]:
+            if k <= first:
+                continue
+            if x in self._records[k].writes:
+                break
+            if (
+                k not in gone
+                and self._name(k) == "matmul/quant_vector"
+                and self._begins(k, "x")
+                and self._movable(k, first)
+                and len(chosen) < 3
+                and vectors([self._node(n) for n in (first, k)]) is not None
+            ):
+                chosen.append(k)
+        if not self._begins(first, "x"):
+            chosen = [first]
+        norm = self._norm_before(x, chosen) if len(self._touching[x]) == 1 + len(chosen) else None
+        for size in range(len(chosen), 0, -1):
+            products = [self._node(k) for k in chosen[:size]]
+            rows = {int(p.values["rows"]) for p in products}
+            for with_norm in (norm, None) if size == len(chosen) else (None,):
+                node = None if with_norm is None else self._node(with_norm)
+                joint = vectors(products, node, paired=size == 2 and len(rows) == 1)
+                if joint is not None:
+                    numbers = chosen[:size] if with_norm is None else [*chosen[:size], with_norm]
+                    for k in chosen[:size] if size > 1 else ():
+                        self._note_begin(k, "x")
+                    return joint, numbers
+        return None
+
+    def _node(self, k: int):
+        node = self._records[k].node
+        assert node is not None
+        return node
+
+    def _begins(self, k: int, binding: str) -> bool:
+        at = self._offset_at(k, binding)
+        return at is None or self._words[at] == 0
+
+    def _note_begin(self, k: int, binding: str) -> None:
+        at = self._offset_at(k, binding)
+        if at is not None:
+            self.zeros.append(at)
+
+    def _norm_before(self, x: int, chosen: Sequence[int]) -> int | None:
+        """The norm whose output only these products read, and whose inputs stay until they run."""
+        maker = self._touching[x][0]
+        if self._name(maker) not in NORMS or x not in self._short or x not in self._records[maker].writes:
+            return None
+        inputs = self._records[maker].reads - {x}
+        return maker if self._unwritten(inputs, maker, chosen[0]) else None
+
+    def _movable(self, k: int, to: int) -> bool:
+        """Whether a run may take place earlier: its inputs are there, and nobody uses its outputs between."""
+        record = self._records[k]
+        outputs = record.writes
+        unused = not any(to < n < k for slot in outputs for n in self._touching[slot])
+        return unused and self._unwritten(record.reads - outputs, to, k)
+
+    def _unwritten(self, slots: frozenset[int], after: int, before: int) -> bool:
+        """Whether slots keep their values from one record to another."""
+        return not any(
+            after < n < before and (n == self._ends.get(slot) or slot in self._records[n].writes)
+            for slot in slots
+            for n in [*self._touching[slot], self._ends.get(slot, -1)]
+        )
+
+    @staticmethod
+    def _stand_for(joint: Joint, parts: Sequence[Record]) -> Record:
+        """The record of a launch that stands for several."""
+        register(joint.node, later=True)
+        slots = tuple(parts[part].slots[binding] for part, binding in joint.slots)
+        words = [parts[part].words[binding] for part, binding in joint.slots]
+        words += [parts[part].patch_at(patch) for part, patch in joint.patches]
+        return run_of(joint.node, slots, words)
