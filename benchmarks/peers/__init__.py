@@ -1,1 +1,1 @@
-"""Pellucid and other libraries, the same rows in one browser: `scripts/bench --peers`, docs/performance.md."""
+"""Pellucid and other libraries on the same rows: `scripts/bench --peers`, docs/performance.md."""

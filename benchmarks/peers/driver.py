@@ -1,54 +1,59 @@
-"""Runs the comparison: one browser, one page, every library in a worker of its own."""
+"""`scripts/bench --peers`: what is measured, where the results go."""
 
 import argparse
 import json
-import os
-import queue
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
-import chromium
-from . import noise, table
+from . import packages, plot, table
 from .packages import PEERS
-from .results import OURS, Recorder
-from paths import DIST, SITE, WEIGHTS
-from static_server import Request, Response, StaticServer
+from .results import OURS
+from .session import Session
+from paths import DIST, SITE
 
-HERE = Path(__file__).parent
-ROWS: list[dict[str, Any]] = json.loads((HERE / "rows.json").read_text(encoding="utf-8"))
+ROWS: list[dict[str, Any]] = json.loads(packages.ROWS.read_text(encoding="utf-8"))
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options that belong to --peers."""
     group = parser.add_argument_group("with --peers")
-    group.add_argument(
-        "--rows", metavar="ROW,...", help=f"default: all; {', '.join(r['name'] for r in ROWS)}"
-    )
+    names = ", ".join(row["name"] for row in ROWS)
+    group.add_argument("--rows", metavar="ROW,...", help=f"default: all that suit the adapter; {names}")
     group.add_argument("--repetitions", type=int, default=7, metavar="N", help="of each row; default 7")
     group.add_argument(
         "--repetition-ms",
         type=float,
         default=200,
         metavar="MS",
-        help="units are queued for about this long; default 200",
+        help="as many units are queued as take about so long; default 200",
     )
     group.add_argument(
-        "--row-seconds", type=float, default=90, metavar="S", help="no more repetitions after; default 90"
+        "--row-seconds",
+        type=float,
+        default=90,
+        metavar="S",
+        help="after so long a row gets no more than three repetitions; default 90",
     )
     group.add_argument(
         "--call-seconds",
         type=float,
         default=120,
         metavar="S",
-        help="a library that is silent so long is ended",
+        help="a library that does not answer for so long leaves the row; default 120",
     )
     group.add_argument("--chromium", metavar="PATH", help="the browser, as for scripts/browser")
     group.add_argument("--chromium-arg", action="append", default=[], metavar="FLAG", help="likewise")
-    group.add_argument("--gpu", action="store_true", help="likewise; also measures the rows for a real GPU")
+    group.add_argument("--gpu", action="store_true", help="likewise; adds the rows that need a real GPU")
     group.add_argument("--site", type=Path, help="a built site to use as it is; default: dist/site")
-    group.add_argument("--out", type=Path, default=DIST / "peers", help="folder of the table and the plot")
+    group.add_argument("--out", type=Path, default=DIST / "peers", metavar="DIR", help="default: dist/peers")
+    group.add_argument(
+        "--from",
+        dest="source",
+        type=Path,
+        metavar="JSON",
+        help="measure nothing: make table and plot of these results",
+    )
 
 
 def chosen_rows(options: argparse.Namespace) -> list[dict[str, Any]]:
@@ -61,9 +66,8 @@ def chosen_rows(options: argparse.Namespace) -> list[dict[str, Any]]:
     names = options.rows.split(",")
     unknown = sorted(set(names) - {row["name"] for row in ROWS})
     if unknown:
-        raise SystemExit(
-            f"bench: no row named {', '.join(unknown)}; there are: {', '.join(row['name'] for row in ROWS)}"
-        )
+        known = ", ".join(row["name"] for row in ROWS)
+        raise SystemExit(f"bench: no row named {', '.join(unknown)}; there are: {known}")
     return [row for row in ROWS if row["name"] in names]
 
 
@@ -78,128 +82,29 @@ def chosen_peers(names: list[str]) -> list[str]:
     return [name for name in PEERS if name in names] or list(PEERS)
 
 
-def libraries(names: list[str]) -> list[dict[str, Any]]:
-    """What the page needs to open each; ours is the first."""
-    files = {f"/peers/ours/{file.name}": file.read_text(encoding="utf-8") for file in HERE.glob("ours/*.py")}
-    variables = {name: text for name, text in os.environ.items() if name.startswith("PELLUCID_")}
-    ours = {"name": OURS, "files": files, "env": {**variables, "PELLUCID_MOUNT": "/weights/"}}
-    return [ours, *({"name": name, **PEERS[name].job()} for name in names)]
-
-
-class Session:
-    """One run of the page: serves the job, takes the events, notices when the browser or the page ends."""
-
-    def __init__(self, options: argparse.Namespace, rows: list[dict[str, Any]], names: list[str]) -> None:
-        self.options = options
-        self.job = {
-            "libraries": libraries(names),
-            "rows": rows,
-            "settings": {
-                "repetitions": options.repetitions,
-                "repetition_ms": options.repetition_ms,
-                "row_seconds": options.row_seconds,
-                "call_seconds": options.call_seconds,
-            },
-        }
-        self.recorder = Recorder(rows)
-        self.failure: str | None = None
-        self._events: queue.Queue[dict[str, Any]] = queue.Queue()
-
-    def run(self) -> None:
-        """Measure; what came until a failure is kept."""
-        routes = {
-            "/-/job": lambda _: Response(json.dumps(self.job).encode(), "application/json"),
-            "/-/event": self._event,
-            "/-/end": self._end,
-        }
-        mounts = {"peers": HERE, "packages": assets_folder(), "weights": WEIGHTS}
-        mounts = {name: folder for name, folder in mounts.items() if folder.is_dir()}
-        adapter = [*(chromium.REAL_ADAPTER if self.options.gpu else ()), *self.options.chromium_arg]
-        with (
-            StaticServer(self.options.site, mounts, routes=routes) as server,
-            chromium.Chromium(
-                server.url + "peers/page/", self.options.chromium, adapter or chromium.SOFTWARE_ADAPTER
-            ) as browser,
-        ):
-            watch = noise.Watch(browser.process.pid)
-            self._listen(browser)
-            self.noise = watch.shares()
-
-    def _event(self, request: Request) -> Response:
-        self._events.put(json.loads(request.body))
-        return Response()
-
-    def _end(self, request: Request) -> Response:
-        self._events.put({"kind": "end", "failure": json.loads(request.body)})
-        return Response()
-
-    def _listen(self, browser: chromium.Chromium) -> None:
-        patience = self.options.call_seconds + 60
-        heard = time.monotonic()
-        while time.monotonic() - heard < patience:
-            try:
-                event = self._events.get(timeout=0.2)
-            except queue.Empty:
-                if browser.process.poll() is not None:
-                    ended = f"Chromium ended by itself with status {browser.process.returncode}"
-                    self.failure = f"{ended}:\n{browser.complaints()}"
-                    return
-                continue
-            heard = time.monotonic()
-            if event["kind"] == "end":
-                self.failure = event["failure"]
-                return
-            self.recorder.take(event)
-            report(event)
-        self.failure = f"the page was silent for {patience:g} s"
-
-
-def assets_folder() -> Path:
-    """Where the packages lie unpacked."""
-    import assets
-
-    return assets.NPM
-
-
-def report(event: dict[str, Any]) -> None:
-    """Say on standard error how far it is."""
-    match event:
-        case {"kind": "row", "row": row}:
-            text = f"bench: {row}"
-        case {
-            "kind": "sample",
-            "phase": "queued",
-            "repetition": r,
-            "library": library,
-            "form": form,
-            "ms": ms,
-        }:
-            text = f"  {r} {library}/{form} {ms:.3f} ms"
-        case {"kind": "failed" | "unavailable", "library": library, **rest}:
-            text = f"  {library}: {rest.get('why') or rest.get('error')}"
-        case _:
-            return
-    print(text, file=sys.stderr, flush=True)
-
-
 def run(options: argparse.Namespace) -> int:
-    """`scripts/bench --peers`: measure, write JSON, table and plot.
+    """Measure, write JSON, table and plot.
 
     Returns: the exit status; 1 when the run broke off or nothing of ours counts.
     """
+    if options.source:
+        packages.tools()
+        return write(json.loads(options.source.read_text(encoding="utf-8")), options)
     rows, names = chosen_rows(options), chosen_peers(options.names)
     if options.site is None:
+        # Only here: a machine that was given a ready site needs neither the environment nor npm nor pip.
         import machine
         import site_builder
 
         machine.system()
         options.site = SITE
         site_builder.ensure()
+        packages.tools()
+    if "ort" in names:
+        packages.graphs(decoder=any(row["kind"] in ("prefill", "decode") for row in rows))
     session = Session(options, rows, names)
     session.run()
-    results = {**session.recorder.results(), "noise": session.noise, "settings": session.job["settings"]}
-    results["failure"] = session.failure
-    return write(results, options)
+    return write(session.results(), options)
 
 
 def write(results: dict[str, Any], options: argparse.Namespace) -> int:
@@ -210,8 +115,16 @@ def write(results: dict[str, Any], options: argparse.Namespace) -> int:
     text = table.markdown(results)
     (options.out / "peers.md").write_text(text, encoding="utf-8")
     print(text)
+    try:
+        plot.draw(results, options.out / "peers.svg", packages.TOOLS)
+    except ModuleNotFoundError as error:
+        print(
+            f"bench: no plot, for {error.name} is not here; --from {target} draws it elsewhere",
+            file=sys.stderr,
+        )
     if results["failure"]:
-        print(f"bench: {results['failure']}", file=sys.stderr)
+        print(f"bench: broke off: {results['failure']}", file=sys.stderr)
+    print(f"bench: the table is in {options.out / 'peers.md'}, everything in {target}", file=sys.stderr)
     counted = any(
         lane["library"] == OURS and not lane["void"]
         for row in results["rows"].values()

@@ -1,9 +1,21 @@
 """The libraries of the comparison: packages of npm at fixed versions, fetched when they are needed."""
 
+import hashlib
+import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import assets
+import machine
+from . import weights
+from paths import CACHE, PYTHON
+
+HERE = Path(__file__).parent
+ROWS = HERE / "rows.json"
+FOLDER = CACHE / "peers"
+TOOLS = FOLDER / "python"
+GRAPHS = FOLDER / "graphs"
 
 TFJS = (
     assets.Package(
@@ -35,15 +47,17 @@ class Peer:
         adapter: its file in page/adapters, without the ending.
         packages: what it needs from npm.
         options: more for its `open`.
+        floor: no library, but what the device gives without one.
     """
 
     title: str
     adapter: str
     packages: tuple[assets.Package, ...] = ()
     options: dict[str, Any] = field(default_factory=dict)
+    floor: bool = False
 
     def job(self) -> dict[str, Any]:
-        """What the page needs to open it: packages by name, with their addresses; what is missing is fetched."""
+        """What the page needs to open it; packages that are missing are fetched."""
         addresses = {package.name: f"/packages/{assets.npm(package).name}/" for package in self.packages}
         version = self.packages[0].version if self.packages else "hand-written"
         return {"adapter": self.adapter, "version": version, "packages": addresses, **self.options}
@@ -52,4 +66,37 @@ class Peer:
 PEERS = {
     "tfjs": Peer("TensorFlow.js", "tfjs", TFJS),
     "jax": Peer("jax-js", "jax", (JAX,)),
+    "ort": Peer("ONNX Runtime Web", "ort", (ORT,), {"graphs": "/graphs/"}),
+    "wllama": Peer("wllama", "wllama", (WLLAMA,)),
+    "wgsl": Peer("WGSL by hand", "wgsl", floor=True),
 }
+
+
+def stamped(stamp: Path, *sources: Path) -> str | None:
+    """What to write into a stamp when its work is done, or None where it was done for these sources."""
+    wanted = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
+    return None if stamp.exists() and stamp.read_text() == wanted else wanted
+
+
+def tools() -> Path:
+    """The folder with the Python packages onnx and matplotlib, apart from the virtual environment."""
+    requirements, stamp = HERE / "requirements.txt", TOOLS / "requirements.sha256"
+    if wanted := stamped(stamp, requirements):
+        python = PYTHON if PYTHON.exists() else sys.executable
+        pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--upgrade"]
+        with machine.alone():
+            machine.run([*pip, "--target", TOOLS, "--requirement", requirements])
+            stamp.write_text(wanted)
+    return TOOLS
+
+
+def graphs(decoder: bool) -> None:
+    """The graphs for ONNX Runtime; with `decoder` also the values of the large one."""
+    maker, stamp = HERE / "graphs.py", GRAPHS / "sources.sha256"
+    if wanted := stamped(stamp, ROWS, maker):
+        GRAPHS.mkdir(parents=True, exist_ok=True)
+        python = PYTHON if PYTHON.exists() else sys.executable
+        machine.run([python, maker, ROWS, GRAPHS], {"PYTHONPATH": str(tools())})
+        stamp.write_text(wanted)
+    if decoder:
+        weights.fill(GRAPHS / "llm.json", GRAPHS / "llm.bin")

@@ -171,12 +171,12 @@ class RowResult:
         return {**found, "samples": lane.samples}
 
     def _pairs(self) -> dict[str, dict[str, float]]:
-        """Each of our forms against each other library's lane: how many times as long the other takes."""
+        """Each of our forms against each other lane: how many times as long the other takes."""
         valid = [lane for lane in self.lanes.values() if not lane.void()]
         pairs = {}
         for ours in (lane for lane in valid if lane.library == OURS):
-            for other in (lane for lane in valid if lane.library != OURS):
-                if ratio := paired(ours, other):
+            for other in valid:
+                if other is not ours and (ratio := paired(ours, other)):
                     pairs[f"{ours.name} : {other.name}"] = ratio
         return pairs
 
@@ -194,6 +194,7 @@ class Recorder:
     def __init__(self, rows: Sequence[dict[str, Any]]) -> None:
         self.machine: dict[str, Any] = {}
         self.libraries: dict[str, dict[str, Any]] = {}
+        self.own: dict[str, Any] = {}
         self.rows = {row["name"]: RowResult(row) for row in rows}
 
     def take(self, event: dict[str, Any]) -> None:
@@ -202,6 +203,8 @@ class Recorder:
         kind = event.pop("kind")
         if kind == "machine":
             self.machine = event
+        elif kind == "own":
+            self.own = event
         elif kind == "library":
             self.libraries[event.pop("name")] = event
         elif kind in ("lane", "sample", "failed", "unavailable"):
@@ -218,7 +221,9 @@ class Recorder:
         elif kind == "sample":
             result.lane(library, form).samples.append(event)
         else:
-            result.lane(library, form).failure = event["error"]
+            result.lane(library, form).failure = (
+                event["error"].strip().split("\n")[-1 if "Traceback" in event["error"] else 0]
+            )
 
     def results(self) -> dict[str, Any]:
         """Everything, for the JSON."""
@@ -226,5 +231,6 @@ class Recorder:
             "benchmark": "peers",
             "machine": self.machine,
             "libraries": self.libraries,
+            "own": self.own,
             "rows": {name: result.summary() for name, result in self.rows.items()},
         }

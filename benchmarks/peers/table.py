@@ -58,15 +58,12 @@ def queued(row: dict[str, Any], lane: dict[str, Any] | None) -> str:
 
 def best(results: dict[str, Any], row: dict[str, Any], form: str) -> str:
     """Our form against the fastest lane of another library, whatever its form; by pairs."""
-    ours = f"{OURS}/{form}"
-    ratios = {
-        names.split(" : ")[1]: ratio for names, ratio in row["pairs"].items() if names.split(" : ")[0] == ours
-    }
-    ratios = {
-        name: ratio
-        for name, ratio in ratios.items()
-        if not results["libraries"][name.split("/")[0]].get("floor")
-    }
+    others = {name for name, facts in results["libraries"].items() if name != OURS and not facts.get("floor")}
+    ratios = {}
+    for names, ratio in row["pairs"].items():
+        ours, other = names.split(" : ")
+        if ours == f"{OURS}/{form}" and other.split("/")[0] in others:
+            ratios[other] = ratio
     if not ratios:
         return "–"
     name = min(ratios, key=lambda name: ratios[name]["median"])
@@ -103,29 +100,49 @@ def singles(results: dict[str, Any]) -> list[str]:
     return grid(["ms", *names], body)
 
 
-def own(results: dict[str, Any]) -> list[str]:
-    """What Pellucid's Python and JavaScript cost, from the device's counters."""
+def costs(results: dict[str, Any]) -> list[str]:
+    """What Pellucid's Python and JavaScript cost, row by row, from the device's counters."""
     body = []
     for row, form in lines(results):
         lane = row["lanes"].get(f"{OURS}/{form}")
         if lane is None or lane["void"]:
             continue
-        per_unit, dispatches = lane["counters"], lane["counters"]["dispatches"]
-        host = 1000 * lane["host_ms"]["median"]
-        script = 1000 * per_unit["encode_ms"]
+        steps = row["row"].get("new", 1)
+        counted = {name: amount / steps for name, amount in lane["counters"].items()}
+        host = None if row["row"].get("waits") else 1000 * lane["host_ms"]["median"]
         body.append(
             [
-                title(row, form).rpartition(",")[0],
-                number(host),
-                number(host / row["row"]["ops"]) if "ops" in row["row"] else "–",
-                number(dispatches),
-                number(script / dispatches) if dispatches else "–",
-                number(per_unit["flushes"]),
-                number(per_unit["bind_groups"]),
+                title(row, form).rpartition(",")[0] + (", per id" if steps > 1 else ""),
+                "–" if host is None else number(host),
+                "–" if host is None or "ops" not in row["row"] else number(host / row["row"]["ops"]),
+                number(counted["dispatches"]),
+                number(1000 * counted["encode_ms"] / counted["dispatches"]) if counted["dispatches"] else "–",
+                number(counted["flushes"]),
+                number(counted["bind_groups"]),
             ]
         )
     head = ["per unit", "host µs until queued", "host µs per op", "dispatches", "JS µs per dispatch"]
     return grid([*head, "flushes", "new bind groups"], body)
+
+
+OWN = {
+    "python_us_per_op": "Python per eager op, µs",
+    "flush_us_per_op": "its share of a flush, µs",
+    "js_us_per_dispatch": "JavaScript per dispatch, µs",
+    "dispatches_per_id": "SmolLM2-135M: dispatches per id",
+    "flushes_per_id": "flushes per id",
+    "bind_groups_per_id": "new bind groups per id",
+    "js_us_per_id": "JavaScript per id, µs",
+    "decoding": "SmolLM2-135M",
+}
+
+
+def own(results: dict[str, Any]) -> list[str]:
+    """The same for an eager op and for an id, whatever the rows are."""
+    found = results["own"]
+    told = [name for name in OWN if name in found]
+    values = [found[name] if isinstance(found[name], str) else number(found[name]) for name in told]
+    return grid([OWN[name] for name in told], [values]) if told else ["Not measured."]
 
 
 def remarks(results: dict[str, Any]) -> list[str]:
@@ -180,6 +197,8 @@ def markdown(results: dict[str, Any]) -> str:
         "Pellucid's own side:",
         "",
         *own(results),
+        "",
+        *costs(results),
         "",
         *remarks(results),
     ]

@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,13 +29,13 @@ class Form:
         unit: queues unit i and returns its output: a tensor, or numbers that were read already.
         before: prepares k units outside the measured time.
         note: what a reader of the table should know.
-        waits: the unit waits for its output itself, so that nothing is left to wait for.
+        fusion: whether launches may be fused, as they are unless a user says otherwise.
     """
 
     unit: Callable[[int], Any]
     before: Callable[[int], None] | None = None
     note: str = ""
-    waits: bool = False
+    fusion: bool = True
 
 
 def counters() -> dict[str, float]:
@@ -55,6 +56,7 @@ class Measure:
     def __init__(self):
         self._trap: Any = None
         self._forms: dict[str, Form] = {}
+        self._waits = False
 
     async def call(self, method: str, options: list) -> Any:
         """Call a method with the options that page/library.js passes."""
@@ -77,6 +79,7 @@ class Measure:
         from .rows import ROWS
 
         self.finish()
+        self._waits = row.get("waits", False)
         if row["kind"] not in ROWS:
             return {"unavailable": "not offered"}
         try:
@@ -90,6 +93,10 @@ class Measure:
         """One repetition: k units queued, their outputs held, one wait; then every output is read and
         summed."""
         form = self._forms[name]
+        with nullcontext() if form.fusion else torch.webgpu.fusion(False):
+            return self._repeat(form, k)
+
+    def _repeat(self, form: Form, k: int) -> dict:
         if form.before is not None:
             form.before(k)
             torch.webgpu.synchronize()
@@ -97,7 +104,7 @@ class Measure:
         began = time.perf_counter()
         outputs = [form.unit(i) for i in range(k)]
         queued = time.perf_counter()
-        if not form.waits:
+        if not self._waits:
             torch.webgpu.synchronize()
         done = time.perf_counter()
         counted = {name: value - counted[name] for name, value in counters().items()}
@@ -112,6 +119,13 @@ class Measure:
             "error": error,
             "counters": counted,
         }
+
+    def own(self) -> dict:
+        """What our own side costs; see own.py."""
+        from .own import own
+
+        self.finish()
+        return own()
 
     def finish(self) -> None:
         """Give back what the row holds."""

@@ -1,5 +1,6 @@
-"""The networks of the comparison: the same parameters as page/models.js makes, in modules of PyTorch's kind."""
+"""The networks of the comparison, with the parameters that page/models.js makes."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ def set_linear(layer: nn.Linear, weight: np.ndarray) -> None:
     layer.weight.data.copy_(torch.from_numpy(np.ascontiguousarray(weight.T)))
 
 
-def set_norm(layer: nn.LayerNorm, gain: np.ndarray, shift: np.ndarray) -> None:
+def set_norm(layer: Any, gain: np.ndarray, shift: np.ndarray) -> None:
     layer.weight.data.copy_(torch.from_numpy(gain))
     layer.bias.data.copy_(torch.from_numpy(shift))
 
@@ -86,7 +87,7 @@ class MLP(nn.Module):
     def __init__(self, row: Row):
         super().__init__()
         widths = row["widths"]
-        self.layers = nn.ModuleList([nn.Linear(a, b) for a, b in zip(widths, widths[1:])])
+        self.layers = nn.ModuleList([nn.Linear(a, b) for a, b in pairwise(widths)])
 
     def fill(self) -> None:
         shapes: Shapes = []

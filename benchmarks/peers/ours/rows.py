@@ -1,11 +1,13 @@
 """The rows of the comparison as a user of PyTorch writes them."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pellucid as torch
 from pellucid.nn import functional as F
 
 from .data import integers, uniform
+from .language_model import decode, prefill
 from .measure import Form, Row, Unavailable
 from .models import GPT, MLP, Block, block_shapes, fill
 
@@ -21,6 +23,27 @@ def several(
     return [tensor(shape, seed + 100 * i, scale, offset) for i in range(row["inputs"])]
 
 
+def forms(
+    f: Callable[..., torch.Tensor], inputs: list[tuple[torch.Tensor, ...]], unfused: bool = True, **more
+):
+    """A function of a unit's own tensors: as it is written, without fusion, and compiled if that is offered.
+
+    Args:
+        f: the work of one unit.
+        inputs: its arguments for each unit.
+        unfused: whether fusion makes a difference that is worth a line.
+        more: for each `Form`.
+    """
+    made = {"eager": Form(lambda i: f(*inputs[i]), **more)}
+    if unfused:
+        made["unfused"] = Form(lambda i: f(*inputs[i]), fusion=False, **more)
+    compiler: Any = getattr(torch, "compile", None)
+    if compiler is not None:
+        compiled = compiler(f)
+        made["captured"] = Form(lambda i: compiled(*inputs[i]), note="torch.compile", **more)
+    return made
+
+
 def matmul(row: Row) -> dict[str, Form]:
     n = row["n"]
     a, b = several(row, (n, n), 1), tensor((n, n), 2)
@@ -30,26 +53,25 @@ def matmul(row: Row) -> dict[str, Form]:
 def chain(row: Row) -> dict[str, Form]:
     x, m, c = several(row, (row["n"],), 3), tensor((row["n"],), 4, 0.9), tensor((row["n"],), 5)
 
-    def unit(i: int) -> torch.Tensor:
-        y = x[i]
+    def f(y: torch.Tensor) -> torch.Tensor:
         for _ in range(row["ops"] // 2):
             y = y * m
             y = y + c
         return y
 
-    return {"eager": Form(unit)}
+    return forms(f, [(each,) for each in x])
 
 
 def softmax(row: Row) -> dict[str, Form]:
     x = several(row, (row["rows"], row["columns"]), 6, 4.0)
-    return {"eager": Form(lambda i: F.softmax(x[i], -1))}
+    return forms(lambda y: F.softmax(y, -1), [(each,) for each in x], unfused=False)
 
 
 def layer_norm(row: Row) -> dict[str, Form]:
     columns = row["columns"]
     x = several(row, (row["rows"], columns), 6, 4.0)
     gain, shift = tensor((columns,), 7), tensor((columns,), 8)
-    return {"eager": Form(lambda i: F.layer_norm(x[i], (columns,), gain, shift))}
+    return forms(lambda y: F.layer_norm(y, (columns,), gain, shift), [(each,) for each in x], unfused=False)
 
 
 def total(row: Row) -> dict[str, Form]:
@@ -69,13 +91,9 @@ def conv2d(row: Row) -> dict[str, Form]:
 def block(row: Row) -> dict[str, Form]:
     layer = Block(row, causal=False)
     layer.fill(fill(block_shapes("", row)))
+    layer.requires_grad_(False)
     x = several(row, (1, row["tokens"], row["d"]), 22)
-
-    def unit(i: int) -> torch.Tensor:
-        with torch.no_grad():
-            return layer(x[i])
-
-    return {"eager": Form(unit)}
+    return forms(layer, [(each,) for each in x])
 
 
 def upload(row: Row) -> dict[str, Form]:
@@ -90,27 +108,28 @@ def readback(row: Row) -> dict[str, Form]:
     def before(k: int) -> None:
         sums[:] = [x[i].sum() for i in range(k)]
 
-    return {"eager": Form(lambda i: [sums[i].item()], before, waits=True)}
+    return {"eager": Form(lambda i: [sums[i].item()], before)}
 
 
-def training(row: Row, model: MLP | GPT, batches: list[tuple[torch.Tensor, torch.Tensor]]) -> dict[str, Form]:
-    """Steps of AdamW; each repetition begins with the first parameters."""
-    optimizers: list[torch.optim.AdamW] = []
+def training(row: Row, model: MLP | GPT, batches: list[tuple[torch.Tensor, ...]]) -> dict[str, Form]:
+    """Steps of AdamW; each repetition begins with the first parameters and moments."""
+    optimizer = torch.optim.AdamW(model.parameters(), lr=row["lr"], weight_decay=row["decay"])
 
     def before(_: int) -> None:
         model.fill()
-        optimizers[:] = [torch.optim.AdamW(model.parameters(), lr=row["lr"], weight_decay=row["decay"])]
+        # In place: what was captured holds these tensors.
+        for state in optimizer.state.values():
+            for name, value in state.items():
+                state[name] = value.zero_() if isinstance(value, torch.Tensor) else 0
 
-    def unit(i: int) -> torch.Tensor:
-        (optimizer,) = optimizers
-        x, labels = batches[i]
+    def step(x: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         optimizer.zero_grad()
         loss = F.cross_entropy(model(x).flatten(0, -2), labels)
         loss.backward()
         optimizer.step()
         return loss.detach()
 
-    return {"eager": Form(unit, before)}
+    return forms(step, batches, before=before)
 
 
 def train_mlp(row: Row) -> dict[str, Form]:
@@ -146,4 +165,6 @@ ROWS: dict[str, Callable[[Row], dict[str, Form]]] = {
     "readback": readback,
     "train_mlp": train_mlp,
     "train_gpt": train_gpt,
+    "prefill": prefill,
+    "decode": decode,
 }

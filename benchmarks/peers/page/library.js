@@ -1,6 +1,6 @@
 // A library of the comparison as the page sees it: whatever it runs in, a method is called by name and answers with plain data.
 
-import { boot } from "/web/boot.js";
+import { PythonError, boot } from "/web/boot.js";
 
 const START = `
 import sys
@@ -9,8 +9,8 @@ from ours.measure import Measure
 peer = Measure()
 `;
 
-/** A call that was not answered in time; the library was ended. */
-export class TimedOut extends Error {}
+/** What a library's own code threw: it answers on. */
+class Refused extends Error {}
 
 export class Library {
   #host = null;
@@ -31,16 +31,16 @@ export class Library {
     return this.call("open", [this.options], seconds);
   }
 
-  /** Call a method; past the time, or when it fails, the library is ended and must be opened again. */
+  /** Call a method. A library that is late, or whose worker broke, is ended and must be opened again. */
   async call(method, options, seconds) {
     let timer;
     const late = new Promise((_, reject) => {
-      timer = setTimeout(() => reject(new TimedOut(`no answer to ${method} within ${seconds} s`)), 1000 * seconds);
+      timer = setTimeout(() => reject(new Error(`no answer to ${method} within ${seconds} s`)), 1000 * seconds);
     });
     try {
       return await Promise.race([this.#host.call(method, options), late]);
     } catch (error) {
-      this.close();
+      if (!(error instanceof Refused || error instanceof PythonError)) this.close();
       throw error;
     } finally {
       clearTimeout(timer);
@@ -64,7 +64,7 @@ class WorkerHost {
       const { resolve, reject } = this.#pending.get(id);
       this.#pending.delete(id);
       if (error === undefined) resolve(value);
-      else reject(new Error(error));
+      else reject(new Refused(error));
     };
     this.#worker.onerror = (event) => {
       for (const { reject } of this.#pending.values()) reject(new Error(event.message ?? "the worker stopped"));

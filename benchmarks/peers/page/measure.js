@@ -9,8 +9,7 @@
 //       before(k)   prepares k units outside the measured time
 //       after()     gives back what the form holds
 //       read(output)  instead of the library's
-//       waits       true where unit waits for its output itself, so that nothing is left to wait for
-//     An output may be an array of numbers that was read already.
+//     An output may be an array of numbers that was read already. In a row with `waits` each unit waits for its own.
 //   Unavailable is thrown by a row that the library cannot do; the message says why.
 
 import { checksum } from "./data.js";
@@ -21,6 +20,7 @@ export class Unavailable extends Error {}
 export class Measure {
   #library;
   #forms = {};
+  #waits = false;
 
   constructor(library) {
     this.#library = library;
@@ -29,6 +29,7 @@ export class Measure {
   /** Make a row's inputs. Resolves to { forms: [{ form, note }] } or { unavailable }. */
   async prepare(row) {
     await this.finish();
+    this.#waits = row.waits ?? false;
     const make = this.#library.rows[row.kind];
     if (!make) return { unavailable: "not offered by the library" };
     try {
@@ -42,7 +43,7 @@ export class Measure {
 
   /** One repetition: k units queued, their outputs held, one wait; then every output is read and summed. */
   async repeat(form, k) {
-    const { unit, before, waits, read = this.#library.read } = this.#forms[form];
+    const { unit, before, read = this.#library.read } = this.#forms[form];
     await before?.(k);
     const outputs = [];
     const began = performance.now();
@@ -51,7 +52,7 @@ export class Measure {
       outputs.push(output instanceof Promise ? await output : output);
     }
     const queued = performance.now();
-    if (!waits) await this.#library.sync(outputs);
+    if (!this.#waits) await this.#library.sync(outputs);
     const done = performance.now();
     const checks = [];
     for (const output of outputs) {

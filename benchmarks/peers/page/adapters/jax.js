@@ -92,7 +92,7 @@ function rows(jax, sync) {
         await sync(sums);
       }
       const unit = (i) => sums[i].data();
-      return { eager: { unit, before, after: () => tree.dispose(inputs), waits: true } };
+      return { eager: { unit, before, after: () => tree.dispose(inputs) } };
     },
   };
 }

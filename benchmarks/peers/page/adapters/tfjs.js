@@ -90,7 +90,7 @@ function rows(tf, sync) {
         sums = inputs.slice(0, k).map((x) => tf.sum(x));
         await sync();
       }
-      return { eager: { unit: (i) => sums[i].data(), before, after: () => tf.dispose([inputs, sums]), waits: true } };
+      return { eager: { unit: (i) => sums[i].data(), before, after: () => tf.dispose([inputs, sums]) } };
     },
   };
 }
