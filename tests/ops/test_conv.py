@@ -132,16 +132,25 @@ LARGE = {
 }
 
 
+@pytest.fixture
+def on_a_large_gpu(monkeypatch):
+    """Work is cut as for a device of many processors."""
+    monkeypatch.setattr("pellucid.ops.conv_kernels.processors", lambda info: 132)
+
+
+@pytest.mark.usefixtures("on_a_large_gpu")
 @pytest.mark.parametrize("name", LARGE)
 def test_large(name):
     input, weight, options = LARGE[name]
     convolve("conv2d", input, weight, layouts=("contiguous",), devices=("webgpu",), **options)
 
 
+@pytest.mark.usefixtures("on_a_large_gpu")
 def test_a_depth_in_parts_of_a_transpose():
     convolve("conv_transpose2d", (2, 96, 5, 4), (96, 24, 4, 4), stride=2, padding=1, layouts=("offset",))
 
 
+@pytest.mark.usefixtures("on_a_large_gpu")
 def test_the_kernels_that_are_chosen(variant, monkeypatch):
     """Which files run: tiles where groups have rows enough, else invocations of their own."""
     seen = []

@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 from ..call import Call
+from ..device.stream import stream
 from ..kernel import Launch, load
 from ..variants import is_direct
 from .conv_geometry import Geometry
+from .matmul_choice import processors
 
-# Workgroups that keep a large GPU busy, and the fewest for which a depth is not split.
-_BUSY = 264
-_FEW = 128
-# Steps in depth of the tiled kernels, and the depth for which a part is worth its sum.
+# Steps in depth of the tiled kernels, the depth for which a part is worth its sum, and a long depth.
 _STEP = 16
 _PART = 128
+_LONG = 8192
 
 
 def _lane_rows(rows: int, tiles: int) -> int:
-    """Rows that a lane of a tiled kernel makes: as many as leave little padding and enough workgroups."""
+    """Rows that a lane of a tiled kernel makes: as many as leave little padding, and two tiles for each
+    processor of the device."""
+    busy = 2 * processors(stream().open().info)
     for lane_rows in (8, 4):
         padded = _ceil(rows, 8 * lane_rows) * 8 * lane_rows
-        if padded <= rows * 1.25 and tiles * (padded // (8 * lane_rows)) >= _BUSY:
+        if padded <= rows * 1.25 and tiles * (padded // (8 * lane_rows)) >= busy:
             return lane_rows
     return 2 if rows <= 16 else 4
 
 
 def _parts(depth: int, tiles: int) -> tuple[int, int]:
-    """(parts of the depth, length of one): several where there are few tiles."""
-    parts = max(min(_ceil(_BUSY, max(tiles, 1)), depth // _PART), 1) if tiles < _FEW else 1
+    """(parts of the depth, length of one): several where more than half of the processors had no tile, and of
+    a long depth, in which the sum of the parts takes no time, where not all had two."""
+    busy = 2 * processors(stream().open().info)
+    few = 4 * tiles < busy or (tiles < busy and depth >= _LONG)
+    parts = max(min(_ceil(busy, max(tiles, 1)), depth // _PART), 1) if few else 1
     chunk = max(_ceil(_ceil(depth, parts), _STEP) * _STEP, _STEP)
     return max(_ceil(depth, chunk), 1), chunk
 
