@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from itertools import count
-from typing import Any
 
 from ..device.host import ALLOC, CODE_BITS, COPY, FREE, RUN, UPLOAD
 from ..launches import Node, nodes
@@ -49,8 +50,8 @@ def run_of(node: Node, slots: tuple[int, ...], words: Sequence[int]) -> Record:
     return Record(words, RUN, slots, node, frozenset(slots), frozenset(written))
 
 
-def structure(words: list[int]) -> tuple[Any, ...] | None:
-    """What windows of one program have in common: launches, and slots by the order in which they appear.
+def structure(words: list[int]) -> bytes | None:
+    """A digest of what windows of one program share: launches, and slots by the order in which they appear.
 
     Patched words (offsets, numbers, positions) and uploaded data are left out. None for a window with a
     launch that is not known.
@@ -85,7 +86,7 @@ def structure(words: list[int]) -> tuple[Any, ...] | None:
             at += 5
         else:
             return None
-    return tuple(key)
+    return blake2b(array("I", key), digest_size=16).digest()
 
 
 def read(words: list[int]) -> list[Record]:

@@ -22,8 +22,9 @@ from .joints import Joiner
 from .kernels import Fused, fuse
 from .records import Record, read, structure
 
-# Structures that are remembered; past that all are forgotten: a program may never repeat itself.
-_MOST_STRUCTURES = 1024
+# Structures and plans that are remembered; past that all are forgotten: a program may never repeat itself.
+_MOST_STRUCTURES = 8192
+_MOST_PLANNED = 512
 # Plans for one structure: they differ in which tensors begin where their buffer does.
 _MOST_PLANS = 4
 _CODE_MASK = (1 << CODE_BITS) - 1
@@ -65,12 +66,15 @@ class _Known:
 
 # Called with the records of every window and the plan that is applied to them: traces.
 on_rewrite: list[Callable[[list[int], Plan | None], None]] = []
-_known: dict[tuple[Any, ...], _Known] = {}
+_known: dict[bytes, _Known] = {}
+_planned = 0
 _at_once = False
 
 
 def forget() -> None:
-    """Drop all plans: their launches mean nothing to another device."""
+    """Drop all plans, for example because their launches mean nothing to another device."""
+    global _planned
+    _planned = 0
     _known.clear()
 
 
@@ -88,13 +92,14 @@ def rewrite(words: list[int]) -> array:
 
 def _plan_for(words: list[int]) -> Plan | None:
     """The plan of a window; None while it runs as it is."""
+    global _planned
     key = structure(words)
     if key is None:
         return None
     known = _known.get(key)
     if known is None:
-        if len(_known) >= _MOST_STRUCTURES:
-            _known.clear()
+        if len(_known) >= _MOST_STRUCTURES or _planned >= _MOST_PLANNED:
+            forget()
         known = _known[key] = _Known()
         if not _at_once:
             return None
@@ -103,6 +108,7 @@ def _plan_for(words: list[int]) -> Plan | None:
             return plan
     if len(known.plans) < _MOST_PLANS:
         known.plans.append(make_plan(words))
+        _planned += 1
         if _at_once:
             return known.plans[-1]
     return None
