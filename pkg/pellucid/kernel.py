@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import struct
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -265,7 +266,10 @@ class Source:
             text = text.replace(_PARAMS_LINE, "var<immediate> params: Params;")
         parts: dict[str, str] = {}
         _collect(text, parts)
-        return "\n".join([text, *parts.values()])
+        whole = "\n".join([text, *parts.values()])
+        # Browsers ask for the directive; the native compiler has subgroups without it, and refuses it.
+        is_asked = sys.platform == "emscripten" and re.search(r"\bsubgroup[A-Z]\w*\(", whole)
+        return f"enable subgroups;\n{whole}" if is_asked else whole
 
 
 _CALLED = re.compile(r"\b(\w+)\(")

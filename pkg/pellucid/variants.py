@@ -2,7 +2,8 @@
 
 Most kernels come in one form. Where a workgroup shares data, there are two: "shared", with workgroup memory
 and barriers, for GPUs; and "direct", without, for adapters that run on the CPU: there a barrier switches
-between all invocations of a workgroup, and costs more than reading the data again.
+between all invocations of a workgroup, and costs more than reading the data again. Where a GPU has subgroups,
+the shared kernels of rows combine the values of their lanes with them: "subgroups".
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from dataclasses import dataclass
 
 from .device.stream import stream
 from .kernel import Source, load
+from .subgroups import are_sound
 
-VARIANTS = ("direct", "shared")
+VARIANTS = ("direct", "shared", "subgroups")
 # Elements of a row that the registers of 256 lanes hold, 16 each.
 _HELD = 4096
 # Lanes for a row, and the longest row that they take.
@@ -26,6 +28,22 @@ _IN_PART_OF_A_WORKGROUP = {
     "across_max": "row_max(lane, value)",
     "across_fold": "row_fold(lane, value)",
 }
+_BY_SUBGROUPS = {
+    "across_sum": "subgroup_sum(lane, value)",
+    "across_max": "subgroup_max(lane, value)",
+}
+
+
+def _chosen() -> str:
+    """What the variable PELLUCID_KERNELS says; empty where it says nothing.
+
+    Raises:
+        ValueError: the variable names no variant.
+    """
+    chosen = os.environ.get("PELLUCID_KERNELS", "")
+    if chosen and chosen not in VARIANTS:
+        raise ValueError(f"PELLUCID_KERNELS is {chosen!r}; it must be one of {VARIANTS}, or not set.")
+    return chosen
 
 
 def is_direct() -> bool:
@@ -36,12 +54,18 @@ def is_direct() -> bool:
     Raises:
         ValueError: the variable names no variant.
     """
-    chosen = os.environ.get("PELLUCID_KERNELS")
-    if not chosen:
-        return stream().open().info.is_software
-    if chosen not in VARIANTS:
-        raise ValueError(f"PELLUCID_KERNELS is {chosen!r}; it must be one of {VARIANTS}, or not set.")
-    return chosen == "direct"
+    chosen = _chosen()
+    return chosen == "direct" if chosen else stream().open().info.is_software
+
+
+def uses_subgroups() -> bool:
+    """Whether kernels of rows use subgroups: on GPUs that have them and pass the test of subgroups.py, unless
+    the variable PELLUCID_KERNELS says otherwise.
+
+    Raises:
+        ValueError: the variable names no variant.
+    """
+    return not is_direct() and _chosen() != "shared" and are_sound()
 
 
 @dataclass(frozen=True)
@@ -70,6 +94,8 @@ class Rows:
         own = {"WORKGROUP": f"{self.workgroup}u", "LANES": f"{self.lanes}u", "QUADS": f"{self.quads}u"}
         if self.lanes < self.workgroup:
             own |= _IN_PART_OF_A_WORKGROUP
+        elif self.lanes >= 64 and uses_subgroups():
+            own |= _BY_SUBGROUPS
         declared = {n: v for n, v in own.items() if re.search(rf"^(const|fn) {n}\b", source.text, re.M)}
         return source.fill({**declared, **holes})
 

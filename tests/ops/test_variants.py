@@ -17,7 +17,7 @@ from pellucid.ops.cache import cached_attention
 from pellucid.ops.linear import linear
 from pellucid.quant import FORMATS
 from pellucid.quant.weight import weight_from_blocks
-from pellucid.variants import is_direct, rows_of
+from pellucid.variants import is_direct, rows_of, uses_subgroups
 from quant.samples import tame_blocks, widths
 from quant.test_formats import reference
 
@@ -144,6 +144,10 @@ def test_the_choice(monkeypatch):
     assert is_direct() == (os.environ["PELLUCID_KERNELS"] == "direct")
     assert rows_of(100).lanes == (4 if is_direct() else 16)
     assert rows_of(1 << 20).lanes == 256
+    has_subgroups = "subgroups" in stream().open().info.features
+    assert uses_subgroups() == (has_subgroups and os.environ["PELLUCID_KERNELS"] == "subgroups")
+    across = rows_of(1000, several=False).fill("norm/rms", {}).text
+    assert ("subgroup_sum(" in across) == uses_subgroups()
     monkeypatch.setenv("PELLUCID_KERNELS", "")
     assert is_direct() == stream().open().info.is_software
     monkeypatch.setenv("PELLUCID_KERNELS", "other")
