@@ -17,7 +17,10 @@ from ..launches import Node
 _LOADS = {
     "reduce/rows": "x",
     "reduce/columns": "x",
+    "reduce/strips": "x",
     "reduce/scan": "x",
+    "reduce/scan_direct": "x",
+    "softmax/columns": "x",
     "softmax/rows": "x",
     "softmax/held": "x",
     "softmax/parts": "x",
@@ -30,13 +33,14 @@ _LOADS = {
 }
 _STORES = frozenset(
     {
-        "reduce/rows", "reduce/columns", "reduce/scan",
-        "softmax/rows", "softmax/held", "softmax/finish",
+        "reduce/rows", "reduce/columns", "reduce/strips", "reduce/scan", "reduce/scan_direct",
+        "softmax/rows", "softmax/held", "softmax/columns", "softmax/finish",
         "norm/rms", "norm/layer", "norm/rms_held", "norm/layer_held",
         "matmul/tiled", "matmul/direct", "matmul/vector", "matmul/vector_columns", "matmul/combine",
         "matmul/quant_direct", "matmul/quant_direct_vector", "matmul/quant_tiled",
         "matmul/quant_vector", "matmul/quant_vectors", "matmul/quant_pair",
-        "conv/direct", "conv/tiled", "conv/depthwise", "conv/combine",
+        "conv/direct", "conv/tiled", "conv/combine",
+        "pool/average", "pool/average_gradient", "pool/max_gradient",
         "attention/rotary", "attention/combine", "attention/prefill",
         "index/select", "index/gather", "index/quant_rows", "quant/dequantize",
     }

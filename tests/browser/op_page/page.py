@@ -54,6 +54,8 @@ def main() -> int:
     parser.add_argument("--layouts", default=",".join(LAYOUTS))
     parser.add_argument("--partial", action="store_true")
     options = parser.parse_args(sys.argv[1:])
+    # Here every kernel is to run by itself; what fused ones give is compared with that in tests/fusion.
+    pellucid.webgpu.set_fusion(False)
     executed = Executed()
     info = pellucid.webgpu.get_device_properties()
     print(f"on {info.vendor} {info.architecture}, {info.immediates} bytes of immediates", flush=True)
