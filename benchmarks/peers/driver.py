@@ -55,6 +55,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="measure nothing: make table and plot of these results",
     )
 
+    group.add_argument(
+        "--carry",
+        type=Path,
+        metavar="DIR",
+        help="measure nothing: copy the peers' files there, for a machine without network",
+    )
+
 
 def chosen_rows(options: argparse.Namespace) -> list[dict[str, Any]]:
     """The rows that were asked for; without --rows those that the adapter can do in time.
@@ -91,6 +98,9 @@ def run(options: argparse.Namespace) -> int:
         packages.tools()
         return write(json.loads(options.source.read_text(encoding="utf-8")), options)
     rows, names = chosen_rows(options), chosen_peers(options.names)
+    if options.carry:
+        print(f"bench: {packages.carry(names, options.carry) / 1e6:.1f} MB in {options.carry}")
+        return 0
     if options.site is None:
         # Only here: a machine that was given a ready site needs neither the environment nor npm nor pip.
         import machine

@@ -1,6 +1,7 @@
 """The libraries of the comparison: packages of npm at fixed versions, fetched when they are needed."""
 
 import hashlib
+import shutil
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,6 +47,7 @@ class Peer:
         title: what the tables call it.
         adapter: its file in page/adapters, without the ending.
         packages: what it needs from npm.
+        files: of these packages, what the page fetches; all else may be missing.
         options: more for its `open`.
         floor: no library, but what the device gives without one.
     """
@@ -53,6 +55,7 @@ class Peer:
     title: str
     adapter: str
     packages: tuple[assets.Package, ...] = ()
+    files: tuple[str, ...] = ()
     options: dict[str, Any] = field(default_factory=dict)
     floor: bool = False
 
@@ -64,10 +67,16 @@ class Peer:
 
 
 PEERS = {
-    "tfjs": Peer("TensorFlow.js", "tfjs", TFJS),
-    "jax": Peer("jax-js", "jax", (JAX,)),
-    "ort": Peer("ONNX Runtime Web", "ort", (ORT,), {"graphs": "/graphs/"}),
-    "wllama": Peer("wllama", "wllama", (WLLAMA,)),
+    "tfjs": Peer("TensorFlow.js", "tfjs", TFJS, ("dist/tf.min.js", "dist/tf-backend-webgpu.min.js")),
+    "jax": Peer("jax-js", "jax", (JAX,), ("dist/*.js",)),
+    "ort": Peer(
+        "ONNX Runtime Web",
+        "ort",
+        (ORT,),
+        ("dist/ort.jspi.bundle.min.mjs", "dist/ort-wasm-simd-threaded.jspi.*"),
+        {"graphs": "/graphs/"},
+    ),
+    "wllama": Peer("wllama", "wllama", (WLLAMA,), ("esm/index.min.js", "esm/wasm/*.wasm")),
     "wgsl": Peer("WGSL by hand", "wgsl", floor=True),
 }
 
@@ -100,3 +109,29 @@ def graphs(decoder: bool) -> None:
         stamp.write_text(wanted)
     if decoder:
         weights.fill(GRAPHS / "llm.json", GRAPHS / "llm.bin")
+
+
+def carry(names: list[str], target: Path) -> int:
+    """Copy what a machine without network needs of the peers: npm/ belongs into its cache/, graphs/ into its
+    cache/peers/.
+
+    Returns: the bytes.
+    """
+    total = 0
+    for peer in (PEERS[name] for name in names):
+        for package in peer.packages:
+            source = assets.npm(package)
+            for file in (found for pattern in peer.files for found in source.glob(pattern)):
+                total += _copy(file, target / "npm" / source.name / file.relative_to(source))
+    if "ort" in names:
+        graphs(decoder=False)
+        for file in GRAPHS.iterdir():
+            if file.suffix != ".bin":  # made there
+                total += _copy(file, target / "graphs" / file.name)
+    return total
+
+
+def _copy(source: Path, target: Path) -> int:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(source, target)
+    return target.stat().st_size

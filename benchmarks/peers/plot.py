@@ -66,6 +66,7 @@ def draw(results: dict[str, Any], target: Path, tools: Path) -> bool:
             )
     axes.axvline(1, color="black", linewidth=1)
     axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:g}")
     axes.set_yticks(range(len(found)), [results["rows"][name]["row"]["title"] for name in found])
     axes.invert_yaxis()
     axes.grid(axis="x", which="both", alpha=0.3)

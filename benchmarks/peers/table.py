@@ -134,6 +134,7 @@ OWN = {
     "bind_groups_per_id": "new bind groups per id",
     "js_us_per_id": "JavaScript per id, µs",
     "decoding": "SmolLM2-135M",
+    "failed": "failed",
 }
 
 
@@ -146,22 +147,27 @@ def own(results: dict[str, Any]) -> list[str]:
 
 
 def remarks(results: dict[str, Any]) -> list[str]:
-    """What is void, missing or not compared, and what a lane's note says."""
-    said = []
+    """What is void, missing or not compared, and what a lane's note says; the same of several rows once."""
+    said: dict[str, list[str]] = {}
+
+    def say(rows: str, text: str) -> None:
+        said.setdefault(text, []).append(rows)
+
     for name, row in results["rows"].items():
         if row["void"]:
-            said.append(f"- {name}: void, for the outputs disagree: {row['void']}")
+            say(name, f"void, for the outputs disagree: {row['void']}")
         elif row["row"].get("uncompared"):
-            said.append(f"- {name}: outputs are not compared: {row['row']['uncompared']}")
+            say(name, f"the outputs are not compared: {row['row']['uncompared']}")
         elif row["lanes"] and not row["compared"]:
-            said.append(f"- {name}: nothing to compare the outputs with")
+            say(name, "there is nothing to compare the outputs with")
         for lane_name, lane in row["lanes"].items():
             if lane["void"] and not row["void"]:
-                said.append(f"- {name}, {lane_name}: void: {lane['void']}")
+                say(name, f"{lane_name} is void: {lane['void']}")
             elif lane["note"]:
-                said.append(f"- {name}, {lane_name}: {lane['note']}")
-        said += [f"- {name}, {library}: not available: {why}" for library, why in row["unavailable"].items()]
-    return said
+                say(name, f"{lane_name}: {lane['note']}")
+        for library, why in row["unavailable"].items():
+            say(name, f"{library} is not available: {why}")
+    return [f"- {', '.join(rows)}: {text}" for text, rows in said.items()]
 
 
 def heading(results: dict[str, Any]) -> list[str]:

@@ -68,6 +68,16 @@ async function lanesOf(row, libraries, seconds) {
   return lanes;
 }
 
+/** What its own side costs; rows that were measured are not lost when this fails. */
+async function costs(ours, { call_seconds }) {
+  try {
+    if (!ours.running) await ours.open(call_seconds);
+    return await ours.call("own", [], call_seconds);
+  } catch (error) {
+    return { failed: error.message };
+  }
+}
+
 const clamp = (value, low, high) => Math.max(low, Math.min(high, Math.floor(value)));
 const median = (values) => values.sort((a, b) => a - b)[values.length >> 1];
 
@@ -113,9 +123,7 @@ try {
     await tell({ kind: "row", row: row.name });
     await measure(row, open, settings);
   }
-  const [ours] = open; // the first is Pellucid
-  if (!ours.running) await ours.open(settings.call_seconds);
-  await tell({ kind: "own", ...(await ours.call("own", [], settings.call_seconds)) });
+  await tell({ kind: "own", ...(await costs(open[0], settings)) }); // the first is Pellucid
 } catch (error) {
   failure = String(error?.stack ?? error);
 }

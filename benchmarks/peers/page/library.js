@@ -28,7 +28,12 @@ export class Library {
   async open(seconds) {
     this.close();
     this.#host = this.options.adapter ? new WorkerHost() : new PythonHost();
-    return this.call("open", [this.options], seconds);
+    try {
+      return await this.call("open", [this.options], seconds);
+    } catch (error) {
+      this.close();
+      throw error;
+    }
   }
 
   /** Call a method. A library that is late, or whose worker broke, is ended and must be opened again. */

@@ -17,10 +17,12 @@ export async function open({ packages }) {
   if (!(await tf.setBackend("webgpu"))) throw new Error("tfjs does not take the webgpu backend here");
   await tf.ready();
   const backend = tf.backend();
-  // A submit with an open pass would make an invalid command buffer, whose work is dropped.
   async function sync() {
-    backend.endComputePassEncoder();
-    backend.submitQueue();
+    if (backend.commandEncoder) {
+      // A submit with an open pass would make an invalid command buffer, whose work is dropped.
+      backend.endComputePassEncoder();
+      backend.submitQueue();
+    }
     await backend.queue.onSubmittedWorkDone();
   }
   return {

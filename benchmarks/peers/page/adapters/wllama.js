@@ -2,6 +2,7 @@
 // backend; where the weights really are is read off its log and noted. It takes prompts as text, not as ids.
 
 import { integers } from "../data.js";
+import { Unavailable } from "../measure.js";
 
 const CONTEXT = 256;
 // Each is one id of the vocabulary with the space before it.
@@ -10,12 +11,12 @@ const WORDS = " the river ran over stone while light moved across a quiet city a
 export async function open({ packages, gguf }) {
   const folder = `${packages["@wllama/wllama"]}esm/`;
   const { Wllama } = await import(`${folder}index.min.js`);
-  if (!gguf) throw new Error("the weights are not on this machine; scripts/setup fetches them");
   const log = [];
   const keep = (...words) => log.push(words.join(" "));
   const logger = { debug: keep, log: keep, warn: keep, error: keep };
 
   async function load() {
+    if (!gguf) throw new Unavailable("the weights are not on this machine; scripts/setup fetches them");
     const llama = new Wllama({ default: `${folder}wasm/wllama.wasm` }, { logger, suppressNativeLog: false });
     llama.setCompat(null);
     const blob = await (await fetch(gguf)).blob();
