@@ -21,6 +21,7 @@ from .ops.matmul import dense_matmul
 from .ops.matmul_choice import candidates, forced, key
 from .ops.matmul_variants import Shape, Variant
 from .ops.random import randn
+from .variants import is_direct
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -127,6 +128,8 @@ def seconds_of(call: Callable[[], Any]) -> Steps:
 
 def shortlist(shape: Shape) -> list[Variant]:
     """The candidates that are worth a measurement, the one that would be used without it first."""
+    if is_direct():
+        return [Variant("direct")]
     found: list[Variant] = []
     for variant in candidates(shape, stream().open().info):
         cuts = sum(v.tile == variant.tile and v.file == variant.file for v in found)
@@ -162,6 +165,10 @@ def compare(shape: Shape, dtype: DType, variants: Iterable[Variant], until: floa
     return found
 
 
+def _teraflops(shape: Shape, seconds: float) -> float:
+    return float(f"{shape.flops / seconds / 1e12:.4g}")
+
+
 def steps(
     products: Iterable[tuple[str, tuple[int, ...]]] | None,
     dtype: DType,
@@ -182,9 +189,9 @@ def steps(
         name = key(shape, dtype.name)
         results[name] = {
             "variant": str(best),
-            "TFLOP/s": round(shape.flops / found[best] / 1e12, 3),
+            "TFLOP/s": _teraflops(shape, found[best]),
             "untuned": str(usual),
-            "untuned TFLOP/s": round(shape.flops / found[usual] / 1e12, 3),
+            "untuned TFLOP/s": _teraflops(shape, found[usual]),
         }
         if report is not None:
             report(f"{name}: " + ", ".join(str(value) for value in results[name].values()))

@@ -186,7 +186,9 @@ def test_variants_as_text(kernel, parts):
     assert Variant.parse(str(variant)) == variant
 
 
-@pytest.mark.parametrize("text", ["", "tiled", "tiled 8x8x8 8x8", "vector, 1 parts", "vector 2", "other"])
+@pytest.mark.parametrize(
+    "text", ["", "tiled", "tiled 8x8x8 8x8", "vector, 1 parts", "vector 2", "direct, 2 parts", "other"]
+)
 def test_texts_that_name_no_variant(text):
     with pytest.raises(KernelError, match="no variant"):
         Variant.parse(text)
@@ -218,6 +220,13 @@ def test_every_candidate_suits(batch, rows, columns, depth, info):
     found = candidates(shape, info)
     assert found[0] == choose(shape, info)
     assert all(variant.suits(shape, info) for variant in found)
+
+
+def test_on_a_cpu_only_long_sums_share_memory(monkeypatch):
+    monkeypatch.setenv("PELLUCID_KERNELS", "direct")
+    info = Info("native", "llvmpipe", "", "")
+    assert variant_for(Shape(1, 64, 64, 64), "float32", info) == Variant("direct")
+    assert variant_for(Shape(1, 4, 4, 8192, True, True), "float32", info).file == "vector"
 
 
 def test_buckets():

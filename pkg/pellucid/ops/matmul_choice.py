@@ -15,6 +15,7 @@ from ..deterministic import are_deterministic_algorithms_enabled
 from ..device.host import Info
 from ..errors import KernelError
 from ..op import forget_plans
+from ..variants import is_direct
 from .matmul_variants import MOST_VECTORS, PARTS, TILES, Shape, Tile, Variant
 
 # Processors that run workgroups beside each other. WebGPU does not say how many there are; names must do.
@@ -124,15 +125,25 @@ _forced: Variant | None = None
 
 
 def variant_for(shape: Shape, dtype: str, info: Info) -> Variant:
-    """The variant that a product gets: the measured one where there is one that suits it, else `choose`."""
+    """The variant that a product gets: the measured one where there is one that suits it, else `choose`.
+
+    Adapters that run on a CPU get the kernel without workgroup memory.
+    """
     if _forced is not None:
         return _forced
+    if is_direct() and not _is_narrow(shape):
+        return Variant("direct")
     if not are_deterministic_algorithms_enabled():
         text = tuned.variants(info).get(key(shape, dtype))
         found = None if text is None else _read(text)
         if found is not None and found.suits(shape, info):
             return found
     return choose(shape, info)
+
+
+def _is_narrow(shape: Shape) -> bool:
+    """Few sums, each so long that lanes should share it, even where they must wait for each other."""
+    return shape.depth >= 4096 and shape.batch * shape.rows * shape.columns < 64
 
 
 def _read(text: str) -> Variant | None:

@@ -99,12 +99,14 @@ TILES = (
 PARTS = (1, 2, 4, 8, 16)
 # Rows up to which there are kernels that read the matrix once for all of them.
 MOST_VECTORS = 8
-_VECTORS = ("vector", "vector_columns")
+_FILES = ("vector", "vector_columns", "direct")
 
 
 @dataclass(frozen=True)
 class Variant:
     """A kernel: its file, its tile if it is the tiled one, and into how many parts the depth is cut.
+
+    ``direct`` is the kernel for adapters that run on a CPU.
 
     As text: ``tiled 64x64x16 8x4, 2 parts``; `Variant.parse` reads that.
     """
@@ -116,7 +118,7 @@ class Variant:
     def suits(self, shape: Shape, info: Info) -> bool:
         """Whether it can make such a product on such a device."""
         if self.tile is None:
-            return shape.rows <= MOST_VECTORS
+            return self.file == "direct" or shape.rows <= MOST_VECTORS
         return self.tile.nbytes <= info.limits.get("maxComputeWorkgroupStorageSize", 16384)
 
     def __str__(self) -> str:
@@ -131,11 +133,11 @@ class Variant:
             KernelError: it names none.
         """
         name, _, parts = text.partition(", ")
-        kernels = {file: Variant(file) for file in _VECTORS} | {
+        kernels = {file: Variant(file) for file in _FILES} | {
             f"tiled {t}": Variant("tiled", t) for t in TILES
         }
         cut = re.fullmatch(r"([2-9]|[1-9]\d+) parts", parts)
-        if name not in kernels or (parts and not cut):
+        if name not in kernels or (parts and (not cut or name == "direct")):
             raise KernelError(
                 f"matmul: {text!r} is no variant. Write one of {', '.join(map(repr, kernels))}, "
                 "and ', 2 parts' behind it for a depth that is cut in two."

@@ -10,7 +10,6 @@ from ..call import Call
 from ..device.stream import stream
 from ..dtypes import DType
 from ..kernel import Launch, Source, load
-from ..variants import is_direct
 from .matmul_choice import variant_for
 from .matmul_variants import Shape, Variant
 
@@ -95,21 +94,16 @@ class Product:
                 self.batch, self.batch_inner, 1, self.rows, self.depth, self.b.transposed, self.a.transposed
             )
             return turned.launches(call, b, a)
-        if is_direct() and not self._is_narrow:
-            return [self.direct(a, b, bias)]
         d = call.out.dtype
         variant = variant_for(self.shape, d.name, stream().open().info)
+        if variant.file == "direct":
+            return [self.direct(a, b, bias)]
         if variant.parts == 1:
             return [self._launch(variant, d, a, b, bias)]
         call.temporary("parts", (self.batch, variant.parts, self.rows, self.columns))
         first = self._launch(variant, d, a, b, None)
         first.bind["out"] = "parts"
         return [first, self._combined(variant.parts, d, bias)]
-
-    @property
-    def _is_narrow(self) -> bool:
-        """Few sums, each so long that lanes should share it."""
-        return self.depth >= 4096 and self.batch * self.rows * self.columns < 64
 
     def _launch(self, variant: Variant, d: DType, a: str, b: str, bias: str | None) -> Launch:
         tile = variant.tile
