@@ -1,0 +1,250 @@
+"""The comparison with other libraries: what counts, what is void, how it is told; nothing is measured."""
+
+import json
+import math
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from paths import ROOT
+
+sys.path.append(str(ROOT / "benchmarks"))
+
+from peers import driver, packages, plot, table, weights
+from peers.results import Lane, Recorder, agree, disagreement, paired, spread, value
+
+ROW = {"name": "chain", "title": "a chain", "kind": "chain", "ops": 20, "unit": "µs/op", "work": 20}
+CHECK = [10.0, 4.0, 1.5]
+
+
+def sample(ms, repetition=0, phase="queued", checks=(CHECK,), errors=0, **more):
+    return {
+        "phase": phase,
+        "repetition": repetition,
+        "k": len(checks),
+        "ms": ms,
+        "host_ms": ms / 2,
+        "checks": [list(check) for check in checks],
+        "errors": errors,
+        "error": "bad buffer" if errors else None,
+        **more,
+    }
+
+
+def lane(library, form, *samples):
+    return Lane(library, form, samples=[sample(1, phase="first"), *samples])
+
+
+def recorded(lanes, row=ROW):
+    """A recorder that took the events of these lanes: {"library/form": [ms of each repetition]}."""
+    recorder = Recorder([row])
+    recorder.take({"kind": "machine", "adapter": {"vendor": "acme", "architecture": "one"}, "browser": "B 1"})
+    for name, times in lanes.items():
+        library, form = name.split("/")
+        place = {"row": row["name"], "library": library, "form": form}
+        recorder.take({"kind": "library", "name": library, "version": "1.0", "open_ms": 5})
+        recorder.take({"kind": "lane", **place, "note": ""})
+        counters = {"dispatches": 40, "flushes": 1, "bind_groups": 0, "encode_ms": 0.1}
+        for phase, repetition, ms in [("first", 0, 9), *[("queued", r, ms) for r, ms in enumerate(times)]]:
+            taken = sample(ms, repetition, phase, (CHECK, CHECK))
+            if library == "pellucid":
+                taken["counters"] = counters
+            recorder.take({"kind": "sample", **place, **taken})
+    return recorder
+
+
+def finished(recorder):
+    noise = {"seconds": 3, "cores": 2, "browser_cores": 1.5, "other_cores": 0.25}
+    settings = {"repetitions": 3, "repetition_ms": 200}
+    return {**recorder.results(), "noise": noise, "settings": settings, "failure": None}
+
+
+def test_spread_is_median_quartiles_and_extremes():
+    assert spread([4, 1, 3, 2, 5]) == {"median": 3, "low": 2, "high": 4, "least": 1, "most": 5}
+    assert spread([7]) == {"median": 7, "low": 7, "high": 7, "least": 7, "most": 7}
+
+
+def test_checksums_agree_up_to_rounding():
+    assert agree(CHECK, [10.001, 4.0005, 1.501])
+    assert agree([5.0, 5.0, -5.0], [5.001, 5.001, -5.001])
+
+
+@pytest.mark.parametrize(
+    "other", [[10.2, 4.0, 1.5], [10.0, 4.1, 1.5], [10.0, 4.0, -1.5], [math.nan, 4.0, 1.5], [0.0, 0.0, 0.0]]
+)
+def test_checksums_differ(other):
+    assert not agree(CHECK, other)
+    assert not agree(other, CHECK)
+
+
+def test_not_finite_agrees_with_nothing():
+    broken = [math.inf, math.inf, math.nan]
+    assert not agree(broken, broken)
+    assert disagreement([lane("a", "eager", sample(1, checks=[broken]))])
+
+
+def test_the_odd_one_is_named():
+    odd = [20.0, 8.0, 3.0]
+    lanes = [lane("a", "eager"), lane("b", "jit", sample(1, checks=[CHECK, odd])), lane("c", "eager")]
+    lanes[0].samples.append(sample(1, checks=[CHECK, CHECK]))
+    lanes[2].samples.append(sample(1, checks=[CHECK, CHECK]))
+    found = disagreement(lanes)
+    assert found is not None
+    assert found.startswith("unit 1: b/jit has the checksum [20.0, 8.0, 3.0], ")
+
+
+def test_every_repetition_is_compared():
+    lanes = [lane("a", "eager", sample(1), sample(1, 1)), lane("b", "eager", sample(1), sample(1, 1))]
+    assert disagreement(lanes) is None
+    lanes[1].samples[-1]["checks"] = [[10.0, 4.0, 0.2]]
+    assert disagreement(lanes) is not None
+
+
+def test_a_disagreement_voids_the_row():
+    recorder = recorded({"pellucid/eager": [1, 1], "tfjs/eager": [2, 2]})
+    recorder.rows["chain"].lanes["tfjs/eager"].samples[-1]["checks"][1] = [1.0, 1.0, 1.0]
+    summary = recorder.rows["chain"].summary()
+    assert summary["void"].startswith("unit 1: tfjs/eager")
+    assert all(found["void"] == summary["void"] for found in summary["lanes"].values())
+    assert summary["pairs"] == {}
+    assert not any("value" in found for found in summary["lanes"].values())
+
+
+def test_an_error_of_the_device_voids_its_lane_alone():
+    recorder = recorded({"pellucid/eager": [1, 1], "tfjs/eager": [2, 2], "jax/eager": [3, 3]})
+    recorder.rows["chain"].lanes["tfjs/eager"].samples[0] |= {"errors": 2, "error": "bad buffer"}
+    summary = recorder.rows["chain"].summary()
+    assert summary["void"] is None
+    assert summary["lanes"]["tfjs/eager"]["void"] == ("2 WebGPU errors that nobody caught, first: bad buffer")
+    assert summary["lanes"]["jax/eager"]["void"] is None
+    assert list(summary["pairs"]) == ["pellucid/eager : jax/eager"]
+
+
+def test_a_lane_that_failed_or_never_ended_is_void():
+    recorder = recorded({"pellucid/eager": [1], "tfjs/eager": []})
+    place = {"row": "chain", "library": "pellucid", "form": "eager"}
+    recorder.take({"kind": "failed", **place, "error": "no answer to repeat within 9 s"})
+    lanes = recorder.rows["chain"].summary()["lanes"]
+    assert lanes["pellucid/eager"]["void"] == "no answer to repeat within 9 s"
+    assert lanes["tfjs/eager"]["void"] == "no repetition ended"
+
+
+def test_rows_of_other_weights_are_not_compared():
+    row = {**ROW, "uncompared": "each has its own weights"}
+    recorder = recorded({"pellucid/eager": [1], "tfjs/eager": [2]}, row)
+    recorder.rows["chain"].lanes["tfjs/eager"].samples[-1]["checks"][0] = [1.0, 1.0, 1.0]
+    summary = recorder.rows["chain"].summary()
+    assert summary["void"] is None
+    assert not summary["compared"]
+
+
+def test_pairs_are_of_the_same_repetition():
+    ours = lane("pellucid", "eager", sample(1.0, 0), sample(2.0, 1), sample(4.0, 2))
+    other = lane("tfjs", "eager", sample(3.0, 0), sample(8.0, 2))
+    assert paired(ours, other) == spread([3.0, 2.0])
+    assert paired(ours, lane("tfjs", "eager")) is None
+
+
+def test_a_library_that_cannot_open_is_unavailable():
+    recorder = Recorder([ROW])
+    recorder.take({"kind": "failed", "row": "chain", "library": "jax", "form": None, "error": "no adapter"})
+    recorder.take({"kind": "unavailable", "row": "chain", "library": "ort", "why": "not offered"})
+    unavailable = recorder.rows["chain"].summary()["unavailable"]
+    assert unavailable == {"jax": "failed: no adapter", "ort": "not offered"}
+
+
+@pytest.mark.parametrize(
+    ("unit", "work", "expected"),
+    [("ms", 1, 4.0), ("µs/op", 20, 200.0), ("GFLOP/s", 8e6, 2.0), ("GB/s", 8e6, 2.0), ("ids/s", 16, 4000.0)],
+)
+def test_units(unit, work, expected):
+    assert value({"name": "r", "unit": unit, "work": work}, 4.0) == pytest.approx(expected)
+
+
+def test_an_unknown_unit_is_refused():
+    with pytest.raises(ValueError, match="unit 'furlong' is unknown"):
+        value({"name": "r", "unit": "furlong", "work": 1}, 1.0)
+
+
+def test_the_table():
+    recorder = recorded(
+        {"pellucid/eager": [0.4, 0.4, 0.4], "jax/eager": [4, 4, 4], "jax/captured": [0.2, 0.2, 0.2]}
+    )
+    recorder.take({"kind": "own", "python_us_per_op": 2.04})
+    text = table.markdown(finished(recorder))
+    assert "Device: acme one; B 1." in text
+    assert "the browser used 1.5 of 2 cores, other processes 0.25, in 3 s." in text
+    # 0.4 ms for 20 ops are 20 µs each; the fastest other takes half of our time.
+    assert (
+        "| a chain, eager, µs/op | 20.0 (20.0–20.0) | 200 (200–200) | 0.500 (0.500–0.500), jax/captured |"
+    ) in text
+    assert "| a chain, captured, µs/op | – | 10.0 (10.0–10.0) | – |" in text
+    assert "| Python per eager op, µs |" in text
+    # 40 dispatches in each of 3 repetitions of 2 units, 0.1 ms of JavaScript in each.
+    assert "| a chain, eager | 200 | 10.0 | 20.0 | 2.50 | 0.500 | 0 |" in text
+
+
+def test_a_floor_is_no_rival():
+    results = finished(recorded({"pellucid/eager": [1], "wgsl/eager": [0.5], "tfjs/eager": [2]}))
+    results["libraries"]["wgsl"]["floor"] = True
+    assert "| 2.00 (2.00–2.00), tfjs/eager |" in table.markdown(results)
+
+
+def test_the_table_says_what_is_void_and_missing():
+    recorder = recorded({"pellucid/eager": [1], "tfjs/eager": [2]})
+    recorder.rows["chain"].lanes["tfjs/eager"].samples[-1]["checks"][0] = [1.0, 1.0, 1.0]
+    recorder.take({"kind": "unavailable", "row": "chain", "library": "ort", "why": "not offered"})
+    text = table.markdown({**finished(recorder), "failure": "Chromium ended"})
+    assert "| a chain, µs/op | void | void | – |" in text
+    assert "- chain: void, for the outputs disagree: unit 0: tfjs/eager has the checksum" in text
+    assert "- chain: ort is not available: not offered" in text
+    assert "The run broke off: Chromium ended" in text
+
+
+def test_a_row_with_ours_alone_says_so():
+    text = table.markdown(finished(recorded({"pellucid/eager": [1]})))
+    assert "- chain: there is nothing to compare the outputs with" in text
+
+
+def test_the_plot_shows_speeds():
+    found = plot.points(finished(recorded({"pellucid/eager": [1, 1], "jax/captured": [4, 2]})))
+    assert found["chain"]["jax/captured"]["median"] == pytest.approx(1 / 3)
+    assert found["chain"]["jax/captured"]["high"] == pytest.approx(1 / 2.5)
+
+
+def test_rows_and_peers_by_name():
+    options = SimpleNamespace(rows="chain,matmul_256", gpu=False)
+    assert [row["name"] for row in driver.chosen_rows(options)] == ["matmul_256", "chain"]
+    everything = driver.chosen_rows(SimpleNamespace(rows=None, gpu=True))
+    assert {row["name"] for row in everything} == {row["name"] for row in driver.ROWS}
+    small = driver.chosen_rows(SimpleNamespace(rows=None, gpu=False))
+    assert "matmul_4096" not in {row["name"] for row in small}
+    assert driver.chosen_peers([]) == list(packages.PEERS)
+    assert driver.chosen_peers(["ort", "tfjs"]) == ["tfjs", "ort"]
+
+
+def test_unknown_names_are_refused():
+    with pytest.raises(SystemExit, match="no row named chains"):
+        driver.chosen_rows(SimpleNamespace(rows="chains", gpu=False))
+    with pytest.raises(SystemExit, match="no peer named numpy"):
+        driver.chosen_peers(["numpy"])
+
+
+def test_the_values_of_the_large_graph(tmp_path):
+    listing, target = tmp_path / "llm.json", tmp_path / "llm.bin"
+    parts = [
+        ("random", 100_000, 0.0),
+        ("constant", 8, 0.5),
+        ("eights", 3, 0.0),
+        ("ones", 4, 0.0),
+        ("floats", 8, 2.0),
+    ]
+    listing.write_text(json.dumps([{"filling": f, "bytes": n, "scale": s} for f, n, s in parts]))
+    weights.fill(listing, target)
+    found = target.read_bytes()
+    assert len(found) == sum(n for _, n, _ in parts)
+    assert found[100_000:100_011] == b"\0\0\0?" * 2 + b"\x88" * 3
+    assert found[100_011:100_015] == b"\0\0\x80?"
+    with pytest.raises(ValueError, match="filling 'zeros' is unknown"):
+        weights.pattern("zeros", 0.0, weights.random.Random(0))
