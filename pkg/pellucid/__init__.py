@@ -202,6 +202,7 @@ _LAZY = {
     "models": "",
     "nn": "",
     "optim": "",
+    "profiler": "",
     "quant": "",
     "text": "",
     "weights": "",

@@ -1,0 +1,269 @@
+"""Watches the stream while a trace or a profile lasts. Nothing of it is in the way at other times."""
+
+from __future__ import annotations
+
+import time
+from array import array
+from bisect import bisect_right
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+from ..device.host import COPY, UPLOAD, WINDOW, Host
+from ..device.stream import stream
+from ..errors import DeviceError
+from ..fusion import window as fusion
+from ..fusion.records import read
+from ..launches import Node
+from ..op import OPS
+from .lines import caller, lines_of_nodes
+from .listeners import ignore, listen
+from .recording import Dispatch, OpCall, Recording, Span, Window
+
+now = time.perf_counter
+
+# The one that is recording. A list, so that there is no global to rebind.
+active: list[Recorder] = []
+# Named parts of the program around the line that runs; tasks that take turns have each their own.
+spans: ContextVar[tuple[Span, ...]] = ContextVar("spans", default=())
+
+
+@dataclass
+class _Submission:
+    """A window on its way from the ops to the host.
+
+    Args:
+        began: when, in seconds.
+        length: words of its records.
+        ends: where the records of each call end.
+        calls: whose they are.
+        plan: how launches were fused.
+        start: words before those that the plan is about.
+    """
+
+    began: float
+    length: int
+    ends: list[int]
+    calls: list[OpCall]
+    plan: fusion.Plan | None = None
+    start: int = 0
+
+    def call_at(self, word: int) -> OpCall | None:
+        """The call that a word of the records came from."""
+        k = bisect_right(self.ends, word)
+        return self.calls[k] if k < len(self.calls) else None
+
+    def places(self) -> list[int]:
+        """For each word of the window that the host gets, where it lies in the records; past their end for
+        what is in none."""
+        if self.plan is None:
+            return list(range(self.length))
+        count = self.length - self.start
+        picked = self.plan.pick(list(range(count + len(self.plan.constants))))
+        return [*range(self.start), *[place + self.start for place in picked]]
+
+
+class Recorder:
+    """Records everything between `start` and `stop`.
+
+    Args:
+        time: also the GPU's time for each dispatch, or of each window where the device has no timestamps.
+    """
+
+    def __init__(self, time: bool):
+        self.recording = Recording(asked=time)
+        self._hooks = ExitStack()
+        self._host: Host | None = None
+        self._submit_of_host: Any = None
+        self._ends: list[int] = []
+        self._calls: list[OpCall] = []
+        self._submission: _Submission | None = None
+        self._since = self._away = 0.0
+        # Windows before this one are of a device that was closed.
+        self._first_window = 0
+
+    # Beginning and ending
+
+    def start(self) -> None:
+        """Begin, with what is recorded from now on.
+
+        Raises:
+            DeviceError: something records already, or there is no WebGPU.
+        """
+        if active:
+            raise DeviceError(
+                "device webgpu: a trace or a profile is being recorded already. End it first: only one can "
+                "be at a time; name parts inside it with profiler.record_function."
+            )
+        s = stream()
+        s.open()
+        s.flush()
+        active.append(self)
+        hooks = self._hooks
+        hooks.callback(active.remove, self)
+        try:
+            self._attach(s.open())
+            hooks.callback(self._detach)
+            hooks.enter_context(lines_of_nodes())
+            listen(self._after_op, first=True)
+            hooks.callback(ignore, self._after_op)
+            s.on_submit.append(self._on_submit)
+            hooks.callback(s.on_submit.remove, self._on_submit)
+            fusion.on_rewrite.append(self._on_rewrite)
+            hooks.callback(fusion.on_rewrite.remove, self._on_rewrite)
+        except BaseException:
+            hooks.close()
+            raise
+        self.recording.began = self._since = now()
+
+    def stop(self) -> Recording:
+        """End, and give what was seen; waits if times were asked for."""
+        with self._ending() as host:
+            if host is not None:
+                self._place(host.timings())
+        return self.recording
+
+    async def stop_async(self) -> Recording:
+        """The awaitable twin of `stop`."""
+        with self._ending() as host:
+            if host is not None:
+                self._place(await host.timings_async())
+        return self.recording
+
+    @contextmanager
+    def _ending(self):
+        """Gives the host that has times to tell."""
+        try:
+            stream().submit()
+            self.recording.ended = now()
+            yield self._host if self.recording.asked and stream().host is self._host else None
+        finally:
+            self._hooks.close()
+
+    def _attach(self, host: Host) -> None:
+        """Stand before the host: what it submits and waits for is seen here, whoever asks it to."""
+        self._host = host
+        self._first_window = len(self.recording.windows)
+        self._submit_of_host = host.submit
+        read, read_async = host.read, host.read_async
+
+        def waiting(ticket):
+            with self._wait():
+                return read(ticket)
+
+        async def waiting_async(ticket):
+            with self._wait():
+                return await read_async(ticket)
+
+        # Instance attributes hide the methods of the class until they are deleted.
+        vars(host).update(submit=self._submit, read=waiting, read_async=waiting_async)
+        if self.recording.asked:
+            self.recording.has_timestamps = host.timing(True)
+
+    def _detach(self) -> None:
+        host = self._host
+        assert host is not None
+        for name in ("submit", "read", "read_async"):
+            vars(host).pop(name)
+        if self.recording.asked and stream().host is host:
+            host.timing(False)
+
+    # What is seen
+
+    @contextmanager
+    def _wait(self):
+        """What passes within is no time of the op to come. Other tasks may have their turn meanwhile."""
+        began = now()
+        before = began - self._since - self._away
+        self._since, self._away = began, 0.0
+        try:
+            yield
+        finally:
+            ended = now()
+            self.recording.waits.append((began, ended))
+            self._since, self._away = ended - before, 0.0
+
+    def begin_span(self, span: Span) -> None:
+        """A named part of the program begins: the time before belongs to no op."""
+        self.recording.spans.append(span)
+        self._since, self._away = now(), 0.0
+
+    def _after_op(self, op: str) -> None:
+        ended = now()
+        seconds = ended - self._since - self._away
+        call = OpCall(OPS[op].public, caller(), self._since, ended, seconds, spans.get())
+        self.recording.calls.append(call)
+        self._ends.append(len(stream().words))
+        self._calls.append(call)
+        self._since, self._away = now(), 0.0
+
+    def _on_submit(self, records: list[int]) -> None:
+        host = stream().open()
+        if host is not self._host:
+            self._attach(host)
+        self._submission = _Submission(now(), len(records), self._ends, self._calls)
+        self._ends, self._calls = [], []
+
+    def _on_rewrite(self, records: list[int], plan: fusion.Plan | None) -> None:
+        if self._submission is not None:
+            self._submission.plan = plan
+            self._submission.start = self._submission.length - len(records)
+
+    def _submit(self, words: array) -> None:
+        submission, self._submission = self._submission, None
+        began = now() if submission is None else submission.began
+        try:
+            self._submit_of_host(words)
+        finally:
+            window = Window(len(self.recording.windows), began, now())
+            self.recording.windows.append(window)
+            self._note(window, words.tolist(), submission)
+            self._away += now() - began
+
+    def _note(self, window: Window, words: list[int], submission: _Submission | None) -> None:
+        """What a window holds, and which calls it came from; a window without records is a replay."""
+        assert self._host is not None
+        places = submission.places() if submission is not None else []
+        fused = 0
+        for record in read(words):
+            first = record.words[0]
+            if record.code == UPLOAD:
+                window.uploads.append(words[first + 2])
+            elif record.code == COPY:
+                window.copies.append(words[first + 4])
+            elif record.node is not None:
+                node, found = record.node, ()
+                if submission is not None and submission.plan is not None and node.members:
+                    node, found = self._fused(submission, fused)
+                    fused += 1
+                elif submission is not None:
+                    found = (submission.call_at(places[first]),)
+                calls = tuple(dict.fromkeys(call for call in found if call is not None))
+                window.dispatches.append(
+                    Dispatch(window, node, record.slots, calls, self._host.info.immediates)
+                )
+
+    @staticmethod
+    def _fused(submission: _Submission, number: int) -> tuple[Node, tuple[OpCall | None, ...]]:
+        plan = submission.plan
+        assert plan is not None
+        words = plan.members[number]
+        return plan.groups[number].node, tuple(submission.call_at(w + submission.start) for w in words)
+
+    def _place(self, times: list[tuple[int, int, int]]) -> None:
+        """Give every dispatch, or every window, its time: they come in the order of the submissions.
+
+        A launch that failed at the host has none.
+        """
+        windows = self.recording.windows[self._first_window :]
+        waiting = iter(windows)
+        dispatches = iter([d for window in windows for d in window.dispatches])
+        for launch, begin, end in times:
+            if launch == WINDOW:
+                next(waiting).time = begin, end
+                continue
+            for dispatch in dispatches:
+                if dispatch.node.number == launch:
+                    dispatch.time = begin, end
+                    break
