@@ -1,18 +1,20 @@
 // cache[b, h, position + t, :] = rows[b, h, t, :]        in place
 //
-// rows   (batch, kv_heads, time, head_dim)       contiguous
+// rows   (batch, kv_heads, time, head_dim)       any strides
 // cache  (batch, kv_heads, capacity, head_dim)   contiguous
 // grid   one workgroup per WORKGROUP elements of rows, one lane each
 
 const WORKGROUP = 64u;
 
 struct Params {
+    rows_strides: vec4<u32>,
     rows_offset: u32,
     cache_offset: u32,
     count: u32,
-    block: u32,
-    capacity_block: u32,
+    heads: u32,
+    time: u32,
     head_dim: u32,
+    capacity: u32,
     position: u32,
 }
 
@@ -30,8 +32,13 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     if (i >= params.count) {
         return;
     }
-    // a block is the (time, head_dim) of one head; a capacity block the (capacity, head_dim)
-    let first = i / params.block * params.capacity_block + params.position * params.head_dim;
-    store_cache(first + i % params.block,
-                load_rows(i));
+    let column = i % params.head_dim;
+    let row = i / params.head_dim;
+    let time = row % params.time;
+    let place = row / params.time;
+    let steps = params.rows_strides;
+    let at = place / params.heads * steps.x + place % params.heads * steps.y + time * steps.z;
+    let line = place * params.capacity + params.position + time;
+    store_cache(line * params.head_dim + column,
+                load_rows(at + column * steps.w));
 }

@@ -2,25 +2,25 @@
 //
 //   out1 = x1 * cos - x2 * sin,  out2 = x2 * cos + x1 * sin       (sin negated with INVERSE)
 //
-// The pair p is (p, p + half) of a head, or (2p, 2p + 1) with INTERLEAVED; columns from 2 * half on
-// are copied.
-//
-// x       (batch, heads, time, head_dim)   contiguous
+// x       (batch, heads, time, head_dim)   any strides
 // cosines (positions, half)
 // sines   (positions, half)
 // out     (batch, heads, time, head_dim)
 // grid    one workgroup per WORKGROUP elements of out, one lane each
 // source  Su et al. 2021, "RoFormer", equation 34
+// uses    attention/turn
 
 const WORKGROUP = 64u;
 const INTERLEAVED = false;
 const INVERSE = false;
 
 struct Params {
+    x_strides: vec4<u32>,
     x_offset: u32,
     cosines_offset: u32,
     sines_offset: u32,
     count: u32,
+    heads: u32,
     time: u32,
     head_dim: u32,
     half: u32,
@@ -46,21 +46,19 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         return;
     }
     let column = i % params.head_dim;
-    let value = load_x(i);
+    let row = i / params.head_dim;
+    let time = row % params.time;
+    let place = row / params.time;
+    let base = place / params.heads * params.x_strides.x
+        + place % params.heads * params.x_strides.y + time * params.x_strides.z;
+    let value = load_x(base + column * params.x_strides.w);
     if (column >= 2u * params.half) {
         store_out(i, value);
         return;
     }
-    let time = i / params.head_dim % params.time;
-    var pair = column % params.half;
-    var is_first = column < params.half;
-    var partner = select(i - params.half, i + params.half, is_first);
-    if (INTERLEAVED) {
-        pair = column / 2u;
-        is_first = column % 2u == 0u;
-        partner = select(i - 1u, i + 1u, is_first);
+    var pair = pair_of(column, params.position + time);
+    if (INVERSE) {
+        pair.sign = -pair.sign;
     }
-    let at = (params.position + time) * params.half + pair;
-    let sine = select(load_sines(at), -load_sines(at), is_first != INVERSE);
-    store_out(i, fma(load_x(partner), sine, value * load_cosines(at)));
+    store_out(i, turned(value, load_x(base + pair.partner * params.x_strides.w), pair));
 }

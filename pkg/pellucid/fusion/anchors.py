@@ -41,7 +41,7 @@ _STORES = frozenset(
         "matmul/quant_vector", "matmul/quant_vectors", "matmul/quant_pair",
         "conv/direct", "conv/tiled", "conv/combine",
         "pool/average", "pool/average_gradient", "pool/max_gradient",
-        "attention/rotary", "attention/combine", "attention/prefill",
+        "attention/rotary", "attention/combine", "attention/prefill", "attention/decode_step",
         "index/select", "index/gather", "index/quant_rows", "quant/dequantize",
     }
 )  # fmt: skip

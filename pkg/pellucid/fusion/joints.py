@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from ..device.host import ALLOC, FREE
 from ..launches import register
+from ..ops.decode import STEP, step
 from ..ops.joint import Joint
 from ..ops.vectors import NORMS, vectors
 from .records import Record, run_of
@@ -43,12 +44,20 @@ class Joiner:
         placed: dict[int, Record] = {}
         gone: set[int] = set()
         for k in self._runs:
-            if k in gone or self._name(k) != "matmul/quant_vector":
+            if k in gone:
                 continue
-            found = self._vectors(k, gone)
+            name = self._name(k)
+            if name == "matmul/quant_vector":
+                found = self._vectors(k, gone)
+            elif name == "attention/decode":
+                found = self._step(k)
+            else:
+                continue
             if found is not None:
                 joint, numbers = found
-                placed[k] = self._stand_for(joint, [self._records[n] for n in numbers])
+                # The norm before products need not wait where it was; all else comes early.
+                place = k if name == "matmul/quant_vector" else min(numbers)
+                placed[place] = self._stand_for(joint, [self._records[n] for n in numbers])
                 gone.update(numbers)
         return [placed.get(k, r) for k, r in enumerate(self._records) if k in placed or k not in gone]
 
@@ -101,6 +110,67 @@ class Joiner:
                         self._note_begin(k, "x")
                     return joint, numbers
         return None
+
+    def _step(self, attend: int) -> tuple[Joint, list[int]] | None:
+        """The launches of one new position of attention; and their numbers."""
+        keys, values = self._slot(attend, "key"), self._slot(attend, "value")
+        turn_query = self._maker(self._slot(attend, "query"), attend)
+        write_key, write_value = self._last_writer(keys, attend), self._last_writer(values, attend)
+        combine = self._reader(self._slot(attend, "state"), attend)
+        if turn_query is None or write_key is None or write_value is None or combine is None:
+            return None
+        turn_key = self._maker(self._slot(write_key, "rows"), write_key)
+        if turn_key is None:
+            return None
+        numbers = [turn_query, turn_key, write_key, write_value, attend, combine]
+        if tuple(self._name(n) for n in numbers) != STEP:
+            return None
+        begin = [
+            (attend, "query"), (attend, "key"), (attend, "value"), (write_key, "cache"), (write_key, "rows"),
+            (write_value, "cache"), (turn_query, "cosines"), (turn_query, "sines"), (turn_key, "cosines"),
+            (turn_key, "sines"),
+        ]  # fmt: skip
+        alike = all(self._slot(turn_query, t) == self._slot(turn_key, t) for t in ("cosines", "sines"))
+        if not alike or not all(self._begins(*place) for place in begin):
+            return None
+        joint = step([self._node(n) for n in numbers])
+        if joint is None:
+            return None
+        numbers = numbers[: len(joint.node.members)]
+        if not self._together(numbers):
+            return None
+        for place in begin:
+            self._note_begin(*place)
+        return joint, numbers
+
+    def _maker(self, slot: int, reader: int) -> int | None:
+        """Who computes what only one run reads."""
+        touching = self._touching[slot]
+        return touching[0] if touching[1:] == [reader] and slot in self._short else None
+
+    def _reader(self, slot: int, maker: int) -> int | None:
+        """Who alone reads what a run computes."""
+        touching = self._touching[slot]
+        return touching[1] if len(touching) == 2 and touching[0] == maker and slot in self._short else None
+
+    def _last_writer(self, slot: int, before: int) -> int | None:
+        """The run that touched a slot last before another one, if it wrote it."""
+        touching = self._touching[slot]
+        place = touching.index(before)
+        last = touching[place - 1] if place else None
+        return last if last is not None and slot in self._records[last].writes else None
+
+    def _together(self, numbers: Sequence[int]) -> bool:
+        """Whether runs may all take place where the first of them does."""
+        first, own = min(numbers), set(numbers)
+        return not any(
+            first < n < k
+            and n not in own
+            and (slot in self._records[k].writes or slot in self._records[n].writes)
+            for k in numbers
+            for slot in self._records[k].reads | self._records[k].writes
+            for n in self._touching[slot]
+        )
 
     def _node(self, k: int):
         node = self._records[k].node
