@@ -124,3 +124,70 @@ def test_several_rows_are_not_normalized_on_the_way():
         return F.linear(h, p.q), F.linear(h, p.k)
 
     assert settled(run) == (3, 2)
+
+
+def tiny(heads=4, kv_heads=2, layers=2):
+    """A small Llama with quantized weights."""
+    from pellucid.models import LlamaConfig, LlamaForCausalLM
+
+    config = LlamaConfig(
+        vocab_size=64, hidden_size=64, intermediate_size=96, num_hidden_layers=layers,
+        num_attention_heads=heads, num_key_value_heads=kv_heads, max_position_embeddings=512,
+    )  # fmt: skip
+    model = LlamaForCausalLM(config)
+    rng = np.random.default_rng(0)
+    for module in model.model.layers.modules():
+        if isinstance(module, torch.nn.Linear):
+            rows, columns = module.weight.shape
+            blocks = tame_blocks("q4_0", rows, columns, rng)
+            module.weight = torch.nn.Parameter(
+                weight_from_blocks(blocks, "q4_0", (rows, columns), "webgpu"), requires_grad=False
+            )
+    return model
+
+
+def test_a_layer_is_at_most_six_dispatches():
+    """A token of a model with two more layers takes at most twelve dispatches more."""
+
+    def dispatches_a_token(layers):
+        model = tiny(layers=layers)
+        ids = torch.tensor([[1, 2, 3]])
+        model.generate(ids, max_new_tokens=8)
+        counts = []
+        for tokens in (8, 16):
+            before = torch.webgpu.memory_stats()["dispatches"]
+            model.generate(ids, max_new_tokens=tokens)
+            counts.append(torch.webgpu.memory_stats()["dispatches"] - before)
+        return (counts[1] - counts[0]) / 8
+
+    assert dispatches_a_token(4) - dispatches_a_token(2) <= 12
+
+
+@pytest.mark.parametrize(("heads", "kv_heads"), [(4, 2), (4, 4), (2, 1)])
+def test_logits_with_a_cache(heads, kv_heads):
+    """Of every position, fed one at a time, with fusion and without; and a hooked layer sees the same."""
+    model = tiny(heads, kv_heads)
+    ids = torch.randint(0, 64, (1, 12))
+
+    def logits(hooked):
+        seen = []
+        handle = (
+            model.model.layers[1].mlp.register_forward_hook(lambda m, a, out: seen.append(out))
+            if hooked
+            else None
+        )
+        cache, rows = model.new_cache(1, 64), []
+        with torch.no_grad():
+            for k in range(12):
+                rows.append(model(ids[:, k : k + 1], past_key_values=cache).logits.numpy())
+        if handle is not None:
+            handle.remove()
+        return np.concatenate(rows), [s.numpy() for s in seen]
+
+    with torch.webgpu.fusion(False):
+        plain, seen = logits(True)
+    for hooked in (False, True):
+        fused, also = logits(hooked)
+        np.testing.assert_allclose(fused, plain, rtol=1e-3, atol=1e-4)
+        for a, b in zip(also, seen, strict=hooked):
+            np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-4)
