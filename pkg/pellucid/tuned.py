@@ -34,13 +34,13 @@ def file() -> Path | None:
     if chosen is not None:
         return Path(chosen) if chosen else None
     folder = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME")
-    usual = Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache")
-    return Path(folder or usual) / "pellucid" / "tuned.json"
+    usual = "~/Library/Caches" if sys.platform == "darwin" else "~/.cache"
+    return Path(os.path.expanduser(folder or usual), "pellucid", "tuned.json")
 
 
 def _read(where: Path | None) -> dict[str, Any]:
     """The devices of a table; none where there is no file."""
-    if where is None or not where.exists():
+    if where is None:
         return {}
     try:
         devices = json.loads(where.read_text(encoding="utf-8"))["devices"]
@@ -48,6 +48,8 @@ def _read(where: Path | None) -> dict[str, Any]:
             name: {"version": str(entry["version"]), "variants": dict(entry["variants"])}
             for name, entry in devices.items()
         }
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         warnings.warn(
             f"{where} is no table of measurements ({error!r}) and is not used. Delete it, or call "

@@ -8,7 +8,7 @@
 // bias  (columns)                 read only with HAS_BIAS
 // out   (batch, PARTS, rows, columns)  contiguous; part p is the sum over the p-th part of the
 //       depth, so with PARTS = 1 out is the product, else combine.wgsl adds the parts
-// grid  one workgroup per (batch, part, 32 columns); 8 lanes have 4 columns each, the other lanes
+// grid  one workgroup per (batch, part, 16 columns); 4 lanes have 4 columns each, the other lanes
 //       share the depth, 4 lines each
 //
 // With B_FOUR the columns of b are contiguous and the other strides multiples of 4, with A_FOUR the
@@ -24,7 +24,7 @@ const B_FOUR = false;
 
 // The sums of 8 rows of 256 lanes would not fit into workgroup memory.
 const WORKGROUP = select(256u, 128u, ROWS > 4u);
-const QUADS = 8u;
+const QUADS = 4u;
 const COLUMNS = 4u * QUADS;
 // What all lanes take of the depth at a time.
 const STRIDE = 4u * WORKGROUP / QUADS;
@@ -161,7 +161,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) groups: v
         }
         workgroupBarrier();
     }
-    // lane i * 32 + j has row i and the j-th column
+    // lane i * COLUMNS + j has row i and the j-th column
     for (var at = lane; at < ROWS * COLUMNS; at += WORKGROUP) {
         let i = at / COLUMNS;
         let j = group % column_groups * COLUMNS + at % COLUMNS;

@@ -38,8 +38,8 @@ _STEP, _BLOCK = 16, 48
 # Steps' worth of time that starts and ends a tile; clocks between two dispatches.
 _ENDS, _DISPATCH = 3, 14_000
 # Elements of the depth that a part of a product of few rows has at least, the lanes that read it at once on
-# a processor, and how many parts are worth a second dispatch.
-_LONG, _READING, _WORTH = 2048, 256, 4
+# a processor, how many parts are worth a second dispatch, and how many that one adds up in time.
+_LONG, _READING, _WORTH, _MOST = 2048, 256, 4, 64
 
 
 def processors(info: Info) -> int:
@@ -88,10 +88,11 @@ def candidates(shape: Shape, info: Info) -> list[Variant]:
 
 def _vectors(shape: Shape, at_once: int) -> list[Variant]:
     """The kernels for few rows. The matrix is what takes the time: it is read along its contiguous axis."""
-    file, width, lanes = ("vector", 4, 64) if shape.b_depth_first else ("vector_columns", 32, 256)
+    file, width, lanes = ("vector", 4, 64) if shape.b_depth_first else ("vector_columns", 16, 256)
     groups = max(shape.batch * -(-shape.columns // width), 1)
     parts = 1
-    while groups * parts * lanes < at_once * _READING and shape.depth >= 2 * parts * _LONG:
+    most = min(shape.depth // _LONG, _MOST)
+    while groups * parts * lanes < at_once * _READING and 2 * parts <= most:
         parts *= 2
     cut = [Variant(file, None, parts)] if parts > 1 else []
     return [*cut, Variant(file)] if parts >= _WORTH else [Variant(file), *cut]

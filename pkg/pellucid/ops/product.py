@@ -124,7 +124,7 @@ class Product:
                 "B_DEPTH_FIRST": _flag(not self.b.is_by_row),
             }
         else:
-            width = 4 if variant.file == "vector" else 32
+            width = 4 if variant.file == "vector" else 16
             groups = self.batch * variant.parts * -(-self.columns // width)
             holes = {"ROWS": f"{self.rows}u"}
             # These read along the depth of a always, and along the depth or the columns of b.
