@@ -196,6 +196,7 @@ _LAZY = {
     "AutoModelForCausalLM": "models",
     "AutoTokenizer": "text",
     "GenerationConfig": "generate",
+    "compile": "capture",
     "debug": "",
     "lens": "",
     "match": "lens",

@@ -6,6 +6,8 @@ import secrets
 
 import numpy as np
 
+from .device.stream import stream
+
 _MULTIPLIERS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 _INCREMENTS = 0x9E3779B9, 0xBB67AE85
 _LOW = np.uint64(0xFFFFFFFF)
@@ -28,11 +30,13 @@ class Generator:
     """
 
     def __init__(self, device=None):
+        _note_seeding()
         self.seed_value = 0
         self.offset = 0
 
     def manual_seed(self, seed: int) -> Generator:
         """Begin anew with this seed (64 bits) and return the generator."""
+        _note_seeding()
         self.seed_value = int(seed) & 0xFFFFFFFFFFFFFFFF
         self.offset = 0
         return self
@@ -51,13 +55,22 @@ class Generator:
 
     def set_state(self, state: tuple[int, int]) -> None:
         """Go on from a state that `get_state` gave."""
+        _note_seeding()
         self.seed_value, self.offset = state
 
     def take(self, count: int) -> tuple[int, int, int, int]:
         """Reserve ``count`` words: (seed low, seed high, counter low, counter high)."""
         start = self.offset
+        if (capturing := stream().capturing) is not None:
+            capturing.note_draw(self, count)
         self.offset = (start + -(-count // 4)) & 0xFFFFFFFFFFFFFFFF
         return self.seed_value & 0xFFFFFFFF, self.seed_value >> 32, start & 0xFFFFFFFF, start >> 32
+
+
+def _note_seeding() -> None:
+    """A replay of a captured function seeds nothing."""
+    if (capturing := stream().capturing) is not None:
+        capturing.refuse("it seeds a random generator. Seed it before the call")
 
 
 default_generator = Generator()

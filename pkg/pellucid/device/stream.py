@@ -9,6 +9,7 @@ import os
 import sys
 from array import array
 from collections.abc import Callable
+from typing import Any
 
 from ..errors import DeviceError, IndexOutOfRange, KernelError, OutOfMemoryError, PellucidError
 from .host import AFTER_LOSS, ALLOC, CODE_BITS, COPY, FREE, RUN, STATUS_BYTES, STATUS_SLOT, UPLOAD, Host
@@ -107,6 +108,8 @@ class Stream:
         self.rewrite: Callable[[list[int]], array] | None = None
         # Called with the records of every window before it is rewritten: captures.
         self.on_submit: list[Callable[[list[int]], None]] = []
+        # The recording that listens to a function, if one does: told what a replay could not do by itself.
+        self.capturing: Any = None
         self._slots = EMPTY_SLOT + 1
         self._failed: str | None = None
         self._late: PellucidError | None = None
@@ -191,6 +194,8 @@ class Stream:
             self.words += (storage.slot << CODE_BITS | UPLOAD, 0, len(view), *words)
         else:
             self.check_size(len(view))
+            if self.capturing is not None:
+                self.capturing.note_upload(len(view))
             storage = Storage(len(view), kind, direct=True)
             self.open().write(storage.slot, len(view), 0, view)
         return storage
@@ -252,6 +257,19 @@ class Stream:
         if self.host is not None:
             self.check()
 
+    def submit_window(self, window: array) -> None:
+        """Hand a window that is ready to the host, behind all records; does not wait.
+
+        Raises:
+            KernelError, OutOfMemoryError, DeviceError: what went wrong at the host since the last look.
+        """
+        self.submit()
+        self.flushes += 1
+        if self.allocated > self.peak:
+            self.peak = self.allocated
+        self.open().submit(window)
+        self.check()
+
     def check(self) -> None:
         """Raise what went wrong at the host since the last look."""
         if self._late is not None:
@@ -277,6 +295,8 @@ class Stream:
                 "device webgpu: the tensor was on a device that has been closed, and is gone. Load or "
                 "compute it again."
             )
+        if self.capturing is not None:
+            self.capturing.note_read()
         self.flush()
         host = self.open()
         return Read(self, host, host.begin_read(storage.slot, offset, nbytes))

@@ -59,6 +59,8 @@ class Adam(Optimizer):
             },
         )
 
+    _followed = ("sign", "shrink", "decay", "take1", "keep2", "take2", "root", "eps", "rate")
+
     def _update(self, p: Tensor, group: dict[str, Any]) -> None:
         value, grad = self._operands(p)
         state = self.state[p]
@@ -69,26 +71,35 @@ class Adam(Optimizer):
         if group["amsgrad"] and "max_exp_avg_sq" not in state:
             state["max_exp_avg_sq"] = self._moment(value)
         state["step"] += 1
-        lr, decay = float(group["lr"]), float(group["weight_decay"])
-        beta1, beta2 = group["betas"]
-        decoupled = group["decoupled_weight_decay"]
+        self._note(p, group)
         adam_update(
             value,
             grad,
             state["exp_avg"],
             state["exp_avg_sq"],
             state["max_exp_avg_sq"] if group["amsgrad"] else None,
+            *self._numbers(group, state["step"]),
+        )
+        self._write_back(p, value)
+
+    def _numbers(self, group: dict[str, Any], step: int) -> tuple[float, ...]:
+        lr, decay = float(group["lr"]), float(group["weight_decay"])
+        beta1, beta2 = group["betas"]
+        decoupled = group["decoupled_weight_decay"]
+        return (
             -1.0 if group["maximize"] else 1.0,
             1.0 - lr * decay if decoupled else 1.0,
             0.0 if decoupled else decay,
             1.0 - beta1,
             float(beta2),
             1.0 - beta2,
-            sqrt(1.0 - beta2 ** state["step"]),
+            sqrt(1.0 - beta2**step),
             float(group["eps"]),
-            lr / (1.0 - beta1 ** state["step"]),
+            lr / (1.0 - beta1**step),
         )
-        self._write_back(p, value)
+
+    def _kernel(self, group: dict[str, Any]) -> tuple:
+        return (bool(group["amsgrad"]),)
 
 
 class AdamW(Adam):

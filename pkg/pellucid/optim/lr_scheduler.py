@@ -8,7 +8,14 @@ from collections.abc import Callable, Iterable, Sequence
 from math import cos, pi
 from typing import Any
 
+from ..device.stream import stream
 from .optimizer import Optimizer
+
+
+def _note_step() -> None:
+    """A replay of a captured function takes no step of a schedule; it follows the rates that are set."""
+    if (capturing := stream().capturing) is not None:
+        capturing.refuse("it steps a learning-rate schedule. Step it after the call")
 
 
 class LRScheduler:
@@ -52,6 +59,7 @@ class LRScheduler:
 
     def step(self) -> None:
         """Go to the next step and set its rates; call it after the optimizer's step."""
+        _note_step()
         self.last_epoch += 1
         for group, lr in zip(self.optimizer.param_groups, self.get_lr(), strict=True):
             group["lr"] = lr
@@ -304,6 +312,7 @@ class SequentialLR(LRScheduler):
         self._last_lr = scheduler.get_last_lr()
 
     def step(self) -> None:
+        _note_step()
         self.last_epoch += 1
         k = bisect_right(self.milestones, self.last_epoch)
         if k and self.milestones[k - 1] == self.last_epoch:

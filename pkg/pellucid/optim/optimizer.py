@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import dtypes as dt
 from ..autograd import enable_grad, no_grad
+from ..device.stream import stream
 from ..errors import GradientError, WeightError
 from ..ops.creation import zeros_like
 from ..tensor import Tensor
@@ -32,6 +33,10 @@ class Optimizer:
 
     Source: https://pytorch.org/docs/stable/optim.html#torch.optim.Optimizer
     """
+
+    # Fields of the update's launch that `_numbers` gives, so that a captured step finds them anew at every
+    # replay. A class without any is not captured.
+    _followed: tuple[str, ...] = ()
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]):
         if isinstance(params, Tensor):
@@ -92,7 +97,9 @@ class Optimizer:
                     p.grad = p.grad.detach().zero_()
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Change every parameter that has a gradient.
+        """Change every parameter that has a gradient, and hand everything recorded to the device.
+
+        So a training loop makes the same windows at every step, whose launches are then fused.
 
         Args:
             closure: computes the loss and its gradients anew; called first.
@@ -104,16 +111,44 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
+        capturing = stream().capturing
+        if capturing is not None and not self._followed:
+            capturing.refuse(f"{type(self).__name__} computes numbers of its step in Python")
         with no_grad():
             for group in self.param_groups:
                 for p in group["params"]:
                     if p.grad is not None:
                         self._update(p, group)
+        stream().flush()
         return loss
 
     def _update(self, p: Tensor, group: dict[str, Any]) -> None:
         """Change one parameter."""
         raise NotImplementedError(f"{type(self).__name__}: define _update() or step().")
+
+    # What captures ask for
+
+    def _numbers(self, group: dict[str, Any], step: int) -> tuple[float, ...]:
+        """The numbers of the update's launch, in the order of ``_followed``."""
+        raise NotImplementedError
+
+    def _kernel(self, group: dict[str, Any]) -> tuple:
+        """Settings that decide which kernel runs: while they stay, a captured step holds."""
+        return ()
+
+    def _note(self, p: Tensor, group: dict[str, Any]) -> None:
+        """Tell whoever captures that the launch of an update comes next."""
+        capturing = stream().capturing
+        if capturing is not None:
+            capturing.note_update(self, group, self.state.get(p, {}))
+
+    def _repeat(self, group: dict[str, Any], states: list[dict[str, Any]]) -> tuple[float, ...]:
+        """Count a step of parameters whose updates are replayed; returns the numbers of their launches."""
+        step = states[0].get("step", 0) + 1
+        for state in states:
+            if "step" in state:
+                state["step"] = step
+        return self._numbers(group, step)
 
     def _moment(self, p: Tensor) -> Tensor:
         """State of the parameter's shape, zeros at first."""

@@ -64,30 +64,36 @@ class SGD(Optimizer):
             },
         )
 
+    _followed = ("sign", "decay", "keep", "take", "nesterov", "rate")
+
     def _update(self, p: Tensor, group: dict[str, Any]) -> None:
         value, grad = self._operands(p)
-        momentum, buffer = group["momentum"], None
-        keep, take = momentum, 1.0 - group["dampening"]
-        if momentum:
+        sign, decay, keep, take, nesterov, rate = self._numbers(group, 0)
+        buffer = None
+        if group["momentum"]:
             state = self.state[p]
             buffer = state.get("momentum_buffer")
             if buffer is None:
                 # The sum begins with the whole first gradient.
                 buffer = state["momentum_buffer"] = self._moment(value)
                 keep, take = 0.0, 1.0
-        sgd_update(
-            value,
-            grad,
-            buffer,
+        self._note(p, group)
+        sgd_update(value, grad, buffer, sign, decay, keep, take, nesterov, rate, bool(group["nesterov"]))
+        self._write_back(p, value)
+
+    def _numbers(self, group: dict[str, Any], step: int) -> tuple[float, ...]:
+        momentum = float(group["momentum"])
+        return (
             -1.0 if group["maximize"] else 1.0,
             float(group["weight_decay"]),
-            float(keep),
-            float(take),
-            float(momentum),
+            momentum,
+            1.0 - group["dampening"],
+            momentum,
             float(group["lr"]),
-            bool(group["nesterov"]),
         )
-        self._write_back(p, value)
+
+    def _kernel(self, group: dict[str, Any]) -> tuple:
+        return bool(group["momentum"]), bool(group["nesterov"])
 
 
 __all__ = ["SGD"]

@@ -1,0 +1,194 @@
+"""One captured program: which calls it serves, and how."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from operator import attrgetter
+from operator import call as get
+from typing import Any
+
+from ..device.stream import Storage
+from ..nn import module as modules
+from .calls import Call
+from .law import Law, Unlawful
+from .program import ARGUMENT, number_of, program_of
+from .recording import Before, Recording
+from .replay import Replay
+from .run import Refused, Run
+from .watch import Watch
+
+# What a capture is for a call: it serves it; it may, once the call has shown that it is the same program; it
+# does not; it never will again.
+READY, UNSURE, OTHER, GONE = "ready", "unsure", "other", "gone"
+
+_grad = attrgetter("grad")
+
+
+class Lawless(Exception):
+    """A number does not follow a dynamic argument."""
+
+
+def _ref(thing: Any) -> Callable[[], Any]:
+    """A weak reference to something whose end is watched, so that it is there when it is used."""
+    return weakref.ref(thing)
+
+
+class Capture:
+    """What one call recorded, as a program for others.
+
+    Args:
+        call: the call.
+        recording: what it recorded.
+        before: what was there before it.
+        result: what it returned.
+
+    Attributes:
+        replays: how many calls it served.
+        launches: how many were recorded.
+        dispatches: how many a replay makes of them; 0 before the first.
+
+    Raises:
+        Refused: it cannot be replayed.
+    """
+
+    def __init__(self, call: Call, recording: Recording, before: Before, result: Any):
+        arguments = {slot: k for k, slot in enumerate(call.slots)}
+        external = program_of(recording.words, arguments).external
+        leaves = [t for t in before.grads if t._storage.slot in external]
+        if any(t._hooks for t in leaves):
+            raise Refused("a hook of a parameter runs Python at every call", False)
+        # Gradients that the function goes on from are arguments of it, though nobody gives them.
+        added = [(t, g) for t in leaves if (g := before.grads[t]) is not None]
+        added = [(t, g) for t, g in added if getattr(g._storage, "slot", -1) in external]
+        self._grad_inputs = [(_ref(t), g._meta) for t, g in added]
+        call = call.extended([g for _, g in added])
+        changed = [t for t, old in before.grads.items() if t.grad is not old]
+        given = set(map(id, call.tensors))
+        if any(id(t) in given for t in changed):
+            raise Refused("it leaves another gradient at an argument")
+        self._leaves = [_ref(t) for t in leaves]
+        self._bare = [_ref(t) for t in leaves if before.grads[t] is None]
+        self._grad_results = [_ref(t) for t in changed]
+        self._run = run = Run(call, recording, result, frozenset(map(id, before.tensors)), changed)
+        external = run.program.external
+        if not external <= before.storages.keys():
+            raise Refused("it uses memory that came and went in the middle of it", False)
+        owners = [t for t in before.tensors if t._storage.slot in external]
+        self._constants = frozenset(map(id, run.results.constants))
+        storages = [before.storages[slot] for slot in external]
+        self._watch = Watch(storages, owners, [*run.results.constants, *leaves, *changed])
+        count = len(call.tensors)
+        floats = frozenset(count + k for k, kind in enumerate(call.kinds) if kind is float)
+        self._law = Law(call.values, run.numbers, len(run.places), count, floats)
+        self._slots = call.slots
+        self._moved: set[int] = set()
+        self._version = modules.version
+        self._fused = recording.fused
+        self._replay: Replay | None = None
+        self._made = list(run.results.kept.items())
+        program = run.program
+        self._written = [number_of(slot) for slot in program.changed if slot & ARGUMENT]
+        self._written_storages = [_ref(before.storages[slot]) for slot in program.changed & external]
+        self.replays = 0
+        self.launches = len(program.runs)
+
+    @property
+    def dispatches(self) -> int:
+        return 0 if self._replay is None else self._replay.dispatches
+
+    # Guards
+
+    def look(self, call: Call) -> tuple[str, Call]:
+        """What this is for a call, and the call with the gradients that are arguments, too."""
+        if not self._watch.holds():
+            return GONE, call
+        if not self._run.followed.holds() or {*map(id, map(_grad, map(get, self._bare)))} - {id(None)}:
+            return OTHER, call
+        if self._grad_inputs:
+            grads = [r().grad for r, _ in self._grad_inputs]
+            for grad, (_, meta) in zip(grads, self._grad_inputs, strict=True):
+                if grad is None or grad._meta is not meta or type(grad._storage) is not Storage:
+                    return OTHER, call
+            call = call.extended(grads)
+        slots = call.slots
+        external = self._run.program.external
+        if slots != self._slots:
+            if not external.isdisjoint(slots):
+                return OTHER, call
+            for k, (slot, first) in enumerate(zip(slots, self._slots, strict=True)):
+                if slot != first and k not in self._moved:
+                    return UNSURE, call
+        if self._version != modules.version or not self._law.holds(call.values):
+            return UNSURE, call
+        return READY, call
+
+    @property
+    def is_hooked(self) -> bool:
+        """Whether a parameter has a hook, which runs Python at every call."""
+        return any(r()._hooks for r in self._leaves)
+
+    def confirm(self, call: Call, recording: Recording, result: Any) -> bool:
+        """Learn from a call that was recorded once more; whether it was the same program.
+
+        Raises:
+            Lawless: it was, but for a number that does not follow a dynamic argument.
+        """
+        leaves = [r() for r in self._grad_results]
+        try:
+            run = Run(call, recording, result, self._constants, leaves)
+        except Refused:
+            return False
+        if not run.is_like(self._run):
+            return False
+        try:
+            learned = self._law.learn(call.values, run.numbers)
+        except Unlawful as error:
+            argument = error.value - len(call.tensors)
+            if argument < 0:  # where a tensor begins changed more than where it begins
+                return False
+            what = f"a number of {self._launch_of(error.number)} {error}"
+            raise Lawless(f"{what} the argument {call.names[argument]!r}, which dynamic= names") from None
+        if learned:
+            self._replay = None
+        self._moved |= {k for k, slot in enumerate(call.slots) if slot != self._slots[k]}
+        self._version = modules.version
+        self.prepare()
+        return True
+
+    def _launch_of(self, number: int) -> str:
+        """The op of a launch that takes a number."""
+        if number >= len(self._run.places):
+            return "the results"
+        runs = [node.op for _, at, node in self._run.program.runs if at < self._run.places[number]]
+        return runs[-1] if runs else "an upload"
+
+    # Replays
+
+    def prepare(self) -> Replay:
+        """The window, made ahead so that its kernels compile while other work goes on."""
+        if self._replay is None:
+            run = self._run
+            self._replay = Replay(
+                run.program, self._law, run.places, run.followed.words, list(run.results.kept), self._fused
+            )
+        return self._replay
+
+    def serve(self, call: Call) -> Any:
+        """Replay: the results of a call without running its Python."""
+        replay, run = self.prepare(), self._run
+        storages = {n: Storage(run.program.sizes[n], kind, direct=True) for n, kind in self._made}
+        draws, updates = run.followed.draws(call), run.followed.updates()
+        made = [s.slot for s in storages.values()]
+        replay.submit(call.slots, made, call.values, draws, updates)
+        for k in self._written:
+            call.tensors[k]._storage.version += 1
+        for storage in self._written_storages:
+            storage().version += 1
+        plain = self._law.plain(call.values)
+        tensors = run.results.make(call, storages, plain)
+        for leaf, place in zip(self._grad_results, run.grads, strict=True):
+            if place != -1:
+                leaf().grad = None if place is None else tensors[place]
+        self.replays += 1
+        return run.build(call, tensors, plain)

@@ -1,0 +1,279 @@
+"""A compiled function: its calls are recorded, compared, and then replayed without their Python."""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import update_wrapper
+from types import MethodType
+from typing import Any
+
+from ..debug import _settle
+from ..device.stream import stream
+from ..errors import DeviceError
+from ..nn import module as modules
+from ..nn.module import Module
+from ..profiler.listeners import is_listening
+from .calls import Call, read
+from .captured import GONE, READY, UNSURE, Capture, Lawless
+from .recording import Before, Recording
+from .run import Refused
+
+# Signatures that a function is captured for.
+_MOST_KINDS = 8
+# Captures of one signature: of training and evaluation, of steps that begin gradients and that add to them.
+_MOST_CAPTURES = 4
+# Calls that are recorded without one being replayed in between, before a signature runs eagerly for good.
+_MOST_RECORDED = 16
+_PAUSING = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+
+
+@dataclass
+class Explanation:
+    """What became of a compiled function's calls; print it.
+
+    Args:
+        name: of the function.
+        lines: one for each kind of call.
+        replays: calls that were replayed.
+        reasons: why calls were not.
+    """
+
+    name: str
+    lines: list[str]
+    replays: int
+    reasons: list[str]
+
+    def __str__(self) -> str:
+        return "\n".join([self.name, *[f"  {line}" for line in self.lines or ["was not called yet"]]])
+
+
+@dataclass
+class _Kind:
+    """Calls that agree in everything that is compared without running them.
+
+    Args:
+        shapes: of the tensors, for `explain`.
+        captures: the one used last comes first.
+        reason: why calls run eagerly for good.
+        error: why they are refused.
+        recorded: calls that were recorded since the last replay.
+        milliseconds: of Python, that the last recorded call took.
+        last: why the last recorded call gave no capture.
+        is_new: the last recorded call was none of the captured programs.
+    """
+
+    shapes: str
+    captures: list[Capture] = field(default_factory=list)
+    reason: str | None = None
+    error: str | None = None
+    recorded: int = 0
+    milliseconds: float = 0.0
+    last: str | None = None
+    is_new: bool = False
+
+    def describe(self) -> str:
+        if self.reason is not None or not self.captures:
+            why = self.reason or self.last or "not captured yet"
+            return f"{self.shapes}: runs eagerly, {self.milliseconds:.1f} ms of Python a call: {why}"
+        c = self.captures[0]
+        found = f"{self.shapes}: {sum(c.replays for c in self.captures)} replays of {c.launches} launches"
+        if c.dispatches:
+            found += f" in {c.dispatches} dispatches"
+        return f"{found}, {self.milliseconds:.1f} ms of Python each when it ran eagerly"
+
+
+class Compiled:
+    """A function that is captured; see `compile`.
+
+    Args:
+        function: the function.
+        dynamic: parameters whose numbers may change.
+        like: where its parameters are read, if not from the function itself.
+        tree: gives the modules that it calls; all there are if None.
+        whole: raise what keeps it from being captured.
+        quiet: run eagerly without a word where it cannot be captured, and forget old captures for new ones.
+    """
+
+    def __init__(
+        self,
+        function: Callable,
+        dynamic: Iterable[str] = (),
+        *,
+        like: Callable | None = None,
+        tree: Callable[[], Iterable[Module]] | None = None,
+        whole: bool = False,
+        quiet: bool = False,
+    ):
+        like = like or function
+        if any(check(like) for check in _PAUSING):
+            raise TypeError("compile: takes plain functions. One that pauses cannot be replayed.")
+        parameters = inspect.signature(like).parameters.values()
+        positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        self._names = [p.name for p in parameters if p.kind in positional]
+        self._dynamic = frozenset(dynamic)
+        unknown = sorted(self._dynamic - {p.name for p in parameters})
+        if unknown:
+            known = [p.name for p in parameters]
+            raise ValueError(f"compile: dynamic= names {unknown}, and the parameters are {known}.")
+        self._function, self._tree = function, tree
+        self._is_whole, self._is_quiet = whole, quiet
+        self._kinds: dict[tuple, _Kind] = {}
+        # Reasons for which single calls ran eagerly.
+        self._passed: Counter[str] = Counter()
+        self._version, self._is_watched = -1, False
+        self._title = getattr(like, "__qualname__", type(function).__name__)
+        update_wrapper(self, function)
+
+    def __get__(self, owner: Any, kind: type | None = None) -> Any:
+        return self if owner is None else MethodType(self, owner)
+
+    def __call__(self, *args, **kwargs) -> Any:
+        s = stream()
+        # What is captured as a part of something else records like all else.
+        if s.capturing is not None or s.host is None or (s.after_op and is_listening(_settle)):
+            return self._function(*args, **kwargs)
+        if self._version != modules.version:
+            self._version, self._is_watched = modules.version, self._has_hooks()
+        if self._is_watched:
+            return self._pass("a module has hooks, which run Python at every call", args, kwargs)
+        call = read(self._names, self._dynamic, args, kwargs)
+        if call.reason is not None:
+            return self._pass(call.reason, args, kwargs)
+        kind = self._kinds.get(call.key)
+        if kind is None:
+            kind = self._new_kind(call)
+        unsure = []
+        for capture in list(kind.captures):
+            state, own = capture.look(call)
+            if state is READY:
+                if capture.is_hooked:
+                    return self._pass("a parameter has a hook, which runs Python", args, kwargs)
+                kind.recorded = 0
+                return capture.serve(own)
+            if state is GONE:
+                kind.captures.remove(capture)
+            elif state is UNSURE:
+                unsure.append((capture, own))
+        if kind.error is not None:
+            raise ValueError(kind.error)
+        if kind.reason is not None:
+            return self._function(*args, **kwargs)
+        return self._record(kind, call, unsure, args, kwargs)
+
+    def _pass(self, reason: str, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """Run a single call eagerly."""
+        self._passed[reason] += 1
+        return self._function(*args, **kwargs)
+
+    def _has_hooks(self) -> bool:
+        if self._tree is not None:
+            return any(m._hooks for m in self._tree())
+        return any(issubclass(type(m), Module) and m._hooks for m in gc.get_objects())
+
+    def _new_kind(self, call: Call) -> _Kind:
+        shown = [f"{m.dtype.name}{list(m.shape)}" for m in call.key[1][:4]]
+        kind = _Kind(f"({', '.join(shown)}{', ...' if len(call.tensors) > 4 else ''})")
+        if len(self._kinds) >= _MOST_KINDS:
+            if self._is_quiet:
+                del self._kinds[next(iter(self._kinds))]
+            else:
+                self._give_up(kind, f"it was captured for {_MOST_KINDS} other kinds of arguments")
+        self._kinds[call.key] = kind
+        return kind
+
+    # Recording
+
+    def _record(
+        self, kind: _Kind, call: Call, unsure: list[tuple[Capture, Call]], args: tuple, kwargs: dict[str, Any]
+    ) -> Any:
+        """Run the function and listen: what it records is the program of a capture, or a new one."""
+        kind.recorded += 1
+        if kind.recorded > _MOST_RECORDED:
+            self._give_up(kind, kind.last or "hardly two calls run the same launches")
+            return self._function(*args, **kwargs)
+        before = Before() if kind.is_new or not unsure else None
+        with Recording() as recording:
+            result = recording.run(self._function, args, kwargs)
+            kind.milliseconds = 1000 * recording.seconds
+            try:
+                if recording.reason is not None:
+                    raise Refused(recording.reason)
+                try:
+                    self._understand(kind, call, unsure, recording, before, result)
+                except Refused as error:
+                    if error.final:
+                        raise
+                    # Cycles may hold what the function made; they go sooner or later.
+                    recording.collect()
+                    self._understand(kind, call, unsure, recording, before, result)
+            except Lawless as error:
+                kind.captures.clear()
+                kind.reason = str(error)
+                if not self._is_quiet:
+                    kind.error = f"compile: {self._title}: {error}. Leave it out there, or compute the number on the device."
+                    raise ValueError(kind.error) from None
+            except Refused as error:
+                kind.last = str(error)
+                if error.final:
+                    kind.reason = kind.last
+                    kind.captures.clear()
+                if self._is_whole and error.final:
+                    raise DeviceError(f"compile: {self._title}: {error}.") from None
+        return result
+
+    def _understand(
+        self,
+        kind: _Kind,
+        call: Call,
+        unsure: list[tuple[Capture, Call]],
+        recording: Recording,
+        before: Before | None,
+        result: Any,
+    ) -> None:
+        for capture, own in unsure:
+            if capture.confirm(own, recording, result):
+                kind.captures.remove(capture)
+                kind.captures.insert(0, capture)
+                kind.is_new = False
+                return
+        # Only a call before which the collector was asked can begin a capture.
+        kind.is_new = before is None
+        if before is not None:
+            kind.captures.insert(0, Capture(call, recording, before, result))
+            del kind.captures[_MOST_CAPTURES:]
+
+    def _give_up(self, kind: _Kind, reason: str) -> None:
+        kind.reason = reason
+        kind.captures.clear()
+        if not self._is_quiet:
+            text = f"compile: {self._title} runs eagerly from here on: {reason}. See explain()."
+            warnings.warn(text, RuntimeWarning, stacklevel=4)
+
+    # Telling
+
+    def explain(self) -> Explanation:
+        """What became of the calls so far: how many were replayed, and why others were not.
+
+        Source: https://pytorch.org/docs/stable/generated/torch._dynamo.explain.html
+
+        Example:
+            >>> import pellucid as torch
+            >>> twice = torch.compile(lambda x: x * 2)
+            >>> print(twice.explain())
+            <lambda>
+              was not called yet
+        """
+        kinds = self._kinds.values()
+        lines = [kind.describe() for kind in kinds]
+        lines += [f"{count} calls ran eagerly: {reason}" for reason, count in self._passed.items()]
+        reasons = [kind.reason for kind in kinds if kind.reason is not None]
+        replays = sum(c.replays for kind in kinds for c in kind.captures)
+        return Explanation(self._title, lines, replays, [*reasons, *self._passed])
+
+
+__all__ = ["Compiled", "Explanation"]

@@ -1,0 +1,160 @@
+"""Which numbers of a program follow which values of its calls: found by comparing calls, one value at a time.
+
+A value is an offset of an argument, or a dynamic argument. A number follows an integer if it is
+``base + slope * value`` (in words modulo 2^32), and a float if it is its bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+_WORD = 1 << 32
+
+
+class Unlawful(Exception):
+    """A number follows a value in another way than words can be patched.
+
+    Args:
+        how: what it does instead.
+        value: which value.
+        number: which number.
+    """
+
+    def __init__(self, how: str, value: int, number: int):
+        super().__init__(how)
+        self.value, self.number = value, number
+
+
+class Law:
+    """What is known of the numbers of one program.
+
+    Args:
+        values: of the first call.
+        numbers: of the first call; the first ``words`` of them are words, the others plain integers.
+        words: see above.
+        offsets: how many of the values are offsets, which always add up; the dynamic arguments follow.
+        floats: values that are bits of a float.
+    """
+
+    def __init__(
+        self, values: list[int], numbers: list[int], words: int, offsets: int, floats: frozenset[int]
+    ):
+        self.values, self.numbers = values, numbers
+        self._words, self._offsets, self._floats = words, offsets, floats
+        # Value -> number -> slope; 1 stands for the bits themselves where the value is a float.
+        self.slopes: dict[int, dict[int, int]] = {}
+        # Value -> the two that taught the slopes, until a third one has confirmed them.
+        self._doubted: dict[int, set[int]] = {}
+        # Value -> lengths in bits that were met: decisions of Python fall at powers of two, if at all.
+        self._met: dict[int, set[int]] = {}
+
+    def holds(self, values: list[int]) -> bool:
+        """Whether the numbers of a call with these values are known."""
+        if values == self.values:
+            return True
+        for k, (value, first) in enumerate(zip(values, self.values, strict=True)):
+            if value == first:
+                continue
+            if k not in self.slopes or value not in self._doubted.get(k, (value,)):
+                return False
+            if k >= self._offsets and k not in self._floats and _length(value) not in self._met[k]:
+                return False
+        return True
+
+    def predict(self, values: Sequence[int]) -> list[int]:
+        """The numbers of a call."""
+        found = list(self.numbers)
+        for k, slopes in self.slopes.items():
+            step = values[k] - self.values[k]
+            if not step:
+                continue
+            for n, slope in slopes.items():
+                found[n] = values[k] if k in self._floats else found[n] + slope * step
+        for n in range(self._words):
+            found[n] %= _WORD
+        return found
+
+    def plain(self, values: Sequence[int]) -> list[int]:
+        """The numbers of a call that are no words."""
+        found = self.numbers[self._words :]
+        for k, slopes in self.slopes.items():
+            step = values[k] - self.values[k]
+            for n, slope in slopes.items() if step else ():
+                if n >= self._words:
+                    found[n - self._words] += slope * step
+        return found
+
+    @property
+    def varying(self) -> dict[int, dict[int, int]]:
+        """Number -> value that it follows -> slope."""
+        found: dict[int, dict[int, int]] = {}
+        for k, slopes in self.slopes.items():
+            for n, slope in slopes.items():
+                found.setdefault(n, {})[k] = slope
+        return found
+
+    def is_float(self, value: int) -> bool:
+        """Whether a value is the bits of a float."""
+        return value in self._floats
+
+    def learn(self, values: list[int], numbers: list[int]) -> bool:
+        """Compare a call whose program was the same.
+
+        Returns:
+            Whether something new is known: slopes, or another first call.
+
+        Raises:
+            Unlawful: a number does not follow.
+        """
+        new = [
+            k
+            for k, (value, first) in enumerate(zip(values, self.values, strict=True))
+            if value != first and k not in self.slopes
+        ]
+        if len(new) > 1:
+            # Several changed for the first time: which number follows which cannot be told.
+            self.values, self.numbers = values, numbers
+            return True
+        predicted = self.predict(values)
+        differing = [n for n, (a, b) in enumerate(zip(predicted, numbers, strict=True)) if a != b]
+        if new:
+            self._teach(new[0], values, numbers, predicted, differing)
+            return True
+        changed = [k for k, value in enumerate(values) if value != self.values[k]]
+        if differing:
+            raise Unlawful("does not grow evenly with", changed[-1] if changed else 0, differing[0])
+        for k in changed:
+            if values[k] not in self._doubted.get(k, ()):
+                self._doubted.pop(k, None)
+            self._met[k].add(_length(values[k]))
+        return False
+
+    def _teach(
+        self, k: int, values: list[int], numbers: list[int], predicted: list[int], differing: list[int]
+    ) -> None:
+        value, first = values[k], self.values[k]
+        slopes: dict[int, int] = {}
+        for n in differing:
+            if k in self._floats:
+                if numbers[n] != value or self.numbers[n] != first:
+                    raise Unlawful("is computed in Python from", k, n)
+                slopes[n] = 1
+                continue
+            change = numbers[n] - predicted[n]
+            if n < self._words:
+                change = (change + _WORD // 2) % _WORD - _WORD // 2
+            if change % (value - first):
+                raise Unlawful("does not grow evenly with", k, n)
+            slopes[n] = change // (value - first)
+        self.slopes[k] = slopes
+        self._met[k] = {_length(value), _length(first)}
+        if k >= self._offsets and k not in self._floats:
+            self._doubted[k] = {value, first}
+
+
+def _length(value: int) -> int:
+    """Bits of a number, with its sign."""
+    return -value.bit_length() if value < 0 else value.bit_length()
+
+
+__all__ = ["Law", "Unlawful"]

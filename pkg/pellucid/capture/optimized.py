@@ -1,0 +1,106 @@
+"""`compile`, as PyTorch has it: of a function, or of a module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ..nn.module import Module
+from .compiled import Compiled, Explanation
+
+
+class OptimizedModule(Module):
+    """A module whose calls are captured; what `compile` makes of a module.
+
+    Everything else of the module is there as before, under its own names.
+
+    Args:
+        module: the module.
+        dynamic: parameters of ``forward`` whose numbers may change.
+        whole: raise what keeps it from being captured.
+    """
+
+    def __init__(self, module: Module, dynamic: Iterable[str] = (), whole: bool = False):
+        super().__init__()
+        self._orig_mod = module
+        self._compiled = Compiled(module, dynamic, like=module.forward, tree=module.modules, whole=whole)
+
+    def forward(self, *args, **kwargs) -> Any:
+        return self._compiled(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or "_orig_mod" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self._orig_mod, name)
+
+    def explain(self) -> Explanation:
+        """What became of the calls so far; see `Compiled.explain`."""
+        return self._compiled.explain()
+
+
+def compile(
+    model: Callable | None = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: Iterable[str] | str | bool | None = None,
+    backend: Any = None,
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    disable: bool = False,
+) -> Any:
+    """Record what a function runs on webgpu, and replay that at later calls without running its Python.
+
+    A call is replayed once calls like it have been recorded: arguments of the same shapes, types, strides and
+    sharing of memory, other arguments equal, the same modes (gradients, default dtype and device, fusion), no
+    attribute of a module assigned and no hook registered since, parameters and gradients where they were. The
+    first calls, and all that differ in one of these, run eagerly and are recorded. Results are new tensors at
+    every call. Random numbers, the steps of optimizers, their learning rates and other settings go on as they
+    would.
+
+    What Python does besides is not replayed and not looked at: closures and globals, printing, counters,
+    tensors that are kept elsewhere. A function that reads a value, or whose result still needs its graph,
+    runs eagerly; so do calls while a module has hooks. ``explain()`` of what is returned tells.
+
+    Args:
+        model: a function or a module. Without it the result is a decorator.
+        fullgraph: raise what keeps a function from being captured, instead of running it eagerly.
+        dynamic: names of parameters whose integers and floats may change from call to call. They must reach
+            launches only as ``a + b * value``, floats only as they are, and decide nothing in Python: what
+            they do is compared at three values and again at every power of two. Other numbers are part of
+            what must be equal.
+        backend, mode, options: accepted for PyTorch's sake.
+        disable: return the function as it is.
+
+    Returns:
+        A function, or a module, that is called like the given one.
+
+    Raises:
+        TypeError: no function, or one that pauses.
+        ValueError: ``dynamic`` names no parameter; at a call, that a number does not follow.
+        DeviceError: at a call, with ``fullgraph``, why it cannot be captured.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.compile.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> @torch.compile
+        ... def f(x):
+        ...     return x * 2 + 1
+        >>> f(torch.ones(2, device="cpu")).tolist()
+        [3.0, 3.0]
+    """
+    if dynamic is True:
+        raise TypeError("compile: dynamic= takes the names of parameters, such as dynamic=('position',).")
+    names = (dynamic,) if isinstance(dynamic, str) else tuple(dynamic or ())
+    if model is None:
+        return lambda function: compile(function, fullgraph=fullgraph, dynamic=names, disable=disable)
+    if disable or isinstance(model, (Compiled, OptimizedModule)):
+        return model
+    if isinstance(model, Module):
+        return OptimizedModule(model, names, fullgraph)
+    if not callable(model):
+        raise TypeError(f"compile: takes a function or a module, not {type(model).__name__}.")
+    return Compiled(model, names, whole=fullgraph)
+
+
+__all__ = ["OptimizedModule", "compile"]

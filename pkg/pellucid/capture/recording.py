@@ -1,0 +1,163 @@
+"""Listening to a function that runs: its windows, and what a replay could not do by itself."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from ..device.stream import Storage, stream
+from ..profiler.lines import caller
+from ..tensor import Tensor
+
+if TYPE_CHECKING:
+    from ..optim.optimizer import Optimizer
+    from ..random import Generator
+
+
+@dataclass
+class Draw:
+    """Random numbers that were reserved.
+
+    Args:
+        at: word of the recorded windows that comes next.
+        generator: whose.
+        count: how many words.
+        state: what `Generator.take` gave: four words.
+    """
+
+    at: int
+    generator: Generator
+    count: int
+    state: tuple[int, int, int, int]
+
+
+@dataclass
+class Update:
+    """A parameter that an optimizer changes with its next launch.
+
+    Args:
+        at: word of the recorded windows that comes next.
+        optimizer: whose.
+        group: settings of the parameter.
+        state: what the optimizer keeps of it.
+        table: where it keeps that of all.
+    """
+
+    at: int
+    optimizer: Optimizer
+    group: dict[str, Any]
+    state: dict[str, Any]
+    table: Any
+
+
+@dataclass
+class Recording:
+    """What a function does, while a ``with`` of it is open.
+
+    Args:
+        words: the records of its windows.
+        draws, updates: numbers that are other ones at every call, in order.
+        reason: why it cannot be replayed.
+        seconds: how long it ran.
+    """
+
+    words: list[int] = field(default_factory=list)
+    draws: list[Draw] = field(default_factory=list)
+    updates: list[Update] = field(default_factory=list)
+    reason: str | None = None
+    seconds: float = 0.0
+
+    def __enter__(self) -> Recording:
+        s = stream()
+        s.flush()
+        # Its windows are not fused one by one: their plans would serve only the few calls that are recorded.
+        self._rewrite, s.rewrite = s.rewrite, None
+        s.on_submit.append(self._take)
+        return self
+
+    def __exit__(self, *exc) -> None:
+        s = stream()
+        s.capturing = None
+        s.rewrite = self._rewrite
+        if self._take in s.on_submit:
+            s.on_submit.remove(self._take)
+
+    def run(self, function: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """Call the function and listen."""
+        s = stream()
+        s.capturing = self
+        begun = perf_counter()
+        try:
+            result = function(*args, **kwargs)
+        finally:
+            s.capturing = None
+        self.seconds = perf_counter() - begun
+        s.flush()
+        return result
+
+    @property
+    def fused(self) -> bool:
+        """Whether the launches of windows are fused, but for this listening."""
+        return self._rewrite is not None
+
+    def collect(self) -> None:
+        """Let cycles of what the function made go, as they would sooner or later."""
+        gc.collect()
+        stream().flush()
+
+    def _take(self, records: list[int]) -> None:
+        self.words += records
+
+    @property
+    def _at(self) -> int:
+        return len(self.words) + len(stream().words)
+
+    # What the function's ops tell
+
+    def refuse(self, reason: str) -> None:
+        """The function cannot be replayed."""
+        if self.reason is None:
+            self.reason = f"{reason} ({caller()})"
+
+    def note_read(self) -> None:
+        """A value is read, which Python may decide by."""
+        self.refuse("it reads a value, and the call waits for the device there")
+
+    def note_upload(self, nbytes: int) -> None:
+        """Data of Python's is uploaded at once, outside the records."""
+        self.refuse(f"it uploads {nbytes} bytes. Make the tensor before the call")
+
+    def note_draw(self, generator: Generator, count: int) -> None:
+        """A generator is about to give words."""
+        seed, start = generator.seed_value, generator.offset
+        state = seed & 0xFFFFFFFF, seed >> 32, start & 0xFFFFFFFF, start >> 32
+        self.draws.append(Draw(self._at, generator, count, state))
+
+    def note_update(self, optimizer: Optimizer, group: dict[str, Any], state: dict[str, Any]) -> None:
+        """An optimizer is about to change a parameter."""
+        self.updates.append(Update(self._at, optimizer, group, state, optimizer.state))
+
+
+class Before:
+    """Every tensor on webgpu that is alive, found by asking Python's collector. It holds them.
+
+    Attributes:
+        storages: slot -> storage.
+        tensors: all tensors.
+        grads: the gradients of all leaves, by the leaf.
+    """
+
+    def __init__(self):
+        self.storages: dict[int, Storage] = {}
+        self.tensors: list[Tensor] = []
+        for thing in gc.get_objects():
+            # Not isinstance, which runs code of what only looks like a class.
+            kind = type(thing)
+            if kind is Storage:
+                self.storages[thing.slot] = thing
+            elif issubclass(kind, Tensor) and type(thing.__dict__.get("_storage")) is Storage:
+                self.tensors.append(thing)
+        self.grads = {t: t.grad for t in self.tensors if t.requires_grad and t.is_leaf}

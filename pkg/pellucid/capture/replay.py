@@ -1,0 +1,213 @@
+"""The window of a program, fused and ready: a replay patches the words that changed and hands it over."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..device.host import ALLOC, CODE_BITS, FREE
+from ..device.pool import block_size
+from ..device.stream import stream
+from ..fusion.window import make_plan
+from .law import Law
+from .program import ARGUMENT, MADE, Program, Step, number_of, steps
+
+_WORD = (1 << 32) - 1
+_RAW = -1  # a slot as it is, not in the head of a record
+
+# Slots of everything that lives within one window only: they exist while it runs, so all windows share them.
+_passing: list[int] = []
+
+
+def _passing_slot(number: int) -> int:
+    s = stream()
+    while len(_passing) <= number:
+        _passing.append(s.free.pop() if s.free else s.new_slot())
+    return _passing[number]
+
+
+class Replay:
+    """The window of a program.
+
+    Args:
+        program: the records.
+        law: which of its numbers follow values of the call.
+        places: where the numbers that the law knows lie.
+        others: place of a word -> what it is, where something else brings it at every call.
+        results: numbers of what was made and lives on.
+        fused: whether launches are fused.
+
+    Attributes:
+        dispatches: launches of the window.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        law: Law,
+        places: Sequence[int],
+        others: Mapping[int, tuple],
+        results: Sequence[int],
+        fused: bool,
+    ):
+        self._sizes = program.sizes
+        self._results = {number: k for k, number in enumerate(results)}
+        # What a word is -> where it stands in the window.
+        self._places: dict[tuple, list[int]] = {}
+        self._out: list[int] = []
+        varying = law.varying
+        self._sources: dict[int, tuple] = dict(others)
+        for n, place in enumerate(places):
+            if n in varying:
+                # Base, and slopes by value: numbers with equal ones share a word's computation.
+                start = law.numbers[n] - sum(s * law.values[k] for k, s in varying[n].items())
+                follows = tuple(sorted(varying[n].items()))
+                is_float = any(law.is_float(k) for k in varying[n])
+                self._sources[place] = ("value", follows[0][0]) if is_float else ("sum", start, follows)
+        words, origin = self._fuse(program, fused)
+        self._write(words, origin)
+        self.window = array("I", self._out)
+        self.dispatches = sum(step.node is not None for step in steps(words))
+        self._order()
+
+    def _fuse(self, program: Program, fused: bool) -> tuple[list[int], list[int]]:
+        """The words, fused, and for each where it stands in the program; below 0 where it does not."""
+        words = list(program.words)
+        if not fused:
+            return words, list(range(len(words)))
+        sample = list(words)
+        for place in self._sources:
+            sample[place] = 1  # a plan must not count on a number that changes to be zero
+        plan = make_plan(sample)
+        origin = list(plan.pick([*range(len(words)), *range(-len(plan.constants), 0)]))
+        constants = plan.constants
+        return [words[at] if at >= 0 else constants[at] for at in origin], origin
+
+    # Writing the window
+
+    def _write(self, words: list[int], origin: list[int]) -> None:
+        """Lay what is made and dies into few slots, which exist while the window runs."""
+        kept = [step for step in steps(words) if step.code not in (ALLOC, FREE)]
+        touched = [self._touched(words, step) for step in kept]
+        last = {slot: k for k, slots in enumerate(touched) for slot in slots}
+        free: dict[int, list[int]] = {}
+        home: dict[int, int] = {}
+        pages: list[int] = []
+        for number, k in self._results.items():
+            self._emit(("head", k, ALLOC))
+            self._out.append(self._sizes[number])
+        begin = len(self._out)
+        for k, (step, slots) in enumerate(zip(kept, touched, strict=True)):
+            for slot in slots:
+                if slot not in home:
+                    nbytes = self._sizes[number_of(slot)]
+                    same = free.setdefault(block_size(nbytes), [])
+                    home[slot] = same.pop() if same else len(pages)
+                    if home[slot] == len(pages):
+                        pages.append(nbytes)
+                    pages[home[slot]] = max(pages[home[slot]], nbytes)
+            self._step(words, origin, step, home)
+            for slot in slots:
+                if last[slot] == k:
+                    free[block_size(self._sizes[number_of(slot)])].append(home[slot])
+        made = [w for n, size in enumerate(pages) for w in (_passing_slot(n) << CODE_BITS | ALLOC, size)]
+        self._out[begin:begin] = made
+        for places in self._places.values():
+            places[:] = [at + len(made) if at >= begin else at for at in places]
+        # In reverse, so that the pool gives the same blocks to the same slots next time.
+        self._out += [_passing_slot(n) << CODE_BITS | FREE for n in reversed(range(len(pages)))]
+
+    def _touched(self, words: list[int], step: Step) -> list[int]:
+        """What is made and dies within the window, among the slots of a record."""
+        slots = [words[at] for at in step.slots] + ([] if step.head is None else [step.head])
+        found = [s for s in dict.fromkeys(slots) if s & MADE]
+        return [s for s in found if number_of(s) not in self._results]
+
+    def _emit(self, source: tuple) -> None:
+        self._places.setdefault(source, []).append(len(self._out))
+        self._out.append(0)
+
+    def _step(self, words: list[int], origin: list[int], step: Step, home: dict[int, int]) -> None:
+        for at in range(step.at, step.end):
+            if at == step.at and step.head is None:
+                self._out.append(words[at])
+            elif at == step.at and step.head is not None:
+                self._slot(step.head, step.code, home)
+            elif at in step.slots:
+                self._slot(words[at], _RAW, home)
+            elif origin[at] in self._sources:
+                self._emit(self._sources[origin[at]])
+            else:
+                self._out.append(words[at] & _WORD)
+
+    def _slot(self, slot: int, code: int, home: dict[int, int]) -> None:
+        if slot & ARGUMENT:
+            self._emit(("argument", number_of(slot), code))
+        elif slot in home:
+            found = _passing_slot(home[slot])
+            self._out.append(found if code == _RAW else found << CODE_BITS | code)
+        elif slot & MADE:
+            self._emit(("head", self._results[number_of(slot)], code))
+        else:
+            self._out.append(slot if code == _RAW else slot << CODE_BITS | code)
+
+    # Patching it
+
+    def _order(self) -> None:
+        """Sort what changes by kind, so that a replay computes each word once."""
+        kinds: dict[str, list[tuple]] = {
+            k: [] for k in ("argument", "head", "value", "sum", "draw", "update")
+        }
+        for source in self._places:
+            kinds[source[0]].append(source)
+        self._arguments = [(number, code) for _, number, code in kinds["argument"]]
+        self._heads = [(number, code) for _, number, code in kinds["head"]]
+        self._values = [value for _, value in kinds["value"]]
+        self._sums = [(start, follows) for _, start, follows in kinds["sum"]]
+        self._given = [(k, n) for _, k, n in kinds["draw"] + kinds["update"]]
+        self._split = len(kinds["draw"])
+        order = [source for k in kinds for source in kinds[k]]
+        self._targets = [self._places[source] for source in order]
+        self._last: list[Any] = [None] * len(order)
+        del self._places, self._sources, self._out
+
+    def submit(
+        self,
+        arguments: list[int],
+        results: list[int],
+        values: list[int],
+        draws: list[tuple[int, ...]],
+        updates: list[list[int]],
+    ) -> None:
+        """Patch the window and hand it over.
+
+        Args:
+            arguments, results: slots.
+            values: of the call.
+            draws: words of each reservation of random numbers.
+            updates: words of each group of parameters that an optimizer changes alike.
+        """
+        words = [
+            arguments[k] if code < 0 else arguments[k] << CODE_BITS | code for k, code in self._arguments
+        ]
+        words += [results[k] if code < 0 else results[k] << CODE_BITS | code for k, code in self._heads]
+        words += [values[k] for k in self._values]
+        for start, follows in self._sums:
+            for k, slope in follows:
+                start += slope * values[k]
+            words.append(start & _WORD)
+        words += [draws[k][n] for k, n in self._given[: self._split]]
+        words += [updates[k][n] for k, n in self._given[self._split :]]
+        window, last = self.window, self._last
+        for k, word in enumerate(words):
+            if word != last[k]:
+                # Unknown until all its places are written: an interrupt may fall between two.
+                last[k] = None
+                for at in self._targets[k]:
+                    window[at] = word
+                last[k] = word
+        stream().submit_window(window)
+
+
+stream().on_close.append(_passing.clear)

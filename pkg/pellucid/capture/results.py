@@ -1,0 +1,209 @@
+"""What a function returns, as a recipe: a replay makes new tensors and gives arguments and constants back."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+from ..autograd import LEAF
+from ..device import device as Device
+from ..device.stream import Storage
+from ..dtypes import DType
+from ..tensor import Tensor
+from .calls import Call
+
+# Makes a value: from the call, the tensors that were made for it, and the plain integers.
+_Build = Callable[[Call, list[Tensor], list[int]], Any]
+_CONSTANTS = frozenset({type(None), bool, float, complex, str, bytes, DType, Device})
+
+
+@dataclass
+class Made:
+    """A tensor that every replay makes anew.
+
+    Args:
+        kind: its class.
+        of: "made" or "argument": whose memory it looks at.
+        number: which.
+        meta: how it looks at it.
+        place: where its offset stands among the plain integers.
+        node, index: its place in a graph that needs no values any more.
+        base: which of the results it is a view of; -1 for what the argument is or looks at, None for none.
+    """
+
+    kind: type[Tensor]
+    of: str
+    number: int
+    meta: Any
+    place: int
+    node: Any
+    index: int
+    base: int | None
+
+
+class Results:
+    """The recipe of what one call returned.
+
+    Args:
+        call: the call.
+        alive: slot -> number of what it made and is still there.
+        before: ids of tensors that were there before.
+
+    Attributes:
+        tensors: what a replay makes, bases first.
+        plain: offsets of these, and integers that are returned.
+        signature: equal for calls that a replay serves alike.
+        constants: tensors that were there before and are returned as they are.
+        kept: numbers of what was made and is held by a result, with the kind it is accounted as.
+        reason: why it cannot be made again.
+    """
+
+    def __init__(self, call: Call, alive: Mapping[int, int], before: Collection[int]):
+        self._call, self._alive, self._before = call, alive, before
+        self._arguments = {id(t): k for k, t in enumerate(call.tensors)}
+        self._others = {id(value): k for k, value in enumerate(call.others)}
+        self._slots = {slot: k for k, slot in reversed(list(enumerate(call.slots)))}
+        self._known: dict[int, int] = {}
+        self.tensors: list[Made] = []
+        self.plain: list[int] = []
+        self.signature: list[Any] = []
+        self.constants: list[Tensor] = []
+        self.kept: dict[int, str] = {}
+        self.reason: str | None = None
+
+    def add(self, value: Any) -> _Build:
+        """Describe a value that is returned; returns what makes it again."""
+        kind = type(value)
+        note = self.signature.append
+        if issubclass(kind, Tensor):
+            return self._tensor(value)
+        if kind is list or issubclass(kind, tuple):
+            note((kind, len(value)))
+            parts = [self.add(v) for v in value]
+            make = getattr(kind, "_make", kind)
+            return lambda *given: make([part(*given) for part in parts])
+        if kind is dict:
+            note((kind, *value))
+            entries = [(k, self.add(v)) for k, v in value.items()]
+            return lambda *given: {k: part(*given) for k, part in entries}
+        if is_dataclass(kind):
+            note(kind)
+            named = [(f.name, self.add(getattr(value, f.name))) for f in fields(kind)]
+            return lambda *given: _dataclass(kind, {name: part(*given) for name, part in named})
+        if kind is int:
+            note(kind)
+            place = len(self.plain)
+            self.plain.append(value)
+            return lambda call, made, plain: plain[place]
+        if id(value) in self._others:
+            number = self._others[id(value)]
+            note(("other", number))
+            return lambda call, made, plain: call.others[number]
+        if kind not in _CONSTANTS:
+            self._refuse(f"it returns a {kind.__name__}, which a replay cannot make again")
+        note((kind, id(value) if kind not in _CONSTANTS else repr(value)))
+        return lambda call, made, plain: value
+
+    def _tensor(self, t: Tensor) -> _Build:
+        number = self._arguments.get(id(t))
+        if number is not None:
+            self.signature.append(("argument", number))
+            return lambda call, made, plain: call.tensors[number]
+        if id(t) in self._before:
+            self.signature.append(("before", id(t)))
+            self.constants.append(t)
+            get = weakref.ref(t)
+            return lambda call, made, plain: get()
+        place = self.made(t)
+        self.signature.append(("tensor", place))
+        return lambda call, made, plain: made[place]
+
+    def made(self, t: Tensor) -> int:
+        """The place of a tensor among those that a replay makes."""
+        place = self._known.get(id(t))
+        if place is not None:
+            return place
+        slot = t._storage.slot if type(t._storage) is Storage else -1
+        if slot in self._alive:
+            of, number = "made", self._alive[slot]
+            self.kept[number] = t._storage.kind
+        elif slot in self._slots:
+            of, number = "argument", self._slots[slot]
+        elif slot >= 0:
+            self._refuse("it returns a new view of a tensor that is no argument. Return the tensor itself")
+            return -1
+        else:
+            self._refuse("it returns a tensor that is not on webgpu")
+            return -1
+        node = t._node
+        if node is not None and node is not LEAF:
+            self._check(node)
+        base: int | None = None
+        if t._base is not None:
+            given = self._call.tensors[number] if of == "argument" else None
+            is_given = given is not None and (t._base is given or t._base is given._base)
+            base = -1 if is_given else self.made(t._base)
+        offset = len(self.plain)
+        self.plain.append(t._offset)
+        self.signature.append((type(t), of, number, t._meta, node is LEAF, node is not None, base))
+        self.tensors.append(Made(type(t), of, number, t._meta, offset, node, t._index, base))
+        self._known[id(t)] = len(self.tensors) - 1
+        return self._known[id(t)]
+
+    def _refuse(self, reason: str) -> None:
+        self.reason = self.reason or reason
+
+    def _check(self, node: Any) -> None:
+        """A result may hang in a graph that `backward` has walked through, and in no other."""
+        todo, seen = [node], set()
+        while todo:
+            at = todo.pop()
+            if at in seen:
+                continue
+            seen.add(at)
+            if at.saved:
+                self._refuse(
+                    "it returns a tensor whose gradient is still to come. Call backward() within the "
+                    "function, or call it under no_grad()"
+                )
+                return
+            for edges in at.edges.values():
+                for target, _ in edges if isinstance(edges, list) else [edges]:
+                    if isinstance(target, tuple):
+                        todo.append(target[0])
+                    elif id(target) in self._arguments:
+                        self._refuse("it returns a tensor whose graph leads to an argument")
+                        return
+
+    def make(self, call: Call, storages: Mapping[int, Storage], plain: list[int]) -> list[Tensor]:
+        """New tensors over the storages of a replay."""
+        found: list[Tensor] = []
+        tensors = call.tensors
+        for m in self.tensors:
+            t: Tensor = object.__new__(m.kind)
+            of_argument = m.of == "argument"
+            t._storage = tensors[m.number]._storage if of_argument else storages[m.number]
+            t._meta = m.meta
+            t._offset = plain[m.place]
+            if m.node is not None:
+                t._node, t._index = m.node, m.index
+            if m.base is not None:
+                if m.base >= 0:
+                    t._base = found[m.base]
+                else:
+                    given = tensors[m.number]
+                    t._base = given if given._base is None else given._base
+            found.append(t)
+        return found
+
+
+def _dataclass(kind: type, values: dict[str, Any]) -> Any:
+    made = object.__new__(kind)
+    for name, value in values.items():
+        object.__setattr__(made, name, value)
+    return made
+
+
+__all__ = ["Made", "Results"]
