@@ -7,7 +7,7 @@
 // x     (outer, columns, inner)   contiguous; rows = outer * inner
 // out   (outer, columns, inner)
 // grid  one workgroup per WORKGROUP rows, one lane each
-// uses  softmax_state
+// uses  inner_quad, softmax_state
 
 const WORKGROUP = 64u;
 const LOG = false;
@@ -35,8 +35,10 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     }
     let base = row / params.inner * params.columns * params.inner + row % params.inner;
     var state = softmax_empty();
-    for (var column = 0u; column < params.columns; column++) {
-        state = softmax_add(state, load_x(base + column * params.inner));
+    for (var first = 0u; first < params.columns; first += 4u) {
+        let columns = first + vec4<u32>(0u, 1u, 2u, 3u);
+        state = softmax_add(state, inner_quad(base, columns, params.columns),
+            columns < vec4<u32>(params.columns));
     }
     for (var column = 0u; column < params.columns; column++) {
         let i = base + column * params.inner;

@@ -29,27 +29,6 @@ fn store_out(i: u32, value: f32) { out[i] = value; }
 fn across_max(lane: u32, value: f32) -> f32 { return workgroup_max(lane, value); }
 fn across_sum(lane: u32, value: f32) -> f32 { return workgroup_sum(lane, value); }
 
-// NaN and +inf, which do not enter the computation: the state is poisoned instead.
-fn poison(values: vec4<f32>) -> vec4<bool> {
-    let bits = bitcast<vec4<u32>>(values);
-    return ((bits & vec4<u32>(0x7fffffffu)) >= vec4<u32>(0x7f800000u))
-        & (bits != vec4<u32>(0xff800000u));
-}
-
-fn clean(values: vec4<f32>) -> vec4<f32> {
-    return select(values, vec4<f32>(SOFTMAX_LOWEST), poison(values));
-}
-
-fn peak(values: vec4<f32>) -> f32 {
-    return max(max(values.x, values.y), max(values.z, values.w));
-}
-
-fn exponentials(values: vec4<f32>, largest: f32) -> vec4<f32> {
-    let differences = values - largest;
-    return select(exp(max(differences, vec4<f32>(-104.0))), vec4<f32>(),
-        differences < vec4<f32>(-103.9));
-}
-
 fn put(base: u32, column: u32, share: f32, state: Softmax) {
     if (column < params.columns) {
         store_out(base + column, softmax_scaled(share, state, params.rows));
@@ -85,28 +64,26 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     if (QUADS > 2u) { c = quad_load(base, c_columns); }
     if (QUADS > 3u) { d = quad_load(base, d_columns); }
 
-    let is_poisoned = any(poison(a) | poison(b) | poison(c) | poison(d));
-    a = clean(a);
-    b = clean(b);
-    c = clean(c);
-    d = clean(d);
-    let largest = across_max(lane, max(max(peak(a), peak(b)), max(peak(c), peak(d))));
+    let is_poisoned = softmax_is_poison(a) || softmax_is_poison(b) || softmax_is_poison(c)
+        || softmax_is_poison(d);
+    let largest = across_max(lane, max(max(softmax_peak(a), softmax_peak(b)),
+        max(softmax_peak(c), softmax_peak(d))));
 
-    var shares = exponentials(a, largest);
+    var shares = softmax_exps(a, largest);
     var total = quad_sum(shares, a_columns);
     a = select(shares, a, LOG);
     if (QUADS > 1u) {
-        shares = exponentials(b, largest);
+        shares = softmax_exps(b, largest);
         total += quad_sum(shares, b_columns);
         b = select(shares, b, LOG);
     }
     if (QUADS > 2u) {
-        shares = exponentials(c, largest);
+        shares = softmax_exps(c, largest);
         total += quad_sum(shares, c_columns);
         c = select(shares, c, LOG);
     }
     if (QUADS > 3u) {
-        shares = exponentials(d, largest);
+        shares = softmax_exps(d, largest);
         total += quad_sum(shares, d_columns);
         d = select(shares, d, LOG);
     }

@@ -6,7 +6,7 @@
 // x      (outer, columns, inner)   contiguous; rows = outer * inner
 // state  (rows, parts, 2)   part p holds the columns from p * chunk to (p + 1) * chunk
 // grid   one workgroup per row and part; lanes stride over its columns
-// uses   softmax_state
+// uses   inner_quad, softmax_state
 
 const WORKGROUP = 256u;
 const LOG = false;
@@ -40,8 +40,9 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     let base = row / params.inner * params.columns * params.inner + row % params.inner;
     let end = min((part + 1u) * params.chunk, params.columns);
     var local = softmax_empty();
-    for (var column = part * params.chunk + lane; column < end; column += WORKGROUP) {
-        local = softmax_add(local, load_x(base + column * params.inner));
+    for (var first = part * params.chunk + lane; first < end; first += 4u * WORKGROUP) {
+        let columns = first + vec4<u32>(0u, 1u, 2u, 3u) * WORKGROUP;
+        local = softmax_add(local, inner_quad(base, columns, end), columns < vec4<u32>(end));
     }
     let largest = across_max(lane, local.largest);
     let total = across_sum(lane, softmax_total(local, largest));

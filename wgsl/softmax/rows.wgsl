@@ -6,9 +6,9 @@
 // x       (outer, columns, inner)   contiguous; rows = outer * inner
 // out     (outer, columns, inner)
 // grid    one workgroup per row; lanes stride over the columns, twice: once for (m, s) together,
-//         once to write
+//         four at a time, once to write
 // source  Milakov and Gimelshein 2018, "Online normalizer calculation for softmax", algorithm 3
-// uses    softmax_state
+// uses    inner_quad, softmax_state
 
 const WORKGROUP = 256u;
 const LOG = false;
@@ -38,8 +38,10 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     }
     let base = row / params.inner * params.columns * params.inner + row % params.inner;
     var state = softmax_empty();
-    for (var column = lane; column < params.columns; column += WORKGROUP) {
-        state = softmax_add(state, load_x(base + column * params.inner));
+    for (var first = lane; first < params.columns; first += 4u * WORKGROUP) {
+        let columns = first + vec4<u32>(0u, 1u, 2u, 3u) * WORKGROUP;
+        state = softmax_add(state, inner_quad(base, columns, params.columns),
+            columns < vec4<u32>(params.columns));
     }
     let largest = across_max(lane, state.largest);
     state = Softmax(largest, across_sum(lane, softmax_total(state, largest)));
