@@ -6,7 +6,7 @@ from typing import Any
 import pellucid
 from pellucid.device.stream import stream
 from pellucid.fusion.records import Record, read
-from pellucid.launches import register
+from pellucid.launches import Node, register
 from pellucid.ops.joint import Joint
 
 
@@ -24,6 +24,7 @@ class Window:
             self.words = list(stream().words)
             self.runs = [record for record in read(self.words) if record.is_run]
             stream().flush()
+        self._places: dict[int, int] = {}
 
     def named(self, name: str) -> list[Record]:
         """The launches of a kernel."""
@@ -35,8 +36,23 @@ class Window:
         assert number == joint.node.number
         slots = [parts[part].slots[binding] for part, binding in joint.slots]
         words = [self.words[parts[part].patch_at(word)] for part, word in joint.patches]
+        self._run(joint.node, slots, words)
+
+    def again(self, record: Record) -> None:
+        """Run a recorded launch once more."""
+        assert record.node is not None
+        words = [self.words[at] for at in record.words[len(record.slots) :]]
+        self._run(record.node, record.slots, words)
+
+    def give(self, record: Record, binding: str, tensor: Any) -> None:
+        """Use a tensor in the place of a temporary, which is gone."""
+        assert record.node is not None
+        self._places[record.slots[record.node.binding(binding)]] = tensor._storage.slot
+
+    def _run(self, node: Node, slots: Sequence[int], words: Sequence[int]) -> None:
+        slots = [self._places.get(slot, slot) for slot in slots]
         stream().turn()
-        stream().words.extend((joint.node.head, *slots, *words))
+        stream().words.extend((node.head, *slots, *words))
         stream().flush()
 
 

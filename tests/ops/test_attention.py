@@ -167,6 +167,49 @@ def test_rotary_embedding(interleaved, half):
     check(ours, normal(2, 3, 5, 16), theirs=reference)
 
 
+@pytest.mark.parametrize("device", ["webgpu", "cpu"])
+def test_rows_of_any_strides_are_turned_and_written_without_a_copy(device):
+    cos, sin = rotary_tables([1.0, 0.1, 0.01], 30, device=device)
+    rows = pellucid.tensor(normal(2, 5, 3, 16), device=device)
+    for x in (
+        rows.transpose(1, 2),
+        rows.transpose(1, 2)[:, 1:, ::2, 3:9],
+        rows[1].transpose(0, 1),
+        rows[0, :, 1],
+        rows.view(1, 2, 5, 3, 16).transpose(2, 3),
+        rows.view(2, 5, 3, 2, 8).permute(0, 3, 2, 1, 4),  # three leading axes that are not two
+    ):
+        copied = rotary_embedding(x.contiguous(), cos, sin, 4)
+        np.testing.assert_array_equal(plain(rotary_embedding(x, cos, sin, 4)), plain(copied))
+    heads = rows.transpose(1, 2)
+    cache = pellucid.zeros(2, 3, 9, 16, device=device)
+    before = pellucid.webgpu.memory_stats()["dispatches"]
+    cache_write(cache, heads, 2)
+    rotary_embedding(heads, cos, sin, 1)
+    if device == "webgpu":
+        assert pellucid.webgpu.memory_stats()["dispatches"] - before == 2
+    np.testing.assert_array_equal(plain(cache)[:, :, 2:7], plain(heads))
+    assert not plain(cache)[:, :, [0, 1, 7, 8]].any()
+
+
+def test_a_cache_is_written_from_itself():
+    values = normal(1, 2, 6, 6)
+    cache = pellucid.tensor(values)
+    cache_write(cache, cache.transpose(2, 3)[:, :, :2], 3)
+    values[:, :, 3:5] = values.transpose(0, 1, 3, 2)[:, :, :2].copy()
+    np.testing.assert_array_equal(plain(cache), values)
+
+
+def test_rotary_gradients_of_any_strides():
+    x = normal(2, 5, 3, 8)
+    cos, sin = rotary_tables([1.0, 0.1], 30)
+    ours = pellucid.tensor(x, requires_grad=True)
+    weights = pellucid.tensor(normal(2, 3, 5, 8))
+    (rotary_embedding(ours.transpose(1, 2), cos, sin, 3) * weights).sum().backward()
+    turned_back = rotary_embedding(weights, cos, -sin, 3).transpose(1, 2)
+    np.testing.assert_allclose(plain(ours.grad), plain(turned_back), atol=1e-6)
+
+
 def test_rotary_positions_are_checked():
     cos, sin = rotary_tables([1.0, 0.1], 10, device="cpu")
     with pytest.raises(DimensionError, match="outside the tables"):

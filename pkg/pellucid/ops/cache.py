@@ -14,11 +14,12 @@ import numpy as np
 
 from ..call import Call
 from ..dtypes import float32
-from ..errors import DimensionError, DTypeError, ShapeError
+from ..errors import DimensionError, DTypeError, KernelError, ShapeError
 from ..kernel import Launch, load
+from ..meta import Meta
 from ..op import op
 from ..rules import as_input
-from ..shape import Size
+from ..shape import Size, merge_axes
 from .attention import _scale, attention_launches, numpy_attention
 
 if TYPE_CHECKING:
@@ -53,10 +54,28 @@ def _rotary_shape(call: Call) -> Size:
     return as_input(call)
 
 
+def _walk(m: Meta) -> tuple[int, tuple[int, ...]] | None:
+    """(heads, strides) by which (..., time, head_dim) is walked as (batch, heads, time, head_dim); None where
+    its leading axes are more than two."""
+    lengths, (strides,) = merge_axes(m.shape[:-2], [m.strides[:-2]])
+    if len(lengths) > 2:
+        return None
+    return ((1, *lengths)[-1], (*(0, 0, *strides)[-2:], *m.strides[-2:]))
+
+
+def _walkable(x: Tensor) -> Tensor:
+    return x if _walk(x._meta) else x.contiguous()
+
+
 def _rotary_launch(call: Call) -> Launch:
-    x = call["input"]
+    x, walk = call["input"], _walk(call["input"])
+    if walk is None:
+        raise KernelError("the leading axes of the input cannot be walked as two.")
     holes = {"INTERLEAVED": str(call["interleaved"]).lower(), "INVERSE": str(call["inverse"]).lower()}
-    params = {"count": x.numel, "time": x.shape[-2], "head_dim": x.shape[-1], "half": call["cos"].shape[1]}
+    params = {
+        "count": x.numel, "heads": walk[0], "time": x.shape[-2], "head_dim": x.shape[-1],
+        "half": call["cos"].shape[1], "x_strides": walk[1],
+    }  # fmt: skip
     bind = {"x": "input", "cosines": "cos", "sines": "sin"}
     return Launch(load("attention/rotary").fill(holes), -(-x.numel // 64), params, bind=bind)
 
@@ -78,7 +97,7 @@ def _rotary_reference(input, cos, sin, position, interleaved, inverse):
 
 
 def _turned_back(g, cos, sin, position, interleaved, inverse) -> Tensor:
-    return rotate(g, cos, sin, position, interleaved, not inverse)
+    return rotate(_walkable(g), cos, sin, position, interleaved, not inverse)
 
 
 @op(
@@ -89,6 +108,7 @@ def _turned_back(g, cos, sin, position, interleaved, inverse) -> Tensor:
     reference=_rotary_reference,
     grad={"input": _turned_back},
     dynamic=("position",),
+    strided=("input",),
 )
 def rotate(
     input: Tensor, cos: Tensor, sin: Tensor, position: int, interleaved: bool = False, inverse: bool = False
@@ -122,7 +142,7 @@ def rotary_embedding(
             f"tables, which end at {cos.shape[0] - 1}. "
             "Make the tables longer."
         )
-    return rotate(input, cos, sin, position, interleaved)
+    return rotate(_walkable(input), cos, sin, position, interleaved)
 
 
 def rotary_tables(
@@ -233,13 +253,11 @@ def _write_launch(call: Call) -> Launch:
         raise ShapeError(
             "the cache must be contiguous. Allocate it with zeros and write into the whole of it."
         )
-    time, head_dim = rows.shape[2:]
+    _, heads, time, head_dim = rows.shape
     params = {
-        "count": rows.numel,
-        "block": time * head_dim,
-        "capacity_block": cache.shape[2] * head_dim,
-        "head_dim": head_dim,
-    }
+        "count": rows.numel, "heads": heads, "time": time, "head_dim": head_dim, "capacity": cache.shape[2],
+        "rows_strides": rows.strides,
+    }  # fmt: skip
     return Launch("attention/cache_write", -(-rows.numel // 64), params)
 
 
@@ -255,6 +273,7 @@ def _write_reference(cache, rows, position):
     dynamic=("position",),
     mutates="cache",
     outputs=(),
+    strided=("rows",),
 )
 def write_rows(cache: Tensor, rows: Tensor, position: int) -> Tensor:
     """Overwrite part of a cache; see `cache_write`."""
@@ -280,4 +299,6 @@ def cache_write(cache: Tensor, new: Tensor, position: int) -> Tensor:
             f"cache_write: positions {position} to {position + new.shape[-2] - 1} are outside the cache's "
             f"{cache.shape[-2]}. Allocate a longer cache."
         )
+    if new._storage is cache._storage:
+        new = new.clone()
     return write_rows(cache, new, position)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..dtypes import float32
 from ..kernel import Launch, load
 from ..launches import Node
-from ..meta import Meta
 from .joint import Joint, join
 
 # The launches that `step` takes the place of, in its order.
@@ -86,17 +84,24 @@ def _memory(quads: int, key_lanes: int, vectors: int) -> int:
 
 
 def _fits(parts: Sequence[Node]) -> bool:
-    """Whether there is one position, of float32, heads are turned alike, and what one makes the next takes
-    as it is."""
+    """Whether there is one position, of float32, all sizes agree and heads are turned alike.
+
+    Sizes are read off the parameters: launches that differ in the shapes of their tensors only are one.
+    """
     turn_query, turn_key, write_key, write_value, attend, _ = parts
-    metas = [_meta(turn_query, "x"), _meta(turn_key, "x"), _meta(write_value, "rows")]
+    values = attend.values
+    dim, pairs = values["head_dim"], values["groups"] // values["splits"]
+    cached = [write_key.values, write_value.values]
     return (
-        all(m is not None and m.dtype is float32 and m.is_contiguous and m.shape[-2] == 1 for m in metas)
-        and _meta(turn_query, "out") is _meta(attend, "query")
-        and _meta(turn_key, "out") is _meta(write_key, "rows")
-        and _meta(write_key, "cache") is _meta(attend, "key")
-        and _meta(write_value, "cache") is _meta(attend, "value")
-        and attend.values["value_dim"] == attend.values["head_dim"]
+        all(part.values["head_dim"] == dim for part in parts[:4])
+        and all(part.values["time"] == 1 for part in parts[:5])
+        and turn_query.values["count"] == pairs * values["group"] * dim
+        and all(part.values["count"] == pairs * dim for part in parts[1:4])
+        and all(write["capacity"] == values["capacity"] for write in cached)
+        and _is_dense(turn_query, "x")
+        and _is_dense(turn_key, "x")
+        and _is_dense(write_value, "rows")
+        and values["value_dim"] == dim
         and _hole(attend, "CAUSAL") == _hole(attend, "ALIGN_END") == "true"
         and turn_query.values["half"] == turn_key.values["half"]
         and _hole(turn_query, "INTERLEAVED") == _hole(turn_key, "INTERLEAVED")
@@ -104,8 +109,16 @@ def _fits(parts: Sequence[Node]) -> bool:
     )
 
 
-def _meta(node: Node, binding: str) -> Meta | None:
-    return node.metas[node.binding(binding)]
+def _is_dense(node: Node, binding: str) -> bool:
+    """Whether everything is float32, and the heads of one position lie one after the other."""
+    heads, dim, count = (node.values[name] for name in ("heads", "head_dim", "count"))
+    by_batch, by_head, _, by_column = node.values[f"{binding}_strides"]
+    return (
+        all(b.element == "f32" for b in node.source.bindings)
+        and by_column == 1
+        and (heads == 1 or by_head == dim)
+        and (heads * dim == count or by_batch == heads * dim)
+    )
 
 
 def _hole(node: Node, name: str) -> str:
