@@ -64,9 +64,85 @@ def _rms_eps(d: DType, eps: float | None) -> float:
     return _EPSILON[d] if eps is None else eps
 
 
-def _rms_composite(input, normalized_shape, weight, eps):
-    scale = (mean(input * input, _last(normalized_shape), True) + _rms_eps(input.dtype, eps)).rsqrt()
-    return input * scale if weight is None else input * scale * weight
+def _gradient_launch(call: Call) -> Launch:
+    columns = prod(call["normalized_shape"])
+    lanes = rows_of(columns, several=False)
+    holes = {
+        "HAS_WEIGHT": str(call["weight"] is not None).lower(),
+        "CENTRED": str(call["centred"]).lower(),
+    }
+    rows = call.out.numel // max(columns, 1)
+    params: dict[str, int | float] = {"rows": rows, "columns": columns, "eps": call["eps"]}
+    return Launch(lanes.fill("norm/gradient", holes), rows, params, bind={"x": "input"})
+
+
+def _gradient_composite(g, input, weight, normalized_shape, eps, centred):
+    dims = _last(normalized_shape)
+    x = input - mean(input, dims, True) if centred else input
+    scale = (mean(x * x, dims, True) + eps).rsqrt()
+    normal = x * scale
+    g = g if weight is None else g * weight
+    rest = g - normal * mean(g * normal, dims, True)
+    return scale * (rest - mean(g, dims, True) if centred else rest)
+
+
+def _gradient_reference(g, input, weight, normalized_shape, eps, centred):
+    g, x, dims = g.astype(np.float64), input.astype(np.float64), _last(normalized_shape)
+    if centred:
+        x = x - x.mean(dims, keepdims=True)
+    scale = 1 / np.sqrt((x * x).mean(dims, keepdims=True) + eps)
+    normal = x * scale
+    g = g if weight is None else g * weight
+    rest = g - normal * (g * normal).mean(dims, keepdims=True)
+    return scale * (rest - g.mean(dims, keepdims=True) if centred else rest)
+
+
+@op(
+    dtype=_types,
+    shape=as_input,
+    kernel=_gradient_launch,
+    reference=_gradient_reference,
+    composite=_gradient_composite,
+    grad="composite",
+)
+def norm_gradient(
+    g: Tensor,
+    input: Tensor,
+    weight: Tensor | None,
+    normalized_shape: tuple[int, ...],
+    eps: float | int,
+    centred: bool,
+) -> Tensor:
+    """The derivative of a norm with respect to its input, where ``g`` is that with respect to its output.
+
+    ``out = s * (h - n * mean(h * n))`` with ``n = input * s``, ``s = 1 / sqrt(mean(input^2) + eps)`` and
+    ``h = g * weight``; ``centred``: the input without its mean, and less ``s * mean(h)``.
+
+    Args:
+        g, input: (*, *normalized_shape), floating point.
+        weight: normalized_shape, or None.
+        normalized_shape: lengths of the axes that were normalized together.
+        eps: what was added to the mean of squares.
+        centred: whether it was a layer norm.
+
+    Returns:
+        Shape and dtype of the input.
+
+    Source: Ba, Kiros and Hinton 2016, "Layer Normalization", equation 3, differentiated
+    """
+
+
+def _normalized(input: Tensor, normalized_shape: tuple[int, ...], eps: float | None, centred: bool) -> Tensor:
+    """The norm before its weight."""
+    if centred:
+        return layer_norm(input, normalized_shape, None, None, 0.0 if eps is None else eps)
+    return rms_norm(input, normalized_shape, None, eps)
+
+
+def _summed(g, normalized_shape, weight_meta):
+    """What every row adds to the gradient of a weight or a bias."""
+    leading = tuple(range(g.dim() - len(normalized_shape)))
+    return (sum(g, leading) if leading else g).to(weight_meta.dtype)
 
 
 def _rms_reference(input, normalized_shape, weight, eps):
@@ -87,8 +163,14 @@ def _rms_reference(input, normalized_shape, weight, eps):
         _rms_eps(call["input"].dtype, call["eps"]),
     ),
     reference=_rms_reference,
-    composite=_rms_composite,
-    grad="composite",
+    grad={
+        "input": lambda g, input, normalized_shape, weight, eps: norm_gradient(
+            g, input, weight, normalized_shape, _rms_eps(input.dtype, eps), False
+        ),
+        "weight": lambda g, input, normalized_shape, weight_meta, eps: _summed(
+            g * _normalized(input, normalized_shape, eps, centred=False), normalized_shape, weight_meta
+        ),
+    },
 )
 def rms_norm(
     input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None = None, eps: float | None = None
@@ -112,15 +194,6 @@ def rms_norm(
     """
 
 
-def _layer_composite(input, normalized_shape, weight, bias, eps):
-    dims = _last(normalized_shape)
-    centred = input - mean(input, dims, True)
-    out = centred * (mean(centred * centred, dims, True) + eps).rsqrt()
-    if weight is not None:
-        out = out * weight
-    return out if bias is None else out + bias
-
-
 def _layer_reference(input, normalized_shape, weight, bias, eps):
     x = input.astype(np.float64)
     dims = _last(normalized_shape)
@@ -140,8 +213,15 @@ def _layer_reference(input, normalized_shape, weight, bias, eps):
         call["eps"],
     ),
     reference=_layer_reference,
-    composite=_layer_composite,
-    grad="composite",
+    grad={
+        "input": lambda g, input, normalized_shape, weight, eps: norm_gradient(
+            g, input, weight, normalized_shape, eps, True
+        ),
+        "weight": lambda g, input, normalized_shape, weight_meta, eps: _summed(
+            g * _normalized(input, normalized_shape, eps, centred=True), normalized_shape, weight_meta
+        ),
+        "bias": lambda g, normalized_shape, bias_meta: _summed(g, normalized_shape, bias_meta),
+    },
 )
 def layer_norm(
     input: Tensor,
