@@ -35,7 +35,7 @@ _STORES = frozenset(
     {
         "reduce/rows", "reduce/columns", "reduce/strips", "reduce/scan", "reduce/scan_direct",
         "softmax/rows", "softmax/held", "softmax/columns", "softmax/finish",
-        "norm/rms", "norm/layer", "norm/rms_held", "norm/layer_held",
+        "norm/rms", "norm/layer", "norm/rms_held", "norm/layer_held", "norm/gradient",
         "matmul/tiled", "matmul/direct", "matmul/vector", "matmul/vector_columns", "matmul/combine",
         "matmul/quant_direct", "matmul/quant_direct_vector", "matmul/quant_tiled",
         "matmul/quant_vector", "matmul/quant_vectors", "matmul/quant_pair",
