@@ -7,12 +7,15 @@ from typing import Any
 
 from ..autograd import no_grad
 from ..errors import ShapeError, WeightError
-from ..ops.joining import stack
+from ..ops.joining import cat
 from ..ops.softmax import log_softmax
 from ..ops.sort import topk
 from ..tensor import Tensor
 from .capture import Seen, capture
 from .paths import matches
+
+# Hidden states that go through the head at once; more would hold more logits than that gains.
+_ROWS = 64
 
 
 @dataclass
@@ -89,21 +92,28 @@ def logit_lens(
                 f"logit_lens: nothing of what was seen fits {pattern!r}. Capture the layers, or give their "
                 "pattern."
             )
-        ids, probabilities = [], []
+        parts = []
         for path, hidden in layers.items():
             if hidden.ndim != 3 or hidden.shape[0] != 1:
                 raise ShapeError(
                     f"logit_lens: {path} returned shape {tuple(hidden.shape)}, not (1, time, dim). "
                     "Run one sequence, and give a pattern of layers."
                 )
-            part = (
-                hidden[0]
-                if positions is None
-                else hidden[
-                    0, slice(positions, positions + 1 or None) if isinstance(positions, int) else positions
-                ]
-            )
-            values, indices = topk(log_softmax(model.unembed(part), -1), top_k, -1)
-            ids.append(indices)
-            probabilities.append(values.exp())
-        return LogitLens(list(layers), stack(ids), stack(probabilities))
+            parts.append(hidden[0] if positions is None else hidden[0, _as_slice(positions)])
+        # The head is large and is read once for many rows: layers and positions go through it together.
+        rows = cat(parts)
+        found = [_best(model, rows[k : k + _ROWS], top_k) for k in range(0, rows.shape[0], _ROWS)]
+        probabilities, ids = (
+            cat(values).reshape(len(parts), parts[0].shape[0], top_k) for values in zip(*found, strict=True)
+        )
+        return LogitLens(list(layers), ids, probabilities)
+
+
+def _as_slice(positions: slice | int) -> slice:
+    return slice(positions, positions + 1 or None) if isinstance(positions, int) else positions
+
+
+def _best(model: Any, rows: Tensor, top_k: int) -> tuple[Tensor, Tensor]:
+    """Probabilities and ids of the most likely next ids after some hidden states."""
+    values, indices = topk(log_softmax(model.unembed(rows), -1), top_k, -1)
+    return values.exp(), indices
