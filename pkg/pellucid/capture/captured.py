@@ -75,9 +75,10 @@ class Capture:
         if not external <= before.storages.keys():
             raise Refused("it uses memory that came and went in the middle of it", False)
         owners = [t for t in before.tensors if t._storage.slot in external]
-        self._constants = frozenset(map(id, run.results.constants))
+        constants, run.results.constants = run.results.constants, []
+        self._constants = frozenset(map(id, constants))
         storages = [before.storages[slot] for slot in external]
-        self._watch = Watch(storages, owners, [*run.results.constants, *leaves, *changed])
+        self._watch = Watch(storages, owners, [*constants, *leaves, *changed])
         count = len(call.tensors)
         floats = frozenset(count + k for k, kind in enumerate(call.kinds) if kind is float)
         self._law = Law(call.values, run.numbers, len(run.places), count, floats)

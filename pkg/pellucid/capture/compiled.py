@@ -215,7 +215,8 @@ class Compiled:
                 kind.captures.clear()
                 kind.reason = str(error)
                 if not self._is_quiet:
-                    kind.error = f"compile: {self._title}: {error}. Leave it out there, or compute the number on the device."
+                    advice = "Leave it out there, or compute the number on the device."
+                    kind.error = f"compile: {self._title}: {error}. {advice}"
                     raise ValueError(kind.error) from None
             except Refused as error:
                 kind.last = str(error)

@@ -152,6 +152,10 @@ class Results:
         self._known[id(t)] = len(self.tensors) - 1
         return self._known[id(t)]
 
+    def finish(self) -> None:
+        """Let go of the call: a recipe holds none of its tensors."""
+        del self._call, self._alive, self._before, self._arguments, self._others, self._slots, self._known
+
     def _refuse(self, reason: str) -> None:
         self.reason = self.reason or reason
 

@@ -66,6 +66,7 @@ class Run:
         self.results = Results(call, self.program.alive, known)
         self.build = self.results.add(result)
         self.grads = [self._grad(t.grad) for t in leaves]
+        self.results.finish()
         if self.results.reason is not None:
             raise Refused(self.results.reason)
         left = set(self.program.alive.values()) - self.results.kept.keys()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from ..ops.comparison import where
 from ..ops.creation import arange, zeros
 from ..ops.extremum import argmax
@@ -16,45 +18,94 @@ from .config import GenerationConfig
 _BANNED = -1e30
 
 
-class Choice:
-    """Picks the next ids from logits, knowing those before."""
+@dataclass(frozen=True)
+class Rule:
+    """The settings by which an id is picked. Calls of one rule run the same launches.
 
-    def __init__(self, config: GenerationConfig, ids: Tensor):
+    Args:
+        do_sample, temperature, top_k, top_p, repetition_penalty: as in `GenerationConfig`.
+    """
+
+    do_sample: bool
+    temperature: float
+    top_k: int
+    top_p: float
+    repetition_penalty: float
+
+
+@dataclass
+class Seen:
+    """The ids of every row so far, which the repetition penalty asks for.
+
+    Args:
+        ids: (batch, room); the room is filled up with an id that is in it anyway, so that its shape stays.
+        columns: (room,) the numbers of its columns.
+    """
+
+    ids: Tensor
+    columns: Tensor
+
+
+def pick(
+    logits: Tensor, column: int, rule: Rule, seen: Seen | None, ban: Tensor | None, chance: Generator | None
+) -> Tensor:
+    """The next id of every row: (batch, vocab) to (batch,).
+
+    Args:
+        logits: of the next ids.
+        column: where the ids go among those seen.
+        rule: how they are picked.
+        seen: ids so far, with a penalty; those that are picked are added.
+        ban: added to the logits.
+        chance: of the draw.
+    """
+    logits = logits.float()
+    if seen is not None:
+        logits = repetition_penalty(logits, seen.ids, rule.repetition_penalty)
+    if ban is not None:
+        logits = logits + ban
+    if rule.do_sample:
+        uniforms = rand(logits.shape[0], device=logits.device, generator=chance)
+        chosen = sample(logits, uniforms, temperature=rule.temperature, top_k=rule.top_k, top_p=rule.top_p)
+    else:
+        chosen = argmax(logits, -1)
+    if seen is not None:
+        # The column is a number of the launch: unlike a slice it is no part of any plan.
+        seen.ids.copy_(where(seen.columns == column, chosen.unsqueeze(1), seen.ids))
+    return chosen
+
+
+class Choice:
+    """What picking needs to know of one generation.
+
+    Args:
+        config: its settings.
+        ids: (batch, time), the prompt.
+        room: ids that there will be, at least.
+    """
+
+    def __init__(self, config: GenerationConfig, ids: Tensor, room: int):
         self._config = config
         self._chance = config.generator
         if config.seed is not None and self._chance is None:
             self._chance = Generator().manual_seed(config.seed)
-        batch, length = ids.shape
+        batch, self._length = ids.shape
+        penalty = config.repetition_penalty
+        self._rule = Rule(config.do_sample, config.temperature, config.top_k, config.top_p, penalty)
         self._seen = None
-        if config.repetition_penalty != 1.0:
-            # Room for all ids, filled up with one that is in it anyway, so that its shape stays.
-            room = ids[:, :1].expand(batch, config.max_new_tokens)
-            self._seen = cat([ids, room], 1)
-            self._columns = arange(length + config.max_new_tokens, device=ids.device)
-        self._length = length
+        if penalty != 1.0:
+            more = ids[:, :1].expand(batch, room - self._length)
+            self._seen = Seen(cat([ids, more], 1), arange(room, device=ids.device))
         self._ban: Tensor | None = None
 
-    def __call__(self, logits: Tensor, count: int) -> Tensor:
-        """The id of every row: (batch, vocab) to (batch,), where ``count`` ids have been chosen before."""
-        config = self._config
-        logits = logits.float()
-        if self._seen is not None:
-            logits = repetition_penalty(logits, self._seen, config.repetition_penalty)
-        if count < config.min_new_tokens and config.stops:
+    def inputs(self, logits: Tensor, count: int) -> tuple:
+        """The arguments of `pick` where ``count`` ids have been chosen before."""
+        ban = None
+        if count < self._config.min_new_tokens and self._config.stops:
             if self._ban is None:
-                self._ban = _ban(config.stops, logits)
-            logits = logits + self._ban
-        if config.do_sample:
-            uniforms = rand(logits.shape[0], device=logits.device, generator=self._chance)
-            chosen = sample(
-                logits, uniforms, temperature=config.temperature, top_k=config.top_k, top_p=config.top_p
-            )
-        else:
-            chosen = argmax(logits, -1)
-        if self._seen is not None:
-            # The column is a number of the launch: unlike a slice it is no part of any plan.
-            self._seen = where(self._columns == self._length + count, chosen.unsqueeze(1), self._seen)
-        return chosen
+                self._ban = _ban(self._config.stops, logits)
+            ban = self._ban
+        return logits, self._length + count, self._rule, self._seen, ban, self._chance
 
 
 def _ban(stops: tuple[int, ...], logits: Tensor) -> Tensor:

@@ -6,7 +6,6 @@ from collections.abc import AsyncGenerator, Generator
 from contextlib import closing
 from typing import Any
 
-from ..autograd import no_grad
 from ..device.stream import stream as device_stream
 from ..errors import DimensionError, ShapeError
 from ..nn import module as modules
@@ -14,6 +13,7 @@ from ..reading import ListRead
 from ..tensor import Tensor
 from .choice import Choice
 from .config import GenerationConfig
+from .step import step_of
 
 
 def _room(model: Any, ids: Tensor, config: GenerationConfig, cache: Any) -> Any:
@@ -72,27 +72,23 @@ def steps(
     begun = 0 if cache is None else cache.length
     cache = _room(model, ids, config, cache)
     batch, length = ids.shape
-    choose = Choice(config, ids)
+    choice = Choice(config, ids, _rounded(length + config.max_new_tokens))
     stops = frozenset(config.stops)
     stopped = [False] * batch
     watched = _Watch(model)
+    step = step_of(model)
     kept = begun
 
-    def forward(new: Tensor) -> Tensor:
-        with no_grad():
-            return model(new, past_key_values=cache, logits_to_keep=1).logits[:, -1]
-
     try:
-        logits = forward(ids)
+        logits = step.logits(ids, cache)
         for count in range(config.max_new_tokens):
-            with no_grad():
-                chosen = choose(logits, count)
+            chosen = step.ids(*choice.inputs(logits, count))
             read = chosen.tolist_later()
             last = count + 1 == config.max_new_tokens
             logits = None
             version = modules.version
             if chosen.device.type == "webgpu" and not last and not watched():
-                logits = forward(chosen.unsqueeze(1))
+                logits = step.logits(chosen.unsqueeze(1), cache)
                 device_stream().flush()
             kept = begun + length + count
             values = yield read
@@ -104,7 +100,7 @@ def steps(
                 cache.crop(kept)
                 logits = None
             if logits is None:
-                logits = forward(chosen.unsqueeze(1))
+                logits = step.logits(chosen.unsqueeze(1), cache)
     finally:
         cache.crop(min(kept, cache.length))
 

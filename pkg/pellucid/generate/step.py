@@ -1,0 +1,62 @@
+"""The two halves of a step of generation, captured: from ids to logits, and from logits to ids."""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakKeyDictionary, ref
+
+from ..autograd import no_grad
+from ..capture import Compiled
+from ..tensor import Tensor
+from .choice import pick
+
+
+class Step:
+    """The steps of one model, whoever generates with it.
+
+    Args:
+        model: the model; it is not kept alive.
+    """
+
+    def __init__(self, model: Any):
+        self._model: Any = ref(model)
+        self._cache: Any = None
+        self._logits = Compiled(
+            self._forward, ("position",), tree=lambda: self._model().modules(), quiet=True
+        )
+        self._ids = Compiled(pick, ("column",), tree=lambda: (), quiet=True)
+
+    def logits(self, ids: Tensor, cache: Any) -> Tensor:
+        """Logits (batch, vocab) of what follows ``ids`` (batch, time), which the cache is made longer by.
+
+        Prompts have any length, and run eagerly.
+        """
+        run = self._logits if ids.shape[1] == 1 and ids.device.type == "webgpu" else self._forward
+        position, self._cache = cache.length, cache
+        try:
+            with no_grad():
+                return run(ids, position, cache.keys, cache.values)
+        finally:
+            self._cache = None
+            cache.length = position + ids.shape[1]
+
+    def _forward(self, ids: Tensor, position: int, keys: list[Tensor], values: list[Tensor]) -> Tensor:
+        """The memory of the cache is given as well, so that a capture knows it as an argument."""
+        self._cache.length = position
+        return self._model()(ids, past_key_values=self._cache, logits_to_keep=1).logits[:, -1]
+
+    def ids(self, *inputs: Any) -> Tensor:
+        """The next ids; see `pick`."""
+        run = self._ids if inputs[0].device.type == "webgpu" else pick
+        with no_grad():
+            return run(*inputs)
+
+
+_steps: WeakKeyDictionary[Any, Step] = WeakKeyDictionary()
+
+
+def step_of(model: Any) -> Step:
+    """The captured steps of a model: what one generation has captured, the next one replays."""
+    if model not in _steps:
+        _steps[model] = Step(model)
+    return _steps[model]
