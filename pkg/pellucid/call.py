@@ -67,6 +67,11 @@ class Call:
         self.temporaries[name] = m = meta(shape, dtype, self.device)
         return m
 
+    def lay_out(self, strides: tuple[int, ...]) -> None:
+        """Give the output strides of the kernel's choice in the place of contiguous ones."""
+        m = self.out
+        self.outputs = [meta(m.shape, m.dtype, m.device, strides)]
+
     @property
     def out(self) -> Meta:
         return self.outputs[0]

@@ -9,7 +9,7 @@
 // value  (batch, kv_heads, capacity, value_dim)    contiguous
 // mask   (batch, heads, time, keys)                any strides; added to the scores, or with
 //        BOOL_MASK 1 = visible; read only with HAS_MASK
-// out    (batch, heads, time, value_dim)
+// out    (batch, heads, time, value_dim)          strides out_batch, out_head, out_time and 1
 // grid   one workgroup per (batch, kv head, tile of 32 rows, 32 * COLUMN_BLOCKS columns of value);
 //        128 lanes; a row is a (time, head of the group) pair, so that all query heads that share a
 //        key head share its tiles
@@ -53,6 +53,9 @@ struct Params {
     mask_head: u32,
     mask_time: u32,
     mask_key: u32,
+    out_batch: u32,
+    out_head: u32,
+    out_time: u32,
     scale: f32,
 }
 
@@ -75,9 +78,16 @@ var<workgroup> scores: array<vec4<f32>, TILE * PITCH>;
 var<workgroup> slots: array<vec4<f32>, WORKGROUP>;
 var<workgroup> row_factor: array<vec4<f32>, ROW_VECTORS>;
 
-// The row of the query and output tensors that row r of a (batch, kv head) pair stands for.
-fn tensor_row(pair: u32, r: u32) -> u32 {
+// The row of the query tensor that row r of a (batch, kv head) pair stands for.
+fn query_row(pair: u32, r: u32) -> u32 {
     return (pair * params.group + r % params.group) * params.time + r / params.group;
+}
+
+// Where the same row of the output begins.
+fn out_row(pair: u32, r: u32) -> u32 {
+    let head = pair % params.kv_heads * params.group + r % params.group;
+    return pair / params.kv_heads * params.out_batch + head * params.out_head
+        + r / params.group * params.out_time;
 }
 
 fn position() -> u32 {
@@ -86,7 +96,7 @@ fn position() -> u32 {
 
 fn query_at(pair: u32, row: u32, d: u32) -> f32 {
     if (row < params.time * params.group && d < params.head_dim) {
-        return load_query(tensor_row(pair, row) * params.head_dim + d);
+        return load_query(query_row(pair, row) * params.head_dim + d);
     }
     return 0.0;
 }
@@ -160,7 +170,7 @@ fn add_values(sum: vec4<f32>, at: u32, values: vec4<f32>) -> vec4<f32> {
 
 fn store_value(pair: u32, row: u32, column: u32, sum: f32, total: f32) {
     if (row < params.time * params.group && column < params.value_dim) {
-        store_out(tensor_row(pair, row) * params.value_dim + column,
+        store_out(out_row(pair, row) + column,
             select(sum / total, 0.0, total == 0.0));
     }
 }

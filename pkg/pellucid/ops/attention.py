@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..call import Call
+from ..dtypes import float32
 from ..errors import DTypeError, ShapeError
 from ..kernel import Launch, load
 from ..meta import Meta
@@ -160,8 +161,19 @@ def attention_launches(
     column_tiles = -(-value_dim // (32 * blocks))
     groups = pairs * -(-rows // 32) * column_tiles
     holes["COLUMN_BLOCKS"] = f"{blocks}u"
-    params |= {"groups": groups, "column_tiles": column_tiles}
+    params |= {"groups": groups, "column_tiles": column_tiles, **_out_strides(call)}
     return [Launch(load("attention/prefill").fill(holes), groups, params, bind=bind)]
+
+
+def _out_strides(call: Call) -> dict[str, int]:
+    """Lay the output out as (batch, time, heads, value_dim), so that a decoder sees its heads side by side
+    without a copy; types that are converted afterwards stay contiguous."""
+    m = call.out
+    heads, time, dim = (1, *m.shape)[-3:]
+    if m.dtype is float32 and m.rank > 2:
+        call.lay_out((*m.strides[:-3], dim, heads * dim, 1))
+        return {"out_batch": heads * time * dim, "out_head": dim, "out_time": heads * dim}
+    return {"out_batch": heads * time * dim, "out_head": time * dim, "out_time": dim}
 
 
 def _direct_launches(
