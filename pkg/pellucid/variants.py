@@ -20,8 +20,11 @@ from .subgroups import are_sound
 VARIANTS = ("direct", "shared", "subgroups")
 # Elements of a row that the registers of 256 lanes hold, 16 each.
 _HELD = 4096
-# Lanes for a row, and the longest row that they take.
+# Lanes for a row, and the longest row that they take: of many rows, and of few, which may have more.
 _LANES = {4: 16, 16: 256, 64: 1024, 128: 2048}
+_LANES_OF_FEW = {4: 16, 16: 64, 64: 256, 128: 512}
+# Rows that do not fill a GPU.
+_FEW = 256
 # How the lanes of a row combine their values where they are not a whole workgroup.
 _IN_PART_OF_A_WORKGROUP = {
     "across_sum": "row_sum(lane, value)",
@@ -100,19 +103,21 @@ class Rows:
         return source.fill({**declared, **holes})
 
 
-def rows_of(length: int, several: bool = True) -> Rows:
+def rows_of(length: int, rows: int = _FEW, several: bool = True) -> Rows:
     """How lanes are dealt out to rows of ``length`` elements.
 
-    On a GPU up to 256 lanes with 16 elements each, the fewest that hold the row; a workgroup has 64 at least.
-    On a software adapter four, which run as one vector, so that nothing switches at a barrier; longer rows
-    take many there too, for short sums.
+    On a GPU up to 256 lanes: the fewest that hold the row with 16 elements each, or with 4 each where there
+    are few rows; a workgroup has 64 at least. On a software adapter four, which run as one vector, so that
+    nothing switches at a barrier; longer rows take many there too, for short sums.
 
     Args:
         length: elements of a row.
+        rows: how many there are.
         several: whether a workgroup may hold more than one row.
     """
     if is_direct():
         lanes = 4 if length <= _HELD else 256
         return Rows(lanes, lanes, 0)
-    lanes = next((n for n, most in _LANES.items() if length <= most and (several or n >= 64)), 256)
+    table = _LANES_OF_FEW if rows < _FEW else _LANES
+    lanes = next((n for n, most in table.items() if length <= most and (several or n >= 64)), 256)
     return Rows(lanes, max(lanes, 64), -(-length // (4 * lanes)) if length <= _HELD else 0)

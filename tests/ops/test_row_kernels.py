@@ -1,6 +1,8 @@
 """Kernels of rows in every variant and at every length where they change: the lanes of a row, its parts, its
 passes."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 import torch
@@ -16,9 +18,11 @@ from pellucid.variants import is_direct, rows_of
 LENGTHS = [1, 3, 16, 17, 64, 65, 130, 256, 257, 1000, 1024, 1025, 2048, 2049, 4096, 4097, 8191, 8200]
 
 
-@pytest.mark.parametrize("columns", LENGTHS)
-@pytest.mark.parametrize("rows", [1, 7])
-def test_softmax_and_norms(columns, rows):
+# Of many rows each gets fewer lanes.
+@pytest.mark.parametrize(
+    ("rows", "columns"), [*product((1, 7), LENGTHS), *((300, n) for n in LENGTHS if n <= 2049)]
+)
+def test_softmax_and_norms(rows, columns):
     x, weight, bias = normal(rows, columns) * 3 + 1, normal(columns), normal(columns)
     ours, theirs = device(x), torch.tensor(x, dtype=torch.float64)
     last = (columns,)
@@ -35,8 +39,9 @@ def test_softmax_and_norms(columns, rows):
 
 
 @pytest.mark.parametrize("columns", [3, 40, 250, 700, 4096, 5000, 9000])
+@pytest.mark.parametrize("copies", [1, 30])
 @pytest.mark.parametrize("name", ["softmax", "log_softmax"])
-def test_special_values_stay_in_their_rows(columns, name):
+def test_special_values_stay_in_their_rows(columns, copies, name):
     x = normal(9, columns) * 10
     x[1, columns // 2] = np.nan
     x[2, -1] = np.inf
@@ -47,6 +52,7 @@ def test_special_values_stay_in_their_rows(columns, name):
     x[7] = 3e38
     for at in (1, 3):
         x[8, at % columns] = -np.inf
+    x = np.tile(x, (copies, 1))
     expected = getattr(torch.tensor(x, dtype=torch.float64), name)(-1).numpy()
     np.testing.assert_allclose(getattr(device(x), name)(-1).numpy(), expected, rtol=1e-5, atol=1e-5)
 
@@ -63,7 +69,7 @@ def test_softmax_along_an_inner_axis(shape):
 
 @pytest.mark.parametrize("columns", [*LENGTHS, 70000])
 def test_folds_of_rows(columns):
-    x = np.random.randint(-9, 10, (5, columns)).astype(np.float32)
+    x = np.random.randint(-9, 10, (300 if columns < 300 else 5, columns)).astype(np.float32)
     ours = device(x)
     assert ours.sum(-1).tolist() == x.sum(-1).tolist()
     assert ours.sum().item() == x.sum()
@@ -123,11 +129,11 @@ def test_long_reductions_take_two_passes_that_fill_a_gpu():
 
 
 def test_lanes_hold_their_row():
-    for length in LENGTHS:
-        rows = rows_of(length)
+    for length, count in product(LENGTHS, (1, 1000)):
+        rows = rows_of(length, count)
         assert rows.workgroup % rows.lanes == 0
         assert rows.grid(1000) * (rows.workgroup // rows.lanes) >= 1000
         if not is_direct() and length <= 4096:
             assert 4 * (rows.quads - 1) * rows.lanes < length <= 4 * rows.quads * rows.lanes
-        whole = rows_of(length, several=False)
+        whole = rows_of(length, count, several=False)
         assert whole.lanes == whole.workgroup

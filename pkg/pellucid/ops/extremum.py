@@ -61,7 +61,7 @@ def _launches(call: Call, largest: bool, values: str, indices: str | None) -> li
         # After the first pass a place counts parts, and its place in the input is looked up.
         holes["HAS_PLACES"] = str(indices is not None and k > 0).lower()
         if step.form == "rows":
-            file = rows_of(step.chunk, several=False).fill("reduce/extremum_rows", holes)
+            file = rows_of(step.chunk, step.outputs, several=False).fill("reduce/extremum_rows", holes)
         else:
             file = load("reduce/extremum_columns").fill(holes)
         bind = {"x": source, "places": known, "values": best, "indices": place}

@@ -49,7 +49,7 @@ def _types(call: Call):
 def _launch(call: Call, kind: str, flags: dict[str, bool], eps: float) -> Launch:
     columns = prod(call["normalized_shape"])
     rows = call.out.numel // max(columns, 1)
-    lanes = rows_of(columns)
+    lanes = rows_of(columns, rows)
     file = f"norm/{kind}_held" if lanes.quads else f"norm/{kind}"
     source = lanes.fill(file, {name: str(flag).lower() for name, flag in flags.items()})
     params: dict[str, int | float] = {"rows": rows, "columns": columns, "eps": eps}

@@ -68,7 +68,7 @@ def _fold(one: dict[str, str], identity: dict[str, str], mean: bool = False):
             }
             grid = step.grid
             if step.form == "rows":
-                lanes = rows_of(step.chunk)
+                lanes = rows_of(step.chunk, step.outputs)
                 file, grid = lanes.fill("reduce/rows", holes), lanes.grid(step.outputs)
             else:
                 file = load(f"reduce/{step.form}").fill(holes)

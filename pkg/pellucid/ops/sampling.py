@@ -55,7 +55,7 @@ def _penalty_launch(call: Call) -> Launch:
     params: dict[str, int | float] = {
         "rows": rows, "columns": columns, "blocks": blocks, "seen": call["ids"].shape[1],
     }  # fmt: skip
-    file = rows_of(_BLOCK, several=False).fill("sampling/penalty", {"BLOCK": f"{_BLOCK}u"})
+    file = rows_of(_BLOCK, rows * blocks, several=False).fill("sampling/penalty", {"BLOCK": f"{_BLOCK}u"})
     return Launch(file, rows * blocks, params)
 
 
@@ -114,8 +114,9 @@ def _draw_launches(call: Call) -> list[Launch]:
         draw.bind["state"] = "values"
         return [draw]
     call.temporary("state", (rows, params["parts"], 2))
-    masses = rows_of(chunk, several=False).fill("sampling/masses", {})
-    return [Launch(masses, rows * -(-columns // chunk), params), draw]
+    groups = rows * -(-columns // chunk)
+    masses = rows_of(chunk, groups, several=False).fill("sampling/masses", {})
+    return [Launch(masses, groups, params), draw]
 
 
 def _draw_reference(values, uniforms, temperature, top_p, ids):

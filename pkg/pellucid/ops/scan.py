@@ -56,7 +56,7 @@ def _rows(
             "chunk": chunk,
             "divisor": 1,
         }
-        lanes = rows_of(chunk)
+        lanes = rows_of(chunk, rows * parts)
         fold = lanes.fill("reduce/rows", holes)
         before = [Launch(fold, lanes.grid(rows * parts), params, bind={"x": source, "out": totals})]
         before += _rows(call, totals, carry, rows, parts, holes, depth + 1)
@@ -65,7 +65,9 @@ def _rows(
     if direct:
         file, grid = load("reduce/scan_direct").fill(holes), -(-rows * parts // 16)
     else:
-        file, grid = rows_of(chunk // 4, several=False).fill("reduce/scan", holes), rows * parts
+        # four elements a lane at a time
+        lanes = min(256, max(64, 1 << (-(-chunk // 4) - 1).bit_length()))
+        file, grid = load("reduce/scan").fill({**holes, "WORKGROUP": f"{lanes}u"}), rows * parts
     return [*before, Launch(file, grid, params, bind=bind)]
 
 

@@ -50,15 +50,17 @@ def _launches(call: Call, log: bool) -> list[Launch]:
     bind = {"x": "input"}
     if inner > 1 and (rows >= _MANY or columns <= _SHORT):
         return [Launch(load("softmax/columns").fill(holes), -(-rows // 64), params, bind=bind)]
-    lanes = rows_of(columns)
+    lanes = rows_of(columns, rows)
     if lanes.quads and inner == 1:
         del params["inner"]
         return [Launch(lanes.fill("softmax/held", holes), lanes.grid(rows), params, bind=bind)]
     if columns < _LONG or (rows >= 256 and not is_direct()):
-        return [Launch(rows_of(columns, several=False).fill("softmax/rows", holes), rows, params, bind=bind)]
+        return [
+            Launch(rows_of(columns, rows, several=False).fill("softmax/rows", holes), rows, params, bind=bind)
+        ]
     chunk = 2048 if is_direct() else 1024
     parts = -(-columns // chunk)
-    lanes = rows_of(chunk, several=False)
+    lanes = rows_of(chunk, rows * parts, several=False)
     params |= {"parts": parts, "chunk": chunk}
     call.temporary("state", (rows, parts, 2))
     return [
