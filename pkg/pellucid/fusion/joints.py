@@ -7,13 +7,29 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import cache
 
 from ..device.host import ALLOC, FREE
-from ..launches import register
+from ..device.stream import stream
+from ..launches import Node, register
 from ..ops.decode import STEP, step
 from ..ops.joint import Joint
 from ..ops.vectors import NORMS, vectors
 from .records import Record, run_of
+
+
+@cache
+def _vectors(products: tuple[Node, ...], norm: Node | None = None, paired: bool = False) -> Joint | None:
+    return vectors(products, norm, paired)
+
+
+@cache
+def _step(parts: tuple[Node, ...]) -> Joint | None:
+    return step(parts)
+
+
+# Launches of a closed device are never met again.
+stream().on_close += (_vectors.cache_clear, _step.cache_clear)
 
 
 class Joiner:
@@ -92,18 +108,18 @@ class Joiner:
                 and self._begins(k, "x")
                 and self._movable(k, first)
                 and len(chosen) < 3
-                and vectors([self._node(n) for n in (first, k)]) is not None
+                and _vectors((self._node(first), self._node(k))) is not None
             ):
                 chosen.append(k)
         if not self._begins(first, "x"):
             chosen = [first]
         norm = self._norm_before(x, chosen) if len(self._touching[x]) == 1 + len(chosen) else None
         for size in range(len(chosen), 0, -1):
-            products = [self._node(k) for k in chosen[:size]]
+            products = tuple([self._node(k) for k in chosen[:size]])
             rows = {int(p.values["rows"]) for p in products}
             for with_norm in (norm, None) if size == len(chosen) else (None,):
                 node = None if with_norm is None else self._node(with_norm)
-                joint = vectors(products, node, paired=size == 2 and len(rows) == 1)
+                joint = _vectors(products, node, size == 2 and len(rows) == 1)
                 if joint is not None:
                     numbers = chosen[:size] if with_norm is None else [*chosen[:size], with_norm]
                     for k in chosen[:size] if size > 1 else ():
@@ -133,7 +149,7 @@ class Joiner:
         alike = all(self._slot(turn_query, t) == self._slot(turn_key, t) for t in ("cosines", "sines"))
         if not alike or not all(self._begins(*place) for place in begin):
             return None
-        joint = step([self._node(n) for n in numbers])
+        joint = _step(tuple([self._node(n) for n in numbers]))
         if joint is None:
             return None
         numbers = numbers[: len(joint.node.members)]
@@ -212,7 +228,8 @@ class Joiner:
     @staticmethod
     def _stand_for(joint: Joint, parts: Sequence[Record]) -> Record:
         """The record of a launch that stands for several."""
-        register(joint.node, later=True)
+        if joint.node.number < 0:
+            register(joint.node, later=True)
         slots = tuple(parts[part].slots[binding] for part, binding in joint.slots)
         words = [parts[part].words[binding] for part, binding in joint.slots]
         words += [parts[part].patch_at(patch) for part, patch in joint.patches]

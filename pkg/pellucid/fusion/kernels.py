@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
+from ..device.stream import stream
 from ..dtypes import bool_
 from ..errors import KernelError
 from ..kernel import WGSL_TYPE, Source, convert, narrowed, pack, physical
@@ -14,6 +17,9 @@ from ..mapping import WORKGROUP, Map, Text, frame, member
 from ..meta import Meta
 from .anchors import Site, sites
 from .groups import Group, Member, Value
+
+# Where a word comes from: the number of a member, and the word of its record behind the head.
+Word = tuple[int, int]
 
 
 @dataclass
@@ -31,6 +37,26 @@ class Fused:
     zeros: list[int]
 
 
+@dataclass
+class _Recipe:
+    """The same for all groups of one form.
+
+    Args:
+        node: the launch; None where none can be made.
+        words: for each word of its records, where it comes from.
+        zeros: words that were taken to be zero.
+    """
+
+    node: Node | None
+    words: list[Word]
+    zeros: list[Word]
+
+
+# By form: what was made of groups before. A model's layers are alike.
+_recipes: dict[tuple, _Recipe] = {}
+_MOST_RECIPES = 4096
+
+
 class _Writer:
     """Writes the kernel of one group."""
 
@@ -40,13 +66,13 @@ class _Writer:
         self.text = Text()
         self.bindings: list[str] = []
         self.metas: list[Meta | None] = []
-        self.slots_at: list[int] = []  # where the slot of each binding lies in the window
-        self.patches_at: dict[str, int] = {}  # likewise of each field that runs bring
+        self.slots_at: list[Word] = []  # where the slot of each binding comes from
+        self.patches_at: dict[str, Word] = {}  # likewise each field that runs bring
         self.values: dict[str, Any] = {}  # of all fields
         self.ins: dict[tuple[int, str], str] = {}
         self.outs: dict[int, str] = {}
         self.names: dict[tuple[Member, str], str] = {}  # how the kernel calls a value
-        self.zeros: list[int] = []
+        self.zeros: list[Word] = []
 
     # Members
 
@@ -93,7 +119,7 @@ class _Writer:
         number = m.node.binding(local)
         key = (slot, m.node.source.bindings[number].element)
         if key not in self.ins:
-            where = m.record.words[number]
+            where = self._word(m, number)
             self.ins[key] = self._bind(f"in{len(self.ins)}", "read", key[1], where, m.node.metas[number])
         return self.ins[key]
 
@@ -101,12 +127,20 @@ class _Writer:
         """The binding that a value's slot is written through."""
         slot = value.slot
         if slot not in self.outs:
-            where = value.member.record.words[value.member.node.binding(value.binding)]
+            where = self._word(value.member, value.member.node.binding(value.binding))
             element = physical(value.meta.dtype)[0]
             self.outs[slot] = self._bind(f"out{len(self.outs)}", "read_write", element, where, value.meta)
         return self.outs[slot]
 
-    def _bind(self, name: str, access: str, element: str, where: int, meta: Meta | None) -> str:
+    def _word(self, m: Member, number: int) -> Word:
+        """A word of a member's record."""
+        return self.group.members.index(m), number
+
+    def _patch(self, m: Member, number: int) -> Word:
+        """A word that a member's runs bring."""
+        return self._word(m, len(m.record.slots) + number)
+
+    def _bind(self, name: str, access: str, element: str, where: Word, meta: Meta | None) -> str:
         line = f"@group(0) @binding({len(self.bindings)}) var<storage, {access}> {name}: array<{element}>;"
         self.bindings.append(line)
         self.slots_at.append(where)
@@ -117,10 +151,9 @@ class _Writer:
         word = m.node.offset_word(local)
         if word is None:
             return m.node.values.get(f"{local}_offset", 0) == 0
-        at = m.record.patch_at(word)
-        if self.words[at]:
+        if self.words[m.record.patch_at(word)]:
             return False
-        self.zeros.append(at)
+        self.zeros.append(self._patch(m, word))
         return True
 
     def _note_fields(self, m: Member, suffix: str) -> None:
@@ -129,7 +162,7 @@ class _Writer:
             if (new := f"{name}{suffix}") in declared:
                 self.values[new] = value
                 if name in m.node.patched:
-                    self.patches_at[new] = m.record.patch_at(m.node.patched.index(name))
+                    self.patches_at[new] = self._patch(m, m.node.patched.index(name))
 
     def _stored(self, values: list[Value]) -> list[Value]:
         """Of values in their order those that are written: the last one of each slot that lives on."""
@@ -202,11 +235,11 @@ class _Writer:
                 raise KernelError(f"{source.name}: the binding {b.name} is not on a line of its own")
             text = text[: found.start()] + text[found.end() :]
             if b.name not in dead and b.name not in anchor.wires:
-                self._bind(b.name, found[1], found[2], anchor.record.words[k], node.metas[k])
+                self._bind(b.name, found[1], found[2], self._word(anchor, k), node.metas[k])
                 if b.written:
                     self.outs[anchor.record.slots[k]] = b.name
         self.values |= node.values
-        self.patches_at |= {name: anchor.record.patch_at(k) for k, name in enumerate(node.patched)}
+        self.patches_at |= {name: self._patch(anchor, k) for k, name in enumerate(node.patched)}
         for local, value in anchor.wires.items():
             text = self._load(text, source, local, value)
         for k, site in places:
@@ -254,12 +287,38 @@ def expression_of(m: Member) -> Map:
     return m.node.map
 
 
-def fuse(group: Group, words: list[int]) -> Fused:
-    """Write and register the kernel of a group.
+def fuse(group: Group, words: list[int]) -> Fused | None:
+    """The kernel of a group, registered; None where it cannot be written as one."""
+    form = _form(group, words)
+    recipe = _recipes.get(form)
+    if recipe is None:
+        try:
+            recipe = _write(group, words)
+        except KernelError:
+            recipe = _Recipe(None, [], [])
+        if len(_recipes) >= _MOST_RECIPES:
+            _recipes.clear()
+        _recipes[form] = recipe
+    if recipe.node is None:
+        return None
+    records = [m.record.words for m in group.members]
+    at = [records[member][word] for member, word in recipe.words]
+    return Fused(recipe.node, at, [records[member][word] for member, word in recipe.zeros])
 
-    Raises:
-        KernelError: it cannot be written as one.
-    """
+
+def _form(group: Group, words: list[int]) -> tuple:
+    """All that the kernel of a group depends on: launches, which slots are one, which live on, which offsets
+    are zero."""
+    slot = defaultdict(count().__next__)
+    form: list[Any] = []
+    for m in group.members:
+        patches = m.record.words[len(m.record.slots) :]
+        form.append((m.node.head, m.is_before, m.site, *[slot[s] for s in m.record.slots]))
+        form.append(tuple([not words[at] for at in patches]))
+    return *form, tuple(sorted(slot[s] for s in group.live))
+
+
+def _write(group: Group, words: list[int]) -> _Recipe:
     writer = _Writer(group, words)
     source, grid = writer.expressions() if group.anchor is None else writer.around(group.anchor)
     if len(source.bindings) > most_buffers() or 4 * source.params_words > MOST_PARAMS:
@@ -271,4 +330,7 @@ def fuse(group: Group, words: list[int]) -> Fused:
     ops = " + ".join(m.op for m in members)
     node = Node(ops, source, values, patched, tuple(writer.metas), grid, members=members)
     register(node, later=True)
-    return Fused(node, [*writer.slots_at, *[writer.patches_at[name] for name in patched]], writer.zeros)
+    return _Recipe(node, [*writer.slots_at, *[writer.patches_at[name] for name in patched]], writer.zeros)
+
+
+stream().on_close.append(_recipes.clear)

@@ -16,7 +16,6 @@ from typing import Any
 
 from ..device.host import ALLOC, CODE_BITS, FREE
 from ..device.stream import stream
-from ..errors import KernelError
 from .groups import Group, Planner
 from .joints import Joiner
 from .kernels import Fused, fuse
@@ -139,11 +138,8 @@ def make_plan(words: list[int]) -> Plan:
     for item in placed:
         if isinstance(item, Group):
             if len(item.members) > 1:
-                try:
-                    fused = fuse(item, words)
-                except KernelError:
-                    pass  # its members run one by one
-                else:
+                fused = fuse(item, words)
+                if fused is not None:  # else its members run one by one
                     groups.append(fused)
                     members.append(tuple(m.record.words[0] for m in item.members))
                     exist(words[at] for at in fused.words[: len(fused.node.metas)])
