@@ -29,6 +29,11 @@ def shared(monkeypatch):
     forget_plans()
 
 
+@pytest.fixture
+def subgroups(shared, monkeypatch):
+    monkeypatch.setenv("PELLUCID_KERNELS", "subgroups")
+
+
 def weights(name, columns, *rows):
     rng = np.random.default_rng(columns)
     return [
@@ -99,6 +104,12 @@ def test_two_weights_bind_seven_buffers():
 def test_one_weight_with_its_norm(biased):
     bias = middle(70) if biased else None
     compare(middle(1, 96), weights("q5_1", 96, 70), middle(96), 1e-5, bias=bias)
+
+
+@pytest.mark.usefixtures("subgroups")
+def test_squares_are_added_by_subgroups():
+    for columns, rows in ((576, 33), (96, 9000)):
+        compare(middle(1, columns), weights("q4_1", columns, rows, rows), middle(columns), 1e-5, paired=True)
 
 
 def test_a_norm_without_a_weight():

@@ -17,8 +17,8 @@
 //          a lane (8 * BATCH * LANES <= 4 * WORKGROUP), one row of x with NORM; PADDED where the
 //          last unit of a row reaches past the columns. batch, columns, units and eps in Params.
 //          load_x, load_norm_weight, load_units, and a file of quant/. all_squares, which becomes
-//          workgroup_sum with NORM: where many rows of x fill the workgroup memory there is no
-//          room for it
+//          workgroup_sum or subgroup_sum with NORM: where many rows of x fill the workgroup memory
+//          there is no room for them
 
 const ROWS = 4u;
 const QUADS = 8u;

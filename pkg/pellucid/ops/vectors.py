@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ..dtypes import float32
 from ..kernel import Launch, Source
 from ..launches import Node
+from ..variants import uses_subgroups
 from .joint import Joint, join
 from .quant import format_source, vector_holes
 
@@ -128,7 +129,8 @@ def _with_norm(launch: Launch, products: Sequence[Node], norm: Node | None) -> J
         launch.params["eps"] = 0.0
         return join(launch, products)
     part = len(products)
-    holes = {"NORM": "true", "all_squares": "workgroup_sum(thread, squares)"}
+    add = "subgroup_sum" if uses_subgroups() else "workgroup_sum"
+    holes = {"NORM": "true", "all_squares": f"{add}(thread, squares)"}
     if _dtype(norm, "weight") is None:
         holes["load_norm_weight"] = "1.0"
     launch.file = launch.source.fill(holes)
