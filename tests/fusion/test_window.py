@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import pellucid as torch
+from pellucid.fusion import window
 
 pytestmark = pytest.mark.gpu
 
@@ -170,3 +171,26 @@ def test_two_runs_of_a_program_have_the_same_windows_and_bits():
     runs = [subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True) for _ in range(2)]
     assert runs[0].returncode == 0, runs[0].stderr
     assert runs[0].stdout == runs[1].stdout
+
+
+def test_an_interrupt_while_planning_loses_nothing(monkeypatch):
+    x = torch.arange(0, 8).float()
+
+    def run():
+        return (x * 2 + 1).sin() * 3
+
+    plain = run().numpy()
+
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    for k in range(3):
+        y = run()
+        if k == 1:
+            with monkeypatch.context() as patch:
+                patch.setattr(window, "make_plan", interrupted)
+                patch.setattr(window, "_known", {})
+                patch.setattr(window, "_at_once", True)
+                with pytest.raises(KeyboardInterrupt):
+                    torch.webgpu.flush()
+        np.testing.assert_array_equal(y.numpy(), plain)

@@ -236,11 +236,12 @@ class Stream:
         if not count:
             return
         records = words[:count]
+        # Planning takes a while: where it is interrupted, the records are still there.
+        window = array("I", records) if self.rewrite is None else self.rewrite(records)
         del words[:count]
         self.flushes += 1
         for listener in self.on_submit:
             listener(records)
-        window = array("I", records) if self.rewrite is None else self.rewrite(records)
         if self.allocated > self.peak:
             self.peak = self.allocated
         self.open().submit(window)

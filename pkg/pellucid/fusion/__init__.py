@@ -23,8 +23,12 @@ def set_fusion(on: bool) -> None:
         >>> torch.webgpu.set_fusion(False)
         >>> torch.webgpu.set_fusion(True)
     """
-    stream().flush()
-    enable(on)
+    if on:
+        stream().flush()
+        enable(True)
+    else:  # what is recorded already runs as it is, too
+        enable(False)
+        stream().flush()
 
 
 @contextmanager
