@@ -13,9 +13,9 @@ from ..nn import module as modules
 from .calls import Call
 from .law import Law, Unlawful
 from .program import ARGUMENT, number_of, program_of
-from .recording import Before, Recording
+from .recording import Before, Recording, Refused
 from .replay import Replay
-from .run import Refused, Run
+from .run import Run
 from .watch import Watch
 
 # What a capture is for a call: it serves it; it may, once the call has shown that it is the same program; it

@@ -20,8 +20,7 @@ from ..nn.module import Module
 from ..profiler.listeners import is_listening
 from .calls import Call, read
 from .captured import GONE, READY, UNSURE, Capture, Lawless
-from .recording import Before, Recording
-from .run import Refused
+from .recording import Before, Recording, Refused
 
 # Signatures that a function is captured for.
 _MOST_KINDS = 8
@@ -127,7 +126,7 @@ class Compiled:
         self._passed: Counter[str] = Counter()
         self._version, self._is_watched = -1, False
         self._title = getattr(like, "__qualname__", type(function).__name__)
-        update_wrapper(self, function)
+        update_wrapper(self, function, updated=())
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
         return self if owner is None else MethodType(self, owner)
@@ -202,7 +201,7 @@ class Compiled:
             kind.milliseconds = 1000 * recording.seconds
             try:
                 if recording.reason is not None:
-                    raise Refused(recording.reason)
+                    raise Refused(recording.reason, recording.is_final)
                 try:
                     self._understand(kind, call, unsure, recording, before, result)
                 except Refused as error:

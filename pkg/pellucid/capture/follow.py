@@ -11,13 +11,9 @@ from ..plan import float_bits
 from ..random import Generator
 from .calls import Call
 from .program import Program
-from .recording import Draw, Recording, Update
+from .recording import Draw, Recording, Refused, Update
 
 _RANDOM = ("seed_low", "seed_high", "offset_low", "offset_high")
-
-
-class Unfollowed(Exception):
-    """A number does not arrive in the launch that it was computed for."""
 
 
 @dataclass
@@ -42,7 +38,7 @@ class _Group:
         group: their settings.
         kernel: of the settings, those that decide which kernel runs.
         table: where the optimizer keeps its state.
-        states: of each parameter.
+        states: of each parameter that it keeps something of.
     """
 
     optimizer: Any
@@ -58,7 +54,7 @@ class _Group:
             o.state is self.table
             and any(g is self.group for g in o.param_groups)
             and o._kernel(self.group) == self.kernel
-            and len({s.get("step") for s in self.states}) == 1
+            and len({s.get("step") for s in self.states}) <= 1
         )
 
 
@@ -75,7 +71,7 @@ class Followed:
         signature: equal for programs that ask for the same.
 
     Raises:
-        Unfollowed: a number that was noted is found in no launch.
+        Refused: a number that was noted is found in no launch.
     """
 
     def __init__(self, program: Program, recording: Recording, call: Call):
@@ -98,20 +94,22 @@ class Followed:
         places = _places(program, draw.at, _RANDOM)
         if places is None or [program.words[at] for at in places] != [*draw.state]:
             if draw.count:
-                raise Unfollowed("it draws random numbers in Python, not on webgpu")
+                raise Refused("it draws random numbers in Python, not on webgpu")
             return
         self.words |= {at: ("draw", len(self._draws) - 1, k) for k, at in enumerate(places)}
 
     def _update(self, program: Program, update: Update, alike: dict[tuple, int]) -> None:
         o, group = update.optimizer, update.group
-        key = id(o), id(group), update.state.get("step")
+        state = update.state
+        key = id(o), id(group), None if state is None else state.get("step")
         if key not in alike:
             alike[key] = len(self._groups)
             self._groups.append(_Group(o, group, o._kernel(group), update.table, []))
-        self._groups[alike[key]].states.append(update.state)
+        if state is not None:
+            self._groups[alike[key]].states.append(state)
         places = _places(program, update.at, o._followed)
         if places is None:
-            raise Unfollowed(f"{type(o).__name__} changes parameters that are not on webgpu")
+            raise Refused(f"{type(o).__name__} changes parameters that are not on webgpu")
         self.words |= {at: ("update", alike[key], k) for k, at in enumerate(places)}
 
     def holds(self) -> bool:

@@ -17,6 +17,19 @@ if TYPE_CHECKING:
     from ..random import Generator
 
 
+class Refused(Exception):
+    """What was recorded cannot be replayed.
+
+    Args:
+        reason: why.
+        final: whether that of the next call could not be either.
+    """
+
+    def __init__(self, reason: str, final: bool = True):
+        super().__init__(reason)
+        self.final = final
+
+
 @dataclass
 class Draw:
     """Random numbers that were reserved.
@@ -42,14 +55,14 @@ class Update:
         at: word of the recorded windows that comes next.
         optimizer: whose.
         group: settings of the parameter.
-        state: what the optimizer keeps of it.
+        state: what the optimizer keeps of it, if it keeps something.
         table: where it keeps that of all.
     """
 
     at: int
     optimizer: Optimizer
     group: dict[str, Any]
-    state: dict[str, Any]
+    state: dict[str, Any] | None
     table: Any
 
 
@@ -61,6 +74,7 @@ class Recording:
         words: the records of its windows.
         draws, updates: numbers that are other ones at every call, in order.
         reason: why it cannot be replayed.
+        is_final: no other call of it could be either.
         seconds: how long it ran.
     """
 
@@ -68,6 +82,7 @@ class Recording:
     draws: list[Draw] = field(default_factory=list)
     updates: list[Update] = field(default_factory=list)
     reason: str | None = None
+    is_final: bool = False
     seconds: float = 0.0
 
     def __enter__(self) -> Recording:
@@ -117,10 +132,10 @@ class Recording:
 
     # What the function's ops tell
 
-    def refuse(self, reason: str) -> None:
-        """The function cannot be replayed."""
-        if self.reason is None:
-            self.reason = f"{reason} ({caller()})"
+    def refuse(self, reason: str, final: bool = True) -> None:
+        """The call cannot be replayed, and with ``final`` no other one either."""
+        if self.reason is None or (final and not self.is_final):
+            self.reason, self.is_final = f"{reason} ({caller()})", final
 
     def note_read(self) -> None:
         """A value is read, which Python may decide by."""
@@ -128,7 +143,8 @@ class Recording:
 
     def note_upload(self, nbytes: int) -> None:
         """Data of Python's is uploaded at once, outside the records."""
-        self.refuse(f"it uploads {nbytes} bytes. Make the tensor before the call")
+        # What a function makes at its first call and keeps, such as a table, is there at the next one.
+        self.refuse(f"it uploads {nbytes} bytes. Make the tensor before the call", False)
 
     def note_draw(self, generator: Generator, count: int) -> None:
         """A generator is about to give words."""
@@ -136,7 +152,7 @@ class Recording:
         state = seed & 0xFFFFFFFF, seed >> 32, start & 0xFFFFFFFF, start >> 32
         self.draws.append(Draw(self._at, generator, count, state))
 
-    def note_update(self, optimizer: Optimizer, group: dict[str, Any], state: dict[str, Any]) -> None:
+    def note_update(self, optimizer: Optimizer, group: dict[str, Any], state: dict[str, Any] | None) -> None:
         """An optimizer is about to change a parameter."""
         self.updates.append(Update(self._at, optimizer, group, state, optimizer.state))
 

@@ -9,21 +9,8 @@ from ..tensor import Tensor
 from .calls import Call
 from .follow import Followed
 from .program import program_of
-from .recording import Recording
+from .recording import Recording, Refused
 from .results import Results
-
-
-class Refused(Exception):
-    """What was recorded cannot be replayed.
-
-    Args:
-        reason: why.
-        final: whether that of the next call could not be either.
-    """
-
-    def __init__(self, reason: str, final: bool = True):
-        super().__init__(reason)
-        self.final = final
 
 
 class Run:

@@ -10,7 +10,7 @@ from typing import Any
 from ..device.stream import Storage
 from ..tensor import Tensor
 
-_where = attrgetter("_storage.slot", "_meta", "_offset")
+_where = attrgetter("_storage.slot", "_meta", "_offset", "_node")
 
 
 class Watch:
@@ -18,7 +18,8 @@ class Watch:
 
     Args:
         storages: that must not go.
-        tensors: that must not be given another storage, or another look at it, as ``p.data = x`` does.
+        tensors: that must not be given another storage, or another look at it, as ``p.data = x`` does, and
+            of which none must begin or cease to be a leaf.
         constants: tensors that must not go.
     """
 
@@ -27,7 +28,7 @@ class Watch:
         self._gone: list[Any] = []
         self._thinned: list[Any] = []
         self._kept = [weakref.ref(thing, self._gone.append) for thing in (*storages, *constants)]
-        owners = list(tensors)
+        owners = [t for t in tensors if t.is_leaf]
         self._owners = [weakref.ref(t, self._thinned.append) for t in owners]
         self._places = [_where(t) for t in owners]
 

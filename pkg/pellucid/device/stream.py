@@ -25,6 +25,7 @@ EMPTY_SLOT = 1
 KINDS = ("activation", "weight", "parameter", "cache")
 
 _SHIFTED = 1 << CODE_BITS
+_CODE_MASK = (1 << CODE_BITS) - 1
 
 
 class Storage:
@@ -264,11 +265,23 @@ class Stream:
         Raises:
             KernelError, OutOfMemoryError, DeviceError: what went wrong at the host since the last look.
         """
-        self.submit()
+        if any(word & _CODE_MASK != FREE for word in tuple(self.words)):
+            self.submit()
+        # What only ended since goes along with it; counted as in `submit`.
+        words, dead = self.words, self.dead
+        freed = len(dead)
+        count = len(words)
+        self.idle = True
+        self.window_bytes = 0
+        if count:
+            window = array("I", words[:count]) + window
+            del words[:count]
         self.flushes += 1
         if self.allocated > self.peak:
             self.peak = self.allocated
         self.open().submit(window)
+        self.free += dead[:freed]
+        del dead[:freed]
         self.check()
 
     def check(self) -> None:

@@ -140,11 +140,11 @@ class Optimizer:
         """Tell whoever captures that the launch of an update comes next."""
         capturing = stream().capturing
         if capturing is not None:
-            capturing.note_update(self, group, self.state.get(p, {}))
+            capturing.note_update(self, group, self.state.get(p))
 
     def _repeat(self, group: dict[str, Any], states: list[dict[str, Any]]) -> tuple[float, ...]:
         """Count a step of parameters whose updates are replayed; returns the numbers of their launches."""
-        step = states[0].get("step", 0) + 1
+        step = states[0].get("step", 0) + 1 if states else 0
         for state in states:
             if "step" in state:
                 state["step"] = step

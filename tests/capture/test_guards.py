@@ -1,0 +1,255 @@
+"""What makes a call run eagerly again: each change takes effect at the very next call."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import pellucid as torch
+from capture.probe import bits, replays, settle, some
+from pellucid import nn
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.fixture
+def model(rng):
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Dropout(0.5), nn.Linear(8, 3)).eval()
+
+
+def served(compiled, *arguments):
+    """Whether a call was replayed, and what it returned."""
+    before = replays(compiled)
+    result = compiled(*arguments)
+    return replays(compiled) == before + 1, result
+
+
+def test_numbers_and_texts_are_part_of_the_call(rng):
+    def f(x, factor, mode="double", *, shift=0):
+        return (x * 2 if mode == "double" else x) * factor + shift
+
+    compiled = torch.compile(f)
+    calls = [((2,), {}), ((2.0,), {}), ((True,), {}), ((2,), {"mode": "single"}), ((2,), {"shift": 3})]
+    for _ in range(4):
+        for args, kwargs in calls:
+            x = some(rng, 5)
+            assert bits(compiled(x, *args, **kwargs)) == bits(f(x, *args, **kwargs))
+    assert replays(compiled) == 2 * len(calls)
+
+
+def test_zero_has_a_sign_and_nan_is_equal_to_itself(rng):
+    compiled = torch.compile(lambda x, y: x * y)
+    x = some(rng, 3)
+    for value in (0.0, -0.0, float("nan"), float("nan"), 0.0, -0.0, float("inf")):
+        assert bits(compiled(x, value)) == bits(x * value)
+    assert replays(compiled) == 3
+
+
+def test_shapes_dtypes_and_strides_are_part_of_the_call(rng):
+    compiled = torch.compile(lambda x: x.reshape(-1)[:4] + 1)
+    for _ in range(4):
+        for x in (some(rng, 4), some(rng, 5), some(rng, 2, 3), some(rng, 3, 2).t(), some(rng, 4).int()):
+            assert bits(compiled(x)) == bits(x.reshape(-1)[:4] + 1)
+    assert replays(compiled) == 2 * 5
+
+
+def test_modes_are_part_of_the_call(rng):
+    compiled = torch.compile(lambda x: torch.zeros(2) + x.sum())
+    x = some(rng, 3)
+    for _ in range(3):
+        assert compiled(x).dtype is torch.float32
+        torch.set_default_dtype(torch.float16)
+        try:
+            # The sum has no axes: the type of the zeros counts.
+            assert compiled(x).dtype is torch.float16
+        finally:
+            torch.set_default_dtype(torch.float32)
+        with torch.no_grad():
+            compiled(x)
+        with torch.webgpu.fusion(True):
+            compiled(x)
+    assert len(compiled.explain().lines) == 4
+    made = torch.compile(lambda: torch.ones(2) * 3)
+    for _ in range(3):
+        assert made().device.type == "webgpu"
+        with torch.device("cpu"):
+            assert made().device.type == "cpu"
+
+
+def test_switching_training_on_and_off(rng, model):
+    compiled = torch.compile(model)
+    x = some(rng, 4, 6)
+    wanted = bits(model(x).detach())
+    with torch.no_grad():
+        for _ in range(4):
+            for _ in range(3):
+                assert bits(compiled(x)) == wanted
+            compiled.train()
+            for _ in range(3):
+                state = torch.get_rng_state()
+                got = compiled(x)
+                torch.set_rng_state(state)
+                assert bits(got) == bits(model(x))
+            compiled.eval()
+    assert replays(compiled) >= 8
+
+
+def test_values_of_parameters_are_read_anew(rng, model):
+    compiled = torch.compile(model)
+    x = some(rng, 4, 6)
+    with torch.no_grad():
+        settle(compiled, (x,))
+        model[0].weight.mul_(2)
+        was, got = served(compiled, x)
+        assert was
+        assert bits(got) == bits(model(x))
+        model.load_state_dict({k: v * 0.5 for k, v in model.state_dict().items()})
+        assert bits(compiled(x)) == bits(model(x))
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_rebound_parameters(rng, model, keep):
+    """Whether somebody keeps the old ones or not."""
+    compiled = torch.compile(model)
+    x = some(rng, 4, 6)
+    with torch.no_grad():
+        settle(compiled, (x,))
+        old = [model[0].weight.data, model[0].weight] if keep else []
+        model[0].weight.data = some(rng, 8, 6)
+        was, got = served(compiled, x)
+        assert not was
+        assert bits(got) == bits(model(x))
+        settle(compiled, (x,))
+        model[0].weight.data = model[0].weight.data[:, [5, 4, 3, 2, 1, 0]]
+        assert bits(compiled(x)) == bits(model(x))
+        settle(compiled, (x,))
+        model[0].weight.data = model[0].weight.data.t().contiguous().t()
+        assert bits(compiled(x)) == bits(model(x))
+        settle(compiled, (x,))
+        model[0].weight = nn.Parameter(some(rng, 8, 6))
+        assert bits(compiled(x)) == bits(model(x))
+        settle(compiled, (x,))
+        model[3] = nn.Linear(8, 2)
+        assert compiled(x).shape == (4, 2)
+    del old
+
+
+def test_a_tensor_that_the_function_finds_is_another_one(rng):
+    found = {"w": some(rng, 3)}
+    compiled = torch.compile(lambda x: x * found["w"])
+    x = some(rng, 3)
+    settle(compiled, (x,))
+    found["w"] = some(rng, 3)
+    assert bits(compiled(x)) == bits(x * found["w"])
+
+
+@pytest.mark.parametrize("is_module", [True, False])
+def test_hooks_run_at_every_call_until_they_are_removed(rng, model, is_module):
+    compiled = torch.compile(model if is_module else lambda x: model(x))
+    x = some(rng, 4, 6)
+    with torch.no_grad():
+        settle(compiled, (x,))
+        seen = []
+        handle = model[1].register_forward_hook(lambda m, a, out: seen.append(out.shape))
+        for k in range(3):
+            assert not served(compiled, x)[0]
+            assert len(seen) == k + 1
+        changing = model[0].register_forward_hook(lambda m, a, out: out * 0)
+        assert bits(compiled(x)) == bits(model(x))
+        handle.remove()
+        assert not served(compiled, x)[0]
+        changing.remove()
+        settle(compiled, (x,))
+        assert bits(compiled(x)) == bits(model(x))
+        assert "hooks" in str(compiled.explain())
+
+
+def test_a_tap_sees_the_next_call(rng, model):
+    compiled = torch.compile(model)
+    x = some(rng, 4, 6)
+    with torch.no_grad():
+        settle(compiled, (x,))
+        with torch.lens.capture(model, "0") as seen:
+            compiled(x)
+        assert bits(seen["0"]) == bits(model[0](x))
+        del seen
+        with torch.lens.patch(model, {"1": lambda h: h * 0}):
+            got = compiled(x)
+        assert bits(got) == bits(model[3].bias.expand(4, 3).contiguous())
+        settle(compiled, (x,))
+
+
+def test_an_assigned_attribute_takes_effect(rng):
+    class Scale(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.factor = 2.0
+
+        def forward(self, x):
+            return x * self.factor
+
+    model = Scale()
+    compiled = torch.compile(model)
+    x = some(rng, 3)
+    settle(compiled, (x,))
+    model.factor = 5.0
+    for _ in range(4):
+        assert bits(compiled(x)) == bits(x * 5.0)
+    assert compiled.factor == 5.0
+    # An attribute of something else is looked at once, and changes nothing.
+    Scale().factor = 3.0
+    assert not served(compiled, x)[0]
+    assert served(compiled, x)[0]
+
+
+def test_another_device(rng):
+    x = some(rng, 3)
+    w = [some(rng, 3)]
+    compiled = torch.compile(lambda x: x * w[0])
+    settle(compiled, (x,))
+    torch.webgpu.reset()
+    del x
+    w[0] = some(rng, 3)
+    settle(compiled, (some(rng, 3),))
+    x = some(rng, 3)
+    assert bits(compiled(x)) == bits(x * w[0])
+
+
+def test_a_bounded_number_of_kinds_and_of_captures(rng):
+    compiled = torch.compile(lambda x, k: x * k)
+    x = some(rng, 3)
+    for k in range(8):
+        compiled(x, k)
+    with pytest.warns(RuntimeWarning, match="runs eagerly from here on: it was captured for 8 other kinds"):
+        compiled(x, 8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for k in range(9):
+            assert bits(compiled(x, k)) == bits(x * k)
+    found = {"k": 0}
+
+    def restless(x):
+        found["k"] += 1
+        return x * found["k"]
+
+    compiled = torch.compile(restless)
+
+    def call():
+        nn.ReLU().inplace = True  # an attribute of a module is assigned
+        np.testing.assert_allclose(compiled(x).numpy(), x.numpy() * found["k"], rtol=1e-6)
+
+    for _ in range(16):
+        call()
+    with pytest.warns(RuntimeWarning, match="runs eagerly from here on: hardly two calls"):
+        call()
+    call()
+    assert replays(compiled) == 0
+
+
+def test_a_shape_that_comes_back_is_replayed(rng):
+    compiled = torch.compile(lambda x: x.softmax(-1))
+    for n in (3, 4, 5):
+        settle(compiled, (some(rng, 2, n),), (some(rng, 2, n),))
+    for n in (3, 4, 5):
+        assert served(compiled, some(rng, 2, n))[0]
