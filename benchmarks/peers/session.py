@@ -54,6 +54,8 @@ class Session:
         self.failure: str | None = None
         self.noise: dict[str, float] = {}
         self._events: queue.Queue[dict[str, Any]] = queue.Queue()
+        self._row: tuple[str, noise.Watch] | None = None
+        self._row_noise: dict[str, dict[str, float]] = {}
 
     def run(self) -> None:
         """Measure; what came until a failure is kept."""
@@ -72,6 +74,7 @@ class Session:
         ):
             watch = noise.Watch(browser.process.pid)
             self._listen(browser)
+            self._end_row()
             self.noise = watch.shares()
 
     def results(self) -> dict[str, Any]:
@@ -80,6 +83,8 @@ class Session:
         for name, facts in results["libraries"].items():
             if name in PEERS:
                 facts |= {"title": PEERS[name].title, "floor": PEERS[name].floor}
+        for name, shares in self._row_noise.items():
+            results["rows"][name]["noise"] = shares
         settings = {**self.job["settings"], "arguments": sys.argv[1:]}
         return {**results, "noise": self.noise, "settings": settings, "failure": self.failure}
 
@@ -107,9 +112,17 @@ class Session:
             if event["kind"] == "end":
                 self.failure = event["failure"]
                 return
+            if event["kind"] == "row":
+                self._end_row()
+                self._row = event["row"], noise.Watch(browser.process.pid)
             self.recorder.take(event)
             report(event)
         self.failure = f"the page was silent for {patience:g} s"
+
+    def _end_row(self) -> None:
+        if self._row is not None:
+            name, watch = self._row
+            self._row_noise[name] = watch.shares()
 
 
 def report(event: dict[str, Any]) -> None:

@@ -78,10 +78,11 @@ def speeds(results: dict[str, Any]) -> list[str]:
             title(row, form),
             *(queued(row, row["lanes"].get(f"{name}/{form}")) for name in names),
             best(results, row, form),
+            number(row["noise"]["other_cores"]) if "noise" in row else "–",
         ]
         for row, form in lines(results)
     ]
-    return grid(["", *names, "the fastest other takes × our time"], body)
+    return grid(["", *names, "the fastest other takes × our time", "cores that others used"], body)
 
 
 def singles(results: dict[str, Any]) -> list[str]:

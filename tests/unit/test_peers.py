@@ -172,14 +172,15 @@ def test_the_table():
         {"pellucid/eager": [0.4, 0.4, 0.4], "jax/eager": [4, 4, 4], "jax/captured": [0.2, 0.2, 0.2]}
     )
     recorder.take({"kind": "own", "python_us_per_op": 2.04})
-    text = table.markdown(finished(recorder))
+    results = finished(recorder)
+    results["rows"]["chain"]["noise"] = {"other_cores": 0.25}
+    text = table.markdown(results)
     assert "Device: acme one; B 1." in text
     assert "the browser used 1.5 of 2 cores, other processes 0.25, in 3 s." in text
     # 0.4 ms for 20 ops are 20 µs each; the fastest other takes half of our time.
-    assert (
-        "| a chain, eager, µs/op | 20.0 (20.0–20.0) | 200 (200–200) | 0.500 (0.500–0.500), jax/captured |"
-    ) in text
-    assert "| a chain, captured, µs/op | – | 10.0 (10.0–10.0) | – |" in text
+    cells = "20.0 (20.0–20.0) | 200 (200–200) | 0.500 (0.500–0.500), jax/captured | 0.250"
+    assert f"| a chain, eager, µs/op | {cells} |" in text
+    assert "| a chain, captured, µs/op | – | 10.0 (10.0–10.0) | – | 0.250 |" in text
     assert "| Python per eager op, µs |" in text
     # 40 dispatches in each of 3 repetitions of 2 units, 0.1 ms of JavaScript in each.
     assert "| a chain, eager | 200 | 10.0 | 20.0 | 2.50 | 0.500 | 0 |" in text
@@ -196,7 +197,7 @@ def test_the_table_says_what_is_void_and_missing():
     recorder.rows["chain"].lanes["tfjs/eager"].samples[-1]["checks"][0] = [1.0, 1.0, 1.0]
     recorder.take({"kind": "unavailable", "row": "chain", "library": "ort", "why": "not offered"})
     text = table.markdown({**finished(recorder), "failure": "Chromium ended"})
-    assert "| a chain, µs/op | void | void | – |" in text
+    assert "| a chain, µs/op | void | void | – | – |" in text
     assert "- chain: void, for the outputs disagree: unit 0: tfjs/eager has the checksum" in text
     assert "- chain: ort is not available: not offered" in text
     assert "The run broke off: Chromium ended" in text
