@@ -196,7 +196,6 @@ class BrowserHost:
         except JsException as error:
             raise _typed(error) from None
         numbers = [int(number) for number in times.to_py()]
-        times.destroy()
         return list(zip(numbers[::3], numbers[1::3], numbers[2::3], strict=True))
 
     def stats(self) -> dict[str, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from array import array
 from bisect import bisect_right
+from collections.abc import Callable
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -34,7 +35,6 @@ class _Submission:
     """A window on its way from the ops to the host.
 
     Args:
-        began: when, in seconds.
         length: words of its records.
         ends: where the records of each call end.
         calls: whose they are.
@@ -42,12 +42,11 @@ class _Submission:
         start: words before those that the plan is about.
     """
 
-    began: float
     length: int
     ends: list[int]
     calls: list[OpCall]
-    plan: fusion.Plan | None = None
-    start: int = 0
+    plan: fusion.Plan | None
+    start: int
 
     def call_at(self, word: int) -> OpCall | None:
         """The call that a word of the records came from."""
@@ -78,6 +77,9 @@ class Recorder:
         self._submit_of_host: Any = None
         self._ends: list[int] = []
         self._calls: list[OpCall] = []
+        # Of the submission under way: when it began, how its window was fused and which words that is about.
+        self._entered: float | None = None
+        self._rewritten: tuple[fusion.Plan | None, int] | None = None
         self._submission: _Submission | None = None
         self._since = self._away = 0.0
         # Windows before this one are of a device that was closed.
@@ -105,6 +107,10 @@ class Recorder:
         try:
             self._attach(s.open())
             hooks.callback(self._detach)
+            submit = s.submit
+            # Instance attributes hide the methods of a class until they are deleted.
+            vars(s)["submit"] = lambda: self._entering(submit)
+            hooks.callback(vars(s).pop, "submit")
             hooks.enter_context(lines_of_nodes())
             listen(self._after_op, first=True)
             hooks.callback(ignore, self._after_op)
@@ -146,7 +152,11 @@ class Recorder:
         self._host = host
         self._first_window = len(self.recording.windows)
         self._submit_of_host = host.submit
-        read, read_async = host.read, host.read_async
+        begin_read, read, read_async = host.begin_read, host.read, host.read_async
+
+        def asking(slot, offset, nbytes):
+            with self._wait():  # natively the driver may be at work before it returns
+                return begin_read(slot, offset, nbytes)
 
         def waiting(ticket):
             with self._wait():
@@ -156,15 +166,15 @@ class Recorder:
             with self._wait():
                 return await read_async(ticket)
 
-        # Instance attributes hide the methods of the class until they are deleted.
-        vars(host).update(submit=self._submit, read=waiting, read_async=waiting_async)
+        stands = {"submit": self._submit, "begin_read": asking, "read": waiting, "read_async": waiting_async}
+        vars(host).update(stands)
         if self.recording.asked:
             self.recording.has_timestamps = host.timing(True)
 
     def _detach(self) -> None:
         host = self._host
         assert host is not None
-        for name in ("submit", "read", "read_async"):
+        for name in ("submit", "begin_read", "read", "read_async"):
             vars(host).pop(name)
         if self.recording.asked and stream().host is host:
             host.timing(False)
@@ -198,28 +208,38 @@ class Recorder:
         self._calls.append(call)
         self._since, self._away = now(), 0.0
 
+    def _entering(self, submit: Callable[[], None]) -> None:
+        self._entered = began = now()
+        self._rewritten = self._submission = None
+        try:
+            submit()
+        finally:
+            self._entered = None
+            self._away += now() - began
+
+    def _on_rewrite(self, records: list[int], plan: fusion.Plan | None) -> None:
+        self._rewritten = plan, len(records)
+
     def _on_submit(self, records: list[int]) -> None:
         host = stream().open()
         if host is not self._host:
             self._attach(host)
-        self._submission = _Submission(now(), len(records), self._ends, self._calls)
+        count = len(records)
+        plan, rewritten = self._rewritten or (None, count)
+        self._submission = _Submission(count, self._ends, self._calls, plan, count - rewritten)
         self._ends, self._calls = [], []
-
-    def _on_rewrite(self, records: list[int], plan: fusion.Plan | None) -> None:
-        if self._submission is not None:
-            self._submission.plan = plan
-            self._submission.start = self._submission.length - len(records)
 
     def _submit(self, words: array) -> None:
         submission, self._submission = self._submission, None
-        began = now() if submission is None else submission.began
+        began = self._entered or now()
         try:
             self._submit_of_host(words)
         finally:
             window = Window(len(self.recording.windows), began, now())
             self.recording.windows.append(window)
             self._note(window, words.tolist(), submission)
-            self._away += now() - began
+            if self._entered is None:
+                self._away += now() - began
 
     def _note(self, window: Window, words: list[int], submission: _Submission | None) -> None:
         """What a window holds, and which calls it came from; a window without records is a replay."""

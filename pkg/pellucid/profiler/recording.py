@@ -179,7 +179,7 @@ class Recording:
         calls: of ops on webgpu, in order.
         spans: named parts of the program.
         windows: that were submitted.
-        waits: (begin, end) of the times in which Python waited for values.
+        waits: (begin, end) of the times in which Python asked for values and waited for them.
         asked: whether times were asked for.
         has_timestamps: whether they are those of dispatches; of windows if not.
     """

@@ -9,6 +9,7 @@ from .recording import Dispatch, Recording
 
 # Times that are multiples of more than this many nanoseconds were rounded by somebody.
 _ROUNDED = 10_000
+_ENOUGH = 4
 
 
 def with_unit(value: float, unit: str, digits: int = 3) -> str:
@@ -57,10 +58,12 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], left: str) -> str
 
 
 def rounding(dispatches: Sequence[Dispatch]) -> int:
-    """The step in nanoseconds to which all times were rounded; 0 where they were not."""
+    """The step in nanoseconds to which all times were rounded; 0 where they were not, or too few to say."""
     stamps = {stamp for d in dispatches if d.time is not None for stamp in d.time}
-    first = min(stamps, default=0)
-    step = math.gcd(*[stamp - first for stamp in stamps]) if stamps else 0
+    if len(stamps) < _ENOUGH:
+        return 0
+    first = min(stamps)
+    step = math.gcd(*[stamp - first for stamp in stamps])
     return step if step > _ROUNDED else 0
 
 

@@ -45,7 +45,7 @@ def moved(node: Node, slots: Sequence[int]) -> tuple[int, int]:
             nbytes = nbytes * measure.numel // m.numel
         if b.written:
             written[slot] = max(written.get(slot, 0), nbytes)
-        if not b.written or _is_loaded(node.source, b.name):
+        if not b.written or (_needs_old_values(node) and _is_loaded(node.source, b.name)):
             read[slot] = max(read.get(slot, 0), nbytes)
     return sum(read.values()), sum(written.values())
 
@@ -57,6 +57,15 @@ def stored_bytes(m: Meta) -> int:
 
         return FORMATS[m.dtype.name].layout(*m.shape).nbytes
     return m.dtype.itemsize * math.prod(n for n, s in zip(m.shape, m.strides, strict=True) if s or n == 0)
+
+
+def _needs_old_values(node: Node) -> bool:
+    """Whether a kernel may compute with what it overwrites: of an expression it is known."""
+    maps = [member.map for member in node.members or (node,)]
+    return any(
+        m is None or any(o.aliased and re.search(rf"\b{o.local}\b", m.expression) for o in m.operands)
+        for m in maps
+    )
 
 
 @cache
