@@ -11,7 +11,7 @@ from pellucid.launches import most_buffers
 from pellucid.nn.functional import linear, rms_norm
 from pellucid.op import forget_plans
 from pellucid.ops.quant import vector_holes
-from pellucid.ops.vectors import vectors
+from pellucid.ops.vectors import PRODUCTS, vectors
 from pellucid.quant import FORMATS
 from pellucid.quant.weight import dequantize, weight_from_blocks
 from quant.samples import tame_blocks, widths
@@ -32,6 +32,11 @@ def shared(monkeypatch):
 @pytest.fixture
 def subgroups(shared, monkeypatch):
     monkeypatch.setenv("PELLUCID_KERNELS", "subgroups")
+
+
+@pytest.fixture
+def direct(shared, monkeypatch):
+    monkeypatch.setenv("PELLUCID_KERNELS", "direct")
 
 
 def weights(name, columns, *rows):
@@ -60,7 +65,7 @@ def compare(x, given, norm_weight=None, eps=None, paired=False, bias=None):
     for out in outs:
         out.fill_(np.nan)
     norms = [r for r in window.runs if r.node.source.name in NORMS]
-    products = window.named("matmul/quant_vector")
+    products = [r for name in PRODUCTS for r in window.named(name)]
     joint = vectors(nodes(products), *nodes(norms), paired=paired)
     assert joint is not None
     assert len(joint.node.source.bindings) <= 8 <= most_buffers()
@@ -91,6 +96,30 @@ def test_weights_without_a_norm(batch, paired):
     for name in ("q4_1", "q6_k"):
         columns = widths(name)[0]
         compare(middle(batch, columns), weights(name, columns, 45, 45), paired=paired)
+
+
+@pytest.mark.usefixtures("direct")
+@pytest.mark.parametrize("name", FORMATS)
+def test_weights_without_workgroup_memory(name):
+    for columns in widths(name):
+        x = middle(1, columns)
+        compare(x, weights(name, columns, 133, 32, 7))
+        compare(x, weights(name, columns, 65, 3))
+        compare(x, weights(name, columns, 35, 35), paired=True)
+
+
+@pytest.mark.usefixtures("direct")
+def test_a_norm_stays_a_launch_of_its_own_without_workgroup_memory():
+    given = weights("q4_1", 96, 9, 9)
+
+    def program():
+        h = rms_norm(middle(1, 96), (96,), None, 1e-5)
+        return [linear(h, w) for w in given], h
+
+    norm, a, b = nodes(Window(program).runs)
+    assert vectors([a, b]) is not None
+    assert vectors([a, b], norm) is None
+    assert vectors([a], norm) is None
 
 
 def test_two_weights_bind_seven_buffers():

@@ -12,13 +12,18 @@ from .joint import Joint, join
 from .quant import format_source, vector_holes
 
 NORMS = ("norm/rms", "norm/rms_held")
+# Kernels of one product: those of several, and of two that make their results together.
+PRODUCTS = {
+    "matmul/quant_vector": ("matmul/quant_vectors", "matmul/quant_pair"),
+    "matmul/quant_direct_vector": ("matmul/quant_direct_vectors", "matmul/quant_direct_pair"),
+}
 
 
 def vectors(products: Sequence[Node], norm: Node | None = None, paired: bool = False) -> Joint | None:
     """One launch for products of the same rows, or None where there is no kernel for them.
 
     Args:
-        products: up to three launches of matmul/quant_vector whose ``x`` is the same tensor, the output of
+        products: up to three launches of a kernel of `PRODUCTS` whose ``x`` is the same tensor, the output of
             ``norm`` if that is given.
         norm: an RMS norm of one row, whose output nobody else needs.
         paired: two products of as many rows make their results together: ``store_pair(i, a, b)`` stores both,
@@ -28,7 +33,7 @@ def vectors(products: Sequence[Node], norm: Node | None = None, paired: bool = F
         The launch; its parts are the products, then the norm.
     """
     first = products[0]
-    if not all(_fits(p, first) for p in products):
+    if first.source.name not in PRODUCTS or not all(_fits(p, first) for p in products):
         return None
     if norm is not None and not _is_norm_of(norm, first):
         return None
@@ -37,21 +42,32 @@ def vectors(products: Sequence[Node], norm: Node | None = None, paired: bool = F
     if len(products) > (2 if paired else 3) or any(_has_bias(p) for p in products):
         return None
     rows = [int(p.values["rows"]) for p in products]
-    if any(p.values["start"] or p.values["out_columns"] != n for p, n in zip(products, rows, strict=True)):
+    if not all(_is_whole(p) for p in products) or (paired and rows[0] != rows[1]):
         return None
-    if paired and rows[0] != rows[1]:
-        return None
-    batch, units = int(first.values["batch"]), int(first.values["units"])
-    sizes = vector_holes(batch, sum(rows), units)
-    per = 4 * sizes["WORKGROUP"] // sizes["LANES"]
-    file = "matmul/quant_pair" if paired else "matmul/quant_vectors"
-    holes = {name: f"{value}u" for name, value in sizes.items()}
-    holes["PADDED"] = str(first.values["columns"] != 32 * units).lower()
-    source = format_source(file, _format(first)).fill(holes)
-    params = {name: first.values[name] for name in ("batch", "columns", "units")}
+    launch = _launch(products, rows, paired)
     bind = {"x": "0.x", "params.x_offset": "0.x_offset"}
     for k in range(len(products)):
         bind |= {f"weight_{k}": f"{k}.weight", f"out_{k}": f"{k}.out"}
+    if len(products) == 2 and not paired:
+        launch.file = _without_third(launch.source)
+        bind["weight_2"] = "1.weight"
+    launch.bind = bind
+    return join(launch, products) if _is_direct(first) else _with_norm(launch, products, norm)
+
+
+def _launch(products: Sequence[Node], rows: list[int], paired: bool) -> Launch:
+    """The kernel of several products, its sizes and workgroups."""
+    first = products[0]
+    units = int(first.values["units"])
+    fixed = ["columns", "units"]
+    sizes: dict[str, int] = {}
+    if _is_direct(first):
+        per = 64
+    else:
+        fixed.append("batch")
+        sizes = vector_holes(int(first.values["batch"]), sum(rows), units)
+        per = 4 * sizes["WORKGROUP"] // sizes["LANES"]
+    params = {name: first.values[name] for name in fixed}
     if paired:
         params |= {name: first.values[name] for name in ("rows", "plane_1", "plane_2", "plane_3")}
         grid = -(-rows[0] // (per // 2))
@@ -59,26 +75,38 @@ def vectors(products: Sequence[Node], norm: Node | None = None, paired: bool = F
         for k in range(3):
             params[f"planes_{k}"] = _planes(products[k]) if k < len(products) else (0, 0, 0, 0)
         grid = sum(-(-n // per) for n in rows)
-        if len(products) == 2:
-            source = _without_third(source)
-            bind["weight_2"] = "1.weight"
-    return _with_norm(Launch(source, grid, params, bind=bind), products, norm)
+    holes = {name: f"{value}u" for name, value in sizes.items()}
+    holes["PADDED"] = str(first.values["columns"] != 32 * units).lower()
+    file = PRODUCTS[first.source.name][paired]
+    return Launch(format_source(file, _format(first)).fill(holes), grid, params)
+
+
+def _is_direct(product: Node) -> bool:
+    """Whether it runs without workgroup memory: one row of x, which is normalized by a launch of its own."""
+    return product.source.name == "matmul/quant_direct_vector"
 
 
 def _fits(product: Node, first: Node) -> bool:
     """Whether a product can share a kernel with the first one."""
-    same = ("batch", "columns", "units")
+    same = ("columns", "units") if _is_direct(first) else ("batch", "columns", "units")
     return (
-        product.source.name == "matmul/quant_vector"
+        product.source.name == first.source.name
         and _format(product) == _format(first)
         and all(product.values[name] == first.values[name] for name in same)
         and _dtype(product, "x") is float32
     )
 
 
+def _is_whole(product: Node) -> bool:
+    """Whether it is not some rows of a weight in several buffers; of one row of x the first may be."""
+    values = product.values
+    return not values["start"] and (_is_direct(product) or values["out_columns"] == values["rows"])
+
+
 def _is_norm_of(norm: Node, product: Node) -> bool:
     return (
         norm.source.name in NORMS
+        and not _is_direct(product)
         and norm.values["rows"] == product.values["batch"] == 1
         and norm.values["columns"] == product.values["columns"]
         and _dtype(norm, "x") is float32
