@@ -430,8 +430,9 @@ def test_the_device_may_be_reopened_inside():
     assert "[3.7182" in done.stdout
 
 
-def test_code_without_a_file_has_lines_too(alone):
-    scope = {"x": torch.ones(3), "torch": torch, "__name__": "console"}
+@pytest.mark.parametrize("module", [{}, {"__name__": "console"}])
+def test_code_without_a_module_has_lines_too(alone, module):
+    scope = {"x": torch.ones(3), **module}
     with torch.debug.trace() as t:
         exec(compile("y = 1\nz = x + y", "<console>", "exec"), scope)
     assert [str(line) for line in t[0].lines] == ["<console>:2"]

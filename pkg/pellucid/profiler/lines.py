@@ -41,8 +41,9 @@ _lines_of_nodes: dict[int, Line] = {}
 
 
 def _is_ours(frame: FrameType) -> bool:
-    # What this library writes at a declaration has no module at all.
-    name = frame.f_globals.get("__name__", _PACKAGE)
+    name = frame.f_globals.get("__name__")
+    if name is None:  # what is written at declarations is in no module and in no file
+        return frame.f_code.co_filename == "<string>"
     return name == _PACKAGE or name.startswith(f"{_PACKAGE}.")
 
 
