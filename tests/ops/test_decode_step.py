@@ -1,4 +1,4 @@
-"""The attention of one new position in one launch, against the launches it stands for."""
+"""What a decoder does with new positions in one launch, against the launches it stands for."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from ops.joints import Window, nodes
 from ops.oracle import normal
 from pellucid.op import forget_plans
 from pellucid.ops import decode
-from pellucid.ops.cache import cache_write, cached_attention, rotary_embedding, rotary_tables
+from pellucid.ops.cache import cache_write, cached_attention, rotary_embedding, rotary_tables, rotate
 
 pytestmark = pytest.mark.gpu
 
@@ -18,6 +18,7 @@ def shared(monkeypatch):
     """Plans are made anew for kernels with workgroup memory, and forgotten again."""
     forget_plans()
     monkeypatch.setenv("PELLUCID_KERNELS", "shared")
+    monkeypatch.setattr(decode, "processors", lambda info: 132)
     yield
     forget_plans()
 
@@ -45,7 +46,7 @@ class Layer:
         self.query, self.key = heads_of(batch, heads, dim), heads_of(batch, kv_heads, dim)
         self.value = heads_of(batch, kv_heads, dim)
         self.cos, self.sin = rotary_tables(
-            np.random.random(half or dim // 2), max(capacity, 16), device="webgpu"
+            np.random.random(half or dim // 2), 2 * capacity + 16, device="webgpu"
         )
         self.interleaved = interleaved
         self.before = normal(2, batch, kv_heads, capacity, dim)
@@ -54,12 +55,16 @@ class Layer:
     def turned(self, x, position):
         return rotary_embedding(x, self.cos, self.sin, position, interleaved=self.interleaved)
 
-    def step(self, keys, positions, writes):
-        """Launch by launch; returns the attention's output."""
+    def place(self, positions, writes):
+        """Launch by launch; returns the turned query."""
         query, key = self.turned(self.query, positions[0]), self.turned(self.key, positions[1])
         cache_write(self.caches[0], key, writes[0])
         cache_write(self.caches[1], self.value, writes[1])
-        return cached_attention(query, *self.caches, keys)
+        return query
+
+    def step(self, keys, positions, writes):
+        """The same with the attention; returns its output."""
+        return cached_attention(self.place(positions, writes), *self.caches, keys)
 
     def reset(self, writes, keys):
         """Caches as before, with no number where none may be read."""
@@ -151,6 +156,62 @@ def test_splits_are_combined_by_a_launch_of_their_own(keys):
     layer = Layer((1, 9, 3, 2560, 64))
     node = compare(layer, keys)
     assert node.grid == 3 * 20
+
+
+def test_many_heads_keep_a_gpu_busy_without_splits(monkeypatch):
+    monkeypatch.setattr(decode, "_ALONE", 0)
+    layer = Layer((4, 33, 33, 200, 4))
+    assert compare(layer, 100).grid == 132
+
+
+@pytest.mark.parametrize("variant", ["shared", "direct"])
+@pytest.mark.parametrize("interleaved", [False, True])
+def test_positions_are_placed_in_one_launch(variant, interleaved, monkeypatch):
+    monkeypatch.setenv("PELLUCID_KERNELS", variant)
+    for sizes, time, half in (
+        ((1, 9, 3, 64, 16), 1, 8),
+        ((2, 4, 2, 64, 12), 5, 3),
+        ((1, 1, 1, 64, 8), 64, 4),
+        ((2, 3, 1, 40, 6), 2, 3),
+    ):
+        batch, heads, kv_heads, capacity, dim = sizes
+        layer = Layer(sizes, half, interleaved)
+        q, k, v = (tensor(normal(1 + batch * time * n * dim))[1:] for n in (heads, kv_heads, kv_heads))
+        layer.query, layer.key, layer.value = (
+            x.view(batch, time, -1, dim).transpose(1, 2) for x in (q, k, v)
+        )
+        last = capacity - time
+        for positions, writes in (((0, 0), (0, 0)), ((1, last), (last, 0)), ((7, 3), (last, last))):
+            layer.reset((0, 0), capacity)
+            window = Window(lambda layer=layer, p=positions, w=writes: layer.place(p, w))
+            parts = window.runs
+            out = window.result
+            expected, caches = out.numpy(), [cache.numpy() for cache in layer.caches]
+            layer.reset((0, 0), capacity)
+            out.fill_(np.nan)
+            joint = decode.place(nodes(parts))
+            assert joint is not None
+            window.run(joint, parts)
+            np.testing.assert_array_equal(out.numpy(), expected)
+            for ours, theirs in zip(layer.caches, caches, strict=True):
+                np.testing.assert_array_equal(ours.numpy(), theirs)
+
+
+def test_what_is_not_placed_together():
+    def parts_of(layer):
+        return nodes(Window(lambda: layer.place((1, 1), (2, 2))).runs)
+
+    layer = Layer((1, 4, 2, 30, 16))
+    parts = parts_of(layer)
+    assert decode.place(parts) is not None
+    assert decode.place([parts[1], parts[0], *parts[2:]]) is None
+    assert decode.place(parts[:3]) is None
+    longer = parts_of(Layer((1, 4, 2, 31, 16)))
+    assert decode.place([*parts[:3], longer[3]]) is None
+    strided = Window(lambda: cache_write(layer.caches[0], layer.key.flip(1)[:, ::2].expand(1, 2, 1, 16), 2))
+    assert decode.place([*parts[:2], *nodes(strided.named("attention/cache_write")), parts[3]]) is None
+    inverse = Window(lambda: rotate(layer.key, layer.cos, layer.sin, 1, False, True))
+    assert decode.place([parts[0], *nodes(inverse.runs), *parts[2:]]) is None
 
 
 def test_scores_at_the_ends_of_float32():
