@@ -5,12 +5,11 @@ import pytest
 import pellucid as torch
 from capture.probe import bits, replays, some
 from pellucid.capture.law import Law, Unlawful
+from pellucid.plan import float_bits
 
 
-def law(values, numbers, words=None, offsets=0, floats=()):
-    return Law(
-        list(values), list(numbers), len(numbers) if words is None else words, offsets, frozenset(floats)
-    )
+def law(values, numbers, words=None, offsets=0, floats=(), reals=()):
+    return Law(values, numbers, len(numbers) if words is None else words, offsets, floats, reals)
 
 
 def test_a_number_grows_with_its_value():
@@ -66,6 +65,15 @@ def test_floats_are_their_bits():
     found.learn([200, 7], [200, 3, 100])
     assert found.holds([300, 7])
     assert found.predict([300, 7]) == [300, 3, 100]
+
+
+def test_integers_arrive_as_floats():
+    found = law([1], [float_bits(1.0), float_bits(2.5)], reals=[0, 1])
+    found.learn([2], [float_bits(2.0), float_bits(2.0)])
+    assert not found.learn([3], [float_bits(3.0), float_bits(1.5)])
+    assert found.predict([10]) == [float_bits(10.0), float_bits(-2.0)]
+    with pytest.raises(Unlawful, match="does not grow evenly"):
+        found.learn([4], [float_bits(16.0), float_bits(1.0)])
 
 
 def test_plain_integers_do_not_wrap():

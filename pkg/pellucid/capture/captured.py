@@ -81,7 +81,8 @@ class Capture:
         self._watch = Watch(storages, owners, [*constants, *leaves, *changed])
         count = len(call.tensors)
         floats = frozenset(count + k for k, kind in enumerate(call.kinds) if kind is float)
-        self._law = Law(call.values, run.numbers, len(run.places), count, floats)
+        reals = frozenset(n for n, place in enumerate(run.places) if place in run.program.reals)
+        self._law = Law(call.values, run.numbers, len(run.places), count, floats, reals)
         self._slots = call.slots
         self._moved: set[int] = set()
         self._version = modules.version
@@ -133,12 +134,15 @@ class Capture:
         """Learn from a call that was recorded once more; whether it was the same program.
 
         Raises:
+            Refused: what it made is still held.
             Lawless: it was, but for a number that does not follow a dynamic argument.
         """
         leaves = [r() for r in self._grad_results]
         try:
             run = Run(call, recording, result, self._constants, leaves)
-        except Refused:
+        except Refused as error:
+            if not error.final:
+                raise
             return False
         if not run.is_like(self._run):
             return False

@@ -69,7 +69,7 @@ class _Kind:
     shapes: str
     captures: list[Capture] = field(default_factory=list)
     reason: str | None = None
-    error: str | None = None
+    error: Exception | None = None
     recorded: int = 0
     milliseconds: float = 0.0
     last: str | None = None
@@ -159,7 +159,7 @@ class Compiled:
             elif state is UNSURE:
                 unsure.append((capture, own))
         if kind.error is not None:
-            raise ValueError(kind.error)
+            raise kind.error
         if kind.reason is not None:
             return self._function(*args, **kwargs)
         return self._record(kind, call, unsure, args, kwargs)
@@ -211,20 +211,22 @@ class Compiled:
                     recording.collect()
                     self._understand(kind, call, unsure, recording, before, result)
             except Lawless as error:
-                kind.captures.clear()
-                kind.reason = str(error)
-                if not self._is_quiet:
-                    advice = "Leave it out there, or compute the number on the device."
-                    kind.error = f"compile: {self._title}: {error}. {advice}"
-                    raise ValueError(kind.error) from None
+                advice = "Leave it out there, or compute the number on the device"
+                self._end(kind, str(error), None if self._is_quiet else ValueError, advice)
             except Refused as error:
-                kind.last = str(error)
+                kind.last, kind.is_new = str(error), True
                 if error.final:
-                    kind.reason = kind.last
-                    kind.captures.clear()
-                if self._is_whole and error.final:
-                    raise DeviceError(f"compile: {self._title}: {error}.") from None
+                    advice = "Leave out fullgraph= to run it eagerly"
+                    self._end(kind, kind.last, DeviceError if self._is_whole else None, advice)
         return result
+
+    def _end(self, kind: _Kind, reason: str, error: type[Exception] | None, advice: str) -> None:
+        """No further call of the kind is recorded."""
+        kind.captures.clear()
+        kind.reason = reason
+        if error is not None:
+            kind.error = error(f"compile: {self._title}: {reason}. {advice}.")
+            raise kind.error from None
 
     def _understand(
         self,

@@ -1,14 +1,22 @@
 """Which numbers of a program follow which values of its calls: found by comparing calls, one value at a time.
 
 A value is an offset of an argument, or a dynamic argument. A number follows an integer if it is
-``base + slope * value`` (in words modulo 2^32), and a float if it is its bits.
+``base + slope * value``, in words modulo 2^32 or as a float32, and a float if it is its bits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import struct
+from collections.abc import Collection, Sequence
+
+from ..plan import float_bits
 
 _WORD = 1 << 32
+
+
+def real(word: int) -> float:
+    """The float32 of a word."""
+    return struct.unpack("<f", struct.pack("<I", word))[0]
 
 
 class Unlawful(Exception):
@@ -34,15 +42,23 @@ class Law:
         words: see above.
         offsets: how many of the values are offsets, which always add up; the dynamic arguments follow.
         floats: values that are bits of a float.
+        reals: numbers that are bits of a float.
     """
 
     def __init__(
-        self, values: list[int], numbers: list[int], words: int, offsets: int, floats: frozenset[int]
+        self,
+        values: list[int],
+        numbers: list[int],
+        words: int,
+        offsets: int,
+        floats: Collection[int],
+        reals: Collection[int],
     ):
         self.values, self.numbers = values, numbers
         self._words, self._offsets, self._floats = words, offsets, floats
+        self.reals = reals
         # Value -> number -> slope; 1 stands for the bits themselves where the value is a float.
-        self.slopes: dict[int, dict[int, int]] = {}
+        self.slopes: dict[int, dict[int, float]] = {}
         # Value -> the two that taught the slopes, until a third one has confirmed them.
         self._doubted: dict[int, set[int]] = {}
         # Value -> lengths in bits that were met: decisions of Python fall at powers of two, if at all.
@@ -63,16 +79,20 @@ class Law:
 
     def predict(self, values: Sequence[int]) -> list[int]:
         """The numbers of a call."""
-        found = list(self.numbers)
+        found: list[float] = list(self.numbers)
+        grown: set[int] = set()
         for k, slopes in self.slopes.items():
             step = values[k] - self.values[k]
-            if not step:
-                continue
-            for n, slope in slopes.items():
-                found[n] = values[k] if k in self._floats else found[n] + slope * step
-        for n in range(self._words):
-            found[n] %= _WORD
-        return found
+            for n, slope in slopes.items() if step else ():
+                if k in self._floats:
+                    found[n] = values[k]
+                    continue
+                if n in self.reals and n not in grown:
+                    grown.add(n)
+                    found[n] = real(self.numbers[n])
+                found[n] += slope * step
+        made = [float_bits(x) if n in grown else int(x) for n, x in enumerate(found)]
+        return [x % _WORD if n < self._words else x for n, x in enumerate(made)]
 
     def plain(self, values: Sequence[int]) -> list[int]:
         """The numbers of a call that are no words."""
@@ -81,13 +101,13 @@ class Law:
             step = values[k] - self.values[k]
             for n, slope in slopes.items() if step else ():
                 if n >= self._words:
-                    found[n - self._words] += slope * step
+                    found[n - self._words] += int(slope) * step
         return found
 
     @property
-    def varying(self) -> dict[int, dict[int, int]]:
+    def varying(self) -> dict[int, dict[int, float]]:
         """Number -> value that it follows -> slope."""
-        found: dict[int, dict[int, int]] = {}
+        found: dict[int, dict[int, float]] = {}
         for k, slopes in self.slopes.items():
             for n, slope in slopes.items():
                 found.setdefault(n, {})[k] = slope
@@ -133,12 +153,15 @@ class Law:
         self, k: int, values: list[int], numbers: list[int], predicted: list[int], differing: list[int]
     ) -> None:
         value, first = values[k], self.values[k]
-        slopes: dict[int, int] = {}
+        slopes: dict[int, float] = {}
         for n in differing:
             if k in self._floats:
                 if numbers[n] != value or self.numbers[n] != first:
                     raise Unlawful("is computed in Python from", k, n)
                 slopes[n] = 1
+                continue
+            if n in self.reals:
+                slopes[n] = (real(numbers[n]) - real(predicted[n])) / (value - first)
                 continue
             change = numbers[n] - predicted[n]
             if n < self._words:

@@ -75,6 +75,7 @@ class Program:
         words: the records.
         places: where numbers lie in them.
         sizes: bytes of everything that was made, by number.
+        reals: of the places, those of float32 parameters.
         alive: slot -> number of what was made and is still there.
         external: slots that were there before, arguments left out.
         changed: slots of the program (arguments, external ones) that are written.
@@ -83,6 +84,7 @@ class Program:
 
     words: list[int] = field(default_factory=list)
     places: list[int] = field(default_factory=list)
+    reals: set[int] = field(default_factory=set)
     sizes: list[int] = field(default_factory=list)
     alive: dict[int, int] = field(default_factory=dict)
     external: set[int] = field(default_factory=set)
@@ -148,6 +150,10 @@ def program_of(words: list[int], arguments: Mapping[int, int]) -> Program:
                 out.append(name(words[at]))
                 if binding.written:
                     changed.add(out[-1])
+            fields = step.node.source.fields
+            program.reals |= {
+                len(out) + k for k, f in enumerate(step.node.patched) if fields[f].type == "f32"
+            }
         else:
             assert slot is not None
             out.append(name(slot) << CODE_BITS | step.code)

@@ -10,10 +10,13 @@ from ..device.host import ALLOC, CODE_BITS, FREE
 from ..device.pool import block_size
 from ..device.stream import stream
 from ..fusion.window import make_plan
-from .law import Law
+from ..plan import float_bits
+from .law import Law, real
 from .program import ARGUMENT, MADE, Program, Step, number_of, steps
 
 _WORD = (1 << 32) - 1
+# What a word that changes may be, in the order in which a replay computes them.
+_KINDS = ("argument", "head", "value", "sum", "real", "draw", "update")
 _RAW = -1  # a slot as it is, not in the head of a record
 
 # Slots of everything that lives within one window only: they exist while it runs, so all windows share them.
@@ -60,16 +63,23 @@ class Replay:
         self._sources: dict[int, tuple] = dict(others)
         for n, place in enumerate(places):
             if n in varying:
-                # Base, and slopes by value: numbers with equal ones share a word's computation.
-                start = law.numbers[n] - sum(s * law.values[k] for k, s in varying[n].items())
-                follows = tuple(sorted(varying[n].items()))
-                is_float = any(law.is_float(k) for k in varying[n])
-                self._sources[place] = ("value", follows[0][0]) if is_float else ("sum", start, follows)
+                self._sources[place] = self._source(law, n, varying[n])
         words, origin = self._fuse(program, fused)
         self._write(words, origin)
         self.window = array("I", self._out)
         self.dispatches = sum(step.node is not None for step in steps(words))
         self._order()
+
+    @staticmethod
+    def _source(law: Law, n: int, slopes: dict[int, float]) -> tuple:
+        """Base, and slopes by value: numbers with equal ones share a word's computation."""
+        follows = tuple(sorted(slopes.items()))
+        if any(law.is_float(k) for k in slopes):
+            return "value", follows[0][0]
+        grown = sum(slope * law.values[k] for k, slope in follows)
+        if n in law.reals:
+            return "real", real(law.numbers[n]) - grown, follows
+        return "sum", law.numbers[n] - grown, follows
 
     def _fuse(self, program: Program, fused: bool) -> tuple[list[int], list[int]]:
         """The words, fused, and for each where it stands in the program; below 0 where it does not."""
@@ -156,15 +166,14 @@ class Replay:
 
     def _order(self) -> None:
         """Sort what changes by kind, so that a replay computes each word once."""
-        kinds: dict[str, list[tuple]] = {
-            k: [] for k in ("argument", "head", "value", "sum", "draw", "update")
-        }
+        kinds: dict[str, list[tuple]] = {name: [] for name in _KINDS}
         for source in self._places:
             kinds[source[0]].append(source)
         self._arguments = [(number, code) for _, number, code in kinds["argument"]]
         self._heads = [(number, code) for _, number, code in kinds["head"]]
         self._values = [value for _, value in kinds["value"]]
-        self._sums = [(start, follows) for _, start, follows in kinds["sum"]]
+        self._sums = [(start, follows) for _, start, follows in kinds["sum"] + kinds["real"]]
+        self._reals = len(kinds["sum"])
         self._given = [(k, n) for _, k, n in kinds["draw"] + kinds["update"]]
         self._split = len(kinds["draw"])
         order = [source for k in kinds for source in kinds[k]]
@@ -193,10 +202,10 @@ class Replay:
         ]
         words += [results[k] if code < 0 else results[k] << CODE_BITS | code for k, code in self._heads]
         words += [values[k] for k in self._values]
-        for start, follows in self._sums:
+        for n, (total, follows) in enumerate(self._sums):
             for k, slope in follows:
-                start += slope * values[k]
-            words.append(start & _WORD)
+                total += slope * values[k]
+            words.append(total & _WORD if n < self._reals else float_bits(total))
         words += [draws[k][n] for k, n in self._given[: self._split]]
         words += [updates[k][n] for k, n in self._given[self._split :]]
         window, last = self.window, self._last
