@@ -57,8 +57,8 @@ def trace(time: bool = False) -> Trace:
     Printed, a trace is a table. ``t[k]`` is a dispatch: ``.ops``, ``.lines``, ``.kernel``, ``.text`` (the
     WGSL), ``.grid``, ``.bytes_read``, ``.bytes_written``, ``.flops`` (of products of matrices), ``.seconds``;
     ``t.windows`` are the submissions. Where launches were fused the dispatch has the ops and lines of all of
-    them; what a replay submits anew has ops and no lines. In the backward pass the line is that of the
-    forward op, if it ran within the trace.
+    them; what a replay submits anew has the line that asked for it. In the backward pass the line is that of
+    the forward op, if it ran within the trace.
 
     Args:
         time: also measure what each dispatch takes on the GPU. This puts each into a pass of its own, which

@@ -156,6 +156,22 @@ def test_a_dispatch_of_two_parts_belongs_to_neither():
     del y
 
 
+def test_replays_belong_to_the_parts_they_run_in():
+    x = torch.rand(50, 50)
+    compiled = torch.compile(lambda x: x * 2 + 1)
+    with torch.webgpu.fusion(True):
+        for _ in range(3):
+            compiled(x)
+        with profile() as p, record_function("part"):
+            compiled(x)
+    rows = p.key_averages()
+    (row,) = [row for row in rows if not row.is_span]
+    assert (row.key, row.count) == ("mul + add", 1)
+    assert row_of(rows, "part").bytes == row.bytes == 20_000
+    assert row.python_time_total > 0
+    assert [e.name for e in p.events() if e.kind == "op"] == ["replay"]
+
+
 def test_named_parts_of_tasks_do_not_mix():
     x = torch.ones(10)
 

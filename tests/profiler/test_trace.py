@@ -245,7 +245,7 @@ def test_tasks_have_their_own_lines(alone):
     assert len(t) == 10
 
 
-def test_what_a_replay_submits_has_ops_and_no_lines(alone):
+def test_what_a_replay_submits_has_ops_and_the_line_that_asked_for_it(alone):
     x = torch.ones(1000)
     torch.webgpu.flush()
     y = x * 2
@@ -256,10 +256,22 @@ def test_what_a_replay_submits_has_ops_and_no_lines(alone):
     y.fill_(0)
     with torch.debug.trace() as t:
         stream().submit_window(again)
-    assert [d.ops for d in t] == [("mul",)]
-    assert t[0].lines == ()
-    assert str(t).splitlines()[-1].endswith("-")
+        line = here(1)
+    assert [(d.ops, *numbers(d)) for d in t] == [(("mul",), line)]
     assert y.tolist() == [2.0] * 1000
+
+
+def test_a_compiled_function_has_the_ops_of_its_kernels_and_the_line_of_the_call(fused):
+    compiled = torch.compile(lambda x: (x * 2 + 1).sin())
+    x = torch.ones(1000)
+    for _ in range(3):
+        compiled(x)
+    with torch.debug.trace(time=True) as t:
+        y = compiled(x)
+        line = here(1)
+    assert [(d.ops, *numbers(d)) for d in t] == [(("mul", "add", "sin"), line)]
+    assert t[0].seconds > 0
+    assert y.tolist() == (x * 2 + 1).sin().tolist()
 
 
 def test_printed_it_is_a_table(fused):

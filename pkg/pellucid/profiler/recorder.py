@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import time
 from array import array
-from bisect import bisect_right
 from collections.abc import Callable
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
 
 from ..device.host import COPY, UPLOAD, WINDOW, Host
@@ -16,10 +14,10 @@ from ..device.stream import stream
 from ..errors import DeviceError
 from ..fusion import window as fusion
 from ..fusion.records import read
-from ..launches import Node
 from ..op import OPS
 from .lines import caller, lines_of_nodes
 from .listeners import ignore, listen
+from .origin import Origin, Submission
 from .recording import Dispatch, OpCall, Recording, Span, Window
 
 now = time.perf_counter
@@ -28,39 +26,6 @@ now = time.perf_counter
 active: list[Recorder] = []
 # Named parts of the program around the line that runs; tasks that take turns have each their own.
 spans: ContextVar[tuple[Span, ...]] = ContextVar("spans", default=())
-
-
-@dataclass
-class _Submission:
-    """A window on its way from the ops to the host.
-
-    Args:
-        length: words of its records.
-        ends: where the records of each call end.
-        calls: whose they are.
-        plan: how launches were fused.
-        start: words before those that the plan is about.
-    """
-
-    length: int
-    ends: list[int]
-    calls: list[OpCall]
-    plan: fusion.Plan | None
-    start: int
-
-    def call_at(self, word: int) -> OpCall | None:
-        """The call that a word of the records came from."""
-        k = bisect_right(self.ends, word)
-        return self.calls[k] if k < len(self.calls) else None
-
-    def places(self) -> list[int]:
-        """For each word of the window that the host gets, where it lies in the records; past their end for
-        what is in none."""
-        if self.plan is None:
-            return list(range(self.length))
-        count = self.length - self.start
-        picked = self.plan.pick(list(range(count + len(self.plan.constants))))
-        return [*range(self.start), *[place + self.start for place in picked]]
 
 
 class Recorder:
@@ -80,7 +45,7 @@ class Recorder:
         # Of the submission under way: when it began, how its window was fused and which words that is about.
         self._entered: float | None = None
         self._rewritten: tuple[fusion.Plan | None, int] | None = None
-        self._submission: _Submission | None = None
+        self._submission: Submission | None = None
         self._since = self._away = 0.0
         # Windows before this one are of a device that was closed.
         self._first_window = 0
@@ -226,26 +191,33 @@ class Recorder:
             self._attach(host)
         count = len(records)
         plan, rewritten = self._rewritten or (None, count)
-        self._submission = _Submission(count, self._ends, self._calls, plan, count - rewritten)
+        self._submission = Submission(count, self._ends, self._calls, plan, count - rewritten)
         self._ends, self._calls = [], []
 
     def _submit(self, words: array) -> None:
         submission, self._submission = self._submission, None
         began = self._entered or now()
+        origin = self._replayed(began) if submission is None else submission.origin
         try:
             self._submit_of_host(words)
         finally:
             window = Window(len(self.recording.windows), began, now())
             self.recording.windows.append(window)
-            self._note(window, words.tolist(), submission)
+            self._note(window, words.tolist(), origin)
             if self._entered is None:
                 self._away += now() - began
 
-    def _note(self, window: Window, words: list[int], submission: _Submission | None) -> None:
-        """What a window holds, and which calls it came from; a window without records is a replay."""
+    def _replayed(self, began: float) -> Origin:
+        """The origin of all that is in a window for which nothing was recorded."""
+        seconds = began - self._since - self._away
+        call = OpCall("replay", caller(), self._since, began, seconds, spans.get(), is_replay=True)
+        self.recording.calls.append(call)
+        self._since, self._away = began, 0.0
+        return lambda node, record: (node, (call,))
+
+    def _note(self, window: Window, words: list[int], origin: Origin) -> None:
+        """What a window holds."""
         assert self._host is not None
-        places = submission.places() if submission is not None else []
-        fused = 0
         for record in read(words):
             first = record.words[0]
             if record.code == UPLOAD:
@@ -253,23 +225,9 @@ class Recorder:
             elif record.code == COPY:
                 window.copies.append(words[first + 4])
             elif record.node is not None:
-                node, found = record.node, ()
-                if submission is not None and submission.plan is not None and node.members:
-                    node, found = self._fused(submission, fused)
-                    fused += 1
-                elif submission is not None:
-                    found = (submission.call_at(places[first]),)
-                calls = tuple(dict.fromkeys(call for call in found if call is not None))
-                window.dispatches.append(
-                    Dispatch(window, node, record.slots, calls, self._host.info.immediates)
-                )
-
-    @staticmethod
-    def _fused(submission: _Submission, number: int) -> tuple[Node, tuple[OpCall | None, ...]]:
-        plan = submission.plan
-        assert plan is not None
-        words = plan.members[number]
-        return plan.groups[number].node, tuple(submission.call_at(w + submission.start) for w in words)
+                node, calls = origin(record.node, record)
+                made = Dispatch(window, node, record.slots, calls, self._host.info.immediates)
+                window.dispatches.append(made)
 
     def _place(self, times: list[tuple[int, int, int]]) -> None:
         """Give every dispatch, or every window, its time: they come in the order of the submissions.

@@ -13,15 +13,16 @@ from .work import moved, operations
 
 @dataclass(eq=False)
 class OpCall:
-    """One call of an op.
+    """One call of an op, or one replay of a window that was captured.
 
     Args:
-        op: its name, as users know it.
+        op: its name, as users know it; "replay".
         line: from where.
         began: when Python came to it, in seconds: when the op before it had ended.
         ended: when its records were made.
         seconds: of these the ones in which Python neither submitted a window nor waited.
         spans: what `record_function` called the parts of the program around it, outermost first.
+        is_replay: it is none of an op.
     """
 
     op: str
@@ -30,6 +31,7 @@ class OpCall:
     ended: float
     seconds: float
     spans: tuple[Span, ...]
+    is_replay: bool = False
 
 
 @dataclass(eq=False)
@@ -55,7 +57,7 @@ class Dispatch:
         window: the window that it was submitted in.
         node: what the launch does.
         slots: of its bindings.
-        calls: the calls of ops that it does the work of; none for what is replayed.
+        calls: the calls of ops that it does the work of, or the replay.
         immediates: bytes of parameters that the device takes without a buffer.
         time: when the GPU began and ended it, in nanoseconds of a clock of its own; None where not timed.
     """
@@ -70,7 +72,7 @@ class Dispatch:
     @property
     def ops(self) -> tuple[str, ...]:
         """The ops that it does the work of; several where launches were fused."""
-        if self.calls:
+        if self.calls and not self.calls[0].is_replay:
             return tuple(call.op for call in self.calls)
         return tuple(member.op for member in self.node.members or (self.node,))
 
@@ -81,7 +83,7 @@ class Dispatch:
 
     @property
     def lines(self) -> tuple[Line, ...]:
-        """The lines of the program that it comes from, each once; none where they are not known."""
+        """The lines of the program that it comes from, each once; of a replay the line that asked for it."""
         return tuple(dict.fromkeys(call.line for call in self.calls))
 
     @property

@@ -1,0 +1,61 @@
+"""Which calls of ops a dispatch comes from: from the window that the host gets back to the ops' records."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+from ..fusion.records import Record
+from ..fusion.window import Plan
+from ..launches import Node
+from .recording import OpCall
+
+# For the record of a run, and what is known of its launch: what it does, and the calls it does the work of.
+Origin = Callable[[Node, Record], tuple[Node, tuple[OpCall, ...]]]
+
+
+@dataclass
+class Submission:
+    """A window on its way from the ops to the host.
+
+    Args:
+        length: words of its records.
+        ends: where the records of each call end.
+        calls: whose they are.
+        plan: how launches were fused; None where they were not.
+        start: words before those that the plan is about.
+    """
+
+    length: int
+    ends: list[int]
+    calls: list[OpCall]
+    plan: Plan | None
+    start: int
+
+    def origin(self, node: Node, record: Record) -> tuple[Node, tuple[OpCall, ...]]:
+        """What a run of the host's window does, and the calls that it comes from; runs come in order."""
+        if self.plan is not None and node.members:
+            group, members = next(self._groups)
+            return group.node, self._calls_at([word + self.start for word in members])
+        return node, self._calls_at([self._places[record.words[0]]])
+
+    def _calls_at(self, words: list[int]) -> tuple[OpCall, ...]:
+        """The calls that words of the records came from, each once."""
+        found = [bisect_right(self.ends, word) for word in words]
+        return tuple(self.calls[k] for k in dict.fromkeys(found) if k < len(self.calls))
+
+    @cached_property
+    def _groups(self):
+        assert self.plan is not None
+        return zip(self.plan.groups, self.plan.members, strict=True)
+
+    @cached_property
+    def _places(self) -> list[int]:
+        """Where each word of the host's window lies in the records; past their end for what is in none."""
+        if self.plan is None:
+            return list(range(self.length))
+        count = self.length - self.start
+        picked = self.plan.pick(list(range(count + len(self.plan.constants))))
+        return [*range(self.start), *[place + self.start for place in picked]]
