@@ -47,8 +47,9 @@ class Average:
 
     @property
     def device_time(self) -> float:
-        """Microseconds on the GPU of one."""
-        return self.device_time_total / self.timed if self.timed else 0.0
+        """Microseconds on the GPU of one dispatch, or of all dispatches of one run of a named part."""
+        count = self.count if self.is_span else self.timed
+        return self.device_time_total / count if count else 0.0
 
     @property
     def python_time(self) -> float:

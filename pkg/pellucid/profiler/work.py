@@ -13,17 +13,20 @@ from ..kernel import Source
 from ..launches import Node
 from ..meta import Meta
 
-# Kernels that reach a part of a tensor only: the tensor, and the one that says how many elements.
+# Kernels that reach a part of a tensor only: such tensors, and the one that has as many elements.
 _PARTS = {
-    "index/select": ("x", "out"),
-    "index/gather": ("x", "out"),
-    "index/quant_rows": ("weight", "out"),
-    "attention/cache_write": ("cache", "rows"),
+    "index/select": ({"x"}, "out"),
+    "index/gather": ({"x"}, "out"),
+    "index/quant_rows": ({"weight"}, "out"),
+    "attention/cache_write": ({"cache"}, "rows"),
+    "attention/rotary": ({"cosines", "sines"}, "x"),
 }
 
 
 def moved(node: Node, slots: Sequence[int]) -> tuple[int, int]:
     """Bytes that a launch reads and writes, if each element of its tensors goes over the bus once.
+
+    A cache counts as a whole, however little of it is in use.
 
     Args:
         node: the launch.
@@ -32,7 +35,7 @@ def moved(node: Node, slots: Sequence[int]) -> tuple[int, int]:
     Returns:
         (bytes read, bytes written).
     """
-    part, whole = _PARTS.get(node.source.name.removeprefix("fused "), ("", ""))
+    parts, like = _PARTS.get(node.source.name.removeprefix("fused "), ((), ""))
     metas = {b.name: m for b, m in zip(node.source.bindings, node.metas, strict=True)}
     read: dict[int, int] = {}
     written: dict[int, int] = {}
@@ -40,8 +43,8 @@ def moved(node: Node, slots: Sequence[int]) -> tuple[int, int]:
         if m is None or slot in (STATUS_SLOT, EMPTY_SLOT):
             continue
         nbytes = stored_bytes(m)
-        measure = metas.get(whole)
-        if b.name == part and measure is not None and 0 < measure.numel < m.numel:
+        measure = metas.get(like)
+        if b.name in parts and measure is not None and 0 < measure.numel < m.numel:
             nbytes = nbytes * measure.numel // m.numel
         if b.written:
             written[slot] = max(written.get(slot, 0), nbytes)
