@@ -1,5 +1,7 @@
 """What is not replayed, why, and that everything goes on after errors and interrupts."""
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -288,6 +290,31 @@ def test_methods_decorators_and_modules(rng):
             x = some(rng, 5, 2)
             assert bits(outer(x)) == bits(outer[1](model(x)))
     assert replays(compiled) == 2
+
+
+def test_a_copy_has_captures_of_its_own(rng):
+    model = torch.compile(nn.Linear(3, 3))
+    x = some(rng, 2, 3)
+    with torch.no_grad():
+        settle(model, (x,))
+        other = copy.deepcopy(model)
+        other.weight.mul_(2)
+        assert bits(other(x)) == bits(other._orig_mod(x)) != bits(model(x))
+        settle(other, (x,))
+        assert bits(other(x)) == bits(other._orig_mod(x)) != bits(model(x))
+
+
+def test_memory_that_passes_is_within_the_limit(rng):
+    f = torch.compile(lambda x: ((x + 1) * (x @ x)).sum())
+    x = some(rng, 300, 300)
+    settle(f, (x,))
+    torch.webgpu.set_memory_limit(torch.webgpu.memory_allocated() + 1000)
+    try:
+        with pytest.raises(torch.errors.OutOfMemoryError, match="would pass the limit"):
+            f(x)
+    finally:
+        torch.webgpu.set_memory_limit(None)
+    np.testing.assert_allclose(f(x).item(), ((x + 1) * (x @ x)).sum().item(), rtol=1e-5)
 
 
 def test_debugging_runs_every_op_and_traces_see_replays(rng):

@@ -327,6 +327,22 @@ def test_an_optimizer_of_ones_own_runs_eagerly(rng):
     assert "Signs computes numbers of its step in Python" in str(step.explain())
 
 
+def test_an_eager_step_is_one_window(rng):
+    model = network()
+    optimizer = OPTIMIZERS["AdamW"](model.parameters())
+    step = after(model, optimizer)
+    (x, y), *_ = batches(rng, 1)
+    for _ in range(3):
+        step(x, y)
+    windows = []
+    stream().on_submit.append(lambda records: windows.append(len(records)))
+    for _ in range(5):
+        step(x, y)
+    stream().on_submit.clear()
+    assert len(windows) == 5
+    assert len(set(windows[1:])) == 1
+
+
 def test_steady_training_takes_no_memory(rng):
     model = network()
     step = torch.compile(after(model, OPTIMIZERS["AdamW"](model.parameters())))

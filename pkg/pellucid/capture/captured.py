@@ -182,6 +182,7 @@ class Capture:
     def serve(self, call: Call) -> Any:
         """Replay: the results of a call without running its Python."""
         replay, run = self.prepare(), self._run
+        replay.make_room()
         storages = {n: Storage(run.program.sizes[n], kind, direct=True) for n, kind in self._made}
         draws, updates = run.followed.draws(call), run.followed.updates()
         made = [s.slot for s in storages.values()]

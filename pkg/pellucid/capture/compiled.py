@@ -57,6 +57,7 @@ class _Kind:
 
     Args:
         shapes: of the tensors, for `explain`.
+        opened: of which opening of the device they are.
         captures: the one used last comes first.
         reason: why calls run eagerly for good.
         error: why they are refused.
@@ -67,6 +68,7 @@ class _Kind:
     """
 
     shapes: str
+    opened: int
     captures: list[Capture] = field(default_factory=list)
     reason: str | None = None
     error: Exception | None = None
@@ -134,18 +136,24 @@ class Compiled:
     def __call__(self, *args, **kwargs) -> Any:
         s = stream()
         # What is captured as a part of something else records like all else.
-        if s.capturing is not None or s.host is None or (s.after_op and is_listening(_settle)):
+        if s.capturing is not None or (s.after_op and is_listening(_settle)):
             return self._function(*args, **kwargs)
-        if self._version != modules.version:
-            self._version, self._is_watched = modules.version, self._has_hooks()
-        if self._is_watched:
-            return self._pass("a module has hooks, which run Python at every call", args, kwargs)
+        if s.host is None:
+            return self._pass("webgpu was not in use yet", args, kwargs)
         call = read(self._names, self._dynamic, args, kwargs)
         if call.reason is not None:
             return self._pass(call.reason, args, kwargs)
         kind = self._kinds.get(call.key)
         if kind is None:
             kind = self._new_kind(call)
+        if kind.error is not None:
+            raise kind.error
+        if kind.reason is not None:
+            return self._function(*args, **kwargs)
+        if self._version != modules.version:
+            self._version, self._is_watched = modules.version, self._has_hooks()
+        if self._is_watched:
+            return self._pass("a module has hooks, which run Python at every call", args, kwargs)
         unsure = []
         for capture in list(kind.captures):
             state, own = capture.look(call)
@@ -158,11 +166,11 @@ class Compiled:
                 kind.captures.remove(capture)
             elif state is UNSURE:
                 unsure.append((capture, own))
-        if kind.error is not None:
-            raise kind.error
-        if kind.reason is not None:
-            return self._function(*args, **kwargs)
         return self._record(kind, call, unsure, args, kwargs)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Captures are about the tensors of this one, not about those of a copy.
+        return {**self.__dict__, "_kinds": {}, "_passed": Counter()}
 
     def _pass(self, reason: str, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Run a single call eagerly."""
@@ -176,7 +184,9 @@ class Compiled:
 
     def _new_kind(self, call: Call) -> _Kind:
         shown = [f"{m.dtype.name}{list(m.shape)}" for m in call.key[1][:4]]
-        kind = _Kind(f"({', '.join(shown)}{', ...' if len(call.tensors) > 4 else ''})")
+        kind = _Kind(f"({', '.join(shown)}{', ...' if len(call.tensors) > 4 else ''})", stream().opened)
+        for key in [k for k, other in self._kinds.items() if other.opened != kind.opened]:
+            del self._kinds[key]
         if len(self._kinds) >= _MOST_KINDS:
             if self._is_quiet:
                 del self._kinds[next(iter(self._kinds))]

@@ -121,6 +121,7 @@ class Replay:
             for slot in slots:
                 if last[slot] == k:
                     free[block_size(self._sizes[number_of(slot)])].append(home[slot])
+        self._bytes = sum(pages)
         made = [w for n, size in enumerate(pages) for w in (_passing_slot(n) << CODE_BITS | ALLOC, size)]
         self._out[begin:begin] = made
         for places in self._places.values():
@@ -180,6 +181,16 @@ class Replay:
         self._targets = [self._places[source] for source in order]
         self._last: list[Any] = [None] * len(order)
         del self._places, self._sources, self._out
+
+    def make_room(self) -> None:
+        """See that the memory which passes within the window stays under the limit.
+
+        Raises:
+            OutOfMemoryError: it does not.
+        """
+        s = stream()
+        if s.allocated + self._bytes > s.limit:
+            s.make_room(self._bytes)
 
     def submit(
         self,
