@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from .device.stream import STATUS_SLOT, stream
 from .errors import PellucidError
 from .profiler.lines import caller
 from .profiler.listeners import ignore, is_listening, listen
-from .profiler.trace import Trace
+
+if TYPE_CHECKING:
+    from .profiler.trace import Trace
 
 
 def _settle(op: str) -> None:
@@ -79,4 +82,6 @@ def trace(time: bool = False) -> Trace:
         >>> t[0].ops, t[0].bytes_read, t[0].bytes_written
         (('mul',), 4000, 4000)
     """
+    from .profiler.trace import Trace
+
     return Trace(time)

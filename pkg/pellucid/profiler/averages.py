@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .peak import Peak, known_peak
 from .recording import Dispatch, OpCall, Recording, Span
+from .roofline import Peak, known_peak
 from .text import about_times, shortened, table, with_unit
 
 
