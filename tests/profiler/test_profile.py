@@ -30,6 +30,7 @@ def row_of(rows, key):
     return found
 
 
+@pytest.mark.usefixtures("timestamps")
 def test_rows_are_sums_by_op_and_kernel():
     x, w = torch.rand(100, 100), torch.rand(100, 100)
     with profile() as p:
@@ -88,6 +89,7 @@ def test_launches_of_one_call_share_its_time():
     assert sum(row.python_time_total for row in rows) == pytest.approx(sum(calls) * 1e6)
 
 
+@pytest.mark.usefixtures("timestamps")
 def test_only_python_leaves_the_passes_whole():
     x = torch.ones(100)
     torch.webgpu.flush()
@@ -214,6 +216,7 @@ def test_rows_by_shape():
         p.key_averages(group_by_input_shape=True)
 
 
+@pytest.mark.usefixtures("timestamps")
 def test_the_table_is_sorted_and_limited():
     x = torch.rand(300, 300)
     with profile() as p:
@@ -239,6 +242,7 @@ def test_the_table_is_sorted_and_limited():
     assert "6 dispatches in 1 windows" in str(rows)
 
 
+@pytest.mark.usefixtures("timestamps")
 def test_the_file_for_chrome(tmp_path):
     x = torch.rand(200, 200)
     with profile() as p:
@@ -270,6 +274,7 @@ def test_the_file_for_chrome(tmp_path):
     assert "clock is its own" in whole["otherData"]["clocks"]
 
 
+@pytest.mark.usefixtures("timestamps")
 def test_events_tell_their_sources():
     with profile() as p, record_function("part"):
         torch.ones(10).exp().tolist()
@@ -303,6 +308,7 @@ def test_a_profile_and_a_trace_exclude_each_other():
         torch.ones(3)
 
 
+@pytest.mark.usefixtures("timestamps")
 def test_the_peak_is_measured_once_and_shown():
     torch.webgpu.flush()
     torch.webgpu.empty_cache()

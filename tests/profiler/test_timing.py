@@ -30,6 +30,7 @@ def test_nothing_is_timed_unless_asked(host):
     del x
 
 
+@pytest.mark.usefixtures("timestamps")
 def test_each_dispatch_has_a_begin_and_an_end(host):
     x = torch.ones(1000)
     torch.webgpu.flush()
@@ -57,6 +58,7 @@ def test_each_dispatch_has_a_begin_and_an_end(host):
     del z
 
 
+@pytest.mark.usefixtures("timestamps")
 def test_a_window_of_more_dispatches_than_one_set_of_queries(host):
     x = torch.ones(4)
     torch.webgpu.flush()
@@ -68,6 +70,7 @@ def test_a_window_of_more_dispatches_than_one_set_of_queries(host):
     assert len(host.timings()) == MOST_PASSES + 10
 
 
+@pytest.mark.usefixtures("timestamps")
 def test_past_its_memory_the_host_times_nothing(host, monkeypatch):
     x = torch.ones(4)
     torch.webgpu.flush()
@@ -83,6 +86,7 @@ def test_past_its_memory_the_host_times_nothing(host, monkeypatch):
     assert len(host.timings()) == 1
 
 
+@pytest.mark.usefixtures("timestamps")
 def test_what_failed_has_no_time(host):
     x = torch.ones(4)
     y = x + 1

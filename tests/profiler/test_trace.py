@@ -261,6 +261,7 @@ def test_what_a_replay_submits_has_ops_and_the_line_that_asked_for_it(alone):
     assert y.tolist() == [2.0] * 1000
 
 
+@pytest.mark.usefixtures("timestamps")
 def test_a_compiled_function_has_the_ops_of_its_kernels_and_the_line_of_the_call(fused):
     compiled = torch.compile(lambda x: (x * 2 + 1).sin())
     x = torch.ones(1000)
@@ -287,6 +288,7 @@ def test_printed_it_is_a_table(fused):
     assert str(nothing) == "0 windows, 0 dispatches"
 
 
+@pytest.mark.usefixtures("timestamps")
 def test_times_are_those_of_the_dispatches(alone):
     x, w = torch.randn(64), torch.randn(256, 256)
     w @ w
@@ -370,6 +372,7 @@ def test_nothing_of_it_stays():
     del y
 
 
+@pytest.mark.usefixtures("timestamps")
 def test_an_error_inside_ends_it():
     x = torch.ones(4)
     t = torch.debug.trace(time=True)
@@ -430,6 +433,7 @@ print(d.tolist()[:1])
 """
 
 
+@pytest.mark.usefixtures("timestamps")
 def test_the_device_may_be_reopened_inside():
     done = subprocess.run(
         [sys.executable, "-c", REOPENED],
