@@ -372,6 +372,27 @@ def test_nothing_of_it_stays():
     del y
 
 
+def test_others_who_stand_before_the_host_stay_there(alone):
+    host, seen = stream().open(), []
+    submit = host.submit
+
+    def watching(words):
+        seen.append(len(words))
+        submit(words)
+
+    host.submit = watching
+    try:
+        with torch.debug.trace() as t:
+            torch.ones(3)
+        assert len(t) == len(seen) == 1
+        assert host.submit is watching
+        torch.ones(3)
+        torch.webgpu.flush()
+        assert len(seen) == 2
+    finally:
+        del host.submit
+
+
 @pytest.mark.usefixtures("timestamps")
 def test_an_error_inside_ends_it():
     x = torch.ones(4)

@@ -40,6 +40,8 @@ class Recorder:
         self._hooks = ExitStack()
         self._host: Host | None = None
         self._submit_of_host: Any = None
+        # Instance attributes of the host that were there before.
+        self._hidden: dict[str, Any] = {}
         self._ends: list[int] = []
         self._calls: list[OpCall] = []
         # Of the submission under way: when it began, how its window was fused and which words that is about.
@@ -132,6 +134,7 @@ class Recorder:
                 return await read_async(ticket)
 
         stands = {"submit": self._submit, "begin_read": asking, "read": waiting, "read_async": waiting_async}
+        self._hidden = {name: vars(host).get(name) for name in stands}
         vars(host).update(stands)
         if self.recording.asked:
             self.recording.has_timestamps = host.timing(True)
@@ -139,8 +142,10 @@ class Recorder:
     def _detach(self) -> None:
         host = self._host
         assert host is not None
-        for name in ("submit", "begin_read", "read", "read_async"):
+        for name, hidden in self._hidden.items():
             vars(host).pop(name)
+            if hidden is not None:
+                vars(host)[name] = hidden
         if self.recording.asked and stream().host is host:
             host.timing(False)
 
