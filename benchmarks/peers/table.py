@@ -164,8 +164,15 @@ def remarks(results: dict[str, Any]) -> list[str]:
         for lane_name, lane in row["lanes"].items():
             if lane["void"] and not row["void"]:
                 say(name, f"{lane_name} is void: {lane['void']}")
-            elif lane["note"]:
+                continue
+            if lane["note"]:
                 say(name, f"{lane_name}: {lane['note']}")
+            replays = lane.get("counters", {}).get("replays", 1)
+            if replays < 1:
+                say(
+                    name,
+                    f"{lane_name} replayed {number(100 * replays)} % of its units and ran the others eagerly",
+                )
         for library, why in row["unavailable"].items():
             say(name, f"{library} is not available: {why}")
     return [f"- {', '.join(rows)}: {text}" for text, rows in said.items()]

@@ -30,12 +30,14 @@ class Form:
         before: prepares k units outside the measured time.
         note: what a reader of the table should know.
         fusion: whether launches may be fused, as they are unless a user says otherwise.
+        replays: how many calls were replayed so far, where the form is compiled.
     """
 
     unit: Callable[[int], Any]
     before: Callable[[int], None] | None = None
     note: str = ""
     fusion: bool = True
+    replays: Callable[[], int] | None = None
 
 
 def counters() -> dict[str, float]:
@@ -100,14 +102,14 @@ class Measure:
         if form.before is not None:
             form.before(k)
             torch.webgpu.synchronize()
-        counted = counters()
+        counted = self._counters(form)
         began = time.perf_counter()
         outputs = [form.unit(i) for i in range(k)]
         queued = time.perf_counter()
         if not self._waits:
             torch.webgpu.synchronize()
         done = time.perf_counter()
-        counted = {name: value - counted[name] for name, value in counters().items()}
+        counted = {name: value - counted[name] for name, value in self._counters(form).items()}
         checks = [checksum(out.numpy() if isinstance(out, torch.Tensor) else out) for out in outputs]
         errors, error = self._trap.caught().to_py()
         return {
@@ -119,6 +121,9 @@ class Measure:
             "error": error,
             "counters": counted,
         }
+
+    def _counters(self, form: Form) -> dict[str, float]:
+        return {**counters(), **({"replays": form.replays()} if form.replays else {})}
 
     def own(self) -> dict:
         """What our own side costs; see own.py."""

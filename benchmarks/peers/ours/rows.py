@@ -1,7 +1,6 @@
 """The rows of the comparison as a user of PyTorch writes them."""
 
 from collections.abc import Callable
-from typing import Any
 
 import pellucid as torch
 from pellucid.nn import functional as F
@@ -26,7 +25,7 @@ def several(
 def forms(
     f: Callable[..., torch.Tensor], inputs: list[tuple[torch.Tensor, ...]], unfused: bool = True, **more
 ):
-    """A function of a unit's own tensors: as it is written, without fusion, and compiled if that is offered.
+    """A function of a unit's own tensors: as it is written, without fusion, and compiled.
 
     Args:
         f: the work of one unit.
@@ -37,10 +36,13 @@ def forms(
     made = {"eager": Form(lambda i: f(*inputs[i]), **more)}
     if unfused:
         made["unfused"] = Form(lambda i: f(*inputs[i]), fusion=False, **more)
-    compiler: Any = getattr(torch, "compile", None)
-    if compiler is not None:
-        compiled = compiler(f)
-        made["captured"] = Form(lambda i: compiled(*inputs[i]), note="torch.compile", **more)
+    compiled = torch.compile(f)  # pyright: ignore[reportCallIssue] - it comes at its first use
+    made["captured"] = Form(
+        lambda i: compiled(*inputs[i]),
+        note="torch.compile",
+        replays=lambda: compiled.explain().replays,
+        **more,
+    )
     return made
 
 

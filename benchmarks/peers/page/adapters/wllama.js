@@ -20,7 +20,8 @@ export async function open({ packages, gguf }) {
     const llama = new Wllama({ default: `${folder}wasm/wllama.wasm` }, { logger, suppressNativeLog: false });
     llama.setCompat(null);
     const blob = await (await fetch(gguf)).blob();
-    const threads = navigator.hardwareConcurrency;
+    // One core stays with the page: threads that wait for one that does not run stand still.
+    const threads = Math.max(1, navigator.hardwareConcurrency - 1);
     const settings = { n_ctx: CONTEXT, n_batch: CONTEXT, n_threads: threads, n_gpu_layers: 999, n_parallel: 1 };
     await llama.loadModel([blob], settings);
     const places = new Set(log.map((text) => text.match(/(\S+)\s+model buffer size/)?.[1]).filter(Boolean));
