@@ -14,7 +14,7 @@ from pellucid.ops.quant import vector_holes
 from pellucid.ops.vectors import PRODUCTS, vectors
 from pellucid.quant import FORMATS
 from pellucid.quant.weight import dequantize, weight_from_blocks
-from quant.samples import tame_blocks, widths
+from quant.samples import any_blocks, tame_blocks, widths
 
 pytestmark = pytest.mark.gpu
 NORMS = ("norm/rms", "norm/rms_held")
@@ -133,6 +133,18 @@ def test_two_weights_bind_seven_buffers():
 def test_one_weight_with_its_norm(biased):
     bias = middle(70) if biased else None
     compare(middle(1, 96), weights("q5_1", 96, 70), middle(96), 1e-5, bias=bias)
+
+
+@pytest.mark.parametrize("batch", [8, 9])
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_product_with_unit_vectors_shows_the_weight(name, batch):
+    """Also where scales are subnormal, the largest or negative zero: nothing is rounded twice."""
+    columns = widths(name)[0]
+    raw = any_blocks(name, 40, columns, np.random.default_rng(batch))
+    weight = weight_from_blocks(raw, name, (40, columns), "webgpu")
+    chosen = np.linspace(0, columns - 1, batch).astype(int)
+    out = linear(pellucid.tensor(np.eye(columns, dtype=np.float32)[chosen], device="webgpu"), weight)
+    np.testing.assert_array_equal(out.numpy(), dequantize(weight).numpy()[:, chosen].T)
 
 
 @pytest.mark.usefixtures("subgroups")

@@ -10,7 +10,7 @@
 // out      (batch, out_columns); columns start to start + rows - 1 are written
 // grid     one invocation for 4 rows of the weight and BATCH rows of x, neighbours along the weight
 // format   quant/q4_0 stands for any file of quant/ with its two functions
-// uses     quant/q4_0, quant/planes
+// uses     quant/q4_0, quant/halves_direct, quant/planes
 
 @group(0) @binding(0) var<storage, read> x: array<f32>;
 @group(0) @binding(1) var<storage, read> weight: array<vec4<u32>>;

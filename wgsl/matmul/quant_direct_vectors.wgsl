@@ -10,7 +10,7 @@
 // grid      one invocation for 4 rows of a weight: first the workgroups of weight 0, then of
 //           weight 1, then of weight 2
 // format    quant/q4_0 stands for any file of quant/ with its two functions
-// uses      matmul/quant_direct_rows, quant/q4_0
+// uses      matmul/quant_direct_rows, quant/q4_0, quant/halves_direct
 
 @group(0) @binding(0) var<storage, read> x: array<f32>;
 @group(0) @binding(1) var<storage, read> weight_0: array<vec4<u32>>;

@@ -142,14 +142,20 @@ fn squares_of(x: Share) -> f32 {
         + (dot(x.quad_2, x.quad_2) + dot(x.quad_3, x.quad_3));
 }
 
-fn add_quad(sum: vec4<f32>, w: Columns, at: u32) -> vec4<f32> {
-    let quad = tile[at];
-    let first = fma(w.column_1, vec4<f32>(quad.y), fma(w.column_0, vec4<f32>(quad.x), sum));
-    return fma(w.column_3, vec4<f32>(quad.w), fma(w.column_2, vec4<f32>(quad.z), first));
+fn add_quad(sum: vec4<f32>, w: Columns, x: vec4<f32>) -> vec4<f32> {
+    let first = fma(w.column_1, vec4<f32>(x.y), fma(w.column_0, vec4<f32>(x.x), sum));
+    return fma(w.column_3, vec4<f32>(x.w), fma(w.column_2, vec4<f32>(x.z), first));
 }
 
-// sums + weight * x over one quad of columns of the units.
-fn add_columns(sums: Sums, units: Units, quad: u32, lane: u32) -> Sums {
+// The products of the columns of a unit that are done, and the sums of their x: what a format with
+// a least value adds it for.
+struct Part {
+    sums: Sums,
+    x: Sums,
+}
+
+// part + weight * x over one quad of columns of the units.
+fn add_columns(part: Part, units: Units, quad: u32, lane: u32) -> Part {
     let a = unpack_quad(units.row_0, quad);
     let b = unpack_quad(units.row_1, quad);
     let c = unpack_quad(units.row_2, quad);
@@ -161,38 +167,45 @@ fn add_columns(sums: Sums, units: Units, quad: u32, lane: u32) -> Sums {
         vec4<f32>(a.w, b.w, c.w, d.w),
     );
     let at = quad * STRIDE + lane;
-    var added = sums;
-    added.m_0 = add_quad(sums.m_0, w, at);
+    var added = part;
+    let x_0 = tile[at];
+    added.sums.m_0 = add_quad(part.sums.m_0, w, x_0);
+    added.x.m_0 += x_0;
     if (BATCH > 1u) {
-        added.m_1 = add_quad(sums.m_1, w, at + ROW_OF_X);
+        let x_1 = tile[at + ROW_OF_X];
+        added.sums.m_1 = add_quad(part.sums.m_1, w, x_1);
+        added.x.m_1 += x_1;
     }
     if (BATCH > 2u) {
-        added.m_2 = add_quad(sums.m_2, w, at + 2u * ROW_OF_X);
-        added.m_3 = add_quad(sums.m_3, w, at + 3u * ROW_OF_X);
+        let x_2 = tile[at + 2u * ROW_OF_X];
+        added.sums.m_2 = add_quad(part.sums.m_2, w, x_2);
+        added.x.m_2 += x_2;
+        let x_3 = tile[at + 3u * ROW_OF_X];
+        added.sums.m_3 = add_quad(part.sums.m_3, w, x_3);
+        added.x.m_3 += x_3;
     }
     if (BATCH > 4u) {
-        added.m_4 = add_quad(sums.m_4, w, at + 4u * ROW_OF_X);
-        added.m_5 = add_quad(sums.m_5, w, at + 5u * ROW_OF_X);
-        added.m_6 = add_quad(sums.m_6, w, at + 6u * ROW_OF_X);
-        added.m_7 = add_quad(sums.m_7, w, at + 7u * ROW_OF_X);
+        let x_4 = tile[at + 4u * ROW_OF_X];
+        added.sums.m_4 = add_quad(part.sums.m_4, w, x_4);
+        added.x.m_4 += x_4;
+        let x_5 = tile[at + 5u * ROW_OF_X];
+        added.sums.m_5 = add_quad(part.sums.m_5, w, x_5);
+        added.x.m_5 += x_5;
+        let x_6 = tile[at + 6u * ROW_OF_X];
+        added.sums.m_6 = add_quad(part.sums.m_6, w, x_6);
+        added.x.m_6 += x_6;
+        let x_7 = tile[at + 7u * ROW_OF_X];
+        added.sums.m_7 = add_quad(part.sums.m_7, w, x_7);
+        added.x.m_7 += x_7;
     }
     return added;
 }
 
-// The sum of x over the unit of a lane.
-fn sum_of_x(at: u32) -> f32 {
-    let first = (tile[at] + tile[at + STRIDE]) + (tile[at + 2u * STRIDE] + tile[at + 3u * STRIDE]);
-    let last = (tile[at + 4u * STRIDE] + tile[at + 5u * STRIDE])
-        + (tile[at + 6u * STRIDE] + tile[at + 7u * STRIDE]);
-    return dot(first + last, 1.0 / X_FACTORS);
-}
-
-// sum + the scaled sums of a unit; x is read again where the format has a least value.
-fn add_unit(sum: vec4<f32>, units: Units, first: vec4<f32>, last: vec4<f32>, at: u32) -> vec4<f32> {
-    var x_sum = 0.0;
-    if (HAS_LOW) {
-        x_sum = sum_of_x(at);
-    }
+// sum + the scaled sums of a unit.
+fn add_unit(
+    sum: vec4<f32>, units: Units, first: vec4<f32>, last: vec4<f32>, x: vec4<f32>,
+) -> vec4<f32> {
+    let x_sum = dot(x, 1.0 / X_FACTORS);
     return sum + vec4<f32>(
         combine(units.row_0, first.x, last.x, x_sum),
         combine(units.row_1, first.y, last.y, x_sum),
@@ -203,28 +216,30 @@ fn add_unit(sum: vec4<f32>, units: Units, first: vec4<f32>, last: vec4<f32>, at:
 
 // sums + the products of four units of the weight with their columns of x.
 fn add_units(sums: Sums, units: Units, lane: u32) -> Sums {
-    var first = add_columns(Sums(), units, 0u, lane);
+    var first = add_columns(Part(), units, 0u, lane);
     first = add_columns(first, units, 1u, lane);
     first = add_columns(first, units, 2u, lane);
     first = add_columns(first, units, 3u, lane);
-    var last = add_columns(Sums(), units, 4u, lane);
+    var last = add_columns(Part(Sums(), first.x), units, 4u, lane);
     last = add_columns(last, units, 5u, lane);
     last = add_columns(last, units, 6u, lane);
     last = add_columns(last, units, 7u, lane);
+    let a = first.sums;
+    let b = last.sums;
     var added = sums;
-    added.m_0 = add_unit(sums.m_0, units, first.m_0, last.m_0, lane);
+    added.m_0 = add_unit(sums.m_0, units, a.m_0, b.m_0, last.x.m_0);
     if (BATCH > 1u) {
-        added.m_1 = add_unit(sums.m_1, units, first.m_1, last.m_1, lane + ROW_OF_X);
+        added.m_1 = add_unit(sums.m_1, units, a.m_1, b.m_1, last.x.m_1);
     }
     if (BATCH > 2u) {
-        added.m_2 = add_unit(sums.m_2, units, first.m_2, last.m_2, lane + 2u * ROW_OF_X);
-        added.m_3 = add_unit(sums.m_3, units, first.m_3, last.m_3, lane + 3u * ROW_OF_X);
+        added.m_2 = add_unit(sums.m_2, units, a.m_2, b.m_2, last.x.m_2);
+        added.m_3 = add_unit(sums.m_3, units, a.m_3, b.m_3, last.x.m_3);
     }
     if (BATCH > 4u) {
-        added.m_4 = add_unit(sums.m_4, units, first.m_4, last.m_4, lane + 4u * ROW_OF_X);
-        added.m_5 = add_unit(sums.m_5, units, first.m_5, last.m_5, lane + 5u * ROW_OF_X);
-        added.m_6 = add_unit(sums.m_6, units, first.m_6, last.m_6, lane + 6u * ROW_OF_X);
-        added.m_7 = add_unit(sums.m_7, units, first.m_7, last.m_7, lane + 7u * ROW_OF_X);
+        added.m_4 = add_unit(sums.m_4, units, a.m_4, b.m_4, last.x.m_4);
+        added.m_5 = add_unit(sums.m_5, units, a.m_5, b.m_5, last.x.m_5);
+        added.m_6 = add_unit(sums.m_6, units, a.m_6, b.m_6, last.x.m_6);
+        added.m_7 = add_unit(sums.m_7, units, a.m_7, b.m_7, last.x.m_7);
     }
     return added;
 }

@@ -10,7 +10,7 @@
 // out_k        (batch, rows)
 // grid         one workgroup for 2 * WORKGROUP / LANES rows
 // format       quant/q4_0 stands for any file of quant/ with its two functions
-// uses         matmul/quant_lanes, quant/q4_0
+// uses         matmul/quant_lanes, quant/q4_0, quant/halves
 
 @group(0) @binding(0) var<storage, read> x: array<f32>;
 @group(0) @binding(1) var<storage, read> norm_weight: array<f32>;

@@ -10,7 +10,7 @@
 // out      (batch, out_columns); columns start to start + rows - 1 are written
 // grid     one workgroup for a tile; tiles_n of them along n, then along m
 // format   quant/q4_0 stands for any file of quant/ with its two functions
-// uses     quant/q4_0, quant/planes
+// uses     quant/q4_0, quant/halves, quant/planes
 
 @group(0) @binding(0) var<storage, read> x: array<f32>;
 @group(0) @binding(1) var<storage, read> weight: array<vec4<u32>>;

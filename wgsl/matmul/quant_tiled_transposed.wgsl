@@ -9,7 +9,7 @@
 // out      (batch, columns); added to if ACCUMULATE
 // grid     one workgroup for a tile; tiles_k of them along k, then along m
 // format   quant/q4_0 stands for any file of quant/ with its two functions
-// uses     quant/q4_0, quant/planes
+// uses     quant/q4_0, quant/halves, quant/planes
 
 @group(0) @binding(0) var<storage, read> x: array<f32>;
 @group(0) @binding(1) var<storage, read> weight: array<vec4<u32>>;

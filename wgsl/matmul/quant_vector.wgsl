@@ -11,7 +11,7 @@
 // out          (batch, out_columns); columns start to start + rows - 1 are written
 // grid         one workgroup for 4 * WORKGROUP / LANES rows of the weight
 // format       quant/q4_0 stands for any file of quant/ with its two functions
-// uses         matmul/quant_lanes, quant/q4_0, quant/planes
+// uses         matmul/quant_lanes, quant/q4_0, quant/halves, quant/planes
 
 @group(0) @binding(0) var<storage, read> x: array<f32>;
 @group(0) @binding(1) var<storage, read> norm_weight: array<f32>;

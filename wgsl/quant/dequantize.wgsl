@@ -4,7 +4,7 @@
 // out      (all rows, columns); rows start to start + rows - 1 are written
 // grid     one invocation per octet of 8 columns
 // format   quant/q4_0 stands for any file of quant/ with its two functions
-// uses     quant/q4_0, quant/planes
+// uses     quant/q4_0, quant/halves_direct, quant/planes
 
 @group(0) @binding(0) var<storage, read> weight: array<vec4<u32>>;
 @group(0) @binding(1) var<storage, read_write> out: array<f32>;

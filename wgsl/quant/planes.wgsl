@@ -1,5 +1,5 @@
-// How the formats of this folder reach the planes of a weight, where a kernel has one: all planes in
-// one buffer, plane 0 first
+// How the formats of this folder reach the planes of a weight, where a kernel has one: all planes
+// in one buffer, plane 0 first
 //
 // plane_row    16 bytes of the buffer, by their number
 // plane_word   a word of the buffer, wherever it lies in a row

@@ -4,7 +4,7 @@
 //                  nibble and column 16 + 4w + i in its high one
 // plane 1  scales  one half per unit
 // source   GGUF block Q4_0, as gguf.quants of the PyPI package `gguf` defines it
-// uses     half, quant/unpack
+// uses     quant/unpack
 
 // The bytes of quads 2 * octet and 2 * octet + 1, column by column.
 fn octet_bytes(octet: u32) -> vec2<u32> {

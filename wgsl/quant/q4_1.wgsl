@@ -6,7 +6,7 @@
 //                  nibble and column 16 + 4w + i in its high one
 // plane 1  scales  one word per unit, d in the low half, m in the high half
 // source   GGUF block Q4_1, as gguf.quants of the PyPI package `gguf` defines it
-// uses     half, quant/unpack
+// uses     quant/unpack
 
 // The bytes of quads 2 * octet and 2 * octet + 1, column by column.
 fn octet_bytes(octet: u32) -> vec2<u32> {
@@ -15,13 +15,9 @@ fn octet_bytes(octet: u32) -> vec2<u32> {
     return select(words, words >> vec2<u32>(4u), (octet & 2u) != 0u) & vec2<u32>(0x0f0f0f0fu);
 }
 
-fn word_scales(word: u32) -> vec2<f32> {
-    return vec2<f32>(half_to_float(word & 0xffffu), half_to_float(word >> 16u));
-}
-
 fn dequantize_octet(octet: u32) -> array<vec4<f32>, 2> {
     let bytes = octet_bytes(octet);
-    let scales = word_scales(plane_word(plane_start(1u) + (octet >> 2u)));
+    let scales = word_halves(plane_word(plane_start(1u) + (octet >> 2u)));
     return array<vec4<f32>, 2>(
         scales.x * spread(bytes.x) + scales.y,
         scales.x * spread(bytes.y) + scales.y,
@@ -37,7 +33,7 @@ struct Unit {
 }
 
 fn load_unit(unit: u32) -> Unit {
-    return Unit(plane_row(unit), word_scales(plane_word(plane_start(1u) + unit)));
+    return Unit(plane_row(unit), word_halves(plane_word(plane_start(1u) + unit)));
 }
 
 fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {

@@ -7,7 +7,7 @@
 //                  nibble and column 16 + 4w + i in its high one
 // plane 1  headers 4 words per 8 units, see quant/superblock
 // source   GGUF block Q4_K, as gguf.quants of the PyPI package `gguf` defines it
-// uses     half, quant/unpack, quant/superblock
+// uses     quant/unpack, quant/superblock
 
 // The bytes of quads 2 * octet and 2 * octet + 1, column by column.
 fn octet_bytes(octet: u32) -> vec2<u32> {

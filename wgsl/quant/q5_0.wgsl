@@ -5,7 +5,7 @@
 // plane 1  scales  one half per unit
 // plane 2  fifths  one word per unit; bit 8i + j is the fifth bit of column 4j + i
 // source   GGUF block Q5_0, as gguf.quants of the PyPI package `gguf` defines it
-// uses     half, quant/unpack
+// uses     quant/unpack
 
 // The bytes of quads 2 * octet and 2 * octet + 1, column by column.
 fn octet_bytes(octet: u32) -> vec2<u32> {

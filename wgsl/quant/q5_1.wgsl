@@ -7,7 +7,7 @@
 // plane 1  scales  one word per unit, d in the low half, m in the high half
 // plane 2  fifths  one word per unit; bit 8i + j is the fifth bit of column 4j + i
 // source   GGUF block Q5_1, as gguf.quants of the PyPI package `gguf` defines it
-// uses     half, quant/unpack
+// uses     quant/unpack
 
 // The bytes of quads 2 * octet and 2 * octet + 1, column by column.
 fn octet_bytes(octet: u32) -> vec2<u32> {
@@ -18,13 +18,9 @@ fn octet_bytes(octet: u32) -> vec2<u32> {
     return low | ((vec2<u32>(fifths << 4u, fifths << 3u)) & vec2<u32>(0x10101010u));
 }
 
-fn word_scales(word: u32) -> vec2<f32> {
-    return vec2<f32>(half_to_float(word & 0xffffu), half_to_float(word >> 16u));
-}
-
 fn dequantize_octet(octet: u32) -> array<vec4<f32>, 2> {
     let bytes = octet_bytes(octet);
-    let scales = word_scales(plane_word(plane_start(1u) + (octet >> 2u)));
+    let scales = word_halves(plane_word(plane_start(1u) + (octet >> 2u)));
     return array<vec4<f32>, 2>(
         scales.x * spread(bytes.x) + scales.y,
         scales.x * spread(bytes.y) + scales.y,
@@ -41,7 +37,7 @@ struct Unit {
 }
 
 fn load_unit(unit: u32) -> Unit {
-    let scales = word_scales(plane_word(plane_start(1u) + unit));
+    let scales = word_halves(plane_word(plane_start(1u) + unit));
     return Unit(plane_row(unit), plane_word(plane_start(2u) + unit), scales);
 }
 

@@ -8,7 +8,7 @@
 // plane 1  headers 4 words per 8 units, see quant/superblock
 // plane 2  fifths  one word per unit; bit 8i + j is the fifth bit of column 4j + i
 // source   GGUF block Q5_K, as gguf.quants of the PyPI package `gguf` defines it
-// uses     half, quant/unpack, quant/superblock
+// uses     quant/unpack, quant/superblock
 
 // The bytes of quads 2 * octet and 2 * octet + 1, column by column.
 fn octet_bytes(octet: u32) -> vec2<u32> {

@@ -10,7 +10,7 @@
 // plane 2  scales  one half word per unit: the byte of its first, then of its last 16 columns
 // plane 3  supers  one half per 8 units
 // source   GGUF block Q6_K, as gguf.quants of the PyPI package `gguf` defines it
-// uses     half, quant/unpack
+// uses     quant/unpack
 
 // The bytes of quads 2 * octet and 2 * octet + 1, column by column.
 fn octet_bytes(octet: u32) -> vec2<u32> {

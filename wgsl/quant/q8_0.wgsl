@@ -3,7 +3,7 @@
 // plane 0  quants  8 words per unit of 32 columns, byte i of word w is column 4w + i
 // plane 1  scales  one half per unit
 // source   GGUF block Q8_0, as gguf.quants of the PyPI package `gguf` defines it
-// uses     half, quant/unpack
+// uses     quant/unpack
 
 // Signed bytes as unsigned ones, 128 more.
 const Q8_0_SIGN = 0x80808080u;

@@ -6,7 +6,7 @@
 // and their high 2 bits in the top of bytes u - 4 and u. Both products are exact in f32 (11 + 6
 // bits).
 //
-// uses  half
+// uses  quant/unpack
 
 fn superblock_scales(unit: u32) -> vec2<f32> {
     let header = plane_row((plane_start(1u) >> 2u) + (unit >> 3u));
@@ -17,6 +17,5 @@ fn superblock_scales(unit: u32) -> vec2<f32> {
     let late = (unit & 4u) != 0u;
     let scale = select(a & 63u, (c & 15u) | ((a >> 2u) & 48u), late);
     let low = select(b & 63u, (c >> 4u) | ((b >> 2u) & 48u), late);
-    return vec2<f32>(half_to_float(header.x & 0xffffu), half_to_float(header.x >> 16u))
-        * vec2<f32>(f32(scale), f32(low));
+    return word_halves(header.x) * vec2<f32>(f32(scale), f32(low));
 }

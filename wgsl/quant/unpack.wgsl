@@ -7,12 +7,12 @@
 // lift                      the four bytes of a word, masked, as floats with known factors: one
 //                           integer operation for a number, where spread takes three
 //
-// expects  plane_row, plane_word, plane_start, as quant/planes has them
-// uses     half
+// expects  plane_row, plane_word, plane_start, as quant/planes has them, and low_half and
+//          word_halves of quant/halves or quant/halves_direct
 
 // Half i of the plane that begins at word `start`.
 fn plane_half(start: u32, i: u32) -> f32 {
-    return half_to_float((plane_word(start + (i >> 1u)) >> ((i & 1u) << 4u)) & 0xffffu);
+    return low_half((plane_word(start + (i >> 1u)) >> ((i & 1u) << 4u)) & 0xffffu);
 }
 
 fn low_bytes(word: u32) -> u32 {
