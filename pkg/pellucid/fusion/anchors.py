@@ -39,6 +39,7 @@ _STORES = frozenset(
         "matmul/tiled", "matmul/direct", "matmul/vector", "matmul/vector_columns", "matmul/combine",
         "matmul/quant_direct", "matmul/quant_direct_vector", "matmul/quant_tiled",
         "matmul/quant_vector", "matmul/quant_vectors", "matmul/quant_pair",
+        "matmul/quant_direct_vectors", "matmul/quant_direct_pair",
         "conv/direct", "conv/tiled", "conv/combine",
         "pool/average", "pool/average_gradient", "pool/max_gradient",
         "attention/rotary", "attention/combine", "attention/prefill", "attention/decode_step",

@@ -12,7 +12,7 @@ from functools import cache
 from ..device.host import ALLOC, FREE
 from ..device.stream import stream
 from ..launches import Node, register
-from ..ops.decode import STEP, step
+from ..ops.decode import STEP, place, step
 from ..ops.joint import Joint
 from ..ops.vectors import NORMS, vectors
 from .records import Record, run_of
@@ -28,8 +28,16 @@ def _step(parts: tuple[Node, ...]) -> Joint | None:
     return step(parts)
 
 
+@cache
+def _place(parts: tuple[Node, ...]) -> Joint | None:
+    return place(parts)
+
+
 # Launches of a closed device are never met again.
-stream().on_close += (_vectors.cache_clear, _step.cache_clear)
+stream().on_close += (_vectors.cache_clear, _step.cache_clear, _place.cache_clear)
+_PRODUCTS = ("matmul/quant_vector", "matmul/quant_direct_vector")
+# Launches among which those that bring new positions to attention are looked for.
+_NEAR = 6
 
 
 class Joiner:
@@ -59,22 +67,21 @@ class Joiner:
         """The records, with those of a pattern replaced by the one that stands for them."""
         placed: dict[int, Record] = {}
         gone: set[int] = set()
-        for k in self._runs:
-            if k in gone:
-                continue
-            name = self._name(k)
-            if name == "matmul/quant_vector":
-                found = self._vectors(k, gone)
-            elif name == "attention/decode":
-                found = self._step(k)
-            else:
-                continue
-            if found is not None:
-                joint, numbers = found
-                # The norm before products need not wait where it was; all else comes early.
-                place = k if name == "matmul/quant_vector" else min(numbers)
-                placed[place] = self._stand_for(joint, [self._records[n] for n in numbers])
-                gone.update(numbers)
+        # The step before what it contains.
+        for kinds in (_PRODUCTS, ("attention/decode",), ("attention/cache_write",)):
+            for k in self._runs:
+                if k in gone or self._name(k) not in kinds:
+                    continue
+                if kinds is _PRODUCTS:
+                    found = self._vectors(k, gone)
+                else:
+                    found = self._step(k) if kinds == ("attention/decode",) else self._place(k, gone)
+                if found is not None:
+                    joint, numbers = found
+                    # The norm before products waits for the first of them; all else comes early.
+                    first = k if kinds is _PRODUCTS else min(numbers)
+                    placed[first] = self._stand_for(joint, [self._records[n] for n in numbers])
+                    gone.update(numbers)
         return [placed.get(k, r) for k, r in enumerate(self._records) if k in placed or k not in gone]
 
     def _name(self, k: int) -> str:
@@ -104,7 +111,7 @@ class Joiner:
                 break
             if (
                 k not in gone
-                and self._name(k) == "matmul/quant_vector"
+                and self._name(k) in _PRODUCTS
                 and self._begins(k, "x")
                 and self._movable(k, first)
                 and len(chosen) < 3
@@ -147,7 +154,7 @@ class Joiner:
             (turn_key, "sines"),
         ]  # fmt: skip
         alike = all(self._slot(turn_query, t) == self._slot(turn_key, t) for t in ("cosines", "sines"))
-        if not alike or not all(self._begins(*place) for place in begin):
+        if not alike or not all(self._begins(*where) for where in begin):
             return None
         joint = _step(tuple([self._node(n) for n in numbers]))
         if joint is None:
@@ -155,8 +162,33 @@ class Joiner:
         numbers = numbers[: len(joint.node.members)]
         if not self._together(numbers):
             return None
-        for place in begin:
-            self._note_begin(*place)
+        for where in begin:
+            self._note_begin(*where)
+        return joint, numbers
+
+    def _place(self, write_key: int, gone: set[int]) -> tuple[Joint, list[int]] | None:
+        """The launches that bring new positions to attention; and their numbers."""
+        turn_key = self._maker(self._slot(write_key, "rows"), write_key)
+        if turn_key is None or turn_key in gone or self._name(turn_key) != "attention/rotary":
+            return None
+        at = self._runs.index(write_key)
+        near = [k for k in self._runs[max(at - _NEAR, 0) : at + _NEAR] if k not in gone]
+        turns = [k for k in near if self._name(k) == "attention/rotary" and k != turn_key]
+        writes = [k for k in near if self._name(k) == "attention/cache_write" and k != write_key]
+        tables = ("cosines", "sines")
+        turns = [k for k in turns if all(self._slot(k, t) == self._slot(turn_key, t) for t in tables)]
+        if not turns or not writes:
+            return None
+        numbers = [min(turns, key=lambda k: abs(k - turn_key)), turn_key, write_key]
+        numbers.append(min(writes, key=lambda k: abs(k - write_key)))
+        begin = [(k, t) for k in numbers[:2] for t in tables] + [(write_key, "rows")]
+        if not all(self._begins(*where) for where in begin) or not self._together(numbers):
+            return None
+        joint = _place(tuple([self._node(k) for k in numbers]))
+        if joint is None:
+            return None
+        for where in begin:
+            self._note_begin(*where)
         return joint, numbers
 
     def _maker(self, slot: int, reader: int) -> int | None:
