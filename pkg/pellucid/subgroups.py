@@ -33,7 +33,7 @@ def _passes(host: Host) -> bool:
     slots = [s.new_slot() for _ in _WORKGROUPS]
     for slot, lanes in zip(slots, _WORKGROUPS, strict=True):
         text = load("reduce/subgroups").fill({"WORKGROUP": f"{lanes}u"}).finish(immediate=False)
-        pipeline = host.pipeline(text, "w", 0, False, "subgroups")
+        pipeline = host.pipeline(text, "w", 0, False, "subgroups (reduce/subgroups)")
         launch = host.launch(pipeline, b"", (), 1, 1, 1)
         words += [slot << CODE_BITS | ALLOC, 4, slot << CODE_BITS | UPLOAD, 0, 4, 0]
         words += [launch << CODE_BITS | RUN, slot]

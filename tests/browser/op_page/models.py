@@ -316,5 +316,3 @@ GROUPS = {
     "matmul": matmul, "attention": attention, "quantized": quantized, "products": products,
     "losses": losses, "layers": layers, "training": training, "graphs": graphs,
 }  # fmt: skip
-# What has a second variant of its kernels for adapters of another kind.
-VARIANTS = ("matmul", "attention", "products", "sort")

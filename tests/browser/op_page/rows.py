@@ -182,6 +182,7 @@ def lookup() -> list[Case]:
             (wide, spots, normal(30, 50)),
         ),
         Case("bool and int64 rows", lambda t, x, i: ((x > 0)[i], (x * 9).long()[i]), (x, rows), grad=False),
+        Case("index_add", lambda t, x, i, y: x.index_add(0, i, y), (x, rows, normal(6, 4)), atol=1e-5),
         Case("one_hot", lambda t, i: t.nn.functional.one_hot(i, 7), (ids,)),
         Case("put rows of int64", lambda t, i: _put_rows(t, i), (below(5, 20),)),
     ]

@@ -27,13 +27,20 @@ class Executed:
         self._pipelines: dict[int, tuple[str, int]] = {}
         self._launches: dict[int, tuple[str, int]] = {}
         host = stream().open()
-        self._host_pipeline, self._host_launch, self._host_submit = host.pipeline, host.launch, host.submit
-        host.pipeline, host.launch, host.submit = self._pipeline, self._launch, self._submit
+        self._host_launch, self._host_submit = host.launch, host.submit
+        host.pipeline = self._seen(host.pipeline)
+        host.pipeline_later = self._seen(host.pipeline_later)
+        host.launch, host.submit = self._launch, self._submit
 
-    def _pipeline(self, source, bindings, params_bytes, immediate, label):
-        number = self._host_pipeline(source, bindings, params_bytes, immediate, label)
-        self._pipelines[number] = re.findall(r"\(([\w/]+)", label)[0], len(bindings)
-        return number
+    def _seen(self, pipeline):
+        """A maker of pipelines that remembers whose each is."""
+
+        def make(source, bindings, params_bytes, immediate, label):
+            number = pipeline(source, bindings, params_bytes, immediate, label)
+            self._pipelines[number] = re.findall(r"\((?:fused )?([\w/]+)", label)[0], len(bindings)
+            return number
+
+        return make
 
     def _launch(self, pipeline, params, patches, x, y, z):
         number = self._host_launch(pipeline, params, patches, x, y, z)

@@ -90,4 +90,3 @@ def pool() -> list[Case]:
 
 GROUPS = {"conv": conv, "pool": pool}
 # Groups whose kernels have two variants.
-VARIANTS = ("conv",)
