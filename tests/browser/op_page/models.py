@@ -35,6 +35,7 @@ def matmul() -> list[Case]:
             lambda t, a, b: (t.mm(a, b), t.mv(a, b[:, 0]), t.dot(a[0], b[:, 1]), t.outer(a[0], b[0])),
             (a, b),
         ),
+        Case("parts of the depth", _in_parts, (normal(9, 200), normal(200, 7)), atol=1e-4),
         Case("addmm", lambda t, a, b, c: t.addmm(c, a, b, beta=0.5, alpha=2), (a, b, normal(5, 4))),
         Case(
             "bmm and baddbmm",
@@ -63,6 +64,17 @@ def matmul() -> list[Case]:
             for n in (1, 3, 20)
         ],
     ]
+
+
+def _in_parts(t, a, b):
+    from pellucid.ops.matmul_choice import forced
+    from pellucid.ops.matmul_variants import Variant
+    from pellucid.variants import is_direct
+
+    if a.device.type != "webgpu" or is_direct():
+        return a @ b
+    with forced(Variant.parse("tiled 64x64x16 8x4, 2 parts")):
+        return a @ b
 
 
 def attention() -> list[Case]:

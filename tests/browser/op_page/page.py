@@ -34,12 +34,14 @@ VARIANTS = {
     "norm/subgroups": ("rms_norm",), "scan/shared": ("long cumsum",), "sort/shared": (),
     "sampling/shared": (),
     "matmul/shared": (
-        "matmul, square", "matmul, few rows", "matmul, batches", "matmul, deep", "halves", "linear of 20"
+        "matmul, square", "matmul, few rows", "matmul, batches", "parts of the depth", "halves",
+        "linear of 20",
     ),
     "attention/shared": (
         "causal", "grouped", "added mask", "one query", "cache, 3 at a time", "cache, 9 at a time"
     ),
-    "products/shared": ("q4_1", "q6_k", "f16"), "conv/shared": (), "decoder/shared": ("a layer, one at a time",),
+    "products/shared": ("q4_1", "q6_k", "f16"), "conv/shared": (),
+    "decoder/shared": ("a layer, one at a time",),
 }  # fmt: skip
 # What webgpu gets wrong here must be noticed, in a result and in a gradient.
 WRONG = (

@@ -197,7 +197,10 @@ def _put_rows(t, i):
 def sampling() -> list[Case]:
     logits, chance = 2 * normal(6, 50), RANDOMS
     ids = below(50, 6, 9)
+    long, seen = 2 * normal(2, 5000), below(5000, 2, 9)
     return [
+        Case("long", lambda t, x, u, i: _sample(x, u, i, {}), (long, chance[:2], seen), grad=False),
+    ] + [
         Case(name, lambda t, x, u, i, o=options: _sample(x, u, i, o), (logits, chance, ids), grad=False)
         for name, options in {
             "plain": {},
