@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -112,6 +113,8 @@ def run(options: argparse.Namespace) -> int:
         packages.tools()
     if "ort" in names:
         packages.graphs(decoder=any(row["kind"] in ("prefill", "decode") for row in rows))
+    # Ended from outside, the browser and the server must end too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     session = Session(options, rows, names)
     session.run()
     return write(session.results(), options)

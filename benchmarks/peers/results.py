@@ -67,14 +67,17 @@ def agree(a: Sequence[float], b: Sequence[float], tolerance: float = TOLERANCE) 
 def disagreement(lanes: Sequence[Lane], tolerance: float = TOLERANCE) -> str | None:
     """Which lane's outputs differ from those of most, or None when all that was computed agrees.
 
-    Every output of every repetition is compared, warm-up included.
+    Every output of every repetition is compared, warm-up included, and what as many units left behind.
     """
-    seen: dict[int, list[tuple[str, Sequence[float]]]] = {}
+    seen: dict[str, list[tuple[str, Sequence[float]]]] = {}
     for lane in lanes:
         for sample in lane.samples:
             for unit, check in enumerate(sample["checks"]):
-                seen.setdefault(unit, []).append((lane.name, check))
-    for unit, checks in sorted(seen.items()):
+                seen.setdefault(f"unit {unit}", []).append((lane.name, check))
+            for place, check in enumerate(sample.get("left", ())):
+                what = f"what {sample['k']} units left behind, part {place}"
+                seen.setdefault(what, []).append((lane.name, check))
+    for what, checks in seen.items():
         firsts = dict(reversed(checks))  # by lane, its first
         reference = max(
             firsts, key=lambda name: sum(agree(firsts[name], c, tolerance) for c in firsts.values())
@@ -83,7 +86,7 @@ def disagreement(lanes: Sequence[Lane], tolerance: float = TOLERANCE) -> str | N
         for name, check in checks:
             if not agree(check, expected, tolerance):
                 shown, wanted = ([float(f"{x:.6g}") for x in found] for found in (check, expected))
-                return f"unit {unit}: {name} has the checksum {shown}, {reference} {wanted}"
+                return f"{what}: {name} has the checksum {shown}, {reference} {wanted}"
     return None
 
 

@@ -101,6 +101,19 @@ def test_every_repetition_is_compared():
     assert disagreement(lanes) is not None
 
 
+def test_what_units_left_behind_is_compared_where_they_were_as_many():
+    lanes = [
+        lane("a", "eager", sample(1, checks=[CHECK, CHECK], left=[[3.0, 2.0, 1.0]])),
+        lane("b", "eager", sample(1, checks=[CHECK, CHECK], left=[[3.0, 2.0, 1.0]])),
+    ]
+    lanes[1].samples[0] |= {"left": [[9.0, 9.0, 9.0]]}  # after one unit; nobody else says what one unit left
+    assert disagreement(lanes) is None
+    lanes[1].samples[1] |= {"left": [[3.0, 2.0, -1.0]]}
+    found = disagreement(lanes)
+    assert found is not None
+    assert found.startswith("what 2 units left behind, part 0: ")
+
+
 def test_a_disagreement_voids_the_row():
     recorder = recorded({"pellucid/eager": [1, 1], "tfjs/eager": [2, 2]})
     recorder.rows["chain"].lanes["tfjs/eager"].samples[-1]["checks"][1] = [1.0, 1.0, 1.0]

@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from pyodide.code import run_js
 
 import pellucid as torch
@@ -30,6 +31,7 @@ class Form:
         before: prepares k units outside the measured time.
         note: what a reader of the table should know.
         fusion: whether launches may be fused, as they are unless a user says otherwise.
+        left: what the units left behind besides their outputs.
         replays: how many calls were replayed so far, where the form is compiled.
     """
 
@@ -37,6 +39,7 @@ class Form:
     before: Callable[[int], None] | None = None
     note: str = ""
     fusion: bool = True
+    left: Callable[[], list[np.ndarray]] | None = None
     replays: Callable[[], int] | None = None
 
 
@@ -111,12 +114,14 @@ class Measure:
         done = time.perf_counter()
         counted = {name: value - counted[name] for name, value in self._counters(form).items()}
         checks = [checksum(out.numpy() if isinstance(out, torch.Tensor) else out) for out in outputs]
+        left = [checksum(values) for values in form.left()] if form.left else []
         errors, error = self._trap.caught().to_py()
         return {
             "k": k,
             "ms": 1000 * (done - began) / k,
             "host_ms": 1000 * (queued - began) / k,
             "checks": checks,
+            "left": left,
             "errors": errors,
             "error": error,
             "counters": counted,

@@ -99,6 +99,10 @@ class MLP(nn.Module):
             set_linear(layer, values[f"{i}.weight"])
             layer.bias.data.copy_(torch.from_numpy(values[f"{i}.bias"]))
 
+    def matrix(self, name: str) -> nn.Linear:
+        """The layer of a matrix of the list, such as `2.weight`."""
+        return self.layers[int(name.removesuffix(".weight"))]
+
     def forward(self, x):
         *hidden, last = self.layers
         for layer in hidden:
@@ -130,6 +134,12 @@ class GPT(nn.Module):
             block.fill(values, f"{i}.")
         set_norm(self.norm, values["gain"], values["shift"])
         set_linear(self.head, values["head"])
+
+    def matrix(self, name: str) -> nn.Linear:
+        """The layer of a matrix of the list, such as `0.q` or `head`."""
+        layer = self.get_submodule(f"blocks.{name}" if "." in name else name)
+        assert isinstance(layer, nn.Linear)
+        return layer
 
     def forward(self, ids):
         x = self.ids(ids) + self.places.weight

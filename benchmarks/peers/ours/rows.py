@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import numpy as np
+
 import pellucid as torch
 from pellucid.nn import functional as F
 
@@ -131,7 +133,10 @@ def training(row: Row, model: MLP | GPT, batches: list[tuple[torch.Tensor, ...]]
         optimizer.step()
         return loss.detach()
 
-    return forms(step, batches, before=before)
+    def left() -> list[np.ndarray]:
+        return [model.matrix(name).weight.detach().numpy().T for name in row["watched"]]
+
+    return forms(step, batches, before=before, left=left)
 
 
 def train_mlp(row: Row) -> dict[str, Form]:

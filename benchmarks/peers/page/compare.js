@@ -81,11 +81,14 @@ async function costs(ours, { call_seconds }) {
 const clamp = (value, low, high) => Math.max(low, Math.min(high, Math.floor(value)));
 const median = (values) => values.sort((a, b) => a - b)[values.length >> 1];
 
-/** How many units a repetition queues: the same for all, so that each output has its counterparts. */
-function unitsOf(row, estimates, repetitionMs) {
-  if (row.units) return row.units;
+/**
+ * How many units a repetition queues: the same for all, so that each output has its counterparts. A row that sets `least` needs
+ * several to show that its work was done: the loss of a training's first step says nothing of the step.
+ */
+function unitsOf({ units, least = 1, inputs }, estimates, repetitionMs) {
+  if (units) return units;
   const slowest = Math.max(...estimates);
-  return clamp(Math.min(repetitionMs / median(estimates), (4 * repetitionMs) / slowest), 1, row.inputs);
+  return clamp(Math.min(repetitionMs / median(estimates), (4 * repetitionMs) / slowest), least, inputs);
 }
 
 async function measure(row, libraries, { repetitions, repetition_ms, row_seconds, call_seconds }) {

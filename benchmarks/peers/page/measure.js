@@ -9,6 +9,7 @@
 //       before(k)   prepares k units outside the measured time
 //       after()     gives back what the form holds
 //       read(output)  instead of the library's
+//       left()      resolves to what the units left behind besides their outputs, arrays of numbers
 //     An output may be an array of numbers that was read already. In a row with `waits` each unit waits for its own.
 //   Unavailable is thrown by a row that the library cannot do; the message says why.
 
@@ -43,7 +44,7 @@ export class Measure {
 
   /** One repetition: k units queued, their outputs held, one wait; then every output is read and summed. */
   async repeat(form, k) {
-    const { unit, before, read = this.#library.read } = this.#forms[form];
+    const { unit, before, left, read = this.#library.read } = this.#forms[form];
     await before?.(k);
     const outputs = [];
     const began = performance.now();
@@ -60,8 +61,9 @@ export class Measure {
       checks.push(checksum(values ? output : await read(output)));
       if (!values) this.#library.free(output);
     }
+    const remains = ((await left?.()) ?? []).map(checksum);
     const [errors, error] = caught();
-    return { k, ms: (done - began) / k, host_ms: (queued - began) / k, checks, errors, error };
+    return { k, ms: (done - began) / k, host_ms: (queued - began) / k, checks, left: remains, errors, error };
   }
 
   /** Give back what the row holds. */

@@ -52,12 +52,14 @@ export function train(jax, sync) {
       state = next;
       return loss;
     }
+    const named = (name) => name.split(".").reduce((group, key) => group[key], state[0]);
+    const left = () => Promise.all(row.watched.map((name) => named(name).ref.data()));
     function after() {
       forget();
       step.dispose();
       tree.dispose(batches);
     }
-    return { captured: { unit, before, after, note: "the whole step by jit" } };
+    return { captured: { unit, before, left, after, note: "the whole step by jit" } };
   }
 
   const crossEntropy = (logits, labels, classes) => {

@@ -32,6 +32,7 @@ export function train(tf) {
             optimizer.applyGradients(grads);
             return value;
           }),
+        left: () => Promise.all(row.watched.map((name) => variables[name].data())),
         after() {
           forget();
           tf.dispose(batches);
