@@ -163,6 +163,16 @@ def test_a_layer_is_at_most_six_dispatches():
     assert dispatches_a_token(4) - dispatches_a_token(2) <= 12
 
 
+def test_attention_without_a_cache():
+    """Keys that no cache was written with are attended to as they are."""
+    query, key, value = (torch.randn(1, 2, n, 16) for n in (1, 9, 9))
+
+    def run():
+        return [F.scaled_dot_product_attention(query * 2, (key + 1).clone(), value.clone())]
+
+    settled(run)
+
+
 @pytest.mark.parametrize(("heads", "kv_heads"), [(4, 2), (4, 4), (2, 1)])
 def test_logits_with_a_cache(heads, kv_heads):
     """Of every position, fed one at a time, with fusion and without; and a hooked layer sees the same."""

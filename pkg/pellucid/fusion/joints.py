@@ -142,6 +142,8 @@ class Joiner:
         combine = self._reader(self._slot(attend, "state"), attend)
         if turn_query is None or write_key is None or write_value is None or combine is None:
             return None
+        if self._name(write_key) != "attention/cache_write":
+            return None
         turn_key = self._maker(self._slot(write_key, "rows"), write_key)
         if turn_key is None:
             return None
