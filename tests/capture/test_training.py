@@ -239,12 +239,16 @@ def test_a_hook_of_a_parameter_runs_at_every_step(rng):
     for batch in steps[5:8]:
         step(*batch)
     assert len(seen) == 3
-    handle.remove()
+    handles = [p.register_hook(lambda g: None) for p in model.parameters()]
+    step(*steps[0])
+    assert len(seen) == 4
+    for h in (handle, *handles):
+        h.remove()
     served = replays(step)
     for batch in steps[8:]:
         step(*batch)
     assert replays(step) == served + 4
-    assert len(seen) == 3
+    assert len(seen) == 4
 
 
 def test_a_loss_keeps_its_place_in_the_walked_graph(rng):
@@ -292,6 +296,20 @@ def test_gradients_of_arguments_run_eagerly(rng):
         compiled(x)
         np.testing.assert_allclose(x.grad.numpy(), 2 * x.detach().numpy())
     assert "another gradient at an argument" in str(compiled.explain())
+
+
+def test_a_graph_that_an_argument_is_left_in_runs_eagerly(rng):
+    w = some(rng, 5).requires_grad_()
+    compiled = torch.compile(lambda x: x.mul_(w).detach() + 1)
+    for _ in range(4):
+        x = some(rng, 5)
+        before = x.numpy()
+        compiled(x)
+        w.grad = None
+        x.sum().backward()
+        np.testing.assert_array_equal(w.grad.numpy(), before)
+    assert replays(compiled) == 0
+    assert "another place in the graph" in str(compiled.explain())
 
 
 def test_a_schedule_is_stepped_outside(rng):

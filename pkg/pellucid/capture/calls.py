@@ -132,7 +132,7 @@ class Call:
         self.key = (
             branches,
             tuple([t._meta for t in tensors]),
-            tuple([t._node is not None for t in tensors]) if grad else None,
+            tuple([(t._node is not None, t.grad is None) for t in tensors]) if grad else None,
             shared,
             get_default_dtype(),
             get_default_device(),

@@ -22,7 +22,8 @@ from .watch import Watch
 # does not; it never will again.
 READY, UNSURE, OTHER, GONE = "ready", "unsure", "other", "gone"
 
-_grad = attrgetter("grad")
+# In the inner loops below values are told by identity: tensors compare element by element.
+_grad, _hooks = attrgetter("grad"), attrgetter("_hooks")
 
 
 class Lawless(Exception):
@@ -58,6 +59,8 @@ class Capture:
         leaves = [t for t in before.grads if t._storage.slot in external]
         if any(t._hooks for t in leaves):
             raise Refused("a hook of a parameter runs Python at every call", False)
+        if any(t._node is not node for t, node in zip(before.tensors, before.nodes, strict=True)):
+            raise Refused("it gives a tensor that was there before another place in the graph")
         # Gradients that the function goes on from are arguments of it, though nobody gives them.
         added = [(t, g) for t in leaves if (g := before.grads[t]) is not None]
         added = [(t, g) for t, g in added if getattr(g._storage, "slot", -1) in external]
@@ -128,7 +131,8 @@ class Capture:
     @property
     def is_hooked(self) -> bool:
         """Whether a parameter has a hook, which runs Python at every call."""
-        return any(r()._hooks for r in self._leaves)
+        noted = {*map(id, map(_hooks, map(get, self._leaves)))} - {id(None)}
+        return bool(noted) and any(r()._hooks for r in self._leaves)
 
     def confirm(self, call: Call, recording: Recording, result: Any) -> bool:
         """Learn from a call that was recorded once more; whether it was the same program.

@@ -163,6 +163,7 @@ class Before:
     Attributes:
         storages: slot -> storage.
         tensors: all tensors.
+        nodes: their places in the graph.
         grads: the gradients of all leaves, by the leaf.
     """
 
@@ -176,4 +177,5 @@ class Before:
                 self.storages[thing.slot] = thing
             elif issubclass(kind, Tensor) and type(thing.__dict__.get("_storage")) is Storage:
                 self.tensors.append(thing)
+        self.nodes = [t._node for t in self.tensors]
         self.grads = {t: t.grad for t in self.tensors if t.requires_grad and t.is_leaf}
