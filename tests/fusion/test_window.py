@@ -105,6 +105,14 @@ def test_what_is_read_before_it_is_written_stays():
         assert after.tolist() == [2.0 * (k + 2)] * 10
 
 
+def test_a_tensor_that_is_added_to_itself():
+    x = torch.ones(10)
+    for k in range(5):
+        x.add_(x)
+        z = x * 2
+        assert z.tolist() == [2.0 ** (k + 2)] * 10
+
+
 def test_errors_are_still_raised():
     table, ids = torch.randn(4, 8), torch.tensor([1, 9])
     for _ in range(4):

@@ -86,12 +86,13 @@ class _Writer:
             expression = expression_of(m)
             suffix = f"_m{self.group.members.index(m)}"
             wired, buffers, zero = {}, {}, set()
+            if any(o.aliased and o.local not in m.wires for o in expression.operands):
+                self.text.functions.append(f"fn index_out{suffix}(i: u32) -> u32 {{ return i; }}")
             for o in expression.operands:
                 if o.local in m.wires:
                     wired[o.local] = self._handed_on(m.wires[o.local], o.type)
                 elif o.aliased:
                     buffers[o.local] = self.out(Value(m, "out"))
-                    self.text.functions.append(f"fn index_out{suffix}(i: u32) -> u32 {{ return i; }}")
                 elif o.dtype is not None:
                     buffers[o.local] = self._read(m, o.local)
                     if self._is_zero(m, o.local):
