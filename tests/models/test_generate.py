@@ -1,6 +1,7 @@
 """Generation beside transformers: every setting, stopping, streaming, twins, and the state it leaves."""
 
 import asyncio
+import copy
 import gc
 
 import numpy as np
@@ -24,6 +25,15 @@ def model(twin, device):
 @pytest.fixture
 def gpu(twin):
     return loaded(twin("llama")[1], "webgpu")
+
+
+@pytest.fixture(autouse=True)
+def settings_stay(twin):
+    """Other files ask the same model of transformers with its own settings."""
+    other, _ = twin("llama")
+    before = copy.deepcopy(other.generation_config)
+    yield
+    other.generation_config = before
 
 
 def greedy(model, ids: np.ndarray, **settings) -> list[list[int]]:
