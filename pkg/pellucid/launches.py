@@ -88,7 +88,8 @@ def register(node: Node, later: bool = False) -> int:
         make = host.pipeline_later if later else host.pipeline
         pipeline = _pipelines[text] = make(text, letters, len(params), immediate, node.label)
     grid = node.grid if isinstance(node.grid, tuple) else fold(node.grid)
-    key = (pipeline, params, positions, grid)
+    # Tensors of other shapes may need the same launch; what it does is to be known of each.
+    key = (pipeline, params, positions, grid, node.metas)
     number = _launches.get(key)
     if number is None:
         if max(grid) > host.info.limits.get("maxComputeWorkgroupsPerDimension", 65535):

@@ -10,7 +10,7 @@ import pytest
 from paths import SCRIPTS
 
 PROGRAM = Path(__file__).parent / "memory_page" / "page.py"
-FLAT = ("live_bytes", "live_buffers", "pipelines", "references_to_javascript", "references_to_python")
+FLAT = ("live_bytes", "live_buffers", "references_to_javascript", "references_to_python")
 
 
 @pytest.fixture(scope="module")
@@ -32,5 +32,7 @@ def test_ten_thousand_iterations_leave_what_a_hundred_leave(left, name):
 
 def test_what_is_kept_for_reuse_is_bounded(left):
     first, last = left
+    # Of windows that come together rarely, a fused kernel may come late.
+    assert first["pipelines"] <= last["pipelines"] <= first["pipelines"] + 4
     assert last["reserved_bytes"] < 4 << 20
     assert last["python_heap"] - first["python_heap"] <= 4 << 20

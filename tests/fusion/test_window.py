@@ -197,7 +197,7 @@ def test_an_interrupt_while_planning_loses_nothing(monkeypatch):
         if k == 1:
             with monkeypatch.context() as patch:
                 patch.setattr(window, "make_plan", interrupted)
-                patch.setattr(window, "_known", {})
+                patch.setattr(window, "_plans", {})
                 patch.setattr(window, "_at_once", True)
                 with pytest.raises(KeyboardInterrupt):
                     torch.webgpu.flush()

@@ -15,6 +15,7 @@ import pellucid as torch
 from pellucid.device.stream import MAX_WINDOW_WORDS, stream
 from pellucid.errors import DeviceError
 from pellucid.fusion import window
+from pellucid.fusion.records import read
 from pellucid.launches import _pipelines, nodes
 
 pytestmark = pytest.mark.gpu
@@ -250,7 +251,7 @@ def test_what_a_replay_submits_has_ops_and_the_line_that_asked_for_it(alone):
     torch.webgpu.flush()
     y = x * 2
     words = stream().words
-    run = next(k for k, word in enumerate(words) if word in nodes)
+    run = next(r for r in read(words) if r.node is not None).words[0] - 1
     again = array("I", words[run : run + 3 + len(nodes[words[run]].patched)])
     torch.webgpu.flush()
     y.fill_(0)

@@ -10,20 +10,22 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
 from ..device.host import ALLOC, CODE_BITS, FREE
 from ..device.stream import stream
+from ..launches import Node
 from .groups import Group, Planner
 from .joints import Joiner
 from .kernels import Fused, fuse
 from .records import Record, read, structure
 
-# Structures and plans that are remembered; past that all are forgotten: a program may never repeat itself.
-_MOST_STRUCTURES = 8192
-_MOST_PLANNED = 512
+# Structures that were met once and are remembered; past that they are forgotten: a program may never repeat
+# itself. Words of all plans that are kept; past that the plans used longest ago go.
+_MOST_STRUCTURES = 4096
+_MOST_WORDS = 1 << 18
 # Plans for one structure: they differ in which tensors begin where their buffer does.
 _MOST_PLANS = 4
 _CODE_MASK = (1 << CODE_BITS) - 1
@@ -39,13 +41,15 @@ class Plan:
         zeros: takes the words that must be zero for the plan to hold; None if there are none.
         groups: what was fused, in the order of the window, for traces.
         members: of each group, a word of the record of every member.
+        size: words of the window.
     """
 
     pick: Callable[[list[int]], tuple[int, ...]]
     constants: list[int]
     zeros: Callable[[list[int]], Any] | None
-    groups: list[Fused]
+    groups: list[Node]
     members: list[tuple[int, ...]]
+    size: int
 
     def holds(self, words: list[int]) -> bool:
         """Whether the tensors of a window begin where the plan takes them to."""
@@ -56,25 +60,24 @@ class Plan:
         return array("I", self.pick(words + self.constants))
 
 
-@dataclass
-class _Known:
-    """What is known of a structure."""
-
-    plans: list[Plan] = field(default_factory=list)
-
-
 # Called with the records of every window and the plan that is applied to them: traces.
 on_rewrite: list[Callable[[list[int], Plan | None], None]] = []
-_known: dict[bytes, _Known] = {}
-_planned = 0
+# Structures that were met once.
+_met: set[bytes] = set()
+# Plans by structure, those used last at the end, and their words.
+_plans: dict[bytes, list[Plan]] = {}
+_kept = 0
 _at_once = False
+# Numbers of words: all plans have them in common.
+_places: dict[int, int] = {}
 
 
 def forget() -> None:
     """Drop all plans, for example because their launches mean nothing to another device."""
-    global _planned
-    _planned = 0
-    _known.clear()
+    global _kept
+    _kept = 0
+    _met.clear()
+    _plans.clear()
 
 
 def rewrite(words: list[int]) -> array:
@@ -91,26 +94,36 @@ def rewrite(words: list[int]) -> array:
 
 def _plan_for(words: list[int]) -> Plan | None:
     """The plan of a window; None while it runs as it is."""
-    global _planned
     key = structure(words)
     if key is None:
         return None
-    known = _known.get(key)
-    if known is None:
-        if len(_known) >= _MOST_STRUCTURES or _planned >= _MOST_PLANNED:
-            forget()
-        known = _known[key] = _Known()
-        if not _at_once:
+    plans = _plans.pop(key, None)
+    if plans is None:
+        if key not in _met and not _at_once:
+            if len(_met) >= _MOST_STRUCTURES:
+                _met.clear()
+            _met.add(key)
             return None
-    for plan in known.plans:
+        plans = []
+    _plans[key] = plans
+    for plan in plans:
         if plan.holds(words):
             return plan
-    if len(known.plans) < _MOST_PLANS:
-        known.plans.append(make_plan(words))
-        _planned += 1
+    if len(plans) < _MOST_PLANS:
+        plans.append(make_plan(words))
+        _forget_old(len(words))
         if _at_once:
-            return known.plans[-1]
+            return plans[-1]
     return None
+
+
+def _forget_old(more: int) -> None:
+    """Count the words of a new plan, and let go of the plans that were used longest ago."""
+    global _kept
+    _kept += more
+    while _kept > _MOST_WORDS and len(_plans) > 1:
+        gone = _plans.pop(next(iter(_plans)))
+        _kept -= sum(plan.size for plan in gone)
 
 
 def make_plan(words: list[int]) -> Plan:
@@ -159,10 +172,12 @@ def make_plan(words: list[int]) -> Plan:
     # What is held and was never used.
     exist([slot for slot in allocations if slot not in freed])
     zeros = sorted({*joiner.zeros, *planner.zeros, *[z for made in groups for z in made.zeros]})
-    return Plan(_getter(picked), constants, _getter(zeros) if zeros else None, groups, members)
+    nodes = [made.node for made in groups]
+    return Plan(_getter(picked), constants, _getter(zeros) if zeros else None, nodes, members, len(words))
 
 
 def _getter(places: list[int]) -> Callable[[list[int]], tuple[int, ...]]:
+    places = [_places.setdefault(place, place) for place in places]
     if len(places) < 2:  # where an itemgetter takes none, or gives no tuple
         return lambda words: tuple([words[place] for place in places])
     return itemgetter(*places)

@@ -37,8 +37,8 @@ class Submission:
     def origin(self, node: Node, record: Record) -> tuple[Node, tuple[OpCall, ...]]:
         """What a run of the host's window does, and the calls that it comes from; runs come in order."""
         if self.plan is not None and node.members:
-            group, members = next(self._groups)
-            return group.node, self._calls_at([word + self.start for word in members])
+            fused, members = next(self._groups)
+            return fused, self._calls_at([word + self.start for word in members])
         return node, self._calls_at([self._places[record.words[0]]])
 
     def _calls_at(self, words: list[int]) -> tuple[OpCall, ...]:
