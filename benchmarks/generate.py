@@ -6,7 +6,8 @@ Settings after --: --file NAME --prompt IDS --new IDS --repeat N --sample
     prefill      ids per second of a prompt, until its next id is read; the best of several
     decode       new ids per second of `stream`, each read, the first ones left out; the median step
     record       Python time of one step's forward pass and choice, nothing submitted, nothing waited for
-    submit       time of handing that step's records to the host
+    submit       time of handing that step's records to the host, fusion included
+    replay       both of a step's forward pass as `generate` runs it: captured
     dispatches   per new id, likewise flushes and reads of `generate`
 
 The last line is JSON.
@@ -21,6 +22,7 @@ import time
 
 import pellucid as torch
 from pellucid.device.stream import stream
+from pellucid.generate.step import step_of
 
 WARM_UP = 4  # steps of a decoding that are not counted: their plans are made
 
@@ -88,6 +90,23 @@ def record(model, length: int, repeat: int) -> tuple[float, float]:
     return min(recorded), min(submitted[WARM_UP:])
 
 
+def replay(model, length: int, repeat: int) -> float:
+    """Seconds of Python and of submitting a captured forward pass; the best of several."""
+    cache, half = model.new_cache(1, 256), step_of(model)
+    step = torch.tensor([[42]], device=model.device)
+    taken = []
+    for k in range(repeat + 4 * WARM_UP):
+        cache.length = length + k
+        torch.webgpu.synchronize()
+        begun = time.perf_counter()
+        logits = half.logits(step, cache)
+        torch.webgpu.flush()
+        taken.append(time.perf_counter() - begun)
+        del logits
+    torch.webgpu.synchronize()
+    return min(taken[4 * WARM_UP :])
+
+
 def main() -> int:
     options = arguments(sys.argv[1:])
     begun = time.perf_counter()
@@ -113,6 +132,8 @@ def main() -> int:
     print(f"  dispatches  {found['dispatches']:9.1f} per id, in {found['flushes']:.1f} flushes", flush=True)
     recorded, submitted = record(model, options.prompt, max(options.repeat, 5))
     print(f"  record      {1000 * recorded:9.2f} ms a step in Python, {1000 * submitted:.2f} ms to submit it")
+    replayed = replay(model, options.prompt, max(options.repeat, 5))
+    print(f"  replay      {1000 * replayed:9.2f} ms a captured step, submitted")
     stats = torch.webgpu.memory_stats()
     allocated, weights = stats["allocated_bytes"], stats["weight_bytes"]
     print(f"  memory      {allocated / 1e6:9.1f} MB, of weights {weights / 1e6:.1f} MB")
@@ -130,6 +151,7 @@ def main() -> int:
                 "flushes_per_id": round(found["flushes"], 2),
                 "record_ms": round(1000 * recorded, 3),
                 "submit_ms": round(1000 * submitted, 3),
+                "replay_ms": round(1000 * replayed, 3),
                 "load_seconds": round(loaded, 3),
                 "allocated_bytes": allocated,
             }
