@@ -113,7 +113,8 @@ async function measure(row, libraries, { repetitions, repetition_ms, row_seconds
     }
   }
   for (const library of libraries) {
-    if (library.running) await library.call("finish", [], call_seconds).catch(() => {}); // it is opened anew for the next row
+    // One that cannot tidy up is opened anew for the next row.
+    if (library.running) await library.call("finish", [], call_seconds).catch(() => library.close());
   }
 }
 
