@@ -9,6 +9,7 @@ with 4-bit matrices, whose values are in a file of their own: llm.json says how 
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import onnx
@@ -18,7 +19,7 @@ FLOAT, CONTRIB = TensorProto.FLOAT, "com.microsoft"
 Value = tuple[str, list[int | str]]
 
 
-def save(path: Path, nodes: list, inputs: list, outputs: list, values: list = []) -> None:  # noqa: B006 - read
+def save(path: Path, nodes: list, inputs: list, outputs: list, values: Sequence = ()) -> None:
     graph = helper.make_graph(nodes, path.stem, inputs, outputs, values)
     opsets = [helper.make_opsetid("", 21), helper.make_opsetid(CONTRIB, 1)]
     onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=10), str(path))

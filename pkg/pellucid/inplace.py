@@ -75,7 +75,6 @@ def in_place(o: Op) -> Callable:
     form, quick = in_place_path(o, slow)
     form.__qualname__ = f"Tensor.{o.name}_"
     form.__doc__ = f"In-place form of `{o.name}`: writes the result into this tensor and returns it."
-    form.plans = plans  # type: ignore[attr-defined]
     o.forms.extend((plans, quick))
     return form
 

@@ -53,7 +53,7 @@ class Window:
                 break
             try:
                 self._record(code, payload, words[at + 1 : after])
-            except Exception as error:
+            except Exception as error:  # raised once the others are submitted
                 failed = failed or error
             at = after
         return at, failed

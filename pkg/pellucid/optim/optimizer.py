@@ -130,7 +130,7 @@ class Optimizer:
 
     def _numbers(self, group: dict[str, Any], step: int) -> tuple[float, ...]:
         """The numbers of the update's launch, in the order of ``_followed``."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__}: define _numbers(), or leave _followed empty.")
 
     def _kernel(self, group: dict[str, Any]) -> tuple:
         """Settings that decide which kernel runs: while they stay, a captured step holds."""
