@@ -26,7 +26,9 @@ def program(chance: random.Random) -> list[tuple]:
 
 def main(count: int) -> None:
     chance, differ, fused = random.Random(0), [], set()
-    window.on_rewrite.append(lambda _, plan: fused.update(n.number for n in plan.groups) if plan else None)
+    window.on_rewrite.append(
+        lambda _, plan: fused.update(node.number for node, _ in plan.stands.values()) if plan else None
+    )
     rng = np.random.default_rng(0)
     for _ in range(count):
         steps = program(chance)

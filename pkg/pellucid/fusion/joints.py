@@ -267,4 +267,4 @@ class Joiner:
         slots = tuple(parts[part].slots[binding] for part, binding in joint.slots)
         words = [parts[part].words[binding] for part, binding in joint.slots]
         words += [parts[part].patch_at(patch) for part, patch in joint.patches]
-        return run_of(joint.node, slots, words)
+        return run_of(joint.node, slots, words, tuple(parts))

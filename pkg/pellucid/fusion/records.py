@@ -26,6 +26,7 @@ class Record:
         node: the launch that it runs.
         reads: slots that it reads, or may read.
         writes: slots that it writes.
+        parts: the records that it stands for.
     """
 
     words: Sequence[int]
@@ -34,6 +35,7 @@ class Record:
     node: Node | None = None
     reads: frozenset[int] = frozenset()
     writes: frozenset[int] = frozenset()
+    parts: tuple[Record, ...] = ()
 
     @property
     def is_run(self) -> bool:
@@ -43,11 +45,18 @@ class Record:
         """Where in the window the patch ``word`` of a run lies."""
         return self.words[len(self.slots) + word]
 
+    @property
+    def origins(self) -> list[int]:
+        """A word of each record of the window that it stands for, in their order, or of itself."""
+        return sorted([part.words[0] for part in self.parts or (self,)])
 
-def run_of(node: Node, slots: tuple[int, ...], words: Sequence[int]) -> Record:
+
+def run_of(
+    node: Node, slots: tuple[int, ...], words: Sequence[int], parts: tuple[Record, ...] = ()
+) -> Record:
     """The record of a launch; a written binding may be read as well."""
     written = {s for s, b in zip(slots, node.source.bindings, strict=True) if b.written}
-    return Record(words, RUN, slots, node, frozenset(slots), frozenset(written))
+    return Record(words, RUN, slots, node, frozenset(slots), frozenset(written), parts)
 
 
 def structure(words: list[int]) -> bytes | None:

@@ -39,16 +39,15 @@ class Plan:
         pick: takes the words of the window and the constants behind them, in order.
         constants: words that no window has: heads of fused launches.
         zeros: takes the words that must be zero for the plan to hold; None if there are none.
-        groups: what was fused, in the order of the window, for traces.
-        members: of each group, a word of the record of every member.
+        stands: the launches that stand for several, by where their record begins in the fused window: what
+            each does, and a word of every record whose work it does. For traces.
         size: words of the window.
     """
 
     pick: Callable[[list[int]], tuple[int, ...]]
     constants: list[int]
     zeros: Callable[[list[int]], Any] | None
-    groups: list[Node]
-    members: list[tuple[int, ...]]
+    stands: dict[int, tuple[Node, tuple[int, ...]]]
     size: int
 
     def holds(self, words: list[int]) -> bool:
@@ -135,7 +134,7 @@ def make_plan(words: list[int]) -> Plan:
     freed = {r.slots[0] for r in placed if isinstance(r, Record) and r.code == FREE}
     constants: list[int] = []
     groups: list[Fused] = []
-    members: list[tuple[int, ...]] = []
+    stands: dict[int, tuple[Node, tuple[int, ...]]] = {}
     picked: list[int] = []
 
     def constant(word: int) -> int:
@@ -148,32 +147,37 @@ def make_plan(words: list[int]) -> Plan:
             if (record := allocations.pop(slot, None)) is not None:
                 picked.extend(record.words)
 
+    def run(node: Node, words_of_run: Iterable[int], records: Iterable[Record]) -> None:
+        if node.members:
+            stands[len(picked)] = node, tuple([word for r in records for word in r.origins])
+        picked.append(constant(node.head))
+        picked.extend(words_of_run)
+
     for item in placed:
         if isinstance(item, Group):
             if len(item.members) > 1:
                 fused = fuse(item, words)
                 if fused is not None:  # else its members run one by one
                     groups.append(fused)
-                    members.append(tuple(m.record.words[0] for m in item.members))
                     exist(words[at] for at in fused.words[: len(fused.node.metas)])
-                    picked += [constant(fused.node.head), *fused.words]
+                    run(fused.node, fused.words, [m.record for m in item.members])
                     continue
             for m in item.members:
                 exist(m.record.slots)
-                picked += [constant(m.node.head), *m.record.words]
+                run(m.node, m.record.words, [m.record])
         elif item.code == FREE:
             if item.slots[0] not in allocations:
                 picked += item.words
         elif item.code != ALLOC:
             exist(item.slots)
             if item.node is not None:
-                picked.append(constant(item.node.head))
-            picked += item.words
+                run(item.node, item.words, [item])
+            else:
+                picked += item.words
     # What is held and was never used.
     exist([slot for slot in allocations if slot not in freed])
     zeros = sorted({*joiner.zeros, *planner.zeros, *[z for made in groups for z in made.zeros]})
-    nodes = [made.node for made in groups]
-    return Plan(_getter(picked), constants, _getter(zeros) if zeros else None, nodes, members, len(words))
+    return Plan(_getter(picked), constants, _getter(zeros) if zeros else None, stands, len(words))
 
 
 def _getter(places: list[int]) -> Callable[[list[int]], tuple[int, ...]]:

@@ -35,21 +35,18 @@ class Submission:
     start: int
 
     def origin(self, node: Node, record: Record) -> tuple[Node, tuple[OpCall, ...]]:
-        """What a run of the host's window does, and the calls that it comes from; runs come in order."""
-        if self.plan is not None and node.members:
-            fused, members = next(self._groups)
-            return fused, self._calls_at([word + self.start for word in members])
+        """What a run of the host's window does, and the calls that it comes from."""
+        if self.plan is not None:
+            stands = self.plan.stands.get(record.words[0] - 1 - self.start)
+            if stands is not None:  # launches alike share a number: the plan knows which is meant
+                node, words = stands
+                return node, self._calls_at([word + self.start for word in words])
         return node, self._calls_at([self._places[record.words[0]]])
 
     def _calls_at(self, words: list[int]) -> tuple[OpCall, ...]:
         """The calls that words of the records came from, each once."""
         found = [bisect_right(self.ends, word) for word in words]
         return tuple(self.calls[k] for k in dict.fromkeys(found) if k < len(self.calls))
-
-    @cached_property
-    def _groups(self):
-        assert self.plan is not None
-        return zip(self.plan.groups, self.plan.members, strict=True)
 
     @cached_property
     def _places(self) -> list[int]:

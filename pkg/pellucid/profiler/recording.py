@@ -82,6 +82,11 @@ class Dispatch:
         return bool(self.node.members)
 
     @property
+    def launches(self) -> int:
+        """How many launches of ops it does the work of."""
+        return _launches(self.node)
+
+    @property
     def lines(self) -> tuple[Line, ...]:
         """The lines of the program that it comes from, each once; of a replay the line that asked for it."""
         return tuple(dict.fromkeys(call.line for call in self.calls))
@@ -140,6 +145,10 @@ class Dispatch:
 
     def __repr__(self) -> str:
         return f"<{' + '.join(self.ops)} ({self.kernel}), grid {self.grid}>"
+
+
+def _launches(node: Node) -> int:
+    return sum(map(_launches, node.members)) if node.members else 1
 
 
 @dataclass(eq=False)

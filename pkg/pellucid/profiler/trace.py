@@ -105,7 +105,7 @@ class Trace:
         fused = [d for d in dispatches if d.is_fused]
         parts = [f"{_counted(len(windows), 'window')}, {_counted(len(dispatches), 'dispatch', 'es')}"]
         if fused:
-            parts.append(f"{len(fused)} of them fused from {sum(len(d.node.members) for d in fused)}")
+            parts.append(f"{len(fused)} of them fused from {sum(d.launches for d in fused)}")
         for name in ("copies", "uploads"):
             found = [nbytes for window in windows for nbytes in getattr(window, name)]
             if found:
