@@ -4,7 +4,7 @@ The usual line is ``import pellucid as torch``. Importing this opens no GPU; the
 """
 
 from . import autograd, errors, methods, webgpu
-from .autograd import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from .autograd.grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from .deterministic import are_deterministic_algorithms_enabled, use_deterministic_algorithms
 from .device import get_default_device, set_default_device
 from .dtypes import (

@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import autograd, inplace
 from . import dtypes as dt
+from . import inplace
+from .autograd.edges import edge
+from .autograd.grad_mode import is_grad_enabled
+from .autograd.nodes import Node
 from .errors import DimensionError
 from .ops import movement, slicing, views
 
@@ -168,7 +171,7 @@ def put(x: Tensor, key: Any, value: Any) -> None:
     from .construct import tensor
     from .tensor import Tensor
 
-    wants = autograd.is_grad_enabled()
+    wants = is_grad_enabled()
     if wants:
         inplace.prepare("setitem", x)
         wants = x._node is not None or (isinstance(value, Tensor) and value._node is not None)
@@ -181,10 +184,10 @@ def put(x: Tensor, key: Any, value: Any) -> None:
     if wants:
         edges = {}
         if x._node is not None:
-            edges["input"] = (autograd.edge(x), x._meta)
+            edges["input"] = (edge(x), x._meta)
         if isinstance(value, Tensor) and value._node is not None:
-            edges["value"] = (autograd.edge(value), value._meta)
-        node = autograd.Node(_Overwrite, edges, {"key": _fixed(key)})  # type: ignore[arg-type]
+            edges["value"] = (edge(value), value._meta)
+        node = Node(_Overwrite, edges, {"key": _fixed(key)})  # type: ignore[arg-type]
         inplace.rebase(node, x, "input")
 
 

@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import autograd
 from . import dtypes as dt
+from .autograd import recorder
+from .autograd.edges import LEAF, edge, views_of
+from .autograd.engine import sum_to
+from .autograd.grad_mode import is_grad_enabled
+from .autograd.nodes import Node, freed
 from .errors import DTypeError, GradientError, PellucidError, ShapeError
 from .meta import Meta
 from .plan import PLAN_LIMIT, cpu_plan, meta_plan, webgpu_plan
@@ -32,7 +36,7 @@ def in_place(o: Op) -> Callable:
 
     def slow(values: tuple):
         self = values[0]
-        if autograd.is_grad_enabled():
+        if is_grad_enabled():
             prepare(f"{o.public}_", self)
         aliased, regular = [], [self]
         for a, value in zip(o.arguments[1:], values[1:], strict=True):
@@ -62,8 +66,8 @@ def in_place(o: Op) -> Callable:
                 quick[key] = plan
         if o.check is not None:
             o.check(*regular)
-        wants = autograd.is_grad_enabled() and o.grad is not None and o.any_node(values)
-        graph = autograd.prepare(o, tuple(regular)) if wants else None
+        wants = is_grad_enabled() and o.grad is not None and o.any_node(values)
+        graph = recorder.prepare(o, tuple(regular)) if wants else None
         if graph is not None:
             keep_original(graph, self, (first, *aliased))
         plan(*regular)
@@ -116,8 +120,8 @@ def prepare(where: str, t: Tensor) -> None:
         GradientError: the tensor or what it is a view of is a leaf that requires grad.
     """
     base = t._base
-    if t._node is autograd.LEAF or (base is not None and base._node is autograd.LEAF):
-        kind = "a leaf" if t._node is autograd.LEAF else "a view of a leaf"
+    if t._node is LEAF or (base is not None and base._node is LEAF):
+        kind = "a leaf" if t._node is LEAF else "a view of a leaf"
         raise GradientError(
             f"{where}: {kind} that requires grad cannot be changed in place. "
             "Use it under pellucid.no_grad(), or work on a clone."
@@ -126,7 +130,7 @@ def prepare(where: str, t: Tensor) -> None:
         show(t, base)
 
 
-def keep_original(node: autograd.Node, t: Tensor, names: tuple[str, ...]) -> None:
+def keep_original(node: Node, t: Tensor, names: tuple[str, ...]) -> None:
     """Let what a node saved of ``t``, which is about to be written, be a copy."""
     from .ops.movement import clone
 
@@ -138,7 +142,7 @@ def keep_original(node: autograd.Node, t: Tensor, names: tuple[str, ...]) -> Non
             saved.storage, saved.meta, saved.offset, saved.version = copy._storage, copy._meta, 0, 0
 
 
-def rebase(node: autograd.Node, t: Tensor, written: str) -> None:
+def rebase(node: Node, t: Tensor, written: str) -> None:
     """Hang a tensor that was written in place at its new place in the graph.
 
     Args:
@@ -151,7 +155,7 @@ def rebase(node: autograd.Node, t: Tensor, written: str) -> None:
     """
     if not node.edges:
         return
-    autograd.finish(node, (t,))
+    recorder.finish(node, (t,))
     base = t._base
     if base is None:
         t._node, t._index = node, 0
@@ -170,8 +174,8 @@ def rebase(node: autograd.Node, t: Tensor, written: str) -> None:
 
 def _show_others(base: Tensor, written: Tensor) -> None:
     """Every view shows what was written, so each is hung anew."""
-    for view in autograd.views_of(base):
-        if view is not written and view._node is not autograd.LEAF:
+    for view in views_of(base):
+        if view is not written and view._node is not LEAF:
             show(view, base)
 
 
@@ -187,7 +191,7 @@ def show(t: Tensor, base: Tensor) -> None:
             f"{base._meta.strides}. Call .contiguous() before the view is taken."
         )
     place = {"base": base._meta, "part": t._meta, "offset": t._offset - base._offset}
-    node = autograd.Node(_Part, {"input": (autograd.edge(base), base._meta)}, place)  # type: ignore[arg-type]
+    node = Node(_Part, {"input": (edge(base), base._meta)}, place)  # type: ignore[arg-type]
     node.outputs = (t._meta,)
     t._node, t._index = node, 0
 
@@ -243,16 +247,16 @@ class _CopySlices:
     name = "copy_slices"
 
 
-class _Written(autograd.Node):
+class _Written(Node):
     """A tensor of which a part was written by another node: the part's gradient goes through that node, the
     rest stays."""
 
     __slots__ = ()
 
-    def __init__(self, node: autograd.Node, t: Tensor, base: Tensor, written: str):
+    def __init__(self, node: Node, t: Tensor, base: Tensor, written: str):
         edges: dict[str, Any] = {k: e for k, e in node.edges.items() if k != written}
         if base._node is not None:
-            edges["base"] = (autograd.edge(base), base._meta)
+            edges["base"] = (edge(base), base._meta)
         saved = {"node": node, "part": t._meta, "offset": t._offset - base._offset, "written": written}
         super().__init__(_CopySlices, edges, saved)  # type: ignore[arg-type]
         self.outputs = (base._meta,)
@@ -263,7 +267,7 @@ class _Written(autograd.Node):
         if grads[0] is None:
             return {}
         if self.released:
-            raise autograd.freed(self.op.name)
+            raise freed(self.public)
         saved = self.saved
         whole = clone(grads[0])
         part = _part_of(whole, saved["part"], saved["offset"])
@@ -273,6 +277,6 @@ class _Written(autograd.Node):
             if own is None:
                 part.fill_(0)
             else:
-                copy_(part, autograd.sum_to(own, part._meta.shape))
+                copy_(part, sum_to(own, part._meta.shape))
             found["base"] = whole
         return found

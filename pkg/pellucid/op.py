@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from . import autograd
 from . import dtypes as dt
+from .autograd.grad_mode import is_grad_enabled
+from .autograd.recorder import recorder
 from .call import Argument, Call
 from .device import device as Device
 from .device import get_default_device
@@ -321,7 +322,7 @@ def op(
         OPS[name] = o
         BY_INDEX.append(o)
         stream().sites.append(o.public)
-        o.record = autograd.recorder(o)
+        o.record = recorder(o)
         o.call = call_path(o, _slow, _into if _takes_out(o) else None)
         functools.update_wrapper(o.call, function)
         o.call.op = o  # type: ignore[attr-defined]
@@ -378,7 +379,7 @@ def _into(o: Op, out: Any, values: tuple) -> Any:
         GradientError: something requires grad.
         ShapeError, DTypeError: the result does not fit.
     """
-    if autograd.is_grad_enabled() and (out._node is not None or o.any_node(values)):
+    if is_grad_enabled() and (out._node is not None or o.any_node(values)):
         raise GradientError(
             f"{o.public}: out= records no gradient. Use it under pellucid.no_grad(), or assign the result."
         )

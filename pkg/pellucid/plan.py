@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from .autograd import LEAF, is_grad_enabled, note_view
+from .autograd.edges import LEAF, note_view
+from .autograd.grad_mode import is_grad_enabled
 from .device.cpu import CpuStorage, as_array, rounded, widened
 from .device.host import CODE_BITS, RUN
 from .device.stream import EMPTY_SLOT, MAX_WINDOW_WORDS, STATUS_SLOT, Storage, stream

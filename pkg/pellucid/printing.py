@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import autograd
 from . import dtypes as dt
+from .autograd.edges import LEAF
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -56,7 +56,7 @@ def describe(x: Tensor) -> str:
     usual = (dt.get_default_dtype(), dt.int64, dt.bool_) if m.numel else (dt.get_default_dtype(),)
     if m.dtype not in usual:
         suffixes.append(f"dtype={m.dtype}")
-    if x._node is autograd.LEAF:
+    if x._node is LEAF:
         suffixes.append("requires_grad=True")
     elif x._node is not None:
         suffixes.append(f"grad_fn={x._node!r}")

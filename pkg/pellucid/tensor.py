@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import autograd
 from . import dtypes as dt
+from .autograd.edges import LEAF
 from .device import device as Device
 from .dtypes import DType
 from .errors import DTypeError, GradientError
@@ -107,7 +108,7 @@ class Tensor(Readable):
 
     @property
     def is_leaf(self) -> bool:
-        return self._node is None or self._node is autograd.LEAF
+        return self._node is None or self._node is LEAF
 
     @property
     def grad_fn(self):
@@ -222,9 +223,9 @@ class Tensor(Readable):
                         "requires_grad: only floating-point tensors have gradients, not "
                         f"{self._meta.dtype}. Convert with .float()."
                     )
-                self._node = autograd.LEAF
+                self._node = LEAF
         elif self._node is not None:
-            if self._node is not autograd.LEAF:
+            if self._node is not LEAF:
                 raise GradientError("requires_grad: only a leaf can be switched off. Use .detach().")
             self._node = None
         return self
@@ -251,7 +252,7 @@ class Tensor(Readable):
         """Keep ``.grad`` of a tensor that is not a leaf."""
         if self._node is None:
             raise GradientError("retain_grad: the tensor does not require grad.")
-        if self._node is not autograd.LEAF:
+        if self._node is not LEAF:
             if self._node.retained is None:
                 self._node.retained = {}
             self._node.retained[self._index] = weakref.ref(self)
@@ -267,7 +268,7 @@ class Tensor(Readable):
         """
         if self._node is None:
             raise GradientError("register_hook: the tensor does not require grad.")
-        if self._node is autograd.LEAF:
+        if self._node is LEAF:
             if self._hooks is None:
                 self._hooks = {}
             hooks = self._hooks

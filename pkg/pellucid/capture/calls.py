@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd import is_grad_enabled
+from ..autograd.grad_mode import is_grad_enabled
 from ..deterministic import are_deterministic_algorithms_enabled
 from ..device import get_default_device
 from ..device.stream import Storage, stream

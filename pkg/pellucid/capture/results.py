@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
-from ..autograd import LEAF
+from ..autograd.edges import LEAF
 from ..device import device as Device
 from ..device.stream import Storage
 from ..dtypes import DType

@@ -6,7 +6,9 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .. import autograd
+from ..autograd.edges import edge
+from ..autograd.grad_mode import is_grad_enabled
+from ..autograd.nodes import Node
 from ..hooks import Handle
 from ..tensor import Tensor
 
@@ -55,7 +57,7 @@ def call(module: Module, args: tuple, kwargs: dict) -> Any:
             if hook.when == "pre":
                 args, kwargs = _before(module, hook, args, kwargs)
         backward = [h for h in hooks.values() if h.when.startswith("backward")]
-        gates = _Gates(module, backward) if backward and autograd.is_grad_enabled() else None
+        gates = _Gates(module, backward) if backward and is_grad_enabled() else None
         if gates is not None:
             args = gates.enter(args)
         out = module.forward(*args, **kwargs)
@@ -105,13 +107,13 @@ class _GateOp:
     grad: dict = {}
 
 
-class _Gate(autograd.Node):
+class _Gate(Node):
     """A node that hands tensors through and shows all their gradients at once to a function."""
 
     __slots__ = ("seen",)
 
     def __init__(self, tensors: list[Tensor], seen: Callable[[list], list]):
-        edges = {"tensors": [(autograd.edge(t), t._meta) for t in tensors]}
+        edges = {"tensors": [(edge(t), t._meta) for t in tensors]}
         super().__init__(_GateOp, edges, {})  # type: ignore[arg-type]
         self.outputs = tuple(t._meta for t in tensors)
         self.seen = seen

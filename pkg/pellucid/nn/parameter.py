@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import autograd
+from ..autograd.edges import LEAF
 from ..construct import tensor
 from ..errors import DTypeError
 from ..tensor import Tensor
@@ -36,7 +36,7 @@ class Parameter(Tensor):
                     f"Parameter: {data._meta.dtype} has no gradients. Give requires_grad=False, or "
                     "floating-point data."
                 )
-            self._node = autograd.LEAF
+            self._node = LEAF
         account(self)
 
     def __repr__(self) -> str:

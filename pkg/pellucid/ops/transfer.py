@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .. import autograd
+from ..autograd.edges import edge
+from ..autograd.grad_mode import is_grad_enabled
+from ..autograd.nodes import Node
 from ..device import device as Device
 
 if TYPE_CHECKING:
@@ -29,8 +31,8 @@ def transfer(x: Tensor, target: Device) -> Tensor:
     from ..construct import tensor
 
     out = tensor(x.detach().numpy(), dtype=x.dtype, device=target)
-    if x._node is not None and autograd.is_grad_enabled():
-        node = autograd.Node(_Transfer, {"input": (autograd.edge(x), x._meta)}, {"origin": x._meta.device})  # type: ignore[arg-type]
+    if x._node is not None and is_grad_enabled():
+        node = Node(_Transfer, {"input": (edge(x), x._meta)}, {"origin": x._meta.device})  # type: ignore[arg-type]
         node.outputs = (out._meta,)
         out._node, out._index = node, 0
     return out

@@ -7,7 +7,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
-from ..autograd import is_grad_enabled
+from ..autograd.grad_mode import is_grad_enabled
 from ..call import Call
 from ..dtypes import DType
 from ..errors import DTypeError, ShapeError

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
 
-from .. import autograd
+from ..autograd import nodes
 
 _PACKAGE = __name__.partition(".")[0]
 
@@ -53,7 +53,7 @@ def caller() -> Line:
     while _is_ours(frame) and frame.f_back is not None:
         if _lines_of_nodes and frame.f_code.co_name == "gradients":
             node = frame.f_locals.get("self")
-            if isinstance(node, autograd.Node) and (line := _lines_of_nodes.get(node.sequence)) is not None:
+            if isinstance(node, nodes.Node) and (line := _lines_of_nodes.get(node.sequence)) is not None:
                 return line._replace(backward=True)
         frame = frame.f_back
     return Line(frame.f_code.co_filename, frame.f_lineno)
@@ -71,9 +71,9 @@ class _Numbers(itertools.count):
 @contextmanager
 def lines_of_nodes():
     """Remember the lines of graph nodes for the length of a ``with``."""
-    autograd._sequence = _Numbers(next(autograd._sequence))
+    nodes.sequence = _Numbers(next(nodes.sequence))
     try:
         yield
     finally:
-        autograd._sequence = itertools.count(next(autograd._sequence))
+        nodes.sequence = itertools.count(next(nodes.sequence))
         _lines_of_nodes.clear()

@@ -1,0 +1,147 @@
+"""Derivatives by the graph that ops record: `backward` and `grad` walk through it; the formulas stand in the
+op table.
+
+Modules: `grad_mode` (whether ops record), `edges` (where tensors stand in the graph), `saved` (what nodes
+keep of them), `engine` (the walk), `nodes`, and `recorder`, which ops call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..errors import GradientError, ShapeError
+from .engine import walk
+from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from .saved import tensor_class
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+
+
+def backward(
+    tensors, grad_tensors=None, retain_graph: bool | None = None, create_graph: bool = False, inputs=None
+) -> None:
+    """Add to ``.grad`` of every leaf the derivative of the sum of ``tensors`` with respect to it.
+
+    Args:
+        tensors: a tensor or several; without ``grad_tensors`` each must have one element.
+        grad_tensors: the incoming gradients, same shapes.
+        retain_graph: keep what the graph saved for another walk (``create_graph`` if not given).
+        create_graph: record the walk, for derivatives of derivatives.
+        inputs: add to these leaves only.
+
+    Raises:
+        GradientError: nothing requires grad, the graph was freed, or a saved value was changed.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.autograd.backward.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> x = torch.tensor([3.0], requires_grad=True, device="cpu")
+        >>> (x * x).sum().backward()
+        >>> x.grad.tolist()
+        [6.0]
+    """
+    tensors = [tensors] if isinstance(tensors, tensor_class()) else list(tensors)
+    if grad_tensors is None:
+        grad_tensors = [None] * len(tensors)
+    elif isinstance(grad_tensors, tensor_class()):
+        grad_tensors = [grad_tensors]
+    roots = _roots(tensors, grad_tensors, "backward")
+    keep = create_graph if retain_graph is None else retain_graph
+    if inputs is None:
+        walk(roots, None, keep, create_graph)
+        return
+    inputs = [inputs] if isinstance(inputs, tensor_class()) else list({id(t): t for t in inputs}.values())
+    for t, g in zip(inputs, walk(roots, inputs, keep, create_graph), strict=True):
+        if g is not None:
+            with set_grad_enabled(create_graph):
+                t.grad = g if t.grad is None else t.grad + g
+
+
+def grad(
+    outputs,
+    inputs,
+    grad_outputs=None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool = False,
+):
+    """The gradients of the sum of ``outputs`` with respect to ``inputs``, as a tuple; ``.grad`` is not
+    touched.
+
+    Args:
+        outputs: a tensor or several.
+        inputs: a tensor or several, leaves or not.
+        grad_outputs: the incoming gradients.
+        retain_graph, create_graph: as in `backward`.
+        allow_unused: give None for inputs that did not take part, instead of an error.
+
+    Returns:
+        A tuple of tensors, one per input.
+
+    Raises:
+        GradientError: as `backward`, and for an input that did not take part.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.autograd.grad.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> x = torch.tensor(2.0, requires_grad=True, device="cpu")
+        >>> (first,) = torch.autograd.grad(x**3, x, create_graph=True)
+        >>> torch.autograd.grad(first, x)[0].item()
+        12.0
+    """
+    outputs = [outputs] if isinstance(outputs, tensor_class()) else list(outputs)
+    inputs = [inputs] if isinstance(inputs, tensor_class()) else list(inputs)
+    if grad_outputs is None:
+        grad_outputs = [None] * len(outputs)
+    elif isinstance(grad_outputs, tensor_class()):
+        grad_outputs = [grad_outputs]
+    for t in inputs:
+        if t._node is None:
+            raise GradientError(
+                "grad: one of the inputs does not require grad. Make it with requires_grad=True before it "
+                "is used."
+            )
+    roots = _roots(outputs, grad_outputs, "grad")
+    results = walk(roots, inputs, create_graph if retain_graph is None else retain_graph, create_graph)
+    if not allow_unused and any(g is None for g in results):
+        raise GradientError(
+            "grad: one of the inputs did not take part in the outputs. Give allow_unused=True to get None "
+            "for it."
+        )
+    return tuple(results)
+
+
+def _roots(
+    tensors: Sequence[Tensor], gradients: Sequence[Tensor | None], where: str
+) -> list[tuple[Tensor, Tensor]]:
+    from ..ops.creation import ones_like
+
+    roots = []
+    for t, g in zip(tensors, gradients, strict=True):
+        if t._node is None:
+            raise GradientError(
+                f"{where}: the tensor does not require grad and has no grad_fn. Compute it from tensors "
+                "with requires_grad=True."
+            )
+        if g is None:
+            if t._meta.numel != 1:
+                raise GradientError(
+                    f"{where}: grad can be created implicitly only for one element, and shape is "
+                    f"{tuple(t._meta.shape)}. Give a gradient, or reduce first."
+                )
+            with no_grad():
+                g = ones_like(t)
+        elif g._meta.shape != t._meta.shape:
+            raise ShapeError(
+                f"{where}: the gradient has shape {tuple(g._meta.shape)}, the tensor "
+                f"{tuple(t._meta.shape)}. They must be equal."
+            )
+        roots.append((t, g))
+    return roots
+
+
+__all__ = ["backward", "enable_grad", "grad", "inference_mode", "no_grad", "set_grad_enabled"]

@@ -1,0 +1,37 @@
+"""Where tensors stand in the graph: edges to nodes and to leaves, and views, which move when their base is
+written."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+
+# Stands for the node of a tensor that requires grad and was not computed. The graph's edge to it is the
+# tensor itself.
+LEAF: Any = type("Leaf", (), {"__repr__": lambda self: "LEAF"})()
+
+
+def edge(t: Tensor) -> Any:
+    """Where a gradient for ``t`` goes."""
+    node = t._node
+    if node is None:
+        return None
+    return t if node is LEAF else (node, t._index)
+
+
+def note_view(base: Tensor, view: Tensor) -> None:
+    """Let a tensor know its views: their places in the graph change when it is written in place."""
+    views = base.__dict__.setdefault("_views", {})
+    key = id(view)
+    views[key] = weakref.ref(view, lambda _: views.pop(key, None))
+
+
+def views_of(base: Tensor) -> list[Tensor]:
+    """The views of a tensor that are alive and were taken where ops record."""
+    return [v for found in list(base.__dict__.get("_views", {}).values()) if (v := found()) is not None]
+
+
+__all__ = ["LEAF", "edge", "note_view", "views_of"]

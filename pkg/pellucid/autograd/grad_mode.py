@@ -1,0 +1,134 @@
+"""Whether ops record the graph: `no_grad`, `enable_grad` and `set_grad_enabled`."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+# What recorders ask at every call, without a function between.
+grad_enabled: ContextVar[bool] = ContextVar("grad_enabled", default=True)
+
+
+def is_grad_enabled() -> bool:
+    """Whether ops record the graph now."""
+    return grad_enabled.get()
+
+
+class set_grad_enabled:
+    """Switch recording on or off; as a function, a context manager or a decorator.
+
+    Args:
+        mode: whether ops record.
+    """
+
+    def __init__(self, mode: bool):
+        self._mode = mode
+        self._before = [grad_enabled.get()]
+        grad_enabled.set(mode)
+
+    def __enter__(self):
+        if not self._before:
+            self._before.append(grad_enabled.get())
+            grad_enabled.set(self._mode)
+
+    def __exit__(self, *exc):
+        grad_enabled.set(self._before.pop())
+
+    def __call__(self, function):
+        if self._before:  # made for the decoration only
+            self.__exit__()
+        return _within(function, lambda: set_grad_enabled(self._mode))
+
+
+def _within(function: Callable, mode: Callable[[], Any]) -> Callable:
+    """A function whose body runs in a mode, also where it pauses: whoever waits for it keeps their own."""
+    if inspect.isgeneratorfunction(function):
+
+        @functools.wraps(function)
+        def paused(*args, **kwargs):
+            made = function(*args, **kwargs)
+            resume, value = made.send, None
+            try:
+                while True:
+                    with mode():
+                        given = resume(value)
+                    try:
+                        resume, value = made.send, (yield given)
+                    except GeneratorExit:
+                        raise
+                    except BaseException as error:
+                        resume, value = made.throw, error
+            except StopIteration as end:
+                return end.value
+            finally:
+                with mode():
+                    made.close()
+
+        return paused
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def awaited(*args, **kwargs):
+            with mode():
+                return await function(*args, **kwargs)
+
+        return awaited
+
+    @functools.wraps(function)
+    def wrapped(*args, **kwargs):
+        with mode():
+            return function(*args, **kwargs)
+
+    return wrapped
+
+
+class _Mode:
+    _mode: bool
+
+    def __init__(self):
+        self._before: list[bool] = []
+
+    def __enter__(self):
+        self._before.append(grad_enabled.get())
+        grad_enabled.set(self._mode)
+
+    def __exit__(self, *exc):
+        grad_enabled.set(self._before.pop())
+
+    def __new__(cls, function=None) -> Any:
+        self = object.__new__(cls)
+        if function is None:
+            return self
+        self.__init__()
+        return self(function)
+
+    def __call__(self, function):
+        return _within(function, type(self))
+
+
+class no_grad(_Mode):
+    """Ops within do not record; also a decorator.
+
+    Example:
+        >>> import pellucid as torch
+        >>> x = torch.ones(2, requires_grad=True, device="cpu")
+        >>> with torch.no_grad():
+        ...     (x * 2).requires_grad
+        False
+    """
+
+    _mode = False
+
+
+class enable_grad(_Mode):
+    """Ops within record again, inside `no_grad`; also a decorator."""
+
+    _mode = True
+
+
+inference_mode = no_grad
+
+__all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "no_grad", "set_grad_enabled"]
