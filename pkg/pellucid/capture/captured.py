@@ -8,7 +8,7 @@ from operator import attrgetter
 from operator import call as get
 from typing import Any
 
-from ..device.stream import Storage
+from ..device.stream import Storage, stream
 from ..nn import module as modules
 from .calls import Call
 from .law import Law, Unlawful
@@ -89,7 +89,7 @@ class Capture:
         self._slots = call.slots
         self._moved: set[int] = set()
         self._version = modules.version
-        self._fused = recording.fused
+        self._fused, self._flushes = recording.fused, recording.flushes
         self._replay: Replay | None = None
         self._made = list(run.results.kept.items())
         program = run.program
@@ -191,6 +191,8 @@ class Capture:
         draws, updates = run.followed.draws(call), run.followed.updates()
         made = [s.slot for s in storages.values()]
         replay.submit(call.slots, made, call.values, draws, updates)
+        if self._flushes:
+            stream().flush()
         for k in self._written:
             call.tensors[k]._storage.version += 1
         for storage in self._written_storages:

@@ -76,6 +76,7 @@ class Recording:
         reason: why it cannot be replayed.
         is_final: no other call of it could be either.
         seconds: how long it ran.
+        flushes: the function handed records to the device by itself, as an optimizer's step does.
     """
 
     words: list[int] = field(default_factory=list)
@@ -84,6 +85,7 @@ class Recording:
     reason: str | None = None
     is_final: bool = False
     seconds: float = 0.0
+    flushes: bool = False
 
     def __enter__(self) -> Recording:
         s = stream()
@@ -125,6 +127,7 @@ class Recording:
 
     def _take(self, records: list[int]) -> None:
         self.words += records
+        self.flushes |= stream().capturing is self
 
     @property
     def _at(self) -> int:

@@ -227,7 +227,7 @@ class Replay:
                 for at in self._targets[k]:
                     window[at] = word
                 last[k] = word
-        stream().submit_window(window)
+        stream().submit_window(window[:])
 
 
 stream().on_close.append(_passing.clear)

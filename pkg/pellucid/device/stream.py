@@ -89,11 +89,14 @@ class Stream:
     def __init__(self):
         # The list objects are never replaced: ops hold them.
         self.words: list[int] = []
+        # Windows that are ready, each with how many of the words stand before it: replays.
+        self.ready: list[tuple[int, array]] = []
         self.free: list[int] = []
         self.dead: list[int] = []
         self.host: Host | None = None
         self.idle = True
         self.window_bytes = 0
+        self.ready_words = 0
         self.allocated = 0
         self.peak = 0
         self.limit = UNLIMITED
@@ -157,10 +160,10 @@ class Stream:
         self.host.close()
         self.host = None
         self._failed = None
-        del self.words[:], self.free[:], self.dead[:]
+        del self.words[:], self.ready[:], self.free[:], self.dead[:]
         # Slots are never used again after a close: storages of the old device free nothing of the new one.
         self.first_slot = self._slots
-        self.allocated = self.window_bytes = 0
+        self.allocated = self.window_bytes = self.ready_words = 0
         self.idle = True
         self.by_kind = dict.fromkeys(KINDS, 0)
         for forget in self.on_close:
@@ -228,26 +231,45 @@ class Stream:
 
     def submit(self) -> None:
         """Hand all records to the host; neither waits nor raises what the host finds wrong."""
-        words, dead = self.words, self.dead
+        words, ready, dead = self.words, self.ready, self.dead
         # Slots whose FREE lies in this window: counted first, since a finalizer may add one at any time.
         freed = len(dead)
+        waiting = len(ready)
         count = len(words)
         self.idle = True
-        self.window_bytes = 0
-        if not count:
+        self.window_bytes = self.ready_words = 0
+        if not count and not waiting:
             return
         records = words[:count]
         # Planning takes a while: where it is interrupted, the records are still there.
-        window = array("I", records) if self.rewrite is None else self.rewrite(records)
-        del words[:count]
+        window = self._joined(records, ready[:waiting]) if waiting else self._rewritten(records)
+        del words[:count], ready[:waiting]
         self.flushes += 1
-        for listener in self.on_submit:
+        # Beside windows that are ready, nothing but ends of slots is recorded while somebody listens.
+        for listener in () if waiting else self.on_submit:
             listener(records)
         if self.allocated > self.peak:
             self.peak = self.allocated
         self.open().submit(window)
         self.free += dead[:freed]
         del dead[:freed]
+
+    def _rewritten(self, records: list[int]) -> array:
+        return array("I", records) if self.rewrite is None else self.rewrite(records)
+
+    def _joined(self, records: list[int], ready: list[tuple[int, array]]) -> array:
+        """One window of the windows that are ready and the records between them."""
+        window, at = array("I"), 0
+        for place, made in (*ready, (len(records), array("I"))):
+            if place > at:
+                between = records[at:place]
+                if any(word & _CODE_MASK != FREE for word in between):
+                    window += self._rewritten(between)
+                else:
+                    window.extend(between)
+                at = place
+            window += made
+        return window
 
     def flush(self) -> None:
         """Hand all records to the host; does not wait.
@@ -260,29 +282,27 @@ class Stream:
             self.check()
 
     def submit_window(self, window: array) -> None:
-        """Hand a window that is ready to the host, behind all records; does not wait.
+        """Let a window that is ready go to the host behind all records, with the next flush.
 
-        Raises:
-            KernelError, OutOfMemoryError, DeviceError: what went wrong at the host since the last look.
+        Whoever listens to what is submitted sees it by itself, at once.
+
+        Args:
+            window: its words; they stay as they are.
         """
-        if any(word & _CODE_MASK != FREE for word in tuple(self.words)):
+        words = self.words
+        if self.on_submit and any(word & _CODE_MASK != FREE for word in tuple(words)):
             self.submit()
-        # What only ended since goes along with it; counted as in `submit`.
-        words, dead = self.words, self.dead
-        freed = len(dead)
-        count = len(words)
-        self.idle = True
-        self.window_bytes = 0
-        if count:
-            window = array("I", words[:count]) + window
-            del words[:count]
-        self.flushes += 1
-        if self.allocated > self.peak:
-            self.peak = self.allocated
-        self.open().submit(window)
-        self.free += dead[:freed]
-        del dead[:freed]
-        self.check()
+        if self.idle:
+            self.begin_window()
+        # One step, so that an interrupt leaves out all of it or nothing.
+        self.ready.append((len(words), window))
+        self.ready_words += len(window)
+        if (
+            self.on_submit
+            or self.window_bytes > MAX_WINDOW_BYTES
+            or self.ready_words + len(words) > MAX_WINDOW_WORDS
+        ):
+            self.flush()
 
     def check(self) -> None:
         """Raise what went wrong at the host since the last look."""
