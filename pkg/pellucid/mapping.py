@@ -15,6 +15,10 @@ from .dtypes import DType
 from .kernel import WGSL_TYPE, Launch, Source, convert, fetch, fold, load, narrowed, pack, physical
 
 WORKGROUP = 64
+# From so many elements on an invocation makes four, and all its loads are on their way before the first store:
+# on a GPU four times the bytes per second of one element each (docs/design.md, "Which kernel").
+MANY = 1 << 16
+_MANY_WORKGROUP, _MANY_EACH = 256, 4
 
 
 @dataclass(frozen=True)
@@ -228,24 +232,41 @@ def write(m: Map, bind: dict[str, str]) -> Launch:
         text.functions.append(f"fn index_out(i: u32) -> u32 {{ return {place}; }}")
     aliased = {o.local: "out" for o in m.operands if o.aliased}
     computed = member(text, m, buffers=aliased)
-    text.functions.append(f"fn element(i: u32) -> {WGSL_TYPE[physical(m.out)[2]]} {{ return {computed}; }}")
-    text.functions.append(f"fn store_out(i: u32) {{ {_store(m)} }}")
-    source = Source(f"elementwise/map ({m.name})", frame(bindings, text), typed=True)
-    return Launch(source, fold(-(-m.count // WORKGROUP)), dict(text.values), bind=bind, map=m)
+    element = WGSL_TYPE[physical(m.out)[2]]
+    text.functions.append(f"fn element(i: u32) -> {element} {{ return {computed}; }}")
+    if m.lanes == 1:
+        place = "index_out(i)" if m.out_index else "i"
+        text.functions.append(f"fn store_element(i: u32, value: {element}) {{ out[{place}] = value; }}")
+    else:
+        text.functions.append(f"fn store_out(i: u32) {{ {_store_packed(m)} }}")
+    file, kernel, groups = frame(bindings, text, m.count, m.lanes == 1)
+    source = Source(f"{file} ({m.name})", kernel, typed=True)
+    return Launch(source, fold(groups), dict(text.values), bind=bind, map=m)
 
 
-def frame(bindings: list[str], text: Text) -> str:
-    """A kernel around the function ``store_out(i)``: what is kept of the file is its main."""
-    file = load("elementwise/map").text
+def frame(bindings: list[str], text: Text, invocations: int, by_element: bool) -> tuple[str, str, int]:
+    """A kernel around the functions that make an element: the file whose main it has, its text, its workgroups.
+
+    Args:
+        bindings: its declarations.
+        text: its functions and fields.
+        invocations: where each makes one element, or one word.
+        by_element: the functions are ``element(i)`` and ``store_element(i, value)``; else ``store_out(i)``.
+    """
+    many = by_element and invocations >= MANY
+    if by_element and not many:
+        text.functions.append("fn store_out(i: u32) { store_element(i, element(i)); }")
+    name = "elementwise/map_many" if many else "elementwise/map"
+    file = load(name).text
     kept = [line for line in file.splitlines() if line.startswith(("@group(1)", "const WORKGROUP"))]
     main = file[file.index("@compute") :]
-    return "\n".join([*bindings, text.params, *kept, *text.functions, main])
+    made = _MANY_WORKGROUP * _MANY_EACH if many else WORKGROUP
+    kernel = "\n".join([*bindings, text.params, *kept, *text.functions, main])
+    return name, kernel, -(-invocations // made)
 
 
-def _store(m: Map) -> str:
+def _store_packed(m: Map) -> str:
     lanes = m.lanes
-    if lanes == 1:
-        return f"out[{'index_out(i)' if m.out_index else 'i'}] = element(i);"
     width, mask, shift = 32 // lanes, (1 << 32 // lanes) - 1, 1 if lanes == 2 else 2
     if not m.by_element:
         pieces = [f"({pack(m.out, f'element(i * {lanes}u + {k}u)')} << {k * width}u)" for k in range(lanes)]

@@ -13,7 +13,7 @@ from ..dtypes import bool_
 from ..errors import KernelError
 from ..kernel import WGSL_TYPE, Source, convert, narrowed, pack, physical
 from ..launches import MOST_PARAMS, Node, most_buffers, register
-from ..mapping import WORKGROUP, Map, Text, frame, member
+from ..mapping import Map, Text, frame, member
 from ..meta import Meta
 from .anchors import Site, sites
 from .groups import Group, Member, Value
@@ -184,24 +184,25 @@ class _Writer:
         lanes = max(physical(v.meta.dtype)[1] for v in stored)
         self.text.scalar("count", "u32")
         self.values["count"] = -(-count // lanes)
+        fields = [f"e{k}: {WGSL_TYPE[physical(v.meta.dtype)[2]]}" for k, v in enumerate(stored)]
+        names = ", ".join(self.names[v.member, v.binding] for v in stored)
+        functions = self.text.functions
+        functions.append(f"struct Element {{ {', '.join(fields)} }}")
+        functions.append(f"fn element(i: u32) -> Element {{ {' '.join(lines)} return Element({names}); }}")
         if lanes == 1:
-            body = " ".join([*lines, *self._stores(stored)])
-            self.text.functions.append(f"fn store_out(i: u32) {{ {body} }}")
+            body = " ".join(f"{self.out(v)}[i] = value.e{k};" for k, v in enumerate(stored))
+            functions.append(f"fn store_element(i: u32, value: Element) {{ {body} }}")
         else:
-            self._store_words(lines, stored, lanes, count)
-        source = Source("fused expressions", frame(self.bindings, self.text), typed=True)
-        return source, -(-self.values["count"] // WORKGROUP)
+            self._store_words(stored, lanes, count)
+        _, text, groups = frame(self.bindings, self.text, self.values["count"], lanes == 1)
+        return Source("fused expressions", text, typed=True), groups
 
     def _stores(self, stored: list[Value]) -> list[str]:
         return [f"{self.out(v)}[i] = {self.names[v.member, v.binding]};" for v in stored]
 
-    def _store_words(self, lines: list[str], stored: list[Value], lanes: int, count: int) -> None:
+    def _store_words(self, stored: list[Value], lanes: int, count: int) -> None:
         """Where packed types are stored an invocation makes the elements of a whole word."""
-        fields = [f"e{k}: {WGSL_TYPE[physical(v.meta.dtype)[2]]}" for k, v in enumerate(stored)]
-        values = ", ".join(self.names[v.member, v.binding] for v in stored)
         functions = self.text.functions
-        functions.append(f"struct Element {{ {', '.join(fields)} }}")
-        functions.append(f"fn element(i: u32) -> Element {{ {' '.join(lines)} return Element({values}); }}")
         limit = self.text.scalar("elements", "u32")
         self.values["elements"] = count
         body = [f"let at_{k} = element(i * {lanes}u + {k}u);" for k in range(lanes)]
