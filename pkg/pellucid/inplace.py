@@ -10,7 +10,7 @@ import numpy as np
 
 from . import dtypes as dt
 from .autograd import recorder
-from .autograd.edges import LEAF, edge, views_of
+from .autograd.edges import LEAF, edge, note_change, views_of
 from .autograd.engine import sum_to
 from .autograd.grad_mode import is_grad_enabled
 from .autograd.nodes import Node, freed
@@ -156,6 +156,7 @@ def rebase(node: Node, t: Tensor, written: str) -> None:
     if not node.edges:
         return
     recorder.finish(node, (t,))
+    note_change()
     base = t._base
     if base is None:
         t._node, t._index = node, 0
@@ -193,6 +194,7 @@ def show(t: Tensor, base: Tensor) -> None:
     place = {"base": base._meta, "part": t._meta, "offset": t._offset - base._offset}
     node = Node(_Part, {"input": (edge(base), base._meta)}, place)  # type: ignore[arg-type]
     node.outputs = (t._meta,)
+    note_change()
     t._node, t._index = node, 0
 
 

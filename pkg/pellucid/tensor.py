@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import autograd
 from . import dtypes as dt
-from .autograd.edges import LEAF
+from .autograd.edges import LEAF, note_change
 from .device import device as Device
 from .dtypes import DType
 from .errors import DTypeError, GradientError
@@ -223,10 +223,12 @@ class Tensor(Readable):
                         "requires_grad: only floating-point tensors have gradients, not "
                         f"{self._meta.dtype}. Convert with .float()."
                     )
+                note_change()
                 self._node = LEAF
         elif self._node is not None:
             if self._node is not LEAF:
                 raise GradientError("requires_grad: only a leaf can be switched off. Use .detach().")
+            note_change()
             self._node = None
         return self
 
@@ -236,6 +238,7 @@ class Tensor(Readable):
 
     def detach_(self) -> Tensor:
         """Take this tensor itself out of the graph."""
+        note_change()
         self._node = None
         return self
 
@@ -246,6 +249,7 @@ class Tensor(Readable):
 
     @data.setter
     def data(self, value: Tensor) -> None:
+        note_change()
         self._storage, self._meta, self._offset = value._storage, value._meta, value._offset
 
     def retain_grad(self) -> None:
@@ -272,6 +276,7 @@ class Tensor(Readable):
             if self._hooks is None:
                 self._hooks = {}
             hooks = self._hooks
+            note_change()
         else:
             if self._node.hooks is None:
                 self._node.hooks = {}

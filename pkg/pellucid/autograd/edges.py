@@ -12,6 +12,14 @@ if TYPE_CHECKING:
 # Stands for the node of a tensor that requires grad and was not computed. The graph's edge to it is the
 # tensor itself.
 LEAF: Any = type("Leaf", (), {"__repr__": lambda self: "LEAF"})()
+# Grows when a tensor that exists is given other memory, another layout or place in the graph, or a hook.
+version = 0
+
+
+def note_change() -> None:
+    """Note, before it happens, that a tensor becomes another one, whatever its values."""
+    global version
+    version += 1
 
 
 def edge(t: Tensor) -> Any:
@@ -34,4 +42,4 @@ def views_of(base: Tensor) -> list[Tensor]:
     return [v for found in list(base.__dict__.get("_views", {}).values()) if (v := found()) is not None]
 
 
-__all__ = ["LEAF", "edge", "note_view", "views_of"]
+__all__ = ["LEAF", "edge", "note_change", "note_view", "views_of"]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from copy import copy
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
 
+from ..autograd.edges import LEAF
 from ..autograd.grad_mode import is_grad_enabled
 from ..deterministic import are_deterministic_algorithms_enabled
 from ..device import get_default_device
@@ -43,12 +45,12 @@ class Same:
         return mine is not None and mine is other._get()
 
 
-@dataclass
 class Call:
     """The arguments of one call, read.
 
-    Args:
+    Attributes:
         tensors: in the order in which they are found; the gradients that the function takes as inputs follow.
+        slots: of their storages.
         generators: likewise.
         others: arguments that are compared by identity.
         numbers: values of the dynamic arguments; floats by their bits.
@@ -59,20 +61,30 @@ class Call:
         reason: why the call can only run eagerly.
     """
 
-    tensors: list[Tensor] = field(default_factory=list)
-    generators: list[Generator] = field(default_factory=list)
-    others: list[Any] = field(default_factory=list)
-    numbers: list[int] = field(default_factory=list)
-    kinds: list[type] = field(default_factory=list)
-    names: list[str] = field(default_factory=list)
-    key: tuple = ()
-    values: list[int] = field(default_factory=list)
-    reason: str | None = None
+    __slots__ = (
+        "generators",
+        "key",
+        "kinds",
+        "names",
+        "numbers",
+        "others",
+        "reason",
+        "slots",
+        "tensors",
+        "values",
+    )
 
-    @property
-    def slots(self) -> list[int]:
-        """Of the tensors' storages."""
-        return [t._storage.slot for t in self.tensors]
+    def __init__(self):
+        self.tensors: list[Tensor] = []
+        self.slots: list[int] = []
+        self.generators: list[Generator] = []
+        self.others: list[Any] = []
+        self.numbers: list[int] = []
+        self.kinds: list[type] = []
+        self.names: list[str] = []
+        self.key: tuple = ()
+        self.values: list[int] = []
+        self.reason: str | None = None
 
     def branch(self, value: Any) -> Any:
         """The part of the key that an argument makes; its tensors and generators are noted."""
@@ -116,23 +128,34 @@ class Call:
 
     def finish(self, branches: tuple) -> None:
         """Make the key, once all arguments are read."""
-        tensors = self.tensors
-        if any(type(t._storage) is not Storage for t in tensors):
-            self.reason = "an argument is not on webgpu"
-            return
-        shared: Any = None
-        owners = [id(t._storage) for t in tensors]
-        if len(set(owners)) < len(owners):
-            # Where arguments share memory, their offsets are part of what must be equal.
-            shared = tuple([(owners.index(o), t._offset) for o, t in zip(owners, tensors, strict=True)])
+        slots, values = self.slots, self.values
         grad = is_grad_enabled()
-        if grad and any(t._node is not None and not t.is_leaf for t in tensors):
-            self.reason = "an argument was computed with gradients, and the graph would cross the call"
+        metas, places = [], []
+        for t in self.tensors:
+            storage = t._storage
+            if type(storage) is not Storage:
+                self.reason = "an argument is not on webgpu"
+                return
+            slots.append(storage.slot)
+            values.append(t._offset)
+            metas.append(t._meta)
+            if grad:
+                node = t._node
+                if node is not None and node is not LEAF:
+                    self.reason = (
+                        "an argument was computed with gradients, and the graph would cross the call"
+                    )
+                places += (node is None, t.grad is None)
+        shared: Any = None
+        if len(set(slots)) < len(slots):
+            # Where arguments share memory, their offsets are part of what must be equal.
+            shared = tuple([(slots.index(slot), at) for slot, at in zip(slots, values, strict=True)])
+        values += self.numbers
         s = stream()
         self.key = (
             branches,
-            tuple([t._meta for t in tensors]),
-            tuple([(t._node is not None, t.grad is None) for t in tensors]) if grad else None,
+            tuple(metas),
+            tuple(places) if grad else None,
             shared,
             get_default_dtype(),
             get_default_device(),
@@ -140,15 +163,17 @@ class Call:
             s.opened,
             are_deterministic_algorithms_enabled(),
         )
-        self.values = [*[t._offset for t in tensors], *self.numbers]
 
     def extended(self, more: list[Tensor]) -> Call:
         """The call with tensors that the function takes without being given them."""
         if not more:
             return self
-        tensors = self.tensors + more
-        values = [*[t._offset for t in tensors], *self.numbers]
-        return replace(self, tensors=tensors, values=values)
+        made = copy(self)
+        count = len(self.tensors)
+        made.tensors = self.tensors + more
+        made.slots = self.slots + [t._storage.slot for t in more]
+        made.values = [*self.values[:count], *[t._offset for t in more], *self.values[count:]]
+        return made
 
 
 def read(names: list[str], dynamic: frozenset[str], args: tuple, kwargs: Mapping[str, Any]) -> Call:
@@ -162,8 +187,13 @@ def read(names: list[str], dynamic: frozenset[str], args: tuple, kwargs: Mapping
     call = Call()
     branches = []
     for k, value in enumerate(args):
-        is_dynamic = dynamic and k < len(names) and names[k] in dynamic
-        branches.append(call.number(names[k], value) if is_dynamic else call.branch(value))
+        if type(value) is Tensor:
+            call.tensors.append(value)
+            branches.append(Tensor)
+        elif dynamic and k < len(names) and names[k] in dynamic:
+            branches.append(call.number(names[k], value))
+        else:
+            branches.append(call.branch(value))
     for name, value in kwargs.items():
         branches.append((name, call.number(name, value) if name in dynamic else call.branch(value)))
     call.finish(tuple(branches))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from operator import attrgetter
-from operator import call as get
 from typing import Any
 
+from ..autograd import edges
 from ..device.stream import Storage, stream
 from ..nn import module as modules
 from .calls import Call
@@ -21,9 +20,6 @@ from .watch import Watch
 # What a capture is for a call: it serves it; it may, once the call has shown that it is the same program; it
 # does not; it never will again.
 READY, UNSURE, OTHER, GONE = "ready", "unsure", "other", "gone"
-
-# In the inner loops below values are told by identity: tensors compare element by element.
-_grad, _hooks = attrgetter("grad"), attrgetter("_hooks")
 
 
 class Lawless(Exception):
@@ -74,6 +70,10 @@ class Capture:
         self._bare = [_ref(t) for t in leaves if before.grads[t] is None]
         self._grad_results = [_ref(t) for t in changed]
         self._run = run = Run(call, recording, result, frozenset(map(id, before.tensors)), changed)
+        # What a replay leaves at them; a gradient that stays is not touched.
+        self._grad_places = [
+            (leaf, place) for leaf, place in zip(self._grad_results, run.grads, strict=True) if place != -1
+        ]
         external = run.program.external
         if not external <= before.storages.keys():
             raise Refused("it uses memory that came and went in the middle of it", False)
@@ -87,12 +87,14 @@ class Capture:
         reals = frozenset(n for n, place in enumerate(run.places) if place in run.program.reals)
         self._law = Law(call.values, run.numbers, len(run.places), count, floats, reals)
         self._slots = call.slots
-        self._moved: set[int] = set()
-        self._version = modules.version
+        # Arguments that were in the same memory at all calls so far.
+        self._unmoved = [*range(len(call.slots))]
+        # What was looked at last: of all modules, and of all tensors for hooks.
+        self._version, self._unhooked = modules.version, -1
         self._fused, self._flushes = recording.fused, recording.flushes
         self._replay: Replay | None = None
-        self._made = list(run.results.kept.items())
         program = run.program
+        self._made = [(program.sizes[n], kind) for n, kind in run.results.kept.items()]
         self._written = [number_of(slot) for slot in program.changed if slot & ARGUMENT]
         self._written_storages = [_ref(before.storages[slot]) for slot in program.changed & external]
         self.replays = 0
@@ -108,21 +110,23 @@ class Capture:
         """What this is for a call, and the call with the gradients that are arguments, too."""
         if not self._watch.holds():
             return GONE, call
-        if not self._run.followed.holds() or {*map(id, map(_grad, map(get, self._bare)))} - {id(None)}:
+        if not self._run.followed.holds():
             return OTHER, call
+        for leaf in self._bare:
+            if leaf().grad is not None:
+                return OTHER, call
         if self._grad_inputs:
             grads = [r().grad for r, _ in self._grad_inputs]
             for grad, (_, meta) in zip(grads, self._grad_inputs, strict=True):
                 if grad is None or grad._meta is not meta or type(grad._storage) is not Storage:
                     return OTHER, call
             call = call.extended(grads)
-        slots = call.slots
-        external = self._run.program.external
-        if slots != self._slots:
-            if not external.isdisjoint(slots):
+        slots, first = call.slots, self._slots
+        if slots != first:
+            if not self._run.program.external.isdisjoint(slots):
                 return OTHER, call
-            for k, (slot, first) in enumerate(zip(slots, self._slots, strict=True)):
-                if slot != first and k not in self._moved:
+            for k in self._unmoved:
+                if slots[k] != first[k]:
                     return UNSURE, call
         if self._version != modules.version or not self._law.holds(call.values):
             return UNSURE, call
@@ -131,8 +135,13 @@ class Capture:
     @property
     def is_hooked(self) -> bool:
         """Whether a parameter has a hook, which runs Python at every call."""
-        noted = {*map(id, map(_hooks, map(get, self._leaves)))} - {id(None)}
-        return bool(noted) and any(r()._hooks for r in self._leaves)
+        version = edges.version
+        if version == self._unhooked:
+            return False
+        if any(leaf()._hooks for leaf in self._leaves):
+            return True
+        self._unhooked = version
+        return False
 
     def confirm(self, call: Call, recording: Recording, result: Any) -> bool:
         """Learn from a call that was recorded once more; whether it was the same program.
@@ -160,7 +169,7 @@ class Capture:
             raise Lawless(f"{what} the argument {call.names[argument]!r}, which dynamic= names") from None
         if learned:
             self._replay = None
-        self._moved |= {k for k, slot in enumerate(call.slots) if slot != self._slots[k]}
+        self._unmoved = [k for k in self._unmoved if call.slots[k] == self._slots[k]]
         self._version = modules.version
         self.prepare()
         return True
@@ -187,10 +196,9 @@ class Capture:
         """Replay: the results of a call without running its Python."""
         replay, run = self.prepare(), self._run
         replay.make_room()
-        storages = {n: Storage(run.program.sizes[n], kind, direct=True) for n, kind in self._made}
+        storages = [Storage(nbytes, kind, True) for nbytes, kind in self._made]
         draws, updates = run.followed.draws(call), run.followed.updates()
-        made = [s.slot for s in storages.values()]
-        replay.submit(call.slots, made, call.values, draws, updates)
+        replay.submit(call.slots, [s.slot for s in storages], call.values, draws, updates)
         if self._flushes:
             stream().flush()
         for k in self._written:
@@ -199,8 +207,7 @@ class Capture:
             storage().version += 1
         plain = self._law.plain(call.values)
         tensors = run.results.make(call, storages, plain)
-        for leaf, place in zip(self._grad_results, run.grads, strict=True):
-            if place != -1:
-                leaf().grad = None if place is None else tensors[place]
+        for leaf, place in self._grad_places:
+            leaf().grad = None if place is None else tensors[place]
         self.replays += 1
         return run.build(call, tensors, plain)

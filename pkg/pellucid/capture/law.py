@@ -97,6 +97,8 @@ class Law:
     def plain(self, values: Sequence[int]) -> list[int]:
         """The numbers of a call that are no words."""
         found = self.numbers[self._words :]
+        if not found or values == self.values:
+            return found
         for k, slopes in self.slopes.items():
             step = values[k] - self.values[k]
             for n, slope in slopes.items() if step else ():

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, fields, is_dataclass
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any, NamedTuple
 
 from ..autograd.edges import LEAF
 from ..device import device as Device
@@ -19,27 +19,26 @@ _Build = Callable[[Call, list[Tensor], list[int]], Any]
 _CONSTANTS = frozenset({type(None), bool, float, complex, str, bytes, DType, Device})
 
 
-@dataclass
-class Made:
+class Made(NamedTuple):
     """A tensor that every replay makes anew.
 
     Args:
         kind: its class.
-        of: "made" or "argument": whose memory it looks at.
-        number: which.
+        is_argument: it looks at the memory of an argument, not at memory that is made with it.
+        number: whose; of what is made first by number, then by the place among what is kept.
         meta: how it looks at it.
         place: where its offset stands among the plain integers.
-        node, index: its place in a graph that needs no values any more.
+        node, output: its place in a graph that needs no values any more.
         base: which of the results it is a view of; -1 for what the argument is or looks at, None for none.
     """
 
     kind: type[Tensor]
-    of: str
+    is_argument: bool
     number: int
     meta: Any
     place: int
     node: Any
-    index: int
+    output: int
     base: int | None
 
 
@@ -127,10 +126,10 @@ class Results:
             return place
         slot = t._storage.slot if type(t._storage) is Storage else -1
         if slot in self._alive:
-            of, number = "made", self._alive[slot]
+            is_argument, number = False, self._alive[slot]
             self.kept[number] = t._storage.kind
         elif slot in self._slots:
-            of, number = "argument", self._slots[slot]
+            is_argument, number = True, self._slots[slot]
         elif slot >= 0:
             self._refuse("it returns a new view of a tensor that is no argument. Return the tensor itself")
             return -1
@@ -142,18 +141,20 @@ class Results:
             self._check(node)
         base: int | None = None
         if t._base is not None:
-            given = self._call.tensors[number] if of == "argument" else None
+            given = self._call.tensors[number] if is_argument else None
             is_given = given is not None and (t._base is given or t._base is given._base)
             base = -1 if is_given else self.made(t._base)
         offset = len(self.plain)
         self.plain.append(t._offset)
-        self.signature.append((type(t), of, number, t._meta, node is LEAF, node is not None, base))
-        self.tensors.append(Made(type(t), of, number, t._meta, offset, node, t._index, base))
+        self.signature.append((type(t), is_argument, number, t._meta, node is LEAF, node is not None, base))
+        self.tensors.append(Made(type(t), is_argument, number, t._meta, offset, node, t._index, base))
         self._known[id(t)] = len(self.tensors) - 1
         return self._known[id(t)]
 
     def finish(self) -> None:
         """Let go of the call: a recipe holds none of its tensors."""
+        places = {number: place for place, number in enumerate(self.kept)}
+        self.tensors = [m if m.is_argument else m._replace(number=places[m.number]) for m in self.tensors]
         del self._call, self._alive, self._before, self._arguments, self._others, self._slots, self._known
 
     def _refuse(self, reason: str) -> None:
@@ -181,23 +182,22 @@ class Results:
                         self._refuse("it returns a tensor whose graph leads to an argument")
                         return
 
-    def make(self, call: Call, storages: Mapping[int, Storage], plain: list[int]) -> list[Tensor]:
-        """New tensors over the storages of a replay."""
+    def make(self, call: Call, storages: Sequence[Storage], plain: list[int]) -> list[Tensor]:
+        """New tensors over the storages of a replay, which come in the order of ``kept``."""
         found: list[Tensor] = []
         tensors = call.tensors
-        for m in self.tensors:
-            t: Tensor = object.__new__(m.kind)
-            of_argument = m.of == "argument"
-            t._storage = tensors[m.number]._storage if of_argument else storages[m.number]
-            t._meta = m.meta
-            t._offset = plain[m.place]
-            if m.node is not None:
-                t._node, t._index = m.node, m.index
-            if m.base is not None:
-                if m.base >= 0:
-                    t._base = found[m.base]
+        for kind, is_argument, number, meta, place, node, output, base in self.tensors:
+            t: Tensor = object.__new__(kind)
+            t._storage = tensors[number]._storage if is_argument else storages[number]
+            t._meta = meta
+            t._offset = plain[place]
+            if node is not None:
+                t._node, t._index = node, output
+            if base is not None:
+                if base >= 0:
+                    t._base = found[base]
                 else:
-                    given = tensors[m.number]
+                    given = tensors[number]
                     t._base = given if given._base is None else given._base
             found.append(t)
         return found

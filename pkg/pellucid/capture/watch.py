@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from operator import attrgetter, call
 from typing import Any
 
+from ..autograd import edges
 from ..device.stream import Storage
 from ..tensor import Tensor
 
@@ -29,6 +30,7 @@ class Watch:
         self._thinned: list[Any] = []
         self._kept = [weakref.ref(thing, self._gone.append) for thing in (*storages, *constants)]
         owners = [t for t in tensors if t.is_leaf]
+        self._version = edges.version
         self._owners = [weakref.ref(t, self._thinned.append) for t in owners]
         self._places = [_where(t) for t in owners]
 
@@ -36,11 +38,17 @@ class Watch:
         """Whether everything is as it was."""
         if self._gone:
             return False
+        version = edges.version
+        if version == self._version:
+            return True
         if self._thinned:
             self._thinned.clear()
             alive = [(r, p) for r, p in zip(self._owners, self._places, strict=True) if r() is not None]
             self._owners, self._places = [r for r, _ in alive], [p for _, p in alive]
         try:
-            return [*map(_where, map(call, self._owners))] == self._places
+            same = [*map(_where, map(call, self._owners))] == self._places
         except AttributeError:  # one is on another device now
             return False
+        if same:
+            self._version = version
+        return same
