@@ -15,8 +15,8 @@ from .dtypes import DType
 from .kernel import WGSL_TYPE, Launch, Source, convert, fetch, fold, load, narrowed, pack, physical
 
 WORKGROUP = 64
-# From so many elements on an invocation makes four, and all its loads are on their way before the first store:
-# on a GPU four times the bytes per second of one element each (docs/design.md, "Which kernel").
+# From so many elements on an invocation makes four, and all its loads are on their way before the first
+# store: on a GPU four times the bytes per second of one element each (docs/design.md, "Which kernel").
 MANY = 1 << 16
 _MANY_WORKGROUP, _MANY_EACH = 256, 4
 
@@ -245,7 +245,7 @@ def write(m: Map, bind: dict[str, str]) -> Launch:
 
 
 def frame(bindings: list[str], text: Text, invocations: int, by_element: bool) -> tuple[str, str, int]:
-    """A kernel around the functions that make an element: the file whose main it has, its text, its workgroups.
+    """A kernel around the functions that make an element: the file whose main it has, text, workgroups.
 
     Args:
         bindings: its declarations.

@@ -1,4 +1,4 @@
-"""Large results, of which an invocation makes four elements: at the edges of its workgroups, in every layout."""
+"""Large results, of which an invocation makes four elements: where its workgroups end, in every layout."""
 
 import numpy as np
 import pytest
