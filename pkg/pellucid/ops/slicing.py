@@ -4,8 +4,12 @@
 # pyright: reportReturnType=false
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
+from ..autograd.edges import LEAF, edge, note_view
+from ..autograd.grad_mode import grad_enabled
+from ..autograd.nodes import Node
 from ..call import Call
 from ..errors import DimensionError, ShapeError
 from ..op import op
@@ -120,6 +124,82 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     """
 
 
+class _Parting:
+    """What the graph needs to know of a call that makes several parts.
+
+    Args:
+        name: of the call.
+    """
+
+    arguments = ()
+    outputs = ("out",)
+    grad: dict = {}
+
+    def __init__(self, name: str):
+        self.name = name
+
+
+_SPLIT, _SPLIT_WITH_SIZES, _UNBIND = _Parting("split"), _Parting("split_with_sizes"), _Parting("unbind")
+
+
+class _Parts(Node):
+    """The node of all parts of a tensor: their gradients are joined, or lie in zeros where parts have none.
+
+    It saves nothing, so the parts may be walked through one after the other.
+    """
+
+    __slots__ = ("dim",)
+
+    def gradients(self, grads: list, keep_graph: bool) -> dict[str, Any]:
+        from .joining import cat, stack
+
+        whole, dim = self.edges["input"][1], self.dim
+        has_axis = self.op is not _UNBIND
+        used = [g for g in grads if g is not None]
+        if len(used) == len(grads):
+            return {"input": cat(used, dim) if has_axis else stack(used, dim)}
+        out = used[0].new_zeros(whole.shape)
+        at = 0
+        for g, m in zip(grads, self.outputs, strict=True):
+            length = m.shape[dim] if has_axis else 1
+            if g is not None:
+                copy_(slice_dim(out, dim, at, at + length, 1) if has_axis else select(out, dim, at), g)
+            at += length
+        return {"input": out}
+
+
+def _below_one_node(parting: _Parting, take: Callable, tensor: Tensor, dim: int, *how) -> tuple:
+    """The parts that ``take(tensor, dim, *how)`` makes; where ops record, they hang below one node."""
+    if tensor._node is None or not grad_enabled.get():
+        return take(tensor, dim, *how)
+    before = grad_enabled.set(False)
+    try:
+        parts = take(tensor, dim, *how)
+    finally:
+        grad_enabled.reset(before)
+    node = _Parts(parting, {"input": (edge(tensor), tensor._meta)}, {})  # type: ignore[arg-type]
+    node.outputs = tuple([part._meta for part in parts])
+    node.dim = dim
+    base = tensor if tensor._base is None else tensor._base
+    for k, part in enumerate(parts):
+        part._node, part._index = node, k
+        if base._node is not LEAF:
+            note_view(base, part)
+    return parts
+
+
+def _slices(tensor: Tensor, dim: int, lengths: list[int]) -> tuple[Tensor, ...]:
+    parts, at = [], 0
+    for n in lengths:
+        parts.append(slice_dim(tensor, dim, at, at + n, 1))
+        at += n
+    return tuple(parts)
+
+
+def _positions(tensor: Tensor, dim: int) -> tuple[Tensor, ...]:
+    return tuple([select(tensor, dim, k) for k in range(tensor._meta.shape[dim])])
+
+
 def split(tensor: Tensor, split_size_or_sections, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of consecutive parts of an axis.
 
@@ -136,19 +216,15 @@ def split(tensor: Tensor, split_size_or_sections, dim: int = 0) -> tuple[Tensor,
     k = axis(dim, tensor._meta.rank)
     total = tensor._meta.shape[k]
     if isinstance(split_size_or_sections, (list, tuple)):
-        lengths = list(split_size_or_sections)
+        parting, lengths = _SPLIT_WITH_SIZES, list(split_size_or_sections)
         if sum(lengths) != total or any(n < 0 for n in lengths):
             raise ShapeError(f"split: lengths {lengths} must add up to {total}, the length of axis {dim}.")
     else:
         size = index(split_size_or_sections, "split_size")
         if size < 0 or (size == 0 and total):
             raise ShapeError(f"split: split_size {size} must be positive.")
-        lengths = [min(size, total - at) for at in range(0, total, size or 1)] or [0]
-    parts, at = [], 0
-    for n in lengths:
-        parts.append(slice_dim(tensor, k, at, at + n, 1))
-        at += n
-    return tuple(parts)
+        parting, lengths = _SPLIT, [min(size, total - at) for at in range(0, total, size or 1)] or [0]
+    return _below_one_node(parting, _slices, tensor, k, lengths)
 
 
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
@@ -169,7 +245,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     Source: https://pytorch.org/docs/stable/generated/torch.unbind.html
     """
     k = axis(dim, input._meta.rank)
-    return tuple(select(input, k, j) for j in range(input._meta.shape[k]))
+    return _below_one_node(_UNBIND, _positions, input, k)
 
 
 METHODS = "narrow select diagonal split chunk unbind"
