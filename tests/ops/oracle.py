@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 import torch
@@ -59,6 +61,35 @@ def same(ours, theirs, rtol: float, atol: float, what: str) -> None:
         f"{what}: {ours.dtype}, PyTorch has {theirs.dtype}"
     )
     np.testing.assert_allclose(plain(ours), plain(theirs), rtol=rtol, atol=atol, err_msg=what)
+
+
+@cache
+def flushes(device: str) -> bool:
+    """Whether the device takes subnormal numbers as zero, in a product, a root, a comparison or a copy."""
+    x = pellucid.tensor([1e-40, 1e-40], device=device)
+    return not all((made.numpy() != 0).all() for made in (x * 1, x.sqrt(), x.sign(), x[::-1].contiguous()))
+
+
+def flushed(values: np.ndarray) -> np.ndarray:
+    """The values with zeros of the same sign instead of subnormal numbers."""
+    zeros = np.copysign(values.dtype.type(0), values)
+    return np.where(np.abs(values) < np.finfo(np.float32).tiny, zeros, values)
+
+
+def agree(
+    mine, function, *inputs: torch.Tensor, device: str, rtol: float = 0.0, atol: float = 0.0, what: str = ""
+) -> None:
+    """Ours is what PyTorch's function gives. WGSL lets a device take subnormal inputs and results as zero:
+    on one that does, an element may also be the function of flushed inputs, and either result may be flushed.
+    """
+    theirs = function(*inputs)
+    if flushes(device):
+        expected = plain(theirs)
+        of_flushed = plain(function(*[torch.tensor(flushed(plain(x))).to(x.dtype) for x in inputs]))
+        choices = [expected, flushed(expected), of_flushed, flushed(of_flushed)]
+        close = [np.isclose(plain(mine), c, rtol=rtol, atol=atol, equal_nan=True) for c in choices]
+        theirs = torch.tensor(np.select(close, choices, expected)).to(theirs.dtype)
+    same(mine, theirs, rtol, atol, what)
 
 
 def check(

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 import pellucid
-from ops.oracle import DEVICES, check, normal
+from ops.oracle import DEVICES, agree, check, normal
 from ops.values import equal, ours
 from pellucid.ops import functions
 
@@ -144,7 +144,7 @@ def test_atan2():
         for t in torch.meshgrid(torch.tensor(SPECIAL[:20]), torch.tensor(SPECIAL[:20]), indexing="ij")
     )
     for device in DEVICES:
-        equal(pellucid.atan2(ours(a, device), ours(b, device)), torch.atan2(a, b), 1e-6)
+        agree(pellucid.atan2(ours(a, device), ours(b, device)), torch.atan2, a, b, device=device, rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
@@ -160,14 +160,16 @@ def test_edges(name):
     """NaN, infinities, both zeros, subnormals, overflow and huge angles give what PyTorch gives, signs of
     zeros included."""
     x = torch.tensor(SPECIAL)
-    function = getattr(torch, name, None) or getattr(F, name)
+    single = getattr(torch, name, None) or getattr(F, name)
     # PyTorch's float32 sinh and cosh overflow too early.
-    theirs = (function(x.double()).float() if name in ("sinh", "cosh") else function(x)).numpy()
+    function = (lambda x: single(x.double()).float()) if name in ("sinh", "cosh") else single
+    theirs = function(x).numpy()
     for device in DEVICES:
-        mine = (getattr(pellucid, name, None) or getattr(functions, name))(ours(x, device)).numpy()
-        np.testing.assert_allclose(mine, theirs, rtol=2e-6, atol=1e-37, err_msg=device)
+        mine = (getattr(pellucid, name, None) or getattr(functions, name))(ours(x, device))
+        agree(mine, function, x, device=device, rtol=2e-6, atol=1e-37, what=device)
         zero = (SPECIAL == 0) & (theirs == 0)
-        np.testing.assert_array_equal(np.signbit(mine[zero]), np.signbit(theirs[zero]), err_msg=device)
+        signs = np.signbit(mine.numpy()[zero])
+        np.testing.assert_array_equal(signs, np.signbit(theirs[zero]), err_msg=device)
 
 
 @pytest.mark.parametrize("name", [*EVERYWHERE, *POSITIVE, *WITHIN_ONE, "acosh"])

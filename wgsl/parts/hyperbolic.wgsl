@@ -1,4 +1,4 @@
-// tanh_of, sinh_of, cosh_of, asinh_of, acosh_of, atanh_of, sigmoid_of, softplus_of: stable over the whole range.
+// tanh_of, sinh_of, cosh_of, asinh_of, acosh_of, atanh_of, sigmoid_of, silu_of, softplus_of: stable everywhere.
 
 fn tanh_of(x: f32) -> f32 {
     if ((bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u) { return x; }
@@ -51,6 +51,15 @@ fn atanh_of(x: f32) -> f32 {
 fn sigmoid_of(x: f32) -> f32 {
     let e = exp_of(-abs(x));
     return select(1.0, e, x < 0.0) / (1.0 + e);
+}
+
+fn silu_of(x: f32) -> f32 {
+    if (x < -80.0) {
+        // e^x may be subnormal, and zero to the device, where x e^x is not.
+        let h = exp_of(0.5 * x);
+        return (x * h) * h;
+    }
+    return x * sigmoid_of(x);
 }
 
 fn softplus_of(x: f32) -> f32 {

@@ -131,6 +131,10 @@ fn atan2_of(y: f32, x: f32) -> f32 {
     if (infinite_x && infinite_y) { v = 0.78539816; }
     else if (infinite_x) { v = 0.0; }
     else if (infinite_y) { v = 1.57079633; }
-    else { v = atan_of(abs(y) / abs(x)); }
+    else {
+        // Divisors above 2^126 may have a reciprocal of zero.
+        let scale = select(1.0, 0.0625, abs(x) > 8.0e37);
+        v = atan_of((abs(y) * scale) / (abs(x) * scale));
+    }
     return sign * select(v, 3.14159265 - v, left);
 }

@@ -171,7 +171,7 @@ def _trunc_reference(input, other):
     public="div",
     shape=broadcast,
     kernel=elementwise(
-        "trunc(input / other)",
+        "trunc_divide_of(input, other)",
         i32="trunc_divide_i32(input, other)",
         u32="divide_u32(input, other)",
         i64="i64_trunc_divide(input, other)",
@@ -192,7 +192,7 @@ def trunc_divide(input: Tensor | float, other: Tensor | float) -> Tensor:
         i64="i64_remainder(input, other)",
     ),
     reference=np.remainder,
-    grad={"input": lambda g: g, "other": lambda g, input, other: -g * (input / other).floor()},
+    grad={"input": lambda g: g, "other": lambda g, input, other: -g * floor_divide(input, other)},
 )
 def remainder(input: Tensor | float, other: Tensor | float) -> Tensor:
     """Remainder with the sign of ``other``, as Python's ``%``.
@@ -210,7 +210,7 @@ def remainder(input: Tensor | float, other: Tensor | float) -> Tensor:
         i64="i64_fmod(input, other)",
     ),
     reference=np.fmod,
-    grad={"input": lambda g: g, "other": lambda g, input, other: -g * (input / other).trunc()},
+    grad={"input": lambda g: g, "other": lambda g, input, other: -g * trunc_divide(input, other)},
 )
 def fmod(input: Tensor | float, other: Tensor | float) -> Tensor:
     """Remainder with the sign of ``input``, as C's ``fmod``.

@@ -404,7 +404,7 @@ def _silu_grad(g, input):
     return g * s * (1 + input * (1 - s))
 
 
-@_smooth("input * sigmoid_of(input)", lambda input: input * _stable_sigmoid(input), _silu_grad)
+@_smooth("silu_of(input)", lambda input: input * _stable_sigmoid(input), _silu_grad)
 def silu(input: Tensor) -> Tensor:
     """``input * sigmoid(input)``, also called swish.
 
