@@ -1,10 +1,10 @@
 // Reads: a range of a buffer and the status words travel back in one mappable buffer; several may be in flight.
 
+import { Nudger } from "./nudge.js";
 import { STATUS_BYTES } from "./records.js";
 
 const POOLED_LIMIT = 16 << 20;
 const KEPT_BUFFERS = 8;
-const NUDGE_MS = 1;
 
 /** Mappable buffers and the reads that wait in them. */
 export class Readback {
@@ -15,8 +15,7 @@ export class Readback {
     this.reads = new Map();
     this.nextTicket = 1;
     this.unreported = null;
-    // Firefox looks for finished work every 100 ms unless something is submitted.
-    this.nudges = /\bFirefox\//.test(globalThis.navigator?.userAgent ?? "");
+    this.nudger = new Nudger(device.queue);
   }
 
   /** Copy `nbytes` at `offset` of `source`, and `status` where there is one; the ticket stands for the read. */
@@ -82,7 +81,7 @@ export class Readback {
 
   /** Waits for `promise` and for the answers of all earlier error scopes; a lost device is an error. */
   async finished(promise) {
-    if (this.nudges) this.#nudgeUntil(promise);
+    this.nudger.watch(promise);
     try {
       await promise;
     } catch (error) {
@@ -127,25 +126,5 @@ export class Readback {
     const exact = nbytes > POOLED_LIMIT ? Math.ceil(nbytes / 4) * 4 : size;
     const usage = GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST;
     return this.device.createBuffer({ label: "read", size: exact, usage });
-  }
-
-  async #nudgeUntil(promise) {
-    let waiting = true;
-    const stop = () => (waiting = false);
-    promise.then(stop, stop);
-    const { port1, port2 } = new MessageChannel();
-    let last = performance.now();
-    while (waiting) {
-      // Timers are clamped to 4 ms; messages are not.
-      await new Promise((resolve) => {
-        port1.onmessage = resolve;
-        port2.postMessage(0);
-      });
-      if (waiting && performance.now() - last >= NUDGE_MS) {
-        this.device.queue.submit([]);
-        last = performance.now();
-      }
-    }
-    port1.close();
   }
 }
