@@ -69,6 +69,20 @@ def _apt(packages: list[str]) -> None:
         run([*sudo, apt, "install", "-y", "-qq", "--no-install-recommends", *packages], quiet)
 
 
+def browser(path: str | None = None) -> None:
+    """What a page needs. Where `path` or PELLUCID_CHROMIUM names a browser, nothing is installed.
+
+    Raises: SetupError when it names no program.
+    """
+    if not (path or os.environ.get("PELLUCID_CHROMIUM")):
+        system()
+        return
+    try:
+        chromium.find(path)
+    except FileNotFoundError as error:
+        raise SetupError(str(error)) from None
+
+
 def system() -> None:
     """Chromium and a software Vulkan driver, from apt where they are missing."""
     if sys.platform != "linux":
@@ -77,7 +91,9 @@ def system() -> None:
     missing = []
     try:
         chromium.find()
-    except FileNotFoundError:
+    except FileNotFoundError as error:
+        if os.environ.get("PELLUCID_CHROMIUM"):  # another one from apt would not be used
+            raise SetupError(str(error)) from None
         missing.append("chromium")
     if not glob.glob("/usr/share/vulkan/icd.d/lvp_icd*.json"):
         missing.append("mesa-vulkan-drivers")
