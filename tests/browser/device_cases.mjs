@@ -46,6 +46,30 @@ export async function case_large_writes_and_reads(stream) {
   equal(stream.stats().reserved_bytes, 0, "bytes");
 }
 
+export async function case_large_writes_through_mapped_buffers(stream) {
+  // Five and a bit of the buffers' sizes, then more than all of them, which are not free at once.
+  const count = (22 << 18) + 3;
+  const data = new Uint32Array(count).map((_, i) => Math.imul(i, 2654435761));
+  stream.uploads.useMapped();
+  for (const rounds of [1, 3]) {
+    for (let k = 0; k < rounds; k++) {
+      data[k] = k + 1;
+      stream.write(1 + k, count * 4, 0, new Uint8Array(data.buffer));
+    }
+    for (let k = 0; k < rounds; k++) {
+      const found = await words(stream, 1 + k, count);
+      equal(found[k], k + 1, `write ${k}`);
+      for (let i = rounds; i < count; i++) if (found[i] !== data[i]) throw new Error(`word ${i}`);
+      new Window().free(1 + k).submit(stream);
+    }
+    await stream.uploads.ready();
+  }
+  equal(stream.uploads.made, 8, "buffers");
+  equal(stream.uploads.idle.length, 8, "free ones");
+  stream.trim();
+  equal(stream.uploads.made, 0, "buffers in the end");
+}
+
 export async function case_status_is_reported_once(stream, immediate) {
   const mark = over(stream, kernels(stream, immediate).mark, 5);
   new Window().alloc(1, 16).upload(1, 0, [1, 2, 3, 4]).submit(stream);

@@ -23,10 +23,10 @@ import {
 import { recordLength, recordName } from "./records.js";
 import { Slots, checkRange } from "./slots.js";
 import { Timestamps, WindowTimes } from "./timestamps.js";
+import { Uploads } from "./uploads.js";
 
 // A long window goes out in pieces, so that the GPU starts early and the page's compositor gets its turn.
 const MOST_DISPATCHES = 1024;
-const WRITE_CHUNK = 16 << 20;
 // Allocations from here on are watched for lack of memory; smaller ones do not fail alone.
 const WATCHED_BYTES = 1 << 20;
 
@@ -45,6 +45,7 @@ export class Stream {
     this.groups = new Groups(device, info.limits.maxStorageBufferBindingSize);
     this.pipelines = new Pipelines(device, this.faults, info);
     this.readback = new Readback(device, this.faults);
+    this.uploads = new Uploads(device, this.readback.nudger);
     this.pool = new Pool({
       create: (block) => this.#createBuffer(block),
       forget: (block) => this.groups.forget(block),
@@ -141,9 +142,7 @@ export class Stream {
     if (offset % 4 !== 0) throw new RangeError(`write: offset ${offset} is not a multiple of 4`);
     checkRange("write", offset, bytes.length, block);
     const whole = bytes.length - (bytes.length % 4);
-    for (let at = 0; at < whole; at += WRITE_CHUNK) {
-      this.queue.writeBuffer(block.buffer, offset + at, bytes, at, Math.min(WRITE_CHUNK, whole - at));
-    }
+    this.uploads.write(block.buffer, offset, bytes.subarray(0, whole));
     if (whole < bytes.length) {
       const tail = new Uint8Array(4);
       tail.set(bytes.subarray(whole));
@@ -236,6 +235,7 @@ export class Stream {
   /** Give the free blocks back to the device. */
   trim() {
     this.pool.trim();
+    this.uploads.trim();
   }
 
   /** The first error that arrived since the last call, or null. */
@@ -428,6 +428,8 @@ export class Stream {
     if (watched) {
       this.faults.close((message) => {
         block.broken = true;
+        // The answer comes between two submissions, too late for this one: what is free goes, so that the next may do.
+        this.pool.trim();
         return `a buffer of ${block.bytes} bytes: ${message}`;
       });
     }

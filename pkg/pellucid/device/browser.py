@@ -50,6 +50,9 @@ class BrowserHost:
         self.stream = stream = heap.stream
         info = stream.info.to_py()
         self.info = Info(**{**info, "features": frozenset(info["features"])})
+        if not self.info.is_software:
+            stream.uploads.useMapped()
+        self._upload_bytes: int = stream.uploads.bytes
         # Bound once: looking a method up on a proxy costs as much as calling it.
         self._pipeline = stream.pipeline
         self._pipeline_later = stream.pipelineLater
@@ -106,8 +109,15 @@ class BrowserHost:
 
     def write(self, slot: int, nbytes: int, offset: int, data: Any) -> None:
         """Upload to a slot that no pending record touches; the slot is made when it is new."""
+        view = memoryview(data).cast("B")
+        # A long one goes in pieces, each when the buffers of the last are free, if Python can wait for that.
+        most = self._upload_bytes
+        step = most if 0 < most < len(view) and can_run_sync() else max(len(view), 1)
         try:
-            self._write(slot, nbytes, offset, memoryview(data).cast("B"))
+            for at in range(0, max(len(view), 1), step):
+                if at:
+                    run_sync(self.stream.uploads.ready())
+                self._write(slot, nbytes, offset + at, view[at : at + step])
         except JsException as error:
             raise _typed(error) from None
 
