@@ -188,7 +188,13 @@ class Capture:
         if self._replay is None:
             run = self._run
             self._replay = Replay(
-                run.program, self._law, run.places, run.followed.words, list(run.results.kept), self._fused
+                run.program,
+                self._law,
+                run.places,
+                len(self._slots),
+                run.followed.words,
+                list(run.results.kept),
+                self._fused,
             )
         return self._replay
 
@@ -198,7 +204,7 @@ class Capture:
         replay.make_room()
         storages = [Storage(nbytes, kind, True) for nbytes, kind in self._made]
         draws, updates = run.followed.draws(call), run.followed.updates()
-        replay.submit(call.slots, [s.slot for s in storages], call.values, draws, updates)
+        replay.submit(call.slots + [s.slot for s in storages], call.values, draws, updates)
         if self._flushes:
             stream().flush()
         for k in self._written:

@@ -37,6 +37,7 @@ class Replay:
         program: the records.
         law: which of its numbers follow values of the call.
         places: where the numbers that the law knows lie.
+        arguments: how many tensors a call gives.
         others: place of a word -> what it is, where something else brings it at every call.
         results: numbers of what was made and lives on.
         fused: whether launches are fused.
@@ -50,11 +51,12 @@ class Replay:
         program: Program,
         law: Law,
         places: Sequence[int],
+        arguments: int,
         others: Mapping[int, tuple],
         results: Sequence[int],
         fused: bool,
     ):
-        self._sizes = program.sizes
+        self._sizes, self._arguments = program.sizes, arguments
         self._results = {number: k for k, number in enumerate(results)}
         # What a word is -> where it stands in the window.
         self._places: dict[tuple, list[int]] = {}
@@ -170,15 +172,17 @@ class Replay:
         kinds: dict[str, list[tuple]] = {name: [] for name in _KINDS}
         for source in self._places:
             kinds[source[0]].append(source)
-        self._arguments = [(number, code) for _, number, code in kinds["argument"]]
-        self._heads = [(number, code) for _, number, code in kinds["head"]]
+        # Slots of the call and of its results, counted through.
+        self._slots = [(number, code) for _, number, code in kinds["argument"]]
+        self._slots += [(self._arguments + number, code) for _, number, code in kinds["head"]]
         self._values = [value for _, value in kinds["value"]]
-        self._sums = [(start, follows) for _, start, follows in kinds["sum"] + kinds["real"]]
-        self._reals = len(kinds["sum"])
-        self._given = [(k, n) for _, k, n in kinds["draw"] + kinds["update"]]
-        self._split = len(kinds["draw"])
+        self._sums = [(start, follows) for _, start, follows in kinds["sum"]]
+        self._reals = [(start, follows) for _, start, follows in kinds["real"]]
+        self._draws = [(k, n) for _, k, n in kinds["draw"]]
+        self._updates = [(k, n) for _, k, n in kinds["update"]]
         order = [source for k in kinds for source in kinds[k]]
-        self._targets = [self._places[source] for source in order]
+        self._has_numbers = len(order) > len(self._slots)
+        self._targets = [tuple(self._places[source]) for source in order]
         self._last: list[Any] = [None] * len(order)
         del self._places, self._sources, self._out
 
@@ -194,8 +198,7 @@ class Replay:
 
     def submit(
         self,
-        arguments: list[int],
-        results: list[int],
+        slots: list[int],
         values: list[int],
         draws: list[tuple[int, ...]],
         updates: list[list[int]],
@@ -203,22 +206,18 @@ class Replay:
         """Patch the window and hand it over.
 
         Args:
-            arguments, results: slots.
+            slots: of the arguments, then of the results.
             values: of the call.
             draws: words of each reservation of random numbers.
             updates: words of each group of parameters that an optimizer changes alike.
         """
-        words = [
-            arguments[k] if code < 0 else arguments[k] << CODE_BITS | code for k, code in self._arguments
-        ]
-        words += [results[k] if code < 0 else results[k] << CODE_BITS | code for k, code in self._heads]
-        words += [values[k] for k in self._values]
-        for n, (total, follows) in enumerate(self._sums):
-            for k, slope in follows:
-                total += slope * values[k]
-            words.append(total & _WORD if n < self._reals else float_bits(total))
-        words += [draws[k][n] for k, n in self._given[: self._split]]
-        words += [updates[k][n] for k, n in self._given[self._split :]]
+        words = [slots[k] if code < 0 else slots[k] << CODE_BITS | code for k, code in self._slots]
+        if self._has_numbers:
+            words += [values[k] for k in self._values]
+            words += [_sum(values, start, follows) & _WORD for start, follows in self._sums]
+            words += [float_bits(_sum(values, start, follows)) for start, follows in self._reals]
+            words += [draws[k][n] for k, n in self._draws]
+            words += [updates[k][n] for k, n in self._updates]
         window, last = self.window, self._last
         for k, word in enumerate(words):
             if word != last[k]:
@@ -227,7 +226,14 @@ class Replay:
                 for at in self._targets[k]:
                     window[at] = word
                 last[k] = word
+        # A copy: this one is written again before the stream has handed it over.
         stream().submit_window(window[:])
+
+
+def _sum(values: list[int], start: Any, follows: tuple) -> Any:
+    for k, slope in follows:
+        start += slope * values[k]
+    return start
 
 
 stream().on_close.append(_passing.clear)

@@ -114,6 +114,8 @@ class Stream:
         self.on_submit: list[Callable[[list[int]], None]] = []
         # The recording that listens to a function, if one does: told what a replay could not do by itself.
         self.capturing: Any = None
+        # The event loop that was asked to submit when Python yields, until it does.
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._slots = EMPTY_SLOT + 1
         self._failed: str | None = None
         self._late: PellucidError | None = None
@@ -213,7 +215,10 @@ class Stream:
             loop = asyncio.get_running_loop()
         except RuntimeError:
             return
-        loop.call_soon(self._submit_from_loop)
+        # One that is still to come submits this window, too: asking costs more than ten ops in a page.
+        if loop is not self._loop:
+            loop.call_soon(self._submit_from_loop)
+            self._loop = loop
 
     def turn(self) -> None:
         """Begin a window, or submit a full one: for records that come without a new storage."""
@@ -224,6 +229,7 @@ class Stream:
 
     def _submit_from_loop(self) -> None:
         """Nobody could catch an error here: it is kept for the next call."""
+        self._loop = None
         try:
             self.submit()
         except PellucidError as error:
