@@ -1,4 +1,5 @@
-"""Views of a part of a tensor: slices, positions and diagonals. A part's gradient lies in zeros."""
+"""Views of parts of a tensor: slices, positions and diagonals. A part's gradient lies in zeros; those of all
+parts are joined."""
 
 # A declaration has no body.
 # pyright: reportReturnType=false
