@@ -9,6 +9,7 @@ Settings after --: --file NAME --prompt IDS --new IDS --repeat N --sample
     submit       time of handing that step's records to the host, fusion included
     replay       both of a step's forward pass as `generate` runs it: captured
     dispatches   per new id, likewise flushes and reads of `generate`
+    memory       bytes in use; and the device's buffers while ids were made, as a share of weights and cache
 
 The last line is JSON.
 """
@@ -47,16 +48,19 @@ def prefill(model, ids, repeat: int) -> list[float]:
         with torch.no_grad():
             model(ids, past_key_values=cache, logits_to_keep=1).logits[0, -1].argmax().item()
         times.append(time.perf_counter() - begun)
+        del cache  # before there is another one
     return times[1:]
 
 
 def decode(model, ids, new: int, settings: dict) -> dict[str, float]:
     """Seconds of a step, and what is counted per step."""
-    stamps, counters = [], []
+    stamps, counters, reserved = [], [], 0.0
     for _ in model.stream(ids, max_new_tokens=new + WARM_UP + 1, eos_token_id=(), **settings):
         stamps.append(time.perf_counter())
         # Read without flushing: a flush of ours would be counted, too.
-        counters.append((stream().open().stats()["dispatches"], stream().flushes))
+        stats, kinds = stream().open().stats(), stream().by_kind
+        counters.append((stats["dispatches"], stream().flushes))
+        reserved = stats["reserved_bytes"] / (kinds["weight"] + kinds["cache"])
     steps = [b - a for a, b in zip(stamps[WARM_UP:], stamps[WARM_UP + 1 :], strict=False)]
     (d0, f0), (d1, f1) = counters[WARM_UP], counters[-2]
     counted = len(counters) - 2 - WARM_UP
@@ -64,6 +68,7 @@ def decode(model, ids, new: int, settings: dict) -> dict[str, float]:
         "seconds": statistics.median(steps),
         "dispatches": (d1 - d0) / counted,
         "flushes": (f1 - f0) / counted,
+        "reserved": reserved,
     }
 
 
@@ -136,7 +141,10 @@ def main() -> int:
     print(f"  replay      {1000 * replayed:9.2f} ms a captured step, submitted")
     stats = torch.webgpu.memory_stats()
     allocated, weights = stats["allocated_bytes"], stats["weight_bytes"]
-    print(f"  memory      {allocated / 1e6:9.1f} MB, of weights {weights / 1e6:.1f} MB")
+    print(
+        f"  memory      {allocated / 1e6:9.1f} MB, of weights {weights / 1e6:.1f} MB; reserved while "
+        f"decoding {found['reserved']:.3f} of weights and cache"
+    )
     print(
         json.dumps(
             {
@@ -154,6 +162,7 @@ def main() -> int:
                 "replay_ms": round(1000 * replayed, 3),
                 "load_seconds": round(loaded, 3),
                 "allocated_bytes": allocated,
+                "reserved_of_weights_and_cache": round(found["reserved"], 4),
             }
         )
     )

@@ -1,5 +1,6 @@
 """The stream of web/runtime, case by case (stream_cases.mjs, device_cases.mjs), in headless Chromium."""
 
+import random
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -65,3 +66,53 @@ def test_block_sizes_are_those_of_python(stream_page: Page):
         sizes,
     )
     assert found == [block_size(nbytes) for nbytes in sizes]
+
+
+def test_pools_follow_the_rules_of_python(stream_page: Page):
+    """The same blocks serve a program, and go at the same time, on both hosts."""
+    from pellucid.device.pool import Pool
+
+    chance, steps, held = random.Random(0), [], []
+    for round_ in range(400):
+        most = 40 if round_ // 100 % 2 else 4
+        for _ in range(12):
+            if len(held) < most and (not held or chance.random() < 0.6):
+                held.append(chance.choice([300, 5000, 70_000, 2_000_000]))
+                steps.append(["take", held[-1]])
+            elif held:
+                number = chance.randrange(len(held))
+                held.pop(number)
+                steps.append(["give", number])
+        steps.append(["settle", 0])
+    made, log, live = [], [], []
+
+    def create(size):
+        made.append(size)
+        return [len(made)]
+
+    pool = Pool(create, lambda block: log.append(-block[0]), 1 << 20)
+    for what, number in steps:
+        if what == "take":
+            live.append((pool.take(number), number))
+            log.append(live[-1][0][0])
+        elif what == "give":
+            pool.give(*live.pop(number))
+        else:
+            pool.shrink()
+            log.append(pool.free_bytes)
+    assert any(entry < 0 for entry in log)
+    found = stream_page.evaluate(
+        "async ([steps, keptFloor]) => {"
+        " const { Pool } = await import('/web/runtime/pool.js');"
+        " const [log, live] = [[], []];"
+        " const create = (block) => ({ destroy: () => log.push(-block.id) });"
+        " const pool = new Pool({ create, forget: () => {}, largest: 2 ** 31, keptFloor });"
+        " for (const [what, number] of steps) {"
+        "  if (what === 'take') { live.push(pool.take(number)); log.push(live.at(-1).id); }"
+        "  else if (what === 'give') pool.give(live.splice(number, 1)[0]);"
+        "  else { pool.settle(); log.push(pool.pooledBytes); }"
+        " }"
+        " return log; }",
+        [steps, 1 << 20],
+    )
+    assert found == log

@@ -211,6 +211,14 @@ def test_the_awaitable_twin_loads_the_same(copy, device):
         np.testing.assert_array_equal(model(ids).logits.numpy(), loaded(copy, device)(ids).logits.numpy())
 
 
+def test_a_load_gives_the_memory_of_the_raw_bytes_back(copy):
+    model = loaded(copy, "webgpu")
+    stats = pellucid.webgpu.memory_stats()
+    assert stats["weight_bytes"] > 0
+    assert stats["pooled_bytes"] == 0
+    del model
+
+
 def test_a_model_that_is_dropped_frees_its_memory(copy, frees_everything):
     model = loaded(copy, "webgpu")
     model.generate([[3, 4, 5]], max_new_tokens=3)

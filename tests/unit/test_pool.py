@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pellucid.device.pool import LARGE, LARGE_STEP, MINIMUM, Pool, block_size
+from pellucid.device.pool import EPOCH, LARGEST_STEP, SMALLEST_STEP, Pool, block_size
 
 
 class Blocks:
@@ -16,7 +16,7 @@ class Blocks:
         self.pool = Pool(self.create, self.destroy, keep)
 
     def create(self, size):
-        self.made.append([size])
+        self.made.append([size, len(self.made)])
         self.alive += size
         return self.made[-1]
 
@@ -28,10 +28,10 @@ class Blocks:
 def test_block_sizes(nbytes):
     size = block_size(nbytes)
     assert size >= nbytes
-    assert size % (MINIMUM // 4) == 0
+    assert size % SMALLEST_STEP == 0
     assert block_size(size) == size
-    if nbytes > MINIMUM:
-        assert size <= nbytes * 1.25 + LARGE_STEP * (nbytes > LARGE)
+    assert size < nbytes + max(nbytes / 16, SMALLEST_STEP)
+    assert size < nbytes + LARGEST_STEP
 
 
 @pytest.mark.parametrize(
@@ -40,11 +40,13 @@ def test_block_sizes(nbytes):
         (0, 256),
         (1, 256),
         (256, 256),
-        (257, 320),
+        (257, 512),
         (512, 512),
-        (513, 640),
+        (513, 768),
+        (8193, 8704),
         (1 << 20, 1 << 20),
-        ((1 << 20) + 1, (1 << 20) + (256 << 10)),
+        ((1 << 20) + 1, (1 << 20) + (64 << 10)),
+        ((64 << 20) + 1, (64 << 20) + (256 << 10)),
     ],
 )
 def test_block_size_examples(nbytes, size):
@@ -67,7 +69,9 @@ def test_the_oldest_blocks_go_first():
     blocks = [b.pool.take(1024) for _ in range(5)]
     for block in blocks:
         b.pool.give(block, 1024)
-    assert b.pool.free_bytes == 5 * 1024
+    for _ in range(2 * EPOCH):
+        b.pool.shrink()
+        assert b.pool.free_bytes == 5 * 1024
     b.pool.shrink()
     assert b.pool.free_bytes == 2 * 1024
     assert b.pool.take(1024) is blocks[4]
@@ -77,28 +81,58 @@ def test_the_oldest_blocks_go_first():
     assert b.alive == 2 * 1024
 
 
-def test_a_quarter_of_what_is_live_may_be_kept():
-    b = Blocks(0)
-    b.pool.take(1 << 20)
-    small = [b.pool.take(128 << 10) for _ in range(3)]
+def test_a_program_that_repeats_itself_finds_its_blocks_again():
+    """However large it is, and although it frees everything between."""
+    b = Blocks(1 << 20)
+    for _ in range(200):
+        blocks = [b.pool.take(4 << 20) for _ in range(30)]
+        b.pool.shrink()
+        for block in blocks:
+            b.pool.give(block, 4 << 20)
+        b.pool.shrink()
+    assert len(b.made) == 30
+
+
+def test_a_program_that_shrinks_gives_its_blocks_back():
+    b = Blocks(1 << 20)
+    held = b.pool.take(2 << 20)
+    for block in [b.pool.take(4 << 20) for _ in range(30)]:
+        b.pool.give(block, 4 << 20)
+    kept = []
+    for _ in range(3 * EPOCH):
+        b.pool.shrink()
+        kept.append(b.pool.free_bytes)
+    assert kept[EPOCH - 1] == 30 * (4 << 20)
+    assert kept[2 * EPOCH] == 0
+    assert b.alive == 2 << 20
+    b.pool.give(held, 2 << 20)
+
+
+def test_live_and_free_blocks_share_the_cap():
+    b = Blocks(10 << 20)
+    small = [b.pool.take(1 << 20) for _ in range(8)]
     for block in small:
-        b.pool.give(block, 128 << 10)
+        b.pool.give(block, 1 << 20)
+    large = b.pool.take(6 << 20)
     b.pool.shrink()
-    assert b.pool.free_bytes == 256 << 10
+    assert b.pool.free_bytes == 4 << 20
+    b.pool.give(large, 6 << 20)
 
 
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(1, 5000)), max_size=60))
 def test_accounts_balance(steps):
     b = Blocks(4096)
     held: list[tuple[list[int], int]] = []
+    most = 0
     for kind, nbytes in steps:
         if kind or not held:
             held.append((b.pool.take(nbytes), nbytes))
         else:
             b.pool.give(*held.pop(nbytes % len(held)))
+        most = max(most, b.pool.live_bytes)
         b.pool.shrink()
         assert b.pool.live_blocks == len(held)
         assert b.pool.live_bytes == sum(block_size(n) for _, n in held)
         assert b.alive == b.pool.live_bytes + b.pool.free_bytes
         assert len({id(block) for block, _ in held}) == len(held)
-        assert b.pool.free_bytes <= max(4096, b.pool.live_bytes // 4)
+        assert b.alive <= max(4096, most)

@@ -1,23 +1,20 @@
 // The pool of GPU buffers: which block a slot gets, which free blocks are kept, which are destroyed.
 // The rules are those of docs/design.md and equal to the native host's, so both hosts give a window the same blocks.
 
-const SMALLEST = 256;
-const FINE_LIMIT = 1 << 20;
-const COARSE_STEP = 256 << 10;
-const STEPS_PER_OCTAVE = 4;
+const SMALLEST_STEP = 256;
+const LARGEST_STEP = 256 << 10;
+const STEPS_PER_OCTAVE = 16;
 const KEPT_FLOOR = 512 * (1 << 20);
-const KEPT_SHARE = 0.25;
+// The most live bytes are known of this many submissions, and of as many before them.
+const EPOCH = 32;
 
 /**
- * Size of the block that holds `nbytes`: 256 bytes times powers of two with four steps per octave up to 1 MiB,
- * then multiples of 256 KiB.
+ * Size of the block that holds `nbytes`: sixteen steps per octave, which are 256 bytes to 256 KiB wide.
  */
 export function blockBytes(nbytes) {
-  if (nbytes <= SMALLEST) return SMALLEST;
-  if (nbytes > FINE_LIMIT) return Math.ceil(nbytes / COARSE_STEP) * COARSE_STEP;
-  const octave = 1 << (31 - Math.clz32(nbytes - 1)); // the power of two below: octave < nbytes <= 2 * octave
-  const step = octave / STEPS_PER_OCTAVE;
-  return octave + Math.ceil((nbytes - octave) / step) * step;
+  const octave = 2 ** (31 - Math.clz32(Math.max(nbytes - 1, 1))); // the power of two below: octave < nbytes <= 2 * octave
+  const step = Math.min(Math.max(octave / STEPS_PER_OCTAVE, SMALLEST_STEP), LARGEST_STEP);
+  return Math.max(Math.ceil(nbytes / step), 1) * step;
 }
 
 /**
@@ -40,6 +37,10 @@ export class Block {
 /**
  * Free blocks by size, newest first, and by age across sizes.
  *
+ * Live and free blocks together stay below `keptFloor`, or below what the last submissions had alive at most, whichever
+ * is more: a program that repeats itself finds the blocks of its last round, since new ones cost the time to fill them
+ * with zeros; one that shrinks gives them back some submissions later.
+ *
  * `create(block)` makes its GPU buffer; `forget(block)` is called before a block is destroyed.
  */
 export class Pool {
@@ -55,6 +56,10 @@ export class Pool {
     this.liveBlocks = 0;
     this.liveBytes = 0;
     this.pooledBytes = 0;
+    this.submissions = 0;
+    // The most live bytes since this epoch began, and in the one before.
+    this.peak = 0;
+    this.peakBefore = 0;
   }
 
   /** A block for `nbytes`; the newest free one of its size if there is one. */
@@ -72,6 +77,7 @@ export class Pool {
     }
     this.liveBlocks++;
     this.liveBytes += bytes;
+    if (this.liveBytes > this.peak) this.peak = this.liveBytes;
     return block;
   }
 
@@ -89,10 +95,14 @@ export class Pool {
     this.pooledBytes += block.bytes;
   }
 
-  /** Destroy the oldest free blocks beyond the cap. Only between submissions: an encoded command may use a free block. */
+  /** Destroy the oldest free blocks beyond the cap. After every submission: an encoded command may use a free block. */
   settle() {
-    const cap = Math.max(this.keptFloor, this.liveBytes * KEPT_SHARE);
-    while (this.pooledBytes > cap) this.#destroyOldest();
+    const cap = Math.max(this.keptFloor, this.peak, this.peakBefore);
+    while (this.pooledBytes + this.liveBytes > cap && this.oldest !== null) this.#destroyOldest();
+    if (++this.submissions % EPOCH === 0) {
+      this.peakBefore = this.peak;
+      this.peak = this.liveBytes;
+    }
   }
 
   /** Destroy every free block. Only between submissions. */

@@ -16,7 +16,7 @@ except ImportError as error:  # the optional extra is not installed
         "`pip install pellucid[native]`, or use pellucid.set_default_device('cpu')."
     ) from error
 
-from ..errors import DeviceError
+from ..errors import DeviceError, OutOfMemoryError
 from .host import AFTER_LOSS, STATUS_BYTES, STATUS_SLOT, WINDOW
 from .native_adapter import request
 from .native_timestamps import Timestamps
@@ -85,6 +85,8 @@ class NativeHost:
     def __init__(self, default_limits: bool = False):
         self.device, self.info = request(default_limits)
         self.pool = Pool(self._create_buffer, lambda block: self._drop(block))
+        # The window that is being encoded.
+        self._window: Window | None = None
         self.slots: dict[int, tuple[Any, int]] = {}  # slot -> (block, nbytes); block None until first use
         self._layouts: dict[str, Any] = {}
         self._pipelines: list[tuple] = []
@@ -111,7 +113,19 @@ class NativeHost:
                 f"device webgpu: a buffer of {size} bytes is over this adapter's limit of "
                 f"{self.info.limits['maxBufferSize']}. Split the tensor."
             )
-        return self.device.create_buffer(size=size, usage=_STORAGE)
+        try:
+            return self.device.create_buffer(size=size, usage=_STORAGE)
+        except wgpu.GPUOutOfMemoryError:
+            if self._window is not None:  # its commands may use blocks that are free by now
+                self._window.submit_part()
+            self.pool.trim()
+        try:
+            return self.device.create_buffer(size=size, usage=_STORAGE)
+        except wgpu.GPUOutOfMemoryError as error:
+            raise OutOfMemoryError(
+                f"device webgpu: out of memory: a buffer of {size} bytes: {error}. "
+                f"{self.pool.live_bytes} bytes are in use. Free tensors or use smaller ones."
+            ) from None
 
     def _drop(self, buffer) -> None:
         for key in self._groups_of.pop(id(buffer), ()):
@@ -234,13 +248,14 @@ class NativeHost:
         began = time.perf_counter_ns()
         with uninterrupted():
             while at < end:
-                window = Window(self)
+                self._window = window = Window(self)
                 at, failed = window.interpret(words, at, end)
                 first = first or failed
                 try:
                     window.submit()
                 except wgpu.GPUError as error:
                     self._failure = self._failure or _failure(error)
+                self._window = None
             self.pool.shrink()
         if self._window_times is not None:
             self.synchronize()

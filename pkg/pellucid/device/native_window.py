@@ -32,7 +32,10 @@ class Window:
 
     def __init__(self, host: NativeHost):
         self.host = host
-        self.encoder = host.device.create_command_encoder()
+        self._begin()
+
+    def _begin(self) -> None:
+        self.encoder = self.host.device.create_command_encoder()
         self.compute: Any = None
         self.timed = False
         self.arena = bytearray()
@@ -152,6 +155,11 @@ class Window:
             self.host.device.queue.write_buffer(self.host.arena, 0, self.arena)
         self.host.device.queue.submit([self.encoder.finish()])
         self.host.counts["submits"] += 1
+
+    def submit_part(self) -> None:
+        """Hand what is encoded so far to the queue, and go on."""
+        self.submit()
+        self._begin()
 
 
 @contextmanager

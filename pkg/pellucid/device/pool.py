@@ -4,11 +4,12 @@ both hosts."""
 from collections.abc import Callable
 from typing import Any
 
-MINIMUM = 256
-STEPS_PER_OCTAVE = 4
-LARGE = 1 << 20
-LARGE_STEP = 256 << 10
+SMALLEST_STEP = 256
+LARGEST_STEP = 256 << 10
+STEPS_PER_OCTAVE = 16
 KEEP_BYTES = 512 << 20
+# The most live bytes are known of this many submissions, and of as many before them.
+EPOCH = 32
 
 
 def block_size(nbytes: int) -> int:
@@ -16,19 +17,20 @@ def block_size(nbytes: int) -> int:
 
     Example:
         >>> block_size(1), block_size(300), block_size(1 << 20), block_size((1 << 20) + 1)
-        (256, 320, 1048576, 1310720)
+        (256, 512, 1048576, 1114112)
     """
-    if nbytes <= MINIMUM:
-        return MINIMUM
-    if nbytes > LARGE:
-        return -(-nbytes // LARGE_STEP) * LARGE_STEP
-    octave = 1 << (nbytes - 1).bit_length() - 1
-    step = octave // STEPS_PER_OCTAVE
-    return -(-nbytes // step) * step
+    octave = 1 << max(nbytes - 1, 1).bit_length() - 1
+    step = min(max(octave // STEPS_PER_OCTAVE, SMALLEST_STEP), LARGEST_STEP)
+    return max(-(-nbytes // step), 1) * step
 
 
 class Pool:
-    """Blocks by size, newest first. ``create(size)`` makes a block and ``destroy(block)`` ends it."""
+    """Blocks by size, newest first. ``create(size)`` makes a block and ``destroy(block)`` ends it.
+
+    Live and free blocks together stay below ``keep_bytes``, or below what the last submissions had alive at
+    most, whichever is more: a program that repeats itself finds the blocks of its last round, since new ones
+    cost the time to fill them with zeros; one that shrinks gives them back some submissions later.
+    """
 
     def __init__(
         self, create: Callable[[int], Any], destroy: Callable[[Any], None], keep_bytes: int = KEEP_BYTES
@@ -38,6 +40,9 @@ class Pool:
         self._order: dict[int, tuple[int, Any]] = {}  # age -> (size, block), oldest first
         self._ages: dict[int, int] = {}  # id(block) -> age
         self._clock = 0
+        self._submissions = 0
+        # The most live bytes since this epoch began, and in the one before.
+        self._peak = self._peak_before = 0
         self.live_bytes = 0
         self.free_bytes = 0
         self.live_blocks = 0
@@ -54,6 +59,8 @@ class Pool:
             block = self._create(size)
         self.live_bytes += size
         self.live_blocks += 1
+        if self.live_bytes > self._peak:
+            self._peak = self.live_bytes
         return block
 
     def give(self, block, nbytes: int) -> None:
@@ -68,18 +75,23 @@ class Pool:
         self.free_bytes += size
 
     def shrink(self) -> None:
-        """Destroy the oldest free blocks beyond the cap. Call after a submit, never within a window."""
-        self._shrink_to(max(self._keep, self.live_bytes // 4))
+        """Destroy the oldest free blocks beyond the cap. Call after every submit, never within a window."""
+        cap = max(self._keep, self._peak, self._peak_before)
+        while self.free_bytes + self.live_bytes > cap and self._order:
+            self._end_oldest()
+        self._submissions += 1
+        if self._submissions % EPOCH == 0:
+            self._peak_before, self._peak = self._peak, self.live_bytes
 
     def trim(self) -> None:
-        """Destroy every free block."""
-        self._shrink_to(0)
+        """Destroy every free block. Never within a window."""
+        while self._order:
+            self._end_oldest()
 
-    def _shrink_to(self, limit: int) -> None:
-        while self.free_bytes > limit:
-            age = next(iter(self._order))
-            size, block = self._order.pop(age)
-            self._free[size].remove(block)
-            del self._ages[id(block)]
-            self.free_bytes -= size
-            self._destroy(block)
+    def _end_oldest(self) -> None:
+        age = next(iter(self._order))
+        size, block = self._order.pop(age)
+        self._free[size].remove(block)
+        del self._ages[id(block)]
+        self.free_bytes -= size
+        self._destroy(block)

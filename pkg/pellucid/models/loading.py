@@ -74,8 +74,8 @@ def load_weights(
         if cancel is not None:
             cancel.check()
         while raws:
-            (info, target), raw = batch[len(batch) - len(raws)], raws.pop(0)
-            parts[target].append(_weight(info, raw, device))
+            info, target = batch[len(batch) - len(raws)]
+            parts[target].append(_weight(info, raws.pop(0), device))
             report.begun += info.nbytes
             if len(parts[target]) < left[target]:
                 continue
@@ -86,6 +86,9 @@ def load_weights(
             if not isinstance(w._storage, RowStorage):
                 w._storage.set_kind("weight")
             _assign(model, target, w)
+    if device.type == "webgpu":  # the raw bytes came in blocks that nothing else needs
+        stream().flush()
+        stream().open().trim()
     model.requires_grad_(exact)
 
 
