@@ -74,6 +74,13 @@ class Capture:
         self._grad_places = [
             (leaf, place) for leaf, place in zip(self._grad_results, run.grads, strict=True) if place != -1
         ]
+        # Of these, which of the results that are made they are.
+        made = run.results.tensors
+        self._gradients: dict[int | None, int] = {
+            place: made[place].number
+            for place in run.grads
+            if place is not None and place != -1 and not made[place].is_argument
+        }
         external = run.program.external
         if not external <= before.storages.keys():
             raise Refused("it uses memory that came and went in the middle of it", False)
@@ -194,8 +201,13 @@ class Capture:
                 len(self._slots),
                 run.followed.words,
                 list(run.results.kept),
+                frozenset(self._gradients.values()),
                 self._fused,
             )
+            # Old gradients go in this order: the block that was freed last is the first to be used.
+            order = {k: n for n, k in enumerate(self._replay.used)}
+            order = {place: order.get(k, -1) for place, k in self._gradients.items()}
+            self._grad_places.sort(key=lambda found: order.get(found[1], -1), reverse=True)
         return self._replay
 
     def serve(self, call: Call) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ..device.host import ALLOC, CODE_BITS, FREE
@@ -17,6 +17,8 @@ from .program import ARGUMENT, MADE, Program, Step, number_of, steps
 _WORD = (1 << 32) - 1
 # What a word that changes may be, in the order in which a replay computes them.
 _KINDS = ("argument", "head", "value", "sum", "real", "draw", "update")
+# How many block sizes larger a buffer may be than it needs to: four make it twice as large, at most.
+_MOST_STEPS = 4
 _RAW = -1  # a slot as it is, not in the head of a record
 
 # Slots of everything that lives within one window only: they exist while it runs, so all windows share them.
@@ -30,6 +32,30 @@ def _passing_slot(number: int) -> int:
     return _passing[number]
 
 
+class _Apart:
+    """Gives families of buffers block sizes that no other family has."""
+
+    def __init__(self):
+        self._taken: set[int] = set()
+        self._most = stream().open().info.limits.get("maxStorageBufferBindingSize", 1 << 27)
+
+    def sizes(self, family: Sequence[int]) -> list[int]:
+        """Bytes for each of these, at least what they need."""
+        made = [self._free(nbytes) for nbytes in family]
+        self._taken |= {block_size(nbytes) for nbytes in made}
+        return made
+
+    def _free(self, nbytes: int) -> int:
+        found = nbytes
+        for _ in range(_MOST_STEPS):
+            if block_size(found) not in self._taken:
+                return found
+            found = block_size(block_size(found) + 1)
+            if found > self._most:
+                break
+        return nbytes
+
+
 class Replay:
     """The window of a program.
 
@@ -40,10 +66,12 @@ class Replay:
         arguments: how many tensors a call gives.
         others: place of a word -> what it is, where something else brings it at every call.
         results: numbers of what was made and lives on.
+        gradients: which of these are gradients, by their place.
         fused: whether launches are fused.
 
     Attributes:
         dispatches: launches of the window.
+        used: places of results, in the order in which the window first uses them.
     """
 
     def __init__(
@@ -54,10 +82,13 @@ class Replay:
         arguments: int,
         others: Mapping[int, tuple],
         results: Sequence[int],
+        gradients: Collection[int],
         fused: bool,
     ):
         self._sizes, self._arguments = program.sizes, arguments
         self._results = {number: k for k, number in enumerate(results)}
+        self._gradients = gradients
+        self.used: list[int] = []
         # What a word is -> where it stands in the window.
         self._places: dict[tuple, list[int]] = {}
         self._out: list[int] = []
@@ -99,16 +130,25 @@ class Replay:
     # Writing the window
 
     def _write(self, words: list[int], origin: list[int]) -> None:
-        """Lay what is made and dies into few slots, which exist while the window runs."""
+        """Lay what is made and dies into few slots, which exist while the window runs.
+
+        The pool gives the block that was freed last. So that everything finds the same blocks again, what
+        ends with the window, what the caller drops at some time, and gradients, which the next call drops,
+        have block sizes of their own.
+        """
         kept = [step for step in steps(words) if step.code not in (ALLOC, FREE)]
         touched = [self._touched(words, step) for step in kept]
         last = {slot: k for k, slots in enumerate(touched) for slot in slots}
         free: dict[int, list[int]] = {}
         home: dict[int, int] = {}
         pages: list[int] = []
-        for number, k in self._results.items():
-            self._emit(("head", k, ALLOC))
-            self._out.append(self._sizes[number])
+        apart = _Apart()
+        sizes = [self._sizes[number] for number in self._results]
+        for of_gradients in (False, True):
+            chosen = [k for k in range(len(sizes)) if (k in self._gradients) is of_gradients]
+            for k, nbytes in zip(chosen, apart.sizes([sizes[k] for k in chosen]), strict=True):
+                self._emit(("head", k, ALLOC))
+                self._out.append(nbytes)
         begin = len(self._out)
         for k, (step, slots) in enumerate(zip(kept, touched, strict=True)):
             for slot in slots:
@@ -123,6 +163,10 @@ class Replay:
             for slot in slots:
                 if last[slot] == k:
                     free[block_size(self._sizes[number_of(slot)])].append(home[slot])
+        slots = dict.fromkeys([words[at] for step in kept for at in step.slots])
+        made = [number_of(slot) for slot in slots if slot & MADE]
+        self.used = [self._results[number] for number in made if number in self._results]
+        pages = apart.sizes(pages)
         self._bytes = sum(pages)
         made = [w for n, size in enumerate(pages) for w in (_passing_slot(n) << CODE_BITS | ALLOC, size)]
         self._out[begin:begin] = made
