@@ -10,6 +10,8 @@ import pytest
 import pellucid as torch
 from pellucid.device.stream import stream
 from pellucid.errors import DeviceError
+from pellucid.kernel import load
+from pellucid.launches import Node, register
 from pellucid.profiler import ProfilerActivity, peak, peak_async, profile, record_function
 from pellucid.profiler.lines import Line
 from pellucid.profiler.recording import Dispatch, OpCall, Recording, Window
@@ -306,6 +308,17 @@ def test_a_profile_and_a_trace_exclude_each_other():
         pass
     with record_function("alone"):  # a name without a profile costs nothing and does nothing
         torch.ones(3)
+
+
+@pytest.mark.parametrize("groups", [2, 5, 70_001])
+def test_the_kernel_of_the_peak_copies_everything(groups):
+    """Also where its grid is folded, and with more workgroups than one round has."""
+    count = 2048
+    x, out = torch.rand(4 * count), torch.zeros(4 * count)
+    node = Node("peak", load("profiler/copy"), {"count": count, "groups": groups}, (), (None, None), groups)
+    register(node)
+    stream().words += (node.head, x._storage.slot, out._storage.slot)
+    assert out.tolist() == x.tolist()
 
 
 @pytest.mark.usefixtures("timestamps")

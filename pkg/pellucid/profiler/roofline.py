@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import time
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
 from ..device.host import Host
@@ -13,13 +14,18 @@ from ..launches import Node, register
 from .recorder import active
 from .text import with_unit
 
-# A dispatch must take so many seconds to be believed; the best of so many counts.
+# A dispatch must take so many seconds to be believed, and so many must pass until a GPU's clocks are up; the
+# best of so many counts.
 _LONG_ENOUGH = 5e-3
-_TRIES = 3
-_MOST_ROUNDS = 1 << 20
-_BYTES, _BYTES_ON_SOFTWARE = 1 << 27, 1 << 24
+_WARM_UP = 0.3
+_TRIES = 5
+_MOST_ROUNDS = 1 << 16
+# Of each of two buffers: together several times the largest cache of any GPU.
+_BYTES, _BYTES_ON_SOFTWARE = 1 << 28, 1 << 24
 _INVOCATIONS, _INVOCATIONS_ON_SOFTWARE = 1 << 19, 1 << 12
 _WORKGROUP = 256
+# Vectors that a workgroup copies.
+_COPIED = 4 * _WORKGROUP
 # Of an invocation of the kernel in a round: four vectors of four, eight steps, two operations each.
 _FLOPS = 4 * 4 * 8 * 2
 
@@ -29,7 +35,7 @@ class Peak:
     """What a device was measured to do.
 
     Args:
-        bandwidth: bytes a second that are read and written while a large buffer is copied.
+        bandwidth: bytes a second that are read and written while a buffer is copied that no cache holds.
         flop_rate: float32 operations a second in multiplications with addition, which count as two.
     """
 
@@ -52,11 +58,11 @@ def known_peak() -> Peak | None:
 def peak() -> Peak:
     """Measure once what the device can do, by two kernels; a profile's table then has shares of it.
 
-    It takes some tens of milliseconds on a GPU, and its memory is given back.
+    It takes about a second on a GPU, and its memory is given back.
 
     Raises:
         DeviceError: a trace or a profile is being recorded, or Python cannot wait here.
-        OutOfMemoryError: there is no room for the buffers, 256 MiB together on a GPU.
+        OutOfMemoryError: there is no room for the buffers, 512 MiB together on a GPU.
 
     Example:
         >>> import pellucid as torch
@@ -112,16 +118,24 @@ def _measuring(host: Host) -> Generator[None, list[tuple[int, int, int]], Peak]:
     host.timing(True)
     try:
         x, out = Storage(nbytes), Storage(nbytes)
-        copy = Node(
-            "peak", load("profiler/copy"), {"count": vectors, "shift": 4099 * _WORKGROUP, "rounds": 0},
-            ("rounds",), (None, None), vectors // _WORKGROUP,
-        )  # fmt: skip
+        slots = x.slot, out.slot
+
+        def copy(rounds: int) -> tuple[int, ...]:
+            groups = rounds * vectors // _COPIED
+            node = Node(
+                "peak", load("profiler/copy"), {"count": vectors, "groups": groups}, (), (None, None), groups
+            )  # fmt: skip
+            register(node)
+            return node.head, *slots
+
         compute = Node(
             "peak", load("profiler/multiply_add"), {"scale": 0.999, "shift": 0.001, "rounds": 0},
             ("rounds",), (None,), invocations // _WORKGROUP,
         )  # fmt: skip
-        copied = yield from _rounds_per_second(copy, (x.slot, out.slot))
-        computed = yield from _rounds_per_second(compute, (out.slot,))
+        register(compute)
+        warm_up = 0.0 if software else _WARM_UP
+        copied = yield from _rounds_per_second(copy, warm_up)
+        computed = yield from _rounds_per_second(lambda rounds: (compute.head, slots[1], rounds), warm_up)
     finally:
         x = out = None
         stream().submit()
@@ -133,19 +147,25 @@ def _measuring(host: Host) -> Generator[None, list[tuple[int, int, int]], Peak]:
 
 
 def _rounds_per_second(
-    node: Node, slots: tuple[int, ...]
+    record: Callable[[int], tuple[int, ...]], warm_up: float
 ) -> Generator[None, list[tuple[int, int, int]], float]:
-    """The best rate among dispatches that take long enough."""
-    register(node)
-    rounds, best, tries = 1, 0.0, 0
+    """The best rate among dispatches that take long enough, once the device has worked for a while.
+
+    Args:
+        record: gives the words of a dispatch of so many rounds.
+        warm_up: seconds of work before what counts.
+    """
+    rounds, best, tries, began = 1, 0.0, 0, time.perf_counter()
     while tries < _TRIES:
         s = stream()
-        s.words += (node.head, *slots, rounds)
+        s.words += record(rounds)
         s.flush()
         times = yield
         seconds = (times[-1][2] - times[-1][1]) / 1e9
         if seconds < _LONG_ENOUGH and rounds < _MOST_ROUNDS:
             rounds *= 4
+            continue
+        if time.perf_counter() - began < warm_up:
             continue
         tries += 1
         best = max(best, rounds / seconds)
