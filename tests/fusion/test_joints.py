@@ -72,6 +72,18 @@ def test_gated_pair_with_its_expressions():
     assert settled(run) == (7, 2)
 
 
+def test_a_layer_of_many_rows():
+    p, x = Parts(), torch.randn(2, 10, WIDTH)
+
+    def run():
+        h = F.rms_norm(x, (WIDTH,), p.norm)
+        heads = [F.linear(h, p.q), F.linear(h, p.k), F.linear(h, p.v)]
+        return [*heads, x + F.linear(F.silu(F.linear(h, p.gate)) * F.linear(h, p.up), p.down)]
+
+    # The norm, the first three products, the gated pair, the last product with the sum.
+    assert settled(run) == (10, 4)
+
+
 def test_a_held_norm_is_written():
     p, x = Parts(), torch.randn(1, 1, WIDTH)
 

@@ -14,7 +14,7 @@ from ..device.stream import stream
 from ..launches import Node, register
 from ..ops.decode import STEP, place, step
 from ..ops.joint import Joint
-from ..ops.vectors import NORMS, vectors
+from ..ops.vectors import NORMS, PRODUCTS, vectors
 from .records import Record, run_of
 
 
@@ -35,7 +35,6 @@ def _place(parts: tuple[Node, ...]) -> Joint | None:
 
 # Launches of a closed device are never met again.
 stream().on_close += (_vectors.cache_clear, _step.cache_clear, _place.cache_clear)
-_PRODUCTS = ("matmul/quant_vector", "matmul/quant_direct_vector")
 # Launches among which those that bring new positions to attention are looked for.
 _NEAR = 6
 
@@ -68,18 +67,18 @@ class Joiner:
         placed: dict[int, Record] = {}
         gone: set[int] = set()
         # The step before what it contains.
-        for kinds in (_PRODUCTS, ("attention/decode",), ("attention/cache_write",)):
+        for kinds in (PRODUCTS, ("attention/decode",), ("attention/cache_write",)):
             for k in self._runs:
                 if k in gone or self._name(k) not in kinds:
                     continue
-                if kinds is _PRODUCTS:
+                if kinds is PRODUCTS:
                     found = self._vectors(k, gone)
                 else:
                     found = self._step(k) if kinds == ("attention/decode",) else self._place(k, gone)
                 if found is not None:
                     joint, numbers = found
                     # The norm before products waits for the first of them; all else comes early.
-                    first = k if kinds is _PRODUCTS else min(numbers)
+                    first = k if kinds is PRODUCTS else min(numbers)
                     placed[first] = self._stand_for(joint, [self._records[n] for n in numbers])
                     gone.update(numbers)
         return [placed.get(k, r) for k, r in enumerate(self._records) if k in placed or k not in gone]
@@ -101,7 +100,7 @@ class Joiner:
         return None if word is None else record.patch_at(word)
 
     def _vectors(self, first: int, gone: set[int]) -> tuple[Joint, list[int]] | None:
-        """Products of one row that share a launch, with the norm before them; and their numbers."""
+        """Products of the same rows that share a launch, with the norm before them; and their numbers."""
         x = self._slot(first, "x")
         chosen = [first]
         for k in self._touching[x]:
@@ -111,7 +110,7 @@ class Joiner:
                 break
             if (
                 k not in gone
-                and self._name(k) in _PRODUCTS
+                and self._name(k) in PRODUCTS
                 and self._begins(k, "x")
                 and self._movable(k, first)
                 and len(chosen) < 3

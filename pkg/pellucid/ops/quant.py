@@ -16,6 +16,7 @@ import numpy as np
 
 from .. import dtypes as dt
 from ..call import Call
+from ..device.stream import stream
 from ..errors import DTypeError, ShapeError
 from ..kernel import Launch, Source, load
 from ..meta import Meta
@@ -27,6 +28,8 @@ from ..shape import Size
 from ..variants import is_direct
 from .index import integers, outside
 from .matmul import Operand, Product
+from .product import read_as
+from .quant_tiles import choose
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
@@ -163,6 +166,10 @@ def _direct(batch: int, rows: int, params: dict) -> tuple[str, int, dict[str, in
     return "matmul/quant_direct", -(-(-(-rows // 4) * -(-batch // held)) // 16), {"BATCH": held}
 
 
+def _flag(on: bool) -> str:
+    return str(on).lower()
+
+
 def _linear_launches(call: Call) -> list[Launch]:
     x, has_bias = call["input"], call["bias"] is not None
     features, _ = _weight_shape(call)
@@ -181,16 +188,27 @@ def _linear_launches(call: Call) -> list[Launch]:
             file, groups = "matmul/quant_vector", -(-rows // (4 * sizes["WORKGROUP"] // sizes["LANES"]))
             params["eps"] = 0.0
         else:
-            sizes = {"PER_M": _tile_rows(batch, rows)}
-            params["tiles_n"] = tiles = -(-rows // 64)
-            file, groups = "matmul/quant_tiled", tiles * -(-batch // (8 * sizes["PER_M"]))
-        holes = {k: f"{v}u" for k, v in sizes.items()} | {"HAS_BIAS": str(has_bias).lower()}
-        if file != "matmul/quant_tiled":
-            holes["PADDED"] = str(params["columns"] != 32 * params["units"]).lower()
+            launches.append(_tiled_launch(call, name, m, start, params))
+            continue
+        holes = {k: f"{v}u" for k, v in sizes.items()} | {"HAS_BIAS": _flag(has_bias)}
+        holes["PADDED"] = _flag(params["columns"] != 32 * params["units"])
         source = format_source(file, m.dtype.name).fill(holes)
         bind = {"x": "input", "weight": name, "norm_weight": "input"}
         launches.append(Launch(source, groups, params, bind=bind))
     return launches
+
+
+def _tiled_launch(call: Call, name: str, m: Meta, start: int, params: dict[str, int | float]) -> Launch:
+    """The product of many rows with a chunk of the weight."""
+    rows, columns = m.shape
+    batch, units, d = int(params["batch"]), int(params["units"]), call["input"].dtype
+    tile = choose(batch, (rows,), units, stream().open().info)
+    in_fours = columns % 4 == 0 and d is dt.float32
+    holes = tile.holes(units) | {"X_FOUR": _flag(in_fours), "HAS_BIAS": _flag(call["bias"] is not None)}
+    source = format_source("matmul/quant_tiled", m.dtype.name).fill(holes)
+    source = read_as(read_as(source, "x", d, in_fours), "bias", d, False)
+    params |= {"tiles_n": -(-rows // tile.columns)}
+    return Launch(source, tile.groups(batch, rows), params, bind={"x": "input", "weight": name})
 
 
 def _linear_reference(input, weight, bias):

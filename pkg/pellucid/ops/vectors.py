@@ -1,21 +1,26 @@
-"""Products of one row with several quantized weights in one launch, together with the norm before them."""
+"""Products of the same rows with several quantized weights in one launch; of one row together with the norm
+before them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..device.stream import stream
 from ..dtypes import float32
 from ..kernel import Launch, Source
 from ..launches import Node
 from ..variants import uses_subgroups
 from .joint import Joint, join
+from .product import read_as
 from .quant import format_source, vector_holes
+from .quant_tiles import choose
 
 NORMS = ("norm/rms", "norm/rms_held")
 # Kernels of one product: those of several, and of two that make their results together.
 PRODUCTS = {
     "matmul/quant_vector": ("matmul/quant_vectors", "matmul/quant_pair"),
     "matmul/quant_direct_vector": ("matmul/quant_direct_vectors", "matmul/quant_direct_pair"),
+    "matmul/quant_tiled": ("matmul/quant_tiles", "matmul/quant_tiled_pair"),
 }
 
 
@@ -44,7 +49,7 @@ def vectors(products: Sequence[Node], norm: Node | None = None, paired: bool = F
     rows = [int(p.values["rows"]) for p in products]
     if not all(_is_whole(p) for p in products) or (paired and rows[0] != rows[1]):
         return None
-    launch = _launch(products, rows, paired)
+    launch = (_tiled if _is_tiled(first) else _launch)(products, rows, paired)
     bind = {"x": "0.x", "params.x_offset": "0.x_offset"}
     for k in range(len(products)):
         bind |= {f"weight_{k}": f"{k}.weight", f"out_{k}": f"{k}.out"}
@@ -52,7 +57,8 @@ def vectors(products: Sequence[Node], norm: Node | None = None, paired: bool = F
         launch.file = _without_third(launch.source)
         bind["weight_2"] = "1.weight"
     launch.bind = bind
-    return join(launch, products) if _is_direct(first) else _with_norm(launch, products, norm)
+    alone = _is_direct(first) or _is_tiled(first)
+    return join(launch, products) if alone else _with_norm(launch, products, norm)
 
 
 def _launch(products: Sequence[Node], rows: list[int], paired: bool) -> Launch:
@@ -81,6 +87,32 @@ def _launch(products: Sequence[Node], rows: list[int], paired: bool) -> Launch:
     return Launch(format_source(file, _format(first)).fill(holes), grid, params)
 
 
+def _tiled(products: Sequence[Node], rows: list[int], paired: bool) -> Launch:
+    """The kernel of several products of many rows."""
+    first = products[0]
+    batch, columns, units = (int(first.values[name]) for name in ("batch", "columns", "units"))
+    # A pair is one product in whose tile the rows of both weights alternate.
+    tile = choose(batch, (sum(rows),) if paired else tuple(rows), units, stream().open().info)
+    params: dict = {"batch": batch, "columns": columns, "units": units}
+    if paired:
+        params |= {name: first.values[name] for name in ("rows", "plane_1", "plane_2", "plane_3")}
+        params["tiles_n"] = -(-2 * rows[0] // tile.columns)
+        grid = -(-batch // tile.rows) * params["tiles_n"]
+    else:
+        for k in range(3):
+            params[f"planes_{k}"] = _planes(products[k]) if k < len(products) else (0, 0, 0, 0)
+        grid = tile.groups(batch, *rows)
+    in_fours = columns % 4 == 0
+    holes = tile.holes(units) | {"X_FOUR": str(in_fours).lower()}
+    source = format_source(PRODUCTS[first.source.name][paired], _format(first)).fill(holes)
+    return Launch(read_as(source, "x", float32, in_fours), grid, params)
+
+
+def _is_tiled(product: Node) -> bool:
+    """Whether it has many rows of x, which are normalized by a launch of its own."""
+    return product.source.name == "matmul/quant_tiled"
+
+
 def _is_direct(product: Node) -> bool:
     """Whether it runs without workgroup memory: one row of x, which is normalized by a launch of its own."""
     return product.source.name == "matmul/quant_direct_vector"
@@ -106,7 +138,7 @@ def _is_whole(product: Node) -> bool:
 def _is_norm_of(norm: Node, product: Node) -> bool:
     return (
         norm.source.name in NORMS
-        and not _is_direct(product)
+        and product.source.name == "matmul/quant_vector"
         and norm.values["rows"] == product.values["batch"] == 1
         and norm.values["columns"] == product.values["columns"]
         and _dtype(norm, "x") is float32

@@ -74,7 +74,7 @@ def decoder() -> list[Case]:
     x, norm = normal(1, 9, WIDTH), normal(WIDTH)
     return [
         Case(f"a layer, {name}", fused(times), (x, norm), atol=1e-3, rtol=1e-3, grad=False)
-        for name, times in {"one at a time": (1, 1, 1), "five, then one": (5, 1, 1)}.items()
+        for name, times in {"one at a time": (1, 1, 1), "five, then one": (5, 1, 1), "nine": (9,)}.items()
     ]
 
 

@@ -41,7 +41,7 @@ VARIANTS = {
         "causal", "grouped", "added mask", "one query", "cache, 3 at a time", "cache, 9 at a time"
     ),
     "products/shared": ("q4_1", "q6_k", "f16"), "conv/shared": (),
-    "decoder/shared": ("a layer, one at a time",),
+    "decoder/shared": ("a layer, one at a time", "a layer, nine"),
 }  # fmt: skip
 # What webgpu gets wrong here must be noticed, in a result and in a gradient.
 WRONG = (
