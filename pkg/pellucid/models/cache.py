@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import DimensionError
 from ..ops.cache import cache_write
-from ..ops.creation import zeros
+from ..ops.creation import empty
 from ..tensor import Tensor
 
 
@@ -24,8 +24,9 @@ class KVCache:
 
     def __init__(self, layers: int, batch: int, kv_heads: int, capacity: int, head_dim: int, *, device=None):
         shape = (batch, kv_heads, capacity, head_dim)
-        self.keys = [_kept(zeros(shape, device=device)) for _ in range(layers)]
-        self.values = [_kept(zeros(shape, device=device)) for _ in range(layers)]
+        # Attention reads filled positions only: what the memory holds elsewhere does not matter.
+        self.keys = [_kept(empty(shape, device=device)) for _ in range(layers)]
+        self.values = [_kept(empty(shape, device=device)) for _ in range(layers)]
         self.capacity = capacity
         self.length = 0
 
