@@ -10,8 +10,10 @@ Run: scripts/browser benchmarks/matmul.py -- [OPTION...] [PRODUCT...]   (add --n
     --dtype NAME       float32 (default), float16 or bfloat16: how matrices are held; sums are float32
     --tune [--keep]    first measures what is best (pellucid.webgpu.tune); --keep writes the user's table
 
-Time is that of the device: calls that wait for each other are recorded, then submitted together, and two
-lengths are subtracted. A software adapter has small products. The last line is JSON.
+Time is that of the device: calls that wait for each other are recorded, then submitted together, two lengths
+are subtracted, and the median of several pairs is taken. A GPU is kept at work for half a second before the
+list and for 50 ms before each variant, for it begins slowly. A software adapter has small products. The last
+line is JSON.
 """
 
 import argparse
@@ -73,6 +75,7 @@ def main() -> None:
         "peak TFLOP/s": chosen.peak,
         "products": {},
     }
+    tuning.run(tuning.warm_up())
     for text in texts:
         shape = parse(text)
         variants = [variant_for(shape, chosen.dtype, info)]

@@ -2,11 +2,13 @@
 
 Every candidate gives the same result but for the order of additions; one whose result is not that of the
 others is left out. Times are those of the device: calls are recorded, then submitted together, until they
-take long enough for a clock that is coarse, and the time of two lengths is subtracted.
+take long enough for a clock that is coarse, and the time of two lengths is subtracted; the median of several
+such pairs counts, after the device has been at work for a while.
 """
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections.abc import Callable, Generator, Iterable
 from functools import partial
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import tuned
 from .device.stream import stream
-from .dtypes import DType
+from .dtypes import DType, float32
 from .errors import ShapeError
 from .op import forget_plans
 from .ops.matmul import dense_matmul
@@ -40,9 +42,12 @@ USUAL = (
     ("nt", (1, 1, 4096, 4096)),
 )
 LAYOUTS = ("nn", "nt", "tn", "tt")
-# A batch of calls takes this long at least; so many are recorded at most.
-_BATCH_SECONDS, _MOST_CALLS = 2e-3, 256
-_REPETITIONS = 3
+# A batch of calls takes this long at least; so many are recorded at most, and their threefold fits a window.
+_BATCH_SECONDS, _MOST_CALLS = 2e-3, 224
+# Pairs of lengths; fewer once they took so many seconds.
+_PAIRS, _FEWEST_PAIRS, _LONG = 7, 3, 1.0
+# Seconds of work until a GPU's clocks are up: before a list of measurements, and before each of them.
+_WARM_UP, _WARM_AGAIN = 0.5, 0.05
 # How many tiles are tried for a shape, and how many cuts of the depth of one tile.
 _MOST_TILES, _MOST_CUTS = 8, 2
 # By how much results may differ, of their largest element.
@@ -103,27 +108,61 @@ def operands(shape: Shape, dtype: DType) -> tuple[Tensor, Tensor]:
     )
 
 
-def seconds_of(call: Callable[[], Any]) -> Steps:
-    """Steps that measure the device's time for one call; they return seconds."""
+def _busy(call: Callable[[], Any], seconds: float) -> Steps:
+    """Steps that keep a GPU at work for so long: one that had nothing to do begins slowly."""
+    if stream().open().info.is_software:
+        return
+    calls, until = 1, time.perf_counter() + seconds
+    while (began := time.perf_counter()) < until:
+        for _ in range(calls):
+            call()
+        yield None
+        if time.perf_counter() - began < _BATCH_SECONDS and calls < _MOST_CALLS:
+            calls = min(2 * calls, _MOST_CALLS)
+
+
+def warm_up() -> Steps:
+    """Steps that bring the clocks of a GPU up, before a list of measurements."""
+    a, b = operands(Shape(1, 1024, 1024, 1024, True, False), float32)
+    yield from _busy(partial(dense_matmul.op.plan((a, b)), a, b), _WARM_UP)
+
+
+def seconds_of(call: Callable[[], Any], hold: bool = False) -> Steps:
+    """Steps that measure the device's time for one call; they return seconds.
+
+    Args:
+        call: what is measured.
+        hold: keep what the calls of a batch return until they are done, so that none waits for the memory of
+            another.
+    """
 
     def timed(calls: int) -> Steps:
         yield None
+        held = []
         for _ in range(calls):
-            call()
+            result = call()
+            if hold:
+                held.append(result)
         began = time.perf_counter()
         yield None
         return time.perf_counter() - began
 
     calls = 1
     yield from timed(1)
-    while calls < _MOST_CALLS and (yield from timed(calls)) < 2 * _BATCH_SECONDS:
-        calls *= 2
-    short = long = float("inf")
-    for _ in range(_REPETITIONS):
-        short = min(short, (yield from timed(calls)))
-        long = min(long, (yield from timed(3 * calls)))
-    # What a submission and the waiting for it cost is in both; on a busy processor it drowns in the noise.
-    return (long - short) / (2 * calls) if long > 2 * short else long / (3 * calls)
+    yield from _busy(call, _WARM_AGAIN)
+    while calls < _MOST_CALLS:
+        # The better of two: one that was held up says nothing.
+        if min((yield from timed(calls)), (yield from timed(calls))) >= 2 * _BATCH_SECONDS:
+            break
+        calls = min(2 * calls, _MOST_CALLS)
+    found: list[float] = []
+    until = time.perf_counter() + _LONG
+    while len(found) < (_PAIRS if time.perf_counter() < until else _FEWEST_PAIRS):
+        short = yield from timed(calls)
+        long = yield from timed(3 * calls)
+        # What a submission and the wait for it cost is in both; on a busy processor it drowns in the noise.
+        found.append((long - short) / (2 * calls) if long > 2 * short else long / (3 * calls))
+    return statistics.median(found)
 
 
 def shortlist(shape: Shape) -> list[Variant]:
@@ -180,6 +219,7 @@ def steps(
     info = stream().open().info
     shapes = [shape_of(layout, tuple(sizes)) for layout, sizes in (USUAL if products is None else products)]
     until = time.perf_counter() + seconds
+    yield from warm_up()
     results: dict[str, dict[str, Any]] = {}
     for shape in shapes:
         if results and time.perf_counter() > until:

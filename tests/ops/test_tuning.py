@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import weakref
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -43,6 +45,64 @@ def test_the_package_has_a_table():
     for name, entry in json.loads(read_text("tuned.json"))["devices"].items():
         assert name
         assert all(str(Variant.parse(text)) == text for text in entry["variants"].values())
+
+
+class Device:
+    """A device that needs a tenth of a millisecond for a call and one for a wait, and is held up at times."""
+
+    def __init__(self, monkeypatch):
+        self.now, self.waiting, self.batches = 0.0, 0, []
+        monkeypatch.setattr(tuning, "time", SimpleNamespace(perf_counter=lambda: self.now))
+
+    def call(self):
+        self.waiting += 1
+
+    def run(self, steps):
+        try:
+            while True:
+                assert next(steps) is None
+                if self.waiting:
+                    self.batches.append(self.waiting)
+                    self.now += 1e-3 + 1e-4 * self.waiting + (5e-3 if len(self.batches) % 6 == 0 else 0)
+                self.waiting = 0
+        except StopIteration as end:
+            return end.value
+
+
+def test_outliers_do_not_count(monkeypatch):
+    device = Device(monkeypatch)
+    monkeypatch.setattr(tuning, "_BATCH_SECONDS", 2e-3)
+    assert device.run(tuning.seconds_of(device.call)) == pytest.approx(1e-4)
+    assert device.batches[-2:] == [32, 96]
+
+
+def test_a_gpu_is_at_work_before_it_is_measured(monkeypatch):
+    device = Device(monkeypatch)
+    device.run(tuning._busy(device.call, 0.5))
+    assert device.now == 0  # a software adapter has no clocks that rise
+    monkeypatch.setattr(Info, "is_software", False)
+    device.run(tuning._busy(device.call, 0.5))
+    assert 0.5 <= device.now < 0.6
+    assert sum(device.batches) > 100
+    device.batches.clear()
+    began = device.now
+    device.run(tuning.seconds_of(device.call))
+    assert device.now - began > tuning._WARM_AGAIN
+
+
+def test_results_are_held_until_they_are_done():
+    kept = []
+
+    def call():
+        kept.append(weakref.ref(x := pellucid.ones(3)))
+        return x
+
+    steps = tuning.seconds_of(call, hold=True)
+    assert next(steps) is None
+    assert next(steps) is None
+    assert len(kept) == 1
+    assert kept[0]() is not None
+    steps.close()
 
 
 def test_a_measurement_is_used_and_kept(table):
