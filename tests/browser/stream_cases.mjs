@@ -59,7 +59,7 @@ export async function case_uploads_keep_their_place(stream, immediate) {
   equal(await words(stream, 2, 4), [10, 20, 30, 40], "before");
   equal(await words(stream, 1, 4), [11, 8, 9, 41], "after");
   equal(stream.stats().passes, 2, "passes");
-  equal(stream.stats().submits, 1, "submits");
+  equal(stream.stats().submits, 3, "submits: the window, two reads");
 }
 
 export async function case_an_upload_larger_than_the_staging_splits_the_window(stream, immediate) {
@@ -71,7 +71,22 @@ export async function case_an_upload_larger_than_the_staging_splits_the_window(s
   window.upload(1, 0, data.slice(0, 90000)).run(add, [1], [3, 1]).submit(stream);
   const found = await words(stream, 1, count);
   equal([found[5], found[89999], found[90000]], [16, 269998, 540001], "words");
-  equal(stream.stats().submits, 2, "submits");
+  equal(stream.stats().submits, 3, "submits: two for the window, a read");
+}
+
+export async function case_a_window_that_is_held_goes_out_with_the_read(stream, immediate) {
+  const add = over(stream, kernels(stream, immediate).step, 4);
+  new Window().alloc(1, 16).upload(1, 0, [1, 2, 3, 4]).run(add, [1], [10, 0]).submit(stream, true);
+  equal(stream.stats().submits, 0, "submits before the read");
+  equal(await words(stream, 1, 4), [10, 20, 30, 40], "words");
+  equal(stream.stats().submits, 1, "submits");
+  new Window().run(add, [1], [1, 1]).submit(stream, true);
+  await fails(async () => stream.fetch(7, 0, 4), /7/, "a read of what is not there");
+  equal(stream.stats().submits, 2, "submits with the read that failed");
+  new Window().run(add, [1], [1, 1]).submit(stream, true);
+  await stream.synchronize();
+  equal(stream.stats().submits, 3, "submits with a wait");
+  equal(await words(stream, 1, 4), [12, 22, 32, 42], "words in the end");
 }
 
 export async function case_many_staged_uploads(stream, immediate) {
@@ -135,7 +150,7 @@ export async function case_parameters_longer_than_a_step_of_the_arena(stream) {
   equal(await words(stream, 1, 2), [10, 320], "first");
   equal(await words(stream, 300, 2), [3000, 320], "last");
   equal(stream.failure(), null, "failure");
-  equal(stream.stats().submits, 2, "submits: 204 launches fill the arena");
+  equal(stream.stats().submits, 4, "submits: 204 launches fill the arena, so two, and two reads");
 }
 
 export async function case_bind_groups_are_cached_and_dropped(stream, immediate) {

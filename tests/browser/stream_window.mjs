@@ -34,8 +34,8 @@ export class Window {
     return this;
   }
 
-  submit(stream) {
-    stream.submit(Uint32Array.from(this.words));
+  submit(stream, held = false) {
+    stream.submit(Uint32Array.from(this.words), held);
     this.words = [];
   }
 }

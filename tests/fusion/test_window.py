@@ -159,9 +159,9 @@ import hashlib, pellucid as torch
 from pellucid.device.stream import stream
 host, seen = stream().open(), hashlib.sha256()
 submit = host.submit
-def watched(words):
+def watched(words, held=False):
     seen.update(words.tobytes())
-    submit(words)
+    submit(words, held)
 host.submit = watched
 torch.manual_seed(0)
 x = torch.randn(4, 8)

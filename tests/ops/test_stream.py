@@ -32,9 +32,9 @@ import hashlib, pellucid
 from pellucid.device.stream import stream
 host, seen = stream().open(), hashlib.sha256()
 submit = host.submit
-def watched(words):
+def watched(words, held=False):
     seen.update(words.tobytes())
-    submit(words)
+    submit(words, held)
 host.submit = watched
 pellucid.manual_seed(3)
 w = pellucid.randn(8, 3, requires_grad=True)

@@ -377,9 +377,9 @@ def test_others_who_stand_before_the_host_stay_there(alone):
     host, seen = stream().open(), []
     submit = host.submit
 
-    def watching(words):
+    def watching(words, held=False):
         seen.append(len(words))
-        submit(words)
+        submit(words, held)
 
     host.submit = watching
     try:

@@ -26,8 +26,8 @@ export class HeapStream {
     );
   }
 
-  submit(address, count) {
-    this.stream.submit(this.#words(address, count));
+  submit(address, count, held) {
+    this.stream.submit(this.#words(address, count), held);
   }
 
   /** `data`: a Python object with a contiguous buffer. */

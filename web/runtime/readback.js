@@ -18,13 +18,12 @@ export class Readback {
     this.nudger = new Nudger(device.queue);
   }
 
-  /** Copy `nbytes` at `offset` of `source`, and `status` where there is one; the ticket stands for the read. */
-  fetch(source, offset, nbytes, status) {
+  /** Encode the copies of `nbytes` at `offset` of `source`, and of `status` where there is one. */
+  encode(encoder, source, offset, nbytes, status) {
     const begin = offset - (offset % 4);
     const copied = Math.ceil((offset + nbytes) / 4) * 4 - begin;
     const mapped = STATUS_BYTES + copied;
     const buffer = this.#buffer(mapped);
-    const encoder = this.device.createCommandEncoder({ label: "read" });
     if (status === null) {
       encoder.clearBuffer(buffer, 0, STATUS_BYTES);
     } else {
@@ -33,18 +32,15 @@ export class Readback {
       encoder.clearBuffer(status, 0, STATUS_BYTES);
     }
     if (copied > 0) encoder.copyBufferToBuffer(source, begin, buffer, STATUS_BYTES, copied);
-    this.device.queue.submit([encoder.finish()]);
+    return { buffer, mapped, at: STATUS_BYTES + offset - begin, nbytes, arrival: null, dropped: false };
+  }
+
+  /** Ask for what `encode` copied, once that was submitted; the ticket stands for the read. */
+  begin(read) {
     const ticket = this.nextTicket++;
-    const arrival = this.#arrive(ticket, buffer, mapped);
-    arrival.catch(() => {}); // a read that nobody waits for may fail in silence
-    this.reads.set(ticket, {
-      buffer,
-      mapped,
-      at: STATUS_BYTES + offset - begin,
-      nbytes,
-      arrival,
-      dropped: false,
-    });
+    read.arrival = this.#arrive(ticket, read.buffer, read.mapped);
+    read.arrival.catch(() => {}); // a read that nobody waits for may fail in silence
+    this.reads.set(ticket, read);
     return ticket;
   }
 

@@ -112,8 +112,11 @@ export class Stream {
     return this.launches.push(launch) - 1;
   }
 
-  /** Interpret a window (Uint32Array) and submit it. A record that fails is left out; its error is thrown at the end. */
-  submit(words) {
+  /**
+   * Interpret a window (Uint32Array) and submit it, or, `held`, let the read that follows do so. A record that fails is
+   * left out; its error is thrown at the end.
+   */
+  submit(words, held = false) {
     this.faults.alive();
     const started = this.timing || this.windowTimes !== null ? performance.now() : 0;
     let failure = null;
@@ -127,8 +130,7 @@ export class Stream {
         at = this.at + recordLength(words, this.at, this.launches);
       }
     }
-    this.#finish();
-    this.pool.settle();
+    if (!held || failure !== null) this.#settle();
     if (this.timing) this.encodeMs += performance.now() - started;
     if (this.windowTimes !== null) this.windowTimes.submitted(started);
     if (failure !== null) throw failure;
@@ -151,13 +153,19 @@ export class Stream {
     this.counts.uploads++;
   }
 
-  /** Begin a read; the ticket is for `arrival`, `take` and `drop`. */
+  /** Begin a read, behind everything submitted or held; the ticket is for `arrival`, `take` and `drop`. */
   fetch(slot, offset, nbytes) {
     this.faults.alive();
-    const block = this.slots.block(slot);
-    checkRange("read", offset, nbytes, block);
-    const status = this.slots.has(STATUS_SLOT) ? this.slots.block(STATUS_SLOT).buffer : null;
-    return this.readback.fetch(block.buffer, offset, nbytes, status);
+    let read;
+    try {
+      const block = this.slots.block(slot);
+      checkRange("read", offset, nbytes, block);
+      const status = this.slots.has(STATUS_SLOT) ? this.slots.block(STATUS_SLOT).buffer : null;
+      read = this.readback.encode(this.#openEncoder(), block.buffer, offset, nbytes, status);
+    } finally {
+      this.#settle(); // what is held goes out in any case
+    }
+    return this.readback.begin(read);
   }
 
   /** Resolves when a read has arrived and can be taken. */
@@ -188,6 +196,7 @@ export class Stream {
   /** Resolves when all submitted work is done. */
   async synchronize() {
     this.faults.alive();
+    this.#settle();
     await this.readback.finished(this.queue.onSubmittedWorkDone());
   }
 
@@ -403,6 +412,12 @@ export class Stream {
 
   #unbind() {
     this.boundPipeline = this.boundGroup = this.lastLaunch = null;
+  }
+
+  /** Submit what is encoded, and let go of blocks that are too many. */
+  #settle() {
+    this.#finish();
+    this.pool.settle();
   }
 
   /** Submit what is encoded. */

@@ -100,10 +100,10 @@ class BrowserHost:
         except JsException as error:
             raise _typed(error) from None
 
-    def submit(self, words: array) -> None:
-        """Interpret one window of records and submit it; never waits."""
+    def submit(self, words: array, held: bool = False) -> None:
+        """Interpret one window of records and submit it, or let the read that follows do so; never waits."""
         try:
-            self._submit(*words.buffer_info())
+            self._submit(*words.buffer_info(), held)
         except JsException as error:
             raise _typed(error) from None
 

@@ -238,8 +238,12 @@ class NativeHost:
     # Windows
 
     @_typed
-    def submit(self, words: array) -> None:
+    def submit(self, words: array, held: bool = False) -> None:
         """Interpret one window of records and submit it; never waits, but while windows are timed.
+
+        Args:
+            words: the records.
+            held: a read follows at once; here that changes nothing.
 
         Raises:
             DeviceError: a record failed; it was left out, and the rest was submitted.

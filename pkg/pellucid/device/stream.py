@@ -235,8 +235,12 @@ class Stream:
         except PellucidError as error:
             self._late = error
 
-    def submit(self) -> None:
-        """Hand all records to the host; neither waits nor raises what the host finds wrong."""
+    def submit(self, held: bool = False) -> None:
+        """Hand all records to the host; neither waits nor raises what the host finds wrong.
+
+        Args:
+            held: a read follows at once and may take them along.
+        """
         words, ready, dead = self.words, self.ready, self.dead
         # Slots whose FREE lies in this window: counted first, since a finalizer may add one at any time.
         freed = len(dead)
@@ -256,7 +260,7 @@ class Stream:
             listener(records)
         if self.allocated > self.peak:
             self.peak = self.allocated
-        self.open().submit(window)
+        self.open().submit(window, held)
         self.free += dead[:freed]
         del dead[:freed]
 
@@ -337,9 +341,11 @@ class Stream:
             )
         if self.capturing is not None:
             self.capturing.note_read()
-        self.flush()
+        self.submit(held=True)
         host = self.open()
-        return Read(self, host, host.begin_read(storage.slot, offset, nbytes))
+        read = Read(self, host, host.begin_read(storage.slot, offset, nbytes))
+        self.check()
+        return read
 
     def read(self, storage: Storage, offset: int, nbytes: int):
         """Bytes of a storage, waiting for them."""

@@ -76,7 +76,7 @@ class Recorder:
             hooks.callback(self._detach)
             submit = s.submit
             # Instance attributes hide the methods of a class until they are deleted.
-            vars(s)["submit"] = lambda: self._entering(submit)
+            vars(s)["submit"] = lambda held=False: self._entering(lambda: submit(held))
             hooks.callback(vars(s).pop, "submit")
             hooks.enter_context(lines_of_nodes())
             listen(self._after_op, first=True)
@@ -199,12 +199,12 @@ class Recorder:
         self._submission = Submission(count, self._ends, self._calls, plan, count - rewritten)
         self._ends, self._calls = [], []
 
-    def _submit(self, words: array) -> None:
+    def _submit(self, words: array, held: bool = False) -> None:
         submission, self._submission = self._submission, None
         began = self._entered or now()
         origin = self._replayed(began) if submission is None else submission.origin
         try:
-            self._submit_of_host(words)
+            self._submit_of_host(words, held)
         finally:
             window = Window(len(self.recording.windows), began, now())
             self.recording.windows.append(window)

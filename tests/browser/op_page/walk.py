@@ -48,7 +48,7 @@ class Executed:
         self._launches[number] = file, 1 + bindings + len(patches)
         return number
 
-    def _submit(self, words):
+    def _submit(self, words, held=False):
         at = 0
         while at < len(words):
             code, payload = words[at] & ((1 << CODE_BITS) - 1), words[at] >> CODE_BITS
@@ -60,7 +60,7 @@ class Executed:
             else:
                 size = WORDS[code]
             at += size
-        self._host_submit(words)
+        self._host_submit(words, held)
 
 
 def laid_out(array: np.ndarray, layout: str, device: str, grad: bool):
