@@ -17,7 +17,7 @@ from .program import ARGUMENT, MADE, Program, Step, number_of, steps
 _WORD = (1 << 32) - 1
 # What a word that changes may be, in the order in which a replay computes them.
 _KINDS = ("argument", "head", "value", "sum", "real", "draw", "update")
-# How many block sizes larger a buffer may be than it needs to: four make it twice as large, at most.
+# How many block sizes larger a buffer may be than it needs to: a quarter more from 4 KiB on, 1 KiB below.
 _MOST_STEPS = 4
 _RAW = -1  # a slot as it is, not in the head of a record
 
