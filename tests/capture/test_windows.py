@@ -171,6 +171,38 @@ def test_an_interrupt_while_records_among_replays_are_fused_loses_nothing(rng, m
         assert x.tolist() == [31.0] * 3
 
 
+@pytest.mark.parametrize("taken", [False, True])
+def test_an_interrupt_before_or_after_the_host_takes_a_window_neither_loses_nor_repeats_it(
+    rng, monkeypatch, taken
+):
+    f = torch.compile(lambda x: x.add_(1))
+    x, y = some(rng, 3), some(rng, 3)
+    settle(f, (x,), (y,))
+    x.zero_()
+    torch.webgpu.flush()
+    host, allocated = stream().open(), torch.webgpu.memory_allocated()
+    submit = host.submit
+
+    def interrupted(*window):
+        if taken:
+            submit(*window)
+        raise KeyboardInterrupt
+
+    for _ in range(3):
+        f(x)
+        x.mul_(2)
+        gone = f(y) + 1
+        monkeypatch.setattr(host, "submit", interrupted, raising=False)
+        with pytest.raises(KeyboardInterrupt):
+            torch.webgpu.flush()
+        monkeypatch.setattr(host, "submit", submit)
+        del gone
+    f(x)
+    torch.webgpu.flush()
+    assert x.tolist() == [15.0] * 3
+    assert torch.webgpu.memory_allocated() == allocated
+
+
 def test_a_launch_that_fails_is_told_by_the_next_flush_and_leaves_the_rest(rng, monkeypatch):
     f, g = torch.compile(lambda x: x * 2 + 1), torch.compile(lambda x: x * 3)
     big, small = torch.zeros(1 << 19), some(rng, 3)

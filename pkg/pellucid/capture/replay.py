@@ -47,7 +47,7 @@ class _Apart:
 
     def _free(self, nbytes: int) -> int:
         found = nbytes
-        for _ in range(_MOST_STEPS):
+        for _ in range(_MOST_STEPS + 1):
             if block_size(found) not in self._taken:
                 return found
             found = block_size(block_size(found) + 1)

@@ -64,6 +64,7 @@ class BrowserHost:
         self._take = heap.take
         self._drop = stream.drop
         self._failure = heap.failure
+        self.taken: array | None = None
         self._status = array("I", bytes(STATUS_BYTES))
         self._status_address = self._status.buffer_info()[0]
 
@@ -102,8 +103,11 @@ class BrowserHost:
 
     def submit(self, words: array, held: bool = False) -> None:
         """Interpret one window of records and submit it, or let the read that follows do so; never waits."""
+        address, count = words.buffer_info()
         try:
-            self._submit(*words.buffer_info(), held)
+            # Python looks for interrupts when a call has returned: none falls between these two.
+            self.taken = words
+            self._submit(address, count, held)
         except JsException as error:
             raise _typed(error) from None
 

@@ -42,9 +42,13 @@ class Info:
 
 
 class Host(Protocol):
-    """What `browser` and `native` both implement."""
+    """What `browser` and `native` both implement.
+
+    ``taken`` is the window of the last `submit` that came so far that an interrupt cannot stop it.
+    """
 
     info: Info
+    taken: array | None
 
     def pipeline(self, source: str, bindings: str, params_bytes: int, immediate: bool, label: str) -> int: ...
     def pipeline_later(

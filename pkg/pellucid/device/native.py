@@ -84,6 +84,7 @@ class NativeHost:
 
     def __init__(self, default_limits: bool = False):
         self.device, self.info = request(default_limits)
+        self.taken: array | None = None
         self.pool = Pool(self._create_buffer, lambda block: self._drop(block))
         # The window that is being encoded.
         self._window: Window | None = None
@@ -251,6 +252,7 @@ class NativeHost:
         at, end, first = 0, len(words), None
         began = time.perf_counter_ns()
         with uninterrupted():
+            self.taken = words
             while at < end:
                 self._window = window = Window(self)
                 at, failed = window.interpret(words, at, end)

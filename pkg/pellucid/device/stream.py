@@ -112,6 +112,8 @@ class Stream:
         self.rewrite: Callable[[list[int]], array] | None = None
         # Called with the records of every window before it is rewritten: captures.
         self.on_submit: list[Callable[[list[int]], None]] = []
+        # The window that was handed over last: an interrupt may fall before the host has taken it.
+        self._handed: array | None = None
         # The recording that listens to a function, if one does: told what a replay could not do by itself.
         self.capturing: Any = None
         # The event loop that was asked to submit when Python yields, until it does.
@@ -160,7 +162,7 @@ class Stream:
         if self.host is None:
             return
         self.host.close()
-        self.host = None
+        self.host = self._handed = None
         self._failed = None
         del self.words[:], self.ready[:], self.free[:], self.dead[:]
         # Slots are never used again after a close: storages of the old device free nothing of the new one.
@@ -248,11 +250,14 @@ class Stream:
         count = len(words)
         self.idle = True
         self.window_bytes = self.ready_words = 0
-        if not count and not waiting:
+        lost = self._handed if self.host is not None and self.host.taken is not self._handed else None
+        if not count and not waiting and lost is None:
             return
         records = words[:count]
         # Planning takes a while: where it is interrupted, the records are still there.
         window = self._joined(records, ready[:waiting]) if waiting else self._rewritten(records)
+        # No call stands between these two, so no interrupt does.
+        self._handed = window if lost is None else lost + window
         del words[:count], ready[:waiting]
         self.flushes += 1
         # Beside windows that are ready, nothing but ends of slots is recorded while somebody listens.
@@ -260,7 +265,7 @@ class Stream:
             listener(records)
         if self.allocated > self.peak:
             self.peak = self.allocated
-        self.open().submit(window, held)
+        self.open().submit(self._handed, held)
         self.free += dead[:freed]
         del dead[:freed]
 
