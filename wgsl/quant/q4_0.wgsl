@@ -27,18 +27,20 @@ const HAS_LOW = false;
 
 struct Unit {
     words: vec4<u32>,
-    scales: f32,
+    scales: u32,
+    at: u32,
 }
 
 fn load_unit(unit: u32) -> Unit {
-    return Unit(plane_row(unit), plane_half(plane_start(1u), unit));
+    return Unit(plane_row(unit), plane_word(plane_start(1u) + (unit >> 1u)), unit);
 }
 
 fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {
     let high = quad >= 4u;
-    return lift(unit.words[quad & 3u], select(0x0f0fu, 0xf0f0u, high), select(8.0, 128.0, high));
+    let zero = select(8.0, 128.0, high);
+    return lift(unit.words[quad & 3u], select(0x0f0fu, 0xf0f0u, high), 0u, zero);
 }
 
 fn combine(unit: Unit, first: f32, last: f32, x_sum: f32) -> f32 {
-    return unit.scales * (first + 0.0625 * last);
+    return half_of(unit.scales, unit.at) * (first + 0.0625 * last);
 }

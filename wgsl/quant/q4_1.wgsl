@@ -29,18 +29,19 @@ const HAS_LOW = true;
 
 struct Unit {
     words: vec4<u32>,
-    scales: vec2<f32>,
+    scales: u32,
 }
 
 fn load_unit(unit: u32) -> Unit {
-    return Unit(plane_row(unit), word_halves(plane_word(plane_start(1u) + unit)));
+    return Unit(plane_row(unit), plane_word(plane_start(1u) + unit));
 }
 
 fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {
     let high = quad >= 4u;
-    return lift(unit.words[quad & 3u], select(0x0f0fu, 0xf0f0u, high), 0.0);
+    return lift(unit.words[quad & 3u], select(0x0f0fu, 0xf0f0u, high), 0u, 0.0);
 }
 
 fn combine(unit: Unit, first: f32, last: f32, x_sum: f32) -> f32 {
-    return unit.scales.x * (first + 0.0625 * last) + unit.scales.y * x_sum;
+    let scales = word_halves(unit.scales);
+    return scales.x * (first + 0.0625 * last) + scales.y * x_sum;
 }

@@ -18,7 +18,7 @@ fn octet_bytes(octet: u32) -> vec2<u32> {
 
 fn dequantize_octet(octet: u32) -> array<vec4<f32>, 2> {
     let bytes = octet_bytes(octet);
-    let scales = superblock_scales(octet >> 2u);
+    let scales = superblock_scales(superblock_header(octet >> 2u), octet >> 2u);
     return array<vec4<f32>, 2>(
         scales.x * spread(bytes.x) - scales.y,
         scales.x * spread(bytes.y) - scales.y,
@@ -30,18 +30,20 @@ const HAS_LOW = true;
 
 struct Unit {
     words: vec4<u32>,
-    scales: vec2<f32>,
+    header: vec4<u32>,
+    at: u32,
 }
 
 fn load_unit(unit: u32) -> Unit {
-    return Unit(plane_row(unit), superblock_scales(unit));
+    return Unit(plane_row(unit), superblock_header(unit), unit);
 }
 
 fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {
     let high = quad >= 4u;
-    return lift(unit.words[quad & 3u], select(0x0f0fu, 0xf0f0u, high), 0.0);
+    return lift(unit.words[quad & 3u], select(0x0f0fu, 0xf0f0u, high), 0u, 0.0);
 }
 
 fn combine(unit: Unit, first: f32, last: f32, x_sum: f32) -> f32 {
-    return unit.scales.x * (first + 0.0625 * last) - unit.scales.y * x_sum;
+    let scales = superblock_scales(unit.header, unit.at);
+    return scales.x * (first + 0.0625 * last) - scales.y * x_sum;
 }

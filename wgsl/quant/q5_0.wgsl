@@ -31,20 +31,21 @@ const HAS_LOW = false;
 struct Unit {
     words: vec4<u32>,
     fifths: u32,
-    scales: f32,
+    scales: u32,
+    at: u32,
 }
 
 fn load_unit(unit: u32) -> Unit {
-    let scale = plane_half(plane_start(1u), unit);
-    return Unit(plane_row(unit), plane_word(plane_start(2u) + unit), scale);
+    let scales = plane_word(plane_start(1u) + (unit >> 1u));
+    return Unit(plane_row(unit), plane_word(plane_start(2u) + unit), scales, unit);
 }
 
 fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {
     let low = (unit.words[quad & 3u] >> (quad & 4u)) & 0x0f0f0f0fu;
     let fifth = ((unit.fifths >> quad) << 4u) & 0x10101010u;
-    return lift(low | fifth, 0xffffu, 16.0);
+    return lift(low | fifth, 0xffffu, 0u, 16.0);
 }
 
 fn combine(unit: Unit, first: f32, last: f32, x_sum: f32) -> f32 {
-    return unit.scales * (first + last);
+    return half_of(unit.scales, unit.at) * (first + last);
 }

@@ -33,20 +33,21 @@ const HAS_LOW = true;
 struct Unit {
     words: vec4<u32>,
     fifths: u32,
-    scales: vec2<f32>,
+    scales: u32,
 }
 
 fn load_unit(unit: u32) -> Unit {
-    let scales = word_halves(plane_word(plane_start(1u) + unit));
+    let scales = plane_word(plane_start(1u) + unit);
     return Unit(plane_row(unit), plane_word(plane_start(2u) + unit), scales);
 }
 
 fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {
     let low = (unit.words[quad & 3u] >> (quad & 4u)) & 0x0f0f0f0fu;
     let fifth = ((unit.fifths >> quad) << 4u) & 0x10101010u;
-    return lift(low | fifth, 0xffffu, 0.0);
+    return lift(low | fifth, 0xffffu, 0u, 0.0);
 }
 
 fn combine(unit: Unit, first: f32, last: f32, x_sum: f32) -> f32 {
-    return unit.scales.x * (first + last) + unit.scales.y * x_sum;
+    let scales = word_halves(unit.scales);
+    return scales.x * (first + last) + scales.y * x_sum;
 }

@@ -21,7 +21,7 @@ fn octet_bytes(octet: u32) -> vec2<u32> {
 
 fn dequantize_octet(octet: u32) -> array<vec4<f32>, 2> {
     let bytes = octet_bytes(octet);
-    let scales = superblock_scales(octet >> 2u);
+    let scales = superblock_scales(superblock_header(octet >> 2u), octet >> 2u);
     return array<vec4<f32>, 2>(
         scales.x * spread(bytes.x) - scales.y,
         scales.x * spread(bytes.y) - scales.y,
@@ -34,20 +34,22 @@ const HAS_LOW = true;
 struct Unit {
     words: vec4<u32>,
     fifths: u32,
-    scales: vec2<f32>,
+    header: vec4<u32>,
+    at: u32,
 }
 
 fn load_unit(unit: u32) -> Unit {
     let fifths = plane_word(plane_start(2u) + unit);
-    return Unit(plane_row(unit), fifths, superblock_scales(unit));
+    return Unit(plane_row(unit), fifths, superblock_header(unit), unit);
 }
 
 fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {
     let low = (unit.words[quad & 3u] >> (quad & 4u)) & 0x0f0f0f0fu;
     let fifth = ((unit.fifths >> quad) << 4u) & 0x10101010u;
-    return lift(low | fifth, 0xffffu, 0.0);
+    return lift(low | fifth, 0xffffu, 0u, 0.0);
 }
 
 fn combine(unit: Unit, first: f32, last: f32, x_sum: f32) -> f32 {
-    return unit.scales.x * (first + last) - unit.scales.y * x_sum;
+    let scales = superblock_scales(unit.header, unit.at);
+    return scales.x * (first + last) - scales.y * x_sum;
 }

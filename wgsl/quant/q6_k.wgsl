@@ -23,7 +23,9 @@ fn octet_bytes(octet: u32) -> vec2<u32> {
 
 fn dequantize_octet(octet: u32) -> array<vec4<f32>, 2> {
     let bytes = octet_bytes(octet);
-    let scales = unit_scales(octet >> 2u);
+    let unit = octet >> 2u;
+    let scales = unit_scales(
+        plane_word(plane_start(2u) + (unit >> 1u)), plane_word(plane_start(3u) + (unit >> 4u)), unit);
     let scale = select(scales.x, scales.y, (octet & 2u) != 0u);
     return array<vec4<f32>, 2>(
         scale * (spread(bytes.x) - 32.0),
@@ -31,11 +33,11 @@ fn dequantize_octet(octet: u32) -> array<vec4<f32>, 2> {
     );
 }
 
-// The scales of the first and of the last 16 columns.
-fn unit_scales(unit: u32) -> vec2<f32> {
-    let bytes = plane_word(plane_start(2u) + (unit >> 1u)) >> ((unit & 1u) << 4u);
+// The scales of the first and of the last 16 columns of a unit, from its words of planes 2 and 3.
+fn unit_scales(scales: u32, supers: u32, unit: u32) -> vec2<f32> {
+    let bytes = scales >> ((unit & 1u) << 4u);
     let tops = vec2<i32>(bitcast<i32>(bytes << 24u), bitcast<i32>(bytes << 16u));
-    return plane_half(plane_start(3u), unit >> 3u) * vec2<f32>(tops >> vec2<u32>(24u));
+    return half_of(supers, unit >> 3u) * vec2<f32>(tops >> vec2<u32>(24u));
 }
 
 const X_FACTORS = UNLIFT_FACTORS;
@@ -43,21 +45,30 @@ const HAS_LOW = false;
 
 struct Unit {
     words: vec4<u32>,
-    tops: vec2<u32>,
-    scales: vec2<f32>,
+    // Those of two units.
+    tops: vec4<u32>,
+    scales: u32,
+    supers: u32,
+    at: u32,
 }
 
 fn load_unit(unit: u32) -> Unit {
-    let at = plane_start(1u) + 2u * unit;
-    return Unit(plane_row(unit), vec2<u32>(plane_word(at), plane_word(at + 1u)), unit_scales(unit));
+    let tops = plane_row((plane_start(1u) >> 2u) + (unit >> 1u));
+    let scales = plane_word(plane_start(2u) + (unit >> 1u));
+    return Unit(plane_row(unit), tops, scales, plane_word(plane_start(3u) + (unit >> 4u)), unit);
 }
 
 fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {
     let low = (unit.words[quad & 3u] >> (quad & 4u)) & 0x0f0f0f0fu;
-    let tops = select(unit.tops.x, unit.tops.y, quad >= 4u) >> (2u * (quad & 3u));
-    return lift(low | ((tops << 4u) & 0x30303030u), 0xffffu, 32.0);
+    let both = select(unit.tops.xy, unit.tops.zw, (unit.at & 1u) != 0u);
+    let tops = select(both.x, both.y, quad >= 4u);
+    // Brought to bits 4 and 5 of each byte by one shift; `lift` masks what lies above.
+    let place = 2u * (quad & 3u);
+    let high = select(tops >> (max(place, 4u) - 4u), tops << (4u - min(place, 4u)), place < 4u);
+    return lift(low | (high & 0xf0f0f0f0u), 0x3f3fu, 0u, 32.0);
 }
 
 fn combine(unit: Unit, first: f32, last: f32, x_sum: f32) -> f32 {
-    return unit.scales.x * first + unit.scales.y * last;
+    let scales = unit_scales(unit.scales, unit.supers, unit.at);
+    return scales.x * first + scales.y * last;
 }

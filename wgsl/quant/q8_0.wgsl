@@ -22,18 +22,20 @@ const HAS_LOW = false;
 struct Unit {
     first: vec4<u32>,
     last: vec4<u32>,
-    scale: f32,
+    scales: u32,
+    at: u32,
 }
 
 fn load_unit(unit: u32) -> Unit {
-    return Unit(plane_row(2u * unit), plane_row(2u * unit + 1u), plane_half(plane_start(1u), unit));
+    let scales = plane_word(plane_start(1u) + (unit >> 1u));
+    return Unit(plane_row(2u * unit), plane_row(2u * unit + 1u), scales, unit);
 }
 
 fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {
     let word = select(unit.first, unit.last, quad >= 4u)[quad & 3u];
-    return lift(word ^ Q8_0_SIGN, 0xffffu, 128.0);
+    return lift(word, 0xffffu, Q8_0_SIGN & 0xffffu, 128.0);
 }
 
 fn combine(unit: Unit, first: f32, last: f32, x_sum: f32) -> f32 {
-    return unit.scale * (first + last);
+    return half_of(unit.scales, unit.at) * (first + last);
 }
