@@ -94,8 +94,8 @@ class Capture:
         reals = frozenset(n for n, place in enumerate(run.places) if place in run.program.reals)
         self._law = Law(call.values, run.numbers, len(run.places), count, floats, reals)
         self._slots = call.slots
-        # Arguments that were in the same memory at all calls so far.
-        self._unmoved = [*range(len(call.slots))]
+        # Arguments that were in the same memory at all calls so far, and the others.
+        self._unmoved, self._moved = [*range(len(call.slots))], []
         # What was looked at last: of all modules, and of all tensors for hooks.
         self._version, self._unhooked = modules.version, -1
         self._fused, self._flushes = recording.fused, recording.flushes
@@ -130,11 +130,11 @@ class Capture:
             call = call.extended(grads)
         slots, first = call.slots, self._slots
         if slots != first:
-            if not self._run.program.external.isdisjoint(slots):
+            external = self._run.program.external
+            if [slots[k] for k in self._unmoved] != [first[k] for k in self._unmoved]:
+                return UNSURE if external.isdisjoint(slots) else OTHER, call
+            if not external.isdisjoint([slots[k] for k in self._moved]):
                 return OTHER, call
-            for k in self._unmoved:
-                if slots[k] != first[k]:
-                    return UNSURE, call
         if self._version != modules.version or not self._law.holds(call.values):
             return UNSURE, call
         return READY, call
@@ -176,7 +176,9 @@ class Capture:
             raise Lawless(f"{what} the argument {call.names[argument]!r}, which dynamic= names") from None
         if learned:
             self._replay = None
-        self._unmoved = [k for k in self._unmoved if call.slots[k] == self._slots[k]]
+        moved = [k for k in self._unmoved if call.slots[k] != self._slots[k]]
+        self._unmoved = [k for k in self._unmoved if k not in moved]
+        self._moved += moved
         self._version = modules.version
         self.prepare()
         return True

@@ -68,8 +68,11 @@ class Law:
         """Whether the numbers of a call with these values are known."""
         if values == self.values:
             return True
-        for k, (value, first) in enumerate(zip(values, self.values, strict=True)):
-            if value == first:
+        # Most often no offset is another one.
+        begin = self._offsets if values[: self._offsets] == self.values[: self._offsets] else 0
+        for k in range(begin, len(values)):
+            value = values[k]
+            if value == self.values[k]:
                 continue
             if k not in self.slopes or value not in self._doubted.get(k, (value,)):
                 return False
