@@ -144,6 +144,30 @@ def test_a_tensor_that_the_function_finds_is_another_one(rng):
     assert bits(compiled(x)) == bits(x * found["w"])
 
 
+@pytest.mark.parametrize("is_view", [False, True])
+def test_a_tensor_that_the_function_finds_enters_and_leaves_a_graph(rng, is_view):
+    base = some(rng, 6)
+    found = base[2:] if is_view else base
+    x = some(rng, 4 if is_view else 6)
+    first, second = torch.compile(lambda x: x * found), torch.compile(lambda x: x * found)
+    settle(first, (x,))
+    w = some(rng, 6).requires_grad_()
+    base.mul_(w)
+    y = first(x)
+    assert y.requires_grad
+    y.sum().backward()
+    assert w.grad.numpy().any()
+    found.detach_()
+    settle(second, (x,))
+    found.requires_grad_()
+    second(x).sum().backward()
+    np.testing.assert_array_equal(found.grad.numpy(), x.numpy())
+    found.requires_grad = False
+    for compiled in (first, second):
+        assert not compiled(x).requires_grad
+        assert bits(compiled(x)) == bits(x * found)
+
+
 @pytest.mark.parametrize("is_module", [True, False])
 def test_hooks_run_at_every_call_until_they_are_removed(rng, model, is_module):
     compiled = torch.compile(model if is_module else lambda x: model(x))
