@@ -112,7 +112,7 @@ class Stream:
         self.rewrite: Callable[[list[int]], array] | None = None
         # Called with the records of every window before it is rewritten: captures.
         self.on_submit: list[Callable[[list[int]], None]] = []
-        # The window that was handed over last: an interrupt may fall before the host has taken it.
+        # The window that is handed over: an interrupt may fall before the host has taken it.
         self._handed: array | None = None
         # The recording that listens to a function, if one does: told what a replay could not do by itself.
         self.capturing: Any = None
@@ -266,6 +266,7 @@ class Stream:
         if self.allocated > self.peak:
             self.peak = self.allocated
         self.open().submit(self._handed, held)
+        self._handed = None
         self.free += dead[:freed]
         del dead[:freed]
 
