@@ -265,7 +265,11 @@ class Stream:
             listener(records)
         if self.allocated > self.peak:
             self.peak = self.allocated
-        self.open().submit(self._handed, held)
+        try:
+            self.open().submit(self._handed, held)
+        except Exception:  # an error, not an interrupt: what can run of it does
+            self._handed = None
+            raise
         self._handed = None
         self.free += dead[:freed]
         del dead[:freed]
