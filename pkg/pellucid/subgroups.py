@@ -37,12 +37,14 @@ def _passes(host: Host) -> bool:
         launch = host.launch(pipeline, b"", (), 1, 1, 1)
         words += [slot << CODE_BITS | ALLOC, 4, slot << CODE_BITS | UPLOAD, 0, 4, 0]
         words += [launch << CODE_BITS | RUN, slot]
-    host.submit(array("I", words))
+    s.submit_window(array("I", words))
     try:
+        s.submit()
         found = [array("I", bytes(host.read(host.begin_read(slot, 0, 4))[0]))[0] for slot in slots]
     except DeviceError:
         return False
     finally:
-        host.submit(array("I", [slot << CODE_BITS | FREE for slot in slots]))
+        s.submit_window(array("I", [slot << CODE_BITS | FREE for slot in slots]))
+        s.submit()
         s.free += slots
     return host.failure() is None and found == list(_WORKGROUPS)

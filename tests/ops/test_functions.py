@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 import pellucid
-from ops.oracle import DEVICES, agree, check, normal
+from ops.oracle import DEVICES, agree, check, flushes, normal
 from ops.values import equal, ours
 from pellucid.ops import functions
 
@@ -166,7 +166,9 @@ def test_edges(name):
     theirs = function(x).numpy()
     for device in DEVICES:
         mine = (getattr(pellucid, name, None) or getattr(functions, name))(ours(x, device))
-        agree(mine, function, x, device=device, rtol=2e-6, atol=1e-37, what=device)
+        # silu(-88) is normal, and what a compiler may make of it, x * (e^44x * e^44x), is not.
+        atol = 1e-36 if name == "silu" and flushes(device) else 1e-37
+        agree(mine, function, x, device=device, rtol=2e-6, atol=atol, what=device)
         zero = (SPECIAL == 0) & (theirs == 0)
         signs = np.signbit(mine.numpy()[zero])
         np.testing.assert_array_equal(signs, np.signbit(theirs[zero]), err_msg=device)

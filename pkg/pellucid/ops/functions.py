@@ -312,8 +312,9 @@ def sigmoid(input: Tensor) -> Tensor:
     """
 
 
+# Outside (0, 1) the quotient is negative, but for divisors above 2^126, of which WGSL says nothing.
 @_smooth(
-    "log_of(input / (1.0 - input))",
+    "log_of(select(input / (1.0 - input), -1.0, abs(input) > 1.0))",
     lambda input: np.log(input / (1 - input)),
     lambda g, input: g / (input * (1 - input)),
 )
