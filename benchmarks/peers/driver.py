@@ -45,7 +45,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--chromium", metavar="PATH", help="the browser, as for scripts/browser")
     group.add_argument("--chromium-arg", action="append", default=[], metavar="FLAG", help="likewise")
-    group.add_argument("--gpu", action="store_true", help="likewise; adds the rows that need a real GPU")
+    group.add_argument(
+        "--gpu",
+        action="store_true",
+        help="likewise; more units a repetition, and the rows that need a real GPU",
+    )
     group.add_argument("--site", type=Path, help="a built site to use as it is; default: dist/site")
     group.add_argument("--out", type=Path, default=DIST / "peers", metavar="DIR", help="default: dist/peers")
     group.add_argument(
@@ -67,16 +71,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def chosen_rows(options: argparse.Namespace) -> list[dict[str, Any]]:
     """The rows that were asked for; without --rows those that the adapter can do in time.
 
+    A GPU gets more inputs, for its waits take long beside its work.
+
     Raises: SystemExit when a name is unknown.
     """
+    rows = [{**row, "inputs": row.get("gpu_inputs", row["inputs"])} for row in ROWS] if options.gpu else ROWS
     if options.rows is None:
-        return [row for row in ROWS if options.gpu or not row.get("gpu")]
+        return [row for row in rows if options.gpu or not row.get("gpu")]
     names = options.rows.split(",")
-    unknown = sorted(set(names) - {row["name"] for row in ROWS})
+    unknown = sorted(set(names) - {row["name"] for row in rows})
     if unknown:
-        known = ", ".join(row["name"] for row in ROWS)
+        known = ", ".join(row["name"] for row in rows)
         raise SystemExit(f"bench: no row named {', '.join(unknown)}; there are: {known}")
-    return [row for row in ROWS if row["name"] in names]
+    return [row for row in rows if row["name"] in names]
 
 
 def chosen_peers(names: list[str]) -> list[str]:

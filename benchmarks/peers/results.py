@@ -67,12 +67,12 @@ def agree(a: Sequence[float], b: Sequence[float], tolerance: float = TOLERANCE) 
 def disagreement(lanes: Sequence[Lane], tolerance: float = TOLERANCE) -> str | None:
     """Which lane's outputs differ from those of most, or None when all that was computed agrees.
 
-    Every output of every repetition is compared, warm-up included, and what as many units left behind.
+    Every output that was read is compared, those of the warm-up included, and what as many units left behind.
     """
     seen: dict[str, list[tuple[str, Sequence[float]]]] = {}
     for lane in lanes:
         for sample in lane.samples:
-            for unit, check in enumerate(sample["checks"]):
+            for unit, check in zip(sample["units"], sample["checks"], strict=True):
                 seen.setdefault(f"unit {unit}", []).append((lane.name, check))
             for place, check in enumerate(sample.get("left", ())):
                 what = f"what {sample['k']} units left behind, part {place}"

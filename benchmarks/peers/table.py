@@ -7,6 +7,8 @@ from .results import OURS, value
 
 # A form is what a user writes, so the same form stands in one line.
 FORMS = ("eager", "unfused", "captured")
+# Whose shares can be told, by the unit of a row: which of our own side's figures says what the device can do.
+PEAKS = {"GFLOP/s": "gflop_per_second", "GB/s": "copied_gb_per_second"}
 
 
 def number(x: float) -> str:
@@ -56,6 +58,21 @@ def queued(row: dict[str, Any], lane: dict[str, Any] | None) -> str:
     return f"{number(lane['value'])} ({number(ends[0])}–{number(ends[1])})"
 
 
+def units(row: dict[str, Any]) -> str:
+    """How many units a repetition of the row queued."""
+    counted = [lane["units"] for lane in row["lanes"].values() if not lane["void"]]
+    return str(counted[0]) if counted else "–"
+
+
+def share(results: dict[str, Any], row: dict[str, Any], form: str) -> str:
+    """How near our form comes to what the device was measured to do in the same run."""
+    lane = row["lanes"].get(f"{OURS}/{form}")
+    peak = results["own"].get(PEAKS.get(row["row"]["unit"]))
+    if lane is None or lane["void"] or not peak or row["row"]["kind"] == "upload":
+        return "–"
+    return f"{100 * lane['value'] / peak:.0f} %"
+
+
 def best(results: dict[str, Any], row: dict[str, Any], form: str) -> str:
     """Our form against the fastest lane of another library, whatever its form; by pairs."""
     others = {name for name, facts in results["libraries"].items() if name != OURS and not facts.get("floor")}
@@ -76,13 +93,16 @@ def speeds(results: dict[str, Any]) -> list[str]:
     body = [
         [
             title(row, form),
+            units(row),
             *(queued(row, row["lanes"].get(f"{name}/{form}")) for name in names),
+            share(results, row, form),
             best(results, row, form),
             number(row["noise"]["other_cores"]) if "noise" in row else "–",
         ]
         for row, form in lines(results)
     ]
-    return grid(["", *names, "the fastest other takes × our time", "cores that others used"], body)
+    head = ["", "k", *names, f"{OURS}, of peak", "the fastest other takes × our time"]
+    return grid([*head, "cores that others used"], body)
 
 
 def singles(results: dict[str, Any]) -> list[str]:
@@ -127,6 +147,8 @@ def costs(results: dict[str, Any]) -> list[str]:
 
 
 OWN = {
+    "copied_gb_per_second": "peak: memory copied, GB/s",
+    "gflop_per_second": "float32, GFLOP/s",
     "python_us_per_op": "Python per eager op, µs",
     "flush_us_per_op": "its share of a flush, µs",
     "js_us_per_dispatch": "JavaScript per dispatch, µs",
@@ -200,7 +222,7 @@ def markdown(results: dict[str, Any]) -> str:
         *heading(results),
         *failure,
         "",
-        "Units queued, then one wait: median (quartiles).",
+        "k units queued, then one wait: median (quartiles).",
         "",
         *speeds(results),
         "",

@@ -35,7 +35,7 @@ async ([row, k]) => {
     },
   });
   const prepared = await measure.prepare(row);
-  const sample = prepared.forms ? await measure.repeat("eager", k) : null;
+  const sample = prepared.forms ? await measure.repeat("eager", k, 32, 1) : null;
   await measure.finish();
   return { prepared, sample, log };
 }
@@ -59,6 +59,27 @@ def test_inputs_are_the_same_in_both_languages(peers_page, seed, scale, offset):
     np.testing.assert_array_equal(
         peers_page.evaluate(call, [seed, 49152]), data.integers((1000,), seed, 49152)
     )
+
+
+def test_series_and_samples_are_the_same_in_both_languages(peers_page):
+    call = """
+    async (o) => {
+      const of = (await import('/page/data.js')).series(...o);
+      return [0, 1, 2].map((i) => [...of(i)]);
+    }
+    """
+    found = np.array(peers_page.evaluate(call, [3, 600, 7, 2.0, 0.5]), dtype=np.float32)
+    made = list(data.series(3, (20, 30), 7, 2.0, 0.5))
+    np.testing.assert_array_equal(found.reshape(3, 20, 30), made)
+    assert len({values.tobytes() for values in made}) == 3
+    call = "async (o) => (await import('/page/data.js')).sample(...o)"
+    for k, seed in [(32, 0), (33, 0), (1024, 0), (1024, 1)]:
+        drawn = data.sample(k, 32, seed)
+        assert peers_page.evaluate(call, [k, 32, seed]) == drawn
+        assert len(set(drawn)) == 32
+        assert drawn == sorted(drawn)
+        assert drawn[-1] < k
+    assert data.sample(1024, 32, 0) != data.sample(1024, 32, 1)
 
 
 def test_checksums_are_the_same_in_both_languages(peers_page):
@@ -93,10 +114,45 @@ def test_outputs_are_held_until_all_are_queued(peers_page):
     found = peers_page.evaluate(MEASURE, [{"kind": "good"}, 2])
     assert found["prepared"] == {"forms": [{"form": "eager", "note": ""}]}
     queued = ["before 2", "unit 0", "unit 1", "sync 0,1"]
-    assert found["log"] == [*queued, "read 0", "free 0", "read 1", "free 1", "after"]
+    assert found["log"] == [*queued, "read 0", "read 1", "free 0", "free 1", "after"]
+    assert found["sample"]["units"] == [0, 1]
     assert found["sample"]["checks"][1][:2] == pytest.approx([2, 2**0.5])
     assert found["sample"]["k"] == 2
     assert found["sample"]["ms"] >= found["sample"]["host_ms"] >= 0
+
+
+def test_of_many_outputs_some_are_compared_and_all_are_dropped(peers_page):
+    found = peers_page.evaluate(MEASURE, [{"kind": "good"}, 100])
+    units = found["sample"]["units"]
+    assert units == data.sample(100, 32, 1)
+    at = found["log"].index("sync " + ",".join(map(str, range(100))))
+    reads = [f"read {k}" for k in units]
+    assert found["log"][at + 1 :] == [*reads, *(f"free {k}" for k in range(100)), "after"]
+    assert [check[0] for check in found["sample"]["checks"]] == [2 * k for k in units]
+
+
+GROWN = """
+async ([row, wait, unit]) => {
+  const { grownUnits } = await import("/page/units.js");
+  const tried = [];
+  const measure = async (k) => (tried.push(k), [wait / k + unit, wait / k + 2 * unit]);
+  return [await grownUnits(row, [wait + unit], 200, measure), tried];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("row", "wait", "unit", "units", "tried"),
+    [
+        ({"inputs": 2000}, 4, 0.1, 979, [8, 64, 512, 962]),
+        ({"inputs": 300}, 4, 0.1, 300, [8, 64, 300]),
+        ({"inputs": 300}, 4, 150, 1, []),
+        ({"inputs": 300, "least": 4}, 4, 150, 4, [4]),
+        ({"inputs": 4, "units": 1}, 4, 0.1, 1, []),
+    ],
+)
+def test_units_grow_until_the_wait_is_a_small_part(peers_page, row, wait, unit, units, tried):
+    assert peers_page.evaluate(GROWN, [row, wait, unit]) == [units, tried]
 
 
 def test_a_row_with_waits_needs_no_other(peers_page):

@@ -25,6 +25,7 @@ def sample(ms, repetition=0, phase="queued", checks=(CHECK,), errors=0, **more):
         "k": len(checks),
         "ms": ms,
         "host_ms": ms / 2,
+        "units": list(range(len(checks))),
         "checks": [list(check) for check in checks],
         "errors": errors,
         "error": "bad buffer" if errors else None,
@@ -99,6 +100,19 @@ def test_every_repetition_is_compared():
     assert disagreement(lanes) is None
     lanes[1].samples[-1]["checks"] = [[10.0, 4.0, 0.2]]
     assert disagreement(lanes) is not None
+
+
+def test_outputs_are_compared_with_those_of_the_same_unit():
+    other = [20.0, 8.0, 3.0]
+    lanes = [
+        lane("a", "eager", sample(1, checks=[CHECK, other], units=[3, 70])),
+        lane("b", "eager", sample(1, checks=[CHECK, other], units=[3, 70])),
+    ]
+    assert disagreement(lanes) is None
+    lanes[1].samples.append(sample(1, 1, checks=[other], units=[3]))
+    found = disagreement(lanes)
+    assert found is not None
+    assert found.startswith("unit 3: b/eager has the checksum [20.0, 8.0, 3.0], ")
 
 
 def test_what_units_left_behind_is_compared_where_they_were_as_many():
@@ -184,19 +198,34 @@ def test_the_table():
     recorder = recorded(
         {"pellucid/eager": [0.4, 0.4, 0.4], "jax/eager": [4, 4, 4], "jax/captured": [0.2, 0.2, 0.2]}
     )
-    recorder.take({"kind": "own", "python_us_per_op": 2.04})
+    recorder.take({"kind": "own", "python_us_per_op": 2.04, "gflop_per_second": 50.0})
     results = finished(recorder)
     results["rows"]["chain"]["noise"] = {"other_cores": 0.25}
     text = table.markdown(results)
     assert "Device: acme one; B 1." in text
     assert "the browser used 1.5 of 2 cores, other processes 0.25, in 3 s." in text
     # 0.4 ms for 20 ops are 20 µs each; the fastest other takes half of our time.
-    cells = "20.0 (20.0–20.0) | 200 (200–200) | 0.500 (0.500–0.500), jax/captured | 0.250"
-    assert f"| a chain, eager, µs/op | {cells} |" in text
-    assert "| a chain, captured, µs/op | – | 10.0 (10.0–10.0) | – | 0.250 |" in text
-    assert "| Python per eager op, µs |" in text
+    cells = "20.0 (20.0–20.0) | 200 (200–200) | – | 0.500 (0.500–0.500), jax/captured | 0.250"
+    assert f"| a chain, eager, µs/op | 2 | {cells} |" in text
+    assert "| a chain, captured, µs/op | 2 | – | 10.0 (10.0–10.0) | – | – | 0.250 |" in text
+    assert "| float32, GFLOP/s | Python per eager op, µs |" in text
     # 40 dispatches in each of 3 repetitions of 2 units, 0.1 ms of JavaScript in each.
     assert "| a chain, eager | 200 | 10.0 | 20.0 | 2.50 | 0.500 | 0 |" in text
+
+
+@pytest.mark.parametrize(
+    ("unit", "kind", "expected"),
+    [("GFLOP/s", "chain", "20 %"), ("GB/s", "chain", "10 %"), ("GB/s", "upload", "–"), ("ms", "chain", "–")],
+)
+def test_the_share_of_what_the_device_can_do(unit, kind, expected):
+    row = {**ROW, "unit": unit, "kind": kind, "work": 1e7}
+    recorder = recorded({"pellucid/eager": [1, 1]}, row)  # 10 of either unit
+    recorder.take({"kind": "own", "gflop_per_second": 50.0, "copied_gb_per_second": 100.0})
+    results = finished(recorder)
+    assert table.share(results, results["rows"]["chain"], "eager") == expected
+    assert table.share(results, results["rows"]["chain"], "captured") == "–"
+    del results["own"]["gflop_per_second"], results["own"]["copied_gb_per_second"]
+    assert table.share(results, results["rows"]["chain"], "eager") == "–"
 
 
 def test_a_floor_is_no_rival():
@@ -210,7 +239,7 @@ def test_the_table_says_what_is_void_and_missing():
     recorder.rows["chain"].lanes["tfjs/eager"].samples[-1]["checks"][0] = [1.0, 1.0, 1.0]
     recorder.take({"kind": "unavailable", "row": "chain", "library": "ort", "why": "not offered"})
     text = table.markdown({**finished(recorder), "failure": "Chromium ended"})
-    assert "| a chain, µs/op | void | void | – | – |" in text
+    assert "| a chain, µs/op | – | void | void | – | – | – |" in text
     assert "- chain: void, for the outputs disagree: unit 0: tfjs/eager has the checksum" in text
     assert "- chain: ort is not available: not offered" in text
     assert "The run broke off: Chromium ended" in text
@@ -234,8 +263,32 @@ def test_rows_and_peers_by_name():
     assert {row["name"] for row in everything} == {row["name"] for row in driver.ROWS}
     small = driver.chosen_rows(SimpleNamespace(rows=None, gpu=False))
     assert "matmul_4096" not in {row["name"] for row in small}
+    inputs = {row["name"]: row["inputs"] for row in driver.chosen_rows(SimpleNamespace(rows=None, gpu=True))}
+    assert (inputs["matmul_256"], inputs["decode"]) == (1024, 4)
+    assert next(row["inputs"] for row in small if row["name"] == "matmul_256") == 32
     assert driver.chosen_peers([]) == list(packages.PEERS)
     assert driver.chosen_peers(["ort", "tfjs"]) == ["tfjs", "ort"]
+
+
+def test_inputs_and_outputs_of_a_gpu_fit_its_memory():
+    """Of one library at a time, 2.5 GB."""
+    elements = {
+        "matmul": lambda row: 2 * row["n"] ** 2,
+        "chain": lambda row: 2 * row["n"],
+        "softmax": lambda row: 2 * row["rows"] * row["columns"],
+        "layer_norm": lambda row: 2 * row["rows"] * row["columns"],
+        "sum": lambda row: row["n"],
+        "conv2d": lambda row: (row["channels"] + row["out"]) * row["size"] ** 2,
+        "block": lambda row: 2 * row["tokens"] * row["d"],
+        "upload": lambda row: row["n"],
+        "readback": lambda row: row["n"],
+    }
+    rows = driver.chosen_rows(SimpleNamespace(rows=",".join(r["name"] for r in driver.ROWS), gpu=True))
+    sizes = {
+        row["name"]: 4 * row["inputs"] * elements[row["kind"]](row) for row in rows if row["kind"] in elements
+    }
+    assert max(sizes.values()) < 2.5e9
+    assert sizes["sum"] > 2e9
 
 
 def test_unknown_names_are_refused():

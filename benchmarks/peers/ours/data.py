@@ -1,5 +1,6 @@
-"""Inputs and checksums: the same numbers as page/data.js."""
+"""Inputs, samples and checksums: the same numbers as page/data.js."""
 
+from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
@@ -26,6 +27,28 @@ def uniform(shape: tuple[int, ...], seed: int, scale: float = 1.0, offset: float
 def integers(shape: tuple[int, ...], seed: int, limit: int) -> np.ndarray:
     """Integers of [0, limit)."""
     return (bits(shape, seed) % np.uint32(limit)).astype(np.int64)
+
+
+# How far the input of a unit lies behind that of the unit before in the sequence that both are cut from.
+STEP = 4099
+
+
+def series(
+    units: int, shape: tuple[int, ...], seed: int, scale: float = 1.0, offset: float = 0.0
+) -> Iterator[np.ndarray]:
+    """Inputs for several units: parts of one sequence, each beginning further on than the one before, for it
+    takes long to make hundreds of large inputs from nothing."""
+    n = int(np.prod(shape))
+    sequence = uniform((n + (units - 1) * STEP,), seed, scale, offset)
+    for i in range(units):
+        yield sequence[i * STEP : i * STEP + n].reshape(shape)
+
+
+def sample(k: int, checked: int, seed: int) -> list[int]:
+    """Which of k outputs are compared: so many by chance, in order; all if there are no more."""
+    if k <= checked:
+        return list(range(k))
+    return np.sort(np.argsort(bits((k,), seed + 1), kind="stable")[:checked]).tolist()
 
 
 @lru_cache(maxsize=8)

@@ -13,7 +13,7 @@ from pyodide.code import run_js
 import pellucid as torch
 from pellucid.device.stream import stream
 
-from .data import checksum
+from .data import checksum, sample
 
 Row = dict[str, Any]
 
@@ -94,17 +94,20 @@ class Measure:
         torch.webgpu.synchronize()
         return {"forms": [{"form": name, "note": form.note} for name, form in self._forms.items()]}
 
-    def repeat(self, name: str, k: int) -> dict:
-        """One repetition: k units queued, their outputs held, one wait; then every output is read and
-        summed."""
+    def repeat(self, name: str, k: int, checked: int, seed: int) -> dict:
+        """One repetition: k units queued, their outputs held, one wait; then outputs are read and summed.
+
+        Of many they are ``checked`` ones by chance, drawn from ``seed`` when the clock has stopped.
+        """
         form = self._forms[name]
         with nullcontext() if form.fusion else torch.webgpu.fusion(False):
-            return self._repeat(form, k)
+            return self._repeat(form, k, checked, seed)
 
-    def _repeat(self, form: Form, k: int) -> dict:
+    def _repeat(self, form: Form, k: int, checked: int, seed: int) -> dict:
         if form.before is not None:
             form.before(k)
-            torch.webgpu.synchronize()
+        # What the last repetition left to be freed is no part of this one, and would cut its windows.
+        torch.webgpu.synchronize()
         counted = self._counters(form)
         began = time.perf_counter()
         outputs = [form.unit(i) for i in range(k)]
@@ -113,13 +116,16 @@ class Measure:
             torch.webgpu.synchronize()
         done = time.perf_counter()
         counted = {name: value - counted[name] for name, value in self._counters(form).items()}
-        checks = [checksum(out.numpy() if isinstance(out, torch.Tensor) else out) for out in outputs]
+        units = sample(k, checked, seed)
+        taken = [outputs[i] for i in units]
+        checks = [checksum(out.numpy() if isinstance(out, torch.Tensor) else out) for out in taken]
         left = [checksum(values) for values in form.left()] if form.left else []
         errors, error = self._trap.caught().to_py()
         return {
             "k": k,
             "ms": 1000 * (done - began) / k,
             "host_ms": 1000 * (queued - began) / k,
+            "units": units,
             "checks": checks,
             "left": left,
             "errors": errors,

@@ -7,7 +7,7 @@ import numpy as np
 import pellucid as torch
 from pellucid.nn import functional as F
 
-from .data import integers, uniform
+from .data import integers, series, uniform
 from .language_model import decode, prefill
 from .measure import Form, Row, Unavailable
 from .models import GPT, MLP, Block, block_shapes, fill
@@ -21,7 +21,8 @@ def several(
     row: Row, shape: tuple[int, ...], seed: int, scale: float = 1.0, offset: float = 0.0
 ) -> list[torch.Tensor]:
     """An input for each unit, all different."""
-    return [tensor(shape, seed + 100 * i, scale, offset) for i in range(row["inputs"])]
+    made = series(row["inputs"], shape, seed, scale, offset)
+    return [torch.from_numpy(values).to("webgpu") for values in made]
 
 
 def forms(
@@ -101,7 +102,7 @@ def block(row: Row) -> dict[str, Form]:
 
 
 def upload(row: Row) -> dict[str, Form]:
-    data = [uniform((row["n"],), 23 + 100 * i) for i in range(row["inputs"])]
+    data = list(series(row["inputs"], (row["n"],), 23))
     return {"eager": Form(lambda i: torch.from_numpy(data[i]).to("webgpu"))}
 
 
@@ -141,11 +142,14 @@ def training(row: Row, model: MLP | GPT, batches: list[tuple[torch.Tensor, ...]]
 
 def train_mlp(row: Row) -> dict[str, Form]:
     inputs, classes = row["widths"][0], row["widths"][-1]
-    x = several(row, (row["batch"], inputs), 30)
-    labels = [
-        torch.tensor(integers((row["batch"],), 31 + 100 * i, classes), device="webgpu") for i in range(len(x))
+    batches = [
+        (
+            tensor((row["batch"], inputs), 30 + 100 * i),
+            torch.tensor(integers((row["batch"],), 31 + 100 * i, classes), device="webgpu"),
+        )
+        for i in range(row["inputs"])
     ]
-    return training(row, MLP(row), list(zip(x, labels)))
+    return training(row, MLP(row), batches)
 
 
 def train_gpt(row: Row) -> dict[str, Form]:

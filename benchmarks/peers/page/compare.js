@@ -2,6 +2,11 @@
 // that was seen is posted to the driver as it happens; what it means is decided there.
 
 import { Library } from "./library.js";
+import { grownUnits, unitsOf } from "./units.js";
+
+// Outputs that are compared in a repetition, and in one that only finds out how many units there are to be.
+const CHECKED = 32;
+const CHECKED_BEFORE = 4;
 
 const base = new URL("/-/", location.href);
 const post = (path, body) => fetch(new URL(path, base), { method: "POST", body: JSON.stringify(body) });
@@ -33,12 +38,16 @@ class Lane {
     this.lost = false;
   }
 
-  /** Measure k units once and tell of it; a lane that failed takes no further part in the row. */
-  async repeat(row, phase, repetition, k, seconds) {
+  /**
+   * Measure k units once and tell of it; a lane that failed takes no further part in the row. All outputs are compared, or
+   * `checked` of them by chance.
+   */
+  async repeat(row, phase, repetition, k, seconds, checked = CHECKED) {
     if (this.lost || !this.library.running) return null;
     const place = { row: row.name, library: this.library.name, form: this.form };
     try {
-      const sample = await this.library.call("repeat", [this.form, k], seconds);
+      const options = [this.form, k, Math.min(checked, row.checked ?? CHECKED), repetition];
+      const sample = await this.library.call("repeat", options, seconds);
       await tell({ kind: "sample", ...place, phase, repetition, ...sample });
       return sample;
     } catch (error) {
@@ -78,20 +87,7 @@ async function costs(ours, { call_seconds }) {
   }
 }
 
-const clamp = (value, low, high) => Math.max(low, Math.min(high, Math.floor(value)));
-const median = (values) => values.sort((a, b) => a - b)[values.length >> 1];
-
-/**
- * How many units a repetition queues: the same for all, so that each output has its counterparts. A row that sets `least` needs
- * several to show that its work was done: the loss of a training's first step says nothing of the step.
- */
-function unitsOf({ units, least = 1, inputs }, estimates, repetitionMs) {
-  if (units) return units;
-  const slowest = Math.max(...estimates);
-  return clamp(Math.min(repetitionMs / median(estimates), (4 * repetitionMs) / slowest), least, inputs);
-}
-
-async function measure(row, libraries, { repetitions, repetition_ms, row_seconds, call_seconds }) {
+async function measure(row, libraries, { repetitions, repetition_ms, row_seconds, call_seconds, grow }) {
   const deadline = performance.now() + 1000 * row_seconds;
   const lanes = await lanesOf(row, libraries, call_seconds);
   const estimates = [];
@@ -102,7 +98,14 @@ async function measure(row, libraries, { repetitions, repetition_ms, row_seconds
     if (again) estimates.push(again.ms);
   }
   if (estimates.length) {
-    const units = unitsOf(row, estimates, repetition_ms);
+    const tried = async (k) => {
+      const samples = [];
+      for (const lane of lanes) samples.push(await lane.repeat(row, "warm", 0, k, call_seconds, CHECKED_BEFORE));
+      return samples.filter(Boolean).map(({ ms }) => ms);
+    };
+    const units = grow
+      ? await grownUnits(row, estimates, repetition_ms, tried)
+      : unitsOf(row, estimates, repetition_ms);
     // Twice more as it will be measured: what watches for work that comes again has seen it by then.
     for (const r of [1, 2]) for (const lane of lanes) await lane.repeat(row, "warm", r, units, call_seconds);
     for (let r = 0; r < repetitions && (r < 3 || performance.now() < deadline); r++) {

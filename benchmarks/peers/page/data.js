@@ -1,4 +1,4 @@
-// Inputs and checksums. ours.py computes the same numbers, so that libraries can be compared bit by bit at the input
+// Inputs, samples and checksums. ours/data.py computes the same numbers, so that libraries can be compared bit by bit at the input
 // and by their sums at the output.
 
 /** n floats of [offset - scale, offset + scale), a function of their index and the seed. */
@@ -15,6 +15,28 @@ export function integers(n, seed, limit) {
   const salt = Math.imul(seed, 0x9e3779b9);
   for (let i = 0; i < n; i++) values[i] = bits((i + salt) | 0) % limit;
   return values;
+}
+
+// How far the input of a unit lies behind that of the unit before in the sequence that both are cut from.
+const STEP = 4099;
+
+/**
+ * Inputs of n floats for several units: a function of the unit's number. They are parts of one sequence, each beginning
+ * further on than the one before, for it takes long to make hundreds of large inputs from nothing.
+ */
+export function series(units, n, seed, scale = 1, offset = 0) {
+  const sequence = uniform(n + (units - 1) * STEP, seed, scale, offset);
+  return (i) => sequence.slice(i * STEP, i * STEP + n);
+}
+
+/** Which of k outputs are compared: so many by chance, in order; all if there are no more. */
+export function sample(k, checked, seed) {
+  const units = Array.from({ length: k }, (_, i) => i);
+  if (k <= checked) return units;
+  const salt = Math.imul(seed + 1, 0x9e3779b9);
+  const keys = units.map((i) => bits((i + salt) | 0));
+  units.sort((a, b) => keys[a] - keys[b] || a - b);
+  return units.slice(0, checked).sort((a, b) => a - b);
 }
 
 /** 24 bits; every input bit reaches each of them by two rounds of shift and multiply. */

@@ -13,7 +13,7 @@
 //     An output may be an array of numbers that was read already. In a row with `waits` each unit waits for its own.
 //   Unavailable is thrown by a row that the library cannot do; the message says why.
 
-import { checksum } from "./data.js";
+import { checksum, sample } from "./data.js";
 import { caught } from "./trap.js";
 
 export class Unavailable extends Error {}
@@ -42,8 +42,11 @@ export class Measure {
     return { forms: Object.entries(this.#forms).map(([form, { note }]) => ({ form, note: note ?? "" })) };
   }
 
-  /** One repetition: k units queued, their outputs held, one wait; then every output is read and summed. */
-  async repeat(form, k) {
+  /**
+   * One repetition: k units queued, their outputs held, one wait; then outputs are read and summed: all, or `checked` of
+   * them by chance, which is drawn from `seed` when the clock has stopped.
+   */
+  async repeat(form, k, checked, seed) {
     const { unit, before, left, read = this.#library.read } = this.#forms[form];
     await before?.(k);
     const outputs = [];
@@ -55,15 +58,16 @@ export class Measure {
     const queued = performance.now();
     if (!this.#waits) await this.#library.sync(outputs);
     const done = performance.now();
+    const units = sample(k, checked, seed);
     const checks = [];
-    for (const output of outputs) {
-      const values = ArrayBuffer.isView(output);
-      checks.push(checksum(values ? output : await read(output)));
-      if (!values) this.#library.free(output);
+    for (const i of units) {
+      checks.push(checksum(ArrayBuffer.isView(outputs[i]) ? outputs[i] : await read(outputs[i])));
     }
+    for (const output of outputs) if (!ArrayBuffer.isView(output)) this.#library.free(output);
     const remains = ((await left?.()) ?? []).map(checksum);
     const [errors, error] = caught();
-    return { k, ms: (done - began) / k, host_ms: (queued - began) / k, checks, left: remains, errors, error };
+    const [ms, host_ms] = [(done - began) / k, (queued - began) / k];
+    return { k, ms, host_ms, units, checks, left: remains, errors, error };
   }
 
   /** Give back what the row holds. */

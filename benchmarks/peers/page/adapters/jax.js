@@ -1,6 +1,6 @@
 // jax-js on WebGPU: eager, and compiled by jit ("captured"). A function of it consumes its arguments; `.ref` keeps one for later.
 
-import { uniform } from "../data.js";
+import { series, uniform } from "../data.js";
 import { blockParameters } from "../models.js";
 import { block, layerNorm, parameters } from "./jax_layers.js";
 import { train } from "./jax_train.js";
@@ -30,8 +30,9 @@ function rows(jax, sync) {
     np.array(uniform(size(shape), seed, scale, offset)).reshape(shape);
 
   /** Inputs for all units, on the device before anything is measured. */
-  async function several(row, make) {
-    const made = Array.from({ length: row.inputs }, (_, i) => make(100 * i));
+  async function several(row, shape, seed, scale, offset) {
+    const values = series(row.inputs, size(shape), seed, scale, offset);
+    const made = Array.from({ length: row.inputs }, (_, i) => np.array(values(i)).reshape(shape));
     await sync(made);
     return made;
   }
@@ -49,14 +50,14 @@ function rows(jax, sync) {
     return made;
   }
 
-  const matrices = (row) => several(row, (seed) => tensor([row.rows, row.columns], 6 + seed, 4));
+  const matrices = (row) => several(row, [row.rows, row.columns], 6, 4);
   return {
     async matmul({ n, ...row }) {
-      const inputs = await several(row, (seed) => tensor([n, n], 1 + seed));
+      const inputs = await several(row, [n, n], 1);
       return forms(inputs, [tensor([n, n], 2)], (a, b) => np.matmul(a, b), false);
     },
     async chain({ n, ops, ...row }) {
-      const inputs = await several(row, (seed) => tensor([n], 3 + seed));
+      const inputs = await several(row, [n], 3);
       return forms(inputs, [tensor([n], 4, 0.9), tensor([n], 5)], (x, m, c) => {
         for (let k = 0; k < ops; k += 2) x = x.mul(m.ref).add(c.ref);
         tree.dispose([m, c]);
@@ -69,23 +70,24 @@ function rows(jax, sync) {
       return forms(await matrices(row), shared, (x, gain, shift) => layerNorm(nn, x, gain, shift));
     },
     async sum({ n, ...row }) {
-      return forms(await several(row, (seed) => tensor([n], 9 + seed, 1, 1)), [], (x) => np.sum(x), false);
+      return forms(await several(row, [n], 9, 1, 1), [], (x) => np.sum(x), false);
     },
     async conv2d({ channels, size, out, kernel, ...row }) {
-      const inputs = await several(row, (seed) => tensor([1, channels, size, size], 10 + seed));
+      const inputs = await several(row, [1, channels, size, size], 10);
       const filter = tensor([out, channels, kernel, kernel], 21, 0.1);
       return forms(inputs, [filter], (x, w) => lax.conv(x, w, [1, 1], "SAME"), false);
     },
     async block(row) {
-      const inputs = await several(row, (seed) => tensor([1, row.tokens, row.d], 22 + seed));
+      const inputs = await several(row, [1, row.tokens, row.d], 22);
       return forms(inputs, [parameters(np, blockParameters(row))], (x, w) => block(jax, x, w, row, false));
     },
     upload({ n, ...row }) {
-      const data = Array.from({ length: row.inputs }, (_, i) => uniform(n, 23 + 100 * i));
+      const values = series(row.inputs, n, 23);
+      const data = Array.from({ length: row.inputs }, (_, i) => values(i));
       return { eager: { unit: (i) => np.array(data[i]) } };
     },
     async readback({ n, ...row }) {
-      const inputs = await several(row, (seed) => tensor([n], 24 + seed, 1, 1));
+      const inputs = await several(row, [n], 24, 1, 1);
       let sums = [];
       async function before(k) {
         sums = inputs.slice(0, k).map((x) => np.sum(x.ref));

@@ -2,7 +2,7 @@
 // one op is a graph of one node.
 
 import { Unavailable } from "../measure.js";
-import { checksum, uniform } from "../data.js";
+import { checksum, series, uniform } from "../data.js";
 import { blockParameters } from "../models.js";
 import { decoderRows } from "./ort_decoder.js";
 
@@ -41,7 +41,11 @@ function rows(ort, device, session) {
     return ort.Tensor.fromGpuBuffer(buffer, { dataType: "float32", dims, dispose: () => buffer.destroy() });
   }
   const tensor = (shape, seed, scale, offset) => upload(uniform(size(shape), seed, scale, offset), shape);
-  const several = (row, make) => Array.from({ length: row.inputs }, (_, i) => make(100 * i));
+  /** Inputs for all units, on the device. */
+  function several(row, shape, seed, scale, offset) {
+    const values = series(row.inputs, size(shape), seed, scale, offset);
+    return Array.from({ length: row.inputs }, (_, i) => upload(values(i), shape));
+  }
   const disposeAll = (tensors) => tensors.forEach((each) => each.dispose());
 
   /** A form that runs one graph for each unit; `x` names the input that differs. */
@@ -71,14 +75,14 @@ function rows(ort, device, session) {
     return distance < 1e-3 * norm;
   }
 
-  const matrices = (row) => several(row, (seed) => tensor([row.rows, row.columns], 6 + seed, 4));
+  const matrices = (row) => several(row, [row.rows, row.columns], 6, 4);
   return {
     async matmul({ n, ...row }) {
-      const inputs = several(row, (seed) => tensor([n, n], 1 + seed));
+      const inputs = several(row, [n, n], 1);
       return { eager: await graph("matmul", "a", inputs, { b: tensor([n, n], 2) }) };
     },
     async chain({ n, ops, ...row }) {
-      const inputs = several(row, (seed) => tensor([n], 3 + seed));
+      const inputs = several(row, [n], 3);
       const shared = { m: tensor([n], 4, 0.9), c: tensor([n], 5) };
       const [mul, add] = [await session("mul"), await session("add")];
       async function unit(i) {
@@ -100,28 +104,29 @@ function rows(ort, device, session) {
       return { eager: await graph("layer_norm", "x", matrices(row), shared) };
     },
     async sum({ n, ...row }) {
-      return { eager: await graph("sum", "x", several(row, (seed) => tensor([n], 9 + seed, 1, 1))) };
+      return { eager: await graph("sum", "x", several(row, [n], 9, 1, 1)) };
     },
     async conv2d({ channels, size, out, kernel, ...row }) {
-      const inputs = several(row, (seed) => tensor([1, channels, size, size], 10 + seed));
+      const inputs = several(row, [1, channels, size, size], 10);
       return { eager: await graph("conv2d", "x", inputs, { w: tensor([out, channels, kernel, kernel], 21, 0.1) }) };
     },
     async block(row) {
       const shared = Object.fromEntries(
         blockParameters(row).map(({ name, shape, values }) => [name, upload(values, shape)]),
       );
-      const inputs = several(row, (seed) => tensor([1, row.tokens, row.d], 22 + seed));
+      const inputs = several(row, [1, row.tokens, row.d], 22);
       // The contributed op for attention gives other values on some adapters; it is used where it does not.
       const fused = await same("block", "block_fused", { ...shared, x: inputs[0] });
       const note = fused ? "one graph, attention as one contributed op" : "one graph, attention of standard ops";
       return { captured: { ...(await graph(fused ? "block_fused" : "block", "x", inputs, shared)), note } };
     },
     async upload({ n, ...row }) {
-      const data = several(row, (seed) => new ort.Tensor("float32", uniform(n, 23 + seed), [n]));
+      const values = series(row.inputs, n, 23);
+      const data = Array.from({ length: row.inputs }, (_, i) => new ort.Tensor("float32", values(i), [n]));
       return { eager: { ...(await graph("upload", "x", data)), note: "as the input of a graph that hands it on" } };
     },
     async readback({ n, ...row }) {
-      const inputs = several(row, (seed) => tensor([n], 24 + seed, 1, 1));
+      const inputs = several(row, [n], 24, 1, 1);
       const sum = await session("sum");
       const sums = [];
       async function before(k) {

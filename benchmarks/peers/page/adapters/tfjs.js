@@ -1,6 +1,6 @@
 // TensorFlow.js on its WebGPU backend. It has no graph compiler, so each row has the eager form alone.
 
-import { uniform } from "../data.js";
+import { series, uniform } from "../data.js";
 import { train } from "./tfjs_train.js";
 import { block, layerNorm, parameters } from "./tfjs_layers.js";
 import { blockParameters } from "../models.js";
@@ -36,7 +36,11 @@ export async function open({ packages }) {
 function rows(tf, sync) {
   const tensor = (shape, seed, scale, offset) =>
     tf.tensor(uniform(tf.util.sizeFromShape(shape), seed, scale, offset), shape);
-  const several = (row, make) => Array.from({ length: row.inputs }, (_, i) => make(100 * i));
+  /** Inputs for all units. */
+  function several(row, shape, seed, scale, offset) {
+    const values = series(row.inputs, tf.util.sizeFromShape(shape), seed, scale, offset);
+    return Array.from({ length: row.inputs }, (_, i) => tf.tensor(values(i), shape));
+  }
   /** The one form: a function of the unit's own input and of what all units share. */
   const eager = (inputs, shared, unit, note) => ({
     eager: {
@@ -45,12 +49,12 @@ function rows(tf, sync) {
       note,
     },
   });
-  const matrices = (row) => several(row, (seed) => tensor([row.rows, row.columns], 6 + seed, 4));
+  const matrices = (row) => several(row, [row.rows, row.columns], 6, 4);
   return {
     matmul: ({ n, ...row }) =>
-      eager(several(row, (seed) => tensor([n, n], 1 + seed)), [tensor([n, n], 2)], (a, b) => tf.matMul(a, b)),
+      eager(several(row, [n, n], 1), [tensor([n, n], 2)], (a, b) => tf.matMul(a, b)),
     chain({ n, ops, ...row }) {
-      const inputs = several(row, (seed) => tensor([n], 3 + seed));
+      const inputs = several(row, [n], 3);
       return eager(inputs, [tensor([n], 4, 0.9), tensor([n], 5)], (x, m, c) => {
         for (let k = 0; k < ops; k += 2) x = tf.add(tf.mul(x, m), c);
         return x;
@@ -61,10 +65,14 @@ function rows(tf, sync) {
       const shared = [tensor([row.columns], 7), tensor([row.columns], 8)];
       return eager(matrices(row), shared, (x, gain, shift) => layerNorm(tf, x, gain, shift), "composed of 8 ops");
     },
-    sum: ({ n, ...row }) => eager(several(row, (seed) => tensor([n], 9 + seed, 1, 1)), [], (x) => tf.sum(x)),
+    sum: ({ n, ...row }) => eager(several(row, [n], 9, 1, 1), [], (x) => tf.sum(x)),
     conv2d({ channels, size, out, kernel, ...row }) {
       // The library's own layout has the channels last; the output is read in the order of the others.
-      const inputs = several(row, (seed) => tf.transpose(tensor([1, channels, size, size], 10 + seed), [0, 2, 3, 1]));
+      const inputs = several(row, [1, channels, size, size], 10).map((x) => {
+        const last = tf.transpose(x, [0, 2, 3, 1]);
+        x.dispose();
+        return last;
+      });
       const filter = tf.transpose(tensor([out, channels, kernel, kernel], 21, 0.1), [2, 3, 1, 0]);
       const forms = eager(inputs, [filter], (x, w) => tf.conv2d(x, w, 1, "same"), "channels last");
       forms.eager.read = (y) => tf.tidy(() => tf.transpose(y, [0, 3, 1, 2])).data();
@@ -72,11 +80,12 @@ function rows(tf, sync) {
     },
     block(row) {
       const weights = parameters(tf, blockParameters(row));
-      const inputs = several(row, (seed) => tensor([row.tokens, row.d], 22 + seed));
+      const inputs = several(row, [row.tokens, row.d], 22);
       return eager(inputs, [weights], (x, w) => block(tf, x, w, "", row));
     },
     upload({ n, ...row }) {
-      const data = several(row, (seed) => uniform(n, 23 + seed));
+      const values = series(row.inputs, n, 23);
+      const data = Array.from({ length: row.inputs }, (_, i) => values(i));
       const unit = (i) => {
         const uploaded = tf.tensor(data[i]);
         tf.slice(uploaded, [5], [1]).dispose(); // it uploads at the first use
@@ -85,7 +94,7 @@ function rows(tf, sync) {
       return { eager: { unit, note: "with a slice, for it uploads at the first use" } };
     },
     readback({ n, ...row }) {
-      const inputs = several(row, (seed) => tensor([n], 24 + seed, 1, 1));
+      const inputs = several(row, [n], 24, 1, 1);
       let sums = [];
       async function before(k) {
         tf.dispose(sums);

@@ -1,6 +1,6 @@
 // WGSL by hand, driven by plain WebGPU: no library, but what the device gives without one.
 
-import { uniform } from "../data.js";
+import { series, uniform } from "../data.js";
 import { CHAIN, MATMUL, ROW_SOFTMAX, SUM } from "./wgsl_kernels.js";
 
 export async function open() {
@@ -75,7 +75,11 @@ class Gpu {
 
 function rows(gpu) {
   const tensor = (n, seed, scale, offset) => gpu.upload(uniform(n, seed, scale, offset));
-  const several = (row, make) => Array.from({ length: row.inputs }, (_, i) => make(100 * i));
+  /** What is made of the values for each unit: a buffer of them, if nothing else is said. */
+  function several(row, n, seed, scale, offset, make = (values) => gpu.upload(values)) {
+    const values = series(row.inputs, n, seed, scale, offset);
+    return Array.from({ length: row.inputs }, (_, i) => make(values(i)));
+  }
   const destroy = (buffers) => buffers.forEach((buffer) => buffer.destroy());
 
   /** A form of one kernel: `grid` workgroups, an output of `bytes`. */
@@ -90,12 +94,12 @@ function rows(gpu) {
 
   return {
     matmul({ n, ...row }) {
-      const inputs = several(row, (seed) => tensor(n * n, 1 + seed));
+      const inputs = several(row, n * n, 1);
       const pipeline = gpu.pipeline(MATMUL, { SIZE: n });
       return { eager: kernel(pipeline, inputs, [tensor(n * n, 2)], 4 * n * n, n / 64, n / 64) };
     },
     chain({ n, ops, ...row }) {
-      const inputs = several(row, (seed) => tensor(n, 3 + seed));
+      const inputs = several(row, n, 3);
       const operands = [tensor(n, 4, 0.9), tensor(n, 5)];
       const pipelines = [0, 1].map((ADD) => gpu.pipeline(CHAIN, { ADD }));
       /** The steps from one input to an output, through buffers of `made`. */
@@ -127,11 +131,11 @@ function rows(gpu) {
       };
     },
     softmax({ rows, columns, ...row }) {
-      const inputs = several(row, (seed) => tensor(rows * columns, 6 + seed, 4));
+      const inputs = several(row, rows * columns, 6, 4);
       return { eager: kernel(gpu.pipeline(ROW_SOFTMAX), inputs, [], 4 * rows * columns, rows) };
     },
     sum({ n, ...row }) {
-      const inputs = several(row, (seed) => tensor(n, 9 + seed, 1, 1));
+      const inputs = several(row, n, 9, 1, 1);
       const pipeline = gpu.pipeline(SUM);
       const groups = 1024;
       const unit = (i) => {
@@ -144,12 +148,12 @@ function rows(gpu) {
       return { eager: { unit, after: () => destroy(inputs) } };
     },
     upload({ n, ...row }) {
-      const data = several(row, (seed) => uniform(n, 23 + seed));
+      const data = several(row, n, 23, 1, 0, (values) => values);
       return { eager: { unit: (i) => gpu.upload(data[i]) } };
     },
     readback({ n, ...row }) {
       // What the others read is a sum; here it is its value from the start.
-      const sums = several(row, (seed) => uniform(n, 24 + seed, 1, 1).reduce((a, b) => a + b, 0));
+      const sums = several(row, n, 24, 1, 1, (values) => values.reduce((a, b) => a + b, 0));
       const buffers = sums.map((sum) => gpu.upload(Float32Array.of(sum)));
       return { eager: { unit: (i) => gpu.read(buffers[i]), after: () => destroy(buffers) } };
     },
