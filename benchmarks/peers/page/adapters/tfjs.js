@@ -36,10 +36,12 @@ export async function open({ packages }) {
 function rows(tf, sync) {
   const tensor = (shape, seed, scale, offset) =>
     tf.tensor(uniform(tf.util.sizeFromShape(shape), seed, scale, offset), shape);
-  /** Inputs for all units. */
+  /** Inputs for all units, on the device: the library would upload each at its first use. */
   function several(row, shape, seed, scale, offset) {
     const values = series(row.inputs, tf.util.sizeFromShape(shape), seed, scale, offset);
-    return Array.from({ length: row.inputs }, (_, i) => tf.tensor(values(i), shape));
+    const made = Array.from({ length: row.inputs }, (_, i) => tf.tensor(values(i), shape));
+    for (const { dataId } of made) tf.backend().uploadToGPU(dataId);
+    return made;
   }
   /** The one form: a function of the unit's own input and of what all units share. */
   const eager = (inputs, shared, unit, note) => ({
