@@ -14,7 +14,7 @@ from .autograd.edges import LEAF, note_view
 from .autograd.grad_mode import is_grad_enabled
 from .device.cpu import CpuStorage, as_array, rounded, widened
 from .device.host import CODE_BITS, RUN
-from .device.stream import EMPTY_SLOT, MAX_WINDOW_WORDS, STATUS_SLOT, Storage, stream
+from .device.stream import EMPTY_SLOT, STATUS_SLOT, Storage, stream
 from .elementwise import Elementwise, cast_launch
 from .errors import DeviceError, KernelError, ShapeError
 from .kernel import NATIVE, PHYSICAL, Launch
@@ -323,7 +323,7 @@ def _record_function(o: Op, call: Call, launches: list[Launch], written: str | N
         words += patches
     if words:
         if not storages:  # a new storage looks after the window; without one the records must
-            lines.append(f"if stream.idle or len(words) > {MAX_WINDOW_WORDS}: stream.turn()")
+            lines.append("if stream.idle or len(words) > stream.window_words: stream.turn()")
         lines.append(f"words.extend(({', '.join(words)}))")
         lines.append(f"if after: after[0]({o.name!r})")
     if o.mutates:

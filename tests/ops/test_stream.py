@@ -12,7 +12,7 @@ import pytest
 
 import pellucid
 from pellucid.device.host import STATUS_BYTES
-from pellucid.device.stream import MAX_WINDOW_WORDS, Stream, stream
+from pellucid.device.stream import FIRST_WINDOW_WORDS, MAX_WINDOW_WORDS, Stream, stream
 from pellucid.errors import DeviceError, OutOfMemoryError
 
 
@@ -81,6 +81,32 @@ def test_a_long_window_is_submitted_by_itself():
     assert s.flushes > flushes
     assert len(s.words) <= 2 * MAX_WINDOW_WORDS
     assert x.tolist() == [1 + MAX_WINDOW_WORDS // 4] * 2
+
+
+def test_the_first_window_after_a_wait_is_short():
+    """And each that fills up is twice as long: the device begins early, long programs have long windows."""
+    s = stream()
+    x = pellucid.ones(2)
+    x.tolist()
+    lengths = []
+    submit = s.open().submit
+    s.open().submit = lambda words, held=False: (lengths.append(len(words)), submit(words, held))
+    try:
+        with pellucid.webgpu.fusion(False):
+            for _ in range(3 * MAX_WINDOW_WORDS // 4):
+                x = x + 1
+            s.flush()
+            x.tolist()
+            first = len(lengths)
+            for _ in range(FIRST_WINDOW_WORDS // 4):
+                x = x + 1
+            s.flush()
+    finally:
+        del s.open().submit
+    assert FIRST_WINDOW_WORDS <= lengths[0] < 1.1 * FIRST_WINDOW_WORDS
+    assert 2 * FIRST_WINDOW_WORDS <= lengths[1] < 2.1 * FIRST_WINDOW_WORDS
+    assert max(lengths) < 1.1 * MAX_WINDOW_WORDS
+    assert FIRST_WINDOW_WORDS <= lengths[first] < 1.1 * FIRST_WINDOW_WORDS
 
 
 def test_a_long_window_of_writes_in_place_is_submitted_by_itself():

@@ -15,6 +15,9 @@ from ..errors import DeviceError, IndexOutOfRange, KernelError, OutOfMemoryError
 from .host import AFTER_LOSS, ALLOC, CODE_BITS, COPY, FREE, RUN, STATUS_BYTES, STATUS_SLOT, UPLOAD, Host
 
 MAX_WINDOW_WORDS = 1 << 13
+# The first window after a wait is shorter, and each that fills up twice as long as the one before: a device
+# that has nothing to do begins while Python still records.
+FIRST_WINDOW_WORDS = 1 << 10
 MAX_WINDOW_BYTES = 256 << 20
 # More than any device has. Not sys.maxsize, which is 2 GiB in a page.
 UNLIMITED = 1 << 62
@@ -43,7 +46,7 @@ class Storage:
         stream = _stream
         if stream.idle:
             stream.begin_window()
-        elif stream.window_bytes > MAX_WINDOW_BYTES or len(stream.words) > MAX_WINDOW_WORDS:
+        elif stream.window_bytes > MAX_WINDOW_BYTES or len(stream.words) > stream.window_words:
             stream.flush()
         if stream.allocated + nbytes > stream.limit:
             stream.make_room(nbytes)
@@ -100,6 +103,7 @@ class Stream:
         self.allocated = 0
         self.peak = 0
         self.limit = UNLIMITED
+        self.window_words = FIRST_WINDOW_WORDS
         self.by_kind: dict[str, int] = dict.fromkeys(KINDS, 0)
         self.flushes = 0
         self.settings = {"default_limits": os.environ.get("PELLUCID_DEFAULT_LIMITS", "") not in ("", "0")}
@@ -248,11 +252,14 @@ class Stream:
         freed = len(dead)
         waiting = len(ready)
         count = len(words)
+        full = count + self.ready_words > self.window_words
         self.idle = True
         self.window_bytes = self.ready_words = 0
         lost = self._handed if self.host is not None and self.host.taken is not self._handed else None
         if not count and not waiting and lost is None:
             return
+        if full:
+            self.window_words = min(2 * self.window_words, MAX_WINDOW_WORDS)
         records = words[:count]
         # Planning takes a while: where it is interrupted, the records are still there.
         window = self._joined(records, ready[:waiting]) if waiting else self._rewritten(records)
@@ -320,7 +327,7 @@ class Stream:
         if (
             self.on_submit
             or self.window_bytes > MAX_WINDOW_BYTES
-            or self.ready_words + len(words) > MAX_WINDOW_WORDS
+            or self.ready_words + len(words) > self.window_words
         ):
             self.flush()
 
@@ -352,6 +359,7 @@ class Stream:
         if self.capturing is not None:
             self.capturing.note_read()
         self.submit(held=True)
+        self.window_words = FIRST_WINDOW_WORDS
         host = self.open()
         read = Read(self, host, host.begin_read(storage.slot, offset, nbytes))
         self.check()
@@ -382,6 +390,7 @@ class Stream:
     def synchronize(self) -> None:
         """Wait until everything recorded so far is done."""
         self.flush()
+        self.window_words = FIRST_WINDOW_WORDS
         if self.host is not None:
             self.host.synchronize()
             self.check()
@@ -389,6 +398,7 @@ class Stream:
     async def synchronize_async(self) -> None:
         """The awaitable twin of `synchronize`."""
         self.flush()
+        self.window_words = FIRST_WINDOW_WORDS
         if self.host is not None:
             await self.host.synchronize_async()
             self.check()
