@@ -192,3 +192,23 @@ def test_on_cpu_nothing_is_captured():
         model = made()
     model.generate(prompt(5), max_new_tokens=8, **NO_STOP)
     assert replays(model) == 0
+
+
+def test_steps_stay_captured_while_a_lens_looks(model):
+    """And each step shows what an eager one does."""
+
+    def looked_at() -> tuple[list[int], list[bytes]]:
+        ids, shown = [], []
+        with torch.lens.capture(model, "model.layers.*") as seen:
+            for token in model.stream(prompt(6), max_new_tokens=12, **NO_STOP):
+                ids.append(token)
+                assert list(seen) == ["model.layers.0", "model.layers.1"]
+                shown.append(b"".join(h[:, -1].contiguous().numpy().tobytes() for h in seen.values()))
+        return ids, shown
+
+    with torch.debug.blocking():
+        expected = looked_at()
+    before = replays(model)
+    for _ in range(2):
+        assert looked_at() == expected
+    assert replays(model) >= before + 12

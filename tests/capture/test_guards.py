@@ -277,3 +277,36 @@ def test_a_shape_that_comes_back_is_replayed(rng):
         settle(compiled, (some(rng, 2, n),), (some(rng, 2, n),))
     for n in (3, 4, 5):
         assert served(compiled, some(rng, 2, n))[0]
+
+
+def test_looking_at_modules_stays_captured(rng, model):
+    """What is seen is bit for bit what an eager call shows, at every replay; in the order of the run."""
+    compiled = torch.compile(model)
+    xs = [some(rng, 4, 6) for _ in range(8)]
+    with torch.no_grad():
+        settle(compiled, (xs[0],))
+        for _ in range(2):  # the second context looks with other taps at the same modules
+            with (
+                torch.lens.capture(model, ["3", "0"]) as seen,
+                torch.lens.capture(model, "1", inputs=True) as into,
+            ):
+                before = compiled.explain().replays
+                for x in xs:
+                    got = compiled(x)
+                    first = nn.functional.linear(x, model[0].weight, model[0].bias)
+                    assert list(seen) == ["0", "3"]
+                    assert bits(seen["0"]) == bits(into["1"]) == bits(first)
+                    assert bits(seen["3"]) == bits(got)
+                held = seen["0"]
+                assert compiled.explain().replays > before
+            assert bits(held) == bits(first)
+        before = compiled.explain().replays
+        with torch.lens.capture(model, "1") as seen:
+            seen_too = []
+            handle = model[0].register_forward_hook(lambda module, args, out: seen_too.append(out))
+            compiled(xs[0])
+            assert len(seen_too) == 1
+            assert "1" in seen
+            handle.remove()
+        assert compiled.explain().replays == before
+        settle(compiled, (xs[0],))

@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from functools import update_wrapper
 from types import MethodType
 from typing import Any
+from weakref import ref
 
 from ..debug import _settle
 from ..device.stream import stream
 from ..errors import DeviceError
 from ..nn import module as modules
+from ..nn.hooks import Tap
 from ..nn.module import Module
 from ..profiler.listeners import is_listening
 from .calls import Call, read
@@ -28,6 +30,8 @@ _MOST_KINDS = 8
 _MOST_CAPTURES = 4
 # Calls that are recorded without one being replayed in between, before a signature runs eagerly for good.
 _MOST_RECORDED = 16
+# Sets of modules looked at that a function is captured with at a time.
+_MOST_TAPPED = 4
 _PAUSING = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
 
 
@@ -121,12 +125,16 @@ class Compiled:
         if unknown:
             known = [p.name for p in parameters]
             raise ValueError(f"compile: dynamic= names {unknown}, and the parameters are {known}.")
-        self._function, self._tree = function, tree
+        self._function, self._like, self._tree = function, like, tree
         self._is_whole, self._is_quiet = whole, quiet
         self._kinds: dict[tuple, _Kind] = {}
         # Reasons for which single calls ran eagerly.
         self._passed: Counter[str] = Counter()
         self._version, self._is_watched = -1, False
+        # What looks at modules and runs no Python: with taps a function is another one, with more results.
+        self._taps: list[Tap] = []
+        self._key: tuple = ()
+        self._tapped: dict[tuple, Compiled] = {}
         self._title = getattr(like, "__qualname__", type(function).__name__)
         update_wrapper(self, function, updated=())
 
@@ -140,6 +148,10 @@ class Compiled:
             return self._function(*args, **kwargs)
         if s.host is None:
             return self._pass("webgpu was not in use yet", args, kwargs)
+        if self._version != modules.version:
+            self._look_at_hooks()
+        if self._taps:
+            return self._with_taps(args, kwargs)
         call = read(self._names, self._dynamic, args, kwargs)
         if call.reason is not None:
             return self._pass(call.reason, args, kwargs)
@@ -150,8 +162,6 @@ class Compiled:
             raise kind.error
         if kind.reason is not None:
             return self._function(*args, **kwargs)
-        if self._version != modules.version:
-            self._version, self._is_watched = modules.version, self._has_hooks()
         if self._is_watched:
             return self._pass("a module has hooks, which run Python at every call", args, kwargs)
         unsure = []
@@ -170,17 +180,55 @@ class Compiled:
 
     def __getstate__(self) -> dict[str, Any]:
         # Captures are about the tensors of this one, not about those of a copy.
-        return {**self.__dict__, "_kinds": {}, "_passed": Counter()}
+        fresh = {"_kinds": {}, "_passed": Counter(), "_taps": [], "_tapped": {}, "_version": -1}
+        return {**self.__dict__, **fresh}
 
     def _pass(self, reason: str, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Run a single call eagerly."""
         self._passed[reason] += 1
         return self._function(*args, **kwargs)
 
-    def _has_hooks(self) -> bool:
+    def _look_at_hooks(self) -> None:
+        self._version = modules.version
         if self._tree is not None:
-            return any(m._hooks for m in self._tree())
-        return any(issubclass(type(m), Module) and m._hooks for m in gc.get_objects())
+            hooked = [m for m in self._tree() if m._hooks]
+        else:
+            hooked = [m for m in gc.get_objects() if issubclass(type(m), Module) and m._hooks]
+        found = [(id(m), hook.function) for m in hooked for hook in m._hooks.values()]
+        taps = [(number, tap) for number, tap in found if isinstance(tap, Tap)]
+        self._is_watched = len(taps) < len(found)
+        self._taps = [] if self._is_watched else [tap for _, tap in taps]
+        self._key = tuple((number, tap.inputs) for number, tap in taps)
+
+    def _with_taps(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """The call of a function that returns what its taps see, too."""
+        taps = self._taps
+        for tap in taps:
+            tap.forget()  # not in the middle of the call, where it would be a part of it
+        inner = self._tapped.get(self._key)
+        if inner is None:
+            inner = self._tapped[self._key] = self._looked_into()
+            while len(self._tapped) > _MOST_TAPPED:
+                del self._tapped[next(iter(self._tapped))]
+        result, values = inner(*args, **kwargs)
+        for k, value in values.items():
+            taps[k].keep(value)
+        return result
+
+    def _looked_into(self) -> Compiled:
+        get = ref(self)
+
+        def run(*args, **kwargs):
+            compiled = get()
+            assert compiled is not None
+            taps, before = compiled._taps, Tap.turns
+            result = compiled._function(*args, **kwargs)
+            ran = sorted((tap.turn, k) for k, tap in enumerate(taps) if tap.turn > before)
+            return result, {k: taps[k].seen[taps[k].path] for _, k in ran}
+
+        return Compiled(
+            run, self._dynamic, like=self._like, tree=lambda: (), whole=self._is_whole, quiet=self._is_quiet
+        )
 
     def _new_kind(self, call: Call) -> _Kind:
         shown = [f"{m.dtype.name}{list(m.shape)}" for m in call.key[1][:4]]
@@ -285,6 +333,11 @@ class Compiled:
         lines += [f"{count} calls ran eagerly: {reason}" for reason, count in self._passed.items()]
         reasons = [kind.reason for kind in kinds if kind.reason is not None]
         replays = sum(c.replays for kind in kinds for c in kind.captures)
+        for inner in self._tapped.values():
+            found = inner.explain()
+            lines += [f"{line}, while modules are looked at" for line in found.lines]
+            replays += found.replays
+            reasons += found.reasons
         return Explanation(self._title, lines, replays, [*reasons, *self._passed])
 
 

@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from ..errors import ShapeError, WeightError
+from ..nn.hooks import Tap
 from ..tensor import Tensor
 from .paths import first_tensor, pick
 
@@ -26,6 +27,7 @@ def capture(model: Any, pattern: str | list[str] = "**", *, inputs: bool = False
     """Keep what modules return while the context is open.
 
     Nothing is copied and nothing waits; fused or not, a value that is held is a value that is computed.
+    Compiled calls and the steps of ``generate`` stay captured: the values come along.
 
     Args:
         model: a module.
@@ -49,17 +51,9 @@ def capture(model: Any, pattern: str | list[str] = "**", *, inputs: bool = False
         {'0': (1, 3), '1': (1, 3)}
     """
     seen = Seen()
-
-    def keep(path: str):
-        def hook(module, args, output):
-            seen.pop(path, None)
-            seen[path] = first_tensor(args if inputs else output)
-
-        return hook
-
     with ExitStack() as stack:
         for path, module in pick(model, pattern).items():
-            stack.callback(module.register_forward_hook(keep(path)).remove)
+            stack.callback(module.register_forward_hook(Tap(seen, path, inputs)).remove)
         yield seen
 
 

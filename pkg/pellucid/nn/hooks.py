@@ -25,6 +25,41 @@ class Hook(NamedTuple):
     always: bool = False
 
 
+class Tap:
+    """A forward hook that keeps what a module gets or returns, and does nothing else.
+
+    So a captured call need not run it: the value comes along as a result.
+
+    Args:
+        seen: where values are kept, in the order in which modules ran.
+        path: under which name.
+        inputs: the first input is kept instead of the output.
+    """
+
+    turns = 0  # of all taps together
+
+    def __init__(self, seen: dict[str, Any], path: str, inputs: bool = False):
+        self.seen, self.path, self.inputs = seen, path, inputs
+        self.turn = 0
+
+    def __call__(self, module: Module, args: tuple, output: Any) -> None:
+        value = args if self.inputs else output
+        while isinstance(value, (tuple, list)):
+            value = value[0]
+        self.keep(value)
+
+    def keep(self, value: Any) -> None:
+        """Let go of the value before and keep this one, which ran last."""
+        self.forget()
+        self.seen[self.path] = value
+        Tap.turns += 1
+        self.turn = Tap.turns
+
+    def forget(self) -> None:
+        """Let go of the value."""
+        self.seen.pop(self.path, None)
+
+
 class HookHandle(Handle):
     """What registering a hook on a module returns: ``remove()`` takes it out.
 
