@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary, ref
 
 from ..autograd import no_grad
+from ..capture import Compiled
 from ..errors import ShapeError, WeightError
 from ..ops.joining import cat
 from ..ops.softmax import log_softmax
@@ -38,11 +40,13 @@ class LogitLens:
         Args:
             tokenizer: turns ids into text; without one ids stay numbers.
         """
-        return self._rows(self.ids.tolist(), self.probabilities.tolist(), tokenizer)
+        ids, probabilities = self.ids.tolist_later(), self.probabilities.tolist_later()
+        return self._rows(ids.result(), probabilities.result(), tokenizer)
 
     async def table_async(self, tokenizer: Any = None) -> list[list[list[tuple[Any, float]]]]:
         """The awaitable twin of `table`."""
-        return self._rows(await self.ids.tolist_async(), await self.probabilities.tolist_async(), tokenizer)
+        ids, probabilities = self.ids.tolist_later(), self.probabilities.tolist_later()
+        return self._rows(await ids.result_async(), await probabilities.result_async(), tokenizer)
 
     def _rows(self, ids, probabilities, tokenizer):
         name = (lambda i: i) if tokenizer is None else (lambda i: tokenizer.decode([i]))
@@ -92,28 +96,41 @@ def logit_lens(
                 f"logit_lens: nothing of what was seen fits {pattern!r}. Capture the layers, or give their "
                 "pattern."
             )
-        parts = []
         for path, hidden in layers.items():
             if hidden.ndim != 3 or hidden.shape[0] != 1:
                 raise ShapeError(
                     f"logit_lens: {path} returned shape {tuple(hidden.shape)}, not (1, time, dim). "
                     "Run one sequence, and give a pattern of layers."
                 )
-            parts.append(hidden[0] if positions is None else hidden[0, _as_slice(positions)])
-        # The head is large and is read once for many rows: layers and positions go through it together.
-        rows = cat(parts)
-        found = [_best(model, rows[k : k + _ROWS], top_k) for k in range(0, rows.shape[0], _ROWS)]
-        probabilities, ids = (
-            cat(values).reshape(len(parts), parts[0].shape[0], top_k) for values in zip(*found, strict=True)
-        )
+        look = _look_of(model)
+        if isinstance(positions, int):
+            positions = slice(positions, positions + 1 or None)
+        chosen = positions or slice(None)
+        ids, probabilities = look(list(layers.values()), chosen.start, chosen.stop, chosen.step, top_k)
         return LogitLens(list(layers), ids, probabilities)
 
 
-def _as_slice(positions: slice | int) -> slice:
-    return slice(positions, positions + 1 or None) if isinstance(positions, int) else positions
+_looks: WeakKeyDictionary[Any, Compiled] = WeakKeyDictionary()
+
+
+def _look_of(model: Any) -> Compiled:
+    """What hidden states say through a model's head, captured: for every new token it is the same."""
+    if model not in _looks:
+        get: Any = ref(model)
+
+        def look(layers: list[Tensor], start: int | None, stop: int | None, step: int | None, top_k: int):
+            parts = [hidden[0, start:stop:step] for hidden in layers]
+            # The head is large and is read once for many rows: layers and positions go through it together.
+            rows = cat(parts)
+            found = [_best(get(), rows[k : k + _ROWS], top_k) for k in range(0, rows.shape[0], _ROWS)]
+            shape = (len(parts), parts[0].shape[0], top_k)
+            return tuple(cat(values).reshape(shape) for values in zip(*found, strict=True))
+
+        _looks[model] = Compiled(look, tree=lambda: get().modules(), quiet=True)
+    return _looks[model]
 
 
 def _best(model: Any, rows: Tensor, top_k: int) -> tuple[Tensor, Tensor]:
-    """Probabilities and ids of the most likely next ids after some hidden states."""
+    """The most likely next ids after some hidden states, and their probabilities."""
     values, indices = topk(log_softmax(model.unembed(rows), -1), top_k, -1)
-    return values.exp(), indices
+    return indices, values.exp()
