@@ -16,6 +16,7 @@ from pellucid.ops.matmul_variants import PARTS, TILES, Shape, Tile, Variant
 H200 = Info("browser", "nvidia", "hopper", "NVIDIA H200", limits={"maxComputeWorkgroupStorageSize": 32768})
 LAPTOP = Info("browser", "apple", "metal-3", "", limits={"maxComputeWorkgroupStorageSize": 16384})
 SMALL = Tile(32, 32, 4, 4)
+SLICED = Tile(16, 16, 4, 4, step=64, slices=8)
 # Relative to the sum of the products' magnitudes, whatever the order of additions.
 CLOSE = {"float32": 1e-6, "float16": 1e-3, "bfloat16": 8e-3}
 
@@ -45,15 +46,17 @@ def check(out, a: np.ndarray, b: np.ndarray, bias=0.0, close: float = CLOSE["flo
 @pytest.mark.parametrize("tile", TILES, ids=str)
 def test_every_tile(tile):
     layouts = ("nn", "nt", "tn", "tt")[TILES.index(tile) % 4]
-    (a, x), (b, y) = matrix((70, 37), layouts[0]), matrix((37, 131), layouts[1])
-    with forced(Variant("tiled", tile)):
-        check(x @ y, a, b)
+    for depth in (37, 2 * tile.step):
+        (a, x), (b, y) = matrix((70, depth), layouts[0]), matrix((depth, 131), layouts[1])
+        with forced(Variant("tiled", tile)):
+            check(x @ y, a, b)
 
 
 @pytest.mark.parametrize("layouts", ["nn", "nt", "tn", "tt"])
-@pytest.mark.parametrize("tile", [Tile(64, 32, 4, 4), Tile(64, 64, 8, 4, buffers=2)], ids=str)
+@pytest.mark.parametrize("tile", [Tile(64, 32, 4, 4), Tile(64, 64, 8, 4, buffers=2), SLICED], ids=str)
 def test_whole_tiles_in_fours(tile, layouts):
-    (a, x), (b, y) = matrix((128, 48), layouts[0]), matrix((48, 64), layouts[1])
+    depth = 3 * tile.step
+    (a, x), (b, y) = matrix((128, depth), layouts[0]), matrix((depth, 64), layouts[1])
     with forced(Variant("tiled", tile)):
         check(x @ y, a, b)
 
@@ -95,13 +98,14 @@ def test_a_row_of_nan_stays_a_row():
     assert np.isfinite(np.delete(out, 7, 0)).all()
 
 
+@pytest.mark.parametrize("tile", [SMALL, SLICED], ids=str)
 @pytest.mark.parametrize("parts", PARTS[1:])
 @pytest.mark.parametrize("depth", [40, 256])
-def test_parts(parts, depth):
+def test_parts(tile, parts, depth):
     """Also where some parts are empty, with a bias that is added once."""
     (a, x), (b, y) = matrix((20, depth), "n"), matrix((depth, 36), "t")
     bias = normal(36)
-    with forced(Variant("tiled", SMALL, parts)):
+    with forced(Variant("tiled", tile, parts)):
         check(x @ y, a, b)
         check(linear(x, y.t(), pellucid.tensor(bias)), a, b, bias)
         first = (x @ y).numpy()
@@ -156,7 +160,9 @@ def test_halves(dtype, shift):
 @given(
     rows=st.integers(1, 70), columns=st.integers(1, 70), depth=st.integers(1, 70),
     batch=st.integers(1, 3), layouts=st.sampled_from(["nn", "nt", "tn", "tt"]),
-    variant=st.sampled_from([None, Variant("tiled", SMALL), Variant("tiled", SMALL, 4)]),
+    variant=st.sampled_from(
+        [None, Variant("tiled", SMALL), Variant("tiled", SMALL, 4), Variant("tiled", SLICED)]
+    ),
     step=st.integers(1, 2),
 )  # fmt: skip
 def test_any_shape(rows, columns, depth, batch, layouts, variant, step):
@@ -174,7 +180,9 @@ def test_a_tile_is_what_its_kernel_takes(tile):
     assert tile.lanes <= 256
     assert tile.lanes % 32 == 0
     assert tile.rows % (4 * tile.lane_rows) == 0
-    assert tile.columns % (8 * tile.lane_columns) == 0
+    assert tile.columns % ((8 if tile.lanes // tile.slices >= 32 else 4) * tile.lane_columns) == 0
+    assert tile.step % tile.slices == 0
+    assert tile.step // tile.slices in (4, 8, 16)
     assert tile.blocks <= 2
     assert tile.nbytes <= 32768
 
@@ -201,6 +209,13 @@ def test_large_products_have_large_tiles_and_small_ones_fill_the_device():
     assert areas[-1] > areas[0]
     for n in (1024, 2048, 4096):
         assert choose(Shape(1, n, n, n), H200).tile.groups(Shape(1, n, n, n)) >= 0.9 * processors(H200)
+
+
+def test_small_products_are_one_dispatch_of_slices():
+    for rows, columns, depth in ((128, 512, 512), (256, 256, 256), (512, 512, 512)):
+        variant = choose(Shape(1, rows, columns, depth), H200)
+        assert variant.parts == 1
+        assert variant.tile.slices > 1
 
 
 def test_long_depths_are_cut():

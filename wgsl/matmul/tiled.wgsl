@@ -15,13 +15,19 @@
 // The tiles of a and b lie side by side in workgroup memory, depth first, in quads of rows and of
 // columns: at one depth a lane needs one quad for 4 rows or 4 columns. Depths are constants where
 // quads are read, so that every read is a fixed distance from one place, which is held in bounds
-// once. 32 neighbouring lanes make 4 x 8 blocks, in an order in which the neighbour at lane ^ 1
-// shares the columns and that at lane ^ 2 the rows: NVIDIA's memory serves such pairs at once.
+// once. 32 neighbouring lanes make 4 x 8 blocks (16 make 4 x 4 where a tile has no more), in an
+// order in which the neighbour at lane ^ 1 shares the columns and that at lane ^ 2 the rows:
+// NVIDIA's memory serves such pairs at once.
 //
 // While a step of the depth is computed, each lane already fetches a block of 4 x 4 of a or b (or
 // two) for the next step. It stays in registers as it was read and is transposed when it is put
 // into the tile: whatever touched it earlier would wait for it. With two BUFFERS it is put beside
 // the step before: one barrier a step instead of two, for twice the memory.
+//
+// SLICES groups of lanes share a step: each makes the whole tile over its own part of the step's
+// depth, and the sums are brought together in the end, a block of every lane at a time. That is for
+// products too small to fill a device with large tiles: they have more lanes, and wait for memory
+// and for each other fewer times.
 //
 // *_DEPTH_FIRST says that neighbours in depth are read together, else neighbours across. With
 // *_FOUR these are contiguous and the other strides multiples of 4: load4_* reads four elements at
@@ -31,11 +37,12 @@
 
 const LANE_ROWS = 8u;
 const LANE_COLUMNS = 4u;
-// Multiples of 4 * LANE_ROWS and 8 * LANE_COLUMNS.
+// Multiples of 4 * LANE_ROWS and 8 * LANE_COLUMNS, or 4 * LANE_COLUMNS.
 const TILE_ROWS = 64u;
 const TILE_COLUMNS = 64u;
-// 8 or 16, with at most two blocks for a lane to fetch.
+// 4, 8 or 16 for each slice, with at most two blocks for a lane to fetch.
 const STEP = 16u;
+const SLICES = 1u;
 const BUFFERS = 1u;
 const PARTS = 1u;
 const HAS_BIAS = false;
@@ -47,13 +54,20 @@ const B_FOUR = false;
 
 const ROW_LANES = TILE_ROWS / LANE_ROWS;
 const COLUMN_LANES = TILE_COLUMNS / LANE_COLUMNS;
-const WORKGROUP = ROW_LANES * COLUMN_LANES;
+const SLICE = ROW_LANES * COLUMN_LANES;
+const WORKGROUP = SLICE * SLICES;
+const SLICE_STEP = STEP / SLICES;
+// Columns of lanes that neighbours make.
+const WIDTH = min(COLUMN_LANES, 8u);
 // A tile of a begins at quad 0, that of b behind it.
 const ROW_QUADS = TILE_ROWS / 4u;
 const COLUMN_QUADS = TILE_COLUMNS / 4u;
 const QUADS = ROW_QUADS + COLUMN_QUADS;
 const A_BLOCKS = ROW_QUADS * STEP / 4u;
 const BLOCKS = QUADS * STEP / 4u;
+// Where slices bring their sums together, the tiles' memory holds a block of every lane.
+const GATHERED = min(SLICES - 1u, 1u) * 4u * WORKGROUP;
+const HELD = max(BUFFERS, (GATHERED + QUADS * STEP - 1u) / (QUADS * STEP));
 
 struct Params {
     a_offset: u32,
@@ -87,7 +101,7 @@ fn load4_b(i: u32) -> vec4<f32> { return vec4(load_b(4*i), load_b(4*i+1), load_b
 fn load_bias(i: u32) -> f32 { return bias[params.bias_offset + i]; }
 fn store_out(i: u32, value: f32) { out[i] = value; }
 
-var<workgroup> tile: array<array<array<vec4<f32>, QUADS>, STEP>, BUFFERS>;
+var<workgroup> tile: array<array<array<array<vec4<f32>, QUADS>, SLICE_STEP>, SLICES>, HELD>;
 
 // A block of 4 x 4 that a lane fetches at every step. Across is a's rows or b's columns.
 struct Block {
@@ -197,10 +211,12 @@ fn put(block: Block, buffer: u32, values: mat4x4<f32>) {
     if (block.depth_first) {
         depths = transpose(values);
     }
-    tile[buffer][block.depth][block.quad] = depths[0];
-    tile[buffer][block.depth + 1u][block.quad] = depths[1];
-    tile[buffer][block.depth + 2u][block.quad] = depths[2];
-    tile[buffer][block.depth + 3u][block.quad] = depths[3];
+    let slice = block.depth / SLICE_STEP;
+    let k = block.depth % SLICE_STEP;
+    tile[buffer][slice][k][block.quad] = depths[0];
+    tile[buffer][slice][k + 1u][block.quad] = depths[1];
+    tile[buffer][slice][k + 2u][block.quad] = depths[2];
+    tile[buffer][slice][k + 3u][block.quad] = depths[3];
 }
 
 // sums + four rows of a times four columns of b, at one depth; a row of sums is a matrix's column.
@@ -210,23 +226,62 @@ fn add_outer(sums: mat4x4<f32>, rows: vec4<f32>, columns: vec4<f32>) -> mat4x4<f
         fma(vec4<f32>(rows.z), columns, sums[2]), fma(vec4<f32>(rows.w), columns, sums[3]));
 }
 
-// sums + what depth k of the step adds; row and column are the lane's.
-fn multiply(sums: Sums, buffer: u32, k: u32, row: u32, column: u32) -> Sums {
+// The part of a step's depth that a lane multiplies, and its place in the tile.
+struct Place {
+    slice: u32,
+    row: u32,
+    column: u32,
+}
+
+fn place_of_sums(thread: u32) -> Place {
+    let lane = thread % SLICE;
+    return Place(thread / SLICE,
+        lane / (4u * COLUMN_LANES) * 4u + lane % 2u + lane / (2u * WIDTH) % 2u * 2u,
+        lane / (4u * WIDTH) % (COLUMN_LANES / WIDTH) * WIDTH + lane / 2u % WIDTH);
+}
+
+// sums + what depth k of the lane's slice of the step adds.
+fn multiply(sums: Sums, buffer: u32, k: u32, place: Place) -> Sums {
     var next = sums;
-    let rows = tile[buffer][k][row];
-    let columns = tile[buffer][k][ROW_QUADS + column];
+    let slice = place.slice;
+    let rows = tile[buffer][slice][k][place.row];
+    let columns = tile[buffer][slice][k][ROW_QUADS + place.column];
     next.here = add_outer(sums.here, rows, columns);
     if (LANE_COLUMNS > 4u) {
         next.right = add_outer(sums.right, rows,
-            tile[buffer][k][ROW_QUADS + COLUMN_LANES + column]);
+            tile[buffer][slice][k][ROW_QUADS + COLUMN_LANES + place.column]);
     }
     if (LANE_ROWS > 4u) {
-        let lower = tile[buffer][k][ROW_LANES + row];
+        let lower = tile[buffer][slice][k][ROW_LANES + place.row];
         next.below = add_outer(sums.below, lower, columns);
         if (LANE_COLUMNS > 4u) {
             next.across = add_outer(sums.across, lower,
-                tile[buffer][k][ROW_QUADS + COLUMN_LANES + column]);
+                tile[buffer][slice][k][ROW_QUADS + COLUMN_LANES + place.column]);
         }
+    }
+    return next;
+}
+
+fn multiply_step(sums: Sums, buffer: u32, place: Place) -> Sums {
+    var next = multiply(sums, buffer, 0u, place);
+    next = multiply(next, buffer, 1u, place);
+    next = multiply(next, buffer, 2u, place);
+    next = multiply(next, buffer, 3u, place);
+    if (SLICE_STEP > 4u) {
+        next = multiply(next, buffer, 4u, place);
+        next = multiply(next, buffer, 5u, place);
+        next = multiply(next, buffer, 6u, place);
+        next = multiply(next, buffer, 7u, place);
+    }
+    if (SLICE_STEP > 8u) {
+        next = multiply(next, buffer, 8u, place);
+        next = multiply(next, buffer, 9u, place);
+        next = multiply(next, buffer, 10u, place);
+        next = multiply(next, buffer, 11u, place);
+        next = multiply(next, buffer, 12u, place);
+        next = multiply(next, buffer, 13u, place);
+        next = multiply(next, buffer, 14u, place);
+        next = multiply(next, buffer, 15u, place);
     }
     return next;
 }
@@ -253,11 +308,42 @@ fn store_row(part: u32, row: u32, column: u32, sums: vec4<f32>) {
     store_value(place, column + 3u, sums.w);
 }
 
-fn store_block(part: u32, row: u32, column: u32, sums: mat4x4<f32>) {
-    store_row(part, row, column, sums[0]);
-    store_row(part, row + 1u, column, sums[1]);
-    store_row(part, row + 2u, column, sums[2]);
-    store_row(part, row + 3u, column, sums[3]);
+// The i-th quad of the tiles' memory.
+fn put_gathered(i: u32, sums: vec4<f32>) {
+    tile[i / (QUADS * STEP)][i / (QUADS * SLICE_STEP) % SLICES][i / QUADS % SLICE_STEP][i % QUADS] =
+        sums;
+}
+
+fn gathered(i: u32) -> vec4<f32> {
+    return tile[i / (QUADS * STEP)][i / (QUADS * SLICE_STEP) % SLICES][i / QUADS % SLICE_STEP]
+        [i % QUADS];
+}
+
+// One block of every lane; these cover the matrix from row and column on.
+fn store_blocks(thread: u32, place: Place, part: u32, row: u32, column: u32, sums: mat4x4<f32>) {
+    if (SLICES == 1u) {
+        let top = row + 4u * place.row;
+        let left = column + 4u * place.column;
+        store_row(part, top, left, sums[0]);
+        store_row(part, top + 1u, left, sums[1]);
+        store_row(part, top + 2u, left, sums[2]);
+        store_row(part, top + 3u, left, sums[3]);
+    } else {
+        let at = 4u * (place.slice * SLICE + place.row * COLUMN_LANES) + place.column;
+        workgroupBarrier();
+        put_gathered(at, sums[0]);
+        put_gathered(at + COLUMN_LANES, sums[1]);
+        put_gathered(at + 2u * COLUMN_LANES, sums[2]);
+        put_gathered(at + 3u * COLUMN_LANES, sums[3]);
+        workgroupBarrier();
+        for (var i = thread; i < 4u * SLICE; i += WORKGROUP) {
+            var sum = gathered(i);
+            for (var slice = 1u; slice < SLICES; slice++) {
+                sum += gathered(4u * SLICE * slice + i);
+            }
+            store_row(part, row + i / COLUMN_LANES, column + i % COLUMN_LANES * 4u, sum);
+        }
+    }
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -290,8 +376,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) groups: v
     if (lane + WORKGROUP >= A_BLOCKS) {
         other = block_of_b(lane + WORKGROUP - A_BLOCKS, b_base, first_column);
     }
-    let row = lane / (4u * COLUMN_LANES) * 4u + lane % 2u + lane / 16u % 2u * 2u;
-    let column = lane / 32u % (COLUMN_LANES / 8u) * 8u + lane / 2u % 8u;
+    let place = place_of_sums(lane);
 
     var sums = Sums(mat4x4<f32>(), mat4x4<f32>(), mat4x4<f32>(), mat4x4<f32>());
     var values = mat4x4<f32>();
@@ -308,24 +393,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) groups: v
             }
         }
         if (l > begin) {
-            sums = multiply(sums, buffer, 0u, row, column);
-            sums = multiply(sums, buffer, 1u, row, column);
-            sums = multiply(sums, buffer, 2u, row, column);
-            sums = multiply(sums, buffer, 3u, row, column);
-            sums = multiply(sums, buffer, 4u, row, column);
-            sums = multiply(sums, buffer, 5u, row, column);
-            sums = multiply(sums, buffer, 6u, row, column);
-            sums = multiply(sums, buffer, 7u, row, column);
-            if (STEP > 8u) {
-                sums = multiply(sums, buffer, 8u, row, column);
-                sums = multiply(sums, buffer, 9u, row, column);
-                sums = multiply(sums, buffer, 10u, row, column);
-                sums = multiply(sums, buffer, 11u, row, column);
-                sums = multiply(sums, buffer, 12u, row, column);
-                sums = multiply(sums, buffer, 13u, row, column);
-                sums = multiply(sums, buffer, 14u, row, column);
-                sums = multiply(sums, buffer, 15u, row, column);
-            }
+            sums = multiply_step(sums, buffer, place);
             if (BUFFERS == 1u) {
                 workgroupBarrier();
             } else {
@@ -345,16 +413,16 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) groups: v
         l += STEP;
     }
 
-    let top = first_row + 4u * row;
-    let left = first_column + 4u * column;
-    store_block(part, top, left, sums.here);
+    let half_row = first_row + TILE_ROWS / 2u;
+    let half_column = first_column + TILE_COLUMNS / 2u;
+    store_blocks(lane, place, part, first_row, first_column, sums.here);
     if (LANE_COLUMNS > 4u) {
-        store_block(part, top, left + TILE_COLUMNS / 2u, sums.right);
+        store_blocks(lane, place, part, first_row, half_column, sums.right);
     }
     if (LANE_ROWS > 4u) {
-        store_block(part, top + TILE_ROWS / 2u, left, sums.below);
+        store_blocks(lane, place, part, half_row, first_column, sums.below);
         if (LANE_COLUMNS > 4u) {
-            store_block(part, top + TILE_ROWS / 2u, left + TILE_COLUMNS / 2u, sums.across);
+            store_blocks(lane, place, part, half_row, half_column, sums.across);
         }
     }
 }

@@ -30,13 +30,15 @@ _OTHERS = 24
 _ON_A_CPU = 4
 # What a processor multiplies per clock, the lanes that it holds, and the share of its speed that a lane's
 # instructions reach alone: they wait for each other.
-_WIDTH, _LANES, _ALONE = 128, 512, 0.6
-# Bytes per clock and processor, from and to the cache that all share; clocks until a fetch arrives.
-_TRAFFIC, _LATENCY = 24, 700
+_WIDTH, _LANES, _ALONE = 96, 512, 0.6
+# Bytes per clock and processor, from and to the cache that all share; clocks until a fetch arrives, and until
+# it is put where all lanes see it, with one buffer and with two.
+_TRAFFIC, _LATENCY, _PUT = 24, 700, (600, 400)
 # Instructions of a step that neither multiply nor read workgroup memory: its own, and for a block to fetch.
 _STEP, _BLOCK = 16, 48
-# Steps' worth of time that starts and ends a tile; clocks between two dispatches.
-_ENDS, _DISPATCH = 3, 14_000
+# Clocks that start and end a tile, and that bring a block of every lane together; those of a second dispatch
+# that waits for the first.
+_ENDS, _GATHER, _DISPATCH = 1500, 400, 17_000
 # Elements of the depth that a part of a product of few rows has at least, the lanes that read it at once on
 # a processor, how many parts are worth a second dispatch, and how many that one adds up in time.
 _LONG, _READING, _WORTH, _MOST = 2048, 256, 4, 64
@@ -52,19 +54,22 @@ def processors(info: Info) -> int:
 
 def _clocks(shape: Shape, tile: Tile, parts: int, at_once: int) -> float:
     """An estimate of the time that a product takes: that of the processor with the most tiles."""
-    multiplying = tile.lane_rows * tile.lane_columns * tile.step
-    reading = (tile.lane_rows + tile.lane_columns) // 4 * tile.step
+    depth = tile.step // tile.slices
+    multiplying = tile.lane_rows * tile.lane_columns * depth
+    reading = (tile.lane_rows + tile.lane_columns) // 4 * depth
     share = multiplying / (multiplying + reading + _STEP + _BLOCK * tile.blocks)
     work = tile.rows * tile.columns * tile.step / share
     rounds = -(-tile.groups(shape) * parts // at_once)
     together = max(min(rounds, _LANES // tile.lanes), 1)
     step = max(
         together * work / _WIDTH,
-        work / (_ALONE * tile.lanes),
-        together * tile.nbytes / (tile.buffers * _TRAFFIC),
-        _LATENCY,
+        max(work / (_ALONE * tile.lanes), _LATENCY) + _PUT[tile.buffers - 1],
+        together * tile.fetched / _TRAFFIC,
     )
-    clocks = rounds / together * step * (-(-shape.depth // (tile.step * parts)) + _ENDS)
+    ends = _ENDS
+    if tile.slices > 1:
+        ends += _GATHER * tile.lane_rows * tile.lane_columns // 16
+    clocks = rounds / together * (step * -(-shape.depth // (tile.step * parts)) + ends)
     if parts > 1:
         moved = 4 * shape.batch * shape.rows * shape.columns * (2 * parts + 1)
         clocks += _DISPATCH + moved / (_TRAFFIC * at_once)
@@ -78,8 +83,9 @@ def candidates(shape: Shape, info: Info) -> list[Variant]:
         Variant("tiled", tile, parts)
         for tile in TILES
         for parts in PARTS
-        # a part has two steps at least, so that fetching overlaps with computing
-        if parts == 1 or shape.depth >= 2 * parts * tile.step
+        # A part has two steps at least, so that fetching overlaps with computing; slices are there to save
+        # the second dispatch.
+        if parts == 1 or (tile.slices == 1 and shape.depth >= 2 * parts * tile.step)
     ]
     tiled = [v for v in tiled if v.suits(shape, info)]
     tiled.sort(key=lambda v: _clocks(shape, v.tile, v.parts, at_once) if v.tile else 0.0)

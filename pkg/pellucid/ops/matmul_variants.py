@@ -37,6 +37,7 @@ class Tile:
         lane_rows, lane_columns: of a lane.
         step: how much of the depth lies in workgroup memory.
         buffers: how many steps lie there.
+        slices: groups of lanes that share a step; each makes the whole tile over its part of the step.
     """
 
     rows: int
@@ -45,16 +46,23 @@ class Tile:
     lane_columns: int
     step: int = 16
     buffers: int = 1
+    slices: int = 1
 
     @property
     def lanes(self) -> int:
         """The size of the workgroup."""
-        return self.rows // self.lane_rows * self.columns // self.lane_columns
+        return self.rows // self.lane_rows * self.columns // self.lane_columns * self.slices
+
+    @property
+    def fetched(self) -> int:
+        """Bytes of a step."""
+        return 4 * self.step * (self.rows + self.columns)
 
     @property
     def nbytes(self) -> int:
-        """Workgroup memory."""
-        return 4 * self.buffers * self.step * (self.rows + self.columns)
+        """Workgroup memory: the steps, and in the end a block of 4 x 4 sums of every lane of the slices."""
+        gathered = 64 * self.lanes if self.slices > 1 else 0
+        return max(self.buffers, -(-gathered // self.fetched)) * self.fetched
 
     @property
     def blocks(self) -> int:
@@ -66,14 +74,16 @@ class Tile:
         return shape.batch * -(-shape.rows // self.rows) * -(-shape.columns // self.columns)
 
     def __str__(self) -> str:
+        sliced = f" {self.slices} slices" if self.slices > 1 else ""
         doubled = " doubled" if self.buffers == 2 else ""
-        return f"{self.rows}x{self.columns}x{self.step} {self.lane_rows}x{self.lane_columns}{doubled}"
+        return f"{self.rows}x{self.columns}x{self.step} {self.lane_rows}x{self.lane_columns}{sliced}{doubled}"
 
 
 # At one depth, 32 lanes with 8 x 8 sums each take 64 instructions to multiply and 4 to read workgroup memory,
 # with 8 x 4 sums 32 and 3, with 4 x 4 sums 16 and 2; NVIDIA's memory is then busy for half, three quarters
 # and all of the time. So large blocks are better as long as their tiles fill the device; wide tiles also read
-# a and b less often. The smaller ones are for smaller products.
+# a and b less often. The smaller ones are for smaller products. Where even these leave most of a device idle,
+# slices share out the depth: a tile then has many lanes and long steps, of which there are few to wait for.
 TILES = (
     Tile(128, 128, 8, 8),
     Tile(128, 128, 8, 8, step=8, buffers=2),
@@ -94,6 +104,21 @@ TILES = (
     Tile(32, 32, 4, 4),
     Tile(32, 32, 4, 4, buffers=2),
     Tile(16, 64, 4, 4),
+    Tile(64, 128, 8, 8, slices=2),
+    Tile(64, 64, 8, 8, step=32, slices=4),
+    Tile(64, 64, 8, 4, step=32, slices=2),
+    Tile(64, 32, 8, 4, step=32, slices=4),
+    Tile(32, 64, 8, 8, step=64, slices=8),
+    Tile(32, 64, 4, 4, step=32, slices=2),
+    Tile(32, 32, 8, 4, step=64, slices=8),
+    Tile(32, 32, 4, 4, step=32, slices=2),
+    Tile(32, 32, 4, 4, step=32, slices=4),
+    Tile(32, 32, 4, 4, step=64, slices=4),
+    Tile(16, 32, 4, 4, step=32, slices=4),
+    Tile(16, 32, 4, 4, step=64, slices=8),
+    Tile(16, 16, 4, 4, step=64, slices=8),
+    Tile(16, 16, 4, 4, step=64, slices=16),
+    Tile(16, 16, 4, 4, step=128, slices=16),
 )
 # Into how many parts the depth may be cut.
 PARTS = (1, 2, 4, 8, 16)

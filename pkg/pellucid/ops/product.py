@@ -116,6 +116,7 @@ class Product:
                 "TILE_ROWS": f"{tile.rows}u",
                 "TILE_COLUMNS": f"{tile.columns}u",
                 "STEP": f"{tile.step}u",
+                "SLICES": f"{tile.slices}u",
                 "BUFFERS": f"{tile.buffers}u",
                 "EDGES": _flag(
                     bool(self.rows % tile.rows or self.columns % tile.columns or self.depth % tile.step)
