@@ -40,6 +40,12 @@ class Axis:
         return self.stride // gcd(self.stride, self.dilation)
 
     @property
+    def is_padded(self) -> bool:
+        """Whether windows reach past the image."""
+        reach = (self.result - 1) * self.stride + (self.kernel - 1) * self.dilation + 1
+        return self.before > 0 or reach > self.image
+
+    @property
     def settings(self) -> tuple[int, int, int, int]:
         """As the kernels read them."""
         return self.stride, self.dilation, self.before, self.every

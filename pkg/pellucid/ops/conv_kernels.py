@@ -7,17 +7,19 @@ from ..device.stream import stream
 from ..kernel import Launch, load
 from ..variants import is_direct
 from .conv_geometry import Geometry
+from .conv_tiles import Sizes, choose
 from .matmul_choice import processors
+from .product import read_as
 
-# Steps in depth of the tiled kernels, the depth for which a part is worth its sum, and a long depth.
+# Steps in depth of the tiled kernel of weights, the depth for which a part is worth its sum, and a long one.
 _STEP = 16
 _PART = 128
 _LONG = 8192
 
 
 def _lane_rows(rows: int, tiles: int) -> int:
-    """Rows that a lane of a tiled kernel makes: as many as leave little padding, and two tiles for each
-    processor of the device."""
+    """Rows that a lane of the kernel of weights makes: as many as leave little padding, and two tiles for
+    each processor of the device."""
     busy = 2 * processors(stream().open().info)
     for lane_rows in (8, 4):
         padded = _ceil(rows, 8 * lane_rows) * 8 * lane_rows
@@ -106,18 +108,24 @@ def window_launches(
         holes |= {"ROWS": f"{held}u", "WORKGROUP": f"{width}u", "HAS_BIAS": _flag(bias is not None)}
         file = load("conv/direct").fill(holes)
         return [Launch(file, _ceil(count, width), {**params, "invocations": count}, bind=bind)]
-    depth = channels * taps[0] * taps[1]
-    across = groups * _ceil(pixels, 64)
-    lane_rows = _lane_rows(rows, across)
-    tiles = across * _ceil(rows, 8 * lane_rows)
-    parts, chunk = _parts(depth, tiles)
+    d = call[weight].dtype
+    sizes = Sizes(groups, rows, pixels, channels * taps[0] * taps[1])
+    tile, parts = choose(sizes, stream().open().info)
+    chunk = tile.chunk(sizes.depth, parts)
+    parts = max(_ceil(sizes.depth, chunk), 1)
     plane = target[0] * target[1]
     params |= {
-        "workgroups": tiles * parts, "chunk": chunk,
+        "workgroups": tile.groups(sizes) * parts, "chunk": chunk,
         "outputs": geometry.batch * geometry.groups * rows * plane,
     }  # fmt: skip
-    holes |= {"LANE_ROWS": f"{lane_rows}u", "HAS_BIAS": _flag(bias is not None and parts == 1)}
-    launch = Launch(load("conv/tiled").fill(holes), tiles * parts, params, bind=bind)
+    in_fours = not transposed and sizes.depth % 4 == 0
+    has_edges = transposed or sizes.depth % tile.step > 0
+    holes |= tile.holes | {
+        "EDGES": _flag(has_edges), "PADDED": _flag(has_edges or y_axis.is_padded or x_axis.is_padded),
+        "W_FOUR": _flag(in_fours), "HAS_BIAS": _flag(bias is not None and parts == 1),
+    }  # fmt: skip
+    source = read_as(read_as(load("conv/tiled").fill(holes), "x", d, False), "weight", d, in_fours)
+    launch = Launch(read_as(source, "bias", d, False), int(params["workgroups"]), params, bind=bind)
     return _combined(call, launch, parts, bias, plane, geometry.groups * rows)
 
 
