@@ -21,13 +21,24 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("with --peers")
     names = ", ".join(row["name"] for row in ROWS)
     group.add_argument("--rows", metavar="ROW,...", help=f"default: all that suit the adapter; {names}")
-    group.add_argument("--repetitions", type=int, default=7, metavar="N", help="of each row; default 7")
+    group.add_argument(
+        "--repetitions",
+        type=int,
+        metavar="N",
+        help="of each row; default 7, with --gpu 5 for the time it takes",
+    )
     group.add_argument(
         "--repetition-ms",
         type=float,
         default=200,
         metavar="MS",
-        help="as many units are queued as take about so long; default 200",
+        help="each library queues as many units as take it about so long; default 200",
+    )
+    group.add_argument(
+        "--warm-ms",
+        type=float,
+        metavar="MS",
+        help="of work before each repetition, to bring the clock up; default 150 with --gpu, else 0",
     )
     group.add_argument(
         "--row-seconds",
@@ -97,6 +108,14 @@ def chosen_peers(names: list[str]) -> list[str]:
     return [name for name in PEERS if name in names] or list(PEERS)
 
 
+def choose(options: argparse.Namespace) -> None:
+    """Set what was left open and depends on the adapter."""
+    if options.repetitions is None:
+        options.repetitions = 5 if options.gpu else 7
+    if options.warm_ms is None:
+        options.warm_ms = 150.0 if options.gpu else 0.0
+
+
 def run(options: argparse.Namespace) -> int:
     """Measure, write JSON, table and plot.
 
@@ -120,6 +139,7 @@ def run(options: argparse.Namespace) -> int:
         packages.tools()
     if "ort" in names:
         packages.graphs(decoder=any(row["kind"] in ("prefill", "decode") for row in rows))
+    choose(options)
     # Ended from outside, the browser and the server must end too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     session = Session(options, rows, names)

@@ -99,10 +99,22 @@ def tools() -> Path:
     return TOOLS
 
 
+def outdated() -> str:
+    """What to say where graphs lie that do not fit."""
+    return (
+        f"the graphs in {GRAPHS} were made from another rows.json or graphs.py, so they are made anew, with "
+        "the package onnx. If that cannot be fetched here: run `scripts/bench --peers --carry DIR` of this "
+        f"version on a machine with network, and copy DIR/graphs to {GRAPHS}; or name the other libraries, "
+        "without ort."
+    )
+
+
 def graphs(decoder: bool) -> None:
     """The graphs for ONNX Runtime; with `decoder` also the values of the large one."""
     maker, stamp = HERE / "graphs.py", GRAPHS / "sources.sha256"
     if wanted := stamped(stamp, ROWS, maker):
+        if stamp.exists():
+            print(f"bench: {outdated()}", file=sys.stderr, flush=True)
         GRAPHS.mkdir(parents=True, exist_ok=True)
         python = PYTHON if PYTHON.exists() else sys.executable
         machine.run([python, maker, ROWS, GRAPHS], {"PYTHONPATH": str(tools())})

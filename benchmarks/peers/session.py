@@ -48,6 +48,7 @@ class Session:
                 "repetition_ms": options.repetition_ms,
                 "row_seconds": options.row_seconds,
                 "call_seconds": options.call_seconds,
+                "warm_ms": options.warm_ms,
                 "grow": options.gpu,
             },
         }

@@ -58,10 +58,11 @@ def queued(row: dict[str, Any], lane: dict[str, Any] | None) -> str:
     return f"{number(lane['value'])} ({number(ends[0])}–{number(ends[1])})"
 
 
-def units(row: dict[str, Any]) -> str:
-    """How many units a repetition of the row queued."""
-    counted = [lane["units"] for lane in row["lanes"].values() if not lane["void"]]
-    return str(counted[0]) if counted else "–"
+def units(row: dict[str, Any], form: str) -> str:
+    """How many units a repetition queued, from the library with the fewest to that with the most."""
+    lanes = [lane for lane in row["lanes"].values() if lane["form"] == form and not lane["void"]]
+    counted = sorted({lane["units"] for lane in lanes})
+    return "–".join(map(str, counted[:1] + counted[1:][-1:])) or "–"
 
 
 def share(results: dict[str, Any], row: dict[str, Any], form: str) -> str:
@@ -93,7 +94,7 @@ def speeds(results: dict[str, Any]) -> list[str]:
     body = [
         [
             title(row, form),
-            units(row),
+            units(row, form),
             *(queued(row, row["lanes"].get(f"{name}/{form}")) for name in names),
             share(results, row, form),
             best(results, row, form),
@@ -106,19 +107,19 @@ def speeds(results: dict[str, Any]) -> list[str]:
 
 
 def singles(results: dict[str, Any]) -> list[str]:
-    """One unit and its wait; the first call, which compiles."""
+    """Units in a repetition; one unit and its wait; the first call, which compiles."""
     names = columns(results)
 
     def cell(lane: dict[str, Any] | None) -> str:
         if lane is None or lane["void"]:
             return "–"
-        return f"{number(lane['single_ms']['median'])} / {number(lane['first_ms'])}"
+        return f"{lane['units']} / {number(lane['single_ms']['median'])} / {number(lane['first_ms'])}"
 
     body = [
         [title(row, form).rpartition(",")[0], *(cell(row["lanes"].get(f"{name}/{form}")) for name in names)]
         for row, form in lines(results)
     ]
-    return grid(["ms", *names], body)
+    return grid(["", *names], body)
 
 
 def costs(results: dict[str, Any]) -> list[str]:
@@ -169,6 +170,13 @@ def own(results: dict[str, Any]) -> list[str]:
     return grid([OWN[name] for name in told], [values]) if told else ["Not measured."]
 
 
+def shares(warm: dict[str, float], fastest: float) -> str:
+    """How fast the device was, as its clock goes, by the warm-up's own kernel."""
+    least, low, most = (round(100 * warm[end] / fastest) for end in ("least", "low", "most"))
+    top = f"{fastest / 1e12:.3g} TFLOP/s"
+    return f"{least} to {most} % of its fastest, {top}; three quarters of the times at {low} % or more"
+
+
 def remarks(results: dict[str, Any]) -> list[str]:
     """What is void, missing or not compared, and what a lane's note says; the same of several rows once."""
     said: dict[str, list[str]] = {}
@@ -176,6 +184,8 @@ def remarks(results: dict[str, Any]) -> list[str]:
     def say(rows: str, text: str) -> None:
         said.setdefault(text, []).append(rows)
 
+    rates = [row["warm_flop_per_second"] for row in results["rows"].values()]
+    fastest = max((rate["most"] for rate in rates if rate), default=0.0)
     for name, row in results["rows"].items():
         if row["void"]:
             say(name, f"void, for the outputs disagree: {row['void']}")
@@ -197,6 +207,8 @@ def remarks(results: dict[str, Any]) -> list[str]:
                 )
         for library, why in row["unavailable"].items():
             say(name, f"{library} is not available: {why}")
+        if warm := row["warm_flop_per_second"]:
+            say(name, f"the warm-up before what was measured ended at {shares(warm, fastest)}")
     return [f"- {', '.join(rows)}: {text}" for text, rows in said.items()]
 
 
@@ -207,6 +219,8 @@ def heading(results: dict[str, Any]) -> list[str]:
     device = " ".join(filter(None, (adapter.get(k) for k in ("vendor", "architecture", "description"))))
     versions = ", ".join(f"{name} {facts['version']}" for name, facts in results["libraries"].items())
     repetitions = f"{settings['repetitions']} repetitions at most of about {settings['repetition_ms']:g} ms"
+    if warm := settings.get("warm_ms"):
+        repetitions += f", each behind {warm:g} ms of warm-up"
     used = f"the browser used {noise['browser_cores']:g} of {noise['cores']} cores"
     return [
         f"Device: {device or 'unknown'}; {machine.get('browser', 'unknown browser')}.",
@@ -226,7 +240,7 @@ def markdown(results: dict[str, Any]) -> str:
         "",
         *speeds(results),
         "",
-        "One unit and its wait / the first call:",
+        "k of each library / one unit and its wait, ms / the first call, ms:",
         "",
         *singles(results),
         "",

@@ -24,6 +24,7 @@ async ([row, k]) => {
     unit: async (i) => (log.push(`unit ${i}`), i),
     before: (k) => log.push(`before ${k}`),
     after: () => log.push("after"),
+    follows: row.follows,
   };
   const measure = new Measure({
     sync: (outputs) => log.push(`sync ${outputs}`),
@@ -35,7 +36,12 @@ async ([row, k]) => {
     },
   });
   const prepared = await measure.prepare(row);
-  const sample = prepared.forms ? await measure.repeat("eager", k, 32, 1) : null;
+  let sample = null;
+  if (prepared.forms) {
+    await measure.ready("eager", k);
+    log.push("warm");
+    sample = await measure.repeat("eager", k, 32, k, 1);
+  }
   await measure.finish();
   return { prepared, sample, log };
 }
@@ -82,6 +88,18 @@ def test_series_and_samples_are_the_same_in_both_languages(peers_page):
     assert data.sample(1024, 32, 0) != data.sample(1024, 32, 1)
 
 
+def test_half_of_a_sample_is_what_every_library_has(peers_page):
+    call = "async (o) => (await import('/page/data.js')).sample(...o)"
+    drawn = {(k, near): data.sample(k, 32, 3, near) for k in (64, 512) for near in (5, 20, 40)}
+    for (k, near), units in drawn.items():
+        assert peers_page.evaluate(call, [k, 32, 3, near]) == units
+        assert len(set(units)) == 32
+        assert len([i for i in units if i < near]) >= min(16, near)
+        assert max(units) > near
+    assert {i for i in drawn[512, 40] if i < 40} & {i for i in drawn[64, 40] if i < 40}
+    assert data.sample(512, 32, 3, 512) == data.sample(512, 32, 3)
+
+
 def test_checksums_are_the_same_in_both_languages(peers_page):
     values = data.uniform((4097,), 5, 3.0)
     call = "async (values) => (await import('/page/data.js')).checksum(values)"
@@ -113,7 +131,7 @@ def test_uncaught_errors_of_a_device_are_counted(peers_page):
 def test_outputs_are_held_until_all_are_queued(peers_page):
     found = peers_page.evaluate(MEASURE, [{"kind": "good"}, 2])
     assert found["prepared"] == {"forms": [{"form": "eager", "note": ""}]}
-    queued = ["before 2", "unit 0", "unit 1", "sync 0,1"]
+    queued = ["before 2", "warm", "unit 0", "unit 1", "sync 0,1"]
     assert found["log"] == [*queued, "read 0", "read 1", "free 0", "free 1", "after"]
     assert found["sample"]["units"] == [0, 1]
     assert found["sample"]["checks"][1][:2] == pytest.approx([2, 2**0.5])
@@ -131,12 +149,43 @@ def test_of_many_outputs_some_are_compared_and_all_are_dropped(peers_page):
     assert [check[0] for check in found["sample"]["checks"]] == [2 * k for k in units]
 
 
+def test_what_units_go_on_with_comes_behind_the_warm_up(peers_page):
+    found = peers_page.evaluate(MEASURE, [{"kind": "good", "follows": True}, 2])
+    assert found["log"][:3] == ["warm", "before 2", "unit 0"]
+    assert found["log"].count("before 2") == 1
+
+
+WARM = """
+async (ms) => {
+  const { Warmup } = await import("/page/warmup.js");
+  const adapter = await navigator.gpu.requestAdapter();
+  const timed = adapter.features.has("timestamp-query");
+  const warmup = await Warmup.open(adapter);
+  const runs = [];
+  for (let i = 0; i < 2; i++) {
+    const began = performance.now();
+    const rate = await warmup.run(ms);
+    runs.push([performance.now() - began, rate]);
+  }
+  return [timed, adapter.info.isFallbackAdapter, runs];
+}
+"""
+
+
+def test_the_warm_up_keeps_the_device_busy_and_tells_its_speed(peers_page):
+    timed, fallback, runs = peers_page.evaluate(WARM, 50)
+    assert fallback  # so that a run on this adapter goes without
+    for ms, rate in runs:
+        assert ms > 50
+        assert rate > 1e7 if timed else rate is None
+
+
 GROWN = """
 async ([row, wait, unit]) => {
   const { grownUnits } = await import("/page/units.js");
   const tried = [];
-  const measure = async (k) => (tried.push(k), [wait / k + unit, wait / k + 2 * unit]);
-  return [await grownUnits(row, [wait + unit], 200, measure), tried];
+  const measure = async (k) => (tried.push(k), wait / k + unit);
+  return [await grownUnits(row, wait + unit, 200, measure), tried];
 }
 """
 
@@ -144,7 +193,7 @@ async ([row, wait, unit]) => {
 @pytest.mark.parametrize(
     ("row", "wait", "unit", "units", "tried"),
     [
-        ({"inputs": 2000}, 4, 0.1, 979, [8, 64, 512, 962]),
+        ({"inputs": 2000}, 4, 0.1, 1957, [8, 64, 512, 1855]),
         ({"inputs": 300}, 4, 0.1, 300, [8, 64, 300]),
         ({"inputs": 300}, 4, 150, 1, []),
         ({"inputs": 300, "least": 4}, 4, 150, 4, [4]),
@@ -153,6 +202,11 @@ async ([row, wait, unit]) => {
 )
 def test_units_grow_until_the_wait_is_a_small_part(peers_page, row, wait, unit, units, tried):
     assert peers_page.evaluate(GROWN, [row, wait, unit]) == [units, tried]
+
+
+def test_lanes_that_go_together_go_by_the_median_unless_one_is_very_slow(peers_page):
+    call = "async (times) => (await import('/page/units.js')).togetherOf(times)"
+    assert [peers_page.evaluate(call, times) for times in ([3, 1, 2], [1, 1, 40], [7])] == [2, 10, 7]
 
 
 def test_a_row_with_waits_needs_no_other(peers_page):

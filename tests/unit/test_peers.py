@@ -5,17 +5,25 @@ import math
 import sys
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
+import machine
 from paths import ROOT
 
 sys.path.append(str(ROOT / "benchmarks"))
 
 from peers import driver, packages, plot, table, weights
+from peers.ours import data
 from peers.results import Lane, Recorder, agree, disagreement, paired, spread, value
 
 ROW = {"name": "chain", "title": "a chain", "kind": "chain", "ops": 20, "unit": "µs/op", "work": 20}
 CHECK = [10.0, 4.0, 1.5]
+
+
+def summed(values):
+    """The checksum of these values as an output."""
+    return data.checksum(np.array(values))
 
 
 def sample(ms, repetition=0, phase="queued", checks=(CHECK,), errors=0, **more):
@@ -69,6 +77,28 @@ def test_spread_is_median_quartiles_and_extremes():
 def test_checksums_agree_up_to_rounding():
     assert agree(CHECK, [10.001, 4.0005, 1.501])
     assert agree([5.0, 5.0, -5.0], [5.001, 5.001, -5.001])
+
+
+@pytest.mark.parametrize("n", [1024, 65536])
+@pytest.mark.parametrize("place", [3, 700])
+def test_an_error_in_one_element_is_caught(n, place):
+    values = data.uniform((n,), 3)
+    wrong = values.copy()
+    wrong[place] += 0.01 * np.linalg.norm(values)
+    assert agree(summed(values), summed(values * (1 + 1e-6)))
+    assert not agree(summed(values), summed(wrong))
+
+
+def test_a_weighted_sum_that_cancels_is_measured_by_the_norm():
+    """An error far below what is allowed changes a sum near zero by far more than its thousandth part."""
+    values = data.uniform((65536,), 3)
+    weights = data.weights(values.size)
+    values = values - weights * (values @ weights) / (weights @ weights)
+    other = values + 1e-6 * np.linalg.norm(values) * data.uniform((65536,), 4) / 148
+    mine, theirs = summed(values), summed(other)
+    assert abs(theirs[2] - mine[2]) > 1e-3 * abs(mine[2])
+    assert agree(mine, theirs)
+    assert not agree(mine, summed(values[::-1] + 1e-2 * weights))
 
 
 @pytest.mark.parametrize(
@@ -126,6 +156,21 @@ def test_what_units_left_behind_is_compared_where_they_were_as_many():
     found = disagreement(lanes)
     assert found is not None
     assert found.startswith("what 2 units left behind, part 0: ")
+
+
+def test_parameters_are_compared_after_few_steps_only():
+    """Rounding lets those of many steps drift apart."""
+    checks = [CHECK] * 9
+    lanes = [
+        lane("a", "eager", sample(1, checks=checks, left=[[3.0, 2.0, 1.0]])),
+        lane("b", "eager", sample(1, checks=checks, left=[[3.0, 2.0, 1.1]])),
+    ]
+    assert disagreement(lanes) is None
+    for each, last in zip(lanes, (1.0, 1.1), strict=True):
+        each.samples.append(sample(1, checks=checks[:8], left=[[3.0, 2.0, last]]))
+    found = disagreement(lanes)
+    assert found is not None
+    assert found.startswith("what 8 units left behind, part 0: ")
 
 
 def test_a_disagreement_voids_the_row():
@@ -204,6 +249,7 @@ def test_the_table():
     text = table.markdown(results)
     assert "Device: acme one; B 1." in text
     assert "the browser used 1.5 of 2 cores, other processes 0.25, in 3 s." in text
+    assert "| a chain, eager | 2 / 0.400 / 9.00 | 2 / 4.00 / 9.00 |" in text
     # 0.4 ms for 20 ops are 20 µs each; the fastest other takes half of our time.
     cells = "20.0 (20.0–20.0) | 200 (200–200) | – | 0.500 (0.500–0.500), jax/captured | 0.250"
     assert f"| a chain, eager, µs/op | 2 | {cells} |" in text
@@ -226,6 +272,31 @@ def test_the_share_of_what_the_device_can_do(unit, kind, expected):
     assert table.share(results, results["rows"]["chain"], "captured") == "–"
     del results["own"]["gflop_per_second"], results["own"]["copied_gb_per_second"]
     assert table.share(results, results["rows"]["chain"], "eager") == "–"
+
+
+def test_the_table_tells_how_many_units_each_library_queued():
+    recorder = recorded({"pellucid/eager": [1], "jax/eager": [2], "tfjs/eager": [3], "jax/captured": [4]})
+    for name, k in (("pellucid/eager", 64), ("jax/eager", 5), ("tfjs/eager", 9)):
+        recorder.rows["chain"].lanes[name].phase("queued")[0]["k"] = k
+    text = table.markdown(finished(recorder))
+    assert "| a chain, eager, µs/op | 5–64 |" in text
+    assert "| a chain, captured, µs/op | 2 |" in text
+    assert "| a chain, eager | 64 / 1.00 / 9.00 | 5 / 2.00 / 9.00 | 9 / 3.00 / 9.00 |" in text
+
+
+def test_the_remarks_tell_how_far_up_the_clocks_were():
+    recorder = recorded({"pellucid/eager": [1, 1], "tfjs/eager": [2, 2]})
+    rates = iter([4e13, 3e13, 3.6e13, 2e13])
+    for each in recorder.rows["chain"].lanes.values():
+        each.samples[0]["warm_flop_per_second"] = None  # the first call has no warm-up
+        for taken in each.phase("queued"):
+            taken["warm_flop_per_second"] = next(rates)
+    results = finished(recorder)
+    assert results["rows"]["chain"]["warm_flop_per_second"] == spread([4e13, 3e13, 3.6e13, 2e13])
+    text = table.markdown({**results, "settings": {**results["settings"], "warm_ms": 150.0}})
+    assert "200 ms, each behind 150 ms of warm-up;" in text
+    expected = "50 to 100 % of its fastest, 40 TFLOP/s; three quarters of the times at 69 % or more"
+    assert f"- chain: the warm-up before what was measured ended at {expected}" in text
 
 
 def test_a_floor_is_no_rival():
@@ -254,6 +325,36 @@ def test_the_plot_shows_speeds():
     found = plot.points(finished(recorded({"pellucid/eager": [1, 1], "jax/captured": [4, 2]})))
     assert found["chain"]["jax/captured"]["median"] == pytest.approx(1 / 3)
     assert found["chain"]["jax/captured"]["high"] == pytest.approx(1 / 2.5)
+
+
+@pytest.mark.parametrize(("gpu", "expected"), [(True, (5, 150)), (False, (7, 0))])
+def test_settings_that_go_with_the_adapter(gpu, expected):
+    options = SimpleNamespace(gpu=gpu, repetitions=None, warm_ms=None)
+    driver.choose(options)
+    assert (options.repetitions, options.warm_ms) == expected
+    options = SimpleNamespace(gpu=gpu, repetitions=2, warm_ms=0)
+    driver.choose(options)
+    assert (options.repetitions, options.warm_ms) == (2, 0)
+
+
+def test_graphs_that_do_not_fit_are_told_of_first(tmp_path, monkeypatch, capsys):
+    """Before anything is fetched to make them anew."""
+    folder = tmp_path / "graphs"
+    folder.mkdir()
+    (folder / "sources.sha256").write_text("of another version")
+    monkeypatch.setattr(packages, "GRAPHS", folder)
+
+    def tools():
+        assert f"the graphs in {folder} were made from another rows.json" in capsys.readouterr().err
+        raise machine.SetupError("no network")
+
+    monkeypatch.setattr(packages, "tools", tools)
+    with pytest.raises(machine.SetupError, match="no network"):
+        packages.graphs(decoder=False)
+    (folder / "sources.sha256").unlink()
+    monkeypatch.setattr(packages, "tools", lambda: sys.exit(capsys.readouterr().err))
+    with pytest.raises(SystemExit, match=r"^$"):
+        packages.graphs(decoder=False)
 
 
 def test_rows_and_peers_by_name():

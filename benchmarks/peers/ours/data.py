@@ -44,11 +44,18 @@ def series(
         yield sequence[i * STEP : i * STEP + n].reshape(shape)
 
 
-def sample(k: int, checked: int, seed: int) -> list[int]:
-    """Which of k outputs are compared: so many by chance, in order; all if there are no more."""
+def sample(k: int, checked: int, seed: int, shared: int | None = None) -> list[int]:
+    """Which of k outputs are compared: so many by chance, in order; all if there are no more.
+
+    Half are among the first ``shared``, which every library has; of the others those come first that come
+    first for another k, too.
+    """
     if k <= checked:
         return list(range(k))
-    return np.sort(np.argsort(bits((k,), seed + 1), kind="stable")[:checked]).tolist()
+    order = np.argsort(bits((k,), seed + 1), kind="stable").tolist()
+    near = [i for i in order if shared is None or i < shared][: checked // 2]
+    others = [i for i in order if i not in near][: checked - len(near)]
+    return sorted(near + others)
 
 
 @lru_cache(maxsize=8)

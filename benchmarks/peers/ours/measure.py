@@ -29,6 +29,7 @@ class Form:
     Attributes:
         unit: queues unit i and returns its output: a tensor, or numbers that were read already.
         before: prepares k units outside the measured time.
+        follows: whether the units go on with what ``before`` began, so that nothing may come between.
         note: what a reader of the table should know.
         fusion: whether launches may be fused, as they are unless a user says otherwise.
         left: what the units left behind besides their outputs.
@@ -41,6 +42,7 @@ class Form:
     fusion: bool = True
     left: Callable[[], list[np.ndarray]] | None = None
     replays: Callable[[], int] | None = None
+    follows: bool = False
 
 
 def counters() -> dict[str, float]:
@@ -94,20 +96,32 @@ class Measure:
         torch.webgpu.synchronize()
         return {"forms": [{"form": name, "note": form.note} for name, form in self._forms.items()]}
 
-    def repeat(self, name: str, k: int, checked: int, seed: int) -> dict:
+    def ready(self, name: str, k: int) -> bool:
+        """What a repetition of k units needs before it; the page brings the clock up between both."""
+        form = self._forms[name]
+        if form.before is not None and not form.follows:
+            with self._fusion(form):
+                form.before(k)
+        # What the last repetition left to be freed is no part of the next, and would cut its windows.
+        torch.webgpu.synchronize()
+        return True
+
+    def repeat(self, name: str, k: int, checked: int, shared: int, seed: int) -> dict:
         """One repetition: k units queued, their outputs held, one wait; then outputs are read and summed.
 
-        Of many they are ``checked`` ones by chance, drawn from ``seed`` when the clock has stopped.
+        Of many they are ``checked`` ones by chance, half among the first ``shared``, drawn from ``seed`` when
+        the clock has stopped.
         """
         form = self._forms[name]
-        with nullcontext() if form.fusion else torch.webgpu.fusion(False):
-            return self._repeat(form, k, checked, seed)
+        with self._fusion(form):
+            return self._repeat(form, k, lambda: sample(k, checked, seed, shared))
 
-    def _repeat(self, form: Form, k: int, checked: int, seed: int) -> dict:
-        if form.before is not None:
+    def _fusion(self, form: Form) -> Any:
+        return nullcontext() if form.fusion else torch.webgpu.fusion(False)
+
+    def _repeat(self, form: Form, k: int, draw: Callable[[], list[int]]) -> dict:
+        if form.before is not None and form.follows:
             form.before(k)
-        # What the last repetition left to be freed is no part of this one, and would cut its windows.
-        torch.webgpu.synchronize()
         counted = self._counters(form)
         began = time.perf_counter()
         outputs = [form.unit(i) for i in range(k)]
@@ -116,7 +130,7 @@ class Measure:
             torch.webgpu.synchronize()
         done = time.perf_counter()
         counted = {name: value - counted[name] for name, value in self._counters(form).items()}
-        units = sample(k, checked, seed)
+        units = draw()
         taken = [outputs[i] for i in units]
         checks = [checksum(out.numpy() if isinstance(out, torch.Tensor) else out) for out in taken]
         left = [checksum(values) for values in form.left()] if form.left else []

@@ -2,24 +2,33 @@
 // that was seen is posted to the driver as it happens; what it means is decided there.
 
 import { Library } from "./library.js";
-import { grownUnits, unitsOf } from "./units.js";
+import { grownUnits, togetherOf, unitsOf } from "./units.js";
+import { Warmup } from "./warmup.js";
 
-// Outputs that are compared in a repetition, and in one that only finds out how many units there are to be.
+// Outputs that are compared in a repetition, and in one whose time does not count.
 const CHECKED = 32;
 const CHECKED_BEFORE = 4;
+// Of how many repetitions a single unit is measured, too.
+const SINGLES = 3;
+// After so many steps of a training, its parameters are compared.
+const WATCHED_STEPS = 8;
 
 const base = new URL("/-/", location.href);
 const post = (path, body) => fetch(new URL(path, base), { method: "POST", body: JSON.stringify(body) });
 const tell = (event) => post("event", event);
 
-/** What WebGPU says of the machine. A browser that has just started may need a moment to find its adapter. */
-async function describe() {
-  let adapter = null;
-  for (let i = 0; i < 20 && !adapter; i++) {
-    adapter = await navigator.gpu?.requestAdapter();
-    if (!adapter) await new Promise((resolve) => setTimeout(resolve, 300));
+/** The adapter. A browser that has just started may need a moment to find it. */
+async function findAdapter() {
+  for (let i = 0; i < 20; i++) {
+    const adapter = await navigator.gpu?.requestAdapter();
+    if (adapter) return adapter;
+    await new Promise((resolve) => setTimeout(resolve, 300));
   }
-  if (!adapter) throw new Error("This browser finds no WebGPU adapter. Give the flags that it needs by --chromium-arg.");
+  throw new Error("This browser finds no WebGPU adapter. Give the flags that it needs by --chromium-arg.");
+}
+
+/** What WebGPU says of the machine. */
+function describe(adapter) {
   const { vendor, architecture, device, description } = adapter.info;
   return {
     adapter: { vendor, architecture, device, description },
@@ -30,35 +39,59 @@ async function describe() {
   };
 }
 
-/** One library in one form, such as jax-js with jit. */
+/** One library in one form, such as jax-js with jit, in one row. */
 class Lane {
-  constructor(library, form) {
+  /** `warmUp` brings the clock up and resolves to what tells it. */
+  constructor(row, library, form, seconds, warmUp) {
+    this.row = row;
     this.library = library;
     this.form = form;
+    this.seconds = seconds;
+    this.warmUp = warmUp;
+    this.units = null; // in a repetition, once it is known
     this.lost = false;
   }
 
+  get running() {
+    return !this.lost && this.library.running;
+  }
+
   /**
-   * Measure k units once and tell of it; a lane that failed takes no further part in the row. All outputs are compared, or
-   * `checked` of them by chance.
+   * Measure k units once and tell of it; a lane that failed takes no further part in the row. `checked` outputs are compared,
+   * half of them among the first `shared`, which other lanes have as well. `cold` goes without warm-up.
    */
-  async repeat(row, phase, repetition, k, seconds, checked = CHECKED) {
-    if (this.lost || !this.library.running) return null;
-    const place = { row: row.name, library: this.library.name, form: this.form };
+  async repeat(phase, repetition, k, { checked = CHECKED, shared = k, cold = false } = {}) {
+    if (!this.running) return null;
+    const { row, form } = this;
+    const options = [form, k, Math.min(checked, row.checked ?? CHECKED), shared, repetition];
+    const ready = await this.#try(() => this.#call("ready", [form, k]));
+    if (!ready) return null;
+    const warm_flop_per_second = cold ? null : await this.warmUp();
+    const sample = await this.#try(() => this.#call("repeat", options));
+    if (sample) await this.#tell({ kind: "sample", phase, repetition, ...sample, warm_flop_per_second });
+    return sample;
+  }
+
+  #call(method, options) {
+    return this.library.call(method, options, this.seconds);
+  }
+
+  #tell({ kind, ...event }) {
+    return tell({ kind, row: this.row.name, library: this.library.name, form: this.form, ...event });
+  }
+
+  async #try(work) {
     try {
-      const options = [this.form, k, Math.min(checked, row.checked ?? CHECKED), repetition];
-      const sample = await this.library.call("repeat", options, seconds);
-      await tell({ kind: "sample", ...place, phase, repetition, ...sample });
-      return sample;
+      return await work();
     } catch (error) {
       this.lost = true;
-      await tell({ kind: "failed", ...place, error: error.message });
+      await this.#tell({ kind: "failed", error: error.message });
       return null;
     }
   }
 }
 
-async function lanesOf(row, libraries, seconds) {
+async function lanesOf(row, libraries, seconds, warmUp) {
   const lanes = [];
   for (const library of libraries) {
     const place = { row: row.name, library: library.name };
@@ -67,7 +100,7 @@ async function lanesOf(row, libraries, seconds) {
       const { forms, unavailable } = await library.call("prepare", [row], seconds);
       if (unavailable) await tell({ kind: "unavailable", ...place, why: unavailable });
       for (const { form, note } of forms ?? []) {
-        lanes.push(new Lane(library, form));
+        lanes.push(new Lane(row, library, form, seconds, warmUp));
         await tell({ kind: "lane", ...place, form, note });
       }
     } catch (error) {
@@ -87,33 +120,41 @@ async function costs(ours, { call_seconds }) {
   }
 }
 
-async function measure(row, libraries, { repetitions, repetition_ms, row_seconds, call_seconds, grow }) {
-  const deadline = performance.now() + 1000 * row_seconds;
-  const lanes = await lanesOf(row, libraries, call_seconds);
-  const estimates = [];
-  for (const lane of lanes) {
-    // The first call compiles; the second says how long a unit takes.
-    if (!(await lane.repeat(row, "first", 0, 1, call_seconds))) continue;
-    const again = await lane.repeat(row, "warm", 0, 1, call_seconds);
-    if (again) estimates.push(again.ms);
+/** Find out how many units these lanes queue in a repetition, the same number for each of them. */
+async function settle(row, lanes, { repetition_ms, grow }) {
+  // The first call compiles; the second says how long a unit takes.
+  for (const lane of lanes) await lane.repeat("first", 0, 1, { cold: true });
+  async function time(k, options) {
+    const samples = [];
+    for (const lane of lanes) samples.push(await lane.repeat("warm", 0, k, options));
+    const times = samples.filter(Boolean).map(({ ms }) => ms);
+    return times.length > 0 ? togetherOf(times) : null;
   }
-  if (estimates.length) {
-    const tried = async (k) => {
-      const samples = [];
-      for (const lane of lanes) samples.push(await lane.repeat(row, "warm", 0, k, call_seconds, CHECKED_BEFORE));
-      return samples.filter(Boolean).map(({ ms }) => ms);
-    };
-    const units = grow
-      ? await grownUnits(row, estimates, repetition_ms, tried)
-      : unitsOf(row, estimates, repetition_ms);
-    // Twice more as it will be measured: what watches for work that comes again has seen it by then.
-    for (const r of [1, 2]) for (const lane of lanes) await lane.repeat(row, "warm", r, units, call_seconds);
-    for (let r = 0; r < repetitions && (r < 3 || performance.now() < deadline); r++) {
-      // Forth and back, so that nobody always follows the same neighbour.
-      const order = r % 2 ? [...lanes].reverse() : lanes;
-      for (const lane of order) await lane.repeat(row, "queued", r, units, call_seconds);
-      if (units > 1) for (const lane of order) await lane.repeat(row, "single", r, 1, call_seconds);
-    }
+  const one = await time(1);
+  if (one === null) return;
+  const before = { checked: CHECKED_BEFORE };
+  const units = grow
+    ? await grownUnits(row, one, repetition_ms, (k) => time(k, before))
+    : unitsOf(row, one, repetition_ms);
+  // Twice more as it will be measured: what watches for work that comes again has seen it by then.
+  for (const r of [1, 2]) for (const lane of lanes) await lane.repeat("warm", r, units, { ...before, cold: true });
+  if (row.watched) for (const lane of lanes) await lane.repeat("warm", 3, Math.min(units, WATCHED_STEPS), { cold: true });
+  for (const lane of lanes) lane.units = units;
+}
+
+async function measure(row, libraries, settings, warmUp) {
+  const { repetitions, row_seconds, call_seconds } = settings;
+  const deadline = performance.now() + 1000 * row_seconds;
+  const lanes = await lanesOf(row, libraries, call_seconds, warmUp);
+  // Training steps are not alike: a later one finds other parameters. So all libraries make as many.
+  for (const group of row.watched ? [lanes] : lanes.map((lane) => [lane])) await settle(row, group, settings);
+  const measured = lanes.filter((lane) => lane.running && lane.units);
+  const shared = Math.min(...measured.map(({ units }) => units));
+  for (let r = 0; r < repetitions && (r < 3 || performance.now() < deadline); r++) {
+    // Forth and back, so that nobody always follows the same neighbour.
+    const order = r % 2 ? [...measured].reverse() : measured;
+    for (const lane of order) await lane.repeat("queued", r, lane.units, { shared });
+    if (r < SINGLES) for (const lane of order) if (lane.units > 1) await lane.repeat("single", r, 1);
   }
   for (const library of libraries) {
     // One that cannot tidy up is opened anew for the next row.
@@ -124,12 +165,17 @@ async function measure(row, libraries, { repetitions, repetition_ms, row_seconds
 let failure = null;
 try {
   const { libraries, rows, settings } = await (await fetch(new URL("job", base))).json();
-  await tell({ kind: "machine", ...(await describe()) });
+  const adapter = await findAdapter();
+  await tell({ kind: "machine", ...describe(adapter) });
+  // An adapter of software has no clock to bring up.
+  const warmup = settings.warm_ms > 0 && !adapter.info.isFallbackAdapter ? await Warmup.open(adapter) : null;
+  const warmUp = async () => (await warmup?.run(settings.warm_ms)) ?? null;
   const open = libraries.map((options) => new Library(options));
   for (const row of rows) {
     await tell({ kind: "row", row: row.name });
-    await measure(row, open, settings);
+    await measure(row, open, settings, warmUp);
   }
+  await warmUp();
   await tell({ kind: "own", ...(await costs(open[0], settings)) }); // the first is Pellucid
 } catch (error) {
   failure = String(error?.stack ?? error);

@@ -29,14 +29,19 @@ export function series(units, n, seed, scale = 1, offset = 0) {
   return (i) => sequence.slice(i * STEP, i * STEP + n);
 }
 
-/** Which of k outputs are compared: so many by chance, in order; all if there are no more. */
-export function sample(k, checked, seed) {
+/**
+ * Which of k outputs are compared: so many by chance, in order; all if there are no more. Half are among the first `shared`,
+ * which every library has; of the others those come first that come first for another k, too.
+ */
+export function sample(k, checked, seed, shared = k) {
   const units = Array.from({ length: k }, (_, i) => i);
   if (k <= checked) return units;
   const salt = Math.imul(seed + 1, 0x9e3779b9);
   const keys = units.map((i) => bits((i + salt) | 0));
   units.sort((a, b) => keys[a] - keys[b] || a - b);
-  return units.slice(0, checked).sort((a, b) => a - b);
+  const near = units.filter((i) => i < shared).slice(0, checked >> 1);
+  const others = units.filter((i) => !near.includes(i)).slice(0, checked - near.length);
+  return [...near, ...others].sort((a, b) => a - b);
 }
 
 /** 24 bits; every input bit reaches each of them by two rounds of shift and multiply. */

@@ -4,9 +4,10 @@
 //     device    what it says of its device, if anything
 //     sync      resolves when the outputs, and the work behind them, are done
 //     read      resolves to an output's numbers, a typed array
-//     rows      by a row's `kind`: row => forms, or a promise of them; forms by name: { unit, before, after, note }
+//     rows      by a row's `kind`: row => forms, or a promise of them; forms by name: { unit, before, follows, after, note }
 //       unit(i)     queues unit i of the work and returns its output, or a promise of it
 //       before(k)   prepares k units outside the measured time
+//       follows     whether the units go on with what `before` began, so that nothing may come between
 //       after()     gives back what the form holds
 //       read(output)  instead of the library's
 //       left()      resolves to what the units left behind besides their outputs, arrays of numbers
@@ -42,13 +43,20 @@ export class Measure {
     return { forms: Object.entries(this.#forms).map(([form, { note }]) => ({ form, note: note ?? "" })) };
   }
 
+  /** What a repetition of k units needs before it; apart from it, for the clock is brought up between both. */
+  async ready(form, k) {
+    const { before, follows } = this.#forms[form];
+    if (!follows) await before?.(k);
+    return true;
+  }
+
   /**
    * One repetition: k units queued, their outputs held, one wait; then outputs are read and summed: all, or `checked` of
-   * them by chance, which is drawn from `seed` when the clock has stopped.
+   * them by chance, half among the first `shared`; they are drawn from `seed` when the clock has stopped.
    */
-  async repeat(form, k, checked, seed) {
-    const { unit, before, left, read = this.#library.read } = this.#forms[form];
-    await before?.(k);
+  async repeat(form, k, checked, shared, seed) {
+    const { unit, before, follows, left, read = this.#library.read } = this.#forms[form];
+    if (follows) await before(k);
     const outputs = [];
     const began = performance.now();
     for (let i = 0; i < k; i++) {
@@ -58,7 +66,7 @@ export class Measure {
     const queued = performance.now();
     if (!this.#waits) await this.#library.sync(outputs);
     const done = performance.now();
-    const units = sample(k, checked, seed);
+    const units = sample(k, checked, seed, shared);
     const checks = [];
     for (const i of units) {
       checks.push(checksum(ArrayBuffer.isView(outputs[i]) ? outputs[i] : await read(outputs[i])));

@@ -80,7 +80,7 @@ export function decoderRows(ort, session, graphs) {
         for (let k = 0; k < row.new; k++) ids.push((next = await decoder.step([next])));
         return Float32Array.from(ids);
       }
-      return { captured: { unit, before, after: () => decoder.release(), note } };
+      return { captured: { unit, before, follows: true, after: () => decoder.release(), note } };
     },
   };
 }

@@ -67,7 +67,7 @@ export async function open({ packages, gguf }) {
           if (last.timings.predicted_n !== row.new + 1) throw new Error(`it made ${last.timings.predicted_n} ids`);
           return Float32Array.of(last.timings.predicted_n);
         }
-        return { eager: { unit, before, after: () => llama.exit(), note } };
+        return { eager: { unit, before, follows: true, after: () => llama.exit(), note } };
       },
     },
   };
