@@ -15,8 +15,8 @@ TOLERANCE = 1e-3
 # After more steps of a training its parameters are not compared. Where rounding lets a ReLU pass or stop a
 # value near zero, gradients change by more than rounding, and Adam makes steps of full size of small ones. Of
 # two ways to write Adam's formula in float32, one was off by 0.004 % of the norm as soon as one value had the
-# other sign, at step 10, by 0.2 % after 32 steps and by 2 % after 83. Losses hardly change; those of all steps
-# are compared.
+# other sign, at step 10, by 0.2 % after 32 steps and by 2 % after 83. Losses hardly change, and those of all
+# steps are compared.
 WATCHED_STEPS = 8
 
 

@@ -49,7 +49,6 @@ class Session:
                 "row_seconds": options.row_seconds,
                 "call_seconds": options.call_seconds,
                 "warm_ms": options.warm_ms,
-                "grow": options.gpu,
             },
         }
         self.recorder = Recorder(rows)

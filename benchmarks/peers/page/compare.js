@@ -2,7 +2,7 @@
 // that was seen is posted to the driver as it happens; what it means is decided there.
 
 import { Library } from "./library.js";
-import { grownUnits, togetherOf, unitsOf } from "./units.js";
+import { settledUnits, togetherOf } from "./units.js";
 import { Warmup } from "./warmup.js";
 
 // Outputs that are compared in a repetition, and in one whose time does not count.
@@ -121,7 +121,7 @@ async function costs(ours, { call_seconds }) {
 }
 
 /** Find out how many units these lanes queue in a repetition, the same number for each of them. */
-async function settle(row, lanes, { repetition_ms, grow }) {
+async function settle(row, lanes, { repetition_ms }) {
   // The first call compiles; the second says how long a unit takes.
   for (const lane of lanes) await lane.repeat("first", 0, 1, { cold: true });
   async function time(k, options) {
@@ -133,9 +133,7 @@ async function settle(row, lanes, { repetition_ms, grow }) {
   const one = await time(1);
   if (one === null) return;
   const before = { checked: CHECKED_BEFORE };
-  const units = grow
-    ? await grownUnits(row, one, repetition_ms, (k) => time(k, before))
-    : unitsOf(row, one, repetition_ms);
+  const units = await settledUnits(row, one, repetition_ms, (k) => time(k, before));
   // Twice more as it will be measured: what watches for work that comes again has seen it by then.
   for (const r of [1, 2]) for (const lane of lanes) await lane.repeat("warm", r, units, { ...before, cold: true });
   if (row.watched) for (const lane of lanes) await lane.repeat("warm", 3, Math.min(units, WATCHED_STEPS), { cold: true });

@@ -7,7 +7,7 @@ const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1]
  * The number of units, by the milliseconds that one takes. A row that sets `least` needs several to show that its work was done:
  * the loss of a training's first step says nothing of the step.
  */
-export function unitsOf({ units, least = 1, inputs }, estimate, repetitionMs) {
+function unitsOf({ units, least = 1, inputs }, estimate, repetitionMs) {
   return units ?? clamp(repetitionMs / estimate, least, inputs);
 }
 
@@ -18,16 +18,21 @@ export function unitsOf({ units, least = 1, inputs }, estimate, repetitionMs) {
 export const togetherOf = (estimates) => Math.max(median(estimates), Math.max(...estimates) / 4);
 
 /**
- * The number of units for a device on which a wait takes longer than a unit, so that the time of one unit says little: more and
- * more are measured until it is known. `measure(k)` resolves to the milliseconds for one of k units, or null if it failed.
+ * The number of units of a repetition. Where a wait takes longer than a unit, the time of one says little, so more and more are
+ * measured until it is known; what would end that is measured twice, for a library may still have compiled something.
+ * `estimate` is the milliseconds of one unit alone, `measure(k)` resolves to those for one of k, or null if it failed.
  */
-export async function grownUnits(row, estimate, repetitionMs, measure) {
+export async function settledUnits(row, estimate, repetitionMs, measure) {
   let tried = 1;
+  let twice = false;
   while (estimate !== null) {
     const wanted = unitsOf(row, estimate, repetitionMs);
-    if (row.units || wanted < 1.5 * tried || tried >= row.inputs) return wanted;
-    tried = Math.min(wanted, 8 * tried);
-    estimate = await measure(tried);
+    const enough = wanted < 1.5 * tried;
+    if (row.units || (enough && twice) || tried >= row.inputs) return wanted;
+    if (!enough) tried = Math.min(wanted, 8 * tried);
+    const again = await measure(tried);
+    estimate = enough && again !== null ? Math.min(estimate, again) : again;
+    twice = enough;
   }
   return tried;
 }
