@@ -64,10 +64,10 @@ fn row_sums(rows: vec4<u32>) -> vec4<f32> {
             x_sum = dot(((x_0 + x_1) + (x_2 + x_3)) + ((x_4 + x_5) + (x_6 + x_7)), 1.0 / X_FACTORS);
         }
         sums += vec4<f32>(
-            combine(units.row_0, first.x, last.x, x_sum),
-            combine(units.row_1, first.y, last.y, x_sum),
-            combine(units.row_2, first.z, last.z, x_sum),
-            combine(units.row_3, first.w, last.w, x_sum),
+            combine(units.row_0, unit & 7u, first.x, last.x, x_sum),
+            combine(units.row_1, unit & 7u, first.y, last.y, x_sum),
+            combine(units.row_2, unit & 7u, first.z, last.z, x_sum),
+            combine(units.row_3, unit & 7u, first.w, last.w, x_sum),
         );
     }
     return sums;

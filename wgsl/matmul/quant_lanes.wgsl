@@ -203,14 +203,14 @@ fn add_columns(part: Part, units: Units, quad: u32, lane: u32) -> Part {
 
 // sum + the scaled sums of a unit.
 fn add_unit(
-    sum: vec4<f32>, units: Units, first: vec4<f32>, last: vec4<f32>, x: vec4<f32>,
+    sum: vec4<f32>, units: Units, place: u32, first: vec4<f32>, last: vec4<f32>, x: vec4<f32>,
 ) -> vec4<f32> {
     let x_sum = dot(x, 1.0 / X_FACTORS);
     return sum + vec4<f32>(
-        combine(units.row_0, first.x, last.x, x_sum),
-        combine(units.row_1, first.y, last.y, x_sum),
-        combine(units.row_2, first.z, last.z, x_sum),
-        combine(units.row_3, first.w, last.w, x_sum),
+        combine(units.row_0, place, first.x, last.x, x_sum),
+        combine(units.row_1, place, first.y, last.y, x_sum),
+        combine(units.row_2, place, first.z, last.z, x_sum),
+        combine(units.row_3, place, first.w, last.w, x_sum),
     );
 }
 
@@ -224,22 +224,24 @@ fn add_units(sums: Sums, units: Units, lane: u32) -> Sums {
     last = add_columns(last, units, 5u, lane);
     last = add_columns(last, units, 6u, lane);
     last = add_columns(last, units, 7u, lane);
+    // Steps are multiples of 8 units.
+    let place = lane & 7u;
     let a = first.sums;
     let b = last.sums;
     var added = sums;
-    added.m_0 = add_unit(sums.m_0, units, a.m_0, b.m_0, last.x.m_0);
+    added.m_0 = add_unit(sums.m_0, units, place, a.m_0, b.m_0, last.x.m_0);
     if (BATCH > 1u) {
-        added.m_1 = add_unit(sums.m_1, units, a.m_1, b.m_1, last.x.m_1);
+        added.m_1 = add_unit(sums.m_1, units, place, a.m_1, b.m_1, last.x.m_1);
     }
     if (BATCH > 2u) {
-        added.m_2 = add_unit(sums.m_2, units, a.m_2, b.m_2, last.x.m_2);
-        added.m_3 = add_unit(sums.m_3, units, a.m_3, b.m_3, last.x.m_3);
+        added.m_2 = add_unit(sums.m_2, units, place, a.m_2, b.m_2, last.x.m_2);
+        added.m_3 = add_unit(sums.m_3, units, place, a.m_3, b.m_3, last.x.m_3);
     }
     if (BATCH > 4u) {
-        added.m_4 = add_unit(sums.m_4, units, a.m_4, b.m_4, last.x.m_4);
-        added.m_5 = add_unit(sums.m_5, units, a.m_5, b.m_5, last.x.m_5);
-        added.m_6 = add_unit(sums.m_6, units, a.m_6, b.m_6, last.x.m_6);
-        added.m_7 = add_unit(sums.m_7, units, a.m_7, b.m_7, last.x.m_7);
+        added.m_4 = add_unit(sums.m_4, units, place, a.m_4, b.m_4, last.x.m_4);
+        added.m_5 = add_unit(sums.m_5, units, place, a.m_5, b.m_5, last.x.m_5);
+        added.m_6 = add_unit(sums.m_6, units, place, a.m_6, b.m_6, last.x.m_6);
+        added.m_7 = add_unit(sums.m_7, units, place, a.m_7, b.m_7, last.x.m_7);
     }
     return added;
 }

@@ -41,6 +41,6 @@ fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {
     return dequantize_pairs(select(octet.xy, octet.zw, (quad & 1u) != 0u));
 }
 
-fn combine(unit: Unit, first: f32, last: f32, x_sum: f32) -> f32 {
+fn combine(unit: Unit, place: u32, first: f32, last: f32, x_sum: f32) -> f32 {
     return first + last;
 }

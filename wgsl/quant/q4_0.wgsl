@@ -41,6 +41,6 @@ fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {
     return lift(unit.words[quad & 3u], select(0x0f0fu, 0xf0f0u, high), 0u, zero);
 }
 
-fn combine(unit: Unit, first: f32, last: f32, x_sum: f32) -> f32 {
+fn combine(unit: Unit, place: u32, first: f32, last: f32, x_sum: f32) -> f32 {
     return half_of(unit.scales, unit.at) * (first + 0.0625 * last);
 }

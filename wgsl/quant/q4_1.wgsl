@@ -41,7 +41,7 @@ fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {
     return lift(unit.words[quad & 3u], select(0x0f0fu, 0xf0f0u, high), 0u, 0.0);
 }
 
-fn combine(unit: Unit, first: f32, last: f32, x_sum: f32) -> f32 {
+fn combine(unit: Unit, place: u32, first: f32, last: f32, x_sum: f32) -> f32 {
     let scales = word_halves(unit.scales);
     return scales.x * (first + 0.0625 * last) + scales.y * x_sum;
 }

@@ -31,11 +31,10 @@ const HAS_LOW = true;
 struct Unit {
     words: vec4<u32>,
     header: vec4<u32>,
-    at: u32,
 }
 
 fn load_unit(unit: u32) -> Unit {
-    return Unit(plane_row(unit), superblock_header(unit), unit);
+    return Unit(plane_row(unit), superblock_header(unit));
 }
 
 fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {
@@ -43,7 +42,7 @@ fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {
     return lift(unit.words[quad & 3u], select(0x0f0fu, 0xf0f0u, high), 0u, 0.0);
 }
 
-fn combine(unit: Unit, first: f32, last: f32, x_sum: f32) -> f32 {
-    let scales = superblock_scales(unit.header, unit.at);
+fn combine(unit: Unit, place: u32, first: f32, last: f32, x_sum: f32) -> f32 {
+    let scales = superblock_scales(unit.header, place);
     return scales.x * (first + 0.0625 * last) - scales.y * x_sum;
 }

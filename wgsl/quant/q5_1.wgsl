@@ -47,7 +47,7 @@ fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {
     return lift(low | fifth, 0xffffu, 0u, 0.0);
 }
 
-fn combine(unit: Unit, first: f32, last: f32, x_sum: f32) -> f32 {
+fn combine(unit: Unit, place: u32, first: f32, last: f32, x_sum: f32) -> f32 {
     let scales = word_halves(unit.scales);
     return scales.x * (first + last) + scales.y * x_sum;
 }

@@ -35,12 +35,11 @@ struct Unit {
     words: vec4<u32>,
     fifths: u32,
     header: vec4<u32>,
-    at: u32,
 }
 
 fn load_unit(unit: u32) -> Unit {
     let fifths = plane_word(plane_start(2u) + unit);
-    return Unit(plane_row(unit), fifths, superblock_header(unit), unit);
+    return Unit(plane_row(unit), fifths, superblock_header(unit));
 }
 
 fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {
@@ -49,7 +48,7 @@ fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {
     return lift(low | fifth, 0xffffu, 0u, 0.0);
 }
 
-fn combine(unit: Unit, first: f32, last: f32, x_sum: f32) -> f32 {
-    let scales = superblock_scales(unit.header, unit.at);
+fn combine(unit: Unit, place: u32, first: f32, last: f32, x_sum: f32) -> f32 {
+    let scales = superblock_scales(unit.header, place);
     return scales.x * (first + last) - scales.y * x_sum;
 }

@@ -68,7 +68,7 @@ fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {
     return lift(low | (high & 0xf0f0f0f0u), 0x3f3fu, 0u, 32.0);
 }
 
-fn combine(unit: Unit, first: f32, last: f32, x_sum: f32) -> f32 {
+fn combine(unit: Unit, place: u32, first: f32, last: f32, x_sum: f32) -> f32 {
     let scales = unit_scales(unit.scales, unit.supers, unit.at);
     return scales.x * first + scales.y * last;
 }

@@ -36,6 +36,6 @@ fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {
     return lift(word, 0xffffu, Q8_0_SIGN & 0xffffu, 128.0);
 }
 
-fn combine(unit: Unit, first: f32, last: f32, x_sum: f32) -> f32 {
+fn combine(unit: Unit, place: u32, first: f32, last: f32, x_sum: f32) -> f32 {
     return half_of(unit.scales, unit.at) * (first + last);
 }

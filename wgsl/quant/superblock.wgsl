@@ -1,5 +1,6 @@
 // superblock_header(unit)          the header of the Q4_K or Q5_K superblock that a unit lies in
-// superblock_scales(header, unit)  (d * scale, dmin * low) of the unit
+// superblock_scales(header, unit)  (d * scale, dmin * low) of the unit, given by its number or by
+//                                  its place among the 8 of the superblock
 //
 // A superblock is 8 units of 32 columns. Its header of four words lies in plane 1: the halves d and
 // dmin in word 0, then twelve bytes of 6-bit scales and lows: unit u < 4 has scale and low in the

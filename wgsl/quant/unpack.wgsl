@@ -9,7 +9,9 @@
 //                           integer operation for a number, where spread takes three
 //
 // A Unit holds words as they lie in memory: a kernel asks for the next units before it works on
-// these, and whatever touched the words would wait for them. `combine` makes numbers of the scales.
+// these, and whatever touched the words would wait for them. `combine` makes numbers of the scales;
+// `place` is the unit's place among 8 where rows are superblocks of 8 units: a lane has the same in
+// all rows and steps, so that what follows from it is worked out once.
 //
 // expects  plane_row, plane_word, plane_start, as quant/planes has them, and low_half and
 //          word_halves of quant/halves or quant/halves_direct; units in Params
