@@ -173,6 +173,20 @@ def test_parameters_are_compared_after_few_steps_only():
     assert found.startswith("what 8 units left behind, part 0: ")
 
 
+@pytest.mark.parametrize(
+    ("unit", "off", "fits"), [(31, 1.002, False), (32, 1.002, True), (32, 1.006, False), (80, 1.006, False)]
+)
+def test_losses_of_late_steps_may_drift_a_little(unit, off, fits):
+    row = {**ROW, "watched": ["head"]}
+    recorder = recorded({"pellucid/eager": [1], "tfjs/eager": [2]}, row)
+    for name, factor in (("pellucid/eager", 1.0), ("tfjs/eager", off)):
+        late = sample(1, 1, checks=[[factor * x for x in CHECK]], units=[unit])
+        recorder.rows["chain"].lanes[name].samples.append(late)
+    assert (recorder.rows["chain"].void() is None) == fits
+    del row["watched"]
+    assert recorder.rows["chain"].void() is not None
+
+
 def test_a_disagreement_voids_the_row():
     recorder = recorded({"pellucid/eager": [1, 1], "tfjs/eager": [2, 2]})
     recorder.rows["chain"].lanes["tfjs/eager"].samples[-1]["checks"][1] = [1.0, 1.0, 1.0]
