@@ -124,9 +124,9 @@ def test_without_a_bias():
 
 LARGE = {
     # tiles that are not full
-    "tiles of 16 rows": ((2, 4, 20, 21), (11, 4, 3, 3), {"padding": 1}),
-    "tiles of 32 rows": ((1, 4, 20, 20), (50, 4, 3, 3), {"padding": 1}),
-    "tiles of 64 rows": ((1, 2, 132, 130), (61, 2, 3, 3), {"padding": 1}),
+    "few rows": ((2, 4, 20, 21), (11, 4, 3, 3), {"padding": 1}),
+    "more rows": ((1, 4, 20, 20), (50, 4, 3, 3), {"padding": 1}),
+    "many pixels": ((1, 2, 132, 130), (61, 2, 3, 3), {"padding": 1}),
     "a depth in parts": ((1, 400, 5, 4), (24, 400, 3, 3), {"padding": 1}),
     "a weight of many tiles": ((2, 1890, 3, 3), (64, 1890, 3, 3), {}),
 }

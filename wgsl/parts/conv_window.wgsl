@@ -58,10 +58,11 @@ fn conv_axis(settings: vec4<u32>, length: u32, phase: u32) -> ConvAxis {
 fn conv_pixels(
     pixels: vec4<u32>, group: u32, phase: vec2<u32>, vertical: ConvAxis, horizontal: ConvAxis,
 ) -> ConvPixels {
-    let area = params.grid_height * params.grid_width;
-    let image = pixels / area * params.groups + group;
-    let q_y = pixels % area / params.grid_width;
-    let q_x = pixels % params.grid_width;
+    let line = pixels / params.grid_width;
+    let number = line / params.grid_height;
+    let image = number * params.groups + group;
+    let q_y = line - number * params.grid_height;
+    let q_x = pixels - line * params.grid_width;
     var y = q_y;
     var x = q_x;
     if (TRANSPOSED) {
