@@ -94,3 +94,15 @@ def test_what_is_no_layer_is_refused(model, device):
         model(ids)
     with pytest.raises(WeightError, match="nothing of what was seen fits"):
         lens.logit_lens(model, seen)
+
+
+def test_what_was_seen_stays_while_the_lens_looks(model, device):
+    """Though the head, which the lens calls, belongs to the model that is looked at."""
+    with pellucid.no_grad(), lens.capture(model, ["model.layers.*", "lm_head"]) as seen:
+        for _ in range(4):
+            model(ours(some_ids(1, 5), device))
+            paths = list(seen)
+            assert len(paths) == len(model.model.layers) + 1
+            tables = [lens.logit_lens(model, seen).table() for _ in range(3)]
+            assert tables[0] == tables[1] == tables[2]
+            assert sorted(seen) == sorted(paths)

@@ -135,6 +135,7 @@ class Compiled:
         self._taps: list[Tap] = []
         self._key: tuple = ()
         self._tapped: dict[tuple, Compiled] = {}
+        self._ran: tuple[int, ...] | None = None  # which of another's taps ran in the last call
         self._title = getattr(like, "__qualname__", type(function).__name__)
         update_wrapper(self, function, updated=())
 
@@ -180,7 +181,7 @@ class Compiled:
 
     def __getstate__(self) -> dict[str, Any]:
         # Captures are about the tensors of this one, not about those of a copy.
-        fresh = {"_kinds": {}, "_passed": Counter(), "_taps": [], "_tapped": {}, "_version": -1}
+        fresh = {"_kinds": {}, "_passed": Counter(), "_taps": [], "_tapped": {}, "_ran": None, "_version": -1}
         return {**self.__dict__, **fresh}
 
     def _pass(self, reason: str, args: tuple, kwargs: dict[str, Any]) -> Any:
@@ -203,16 +204,20 @@ class Compiled:
     def _with_taps(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         """The call of a function that returns what its taps see, too."""
         taps = self._taps
-        for tap in taps:
-            tap.forget()  # not in the middle of the call, where it would be a part of it
         inner = self._tapped.get(self._key)
         if inner is None:
             inner = self._tapped[self._key] = self._looked_into()
             while len(self._tapped) > _MOST_TAPPED:
                 del self._tapped[next(iter(self._tapped))]
+        # What was seen before must not go in the middle of the call, where that would be a part of it.
+        before = [tap.seen.get(tap.path) for tap in taps] if inner._ran is None else None
+        for k in inner._ran or ():
+            taps[k].forget()
         result, values = inner(*args, **kwargs)
         for k, value in values.items():
             taps[k].keep(value)
+        inner._ran = tuple(values)
+        del before
         return result
 
     def _looked_into(self) -> Compiled:
