@@ -47,14 +47,6 @@ struct Products {
     squares: f32,
 }
 
-// What is multiplied, and what the step that comes needs.
-struct Progress {
-    products: Products,
-    units: Units,
-    x: Share,
-    norm: Share,
-}
-
 // The same unit of four rows of the weight.
 struct Units {
     row_0: Unit,
@@ -254,52 +246,36 @@ fn add_units(sums: Sums, units: Units, lane: u32) -> Sums {
     return added;
 }
 
-// One step; `rows` are the first units of four rows.
-fn take_step(before: Progress, step: u32, thread: u32, rows: vec4<u32>) -> Progress {
-    let lane = thread % LANES;
-    var progress = before;
-    put_share(thread, before.x, before.norm);
-    if (NORM) {
-        progress.products.squares += squares_of(before.x);
-    }
-    workgroupBarrier();
-    progress.units = load_units(rows + min(step + lane + LANES, params.units - 1u));
-    progress.x = load_share(step + LANES, thread, false);
-    if (NORM) {
-        progress.norm = load_share(step + LANES, thread, true);
-    }
-    if (step + lane < params.units) {
-        progress.products.sums = add_units(before.products.sums, before.units, lane);
-    }
-    workgroupBarrier();
-    return progress;
-}
-
 // What a lane adds to the products of four rows, whose first units are given.
 fn multiply(thread: u32, rows: vec4<u32>) -> Products {
+    let lane = thread % LANES;
     let one = Share(vec4<f32>(1.0), vec4<f32>(1.0), vec4<f32>(1.0), vec4<f32>(1.0));
-    let units = load_units(rows + min(thread % LANES, params.units - 1u));
-    var progress = Progress(Products(), units, load_share(0u, thread, false), one);
+    let last_unit = params.units - 1u;
+    var products = Products();
+    var units = load_units(rows + min(lane, last_unit));
+    var x = load_share(0u, thread, false);
+    var norm = one;
     if (NORM) {
-        progress.norm = load_share(0u, thread, true);
+        norm = load_share(0u, thread, true);
     }
-    var step = 0u;
-    loop {
-        progress = take_step(progress, step, thread, rows);
-        step += LANES;
-        if (step >= params.units) {
-            break;
+    for (var step = 0u; step < params.units; step += LANES) {
+        put_share(thread, x, norm);
+        if (NORM) {
+            products.squares += squares_of(x);
         }
-        // Two steps a round: nothing has to be moved to where the next round expects it.
-        if (BATCH == 1u) {
-            progress = take_step(progress, step, thread, rows);
-            step += LANES;
-            if (step >= params.units) {
-                break;
-            }
+        workgroupBarrier();
+        let now = units;
+        units = load_units(rows + min(step + lane + LANES, last_unit));
+        x = load_share(step + LANES, thread, false);
+        if (NORM) {
+            norm = load_share(step + LANES, thread, true);
         }
+        if (step + lane < params.units) {
+            products.sums = add_units(products.sums, now, lane);
+        }
+        workgroupBarrier();
     }
-    return progress.products;
+    return products;
 }
 
 // In two levels: two barriers, where a tree takes one per halving.
