@@ -212,3 +212,17 @@ def test_steps_stay_captured_while_a_lens_looks(model):
     for _ in range(2):
         assert looked_at() == expected
     assert replays(model) >= before + 12
+
+
+def test_a_lens_sees_the_step_that_gave_the_id(model):
+    """Though the next step runs ahead: each id comes with the hidden states that it was chosen by."""
+    first, ids, shown = prompt(6)[0], [], []
+    with torch.lens.capture(model, "model.layers.*") as seen:
+        for token in model.stream(first, max_new_tokens=9, **NO_STOP):
+            ids.append(token)
+            shown.append(seen["model.layers.1"][0, -1].numpy())
+            assert seen["model.layers.0"].shape[1] == (6 if len(ids) == 1 else 1)
+    with torch.no_grad(), torch.lens.capture(model, "model.layers.1") as seen:
+        model(torch.tensor([first + ids]))
+    whole = seen["model.layers.1"][0].numpy()
+    np.testing.assert_allclose(np.stack(shown), whole[5:-1], rtol=1e-4, atol=1e-4)

@@ -9,6 +9,7 @@ from typing import Any
 from ..device.stream import stream as device_stream
 from ..errors import DimensionError, ShapeError
 from ..nn import module as modules
+from ..nn.hooks import Tap
 from ..reading import ListRead
 from ..tensor import Tensor
 from .choice import Choice
@@ -46,18 +47,38 @@ def _rounded(length: int) -> int:
 
 
 class _Watch:
-    """Whether somebody looks into the model: then nothing is computed that may turn out not to be needed."""
+    """Who looks into the model.
+
+    Hooks that run Python must not see a step that may turn out not to be needed. Taps only keep values: those
+    of the step that runs ahead are held back until it counts.
+    """
 
     def __init__(self, model: Any):
         self._model = model
         self._version = -1
         self._watched = False
+        self._taps: list[Tap] = []
 
     def __call__(self) -> bool:
+        """Whether there are hooks that run Python."""
         if self._version != modules.version:
             self._version = modules.version
-            self._watched = any(m._hooks for m in self._model.modules())
+            functions = [h.function for m in self._model.modules() for h in m._hooks.values()]
+            self._taps = [f for f in functions if isinstance(f, Tap)]
+            self._watched = len(self._taps) < len(functions)
         return self._watched
+
+    def shown(self) -> list[tuple[Tap, Any]]:
+        """What taps keep, in the order of the run."""
+        found = [t for t in self._taps if t.path in t.seen]
+        return [(t, t.seen[t.path]) for t in sorted(found, key=lambda t: t.turn)]
+
+    def show(self, values: list[tuple[Tap, Any]]) -> None:
+        """Have taps keep these values and no others."""
+        for tap in self._taps:
+            tap.forget()
+        for tap, value in values:
+            tap.keep(value)
 
 
 def steps(
@@ -85,11 +106,15 @@ def steps(
             chosen = step.ids(*choice.inputs(logits, count))
             read = chosen.tolist_later()
             last = count + 1 == config.max_new_tokens
-            logits = None
+            logits = ahead = None
             version = modules.version
             if chosen.device.type == "webgpu" and not last and not watched():
+                now = watched.shown()
                 logits = step.logits(chosen.unsqueeze(1), cache)
                 device_stream().flush()
+                ahead = watched.shown()
+                watched.show(now)
+                del now
             kept = begun + length + count
             values = yield read
             stopped = [s or v in stops for s, v in zip(stopped, values, strict=True)]
@@ -101,6 +126,8 @@ def steps(
                 logits = None
             if logits is None:
                 logits = step.logits(chosen.unsqueeze(1), cache)
+            elif ahead:
+                watched.show(ahead)
     finally:
         cache.crop(min(kept, cache.length))
 
