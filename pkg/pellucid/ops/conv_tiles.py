@@ -109,8 +109,8 @@ TILES = (
 # Into how many parts the depth is cut, at most, and the steps that a part has at least.
 _PARTS, _LEAST = (1, 2, 4, 8, 16, 32, 64), 2
 
-# The constants are fitted to 294 times of thirteen convolutions on an NVIDIA H200, whose choices are 2 % slower
-# than the fastest tiles on average.
+# The constants are fitted to 294 times of thirteen convolutions on an NVIDIA H200, where the choices are 2 %
+# slower than the fastest tiles on average.
 # What a processor multiplies per clock, the lanes that it holds, and the share of its speed that a lane's
 # instructions reach alone: they wait for each other.
 _WIDTH, _LANES, _ALONE = 128, 1024, 0.44
