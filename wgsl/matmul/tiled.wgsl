@@ -379,38 +379,42 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) groups: v
     let place = place_of_sums(lane);
 
     var sums = Sums(mat4x4<f32>(), mat4x4<f32>(), mat4x4<f32>(), mat4x4<f32>());
-    var values = mat4x4<f32>();
-    var others = mat4x4<f32>();
-    var buffer = 0u;
-    var l = begin;
-    loop {
-        if (l < end) {
+    // A part may be empty.
+    if (begin < end) {
+        var values = mat4x4<f32>();
+        var others = mat4x4<f32>();
+        var buffer = 0u;
+        if (block.is_there) {
+            put(block, buffer, fetch(block, begin));
+        }
+        if (BLOCKS > WORKGROUP && other.is_there) {
+            put(other, buffer, fetch(other, begin));
+        }
+        workgroupBarrier();
+        // The first step is fetched before and the last multiplied behind: with no branch between
+        // fetching and putting, what is fetched has the length of a step to arrive.
+        for (var l = begin + STEP; l < end; l += STEP) {
             if (block.is_there) {
                 values = fetch(block, l);
             }
             if (BLOCKS > WORKGROUP && other.is_there) {
                 others = fetch(other, l);
             }
-        }
-        if (l > begin) {
             sums = multiply_step(sums, buffer, place);
             if (BUFFERS == 1u) {
                 workgroupBarrier();
             } else {
                 buffer = 1u - buffer;
             }
+            if (block.is_there) {
+                put(block, buffer, values);
+            }
+            if (BLOCKS > WORKGROUP && other.is_there) {
+                put(other, buffer, others);
+            }
+            workgroupBarrier();
         }
-        if (l >= end) {
-            break;
-        }
-        if (block.is_there) {
-            put(block, buffer, values);
-        }
-        if (BLOCKS > WORKGROUP && other.is_there) {
-            put(other, buffer, others);
-        }
-        workgroupBarrier();
-        l += STEP;
+        sums = multiply_step(sums, buffer, place);
     }
 
     let half_row = first_row + TILE_ROWS / 2u;
