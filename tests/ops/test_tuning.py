@@ -131,7 +131,7 @@ def test_products_stay_right(table):
 
 def test_deterministic_algorithms_ignore_it():
     info = stream().open().info
-    other = Variant("tiled", Tile(16, 64, 4, 4), 2)
+    other = Variant("tiled", Tile(64, 32, 4, 4), 2)
     assert choose(SHAPE, info) != other
     tuned.record(info, {KEY: str(other)}, keep=False)
     assert variant_for(SHAPE, "float32", info) == other
