@@ -16,7 +16,7 @@ from .kernel import WGSL_TYPE, Launch, Source, convert, fetch, fold, load, narro
 
 WORKGROUP = 64
 # From so many elements on an invocation makes four, and all its loads are on their way before the first
-# store: on a GPU four times the bytes per second of one element each (docs/design.md, "Which kernel").
+# store: on a GPU four times the bytes per second of one element each (measured: docs/design.md).
 MANY = 1 << 16
 _MANY_WORKGROUP, _MANY_EACH = 256, 4
 

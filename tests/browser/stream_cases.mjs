@@ -89,6 +89,14 @@ export async function case_a_window_that_is_held_goes_out_with_the_read(stream, 
   equal(await words(stream, 1, 4), [12, 22, 32, 42], "words in the end");
 }
 
+export async function case_a_held_window_is_not_overtaken(stream) {
+  // Its read never comes, and a block that it reads and frees is taken by what is written next.
+  stream.write(1, 16, 0, new Uint8Array([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]));
+  new Window().alloc(2, 16).copy(1, 2, 0, 0, 16).free(1).submit(stream, true);
+  stream.write(3, 16, 0, new Uint8Array(16));
+  equal((await stream.read(2, 0, 4)).bytes, [1, 2, 3, 4], "bytes");
+}
+
 export async function case_many_staged_uploads(stream, immediate) {
   const add = over(stream, kernels(stream, immediate).step, 64);
   const window = new Window().alloc(1, 256);

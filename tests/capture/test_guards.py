@@ -310,3 +310,56 @@ def test_looking_at_modules_stays_captured(rng, model):
             handle.remove()
         assert compiled.explain().replays == before
         settle(compiled, (xs[0],))
+
+
+def test_looks_that_come_and_go_leave_captures_alone(rng, model):
+    compiled = torch.compile(model)
+    x = some(rng, 4, 6)
+    with torch.no_grad():
+        settle(compiled, (x,))
+        before = replays(compiled)
+        for _ in range(20):
+            compiled(x)
+            with torch.lens.capture(model, "0") as seen:
+                compiled(x)
+            assert bits(seen["0"]) == bits(nn.functional.linear(x, model[0].weight, model[0].bias))
+        assert replays(compiled) - before >= 37
+
+
+def test_a_look_ends_with_its_context(rng, model):
+    compiled = torch.compile(model)
+    x = some(rng, 4, 6)
+    with torch.no_grad():
+        settle(compiled, (x,))
+        with torch.lens.capture(model, "*") as seen:
+            for _ in range(4):
+                compiled(x)
+        torch.webgpu.synchronize()
+        before = torch.webgpu.memory_allocated()
+        del seen
+        assert torch.webgpu.memory_allocated() == before - 4 * 4 * (8 + 8 + 3)
+
+
+def test_what_cannot_be_made_again_is_seen_eagerly(rng, model):
+    compiled = torch.compile(lambda x: model(x).detach(), fullgraph=True)
+    x = some(rng, 4, 6)
+    settle(compiled, (x,))
+    with torch.lens.capture(model, "0") as seen, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(4):
+            compiled(x)
+            assert seen["0"].requires_grad
+            assert bits(seen["0"].detach()) == bits(
+                nn.functional.linear(x, model[0].weight, model[0].bias).detach()
+            )
+
+
+def test_a_module_that_does_not_run_keeps_what_was_seen(rng):
+    pair = nn.ModuleList([nn.Linear(3, 3), nn.Linear(3, 3)])
+    compiled = torch.compile(lambda x, k: pair[k](x))
+    x = some(rng, 2, 3)
+    with torch.no_grad(), torch.lens.capture(pair, "*") as seen:
+        for _ in range(4):
+            for k in (0, 1):
+                compiled(x, k)
+        assert sorted(seen) == ["0", "1"]

@@ -1,5 +1,7 @@
 """Seeing and replacing what modules return: patterns, order, exceptions, as hooks of transformers do."""
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -188,3 +190,14 @@ def test_modules_are_listed_by_their_last_call(device):
             model[0](pellucid.zeros(2))
     assert list(seen) == ["1", "0"]
     assert seen["0"].tolist() == [0.0, 0.0]
+
+
+def test_a_model_is_copied_while_it_is_looked_at(model, device):
+    with lens.capture(model, "model.layers.*") as seen:
+        first = model(ours(some_ids(1, 4), device)).logits
+        other = copy.deepcopy(model)
+        assert first.requires_grad
+        assert len(seen) == 3
+    del other
+    run(model, device)
+    assert hooks_of(model) == 0

@@ -106,3 +106,30 @@ def test_what_was_seen_stays_while_the_lens_looks(model, device):
             tables = [lens.logit_lens(model, seen).table() for _ in range(3)]
             assert tables[0] == tables[1] == tables[2]
             assert sorted(seen) == sorted(paths)
+
+
+def test_positions_that_were_not_seen_are_refused(model, device):
+    with pytest.raises(ShapeError, match="none of the 4 that were seen"):
+        lens.logit_lens(model, ours(some_ids(1, 4), device), positions=slice(5, None))
+
+
+def test_a_head_of_ones_own_is_asked_every_time(model, device):
+    """It may read what nobody watches."""
+    scale = [1.0]
+
+    class Scaled(type(model)):
+        def unembed(self, hidden):
+            return super().unembed(hidden) * scale[0]
+
+    own, model.__class__ = model.__class__, Scaled
+    try:
+        with lens.capture(model, "model.layers.*") as seen, pellucid.no_grad():
+            model(ours(some_ids(1, 4), device))
+            for _ in range(4):
+                sharp = lens.logit_lens(model, seen).probabilities.numpy()
+            scale[0] = 0.0
+            flat = lens.logit_lens(model, seen).probabilities.numpy()
+    finally:
+        model.__class__ = own
+    assert sharp.std() > 0
+    np.testing.assert_allclose(flat, 1 / model.config.vocab_size, rtol=1e-5)

@@ -56,7 +56,7 @@ export class Stream {
     this.slots = new Slots(this.pool);
     this.scratch = [];
 
-    // The submission that is being encoded. Nothing is open between two calls.
+    // The submission that is being encoded. Between two calls only a window that is held for a read is open.
     this.serial = 1;
     this.encoder = null;
     this.pass = null;
@@ -130,7 +130,8 @@ export class Stream {
         at = this.at + recordLength(words, this.at, this.launches);
       }
     }
-    if (!held || failure !== null) this.#settle();
+    // A window that is timed begins where it is submitted.
+    if (!held || failure !== null || this.windowTimes !== null) this.#settle();
     if (this.timing) this.encodeMs += performance.now() - started;
     if (this.windowTimes !== null) this.windowTimes.submitted(started);
     if (failure !== null) throw failure;
@@ -139,6 +140,7 @@ export class Stream {
   /** Write bytes (Uint8Array) to a slot that no pending record touches; the slot is made when it is new. */
   write(slot, nbytes, offset, bytes) {
     this.faults.alive();
+    this.#settle(); // an interrupt may have kept the read from which a window was held
     if (!this.slots.has(slot)) this.slots.declare(slot, nbytes);
     const block = this.slots.block(slot);
     if (offset % 4 !== 0) throw new RangeError(`write: offset ${offset} is not a multiple of 4`);
@@ -243,6 +245,7 @@ export class Stream {
 
   /** Give the free blocks back to the device. */
   trim() {
+    this.#settle();
     this.pool.trim();
     this.uploads.trim();
   }
@@ -443,6 +446,7 @@ export class Stream {
     if (watched) {
       this.faults.close((message) => {
         block.broken = true;
+        this.#settle();
         // The answer comes between two submissions, too late for this one: what is free goes, so that the next may do.
         this.pool.trim();
         return `a buffer of ${block.bytes} bytes: ${message}`;

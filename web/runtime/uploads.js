@@ -1,5 +1,5 @@
 // Large uploads through buffers of their own that stay mapped between two of them: on a GPU about three times as fast as
-// writeBuffer, which finds new memory each time (docs/design.md, "Uploads").
+// writeBuffer, which finds new memory each time (measured: docs/design.md).
 
 const CHUNK_BYTES = 4 << 20;
 const MOST_BUFFERS = 8;
@@ -71,9 +71,16 @@ export class Uploads {
   #take() {
     if (this.idle.length > 0) return this.idle.pop();
     if (this.made >= this.most) return null;
-    this.made++;
     const usage = GPUBufferUsage.MAP_WRITE | GPUBufferUsage.COPY_SRC;
-    return this.device.createBuffer({ label: "upload", size: CHUNK_BYTES, usage, mappedAtCreation: true });
+    try {
+      const made = { label: "upload", size: CHUNK_BYTES, usage, mappedAtCreation: true };
+      const buffer = this.device.createBuffer(made);
+      this.made++;
+      return buffer;
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      return null; // there is no memory to map: writeBuffer takes the rest
+    }
   }
 
   #recycle(buffer) {

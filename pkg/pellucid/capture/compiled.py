@@ -130,12 +130,11 @@ class Compiled:
         self._kinds: dict[tuple, _Kind] = {}
         # Reasons for which single calls ran eagerly.
         self._passed: Counter[str] = Counter()
-        self._version, self._is_watched = -1, False
+        self._hooks_at, self._is_watched = (-1, -1), False
         # What looks at modules and runs no Python: with taps a function is another one, with more results.
         self._taps: list[Tap] = []
         self._key: tuple = ()
         self._tapped: dict[tuple, Compiled] = {}
-        self._ran: tuple[int, ...] | None = None  # which of another's taps ran in the last call
         self._title = getattr(like, "__qualname__", type(function).__name__)
         update_wrapper(self, function, updated=())
 
@@ -149,7 +148,7 @@ class Compiled:
             return self._function(*args, **kwargs)
         if s.host is None:
             return self._pass("webgpu was not in use yet", args, kwargs)
-        if self._version != modules.version:
+        if self._hooks_at != (modules.version, modules.looks):
             self._look_at_hooks()
         if self._taps:
             return self._with_taps(args, kwargs)
@@ -181,7 +180,7 @@ class Compiled:
 
     def __getstate__(self) -> dict[str, Any]:
         # Captures are about the tensors of this one, not about those of a copy.
-        fresh = {"_kinds": {}, "_passed": Counter(), "_taps": [], "_tapped": {}, "_ran": None, "_version": -1}
+        fresh = {"_kinds": {}, "_passed": Counter(), "_taps": [], "_tapped": {}, "_hooks_at": (-1, -1)}
         return {**self.__dict__, **fresh}
 
     def _pass(self, reason: str, args: tuple, kwargs: dict[str, Any]) -> Any:
@@ -190,7 +189,7 @@ class Compiled:
         return self._function(*args, **kwargs)
 
     def _look_at_hooks(self) -> None:
-        self._version = modules.version
+        self._hooks_at = modules.version, modules.looks
         if self._tree is not None:
             hooked = [m for m in self._tree() if m._hooks]
         else:
@@ -210,13 +209,10 @@ class Compiled:
             while len(self._tapped) > _MOST_TAPPED:
                 del self._tapped[next(iter(self._tapped))]
         # What was seen before must not go in the middle of the call, where that would be a part of it.
-        before = [tap.seen.get(tap.path) for tap in taps] if inner._ran is None else None
-        for k in inner._ran or ():
-            taps[k].forget()
+        before = [tap.seen.get(tap.path) for tap in taps]
         result, values = inner(*args, **kwargs)
         for k, value in values.items():
             taps[k].keep(value)
-        inner._ran = tuple(values)
         del before
         return result
 
@@ -231,9 +227,8 @@ class Compiled:
             ran = sorted((tap.turn, k) for k, tap in enumerate(taps) if tap.turn > before)
             return result, {k: taps[k].seen[taps[k].path] for _, k in ran}
 
-        return Compiled(
-            run, self._dynamic, like=self._like, tree=lambda: (), whole=self._is_whole, quiet=self._is_quiet
-        )
+        # Not whole: what is seen may be nothing that a replay can make, which is no fault of the function.
+        return Compiled(run, self._dynamic, like=self._like, tree=lambda: (), quiet=self._is_quiet)
 
     def _new_kind(self, call: Call) -> _Kind:
         shown = [f"{m.dtype.name}{list(m.shape)}" for m in call.key[1][:4]]

@@ -27,7 +27,6 @@ INLINE_UPLOAD_BYTES = 4096
 EMPTY_SLOT = 1
 KINDS = ("activation", "weight", "parameter", "cache")
 
-_SHIFTED = 1 << CODE_BITS
 _CODE_MASK = (1 << CODE_BITS) - 1
 
 

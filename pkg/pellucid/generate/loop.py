@@ -55,14 +55,14 @@ class _Watch:
 
     def __init__(self, model: Any):
         self._model = model
-        self._version = -1
+        self._seen_at = (-1, -1)
         self._watched = False
         self._taps: list[Tap] = []
 
     def __call__(self) -> bool:
         """Whether there are hooks that run Python."""
-        if self._version != modules.version:
-            self._version = modules.version
+        if self._seen_at != (modules.version, modules.looks):
+            self._seen_at = modules.version, modules.looks
             functions = [h.function for m in self._model.modules() for h in m._hooks.values()]
             self._taps = [f for f in functions if isinstance(f, Tap)]
             self._watched = len(self._taps) < len(functions)
@@ -107,7 +107,7 @@ def steps(
             read = chosen.tolist_later()
             last = count + 1 == config.max_new_tokens
             logits = ahead = None
-            version = modules.version
+            version = modules.version, modules.looks
             if chosen.device.type == "webgpu" and not last and not watched():
                 now = watched.shown()
                 logits = step.logits(chosen.unsqueeze(1), cache)
@@ -120,7 +120,7 @@ def steps(
             stopped = [s or v in stops for s, v in zip(stopped, values, strict=True)]
             if last or all(stopped):
                 return
-            if logits is not None and version != modules.version:
+            if logits is not None and version != (modules.version, modules.looks):
                 # The model was changed, or is looked into, since: that step counts for nothing.
                 cache.crop(kept)
                 logits = None

@@ -53,7 +53,9 @@ def capture(model: Any, pattern: str | list[str] = "**", *, inputs: bool = False
     seen = Seen()
     with ExitStack() as stack:
         for path, module in pick(model, pattern).items():
-            stack.callback(module.register_forward_hook(Tap(seen, path, inputs)).remove)
+            tap = Tap(seen, path, inputs)
+            stack.callback(tap.end)
+            stack.callback(module.register_forward_hook(tap).remove)
         yield seen
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
@@ -102,10 +103,17 @@ def logit_lens(
                     f"logit_lens: {path} returned shape {tuple(hidden.shape)}, not (1, time, dim). "
                     "Run one sequence, and give a pattern of layers."
                 )
-        look = _look_of(model)
         if isinstance(positions, int):
             positions = slice(positions, positions + 1 or None)
         chosen = positions or slice(None)
+        time = min(hidden.shape[1] for hidden in layers.values())
+        if not len(range(time)[chosen]):
+            raise ShapeError(
+                f"logit_lens: positions {chosen} are none of the {time} that were seen. Give some of these."
+            )
+        # Every new token is looked at alike. A user's own head may read what no capture watches.
+        again = isinstance(source, Seen) and type(model).unembed.__module__.startswith("pellucid.")
+        look = _captured_look(model) if again else partial(_look, model)
         ids, probabilities = look(list(layers.values()), chosen.start, chosen.stop, chosen.step, top_k)
         return LogitLens(list(layers), ids, probabilities)
 
@@ -113,21 +121,28 @@ def logit_lens(
 _looks: WeakKeyDictionary[Any, Compiled] = WeakKeyDictionary()
 
 
-def _look_of(model: Any) -> Compiled:
-    """What hidden states say through a model's head, captured: for every new token it is the same."""
+def _captured_look(model: Any) -> Compiled:
+    """`_look` through a model's head, captured; the model is not kept alive."""
     if model not in _looks:
         get: Any = ref(model)
 
         def look(layers: list[Tensor], start: int | None, stop: int | None, step: int | None, top_k: int):
-            parts = [hidden[0, start:stop:step] for hidden in layers]
-            # The head is large and is read once for many rows: layers and positions go through it together.
-            rows = cat(parts)
-            found = [_best(get(), rows[k : k + _ROWS], top_k) for k in range(0, rows.shape[0], _ROWS)]
-            shape = (len(parts), parts[0].shape[0], top_k)
-            return tuple(cat(values).reshape(shape) for values in zip(*found, strict=True))
+            return _look(get(), layers, start, stop, step, top_k)
 
         _looks[model] = Compiled(look, tree=lambda: get().modules(), quiet=True)
     return _looks[model]
+
+
+def _look(
+    model: Any, layers: list[Tensor], start: int | None, stop: int | None, step: int | None, top_k: int
+) -> tuple[Tensor, ...]:
+    """Ids and probabilities, (layers, positions, top_k) each, of what hidden states say."""
+    parts = [hidden[0, start:stop:step] for hidden in layers]
+    # The head is large and is read once for many rows: layers and positions go through it together.
+    rows = cat(parts)
+    found = [_best(model, rows[k : k + _ROWS], top_k) for k in range(0, rows.shape[0], _ROWS)]
+    shape = (len(parts), parts[0].shape[0], top_k)
+    return tuple(cat(values).reshape(shape) for values in zip(*found, strict=True))
 
 
 def _best(model: Any, rows: Tensor, top_k: int) -> tuple[Tensor, Tensor]:

@@ -59,6 +59,14 @@ class Tap:
         """Let go of the value."""
         self.seen.pop(self.path, None)
 
+    def end(self) -> None:
+        """Keep nothing any more; what was kept belongs to whoever looked."""
+        self.seen = {}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tap:
+        # Like a function: a copied module is looked at through the same tap.
+        return self
+
 
 class HookHandle(Handle):
     """What registering a hook on a module returns: ``remove()`` takes it out.

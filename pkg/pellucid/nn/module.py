@@ -11,18 +11,25 @@ from ..dtypes import DType, bfloat16, float16, float32, float64
 from ..errors import DTypeError
 from ..ops.creation import empty_like
 from ..tensor import Tensor
-from .hooks import Hook, HookHandle, call
+from .hooks import Hook, HookHandle, Tap, call
 from .parameter import Parameter, account
 from .state import IncompatibleKeys, load, save
 from .tree import Tree
 
 # Grows with every change that may alter what a call computes: an attribute, a hook, train or eval.
 version = 0
+# Grows when somebody begins or ceases to look through a tap, which alters nothing.
+looks = 0
 
 
 def _changed() -> None:
     global version
     version += 1
+
+
+def _looked() -> None:
+    global looks
+    looks += 1
 
 
 class Module(Tree):
@@ -324,7 +331,7 @@ class Module(Tree):
     def _listen(self, hook: Hook, prepend: bool) -> HookHandle:
         if "_hooks" not in self.__dict__:
             self.__dict__["_hooks"] = OrderedDict()
-        return HookHandle(self._hooks, hook, prepend, _changed)
+        return HookHandle(self._hooks, hook, prepend, _looked if isinstance(hook.function, Tap) else _changed)
 
     def register_forward_hook(
         self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
