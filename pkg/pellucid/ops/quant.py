@@ -183,7 +183,8 @@ def _linear_launches(call: Call) -> list[Launch]:
             continue
         if is_direct():
             file, groups, sizes = _direct(batch, rows, params)
-        elif batch <= 8:
+        # Eight rows in registers beside four of the weight: one compiler takes minutes for that.
+        elif batch <= 4:
             sizes = vector_holes(batch, rows, int(params["units"]))
             file, groups = "matmul/quant_vector", -(-rows // (4 * sizes["WORKGROUP"] // sizes["LANES"]))
             params["eps"] = 0.0
