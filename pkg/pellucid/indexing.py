@@ -187,7 +187,7 @@ def put(x: Tensor, key: Any, value: Any) -> None:
             edges["input"] = (edge(x), x._meta)
         if isinstance(value, Tensor) and value._node is not None:
             edges["value"] = (edge(value), value._meta)
-        node = Node(_Overwrite, edges, {"key": _fixed(key)})  # type: ignore[arg-type]
+        node = Node(_Overwrite, edges, {"key": _fixed(key)})
         inplace.rebase(node, x, "input")
 
 

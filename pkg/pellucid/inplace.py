@@ -192,7 +192,7 @@ def show(t: Tensor, base: Tensor) -> None:
             f"{base._meta.strides}. Call .contiguous() before the view is taken."
         )
     place = {"base": base._meta, "part": t._meta, "offset": t._offset - base._offset}
-    node = Node(_Part, {"input": (edge(base), base._meta)}, place)  # type: ignore[arg-type]
+    node = Node(_Part, {"input": (edge(base), base._meta)}, place)
     node.outputs = (t._meta,)
     note_change()
     t._node, t._index = node, 0
@@ -260,7 +260,7 @@ class _Written(Node):
         if base._node is not None:
             edges["base"] = (edge(base), base._meta)
         saved = {"node": node, "part": t._meta, "offset": t._offset - base._offset, "written": written}
-        super().__init__(_CopySlices, edges, saved)  # type: ignore[arg-type]
+        super().__init__(_CopySlices, edges, saved)
         self.outputs = (base._meta,)
 
     def gradients(self, grads: list, keep_graph: bool) -> dict[str, Any]:

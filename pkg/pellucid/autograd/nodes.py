@@ -25,7 +25,8 @@ sequence = itertools.count()
 class Node:
     """One recorded op: what its formulas need, and where the gradients of its inputs go.
 
-    An edge is a leaf tensor, a (node, output index) pair, or None.
+    An edge is a leaf tensor, a (node, output index) pair, or None. Where no op is declared, something stands
+    for one that has the attributes of an op that a walk reads.
     """
 
     __slots__ = (
@@ -40,8 +41,8 @@ class Node:
         "sequence",
     )
 
-    def __init__(self, o: Op, edges: dict[str, Any], saved: dict[str, Any]):
-        self.op = o
+    def __init__(self, o: Any, edges: dict[str, Any], saved: dict[str, Any]):
+        self.op: Op = o
         self.edges = edges
         self.saved = saved
         self.sequence = next(sequence)

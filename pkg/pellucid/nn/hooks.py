@@ -157,7 +157,7 @@ class _Gate(Node):
 
     def __init__(self, tensors: list[Tensor], seen: Callable[[list], list]):
         edges = {"tensors": [(edge(t), t._meta) for t in tensors]}
-        super().__init__(_GateOp, edges, {})  # type: ignore[arg-type]
+        super().__init__(_GateOp, edges, {})
         self.outputs = tuple(t._meta for t in tensors)
         self.seen = seen
 

@@ -178,7 +178,7 @@ def _below_one_node(parting: _Parting, take: Callable, tensor: Tensor, dim: int,
         parts = take(tensor, dim, *how)
     finally:
         grad_enabled.reset(before)
-    node = _Parts(parting, {"input": (edge(tensor), tensor._meta)}, {})  # type: ignore[arg-type]
+    node = _Parts(parting, {"input": (edge(tensor), tensor._meta)}, {})
     node.outputs = tuple([part._meta for part in parts])
     node.dim = dim
     base = tensor if tensor._base is None else tensor._base

@@ -32,7 +32,7 @@ def transfer(x: Tensor, target: Device) -> Tensor:
 
     out = tensor(x.detach().numpy(), dtype=x.dtype, device=target)
     if x._node is not None and is_grad_enabled():
-        node = Node(_Transfer, {"input": (edge(x), x._meta)}, {"origin": x._meta.device})  # type: ignore[arg-type]
+        node = Node(_Transfer, {"input": (edge(x), x._meta)}, {"origin": x._meta.device})
         node.outputs = (out._meta,)
         out._node, out._index = node, 0
     return out
