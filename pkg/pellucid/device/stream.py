@@ -13,6 +13,7 @@ from typing import Any
 
 from ..errors import DeviceError, IndexOutOfRange, KernelError, OutOfMemoryError, PellucidError
 from .host import AFTER_LOSS, ALLOC, CODE_BITS, COPY, FREE, RUN, STATUS_BYTES, STATUS_SLOT, UPLOAD, Host
+from .read import Read
 
 MAX_WINDOW_WORDS = 1 << 13
 # The first window after a wait is shorter, and each that fills up twice as long as the one before: a device
@@ -430,37 +431,6 @@ class Stream:
                 f"of {self.limit}. Free tensors, use smaller ones, or raise the limit with "
                 "pellucid.webgpu.set_memory_limit."
             )
-
-
-class Read:
-    """A read under way: work that is recorded after it began does not delay it."""
-
-    def __init__(self, stream: Stream, host: Host, ticket):
-        self._stream, self._host, self._ticket = stream, host, ticket
-
-    def _claim(self):
-        ticket, self._ticket = self._ticket, None
-        if ticket is None:
-            raise RuntimeError("a read gives its values once. Keep what the first call returned.")
-        return ticket
-
-    def result(self):
-        """The bytes, waiting for them; once."""
-        ticket = self._claim()
-        data, status = self._host.read(ticket)
-        self._stream.after_read(status)
-        return data
-
-    async def result_async(self):
-        """The awaitable twin of `result`."""
-        ticket = self._claim()
-        data, status = await self._host.read_async(ticket)
-        self._stream.after_read(status)
-        return data
-
-    def __del__(self):
-        if self._ticket is not None and self._stream.host is self._host:
-            self._host.drop_read(self._ticket)
 
 
 _stream = Stream()
