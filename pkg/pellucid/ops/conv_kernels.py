@@ -9,7 +9,7 @@ from ..variants import is_direct
 from .conv_geometry import Geometry
 from .conv_tiles import Sizes, choose
 from .matmul_choice import processors
-from .product import read_as
+from .product import flag, read_as
 
 # Steps in depth of the tiled kernel of weights, the depth for which a part is worth its sum, and a long one.
 _STEP = 16
@@ -57,15 +57,11 @@ def _combined(
     call.temporary("partial", (parts * outputs,))
     launch.bind["out"] = "partial"
     params: dict[str, int | float] = {"outputs": outputs, "parts": parts, "plane": plane, "rows": rows}
-    source = load("conv/combine").fill({"HAS_BIAS": _flag(bias is not None)})
+    source = load("conv/combine").fill({"HAS_BIAS": flag(bias is not None)})
     return [
         launch,
         Launch(source, _ceil(outputs, 64), params, bind={"x": "partial", "bias": bias or "partial"}),
     ]
-
-
-def _flag(value: bool) -> str:
-    return str(value).lower()
 
 
 def window_launches(
@@ -97,7 +93,7 @@ def window_launches(
         "out_height": target[0], "out_width": target[1],
     }  # fmt: skip
     holes = {
-        **geometry.kernel, "TAPS_Y": f"{taps[0]}u", "TAPS_X": f"{taps[1]}u", "TRANSPOSED": _flag(transposed),
+        **geometry.kernel, "TAPS_Y": f"{taps[0]}u", "TAPS_X": f"{taps[1]}u", "TRANSPOSED": flag(transposed),
     }  # fmt: skip
     bind = {"x": x, "weight": weight, "bias": bias or weight}
     groups = geometry.groups * phases
@@ -105,7 +101,7 @@ def window_launches(
         held = _held(rows)
         width = 16 if is_direct() else 64
         count = groups * _ceil(rows, held) * _ceil(pixels, 4)
-        holes |= {"ROWS": f"{held}u", "WORKGROUP": f"{width}u", "HAS_BIAS": _flag(bias is not None)}
+        holes |= {"ROWS": f"{held}u", "WORKGROUP": f"{width}u", "HAS_BIAS": flag(bias is not None)}
         file = load("conv/direct").fill(holes)
         return [Launch(file, _ceil(count, width), {**params, "invocations": count}, bind=bind)]
     d = call[weight].dtype
@@ -121,8 +117,8 @@ def window_launches(
     in_fours = not transposed and sizes.depth % 4 == 0
     has_edges = transposed or sizes.depth % tile.step > 0
     holes |= tile.holes | {
-        "EDGES": _flag(has_edges), "PADDED": _flag(has_edges or y_axis.is_padded or x_axis.is_padded),
-        "W_FOUR": _flag(in_fours), "HAS_BIAS": _flag(bias is not None and parts == 1),
+        "EDGES": flag(has_edges), "PADDED": flag(has_edges or y_axis.is_padded or x_axis.is_padded),
+        "W_FOUR": flag(in_fours), "HAS_BIAS": flag(bias is not None and parts == 1),
     }  # fmt: skip
     source = read_as(read_as(load("conv/tiled").fill(holes), "x", d, False), "weight", d, in_fours)
     launch = Launch(read_as(source, "bias", d, False), int(params["workgroups"]), params, bind=bind)

@@ -64,7 +64,8 @@ def read_as(source: Source, binding: str, d: DType, in_fours: bool) -> Source:
     return Source(source.name, source.text, typed=True)
 
 
-def _flag(on: bool) -> str:
+def flag(on: bool) -> str:
+    """A bool as the value of a hole."""
     return str(on).lower()
 
 
@@ -118,11 +119,11 @@ class Product:
                 "STEP": f"{tile.step}u",
                 "SLICES": f"{tile.slices}u",
                 "BUFFERS": f"{tile.buffers}u",
-                "EDGES": _flag(
+                "EDGES": flag(
                     bool(self.rows % tile.rows or self.columns % tile.columns or self.depth % tile.step)
                 ),
-                "A_DEPTH_FIRST": _flag(self.a.is_by_row),
-                "B_DEPTH_FIRST": _flag(not self.b.is_by_row),
+                "A_DEPTH_FIRST": flag(self.a.is_by_row),
+                "B_DEPTH_FIRST": flag(not self.b.is_by_row),
             }
         else:
             width = 4 if variant.file == "vector" else 16
@@ -135,9 +136,9 @@ class Product:
                 b_in_fours = b_in_fours and self.depth % 4 == 0
         holes |= {
             "PARTS": f"{variant.parts}u",
-            "HAS_BIAS": _flag(bias is not None),
-            "A_FOUR": _flag(a_in_fours),
-            "B_FOUR": _flag(b_in_fours),
+            "HAS_BIAS": flag(bias is not None),
+            "A_FOUR": flag(a_in_fours),
+            "B_FOUR": flag(b_in_fours),
         }
         source = load(f"matmul/{variant.file}").fill(holes)
         source = read_as(read_as(source, "a", d, a_in_fours), "b", d, b_in_fours)
@@ -150,7 +151,7 @@ class Product:
         params: dict[str, int | float] = {
             "count": self.batch * size, "size": size, "parts": parts, "columns": self.columns
         }  # fmt: skip
-        source = read_as(load("matmul/combine").fill({"HAS_BIAS": _flag(bias is not None)}), "bias", d, False)
+        source = read_as(load("matmul/combine").fill({"HAS_BIAS": flag(bias is not None)}), "bias", d, False)
         return Launch(
             source, -(-self.batch * size // 64), params, bind={"partial": "parts", "bias": bias or "parts"}
         )
@@ -161,7 +162,7 @@ class Product:
         """The dispatch without workgroup memory; it may write some columns of a wider `out`."""
         held = min(1 << max(self.rows - 1, 0).bit_length(), 8)
         groups = -(-self.batch * -(-self.rows // held) * -(-self.columns // 8) // 16)
-        source = load("matmul/direct").fill({"ROWS": f"{held}u", "HAS_BIAS": _flag(bias is not None)})
+        source = load("matmul/direct").fill({"ROWS": f"{held}u", "HAS_BIAS": flag(bias is not None)})
         size = {"batch": self.batch, "start": start, "out_columns": out_columns or self.columns}
         return Launch(source, groups, self._params | size, bind=_bindings(a, b, bias))
 

@@ -28,7 +28,7 @@ from ..shape import Size
 from ..variants import is_direct
 from .index import integers, outside
 from .matmul import Operand, Product
-from .product import read_as
+from .product import flag, read_as
 from .quant_tiles import choose
 
 if TYPE_CHECKING:
@@ -166,10 +166,6 @@ def _direct(batch: int, rows: int, params: dict) -> tuple[str, int, dict[str, in
     return "matmul/quant_direct", -(-(-(-rows // 4) * -(-batch // held)) // 16), {"BATCH": held}
 
 
-def _flag(on: bool) -> str:
-    return str(on).lower()
-
-
 def _linear_launches(call: Call) -> list[Launch]:
     x, has_bias = call["input"], call["bias"] is not None
     features, _ = _weight_shape(call)
@@ -191,8 +187,8 @@ def _linear_launches(call: Call) -> list[Launch]:
         else:
             launches.append(_tiled_launch(call, name, m, start, params))
             continue
-        holes = {k: f"{v}u" for k, v in sizes.items()} | {"HAS_BIAS": _flag(has_bias)}
-        holes["PADDED"] = _flag(params["columns"] != 32 * params["units"])
+        holes = {k: f"{v}u" for k, v in sizes.items()} | {"HAS_BIAS": flag(has_bias)}
+        holes["PADDED"] = flag(params["columns"] != 32 * params["units"])
         source = format_source(file, m.dtype.name).fill(holes)
         bind = {"x": "input", "weight": name, "norm_weight": "input"}
         launches.append(Launch(source, groups, params, bind=bind))
@@ -205,7 +201,7 @@ def _tiled_launch(call: Call, name: str, m: Meta, start: int, params: dict[str, 
     batch, units, d = int(params["batch"]), int(params["units"]), call["input"].dtype
     tile = choose(batch, (rows,), units, stream().open().info)
     in_fours = columns % 4 == 0 and d is dt.float32
-    holes = tile.holes(units) | {"X_FOUR": _flag(in_fours), "HAS_BIAS": _flag(call["bias"] is not None)}
+    holes = tile.holes(units) | {"X_FOUR": flag(in_fours), "HAS_BIAS": flag(call["bias"] is not None)}
     source = format_source("matmul/quant_tiled", m.dtype.name).fill(holes)
     source = read_as(read_as(source, "x", d, in_fours), "bias", d, False)
     params |= {"tiles_n": -(-rows // tile.columns)}
@@ -267,7 +263,7 @@ def _product_launches(call: Call) -> list[Launch]:
     launches = []
     for name, m, start, _ in _chunks(call):
         params = {**_plane_params(m), "batch": batch, "start": start, "x_columns": features, "tiles_k": tiles}
-        holes = {"PER_M": f"{per}u", "ACCUMULATE": str(start > 0).lower()}
+        holes = {"PER_M": f"{per}u", "ACCUMULATE": flag(start > 0)}
         source = format_source("matmul/quant_tiled_transposed", m.dtype.name).fill(holes)
         launches.append(
             Launch(source, tiles * -(-batch // (8 * per)), params, bind={"x": "input", "weight": name})
