@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from . import packages, plot, table
+from . import packages, plot, pytorch, table
 from .packages import PEERS
 from .results import OURS
 from .session import Session
@@ -72,6 +72,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
     group.add_argument(
+        "--pytorch",
+        metavar="DEVICE",
+        help="measure PyTorch itself in the same rows instead, natively: on cuda or cpu; needs torch",
+    )
+    group.add_argument(
         "--carry",
         type=Path,
         metavar="DIR",
@@ -128,6 +133,9 @@ def run(options: argparse.Namespace) -> int:
     if options.carry:
         print(f"bench: {packages.carry(names, options.carry) / 1e6:.1f} MB in {options.carry}")
         return 0
+    if options.pytorch:
+        choose(options)
+        return pytorch.run(rows, options)
     if options.site is None:
         # Only here: a machine that was given a ready site needs neither the environment nor npm nor pip.
         import machine

@@ -48,14 +48,19 @@ def title(row: dict[str, Any], form: str) -> str:
     return f"{row['row']['title']}{f', {form}' if several else ''}, {row['row']['unit']}"
 
 
+def shown(median: float, ends: Sequence[float]) -> str:
+    """A median and the quartiles beside it."""
+    low, high = sorted(ends)
+    return f"{number(median)} ({number(low)}–{number(high)})"
+
+
 def queued(row: dict[str, Any], lane: dict[str, Any] | None) -> str:
     """Median and quartiles in the row's unit."""
     if lane is None:
         return "–"
     if lane["void"]:
         return "void"
-    ends = sorted(value(row["row"], lane["ms"][end]) for end in ("low", "high"))
-    return f"{number(lane['value'])} ({number(ends[0])}–{number(ends[1])})"
+    return shown(lane["value"], [value(row["row"], lane["ms"][end]) for end in ("low", "high")])
 
 
 def units(row: dict[str, Any], form: str) -> str:

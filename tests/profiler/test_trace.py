@@ -294,11 +294,13 @@ def test_times_are_those_of_the_dispatches(alone):
     x, w = torch.randn(64), torch.randn(256, 256)
     w @ w
     with torch.debug.trace(time=True) as t:
-        x + 1
-        w @ w
+        for _ in range(5):
+            x + 1
+            w @ w
         x.sin()
     assert all(d.seconds > 0 for d in t)
-    assert t[1].seconds > t[0].seconds
+    # Of several, for any one may have waited for a core of the machine.
+    assert min(d.seconds for d in t[1:10:2]) > min(d.seconds for d in t[0:10:2])
     ends = [stamp for d in t for stamp in d.time]
     assert ends == sorted(ends)
     assert "GPU time" in str(t)

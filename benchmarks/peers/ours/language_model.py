@@ -7,7 +7,7 @@ from typing import Any
 import pellucid as torch
 
 from .data import integers
-from .measure import Form, Row, Unavailable
+from .forms import DEVICE, Form, Row, Unavailable
 
 FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
@@ -16,13 +16,13 @@ def load() -> Any:
     mount = os.environ.get("PELLUCID_MOUNT")
     if mount is None:
         raise Unavailable("the weights are not on this machine; scripts/setup fetches them")
-    return torch.AutoModelForCausalLM.from_pretrained(mount, filename=FILE, device="webgpu")
+    return torch.AutoModelForCausalLM.from_pretrained(mount, filename=FILE, device=DEVICE)
 
 
 def prompts(row: Row) -> list[torch.Tensor]:
     shape = (1, row["prompt"])
     return [
-        torch.tensor(integers(shape, 40 + 100 * i, row["vocabulary"]), device="webgpu")
+        torch.tensor(integers(shape, 40 + 100 * i, row["vocabulary"]), device=DEVICE)
         for i in range(row["inputs"])
     ]
 

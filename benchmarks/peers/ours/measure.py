@@ -4,45 +4,15 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from pyodide.code import run_js
 
 import pellucid as torch
 from pellucid.device.stream import stream
 
 from .data import checksum, sample
-
-Row = dict[str, Any]
-
-
-class Unavailable(Exception):
-    """What a row needs is not here; the text says what."""
-
-
-@dataclass
-class Form:
-    """One way to do a row's work.
-
-    Attributes:
-        unit: queues unit i and returns its output: a tensor, or numbers that were read already.
-        before: prepares k units outside the measured time.
-        follows: whether the units go on with what ``before`` began, so that nothing may come between.
-        note: what a reader of the table should know.
-        fusion: whether launches may be fused, as they are unless a user says otherwise.
-        left: what the units left behind besides their outputs.
-        replays: how many calls were replayed so far, where the form is compiled.
-    """
-
-    unit: Callable[[int], Any]
-    before: Callable[[int], None] | None = None
-    note: str = ""
-    fusion: bool = True
-    left: Callable[[], list[np.ndarray]] | None = None
-    replays: Callable[[], int] | None = None
-    follows: bool = False
+from .forms import Form, Row, Unavailable
 
 
 def counters() -> dict[str, float]:

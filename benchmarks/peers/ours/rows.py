@@ -8,13 +8,13 @@ import pellucid as torch
 from pellucid.nn import functional as F
 
 from .data import integers, series, uniform
+from .forms import DEVICE, Form, Row, Unavailable
 from .language_model import decode, prefill
-from .measure import Form, Row, Unavailable
 from .models import GPT, MLP, Block, block_shapes, fill
 
 
 def tensor(shape: tuple[int, ...], seed: int, scale: float = 1.0, offset: float = 0.0) -> torch.Tensor:
-    return torch.from_numpy(uniform(shape, seed, scale, offset)).to("webgpu")
+    return torch.from_numpy(uniform(shape, seed, scale, offset)).to(DEVICE)
 
 
 def several(
@@ -22,7 +22,7 @@ def several(
 ) -> list[torch.Tensor]:
     """An input for each unit, all different."""
     made = series(row["inputs"], shape, seed, scale, offset)
-    return [torch.from_numpy(values).to("webgpu") for values in made]
+    return [torch.from_numpy(values).to(DEVICE) for values in made]
 
 
 def forms(
@@ -103,7 +103,7 @@ def block(row: Row) -> dict[str, Form]:
 
 def upload(row: Row) -> dict[str, Form]:
     data = list(series(row["inputs"], (row["n"],), 23))
-    return {"eager": Form(lambda i: torch.from_numpy(data[i]).to("webgpu"))}
+    return {"eager": Form(lambda i: torch.from_numpy(data[i]).to(DEVICE))}
 
 
 def readback(row: Row) -> dict[str, Form]:
@@ -145,7 +145,7 @@ def train_mlp(row: Row) -> dict[str, Form]:
     batches = [
         (
             tensor((row["batch"], inputs), 30 + 100 * i),
-            torch.tensor(integers((row["batch"],), 31 + 100 * i, classes), device="webgpu"),
+            torch.tensor(integers((row["batch"],), 31 + 100 * i, classes), device=DEVICE),
         )
         for i in range(row["inputs"])
     ]
@@ -156,8 +156,8 @@ def train_gpt(row: Row) -> dict[str, Form]:
     batch, tokens, vocabulary = row["batch"], row["tokens"], row["vocabulary"]
     batches = [
         (
-            torch.tensor(integers((batch, tokens), 32 + 100 * i, vocabulary), device="webgpu"),
-            torch.tensor(integers((batch * tokens,), 33 + 100 * i, vocabulary), device="webgpu"),
+            torch.tensor(integers((batch, tokens), 32 + 100 * i, vocabulary), device=DEVICE),
+            torch.tensor(integers((batch * tokens,), 33 + 100 * i, vocabulary), device=DEVICE),
         )
         for i in range(row["inputs"])
     ]
