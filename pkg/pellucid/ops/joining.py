@@ -4,7 +4,9 @@
 # pyright: reportReturnType=false
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import accumulate, groupby
+from math import prod
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -12,8 +14,9 @@ from ..call import Call
 from ..dtypes import result_type
 from ..elementwise import launch_copy
 from ..errors import ShapeError
-from ..kernel import Launch
-from ..meta import meta
+from ..kernel import Launch, load, physical, register_type
+from ..mapping import MANY
+from ..meta import Meta, meta
 from ..op import op
 from ..shape import Size, axis, sizes
 from .movement import clone
@@ -22,6 +25,12 @@ from .views import expand_size, flatten, reshape, unsqueeze
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
+
+# Bindings of movement/join, which joins so many tensors at once: WebGPU promises eight buffers.
+_PLACES = "abcdefg"
+_MOST = len(_PLACES)
+# Of two tensors each is copied by itself: the copies go into the kernels that make them more often than not.
+_FEWEST = 3
 
 
 def _cat_types(call: Call):
@@ -45,15 +54,56 @@ def _cat_shape(call: Call):
 
 
 def _cat_launches(call: Call) -> list[Launch]:
-    out = call.out
-    k = axis(call["dim"], out.rank)
-    launches, at = [], 0
+    k = axis(call["dim"], call.out.rank)
+    parts, at = [], 0
     for j, m in enumerate(call["tensors"]):
         if m.numel:
-            part = meta(m.shape, out.dtype, out.device, out.strides)
-            launches.append(launch_copy(f"tensors[{j}]", m, "out", part, at * out.strides[k]))
+            parts.append(_Part(f"tensors[{j}]", m, at))
             at += m.shape[k]
+    launches: list[Launch] = []
+    for is_small, run in groupby(parts, lambda part: len(parts) >= _FEWEST and _is_small(part, call.out)):
+        run = list(run)
+        for at in range(0, len(run), _MOST if is_small else 1):
+            some = run[at : at + _MOST] if is_small else [run[at]]
+            launches.append(_join(call.out, k, some) if len(some) > 1 else _copy(call.out, k, some[0]))
     return launches
+
+
+class _Part(NamedTuple):
+    """A tensor that becomes a part of another, and where it begins on the joined axis."""
+
+    name: str
+    meta: Meta
+    begin: int
+
+
+def _is_small(part: _Part, out: Meta) -> bool:
+    """Whether it is worth no dispatch of its own. Neighbours must not write to one word."""
+    return part.meta.is_contiguous and part.meta.numel < MANY and physical(out.dtype)[1] == 1
+
+
+def _copy(out: Meta, k: int, part: _Part) -> Launch:
+    """One tensor of any strides and size; an expression, which may become a part of another kernel."""
+    seen = meta(part.meta.shape, out.dtype, out.device, out.strides)
+    return launch_copy(part.name, part.meta, "out", seen, part.begin * out.strides[k])
+
+
+def _join(out: Meta, k: int, parts: list[_Part]) -> Launch:
+    """Several tensors at once."""
+    inner = prod(out.shape[k + 1 :])
+    ends = list(accumulate(part.meta.shape[k] * inner for part in parts))
+    count = prod(out.shape[:k]) * ends[-1]
+    params: dict[str, int | float] = {
+        "count": count,
+        "out_columns": out.shape[k] * inner,
+        "first": parts[0].begin * inner,
+    }
+    bind = {}
+    for j, binding in enumerate(_PLACES):
+        params[f"{binding}_end"] = ends[min(j, len(ends) - 1)]
+        bind[binding] = parts[j if j < len(parts) else 0].name
+    file = load("movement/join").fill({"T": register_type(out.dtype)})
+    return Launch(file, -(-count // 64), params, bind=bind)
 
 
 def _cat_reference(tensors, dim):
