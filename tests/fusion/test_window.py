@@ -9,6 +9,7 @@ import pytest
 
 import pellucid as torch
 from pellucid.fusion import window
+from pellucid.fusion.known import Table
 
 pytestmark = pytest.mark.gpu
 
@@ -197,7 +198,7 @@ def test_an_interrupt_while_planning_loses_nothing(monkeypatch):
         if k == 1:
             with monkeypatch.context() as patch:
                 patch.setattr(window, "make_plan", interrupted)
-                patch.setattr(window, "_plans", {})
+                patch.setattr(window, "_known", Table(1 << 18))
                 patch.setattr(window, "_at_once", True)
                 with pytest.raises(KeyboardInterrupt):
                     torch.webgpu.flush()

@@ -123,9 +123,9 @@ class Replay:
         for place in self._sources:
             sample[place] = 1  # a plan must not count on a number that changes to be zero
         plan = make_plan(sample)
-        origin = list(plan.pick([*range(len(words)), *range(-len(plan.constants), 0)]))
-        constants = plan.constants
-        return [words[at] if at >= 0 else constants[at] for at in origin], origin
+        pool, count = words + plan.constants.tolist(), len(words)
+        places = plan.places.tolist()
+        return [pool[at] for at in places], [at if at < count else -1 for at in places]
 
     # Writing the window
 

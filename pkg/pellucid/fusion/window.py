@@ -2,8 +2,8 @@
 
 A window's structure is all but its patched words. The first time that a structure appears it runs as it is,
 with kernels that exist; the second time it is planned, and its fused kernels compile while it runs as it is
-once more; from then on a plan makes the fused window from the records by picking words. So the same program
-always makes the same windows.
+once more; from then on its windows are known (`known`) and a plan makes the fused one by picking words. So
+the same program always makes the same windows.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from operator import itemgetter
-from typing import Any
+
+import numpy as np
 
 from ..device.host import ALLOC, CODE_BITS, FREE
 from ..device.stream import stream
@@ -20,6 +20,7 @@ from ..launches import Node
 from .groups import Group, Planner
 from .joints import Joiner
 from .kernels import Fused, fuse
+from .known import Pattern, Table
 from .records import Record, read, structure
 
 # Structures that were met once and are remembered; past that they are forgotten: a program may never repeat
@@ -36,47 +37,39 @@ class Plan:
     """How a fused window is made from the records of one.
 
     Args:
-        pick: takes the words of the window and the constants behind them, in order.
+        places: of the words of the fused window, in order: in the window or in the constants behind it.
         constants: words that no window has: heads of fused launches.
-        zeros: takes the words that must be zero for the plan to hold; None if there are none.
+        zeros: places of words that must be zero for the plan to hold.
         stands: the launches that stand for several, by where their record begins in the fused window: what
             each does, and a word of every record whose work it does. For traces.
-        size: words of the window.
     """
 
-    pick: Callable[[list[int]], tuple[int, ...]]
-    constants: list[int]
-    zeros: Callable[[list[int]], Any] | None
+    places: np.ndarray
+    constants: np.ndarray
+    zeros: np.ndarray
     stands: dict[int, tuple[Node, tuple[int, ...]]]
-    size: int
 
-    def holds(self, words: list[int]) -> bool:
+    def holds(self, window: np.ndarray) -> bool:
         """Whether the tensors of a window begin where the plan takes them to."""
-        return self.zeros is None or not any(self.zeros(words))
+        return not self.zeros.size or not np.count_nonzero(window[self.zeros])
 
-    def apply(self, words: list[int]) -> array:
+    def apply(self, window: np.ndarray) -> array:
         """The fused window."""
-        return array("I", self.pick(words + self.constants))
+        return array("I", np.concatenate((window, self.constants))[self.places].tobytes())
 
 
 # Called with the records of every window and the plan that is applied to them: traces.
 on_rewrite: list[Callable[[list[int], Plan | None], None]] = []
 # Structures that were met once.
 _met: set[bytes] = set()
-# Plans by structure, those used last at the end, and their words.
-_plans: dict[bytes, list[Plan]] = {}
-_kept = 0
+_known = Table(_MOST_WORDS)
 _at_once = False
-# Numbers of words: all plans have them in common.
-_places: dict[int, int] = {}
 
 
 def forget() -> None:
     """Drop all plans, for example because their launches mean nothing to another device."""
-    global _kept
-    _kept = 0
     _met.clear()
-    _plans.clear()
+    _known.clear()
 
 
 def rewrite(words: list[int]) -> array:
@@ -84,45 +77,39 @@ def rewrite(words: list[int]) -> array:
     # What went away between two windows belongs to neither's structure.
     first = next((k for k, word in enumerate(words) if word & _CODE_MASK != FREE), len(words))
     records = words[first:] if first else words
-    plan = _plan_for(records)
+    window = array("I", records)
+    plan = None
+    if records:
+        given = np.frombuffer(window, np.uint32)
+        plan = _plan_for(records, given)
+        if plan is not None:
+            window = plan.apply(given)
     for listener in on_rewrite:
         listener(records, plan)
-    window = array("I", records) if plan is None else plan.apply(records)
     return array("I", words[:first]) + window if first else window
 
 
-def _plan_for(words: list[int]) -> Plan | None:
+def _plan_for(words: list[int], window: np.ndarray) -> Plan | None:
     """The plan of a window; None while it runs as it is."""
-    key = structure(words)
-    if key is None:
-        return None
-    plans = _plans.pop(key, None)
-    if plans is None:
+    known = _known.find(words, window)
+    if known is None:
+        key = structure(words)
+        if key is None:
+            return None
         if key not in _met and not _at_once:
             if len(_met) >= _MOST_STRUCTURES:
                 _met.clear()
             _met.add(key)
             return None
-        plans = []
-    _plans[key] = plans
-    for plan in plans:
-        if plan.holds(words):
+        known = _known.add(key, Pattern(words, read(words)))
+    for plan in known.plans:
+        if plan.holds(window):
             return plan
-    if len(plans) < _MOST_PLANS:
-        plans.append(make_plan(words))
-        _forget_old(len(words))
-        if _at_once:
-            return plans[-1]
-    return None
-
-
-def _forget_old(more: int) -> None:
-    """Count the words of a new plan, and let go of the plans that were used longest ago."""
-    global _kept
-    _kept += more
-    while _kept > _MOST_WORDS and len(_plans) > 1:
-        gone = _plans.pop(next(iter(_plans)))
-        _kept -= sum(plan.size for plan in gone)
+    if len(known.plans) == _MOST_PLANS:
+        return None
+    plan = make_plan(words)
+    _known.add_plan(known, plan)
+    return plan if _at_once else None
 
 
 def make_plan(words: list[int]) -> Plan:
@@ -177,14 +164,7 @@ def make_plan(words: list[int]) -> Plan:
     # What is held and was never used.
     exist([slot for slot in allocations if slot not in freed])
     zeros = sorted({*joiner.zeros, *planner.zeros, *[z for made in groups for z in made.zeros]})
-    return Plan(_getter(picked), constants, _getter(zeros) if zeros else None, stands, len(words))
-
-
-def _getter(places: list[int]) -> Callable[[list[int]], tuple[int, ...]]:
-    places = [_places.setdefault(place, place) for place in places]
-    if len(places) < 2:  # where an itemgetter takes none, or gives no tuple
-        return lambda words: tuple([words[place] for place in places])
-    return itemgetter(*places)
+    return Plan(np.array(picked, np.intp), np.array(constants, np.uint32), np.array(zeros, np.intp), stands)
 
 
 def enable(on: bool, at_once: bool = False) -> None:

@@ -53,6 +53,4 @@ class Submission:
         """Where each word of the host's window lies in the records; past their end for what is in none."""
         if self.plan is None:
             return list(range(self.length))
-        count = self.length - self.start
-        picked = self.plan.pick(list(range(count + len(self.plan.constants))))
-        return [*range(self.start), *[place + self.start for place in picked]]
+        return [*range(self.start), *[place + self.start for place in self.plan.places.tolist()]]

@@ -1,0 +1,141 @@
+"""How windows of a structure are recognised."""
+
+import random
+from array import array
+
+import numpy as np
+import pytest
+
+import pellucid as torch
+from pellucid.device.host import ALLOC, CODE_BITS, COPY, FREE, UPLOAD
+from pellucid.device.stream import stream
+from pellucid.fusion.known import Pattern, Table
+from pellucid.fusion.records import read, structure
+from pellucid.launches import nodes
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.fixture(scope="module")
+def launches():
+    """Heads of records of launches that exist, with as many slots and patches as they take."""
+    x = torch.ones(4)
+    torch.webgpu.synchronize()
+    assert (x + x * 2).sum().item() == 12
+    return [(head, len(node.metas), len(node.patched)) for head, node in nodes.items()][:6]
+
+
+def window_of(chance, launches):
+    """Records of all kinds over few slots, so that they meet again."""
+    words = []
+    for _ in range(chance.randint(1, 12)):
+        kind = chance.choice([ALLOC, FREE, UPLOAD, COPY, None, None])
+        slot = chance.randint(5, 9)
+        if kind is None:
+            head, slots, patches = chance.choice(launches)
+            words += [head, *[chance.randint(5, 9) for _ in range(slots)], *[7] * patches]
+        else:
+            words.append(slot << CODE_BITS | kind)
+            words += {
+                ALLOC: [16], FREE: [], UPLOAD: [0, 8, 1, 2], COPY: [chance.randint(5, 9), 0, 4, 8]
+            }[kind]  # fmt: skip
+    return words
+
+
+def fits(pattern, words):
+    return pattern.size == len(words) and pattern.fits(words, np.frombuffer(array("I", words), np.uint32))
+
+
+def renamed(words, names):
+    """The same window with other slots and other patched words."""
+    words = list(words)
+    for record in read(words):
+        at = record.words[0]
+        if record.node is None:
+            words[at] = names[words[at] >> CODE_BITS] << CODE_BITS | record.code
+            at += 1
+        for k, slot in enumerate(record.slots if record.node else record.slots[1:]):
+            words[at + k] = names[slot]
+        for word in range(len(record.node.patched)) if record.node else ():
+            words[record.patch_at(word)] = 99
+        if record.code == UPLOAD:
+            words[at + 2] = 77
+    return words
+
+
+def test_a_pattern_fits_what_has_the_same_structure(launches):
+    """Slots may be others and patched words, too; any other word may not."""
+    chance = random.Random(1)
+    for _ in range(200):
+        words = window_of(chance, launches)
+        pattern = Pattern(words, read(words))
+        other = renamed(words, dict(zip(range(5, 10), chance.sample(range(5, 200), 5), strict=True)))
+        assert fits(pattern, other)
+        assert structure(other) == structure(words)
+        same = renamed(words, dict.fromkeys(range(5, 10), 300))  # all slots are one
+        assert fits(pattern, same) == (structure(same) == structure(words))
+
+
+def test_a_pattern_tells_windows_apart_as_their_digests_do(launches):
+    """Pairs of windows that differ in one word."""
+    chance = random.Random(2)
+    outcomes = set()
+    for _ in range(600):
+        words = window_of(chance, launches)
+        other = list(words)
+        at = chance.randrange(len(words))
+        other[at] = chance.choice([words[at] ^ 1 << CODE_BITS, words[at] ^ 1, chance.choice(words)])
+        try:
+            digest = structure(other)
+        except IndexError:  # no window
+            continue
+        # A patched word changes no structure.
+        outcomes.add(fits(Pattern(words, read(words)), other))
+        assert fits(Pattern(words, read(words)), other) == (digest == structure(words)), (words, other)
+    assert outcomes == {True, False}
+
+
+def test_what_was_used_longest_ago_goes_first(launches):
+    head, slots, patches = launches[0]
+    windows = [[head, *range(5, 5 + slots), *[0] * patches] * n for n in (1, 2, 3)]
+    table = Table(2 * len(windows[2]))
+
+    def find(words):
+        return table.find(words, np.frombuffer(array("I", words), np.uint32))
+
+    plan = object()
+    for words in windows[:2]:
+        table.add_plan(table.add(structure(words), Pattern(words, read(words))), plan)
+    assert find(windows[0]).plans == [plan]  # used last
+    table.add_plan(table.add(structure(windows[2]), Pattern(windows[2], read(windows[2]))), plan)
+    assert find(windows[2]) is not None
+    assert find(windows[0]) is not None
+    table.add_plan(find(windows[2]), plan)
+    assert find(windows[2]) is not None
+    assert find(windows[1]) is None
+    assert find(windows[0]) is None
+
+
+def test_a_window_in_which_nothing_fuses_runs_what_was_recorded():
+    """Also once it has a plan."""
+    seen = []
+    host = stream().open()
+    submit = host.submit
+    x = torch.randn(16)
+    y = torch.randn(16)
+    torch.webgpu.flush()
+    vars(host)["submit"] = lambda words, held=False: (seen.append(words.tolist()), submit(words, held))
+    listened = []
+    stream().on_submit.append(listened.append)
+    try:
+        with torch.webgpu.fusion(True):
+            for _ in range(4):
+                kept = x + 1, y.sin()
+                torch.webgpu.flush()
+    finally:
+        stream().on_submit.remove(listened.append)
+        del vars(host)["submit"]
+    assert len(kept) == 2
+    runs = [[w for w in words if w in nodes] for words in seen if words]
+    recorded = [[w for w in words if w in nodes] for words in listened if words]
+    assert runs == recorded
