@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import pellucid
 from ops.oracle import normal
 from pellucid.device.host import Info
-from pellucid.ops.conv_tiles import TILES, Sizes, candidates, choose, forced
+from pellucid.ops.conv_tiles import TILES, Sizes, candidates, choose, chunk, forced
 from pellucid.ops.matmul_choice import processors
 
 pytestmark = pytest.mark.gpu
@@ -83,11 +83,11 @@ def test_expressions_after_a_convolution(tile):
 @EVERY_TILE
 def test_what_the_kernel_asks_of_a_tile(tile):
     quads = tile.step // 4
-    assert tile.nbytes <= 16384
+    assert tile.nbytes(beside=tile.step) <= 16384
     assert tile.lanes <= 256
-    assert tile.lanes % tile.pixels == 0
+    assert tile.lanes % tile.columns == 0
     assert tile.step <= tile.lanes
-    assert max(tile.rows, tile.pixels) * quads <= 4 * tile.lanes
+    assert max(tile.rows, tile.columns) * quads <= 4 * tile.lanes
     assert quads % tile.slices == 0
     assert quads // tile.slices in (1, 2, 3, 4, 8)
 
@@ -102,9 +102,9 @@ def test_the_choice_is_pure_and_covers_the_depth_once(convolution, info):
     tile, parts = choose(convolution, info)
     assert (tile, parts) == choose(convolution, info)
     assert len(candidates(convolution, info)) == len(set(candidates(convolution, info)))
-    chunk = tile.chunk(convolution.depth, parts)
-    assert chunk % tile.step == 0
-    assert (parts - 1) * chunk < convolution.depth <= parts * chunk
+    length = chunk(tile, convolution.depth, parts)
+    assert length % tile.step == 0
+    assert (parts - 1) * length < convolution.depth <= parts * length
 
 
 @pytest.mark.parametrize("info", [H200, LAPTOP], ids=["H200", "laptop"])
@@ -112,7 +112,7 @@ def test_the_choice_fills_a_device(info):
     """Where a convolution is large enough for it, every processor has a tile."""
     for convolution in (Sizes(1, 64, 4096, 288), Sizes(1, 128, 8192, 576), Sizes(1, 256, 1568, 2304)):
         tile, parts = choose(convolution, info)
-        assert tile.groups(convolution) * parts >= processors(info) * 3 // 4
+        assert convolution.groups(tile) * parts >= processors(info) * 3 // 4
 
 
 def test_the_depth_is_cut_where_it_is_long_and_little_is_made():

@@ -148,7 +148,7 @@ def test_a_tile_is_what_its_kernel_takes(tile):
     assert tile.step // (4 * tile.slices) in (1, 2, 3, 4, 8)
     assert tile.rows * tile.step <= 4 * 4 * tile.lanes
     assert tile.columns * tile.step <= 2 * 8 * tile.lanes
-    assert tile.nbytes <= 16384
+    assert tile.nbytes() <= 16384
 
 
 @pytest.mark.parametrize("tokens", [33, 64])

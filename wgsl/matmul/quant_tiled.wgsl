@@ -1,6 +1,6 @@
 // out[m, start + n] = sum over k of x[m, k] * weight[n, k] + bias[n], for many rows of x
 //
-// A workgroup makes TILE_M x TILE_N of out, see matmul/quant_tile.
+// A workgroup makes TILE_ROWS x TILE_COLUMNS of out, see matmul/quant_tile.
 //
 // x        (batch, columns)
 // weight   the planes of rows rows; `units` units of 32 columns a row
@@ -8,7 +8,7 @@
 // out      (batch, out_columns); columns start to start + rows - 1 are written
 // grid     one workgroup for a tile; tiles_n of them along n, then along m
 // format   quant/q4_0 stands for any file of quant/ with its two functions
-// uses     matmul/quant_tile, quant/q4_0, quant/halves_direct, quant/planes
+// uses     matmul/quant_tile, tile, quant/q4_0, quant/halves_direct, quant/planes
 
 @group(0) @binding(0) var<storage, read> x: array<f32>;
 @group(0) @binding(1) var<storage, read> weight: array<vec4<u32>>;
@@ -31,13 +31,14 @@ struct Params {
 }
 @group(1) @binding(0) var<uniform> params: Params;
 
-const TILE_M = 32u;
-const TILE_N = 64u;
-const LANE_M = 4u;
+const TILE_ROWS = 32u;
+const TILE_COLUMNS = 64u;
+const LANE_ROWS = 4u;
 const STEP = 16u;
 const SLICES = 1u;
 const X_FOUR = false;
 const EDGES = true;
+const ACROSS = false;
 const HAS_BIAS = false;
 
 fn load_x(i: u32) -> f32 { return x[params.x_offset + i]; }
@@ -52,14 +53,15 @@ fn weight_octet(row: u32, octet: u32) -> array<vec4<f32>, 2> {
     return dequantize_octet(min(first_n + row, params.rows - 1u) * params.units * 4u + octet);
 }
 
-fn store_four(m: u32, column: u32, sums: vec4<f32>) {
+fn store_four(to: Target, row: u32, sums: vec4<f32>) {
+    let m = to.m + row;
     if (m >= params.batch) {
         return;
     }
-    store_value(m, first_n + column, sums.x);
-    store_value(m, first_n + column + COLUMN_LANES, sums.y);
-    store_value(m, first_n + column + 2u * COLUMN_LANES, sums.z);
-    store_value(m, first_n + column + 3u * COLUMN_LANES, sums.w);
+    store_value(m, to.n, sums.x);
+    store_value(m, to.n + COLUMN_LANES, sums.y);
+    store_value(m, to.n + 2u * COLUMN_LANES, sums.z);
+    store_value(m, to.n + 3u * COLUMN_LANES, sums.w);
 }
 
 fn store_value(m: u32, n: u32, sum: f32) {
@@ -81,10 +83,11 @@ fn main(
 ) {
     let group = id.y * count.x + id.x;
     let tile_m = group / params.tiles_n;
-    let first_m = tile_m * TILE_M;
+    let first_m = tile_m * TILE_ROWS;
     if (first_m >= params.batch) {
         return;
     }
-    first_n = (group - tile_m * params.tiles_n) * TILE_N;
-    store_tile(thread, first_m, multiply(thread, first_m));
+    first_n = (group - tile_m * params.tiles_n) * TILE_COLUMNS;
+    let origin = Origin(first_m, params.columns, 0u, params.columns);
+    make_tile(origin, thread, first_n, 32u * params.units);
 }

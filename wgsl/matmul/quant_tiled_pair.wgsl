@@ -1,7 +1,7 @@
 // out_k[m, n] = sum over c of x[m, c] * weight_k[n, c], for two weights of one format and as many
 //   rows, and many rows of x; both results of an element are at hand together
 //
-// A workgroup makes TILE_M x TILE_N / 2 of both results: half of its tile of the weight are rows of
+// A workgroup makes TILE_ROWS x TILE_COLUMNS / 2 of both results: half of its tile of the weight are rows of
 // weight_0, half of weight_1, so that a lane has the same columns of both. See matmul/quant_tile.
 //
 // x         (batch, columns)
@@ -9,7 +9,7 @@
 // out_k     (batch, rows)
 // grid      one workgroup for a tile; tiles_n of them along n, then along m
 // format    quant/q4_0 stands for any file of quant/ with its two functions
-// uses      matmul/quant_tile, quant/q4_0, quant/halves_direct
+// uses      matmul/quant_tile, tile, quant/q4_0, quant/halves_direct
 
 @group(0) @binding(0) var<storage, read> x: array<f32>;
 @group(0) @binding(1) var<storage, read> weight_0: array<vec4<u32>>;
@@ -30,13 +30,14 @@ struct Params {
 }
 @group(1) @binding(0) var<uniform> params: Params;
 
-const TILE_M = 32u;
-const TILE_N = 64u;
-const LANE_M = 4u;
+const TILE_ROWS = 32u;
+const TILE_COLUMNS = 64u;
+const LANE_ROWS = 4u;
 const STEP = 16u;
 const SLICES = 1u;
 const X_FOUR = false;
 const EDGES = true;
+const ACROSS = false;
 
 fn load_x(i: u32) -> f32 { return x[params.x_offset + i]; }
 fn load4_x(i: u32) -> vec4<f32> { return vec4(load_x(4*i), load_x(4*i+1), load_x(4*i+2), load_x(4*i+3)); }
@@ -63,9 +64,9 @@ fn plane_start(plane: u32) -> u32 {
 
 // Rows past the end read the last row and store nothing.
 fn weight_octet(row: u32, octet: u32) -> array<vec4<f32>, 2> {
-    let n = min(first_n + row % (TILE_N / 2u), params.rows - 1u);
+    let n = min(first_n + row % (TILE_COLUMNS / 2u), params.rows - 1u);
     let at = n * params.units * 4u + octet;
-    if (row >= TILE_N / 2u) {
+    if (row >= TILE_COLUMNS / 2u) {
         current = 1u;
         return dequantize_octet(at);
     }
@@ -73,12 +74,13 @@ fn weight_octet(row: u32, octet: u32) -> array<vec4<f32>, 2> {
     return dequantize_octet(at);
 }
 
-fn store_four(m: u32, column: u32, sums: vec4<f32>) {
+fn store_four(to: Target, row: u32, sums: vec4<f32>) {
+    let m = to.m + row;
     if (m >= params.batch) {
         return;
     }
-    store_both(m, first_n + column, sums.x, sums.z);
-    store_both(m, first_n + column + COLUMN_LANES, sums.y, sums.w);
+    store_both(m, to.n, sums.x, sums.z);
+    store_both(m, to.n + COLUMN_LANES, sums.y, sums.w);
 }
 
 fn store_both(m: u32, n: u32, a: f32, b: f32) {
@@ -95,10 +97,11 @@ fn main(
 ) {
     let group = id.y * count.x + id.x;
     let tile_m = group / params.tiles_n;
-    let first_m = tile_m * TILE_M;
+    let first_m = tile_m * TILE_ROWS;
     if (first_m >= params.batch) {
         return;
     }
-    first_n = (group - tile_m * params.tiles_n) * (TILE_N / 2u);
-    store_tile(thread, first_m, multiply(thread, first_m));
+    first_n = (group - tile_m * params.tiles_n) * (TILE_COLUMNS / 2u);
+    let origin = Origin(first_m, params.columns, 0u, params.columns);
+    make_tile(origin, thread, first_n, 32u * params.units);
 }

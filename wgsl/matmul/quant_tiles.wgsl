@@ -1,16 +1,16 @@
 // out_k[m, n] = sum over c of x[m, c] * weight_k[n, c], for two or three weights of one format and
 //   many rows of x
 //
-// A workgroup makes TILE_M x TILE_N of one of the results, see matmul/quant_tile.
+// A workgroup makes TILE_ROWS x TILE_COLUMNS of one of the results, see matmul/quant_tile.
 //
 // x         (batch, columns)
 // weight_k  the planes of a weight; `units` units of 32 columns a row. Of planes_k the first number
 //           counts its rows, the others are the first words of its planes 1 to 3
 // out_k     (batch, rows of weight k); of two weights the third has no rows
 // grid      one workgroup for a tile: those of weight 0, then of weight 1, then of weight 2, and so
-//           on for the next TILE_M rows of x
+//           on for the next TILE_ROWS rows of x
 // format    quant/q4_0 stands for any file of quant/ with its two functions
-// uses      matmul/quant_tile, quant/q4_0, quant/halves_direct
+// uses      matmul/quant_tile, tile, quant/q4_0, quant/halves_direct
 
 @group(0) @binding(0) var<storage, read> x: array<f32>;
 @group(0) @binding(1) var<storage, read> weight_0: array<vec4<u32>>;
@@ -31,13 +31,14 @@ struct Params {
 }
 @group(1) @binding(0) var<uniform> params: Params;
 
-const TILE_M = 32u;
-const TILE_N = 64u;
-const LANE_M = 4u;
+const TILE_ROWS = 32u;
+const TILE_COLUMNS = 64u;
+const LANE_ROWS = 4u;
 const STEP = 16u;
 const SLICES = 1u;
 const X_FOUR = false;
 const EDGES = true;
+const ACROSS = false;
 
 fn load_x(i: u32) -> f32 { return x[params.x_offset + i]; }
 fn load4_x(i: u32) -> vec4<f32> { return vec4(load_x(4*i), load_x(4*i+1), load_x(4*i+2), load_x(4*i+3)); }
@@ -85,14 +86,15 @@ fn weight_octet(row: u32, octet: u32) -> array<vec4<f32>, 2> {
     return dequantize_octet(at);
 }
 
-fn store_four(m: u32, column: u32, sums: vec4<f32>) {
+fn store_four(to: Target, row: u32, sums: vec4<f32>) {
+    let m = to.m + row;
     if (m >= params.batch) {
         return;
     }
-    store_value(m, first_n + column, sums.x);
-    store_value(m, first_n + column + COLUMN_LANES, sums.y);
-    store_value(m, first_n + column + 2u * COLUMN_LANES, sums.z);
-    store_value(m, first_n + column + 3u * COLUMN_LANES, sums.w);
+    store_value(m, to.n, sums.x);
+    store_value(m, to.n + COLUMN_LANES, sums.y);
+    store_value(m, to.n + 2u * COLUMN_LANES, sums.z);
+    store_value(m, to.n + 3u * COLUMN_LANES, sums.w);
 }
 
 fn store_value(m: u32, n: u32, value: f32) {
@@ -116,10 +118,10 @@ fn main(
     @builtin(local_invocation_index) thread: u32,
 ) {
     let rows = vec3<u32>(params.planes_0.x, params.planes_1.x, params.planes_2.x);
-    let tiles = (rows + TILE_N - 1u) / TILE_N;
+    let tiles = (rows + TILE_COLUMNS - 1u) / TILE_COLUMNS;
     let all_tiles = tiles.x + tiles.y + tiles.z;
     let group = id.y * count.x + id.x;
-    let first_m = group / all_tiles * TILE_M;
+    let first_m = group / all_tiles * TILE_ROWS;
     if (first_m >= params.batch) {
         return;
     }
@@ -134,6 +136,7 @@ fn main(
     }
     own = k;
     all_rows = rows[k];
-    first_n = place * TILE_N;
-    store_tile(thread, first_m, multiply(thread, first_m));
+    first_n = place * TILE_COLUMNS;
+    let origin = Origin(first_m, params.columns, 0u, params.columns);
+    make_tile(origin, thread, first_n, 32u * params.units);
 }

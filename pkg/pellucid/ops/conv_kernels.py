@@ -7,7 +7,7 @@ from ..device.stream import stream
 from ..kernel import Launch, load
 from ..variants import is_direct
 from .conv_geometry import Geometry
-from .conv_tiles import Sizes, choose
+from .conv_tiles import Sizes, choose, chunk
 from .matmul_choice import processors
 from .product import flag, read_as
 
@@ -107,16 +107,16 @@ def window_launches(
     d = call[weight].dtype
     sizes = Sizes(groups, rows, pixels, channels * taps[0] * taps[1])
     tile, parts = choose(sizes, stream().open().info)
-    chunk = tile.chunk(sizes.depth, parts)
-    parts = max(_ceil(sizes.depth, chunk), 1)
+    length = chunk(tile, sizes.depth, parts)
+    parts = max(_ceil(sizes.depth, length), 1)
     plane = target[0] * target[1]
     params |= {
-        "workgroups": tile.groups(sizes) * parts, "chunk": chunk,
+        "workgroups": sizes.groups(tile) * parts, "chunk": length,
         "outputs": geometry.batch * geometry.groups * rows * plane,
     }  # fmt: skip
     in_fours = not transposed and sizes.depth % 4 == 0
     has_edges = transposed or sizes.depth % tile.step > 0
-    holes |= tile.holes | {
+    holes |= tile.holes(sizes.depth) | {
         "EDGES": flag(has_edges), "PADDED": flag(has_edges or y_axis.is_padded or x_axis.is_padded),
         "W_FOUR": flag(in_fours), "HAS_BIAS": flag(bias is not None and parts == 1),
     }  # fmt: skip

@@ -3,81 +3,38 @@ device."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from ..device.host import Info
-from ..op import forget_plans
 from .matmul_choice import processors
+from .tiles import Forced, Rates, Tile
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """A convolution as products: (rows, depth) with (depth, pixels), ``products`` of them.
+    """A convolution as products: (rows, depth) with (depth, columns), ``products`` of them.
 
     Args:
         products: groups, times the phases of a transposed convolution.
         rows: channels that a group makes.
-        pixels: of a phase, in all images.
+        columns: pixels of a phase, in all images.
         depth: channels that a group takes, times taps.
     """
 
     products: int
     rows: int
-    pixels: int
+    columns: int
     depth: int
 
-
-@dataclass(frozen=True)
-class Tile:
-    """The consts of ``wgsl/conv/tiled.wgsl``.
-
-    Args:
-        rows: of a workgroup.
-        pixels: of a workgroup.
-        lane_rows: of a lane, which makes four pixels.
-        step: how much of the depth lies in workgroup memory.
-        slices: groups of lanes that share a step.
-    """
-
-    rows: int
-    pixels: int
-    lane_rows: int
-    step: int = 16
-    slices: int = 1
-
-    @property
-    def lanes(self) -> int:
-        """The size of the workgroup."""
-        return self.rows // self.lane_rows * self.pixels // 4 * self.slices
-
-    @property
-    def nbytes(self) -> int:
-        """Workgroup memory: the tiles and the taps of a step, in their place the sums of the slices."""
-        gathered = self.slices * self.rows * self.pixels // 4 if self.slices > 1 else 0
-        return 16 * max((self.rows + self.pixels) * (self.step // 4 + 1) + self.step, gathered)
-
-    def groups(self, sizes: Sizes) -> int:
+    def groups(self, tile: Tile) -> int:
         """Workgroups for the whole depth."""
-        return sizes.products * -(-sizes.rows // self.rows) * -(-sizes.pixels // self.pixels)
+        return self.products * tile.groups(self.rows, self.columns)
 
-    def chunk(self, depth: int, parts: int) -> int:
-        """The length of a part of the depth."""
-        return -(-depth // (parts * self.step)) * self.step
 
-    @property
-    def holes(self) -> dict[str, str]:
-        """The consts as the kernel has them."""
-        sizes = {
-            "TILE_ROWS": self.rows, "TILE_PIXELS": self.pixels, "LANE_ROWS": self.lane_rows,
-            "STEP": self.step, "SLICES": self.slices,
-        }  # fmt: skip
-        return {name: f"{size}u" for name, size in sizes.items()}
-
-    def __str__(self) -> str:
-        sliced = f", {self.slices} slices" if self.slices > 1 else ""
-        return f"{self.rows}x{self.pixels}x{self.step} {self.lane_rows}x4{sliced}"
+def chunk(tile: Tile, depth: int, parts: int) -> int:
+    """The length of a part of the depth."""
+    return -(-depth // (parts * tile.step)) * tile.step
 
 
 # Small ones are for small convolutions: they fill a device, and their slices have as many lanes as large
@@ -111,39 +68,28 @@ _PARTS, _LEAST = (1, 2, 4, 8, 16, 32, 64), 2
 
 # The constants are fitted to 294 times of thirteen convolutions on an NVIDIA H200, where the choices are 2 %
 # slower than the fastest tiles on average.
-# What a processor multiplies per clock, the lanes that it holds, and the share of its speed that a lane's
-# instructions reach alone: they wait for each other.
-_WIDTH, _LANES, _ALONE = 128, 1024, 0.44
+_RATES = Rates(width=128, lanes=1024, alone=0.44, traffic=11, latency=2000, dispatch=12_000)
 # Multiplications in whose time a quad of workgroup memory is read; what an element of a window and a quad of
 # the weight cost to fetch, and what a lane's step costs beside.
 _QUAD, _PIXEL, _WEIGHT, _STEP = 5.7, 30, 66, 44
-# Bytes per clock and processor from the cache that all share; clocks until a fetch arrives.
-_TRAFFIC, _LATENCY = 11, 2000
-# Steps' worth of time that starts and ends a tile; clocks for each slice that is added, and between two
-# dispatches.
-_ENDS, _SLICE, _DISPATCH = 1.5, 1, 12_000
+# Steps' worth of time that starts and ends a tile; clocks for each slice that is added.
+_ENDS, _SLICE = 1.5, 1
 
 
 def estimate(tile: Tile, parts: int, sizes: Sizes, at_once: int) -> float:
-    """Clocks that a convolution takes: those of the processor with the most tiles, and the sum of the
-    parts."""
-    multiplying = tile.rows * tile.pixels * tile.step
-    reading = multiplying * (tile.lane_rows + 4) / (16 * tile.lane_rows) * _QUAD
-    fetching = tile.step * (tile.pixels * _PIXEL + tile.rows * _WEIGHT / 4)
-    work = multiplying + reading + fetching + tile.lanes * _STEP
-    rounds = -(-tile.groups(sizes) * parts // at_once)
-    together = max(min(rounds, _LANES // tile.lanes), 1)
-    step = max(
-        together * work / _WIDTH,
-        work / (_ALONE * tile.lanes),
-        together * tile.step * 4 * (tile.rows + tile.pixels) / _TRAFFIC,
-        _LATENCY,
+    """Clocks that a convolution takes, with the sum of the parts."""
+    fetching = tile.step * (tile.columns * _PIXEL + tile.rows * _WEIGHT / 4)
+    clocks = _RATES.clocks(
+        work=tile.multiplied + tile.read * _QUAD + fetching + tile.lanes * _STEP,
+        fetched=4 * tile.step * (tile.rows + tile.columns),
+        lanes=tile.lanes,
+        steps=chunk(tile, sizes.depth, parts) // tile.step + _ENDS,
+        groups=sizes.groups(tile) * parts,
+        at_once=at_once,
+        gather=(tile.slices - 1) * _SLICE,
     )
-    steps = tile.chunk(sizes.depth, parts) // tile.step + _ENDS
-    clocks = (step * steps + (tile.slices - 1) * _SLICE * together) * rounds / together
     if parts > 1:
-        moved = 4 * sizes.products * sizes.rows * sizes.pixels * (2 * parts + 1)
-        clocks += _DISPATCH + moved / (_TRAFFIC * at_once)
+        clocks += _RATES.parts(parts, sizes.products * sizes.rows * sizes.columns, at_once)
     return clocks
 
 
@@ -154,34 +100,26 @@ def candidates(sizes: Sizes, info: Info) -> list[tuple[Tile, int]]:
     found = [
         (tile, parts)
         for tile in TILES
-        if tile.nbytes <= most
+        if tile.nbytes(beside=tile.step) <= most
         for parts in _PARTS
         # with lengths rounded up, fewer parts may already cover the depth
         if parts == 1
         or (
             sizes.depth >= _LEAST * parts * tile.step
-            and (parts - 1) * tile.chunk(sizes.depth, parts) < sizes.depth
+            and (parts - 1) * chunk(tile, sizes.depth, parts) < sizes.depth
         )
     ]
     return sorted(found, key=lambda pair: estimate(*pair, sizes, at_once))
 
 
-_forced: tuple[Tile, int] | None = None
+_forced: Forced[tuple[Tile, int]] = Forced()
 
 
 def choose(sizes: Sizes, info: Info) -> tuple[Tile, int]:
     """The tile for a convolution, and the parts of its depth."""
-    return _forced or candidates(sizes, info)[0]
+    return _forced.choice or candidates(sizes, info)[0]
 
 
-@contextmanager
-def forced(tile: Tile | None, parts: int = 1) -> Iterator[None]:
+def forced(tile: Tile | None, parts: int = 1) -> AbstractContextManager[None]:
     """Take one tile for every convolution that is planned meanwhile; for measurements and tests."""
-    global _forced
-    before, _forced = _forced, None if tile is None else (tile, parts)
-    forget_plans()
-    try:
-        yield
-    finally:
-        _forced = before
-        forget_plans()
+    return _forced(None if tile is None else (tile, parts))

@@ -7,16 +7,13 @@ counted is in `_clocks`; what the numbers rest on is written beside them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from .. import tuned
 from ..deterministic import are_deterministic_algorithms_enabled
 from ..device.host import Info
 from ..errors import KernelError
-from ..op import forget_plans
 from ..variants import is_direct
 from .matmul_variants import MOST_VECTORS, PARTS, TILES, Shape, Tile, Variant
+from .tiles import Forced, Rates
 
 # Processors that run workgroups beside each other. WebGPU does not say how many there are; names must do.
 # Too high a number costs little: smaller tiles and more parts lose less than idle processors.
@@ -31,17 +28,12 @@ _ON_A_CPU = 4
 # The numbers below fit times of 17 products on an H200 (132 processors, 2 GHz); those of most tiles are
 # scaled from an earlier form of the kernel's loop. Estimates of fast tiles are off by 11 % in the mean.
 #
-# What a processor multiplies per clock, the lanes that it holds, and the share of their speed that the lanes
-# of one tile reach alone: instructions wait for each other.
-_WIDTH, _LANES, _ALONE = 116, 512, 0.55
-# Bytes per clock and processor, from and to the cache that all share; clocks until a fetch arrives, and until
-# it is put where all lanes see it. A second buffer saves a barrier and costs registers: no difference.
-_TRAFFIC, _LATENCY, _PUT = 13, 1000, 600
+# A second buffer saves a barrier and costs registers: no difference.
+_RATES = Rates(width=116, lanes=512, alone=0.55, traffic=13, latency=1000, put=600, dispatch=11_000)
 # Instructions of a step that neither multiply nor read workgroup memory: its own, and for a block to fetch.
 _STEP, _BLOCK = 90, 190
-# Clocks that start and end a tile, and that bring a block of every lane together; those of a second dispatch
-# that waits for the first.
-_ENDS, _GATHER, _DISPATCH = 2000, 1000, 11_000
+# Clocks that start and end a tile, and that bring a block of every lane together.
+_ENDS, _GATHER = 2000, 1000
 # Elements of the depth that a part of a product of few rows has at least, the lanes that read it at once on
 # a processor, how many parts are worth a second dispatch, and how many that one adds up in time.
 _LONG, _READING, _WORTH, _MOST = 2048, 256, 4, 64
@@ -56,26 +48,25 @@ def processors(info: Info) -> int:
 
 
 def _clocks(shape: Shape, tile: Tile, parts: int, at_once: int) -> float:
-    """An estimate of the time that a product takes: that of the processor with the most tiles."""
+    """An estimate of the time that a product takes, with the sum of its parts."""
     depth = tile.step // tile.slices
     multiplying = tile.lane_rows * tile.lane_columns * depth
     reading = (tile.lane_rows + tile.lane_columns) // 4 * depth
     share = multiplying / (multiplying + reading + _STEP + _BLOCK * tile.blocks)
-    work = tile.rows * tile.columns * tile.step / share
-    rounds = -(-tile.groups(shape) * parts // at_once)
-    together = max(min(rounds, _LANES // tile.lanes), 1)
-    step = max(
-        together * work / _WIDTH,
-        max(work / min(_ALONE * tile.lanes, _WIDTH), _LATENCY) + _PUT,
-        together * tile.fetched / _TRAFFIC,
-    )
     ends = _ENDS
     if tile.slices > 1:
         ends += _GATHER * tile.lane_rows * tile.lane_columns // 16
-    clocks = rounds / together * (step * -(-shape.depth // (tile.step * parts)) + ends)
+    clocks = _RATES.clocks(
+        work=tile.rows * tile.columns * tile.step / share,
+        fetched=tile.fetched,
+        lanes=tile.lanes,
+        steps=-(-shape.depth // (tile.step * parts)),
+        groups=tile.groups(shape) * parts,
+        at_once=at_once,
+        ends=ends,
+    )
     if parts > 1:
-        moved = 4 * shape.batch * shape.rows * shape.columns * (2 * parts + 1)
-        clocks += _DISPATCH + moved / (_TRAFFIC * at_once)
+        clocks += _RATES.parts(parts, shape.batch * shape.rows * shape.columns, at_once)
     return clocks
 
 
@@ -131,7 +122,7 @@ def key(shape: Shape, dtype: str) -> str:
     return f"{dtype} {letters} {'x'.join(str(bucket(n)) for n in sizes)}"
 
 
-_forced: Variant | None = None
+forced: Forced[Variant] = Forced()
 
 
 def variant_for(shape: Shape, dtype: str, info: Info) -> Variant:
@@ -139,8 +130,8 @@ def variant_for(shape: Shape, dtype: str, info: Info) -> Variant:
 
     Adapters that run on a CPU get the kernel without workgroup memory.
     """
-    if _forced is not None:
-        return _forced
+    if forced.choice is not None:
+        return forced.choice
     if is_direct() and not _is_narrow(shape):
         return Variant("direct")
     if not are_deterministic_algorithms_enabled():
@@ -162,16 +153,3 @@ def _read(text: str) -> Variant | None:
         return Variant.parse(text)
     except KernelError:
         return None
-
-
-@contextmanager
-def forced(variant: Variant | None) -> Iterator[None]:
-    """Take one variant for every product that is planned meanwhile; for measurements and tests."""
-    global _forced
-    before, _forced = _forced, variant
-    forget_plans()
-    try:
-        yield
-    finally:
-        _forced = before
-        forget_plans()

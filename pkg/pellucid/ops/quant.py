@@ -201,7 +201,7 @@ def _tiled_launch(call: Call, name: str, m: Meta, start: int, params: dict[str, 
     batch, units, d = int(params["batch"]), int(params["units"]), call["input"].dtype
     tile = choose(batch, (rows,), units, stream().open().info)
     in_fours = columns % 4 == 0 and d is dt.float32
-    holes = tile.holes(units) | {"X_FOUR": flag(in_fours), "HAS_BIAS": flag(call["bias"] is not None)}
+    holes = tile.holes(32 * units) | {"X_FOUR": flag(in_fours), "HAS_BIAS": flag(call["bias"] is not None)}
     source = format_source("matmul/quant_tiled", m.dtype.name).fill(holes)
     source = read_as(read_as(source, "x", d, in_fours), "bias", d, False)
     params |= {"tiles_n": -(-rows // tile.columns)}

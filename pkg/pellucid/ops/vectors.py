@@ -103,7 +103,7 @@ def _tiled(products: Sequence[Node], rows: list[int], paired: bool) -> Launch:
             params[f"planes_{k}"] = _planes(products[k]) if k < len(products) else (0, 0, 0, 0)
         grid = tile.groups(batch, *rows)
     in_fours = columns % 4 == 0
-    holes = tile.holes(units) | {"X_FOUR": str(in_fours).lower()}
+    holes = tile.holes(32 * units) | {"X_FOUR": str(in_fours).lower()}
     source = format_source(PRODUCTS[first.source.name][paired], _format(first)).fill(holes)
     return Launch(read_as(source, "x", float32, in_fours), grid, params)
 
