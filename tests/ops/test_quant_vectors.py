@@ -8,10 +8,11 @@ import torch
 import pellucid
 from ops.joints import Window, nodes
 from ops.oracle import agree, normal
+from pellucid.device.stream import stream
 from pellucid.launches import most_buffers
 from pellucid.nn.functional import linear, rms_norm
 from pellucid.op import forget_plans
-from pellucid.ops.quant import vector_holes
+from pellucid.ops.quant_lanes import MOST_ROWS, Lanes, choose
 from pellucid.ops.vectors import PRODUCTS, vectors
 from pellucid.quant import FORMATS
 from pellucid.quant.weight import dequantize, weight_from_blocks
@@ -68,7 +69,7 @@ def compare(x, given, norm_weight=None, eps=None, paired=False, bias=None):
     norms = [r for r in window.runs if r.node.source.name in NORMS]
     products = [r for name in PRODUCTS for r in window.named(name)]
     joint = vectors(nodes(products), *nodes(norms), paired=paired)
-    assert joint is not None
+    assert joint is not None and joint.node.source is not None
     assert len(joint.node.source.bindings) <= 8 <= most_buffers()
     window.run(joint, [*products, *norms])
     magnitudes = np.abs(h.numpy())
@@ -163,20 +164,25 @@ def test_the_sizes_of_a_small_model():
     """Several steps, idle lanes, narrow workgroups."""
     for columns, rows in ((576, (576, 192, 192)), (1536, (576, 1)), (4160, (9, 5))):
         compare(middle(1, columns) * 3, weights("q4_1", columns, *rows), middle(columns), 1e-5)
-    assert vector_holes(1, 960, 18) == {"WORKGROUP": 64, "LANES": 32, "BATCH": 1}
-    assert vector_holes(1, 3072, 18)["WORKGROUP"] == 128
-    assert vector_holes(1, 49152, 18) == {"WORKGROUP": 256, "LANES": 8, "BATCH": 1}
+    info = stream().open().info
+    assert choose(1, 960, 18, "q4_1", info) == Lanes(64, 32, 1, 32)
+    assert choose(1, 3072, 18, "q4_1", info).workgroup == 128
+    assert choose(1, 49152, 18, "q4_1", info) == Lanes(256, 8, 1, 8)
 
 
-def test_x_of_a_lane_fits_its_registers():
-    for batch in range(1, 9):
-        for rows in (1, 500, 3000, 1 << 20):
+@pytest.mark.parametrize("chosen", ["integer", "float"])
+def test_x_of_a_lane_fits_its_registers(chosen, monkeypatch):
+    monkeypatch.setenv("PELLUCID_DOTS", chosen)
+    info = stream().open().info
+    for batch in range(1, MOST_ROWS + 1):
+        for rows in (1, 500, 3000, 9000, 1 << 20):
             for units in (1, 18, 500):
-                sizes = vector_holes(batch, rows, units)
-                assert 8 * sizes["BATCH"] * sizes["LANES"] <= 4 * sizes["WORKGROUP"]
-                tile = 16 * sizes["BATCH"] * max(8 * (sizes["LANES"] + 1), sizes["WORKGROUP"])
-                sums = 4 * (sizes["WORKGROUP"] + 16) if batch == 1 else 0  # of the squares, for a norm
-                assert tile + sums <= 16384
+                lanes = choose(batch, rows, units, "q4_0", info)
+                assert lanes.dots == (chosen == "integer" and batch == 1)
+                assert 8 * lanes.batch * lanes.step <= 4 * lanes.workgroup
+                assert lanes.step % lanes.lanes == 0
+                sums = 4 * (lanes.workgroup + 16) if batch == 1 else 0  # of the squares, for a norm
+                assert lanes.nbytes + sums <= 16384
 
 
 def test_what_does_not_fit_is_left_apart():

@@ -2,6 +2,8 @@
 
 const ASK_AGAIN_MS = [50, 100, 200, 400, 600, 800];
 const FEATURES = ["subgroups", "shader-f16", "timestamp-query"];
+// Of the shading language, which need not be asked for.
+const LANGUAGE_FEATURES = ["packed_4x8_integer_dot_product"];
 const IMMEDIATE_BYTES = 64;
 
 /**
@@ -21,6 +23,7 @@ export async function openDevice(defaultLimits) {
     if (typeof adapter.limits[name] === "number") limits[name] = adapter.limits[name];
   }
   const features = FEATURES.filter((name) => adapter.features.has(name));
+  const language = LANGUAGE_FEATURES.filter((name) => gpu.wgslLanguageFeatures?.has(name));
   const device = await adapter.requestDevice(
     defaultLimits
       ? { label: "pellucid" }
@@ -34,7 +37,7 @@ export async function openDevice(defaultLimits) {
     vendor,
     architecture,
     description: description || model,
-    features: defaultLimits ? [] : features,
+    features: defaultLimits ? [] : [...features, ...language],
     limits: granted,
     immediates: defaultLimits ? 0 : immediateBytes(gpu, granted),
     version: browserVersion(),

@@ -1,11 +1,8 @@
-// What matmul/quant_vector, quant_vectors and quant_pair share: a group of lanes multiplies four
+// How matmul/quant_vector, quant_vectors and quant_pair multiply: a group of lanes multiplies four
 // rows of a weight by at most BATCH rows of x
 //
-// multiply   a lane's shares of the products; with NORM x is multiplied by norm_weight, and the
-//            squares of the lane's share of x are added up
-// gather     brings the shares of all lanes together in workgroup memory
-// total      one finished product
-// norm_scale with NORM, the factor by which a row of x is normalized
+// multiply  a lane's shares of the products; with NORM x is multiplied by norm_weight, and the
+//           squares of the lane's share of x are added up
 //
 // The lanes of a group take units of 32 columns in turn, so that neighbours read neighbouring
 // 16-byte words, and use a unit's columns of x for all four rows. x comes through workgroup memory,
@@ -13,46 +10,23 @@
 // step needs of the weight and of x is asked for while the step before computes. A normalized row
 // is x * norm_weight times one number, by which the products are multiplied in the end.
 //
-// expects  const WORKGROUP, LANES, BATCH, NORM, PADDED: LANES from 8 to 64, at most four quads of x
-//          a lane (8 * BATCH * LANES <= 4 * WORKGROUP), one row of x with NORM; PADDED where the
-//          last unit of a row reaches past the columns. batch, columns, units and eps in Params.
-//          load_x, load_norm_weight, load_units, and a file of quant/. all_squares, which becomes
-//          workgroup_sum or subgroup_sum with NORM: where many rows of x fill the workgroup memory
-//          there is no room for them
+// uses     matmul/quant_shares
+// expects  what matmul/quant_shares expects, with STEP equal to LANES: from 8 to 64; BATCH at most 4,
+//          one row of x with NORM; PADDED where the last unit of a row reaches past the columns.
+//          units in Params. load_units, and a file of quant/
 
-const ROWS = 4u;
-const QUADS = 8u;
 const STRIDE = LANES + 1u;
 const ROW_OF_X = QUADS * STRIDE;
-const QUADS_OF_STEP = BATCH * QUADS * LANES;
 const TILE = max(BATCH * ROW_OF_X, BATCH * WORKGROUP);
 
 var<workgroup> tile: array<vec4<f32>, TILE>;
 
-// One value for each of four rows of the weight, for each row of x; those past BATCH are unused.
-// Named, not an array: an array indexed in a loop would live in memory.
-struct Sums {
-    m_0: vec4<f32>,
-    m_1: vec4<f32>,
-    m_2: vec4<f32>,
-    m_3: vec4<f32>,
-    m_4: vec4<f32>,
-    m_5: vec4<f32>,
-    m_6: vec4<f32>,
-    m_7: vec4<f32>,
+fn gathered(i: u32) -> vec4<f32> {
+    return tile[i];
 }
 
-struct Products {
-    sums: Sums,
-    squares: f32,
-}
-
-// The same unit of four rows of the weight.
-struct Units {
-    row_0: Unit,
-    row_1: Unit,
-    row_2: Unit,
-    row_3: Unit,
+fn put_gathered(i: u32, sums: vec4<f32>) {
+    tile[i] = sums;
 }
 
 // Four columns of four rows of the weight, by column.
@@ -61,61 +35,6 @@ struct Columns {
     column_1: vec4<f32>,
     column_2: vec4<f32>,
     column_3: vec4<f32>,
-}
-
-// The quads of a step that a lane brings into workgroup memory.
-struct Share {
-    quad_0: vec4<f32>,
-    quad_1: vec4<f32>,
-    quad_2: vec4<f32>,
-    quad_3: vec4<f32>,
-}
-
-// Columns column to column + 3 of row m of x; zero outside.
-fn quad_of_x(m: u32, column: u32) -> vec4<f32> {
-    if ((BATCH > 1u && m >= params.batch) || column >= params.columns) {
-        return vec4<f32>();
-    }
-    let at = m * params.columns + column;
-    if (!PADDED || column + 4u <= params.columns) {
-        return vec4<f32>(load_x(at), load_x(at + 1u), load_x(at + 2u), load_x(at + 3u));
-    }
-    var quad = vec4<f32>(load_x(at), 0.0, 0.0, 0.0);
-    if (column + 1u < params.columns) { quad.y = load_x(at + 1u); }
-    if (column + 2u < params.columns) { quad.z = load_x(at + 2u); }
-    return quad;
-}
-
-// Columns column to column + 3 of norm_weight; anything outside.
-fn quad_of_norm(column: u32) -> vec4<f32> {
-    let at = min(vec4<u32>(column) + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(params.columns - 1u));
-    return vec4<f32>(load_norm_weight(at.x), load_norm_weight(at.y), load_norm_weight(at.z),
-        load_norm_weight(at.w));
-}
-
-// Quad i of the step that begins at unit `step`: of x, or of norm_weight.
-fn step_quad(step: u32, i: u32, is_norm: bool) -> vec4<f32> {
-    let column = 4u * (step * QUADS + i % (QUADS * LANES));
-    if (is_norm) {
-        return quad_of_norm(column);
-    }
-    if (i >= QUADS_OF_STEP) {
-        return vec4<f32>();
-    }
-    return quad_of_x(i / (QUADS * LANES), column);
-}
-
-fn load_share(step: u32, thread: u32, is_norm: bool) -> Share {
-    var share = Share();
-    share.quad_0 = step_quad(step, thread, is_norm);
-    if (QUADS_OF_STEP > WORKGROUP) {
-        share.quad_1 = step_quad(step, thread + WORKGROUP, is_norm);
-    }
-    if (QUADS_OF_STEP > 2u * WORKGROUP) {
-        share.quad_2 = step_quad(step, thread + 2u * WORKGROUP, is_norm);
-        share.quad_3 = step_quad(step, thread + 3u * WORKGROUP, is_norm);
-    }
-    return share;
 }
 
 fn put_quad(i: u32, quad: vec4<f32>) {
@@ -135,11 +54,6 @@ fn put_share(thread: u32, x: Share, norm: Share) {
         put_quad(thread + 2u * WORKGROUP, x.quad_2 * norm.quad_2);
         put_quad(thread + 3u * WORKGROUP, x.quad_3 * norm.quad_3);
     }
-}
-
-fn squares_of(x: Share) -> f32 {
-    return (dot(x.quad_0, x.quad_0) + dot(x.quad_1, x.quad_1))
-        + (dot(x.quad_2, x.quad_2) + dot(x.quad_3, x.quad_3));
 }
 
 fn add_quad(sum: vec4<f32>, w: Columns, x: vec4<f32>) -> vec4<f32> {
@@ -184,20 +98,6 @@ fn add_columns(part: Part, units: Units, quad: u32, lane: u32) -> Part {
         added.sums.m_3 = add_quad(part.sums.m_3, w, x_3);
         added.x.m_3 += x_3;
     }
-    if (BATCH > 4u) {
-        let x_4 = tile[at + 4u * ROW_OF_X];
-        added.sums.m_4 = add_quad(part.sums.m_4, w, x_4);
-        added.x.m_4 += x_4;
-        let x_5 = tile[at + 5u * ROW_OF_X];
-        added.sums.m_5 = add_quad(part.sums.m_5, w, x_5);
-        added.x.m_5 += x_5;
-        let x_6 = tile[at + 6u * ROW_OF_X];
-        added.sums.m_6 = add_quad(part.sums.m_6, w, x_6);
-        added.x.m_6 += x_6;
-        let x_7 = tile[at + 7u * ROW_OF_X];
-        added.sums.m_7 = add_quad(part.sums.m_7, w, x_7);
-        added.x.m_7 += x_7;
-    }
     return added;
 }
 
@@ -237,12 +137,6 @@ fn add_units(sums: Sums, units: Units, lane: u32) -> Sums {
         added.m_2 = add_unit(sums.m_2, units, place, a.m_2, b.m_2, last.x.m_2);
         added.m_3 = add_unit(sums.m_3, units, place, a.m_3, b.m_3, last.x.m_3);
     }
-    if (BATCH > 4u) {
-        added.m_4 = add_unit(sums.m_4, units, place, a.m_4, b.m_4, last.x.m_4);
-        added.m_5 = add_unit(sums.m_5, units, place, a.m_5, b.m_5, last.x.m_5);
-        added.m_6 = add_unit(sums.m_6, units, place, a.m_6, b.m_6, last.x.m_6);
-        added.m_7 = add_unit(sums.m_7, units, place, a.m_7, b.m_7, last.x.m_7);
-    }
     return added;
 }
 
@@ -276,47 +170,4 @@ fn multiply(thread: u32, rows: vec4<u32>) -> Products {
         workgroupBarrier();
     }
     return products;
-}
-
-// In two levels: two barriers, where a tree takes one per halving.
-fn gather(thread: u32, sums: Sums) {
-    tile[thread] = sums.m_0;
-    if (BATCH > 1u) {
-        tile[WORKGROUP + thread] = sums.m_1;
-    }
-    if (BATCH > 2u) {
-        tile[2u * WORKGROUP + thread] = sums.m_2;
-        tile[3u * WORKGROUP + thread] = sums.m_3;
-    }
-    if (BATCH > 4u) {
-        tile[4u * WORKGROUP + thread] = sums.m_4;
-        tile[5u * WORKGROUP + thread] = sums.m_5;
-        tile[6u * WORKGROUP + thread] = sums.m_6;
-        tile[7u * WORKGROUP + thread] = sums.m_7;
-    }
-    workgroupBarrier();
-    if (thread % LANES < 4u) {
-        for (var at = thread; at < BATCH * WORKGROUP; at += WORKGROUP) {
-            var sum = tile[at];
-            for (var k = 4u; k < LANES; k += 4u) {
-                sum += tile[at + k];
-            }
-            tile[at] = sum;
-        }
-    }
-    workgroupBarrier();
-}
-
-// Row m of x times row r of the four whose group begins at lane `first`.
-fn total(m: u32, first: u32, r: u32) -> f32 {
-    let at = m * WORKGROUP + first;
-    return (tile[at][r] + tile[at + 1u][r]) + (tile[at + 2u][r] + tile[at + 3u][r]);
-}
-
-// 1 / sqrt(mean(x^2) + eps); 1 without NORM.
-fn norm_scale(thread: u32, squares: f32) -> f32 {
-    if (!NORM) {
-        return 1.0;
-    }
-    return 1.0 / sqrt(all_squares(thread, squares) / f32(params.columns) + params.eps);
 }

@@ -38,6 +38,7 @@ struct Params {
 
 const WORKGROUP = 64u;
 const LANES = 32u;
+const STEP = 32u;
 const BATCH = 1u;
 const NORM = false;
 const PADDED = false;

@@ -27,6 +27,7 @@ fn dequantize_octet(octet: u32) -> array<vec4<f32>, 2> {
 
 const X_FACTORS = UNLIFT_FACTORS;
 const HAS_LOW = false;
+const ZERO_POINT = 16;
 
 struct Unit {
     words: vec4<u32>,
@@ -40,12 +41,19 @@ fn load_unit(unit: u32) -> Unit {
     return Unit(plane_row(unit), plane_word(plane_start(2u) + unit), scales, unit);
 }
 
-fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {
+fn quad_bytes(unit: Unit, quad: u32) -> u32 {
     let low = (unit.words[quad & 3u] >> (quad & 4u)) & 0x0f0f0f0fu;
-    let fifth = ((unit.fifths >> quad) << 4u) & 0x10101010u;
-    return lift(low | fifth, 0xffffu, 0u, 16.0);
+    return low | (((unit.fifths >> quad) << 4u) & 0x10101010u);
+}
+
+fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {
+    return lift(quad_bytes(unit, quad), 0xffffu, 0u, 16.0);
+}
+
+fn scale_product(unit: Unit, place: u32, product: f32, x_sum: f32) -> f32 {
+    return half_of(unit.scales, unit.at) * product;
 }
 
 fn combine(unit: Unit, place: u32, first: f32, last: f32, x_sum: f32) -> f32 {
-    return half_of(unit.scales, unit.at) * (first + last);
+    return scale_product(unit, place, first + last, x_sum);
 }

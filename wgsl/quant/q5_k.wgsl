@@ -30,6 +30,7 @@ fn dequantize_octet(octet: u32) -> array<vec4<f32>, 2> {
 
 const X_FACTORS = UNLIFT_FACTORS;
 const HAS_LOW = true;
+const ZERO_POINT = 0;
 
 struct Unit {
     words: vec4<u32>,
@@ -42,13 +43,20 @@ fn load_unit(unit: u32) -> Unit {
     return Unit(plane_row(unit), fifths, superblock_header(unit));
 }
 
-fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {
+fn quad_bytes(unit: Unit, quad: u32) -> u32 {
     let low = (unit.words[quad & 3u] >> (quad & 4u)) & 0x0f0f0f0fu;
-    let fifth = ((unit.fifths >> quad) << 4u) & 0x10101010u;
-    return lift(low | fifth, 0xffffu, 0u, 0.0);
+    return low | (((unit.fifths >> quad) << 4u) & 0x10101010u);
+}
+
+fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {
+    return lift(quad_bytes(unit, quad), 0xffffu, 0u, 0.0);
+}
+
+fn scale_product(unit: Unit, place: u32, product: f32, x_sum: f32) -> f32 {
+    let scales = superblock_scales(unit.header, place);
+    return scales.x * product - scales.y * x_sum;
 }
 
 fn combine(unit: Unit, place: u32, first: f32, last: f32, x_sum: f32) -> f32 {
-    let scales = superblock_scales(unit.header, place);
-    return scales.x * (first + last) - scales.y * x_sum;
+    return scale_product(unit, place, first + last, x_sum);
 }

@@ -9,7 +9,9 @@
 //                           integer operation for a number, where spread takes three
 //
 // A Unit holds words as they lie in memory: a kernel asks for the next units before it works on
-// these, and whatever touched the words would wait for them. `combine` makes numbers of the scales;
+// these, and whatever touched the words would wait for them. `combine` makes numbers of the scales,
+// and so does `scale_product`, for a whole unit at once: in formats of 4 and 5 bits, where
+// `quad_bytes` has the quants of four columns as bytes, which stand for numbers less by ZERO_POINT.
 // `place` is the unit's place among 8 where rows are superblocks of 8 units: a lane has the same in
 // all rows and steps, so that what follows from it is worked out once.
 //

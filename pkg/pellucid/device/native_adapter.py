@@ -11,6 +11,8 @@ from ..errors import DeviceError
 from .host import Info
 
 _WANTED_FEATURES = ("immediates", "subgroup", "shader-f16", "timestamp-query")
+# Of the language, which wgpu-py does not list: its compiler has them on every adapter.
+_LANGUAGE_FEATURES = frozenset({"packed_4x8_integer_dot_product"})
 # WebGPU's own (https://www.w3.org/TR/webgpu/#limits): wgpu-py takes an empty request for all there is.
 _DEFAULT_LIMITS = {
     "max-bind-groups": 4,
@@ -55,12 +57,13 @@ def request(default_limits: bool) -> tuple[wgpu.GPUDevice, Info]:
         limits.pop("max-immediate-size", None)
     device = adapter.request_device_sync(required_features=features, required_limits=limits)
     got = {_camel(k): v for k, v in device.limits.items()}
+    language = frozenset() if default_limits else _LANGUAGE_FEATURES
     return device, Info(
         host="native",
         vendor=adapter.info["vendor"],
         architecture=adapter.info["architecture"],
         description=f"{adapter.info['device']} {adapter.info['description']}".strip(),
-        features=frozenset("subgroups" if f == "subgroup" else f for f in features),
+        features=language | {"subgroups" if f == "subgroup" else f for f in features},
         limits=got,
         immediates=min(64, got.get("maxImmediateSize", 0)) if "immediates" in features else 0,
         version=f"wgpu {wgpu.__version__}",

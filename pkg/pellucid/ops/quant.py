@@ -29,6 +29,8 @@ from ..variants import is_direct
 from .index import integers, outside
 from .matmul import Operand, Product
 from .product import flag, read_as
+from .quant_lanes import MOST_ROWS
+from .quant_lanes import choose as choose_lanes
 from .quant_tiles import choose
 
 if TYPE_CHECKING:
@@ -110,27 +112,11 @@ def _linear_shape(call: Call) -> Size:
     return Size((*x.shape[:-1], rows))
 
 
-# Invocations of a vector kernel, and workgroups of any, that keep a large GPU busy; its processors.
-_BUSY = 1 << 16
-_WORKGROUPS = 264
-_PROCESSORS = 132
 # Without workgroup memory: rows of x from which the weight is better made float once, and how many
-# numbers of it are held at a time.
+# numbers of it are held at a time. With it: workgroups that keep a large GPU busy.
 _MANY = 12
 _FLOATS = 1 << 22
-
-
-def vector_holes(batch: int, rows: int, units: int) -> dict[str, int]:
-    """How a vector kernel splits its work: few rows take more lanes each, while workgroup memory holds."""
-    held = 1 << max(batch - 1, 0).bit_length()
-    most = {1: 64, 2: 32, 4: 16, 8: 8}[held]
-    wanted = min(-(-4 * _BUSY // max(rows, 1)), units)
-    lanes = min(max(1 << (wanted - 1).bit_length(), 8), most)
-    # Wide workgroups read x less often; they pay where there are enough of them. Narrow ones spread little
-    # work over more processors; they must hold the x of a step.
-    wide = held <= 2 and rows * lanes >= _WORKGROUPS * 4 * 256
-    narrow = held * lanes <= 32 and rows * lanes < _PROCESSORS * 4 * 128
-    return {"WORKGROUP": 256 if wide else 64 if narrow else 128, "LANES": lanes, "BATCH": held}
+_WORKGROUPS = 264
 
 
 def _tile_rows(batch: int, columns: int) -> int:
@@ -179,17 +165,17 @@ def _linear_launches(call: Call) -> list[Launch]:
             continue
         if is_direct():
             file, groups, sizes = _direct(batch, rows, params)
-        # Eight rows in registers beside four of the weight: one compiler takes minutes for that.
-        elif batch <= 4:
-            sizes = vector_holes(batch, rows, int(params["units"]))
-            file, groups = "matmul/quant_vector", -(-rows // (4 * sizes["WORKGROUP"] // sizes["LANES"]))
+            source = format_source(file, m.dtype.name).fill({k: f"{v}u" for k, v in sizes.items()})
+        elif batch <= MOST_ROWS:
+            lanes = choose_lanes(batch, rows, int(params["units"]), m.dtype.name, stream().open().info)
+            source = lanes.fill(format_source("matmul/quant_vector", m.dtype.name))
+            groups = -(-rows // lanes.rows)
             params["eps"] = 0.0
         else:
             launches.append(_tiled_launch(call, name, m, start, params))
             continue
-        holes = {k: f"{v}u" for k, v in sizes.items()} | {"HAS_BIAS": flag(has_bias)}
-        holes["PADDED"] = flag(params["columns"] != 32 * params["units"])
-        source = format_source(file, m.dtype.name).fill(holes)
+        padded = flag(params["columns"] != 32 * params["units"])
+        source = source.fill({"HAS_BIAS": flag(has_bias), "PADDED": padded})
         bind = {"x": "input", "weight": name, "norm_weight": "input"}
         launches.append(Launch(source, groups, params, bind=bind))
     return launches

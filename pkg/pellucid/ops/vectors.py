@@ -12,7 +12,8 @@ from ..launches import Node
 from ..variants import uses_subgroups
 from .joint import Joint, join
 from .product import read_as
-from .quant import format_source, vector_holes
+from .quant import format_source
+from .quant_lanes import choose as choose_lanes
 from .quant_tiles import choose
 
 NORMS = ("norm/rms", "norm/rms_held")
@@ -66,13 +67,14 @@ def _launch(products: Sequence[Node], rows: list[int], paired: bool) -> Launch:
     first = products[0]
     units = int(first.values["units"])
     fixed = ["columns", "units"]
-    sizes: dict[str, int] = {}
+    source = format_source(PRODUCTS[first.source.name][paired], _format(first))
     if _is_direct(first):
         per = 64
     else:
         fixed.append("batch")
-        sizes = vector_holes(int(first.values["batch"]), sum(rows), units)
-        per = 4 * sizes["WORKGROUP"] // sizes["LANES"]
+        batch, info = int(first.values["batch"]), stream().open().info
+        lanes = choose_lanes(batch, sum(rows), units, _format(first), info)
+        source, per = lanes.fill(source), lanes.rows
     params = {name: first.values[name] for name in fixed}
     if paired:
         params |= {name: first.values[name] for name in ("rows", "plane_1", "plane_2", "plane_3")}
@@ -81,10 +83,8 @@ def _launch(products: Sequence[Node], rows: list[int], paired: bool) -> Launch:
         for k in range(3):
             params[f"planes_{k}"] = _planes(products[k]) if k < len(products) else (0, 0, 0, 0)
         grid = sum(-(-n // per) for n in rows)
-    holes = {name: f"{value}u" for name, value in sizes.items()}
-    holes["PADDED"] = str(first.values["columns"] != 32 * units).lower()
-    file = PRODUCTS[first.source.name][paired]
-    return Launch(format_source(file, _format(first)).fill(holes), grid, params)
+    padded = str(first.values["columns"] != 32 * units).lower()
+    return Launch(source.fill({"PADDED": padded}), grid, params)
 
 
 def _tiled(products: Sequence[Node], rows: list[int], paired: bool) -> Launch:

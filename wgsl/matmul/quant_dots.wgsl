@@ -1,0 +1,263 @@
+// How matmul/quant_vector, quant_vectors and quant_pair multiply where the device has integer dot
+// products: as matmul/quant_lanes, for one row of x, whose numbers become integers of three bytes
+//
+// multiply  a lane's shares of the products; with NORM x is multiplied by norm_weight, and the
+//           squares of the lane's share of x are added up
+//
+// For each unit of 32 columns, x = unit_step * q, rounded to integers q of at most 2^23, where
+// unit_step is a power of two: the smallest with which the largest magnitude of the unit fits. So
+// x is off by at most 2^-22.99 of that magnitude (never by more than 2^-127 where that is more);
+// numbers that span few bits, such as integers, are exact. q is three signed bytes, which are
+// multiplied with the quants of the weight four at a time; their sums are exact, too. The error is
+// of the size that a sum in f32 has anyway.
+//
+// A step of x lies in workgroup memory split: vectors of the bytes 0, 1 or 2 of 16 columns, and of the
+// sums of q over four columns. For a unit with infinities or NaN, or with a number beside them, that
+// says nothing: its unit_step is zero, and its products are made of floats.
+//
+// uses     matmul/quant_shares
+// expects  what matmul/quant_shares expects, for one row of x and steps of STEP units, a multiple of
+//          LANES; no PADDED columns. units in Params. load_units, and a file of quant/ with
+//          ZERO_POINT, quad_bytes and scale_product
+
+// Vectors of the first 16 columns of every unit, then of the last ones, with padding so that lanes
+// that write both meet no bank twice.
+const STRIDE = STEP + 4u;
+const SPAN = 2u * STRIDE;
+// One below the least magnitude, in bits of its fraction, that would round to more than 127 * 65536
+// + 127 * 256 + 127, the largest of three signed bytes, is carried over to the next power of two.
+const CARRY = 0x10101u;
+
+// One length for all: an index is checked, and an address made, once for several.
+var<workgroup> peaks: array<vec4<u32>, SPAN>;
+var<workgroup> split: array<array<vec4<u32>, SPAN>, 4>;
+var<workgroup> unit_steps: array<f32, SPAN>;
+
+fn gathered(i: u32) -> vec4<f32> {
+    return bitcast<vec4<f32>>(split[i / SPAN][i % SPAN]);
+}
+
+fn put_gathered(i: u32, sums: vec4<f32>) {
+    split[i / SPAN][i % SPAN] = bitcast<vec4<u32>>(sums);
+}
+
+// The vector that holds quad i of a step, which is its element i % 4.
+fn vector_of(i: u32) -> u32 {
+    return ((i >> 2u) & 1u) * STRIDE + i / QUADS;
+}
+
+fn largest(values: vec4<u32>) -> u32 {
+    let pairs = max(values.xy, values.zw);
+    return max(pairs.x, pairs.y);
+}
+
+fn put_peak(i: u32, quad: vec4<f32>) {
+    if (i < QUADS_OF_STEP) {
+        let magnitudes = bitcast<vec4<u32>>(quad) & vec4<u32>(0x7fffffffu);
+        peaks[vector_of(i)][i & 3u] = largest(magnitudes);
+    }
+}
+
+// Quad i of a step as integers, by the peaks of its unit.
+fn put_quad(i: u32, quad: vec4<f32>) {
+    if (i >= QUADS_OF_STEP) {
+        return;
+    }
+    let unit = i / QUADS;
+    let peak = largest(max(peaks[unit], peaks[STRIDE + unit]));
+    let exponent = max((peak + CARRY) >> 23u, 23u);
+    if (i % QUADS == 0u) {
+        unit_steps[unit] = select(bitcast<f32>((exponent - 22u) << 23u), 0.0, exponent >= 255u);
+    }
+    // From 2^23 on, floats are integers: the addition rounds.
+    let factor = bitcast<f32>((276u - exponent) << 23u);
+    let floats = fma(abs(quad), vec4<f32>(factor), vec4<f32>(8388608.0));
+    let magnitudes = bitcast<vec4<i32>>(floats) - vec4<i32>(0x4b000000);
+    let signs = bitcast<vec4<i32>>(quad) >> vec4<u32>(31u);
+    let q = (magnitudes ^ signs) - signs;
+    // Signed bytes are unsigned ones of a number larger by 128 each, without that.
+    let bytes = bitcast<vec4<u32>>((q + vec4<i32>(0x808080)) ^ vec4<i32>(0x808080));
+    let outer = (bytes.xz & vec2<u32>(0xff00ffu)) | ((bytes.yw << vec2<u32>(8u)) & vec2<u32>(0xff00ff00u));
+    let inner = ((bytes.xz >> vec2<u32>(8u)) & vec2<u32>(0xffu)) | (bytes.yw & vec2<u32>(0xff00u));
+    let at = vector_of(i);
+    split[0][at][i & 3u] = (outer.x & 0xffffu) | (outer.y << 16u);
+    split[1][at][i & 3u] = inner.x | (inner.y << 16u);
+    split[2][at][i & 3u] = (outer.x >> 16u) | (outer.y & 0xffff0000u);
+    split[3][at][i & 3u] = bitcast<u32>((q.x + q.y) + (q.z + q.w));
+}
+
+// Split a step of x, for all lanes. The first barrier also waits for those that still read the step
+// before.
+fn put_share(thread: u32, x: Share) {
+    put_peak(thread, x.quad_0);
+    if (QUADS_OF_STEP > WORKGROUP) {
+        put_peak(thread + WORKGROUP, x.quad_1);
+    }
+    if (QUADS_OF_STEP > 2u * WORKGROUP) {
+        put_peak(thread + 2u * WORKGROUP, x.quad_2);
+        put_peak(thread + 3u * WORKGROUP, x.quad_3);
+    }
+    workgroupBarrier();
+    put_quad(thread, x.quad_0);
+    if (QUADS_OF_STEP > WORKGROUP) {
+        put_quad(thread + WORKGROUP, x.quad_1);
+    }
+    if (QUADS_OF_STEP > 2u * WORKGROUP) {
+        put_quad(thread + 2u * WORKGROUP, x.quad_2);
+        put_quad(thread + 3u * WORKGROUP, x.quad_3);
+    }
+    workgroupBarrier();
+}
+
+fn normalized(x: Share, norm: Share) -> Share {
+    return Share(x.quad_0 * norm.quad_0, x.quad_1 * norm.quad_1, x.quad_2 * norm.quad_2,
+        x.quad_3 * norm.quad_3);
+}
+
+// A unit of x: bytes 0, 1 and 2 of its first and of its last 16 columns; what the sums of the bytes
+// begin with, so that the zero point is taken off; the sum of x.
+struct Split {
+    first_0: vec4<u32>,
+    first_1: vec4<u32>,
+    first_2: vec4<u32>,
+    last_0: vec4<u32>,
+    last_1: vec4<u32>,
+    last_2: vec4<u32>,
+    begin: vec3<i32>,
+    sum: f32,
+    unit_step: f32,
+}
+
+fn load_split(unit: u32) -> Split {
+    let last = STRIDE + unit;
+    let sums = bitcast<vec4<i32>>(split[3][unit]) + bitcast<vec4<i32>>(split[3][last]);
+    let sum = (sums.x + sums.y) + (sums.z + sums.w);
+    let unit_step = unit_steps[unit];
+    return Split(
+        split[0][unit],
+        split[1][unit],
+        split[2][unit],
+        split[0][last],
+        split[1][last],
+        split[2][last],
+        vec3<i32>(sum & 0xffff, 0, sum >> 16u) * -ZERO_POINT,
+        unit_step * f32(sum),
+        unit_step,
+    );
+}
+
+fn add_dots(sums: vec3<i32>, bytes: u32, x_0: u32, x_1: u32, x_2: u32) -> vec3<i32> {
+    return sums + vec3<i32>(
+        dot4I8Packed(bytes, x_0), dot4I8Packed(bytes, x_1), dot4I8Packed(bytes, x_2),
+    );
+}
+
+// The product of a unit of the weight, before its scales, with a unit of x.
+fn dots(w: Unit, x: Split) -> f32 {
+    var sums = add_dots(x.begin, quad_bytes(w, 0u), x.first_0.x, x.first_1.x, x.first_2.x);
+    sums = add_dots(sums, quad_bytes(w, 1u), x.first_0.y, x.first_1.y, x.first_2.y);
+    sums = add_dots(sums, quad_bytes(w, 2u), x.first_0.z, x.first_1.z, x.first_2.z);
+    sums = add_dots(sums, quad_bytes(w, 3u), x.first_0.w, x.first_1.w, x.first_2.w);
+    sums = add_dots(sums, quad_bytes(w, 4u), x.last_0.x, x.last_1.x, x.last_2.x);
+    sums = add_dots(sums, quad_bytes(w, 5u), x.last_0.y, x.last_1.y, x.last_2.y);
+    sums = add_dots(sums, quad_bytes(w, 6u), x.last_0.z, x.last_1.z, x.last_2.z);
+    sums = add_dots(sums, quad_bytes(w, 7u), x.last_0.w, x.last_1.w, x.last_2.w);
+    // The lower part fits a float's 24 bits, but for quants of 5 bits, where it may lose one.
+    let low = f32(sums.x + (sums.y << 8u));
+    return fma(f32(sums.z), 65536.0 * x.unit_step, low * x.unit_step);
+}
+
+// What a unit adds to four products without integers: the products before their scales, and x.
+struct Part {
+    products: vec4<f32>,
+    x: vec4<f32>,
+}
+
+fn plain_quad(part: Part, units: Units, quad: u32, unit: u32) -> Part {
+    let column = 4u * (QUADS * unit + quad);
+    var x = quad_of_x(0u, column);
+    if (NORM) {
+        x *= quad_of_norm(column);
+    }
+    let zero = vec4<f32>(f32(ZERO_POINT));
+    return Part(
+        part.products + vec4<f32>(
+            dot(spread(quad_bytes(units.row_0, quad)) - zero, x),
+            dot(spread(quad_bytes(units.row_1, quad)) - zero, x),
+            dot(spread(quad_bytes(units.row_2, quad)) - zero, x),
+            dot(spread(quad_bytes(units.row_3, quad)) - zero, x),
+        ),
+        part.x + x,
+    );
+}
+
+// The products of four units with unit `unit` of x, and the sum of that.
+fn plain_products(units: Units, unit: u32) -> Part {
+    var part = plain_quad(Part(), units, 0u, unit);
+    part = plain_quad(part, units, 1u, unit);
+    part = plain_quad(part, units, 2u, unit);
+    part = plain_quad(part, units, 3u, unit);
+    part = plain_quad(part, units, 4u, unit);
+    part = plain_quad(part, units, 5u, unit);
+    part = plain_quad(part, units, 6u, unit);
+    part = plain_quad(part, units, 7u, unit);
+    return part;
+}
+
+// sums + the products of four units of the weight with unit `unit` of x, which is `held` in the
+// step.
+fn add_units(sums: vec4<f32>, units: Units, held: u32, unit: u32) -> vec4<f32> {
+    let x = load_split(held);
+    var products = vec4<f32>();
+    var sum = x.sum;
+    if (x.unit_step == 0.0) {
+        let part = plain_products(units, unit);
+        products = part.products;
+        sum = (part.x.x + part.x.y) + (part.x.z + part.x.w);
+    } else {
+        products = vec4<f32>(
+            dots(units.row_0, x), dots(units.row_1, x), dots(units.row_2, x), dots(units.row_3, x),
+        );
+    }
+    // Steps are multiples of 8 units.
+    let place = held & 7u;
+    return sums + vec4<f32>(
+        scale_product(units.row_0, place, products.x, sum),
+        scale_product(units.row_1, place, products.y, sum),
+        scale_product(units.row_2, place, products.z, sum),
+        scale_product(units.row_3, place, products.w, sum),
+    );
+}
+
+// What a lane adds to the products of four rows, whose first units are given.
+fn multiply(thread: u32, rows: vec4<u32>) -> Products {
+    let lane = thread % LANES;
+    let last_unit = params.units - 1u;
+    var products = Products();
+    var units = load_units(rows + min(lane, last_unit));
+    var x = load_share(0u, thread, false);
+    var norm = Share();
+    if (NORM) {
+        norm = load_share(0u, thread, true);
+    }
+    for (var step = 0u; step < params.units; step += STEP) {
+        if (NORM) {
+            products.squares += squares_of(x);
+            x = normalized(x, norm);
+        }
+        put_share(thread, x);
+        x = load_share(step + STEP, thread, false);
+        if (NORM) {
+            norm = load_share(step + STEP, thread, true);
+        }
+        let end = min(step + STEP, params.units);
+        for (var unit = step + lane; unit < end; unit += LANES) {
+            let now = units;
+            units = load_units(rows + min(unit + LANES, last_unit));
+            products.sums.m_0 = add_units(products.sums.m_0, now, unit - step, unit);
+        }
+    }
+    // The step becomes the place of the sums.
+    workgroupBarrier();
+    return products;
+}
