@@ -9,11 +9,20 @@ from typing import Any
 from ..errors import ShapeError, WeightError
 from ..nn.hooks import Tap
 from ..tensor import Tensor
+from .ahead import Ahead
 from .paths import first_tensor, pick
 
 
 class Seen(dict):
     """Outputs of modules by path, in the order in which they ran; of several calls the last one."""
+
+    def __init__(self, *values: Any):
+        super().__init__(*values)
+        self.ahead = Ahead()
+
+    def begin(self) -> None:
+        """Called by a step of generation whose values are these: begin what is likely to be asked of them."""
+        self.ahead.begin(self)
 
     def __missing__(self, path: str):
         raise WeightError(

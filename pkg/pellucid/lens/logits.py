@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary, ref
@@ -10,9 +11,10 @@ from weakref import WeakKeyDictionary, ref
 from ..autograd import no_grad
 from ..capture import Compiled
 from ..errors import ShapeError, WeightError
-from ..ops.joining import cat
+from ..ops.joining import cat, stack
 from ..ops.softmax import log_softmax
 from ..ops.sort import topk
+from ..reading import ListRead
 from ..tensor import Tensor
 from .capture import Seen, capture
 from .paths import matches
@@ -29,32 +31,89 @@ class LogitLens:
         paths: the layers' paths, in order.
         ids: (layers, positions, k) int64.
         probabilities: (layers, positions, k) float32, largest first.
+        both: (2, layers, positions, k) float32, probabilities and ids, so that one read brings them; made of
+            them if not given.
+
+    Attributes:
+        was_read: whether the values were asked for.
     """
 
     paths: list[str]
     ids: Tensor
     probabilities: Tensor
+    both: Tensor | None = field(default=None, repr=False)
+
+    def __post_init__(self):
+        self.was_read = False
+        self._read: ListRead | None = None
+        self._values: list[list[list[list[float]]]] = []
+
+    def begin_read(self) -> None:
+        """Let the values travel while other work goes on; `table` waits for them."""
+        if self._read is None and not self._values:
+            self.both = _together(self.ids, self.probabilities) if self.both is None else self.both
+            self._read = self.both.tolist_later()
 
     def table(self, tokenizer: Any = None) -> list[list[list[tuple[Any, float]]]]:
         """Values as Python lists: [layer][position] -> [(token, probability), ...]. Waits for the device.
 
         Args:
-            tokenizer: turns ids into text; without one ids stay numbers.
+            tokenizer: turns ids into text, each id once; without one ids stay numbers.
         """
-        ids, probabilities = self.ids.tolist_later(), self.probabilities.tolist_later()
-        return self._rows(ids.result(), probabilities.result(), tokenizer)
+        if not self._values:
+            self._values = self._claim().result()
+        return self._cells(tokenizer)
 
     async def table_async(self, tokenizer: Any = None) -> list[list[list[tuple[Any, float]]]]:
         """The awaitable twin of `table`."""
-        ids, probabilities = self.ids.tolist_later(), self.probabilities.tolist_later()
-        return self._rows(await ids.result_async(), await probabilities.result_async(), tokenizer)
+        if not self._values:
+            self._values = await self._claim().result_async()
+        return self._cells(tokenizer)
 
-    def _rows(self, ids, probabilities, tokenizer):
-        name = (lambda i: i) if tokenizer is None else (lambda i: tokenizer.decode([i]))
+    def _claim(self) -> ListRead:
+        """The read that is under way: it gives its values to one."""
+        self.was_read = True
+        self.begin_read()
+        read, self._read = self._read, None
+        assert read is not None
+        return read
+
+    def _cells(self, tokenizer: Any) -> list[list[list[tuple[Any, float]]]]:
+        name = int if tokenizer is None else _names(tokenizer)
+        probabilities, ids = self._values
         return [
-            [[(name(i), p) for i, p in zip(*cell, strict=True)] for cell in zip(*layer, strict=True)]
+            [list(zip(map(name, i), p, strict=True)) for i, p in zip(*layer, strict=True)]
             for layer in zip(ids, probabilities, strict=True)
         ]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked of a model's layers; equal ones are the same look, each at the values of its time.
+
+    Args:
+        model: it is not kept alive.
+        pattern: paths of the layers.
+        top_k: candidates per cell.
+        start, stop, step: of the positions.
+    """
+
+    model: ref
+    pattern: str
+    top_k: int
+    start: int | None
+    stop: int | None
+    step: int | None
+
+    def layers(self, seen: dict[str, Tensor]) -> dict[str, Tensor]:
+        """The hidden states, by path."""
+        return {path: hidden for path, hidden in seen.items() if matches(path, self.pattern)}
+
+    def look(self, layers: dict[str, Tensor], again: bool = True) -> LogitLens:
+        """Look at these; ``again`` where it is worth a capture."""
+        look = _captured_look(self.model()) if again else partial(_look, self.model())
+        found = look(list(layers.values()), self.start, self.stop, self.step, self.top_k)
+        return LogitLens(list(layers), *found)
 
 
 def logit_lens(
@@ -67,6 +126,9 @@ def logit_lens(
     **forward,
 ) -> LogitLens:
     """What each layer would have said: final norm, unembedding, softmax, top k of its output.
+
+    What is asked of a `Seen` at every step of ``model.stream`` is begun with the step, and hardly delays the
+    next one.
 
     Args:
         model: a causal language model with ``unembed(hidden)``.
@@ -91,7 +153,11 @@ def logit_lens(
                 model(source, **forward)
         else:
             seen = source
-        layers = {path: hidden for path, hidden in seen.items() if matches(path, pattern)}
+        if isinstance(positions, int):
+            positions = slice(positions, positions + 1 or None)
+        chosen = positions or slice(None)
+        request = Request(ref(model), pattern, top_k, chosen.start, chosen.stop, chosen.step)
+        layers = request.layers(seen)
         if not layers:
             raise WeightError(
                 f"logit_lens: nothing of what was seen fits {pattern!r}. Capture the layers, or give their "
@@ -103,19 +169,15 @@ def logit_lens(
                     f"logit_lens: {path} returned shape {tuple(hidden.shape)}, not (1, time, dim). "
                     "Run one sequence, and give a pattern of layers."
                 )
-        if isinstance(positions, int):
-            positions = slice(positions, positions + 1 or None)
-        chosen = positions or slice(None)
         time = min(hidden.shape[1] for hidden in layers.values())
         if not len(range(time)[chosen]):
             raise ShapeError(
                 f"logit_lens: positions {chosen} are none of the {time} that were seen. Give some of these."
             )
         # Every new token is looked at alike. A user's own head may read what no capture watches.
-        again = isinstance(source, Seen) and type(model).unembed.__module__.startswith("pellucid.")
-        look = _captured_look(model) if again else partial(_look, model)
-        ids, probabilities = look(list(layers.values()), chosen.start, chosen.stop, chosen.step, top_k)
-        return LogitLens(list(layers), ids, probabilities)
+        if isinstance(source, Seen) and type(model).unembed.__module__.startswith("pellucid."):
+            return source.ahead.ask(request, layers)
+        return request.look(layers, again=False)
 
 
 _looks: WeakKeyDictionary[Any, Compiled] = WeakKeyDictionary()
@@ -135,17 +197,47 @@ def _captured_look(model: Any) -> Compiled:
 
 def _look(
     model: Any, layers: list[Tensor], start: int | None, stop: int | None, step: int | None, top_k: int
-) -> tuple[Tensor, ...]:
-    """Ids and probabilities, (layers, positions, top_k) each, of what hidden states say."""
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Ids, probabilities and both of what hidden states say; see `LogitLens`."""
     parts = [hidden[0, start:stop:step] for hidden in layers]
     # The head is large and is read once for many rows: layers and positions go through it together.
     rows = cat(parts)
     found = [_best(model, rows[k : k + _ROWS], top_k) for k in range(0, rows.shape[0], _ROWS)]
     shape = (len(parts), parts[0].shape[0], top_k)
-    return tuple(cat(values).reshape(shape) for values in zip(*found, strict=True))
+    ids, probabilities = (_joined(list(values)).reshape(shape) for values in zip(*found, strict=True))
+    both = _together(ids, probabilities)
+    return ids, both[0], both
+
+
+def _joined(parts: list[Tensor]) -> Tensor:
+    return cat(parts) if len(parts) > 1 else parts[0]
+
+
+def _together(ids: Tensor, probabilities: Tensor) -> Tensor:
+    """In one tensor: float32 holds whole numbers up to 2^24, which no vocabulary reaches."""
+    return stack([probabilities, ids])
 
 
 def _best(model: Any, rows: Tensor, top_k: int) -> tuple[Tensor, Tensor]:
     """The most likely next ids after some hidden states, and their probabilities."""
     values, indices = topk(log_softmax(model.unembed(rows), -1), top_k, -1)
     return indices, values.exp()
+
+
+# What tokenizers make of single ids.
+_texts: WeakKeyDictionary[Any, dict[float, str]] = WeakKeyDictionary()
+
+
+def _names(tokenizer: Any) -> Callable[[float], str]:
+    """Gives an id's text."""
+    try:
+        known = _texts.setdefault(tokenizer, {})
+    except TypeError:  # it has no hash, or no weak references
+        known = {}
+
+    def name(token: float) -> str:
+        if token not in known:
+            known[token] = tokenizer.decode([int(token)])
+        return known[token]
+
+    return name

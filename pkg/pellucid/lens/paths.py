@@ -18,6 +18,7 @@ def _expression(pattern: str) -> re.Pattern:
     return re.compile(r"\.".join(parts).replace(r"\..*", r"(?:\..*)?") + r"\Z")
 
 
+@cache
 def matches(path: str, pattern: str) -> bool:
     """Whether a path fits: ``*`` stands for anything within one name, ``**`` for any number of names.
 

@@ -1,0 +1,98 @@
+"""Looks that are asked for at every step of a generation: begun with the step, so that nobody waits for them.
+
+A step gives its id away while the next one runs ahead on the device. A look that is recorded then stands
+behind that next step, and while its values travel the device has nothing to do. So what was asked for after
+one step is begun with the following one, before the step that runs ahead. Who does not ask again ends it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from weakref import ref
+
+from ..autograd import edges, no_grad
+from ..meta import Meta
+from ..nn import module as modules
+from ..tensor import Tensor
+
+if TYPE_CHECKING:
+    from .logits import LogitLens, Request
+
+
+@dataclass
+class _Begun:
+    """A look that nobody has asked for yet.
+
+    Args:
+        found: what comes of it.
+        layers: what it looks at.
+        state: of these and of the model.
+    """
+
+    found: LogitLens
+    layers: dict[str, Tensor]
+    state: tuple[int, ...]
+
+
+class Ahead:
+    """The looks at what one `Seen` keeps."""
+
+    def __init__(self):
+        # Since the last step: what was asked for, of which kind of values, and what came of it.
+        self._asked: dict[Request, tuple[list[Meta], LogitLens]] = {}
+        self._begun: dict[Request, _Begun] = {}
+        self._weights = _Weights()
+
+    def ask(self, request: Request, layers: dict[str, Tensor]) -> LogitLens:
+        """The look that was begun, if nothing has changed since; else a new one."""
+        begun = self._begun.pop(request, None)
+        if (
+            begun is not None
+            and _are_same(begun.layers, layers)
+            and begun.state == self._state(request, layers)
+        ):
+            found = begun.found
+        else:
+            found = request.look(layers)
+        self._asked[request] = [x._meta for x in layers.values()], found
+        return found
+
+    def begin(self, seen: dict[str, Tensor]) -> None:
+        """Begin what was asked for after the step before, if values of the same kind are seen now."""
+        asked, self._asked = self._asked, {}
+        self._begun.clear()
+        for request, (metas, before) in asked.items():
+            layers = request.layers(seen)
+            if request.model() is None or [x._meta for x in layers.values()] != metas:
+                continue
+            with no_grad():
+                found = request.look(layers)
+            if before.was_read:
+                found.begin_read()
+            self._begun[request] = _Begun(found, layers, self._state(request, layers))
+
+    def _state(self, request: Request, layers: dict[str, Tensor]) -> tuple[int, ...]:
+        """Another one when a value or a weight is."""
+        return *self._weights.state(request.model()), *[x._storage.version for x in layers.values()]
+
+
+class _Weights:
+    """The parameters of the model that is looked at; they are looked for once."""
+
+    def __init__(self):
+        self._found_at: tuple[int, ...] = ()
+        self._parameters: list[ref[Tensor]] = []
+
+    def state(self, model: Any) -> tuple[int, ...]:
+        """Another one when the model is changed: other modules, other memory, other values."""
+        at = id(model), modules.version, edges.version
+        if self._found_at != at:
+            self._parameters = [ref(p) for p in model.parameters()]
+            self._found_at = at
+        # Versions only grow.
+        return *at, sum([found._storage.version for p in self._parameters if (found := p()) is not None])
+
+
+def _are_same(some: dict[str, Tensor], others: dict[str, Tensor]) -> bool:
+    return some.keys() == others.keys() and all(some[path] is x for path, x in others.items())

@@ -1,0 +1,177 @@
+"""Looks in a loop of generation are begun with the step: the same values, and nothing to do when one asks."""
+
+import contextlib
+
+import numpy as np
+import pytest
+
+import pellucid
+from models.tiny import loaded, made, saved, some_ids
+from pellucid import lens
+from pellucid.device.stream import stream
+
+LAYERS = 14  # two dispatches of seven join what they return
+
+
+@pytest.fixture(scope="module")
+def deep(tmp_path_factory):
+    return saved(made("llama_tied", num_hidden_layers=LAYERS), tmp_path_factory.mktemp("deep"))
+
+
+def steps(model, count=8):
+    """From position 17 to 31 all steps are replays."""
+    return model.stream(some_ids(1, 17)[0].tolist(), max_new_tokens=count, eos_token_id=())
+
+
+def anew(model, seen, **settings):
+    """A look at the same values that nothing was begun for."""
+    return lens.logit_lens(model, lens.Seen(seen), **settings).table()
+
+
+def test_what_was_begun_is_what_a_new_look_gives(model, device):
+    settings = [
+        {"positions": -1},
+        {"positions": slice(0, 8), "top_k": 3},
+        {"pattern": "model.layers.[12].mlp"},
+    ]
+    settings[2]["pattern"] = "model.layers.*.mlp"
+    with lens.capture(model, ["model.layers.*", "**.mlp"]) as seen:
+        for _ in steps(model):
+            for one in settings:
+                assert lens.logit_lens(model, seen, **one).table() == anew(model, seen, **one)
+
+
+def test_ids_and_probabilities_are_those_of_the_table(model, device):
+    with lens.capture(model, "model.layers.*") as seen:
+        for _ in steps(model):
+            found = lens.logit_lens(model, seen, positions=-1)
+            table = found.table()
+            ids, probabilities = found.ids.tolist(), found.probabilities.tolist()
+            assert [[i for i, _ in row[0]] for row in table] == [row[0] for row in ids]
+            assert [[p for _, p in row[0]] for row in table] == [row[0] for row in probabilities]
+            assert found.ids.dtype is pellucid.int64
+
+
+def halve_the_norm(model, seen):
+    with pellucid.no_grad():
+        model.model.norm.weight.mul_(0.5)
+
+
+def turn_the_head(model, seen):
+    model.lm_head.weight = pellucid.nn.Parameter(model.lm_head.weight.detach().flip(0))
+
+
+def other_memory(model, seen):
+    model.model.norm.weight.data = model.model.norm.weight.detach() * -1
+
+
+def change_a_state(model, seen):
+    seen["model.layers.1"].mul_(-1)
+
+
+def put_another_state(model, seen):
+    seen["model.layers.1"] = seen["model.layers.0"] * -1
+
+
+@pytest.mark.parametrize(
+    "change", [halve_the_norm, turn_the_head, other_memory, change_a_state, put_another_state]
+)
+def test_a_change_after_the_step_is_seen(model, device, change):
+    with lens.capture(model, "model.layers.*") as seen:
+        for k, _ in enumerate(steps(model)):
+            before = anew(model, seen)
+            if k == 5:
+                change(model, seen)
+                assert anew(model, seen) != before
+            assert lens.logit_lens(model, seen).table() == anew(model, seen)
+
+
+def test_a_head_that_is_watched_sees_one_look_for_each_that_is_asked_for(model, device):
+    calls = []
+    handle = model.lm_head.register_forward_hook(lambda *_: calls.append(1))
+    with lens.capture(model, "model.layers.*") as seen:
+        for _ in steps(model):
+            del calls[:]
+            lens.logit_lens(model, seen, positions=-1).table()
+            assert len(calls) == 1
+    handle.remove()
+
+
+def test_what_taps_of_the_head_saw_is_the_steps(model, device):
+    with lens.capture(model, "model.layers.*") as seen, lens.capture(model, "lm_head") as said:
+        for token in steps(model):
+            assert said["lm_head"].shape[1] == 1
+            assert said["lm_head"][0, -1].argmax().item() == token
+            table = lens.logit_lens(model, seen, positions=-1).table()
+            assert table[-1][0][0][0] == token
+
+
+@pytest.mark.asyncio
+async def test_asynchronous_loops_begin_looks_too(model, device):
+    tables = []
+    with lens.capture(model, "model.layers.*") as seen:
+        for _ in steps(model):
+            tables.append(lens.logit_lens(model, seen, positions=-1).table())
+    awaited = []
+    with lens.capture(model, "model.layers.*") as seen:
+        stream = model.stream_async(some_ids(1, 17)[0].tolist(), max_new_tokens=8, eos_token_id=())
+        async with contextlib.aclosing(stream) as tokens:
+            async for _ in tokens:
+                found = lens.logit_lens(model, seen, positions=-1)
+                awaited.append(await found.table_async())
+                assert await found.table_async() == found.table()
+    assert awaited == tables
+
+
+def counted(model, look: bool, tap: bool = True, read: bool = False, settle: bool = False) -> dict[str, int]:
+    """What the device does for an id, at most; with ``settle`` what is done for what it asks."""
+    host, names = stream().open(), ("dispatches", "submits", "bind_groups")
+    found = []
+    with lens.capture(model, "model.layers.*") if tap else contextlib.nullcontext() as seen:
+        for _ in steps(model, 13):
+            stats = host.stats()
+            if look:
+                answer = lens.logit_lens(model, seen, positions=-1)
+                if read:
+                    answer.table()
+            if settle:
+                pellucid.webgpu.flush()
+                found.append([host.stats()[name] - stats[name] for name in names])
+            else:
+                found.append([stats[name] for name in names])
+    found = np.array(found)
+    return dict(zip(names, (found if settle else np.diff(found, axis=0))[8:-1].max(0).tolist(), strict=True))
+
+
+@pytest.mark.gpu
+def test_what_a_look_at_every_step_costs_at_most(deep):
+    """Dispatches and submissions of an id; what is seen comes in memory that is known already."""
+    model = loaded(deep, "webgpu")
+    plain, taps = counted(model, False, tap=False), counted(model, False)
+    look, table = counted(model, True), counted(model, True, read=True)
+    assert taps["dispatches"] == plain["dispatches"]
+    # Of the layers seven are joined at a time; norm, head, softmax, top k, and both of its results together.
+    assert look["dispatches"] <= plain["dispatches"] + LAYERS // 7 + 8
+    assert table["dispatches"] == look["dispatches"]
+    assert plain["submits"] == taps["submits"] == look["submits"] == 2
+    assert table["submits"] == 3
+    assert [each["bind_groups"] for each in (plain, taps, look, table)] == [0, 0, 0, 0]
+
+
+@pytest.mark.gpu
+def test_asking_for_what_was_begun_takes_no_dispatch(deep):
+    assert counted(loaded(deep, "webgpu"), True, read=True, settle=True)["dispatches"] == 0
+
+
+@pytest.mark.gpu
+def test_who_does_not_ask_any_more_pays_for_one_look(deep):
+    model = loaded(deep, "webgpu")
+    host, counts = stream().open(), []
+    with lens.capture(model, "model.layers.*") as seen:
+        for k, _ in enumerate(steps(model, 14)):
+            counts.append(host.stats()["dispatches"])
+            if k < 9:
+                lens.logit_lens(model, seen, positions=-1)
+    taken = np.diff(counts)[7:-1].tolist()
+    assert taken[0] == taken[1] > taken[2]
+    assert set(taken[2:]) == {taken[2]}
