@@ -13,6 +13,7 @@ from pellucid.device.host import Info
 from pellucid.launches import most_buffers
 from pellucid.nn.functional import linear
 from pellucid.ops.matmul_choice import processors
+from pellucid.ops.quant import quant_product
 from pellucid.ops.quant_tiles import TILES, candidates, choose, forced
 from pellucid.ops.vectors import vectors
 from pellucid.quant import FORMATS
@@ -61,6 +62,29 @@ def test_every_tile(tile):
         for x in (middle(9, columns), pellucid.tensor(normal(67, columns))):
             check(linear(x, weight), x, weight)
             check(linear(x, weight, bias), x, weight, bias)
+
+
+def check_product(x, *chunks):
+    """The product with the weight itself, within rounding as above."""
+    values = np.concatenate([dequantize(chunk).numpy() for chunk in chunks]).astype(np.float64)
+    out, x = quant_product(x, list(chunks)).numpy(), x.numpy()
+    assert (np.abs(out - x @ values) <= 1e-6 * (np.abs(x) @ np.abs(values))).all()
+
+
+@EVERY_TILE
+def test_every_tile_of_the_gradient(tile):
+    """Its depth goes down the rows of the weight, of which there may be several chunks."""
+    name, columns = (("q4_1", 96), ("q6_k", 512), ("f16", 37))[TILES.index(tile) % 3]
+    chunks = weights(name, columns, 70, 33, 24)
+    with forced(tile):
+        for x in (middle(9, 127), pellucid.tensor(normal(67, 127))):
+            check_product(x, *chunks)
+        check_product(pellucid.tensor(normal(34, 96)), *weights(name, columns, 32, 64))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_gradient_of_every_format(name):
+    check_product(middle(20, 45), *weights(name, widths(name)[1], 45))
 
 
 @pytest.mark.parametrize("name", FORMATS)

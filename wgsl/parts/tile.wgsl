@@ -219,6 +219,15 @@ fn tile_store_row(to: Target, place: Place, k: u32, sums: vec4<f32>) {
     }
 }
 
+// Four columns of row at / COLUMN_LANES of the sums of all slices.
+fn tile_gathered(at: u32) -> vec4<f32> {
+    var sum = quad_at(at);
+    for (var slice = 1u; slice < SLICES; slice++) {
+        sum += quad_at(slice * FOURS + at);
+    }
+    return sum;
+}
+
 fn tile_store(to: Target, thread: u32, sums: Sums) {
     let place = tile_place(thread);
     tile_store_row(to, place, 0u, sums.row_0);
@@ -236,11 +245,7 @@ fn tile_store(to: Target, thread: u32, sums: Sums) {
     if (SLICES > 1u) {
         workgroupBarrier();
         for (var at = thread; at < FOURS; at += WORKGROUP) {
-            var sum = quad_at(at);
-            for (var slice = 1u; slice < SLICES; slice++) {
-                sum += quad_at(slice * FOURS + at);
-            }
-            store_four(to, at / COLUMN_LANES, sum);
+            store_four(to, at / COLUMN_LANES, tile_gathered(at));
         }
     }
 }

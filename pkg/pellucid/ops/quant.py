@@ -113,18 +113,9 @@ def _linear_shape(call: Call) -> Size:
 
 
 # Without workgroup memory: rows of x from which the weight is better made float once, and how many
-# numbers of it are held at a time. With it: workgroups that keep a large GPU busy.
+# numbers of it are held at a time.
 _MANY = 12
 _FLOATS = 1 << 22
-_WORKGROUPS = 264
-
-
-def _tile_rows(batch: int, columns: int) -> int:
-    """Rows of out that a thread of a tiled kernel makes: as many as leave enough workgroups."""
-    for per in (8, 4):
-        if 8 * per <= max(batch, 32) and -(-columns // 64) * -(-batch // (8 * per)) >= _WORKGROUPS:
-            return per
-    return 2 if batch <= 16 else 4
 
 
 def _dequantized_launches(
@@ -244,16 +235,17 @@ def _product_shape(call: Call) -> Size:
 
 def _product_launches(call: Call) -> list[Launch]:
     features, columns = _weight_shape(call)
-    batch = prod(call["input"].shape[:-1])
-    tiles, per = -(-columns // 64), _tile_rows(batch, columns)
+    d, batch = call["input"].dtype, prod(call["input"].shape[:-1])
     launches = []
-    for name, m, start, _ in _chunks(call):
-        params = {**_plane_params(m), "batch": batch, "start": start, "x_columns": features, "tiles_k": tiles}
-        holes = {"PER_M": f"{per}u", "ACCUMULATE": flag(start > 0)}
+    for name, m, start, rows in _chunks(call):
+        tile = choose(batch, (columns,), -(-rows // 32), stream().open().info)
+        in_fours = d is dt.float32 and not (features % 4 or start % 4 or rows % 4)
+        params = {**_plane_params(m), "batch": batch, "start": start, "x_columns": features}
+        params["tiles_k"] = -(-columns // tile.columns)
+        holes = tile.holes(rows) | {"X_FOUR": flag(in_fours), "ACCUMULATE": flag(start > 0)}
         source = format_source("matmul/quant_tiled_transposed", m.dtype.name).fill(holes)
-        launches.append(
-            Launch(source, tiles * -(-batch // (8 * per)), params, bind={"x": "input", "weight": name})
-        )
+        source, bind = read_as(source, "x", d, in_fours), {"x": "input", "weight": name}
+        launches.append(Launch(source, tile.groups(batch, columns), params, bind=bind))
     return launches
 
 
