@@ -69,7 +69,7 @@ def compare(x, given, norm_weight=None, eps=None, paired=False, bias=None):
     norms = [r for r in window.runs if r.node.source.name in NORMS]
     products = [r for name in PRODUCTS for r in window.named(name)]
     joint = vectors(nodes(products), *nodes(norms), paired=paired)
-    assert joint is not None and joint.node.source is not None
+    assert joint is not None
     assert len(joint.node.source.bindings) <= 8 <= most_buffers()
     window.run(joint, [*products, *norms])
     magnitudes = np.abs(h.numpy())

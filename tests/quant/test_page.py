@@ -1,11 +1,13 @@
 """The same kernels under Chromium's compiler and software adapter."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from pellucid.ops.quant_lanes import DOT_FORMATS
 from pellucid.quant import FORMATS
 
 from paths import SCRIPTS
@@ -21,3 +23,15 @@ def test_every_format_in_a_page():
     lines = done.stdout.splitlines()
     assert [line.split(":")[0] for line in lines if "products within" in line] == list(FORMATS)
     assert lines[-1] == "passed"
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_integer_dot_products_in_a_page():
+    program = Path(__file__).with_name("dots_in_page.py")
+    command = [sys.executable, SCRIPTS / "browser", program, "--timeout=240"]
+    chosen = {**os.environ, "PELLUCID_KERNELS": "shared", "PELLUCID_DOTS": "integer"}
+    done = subprocess.run(command, capture_output=True, text=True, env=chosen)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = done.stdout.splitlines()
+    assert [line.split(":")[0] for line in lines if "of the bound" in line] == sorted(DOT_FORMATS)

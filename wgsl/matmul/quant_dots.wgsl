@@ -4,29 +4,31 @@
 // multiply  a lane's shares of the products; with NORM x is multiplied by norm_weight, and the
 //           squares of the lane's share of x are added up
 //
-// For each unit of 32 columns, x = unit_step * q, rounded to integers q of at most 2^23, where
-// unit_step is a power of two: the smallest with which the largest magnitude of the unit fits. So
-// x is off by at most 2^-22.99 of that magnitude (never by more than 2^-127 where that is more);
-// numbers that span few bits, such as integers, are exact. q is three signed bytes, which are
-// multiplied with the quants of the weight four at a time; their sums are exact, too. The error is
-// of the size that a sum in f32 has anyway.
+// For each unit of 32 columns x is unit_step * q, rounded to integers q of three signed bytes, where
+// unit_step is the smallest power of two with which the largest magnitude of the unit fits. So x is
+// off by at most 1.004 * 2^-23 of that magnitude, or by 2^-127 where that is more; numbers of few
+// bits, such as integers, are exact. The bytes are multiplied with the quants of the weight, four at
+// a time, and their sums are exact, too. The error is of the size that a sum in f32 has anyway.
 //
-// A step of x lies in workgroup memory split: vectors of the bytes 0, 1 or 2 of 16 columns, and of the
-// sums of q over four columns. For a unit with infinities or NaN, or with a number beside them, that
-// says nothing: its unit_step is zero, and its products are made of floats.
+// A step of x lies in workgroup memory split: vectors of the bytes 0, 1 or 2 of 16 columns, and of
+// the sums of q over four columns. For a unit with infinities or NaN, or with a number beside them,
+// that says nothing: its unit_step is zero, and its products are made of floats.
 //
 // uses     matmul/quant_shares
-// expects  what matmul/quant_shares expects, for one row of x and steps of STEP units, a multiple of
-//          LANES; no PADDED columns. units in Params. load_units, and a file of quant/ with
-//          ZERO_POINT, quad_bytes and scale_product
+// expects  what matmul/quant_shares expects, for one row of x and no PADDED columns; STEP a multiple
+//          of LANES, with one, two or four quads for every lane. units in Params. load_units, and a
+//          file of quant/ with ZERO_POINT, quad_bytes and scale_product
 
 // Vectors of the first 16 columns of every unit, then of the last ones, with padding so that lanes
 // that write both meet no bank twice.
 const STRIDE = STEP + 4u;
 const SPAN = 2u * STRIDE;
-// One below the least magnitude, in bits of its fraction, that would round to more than 127 * 65536
-// + 127 * 256 + 127, the largest of three signed bytes, is carried over to the next power of two.
+// What carries magnitudes over to the next power of two that would round to more than 127 * 65536 +
+// 127 * 256 + 127, the largest that three signed bytes hold.
 const CARRY = 0x10101u;
+// 128 in each of three bytes.
+const LIFTED = 0x808080;
+const BESIDE = WORKGROUP / QUADS;
 
 // One length for all: an index is checked, and an address made, once for several.
 var<workgroup> peaks: array<vec4<u32>, SPAN>;
@@ -41,9 +43,10 @@ fn put_gathered(i: u32, sums: vec4<f32>) {
     split[i / SPAN][i % SPAN] = bitcast<vec4<u32>>(sums);
 }
 
-// The vector that holds quad i of a step, which is its element i % 4.
-fn vector_of(i: u32) -> u32 {
-    return ((i >> 2u) & 1u) * STRIDE + i / QUADS;
+// The place of quad `thread` of a step: the vector that holds it, as element thread % 4. What a lane
+// brings lies BESIDE vectors apart.
+fn place_of(thread: u32) -> u32 {
+    return ((thread >> 2u) & 1u) * STRIDE + thread / QUADS;
 }
 
 fn largest(values: vec4<u32>) -> u32 {
@@ -51,60 +54,57 @@ fn largest(values: vec4<u32>) -> u32 {
     return max(pairs.x, pairs.y);
 }
 
-fn put_peak(i: u32, quad: vec4<f32>) {
-    if (i < QUADS_OF_STEP) {
-        let magnitudes = bitcast<vec4<u32>>(quad) & vec4<u32>(0x7fffffffu);
-        peaks[vector_of(i)][i & 3u] = largest(magnitudes);
-    }
+fn put_peak(place: u32, element: u32, quad: vec4<f32>) {
+    peaks[place][element] = largest(bitcast<vec4<u32>>(quad) & vec4<u32>(0x7fffffffu));
 }
 
-// Quad i of a step as integers, by the peaks of its unit.
-fn put_quad(i: u32, quad: vec4<f32>) {
-    if (i >= QUADS_OF_STEP) {
-        return;
-    }
-    let unit = i / QUADS;
+// A quad as integers, by the peaks of its unit.
+fn put_quad(place: u32, element: u32, unit: u32, quad: vec4<f32>) {
     let peak = largest(max(peaks[unit], peaks[STRIDE + unit]));
     let exponent = max((peak + CARRY) >> 23u, 23u);
-    if (i % QUADS == 0u) {
+    if (place == unit && element == 0u) {
         unit_steps[unit] = select(bitcast<f32>((exponent - 22u) << 23u), 0.0, exponent >= 255u);
     }
-    // From 2^23 on, floats are integers: the addition rounds.
+    // From 2^23 on, floats are integers, which are their last bits: the addition rounds.
     let factor = bitcast<f32>((276u - exponent) << 23u);
     let floats = fma(abs(quad), vec4<f32>(factor), vec4<f32>(8388608.0));
-    let magnitudes = bitcast<vec4<i32>>(floats) - vec4<i32>(0x4b000000);
     let signs = bitcast<vec4<i32>>(quad) >> vec4<u32>(31u);
-    let q = (magnitudes ^ signs) - signs;
-    // Signed bytes are unsigned ones of a number larger by 128 each, without that.
-    let bytes = bitcast<vec4<u32>>((q + vec4<i32>(0x808080)) ^ vec4<i32>(0x808080));
-    let outer = (bytes.xz & vec2<u32>(0xff00ffu)) | ((bytes.yw << vec2<u32>(8u)) & vec2<u32>(0xff00ff00u));
+    let magnitudes = bitcast<vec4<i32>>(floats) ^ vec4<i32>(0x4b000000) ^ signs;
+    // Signed bytes are the unsigned ones of a number larger by 128 each, without that.
+    let lifted = magnitudes - signs + vec4<i32>(LIFTED);
+    let bytes = bitcast<vec4<u32>>(lifted ^ vec4<i32>(LIFTED));
+    let even = vec2<u32>(0xff00ffu);
+    let outer = (bytes.xz & even) | ((bytes.yw << vec2<u32>(8u)) & ~even);
     let inner = ((bytes.xz >> vec2<u32>(8u)) & vec2<u32>(0xffu)) | (bytes.yw & vec2<u32>(0xff00u));
-    let at = vector_of(i);
-    split[0][at][i & 3u] = (outer.x & 0xffffu) | (outer.y << 16u);
-    split[1][at][i & 3u] = inner.x | (inner.y << 16u);
-    split[2][at][i & 3u] = (outer.x >> 16u) | (outer.y & 0xffff0000u);
-    split[3][at][i & 3u] = bitcast<u32>((q.x + q.y) + (q.z + q.w));
+    split[0][place][element] = (outer.x & 0xffffu) | (outer.y << 16u);
+    split[1][place][element] = inner.x | (inner.y << 16u);
+    split[2][place][element] = (outer.x >> 16u) | (outer.y & 0xffff0000u);
+    let sum = (lifted.x + lifted.y) + (lifted.z + lifted.w) - 4 * LIFTED;
+    split[3][place][element] = bitcast<u32>(sum);
 }
 
 // Split a step of x, for all lanes. The first barrier also waits for those that still read the step
 // before.
 fn put_share(thread: u32, x: Share) {
-    put_peak(thread, x.quad_0);
+    let place = place_of(thread);
+    let element = thread & 3u;
+    let unit = thread / QUADS;
+    put_peak(place, element, x.quad_0);
     if (QUADS_OF_STEP > WORKGROUP) {
-        put_peak(thread + WORKGROUP, x.quad_1);
+        put_peak(place + BESIDE, element, x.quad_1);
     }
     if (QUADS_OF_STEP > 2u * WORKGROUP) {
-        put_peak(thread + 2u * WORKGROUP, x.quad_2);
-        put_peak(thread + 3u * WORKGROUP, x.quad_3);
+        put_peak(place + 2u * BESIDE, element, x.quad_2);
+        put_peak(place + 3u * BESIDE, element, x.quad_3);
     }
     workgroupBarrier();
-    put_quad(thread, x.quad_0);
+    put_quad(place, element, unit, x.quad_0);
     if (QUADS_OF_STEP > WORKGROUP) {
-        put_quad(thread + WORKGROUP, x.quad_1);
+        put_quad(place + BESIDE, element, unit + BESIDE, x.quad_1);
     }
     if (QUADS_OF_STEP > 2u * WORKGROUP) {
-        put_quad(thread + 2u * WORKGROUP, x.quad_2);
-        put_quad(thread + 3u * WORKGROUP, x.quad_3);
+        put_quad(place + 2u * BESIDE, element, unit + 2u * BESIDE, x.quad_2);
+        put_quad(place + 3u * BESIDE, element, unit + 3u * BESIDE, x.quad_3);
     }
     workgroupBarrier();
 }

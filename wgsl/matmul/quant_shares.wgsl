@@ -75,7 +75,7 @@ fn step_quad(step: u32, i: u32, is_norm: bool) -> vec4<f32> {
     if (is_norm) {
         return quad_of_norm(column);
     }
-    if (i >= QUADS_OF_STEP) {
+    if (QUADS_OF_STEP % WORKGROUP != 0u && i >= QUADS_OF_STEP) {
         return vec4<f32>();
     }
     return quad_of_x(i / (QUADS * STEP), column);
