@@ -13,7 +13,7 @@ import numpy as np
 from .autograd.edges import LEAF, note_view
 from .autograd.grad_mode import is_grad_enabled
 from .device.cpu import CpuStorage, as_array, rounded, widened
-from .device.host import CODE_BITS, RUN
+from .device.host import ALLOC, CODE_BITS, RUN
 from .device.stream import EMPTY_SLOT, STATUS_SLOT, Storage, stream
 from .elementwise import Elementwise, cast_launch
 from .errors import DeviceError, KernelError, ShapeError
@@ -272,17 +272,18 @@ def _record_function(o: Op, call: Call, launches: list[Launch], written: str | N
     metas.update(call.temporaries)
     names = {a.name for a in o.arguments}
     constants: list[Any] = []
-    holder = [f"s{k}" for k in range(len(call.outputs))]
-    storages = dict(zip(o.outputs, holder, strict=True)) if not written and not o.mutates else {}
-    storages |= {t: f"t{k}" for k, t in enumerate(call.temporaries)}
+    fresh = {} if written or o.mutates else dict(zip(o.outputs, call.outputs, strict=True))
+    fresh |= call.temporaries
+    # What is made: by name, the number in the names of its slot and its storage.
+    made = {name: k for k, name in enumerate(fresh)}
 
     def constant(value: Any) -> str:
         constants.append(value)
         return f"c{len(constants) - 1}"
 
     def slot(name: str) -> str:
-        if name in storages:
-            return f"{storages[name]}.slot"
+        if name in made:
+            return f"slot{made[name]}"
         if name == "status":
             return str(STATUS_SLOT)
         root = name.split("[")[0]
@@ -307,24 +308,35 @@ def _record_function(o: Op, call: Call, launches: list[Launch], written: str | N
         for a in o.arguments:
             if a.role == "tensor" and a.name not in o.mutated:
                 lines.append(f"if {a.name}._storage is {o.mutates}._storage: {a.name} = {a.name}.clone()")
-    made = [] if written or o.mutates else call.outputs
-    for m in (*made, *call.temporaries.values()):
+    for m in fresh.values():
         stream().check_size(m.nbytes)
-    if not written and not o.mutates:
-        for name, m in zip(o.outputs, call.outputs, strict=True):
-            lines.append(f"{storages[name]} = Storage({constant(m.nbytes)})")
-    for name, m in call.temporaries.items():
-        lines.append(f"{storages[name]} = Storage({constant(m.nbytes)})")
     words: list[str] = []
+    if fresh:
+        total = constant(sum(m.nbytes for m in fresh.values()))
+        lines += [
+            f"if stream.window_bytes + {total} > stream.bytes_limit or len(words) > stream.full_at:",
+            f"    stream.make_way({total})",
+        ]
+    elif launches:
+        lines.append("if len(words) > stream.full_at: stream.make_way(0)")
+    # The constructor's work is written out, or it would take half of an op's time; products and sums are
+    # quicker than shifts.
+    after = []
+    for name, k in made.items():
+        nbytes = constant(fresh[name].nbytes)
+        lines.append(f"slot{k} = free.pop() if free else stream.new_slot()")
+        words += [f"{1 << CODE_BITS} * slot{k} + {ALLOC}", nbytes]
+        after += [f"s{k} = blank(Storage)", f"s{k}.slot = slot{k}", f"s{k}.nbytes = {nbytes}"]
+        after.append(f"stream.window_bytes += {nbytes}")
     for launch in launches:
         number, patches = _compile(o, launch, metas)
         words.append(constant(number << CODE_BITS | RUN))
         words += [slot(launch.bind.get(b.name, b.name)) for b in _bindings(launch)]
         words += patches
     if words:
-        if not storages:  # a new storage looks after the window; without one the records must
-            lines.append("if stream.idle or len(words) > stream.window_words: stream.turn()")
         lines.append(f"words.extend(({', '.join(words)}))")
+    lines += after
+    if launches:
         lines.append(f"if after: after[0]({o.name!r})")
     if o.mutates:
         present = [name for name in o.mutated if call.args[name] is not None]
@@ -333,14 +345,14 @@ def _record_function(o: Op, call: Call, launches: list[Launch], written: str | N
         lines.append(f"return {written}")
     else:
         tensors = [
-            f"Tensor({storages[n]}, {constant(m)}, 0)" for n, m in zip(o.outputs, call.outputs, strict=True)
+            f"Tensor(s{made[n]}, {constant(m)}, 0)" for n, m in zip(o.outputs, call.outputs, strict=True)
         ]
         lines.append(f"return {tensors[0]}" if o.result is None else f"return result({', '.join(tensors)})")
     arguments = ", ".join(a.name for a in o.arguments)
     make = _factory(arguments, tuple(lines), len(constants))
     s = stream()
     return make(
-        constants, s, s.words, s.after_op, Storage, _tensor_class(), _contiguous, float_bits, o.result
+        constants, s, s.words, s.free, s.after_op, Storage, _tensor_class(), _contiguous, float_bits, o.result
     )
 
 
@@ -348,7 +360,8 @@ def _record_function(o: Op, call: Call, launches: list[Launch], written: str | N
 def _factory(arguments: str, lines: tuple[str, ...], constants: int):
     """Compile the text of a plan once; plans of the same form differ in constants only."""
     unpack = "".join(f"c{k}, " for k in range(constants))
-    text = ["def make(constants, stream, words, after, Storage, Tensor, contiguous, bits, result):"]
+    text = ["def make(constants, stream, words, free, after, Storage, Tensor, contiguous, bits, result):"]
+    text.append("    blank = object.__new__")
     if unpack:
         text.append(f"    {unpack} = constants")
     text += [f"    def run({arguments}):", *[f"        {line}" for line in lines], "    return run"]

@@ -69,10 +69,12 @@ def _parts(o: Op, scope: dict[str, Any]) -> _Parts:
             parts.shared.append(f"({name} is not None and {name}._storage is {first}._storage)")
         elif a.role == "operand":
             parts.before.append(f"k{k} = type({name})")
-            parts.before.append(f"if k{k} not in NUMBERS and {name} is not None: k{k} = {name}._meta")
+            # Each by itself: to look a class up in a set takes longer.
+            others = " and ".join(f"k{k} is not {number.__name__}" for number in (float, int, bool))
+            parts.before.append(f"if {others} and {name} is not None: k{k} = {name}._meta")
             parts.keys.append(f"k{k}")
-            parts.nodes.append(f"(k{k}.__class__ is Meta and {name}._node is not None)")
-            parts.shared.append(f"(k{k}.__class__ is Meta and {name}._storage is {first}._storage)")
+            parts.nodes.append(f"(type(k{k}) is Meta and {name}._node is not None)")
+            parts.shared.append(f"(type(k{k}) is Meta and {name}._storage is {first}._storage)")
         elif a.role == "tensors":
             parts.keys.append(f"tuple([t._meta for t in {name}])")
             parts.nodes.append(f"any([t._node is not None for t in {name}])")
@@ -89,7 +91,6 @@ def _parts(o: Op, scope: dict[str, Any]) -> _Parts:
 def _scope(o: Op, **more: Any) -> dict[str, Any]:
     return {
         "o": o,
-        "NUMBERS": NUMBERS,
         "Meta": Meta,
         "default_device": get_default_device,
         "check": o.check,

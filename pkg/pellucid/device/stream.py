@@ -29,6 +29,8 @@ EMPTY_SLOT = 1
 KINDS = ("activation", "weight", "parameter", "cache")
 
 _CODE_MASK = (1 << CODE_BITS) - 1
+# What a slot is multiplied by before its code is added: that is quicker than to shift it.
+_EACH_SLOT = 1 << CODE_BITS
 
 
 class Storage:
@@ -40,26 +42,24 @@ class Storage:
         direct: the first bytes come by `Host.write`, which makes the slot, so no record announces it.
     """
 
-    __slots__ = ("__weakref__", "kind", "nbytes", "slot", "version")
+    # Class attributes for what most have in common: ops make storages without the constructor (see `plan`).
+    version = 0
+    kind = "activation"
+    nbytes: int
+    slot: int
 
     def __init__(self, nbytes: int, kind: str = "activation", direct: bool = False):
         stream = _stream
-        if stream.idle:
-            stream.begin_window()
-        elif stream.window_bytes > MAX_WINDOW_BYTES or len(stream.words) > stream.window_words:
-            stream.flush()
-        if stream.allocated + nbytes > stream.limit:
-            stream.make_room(nbytes)
+        if stream.window_bytes + nbytes > stream.bytes_limit or len(stream.words) > stream.full_at:
+            stream.make_way(nbytes)
         free = stream.free
         self.slot = slot = free.pop() if free else stream.new_slot()
-        self.version = 0
-        self.kind = kind
         if not direct:
-            stream.words += (slot << CODE_BITS | ALLOC, nbytes)
+            stream.words.extend((_EACH_SLOT * slot + ALLOC, nbytes))
         self.nbytes = nbytes
-        stream.allocated += nbytes
         stream.window_bytes += nbytes
         if kind != "activation":
+            self.kind = kind
             stream.by_kind[kind] += nbytes
 
     def set_kind(self, kind: str) -> None:
@@ -71,7 +71,7 @@ class Storage:
 
     def __del__(self):
         stream = _stream
-        # nbytes is set right after the record: a constructor that was interrupted before has nothing to free.
+        # nbytes is set right after the record: what was interrupted before has nothing to free.
         try:
             nbytes = self.nbytes
         except AttributeError:
@@ -79,9 +79,9 @@ class Storage:
         slot = self.slot
         if slot < stream.first_slot:
             return
-        stream.words += (slot << CODE_BITS | FREE,)
+        stream.words.append(_EACH_SLOT * slot + FREE)
         stream.dead.append(slot)
-        stream.allocated -= nbytes
+        stream.gone_bytes += nbytes
         if self.kind != "activation":
             stream.by_kind[self.kind] -= nbytes
 
@@ -97,12 +97,17 @@ class Stream:
         self.free: list[int] = []
         self.dead: list[int] = []
         self.host: Host | None = None
-        self.idle = True
+        # Bytes of what is made and of what goes away in this window, and of all that was there before it.
         self.window_bytes = 0
+        self.gone_bytes = 0
+        self._settled_bytes = 0
+        # Past these `make_way` has something to do: bytes made in this window, and its words. No window has
+        # begun where the second is below zero.
+        self.bytes_limit = 0
+        self.full_at = -1
         self.ready_words = 0
-        self.allocated = 0
         self.peak = 0
-        self.limit = UNLIMITED
+        self._limit = UNLIMITED
         self.window_words = FIRST_WINDOW_WORDS
         self.by_kind: dict[str, int] = dict.fromkeys(KINDS, 0)
         self.flushes = 0
@@ -171,11 +176,16 @@ class Stream:
         del self.words[:], self.ready[:], self.free[:], self.dead[:]
         # Slots are never used again after a close: storages of the old device free nothing of the new one.
         self.first_slot = self._slots
-        self.allocated = self.window_bytes = self.ready_words = 0
-        self.idle = True
+        self._settled_bytes = self.window_bytes = self.gone_bytes = self.ready_words = 0
+        self.full_at = -1
         self.by_kind = dict.fromkeys(KINDS, 0)
         for forget in self.on_close:
             forget()
+
+    @property
+    def idle(self) -> bool:
+        """Whether no window has begun."""
+        return self.full_at < 0
 
     @property
     def opened(self) -> int:
@@ -216,7 +226,8 @@ class Stream:
 
     def begin_window(self) -> None:
         """Called with the first record of a window: let a running event loop submit it when Python yields."""
-        self.idle = False
+        self.full_at = self.window_words
+        self._bound_bytes()
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
@@ -226,12 +237,27 @@ class Stream:
             loop.call_soon(self._submit_from_loop)
             self._loop = loop
 
-    def turn(self) -> None:
-        """Begin a window, or submit a full one: for records that come without a new storage."""
+    def make_way(self, nbytes: int) -> None:
+        """Begin a window, or submit one that is full and begin the next: called before a record.
+
+        Args:
+            nbytes: of the storages that the record makes.
+
+        Raises:
+            OutOfMemoryError: they would pass the memory limit.
+        """
+        if not self.idle and (self.window_bytes > MAX_WINDOW_BYTES or len(self.words) > self.full_at):
+            self.flush()
+        if self.allocated + nbytes > self._limit:
+            self.make_room(nbytes)
         if self.idle:
             self.begin_window()
         else:
-            self.flush()
+            self._bound_bytes()
+
+    def _bound_bytes(self) -> None:
+        room = self._limit - self._settled_bytes + self.gone_bytes
+        self.bytes_limit = min(MAX_WINDOW_BYTES, room)
 
     def _submit_from_loop(self) -> None:
         """Nobody could catch an error here: it is kept for the next call."""
@@ -253,8 +279,9 @@ class Stream:
         waiting = len(ready)
         count = len(words)
         full = count + self.ready_words > self.window_words
-        self.idle = True
-        self.window_bytes = self.ready_words = 0
+        self.full_at = -1
+        self._settled_bytes += self.window_bytes - self.gone_bytes
+        self.window_bytes = self.gone_bytes = self.ready_words = 0
         lost = self._handed if self.host is not None and self.host.taken is not self._handed else None
         if not count and not waiting and lost is None:
             return
@@ -404,6 +431,21 @@ class Stream:
             self.check()
 
     # Memory
+
+    @property
+    def allocated(self) -> int:
+        """Bytes of all storages."""
+        return self._settled_bytes + self.window_bytes - self.gone_bytes
+
+    @property
+    def limit(self) -> int:
+        """The most bytes that all storages may have."""
+        return self._limit
+
+    @limit.setter
+    def limit(self, nbytes: int) -> None:
+        self._limit = nbytes
+        self.bytes_limit = -1
 
     def check_size(self, nbytes: int) -> None:
         """Refuse, before anything is recorded, a tensor that no buffer of the device can hold.
