@@ -12,7 +12,7 @@
 //
 // A step of x lies in workgroup memory split: vectors of the bytes 0, 1 or 2 of 16 columns, and of
 // the sums of q over four columns. For a unit with infinities or NaN, or with a number beside them,
-// that says nothing: its unit_step is zero, and its products are made of floats.
+// that says nothing: its unit_step is zero, and its products are made of floats in the end.
 //
 // uses     matmul/quant_shares
 // expects  what matmul/quant_shares expects, for one row of x and no PADDED columns; STEP a multiple
@@ -26,6 +26,8 @@ const SPAN = 2u * STRIDE;
 // What carries magnitudes over to the next power of two that would round to more than 127 * 65536 +
 // 127 * 256 + 127, the largest that three signed bytes hold.
 const CARRY = 0x10101u;
+// The exponent of units without a step.
+const NO_STEP = 255u;
 // 128 in each of three bytes.
 const LIFTED = 0x808080;
 const BESIDE = WORKGROUP / QUADS;
@@ -54,16 +56,25 @@ fn largest(values: vec4<u32>) -> u32 {
     return max(pairs.x, pairs.y);
 }
 
+// The largest magnitude of four, as bits.
+fn peak_of(quad: vec4<f32>) -> u32 {
+    return largest(bitcast<vec4<u32>>(quad) & vec4<u32>(0x7fffffffu));
+}
+
+// The exponent, as bits, of the power of two that the magnitudes of a unit stay below.
+fn exponent_of(peak: u32) -> u32 {
+    return max((peak + CARRY) >> 23u, 23u);
+}
+
 fn put_peak(place: u32, element: u32, quad: vec4<f32>) {
-    peaks[place][element] = largest(bitcast<vec4<u32>>(quad) & vec4<u32>(0x7fffffffu));
+    peaks[place][element] = peak_of(quad);
 }
 
 // A quad as integers, by the peaks of its unit.
 fn put_quad(place: u32, element: u32, unit: u32, quad: vec4<f32>) {
-    let peak = largest(max(peaks[unit], peaks[STRIDE + unit]));
-    let exponent = max((peak + CARRY) >> 23u, 23u);
+    let exponent = exponent_of(largest(max(peaks[unit], peaks[STRIDE + unit])));
     if (place == unit && element == 0u) {
-        unit_steps[unit] = select(bitcast<f32>((exponent - 22u) << 23u), 0.0, exponent >= 255u);
+        unit_steps[unit] = select(bitcast<f32>((exponent - 22u) << 23u), 0.0, exponent >= NO_STEP);
     }
     // From 2^23 on, floats are integers, which are their last bits: the addition rounds.
     let factor = bitcast<f32>((276u - exponent) << 23u);
@@ -167,6 +178,43 @@ fn dots(w: Unit, x: Split) -> f32 {
     return fma(f32(sums.z), 65536.0 * x.unit_step, low * x.unit_step);
 }
 
+// sums + the scaled products of four units, `place` in their superblocks, given the sum of x.
+fn add_scaled(
+    sums: vec4<f32>, units: Units, place: u32, products: vec4<f32>, x_sum: f32,
+) -> vec4<f32> {
+    return sums + vec4<f32>(
+        scale_product(units.row_0, place, products.x, x_sum),
+        scale_product(units.row_1, place, products.y, x_sum),
+        scale_product(units.row_2, place, products.z, x_sum),
+        scale_product(units.row_3, place, products.w, x_sum),
+    );
+}
+
+fn add_dots_of(sums: vec4<f32>, units: Units, place: u32, x: Split) -> vec4<f32> {
+    let products = vec4<f32>(
+        dots(units.row_0, x), dots(units.row_1, x), dots(units.row_2, x), dots(units.row_3, x),
+    );
+    return add_scaled(sums, units, place, products, x.sum);
+}
+
+// A quad of x as it is multiplied.
+fn plain_x(unit: u32, quad: u32) -> vec4<f32> {
+    let column = 4u * (QUADS * unit + quad);
+    if (NORM) {
+        return quad_of_x(0u, column) * quad_of_norm(column);
+    }
+    return quad_of_x(0u, column);
+}
+
+// Whether a unit of x has no step.
+fn is_stepless(unit: u32) -> bool {
+    var peak = 0u;
+    for (var quad = 0u; quad < QUADS; quad++) {
+        peak = max(peak, peak_of(plain_x(unit, quad)));
+    }
+    return exponent_of(peak) >= NO_STEP;
+}
+
 // What a unit adds to four products without integers: the products before their scales, and x.
 struct Part {
     products: vec4<f32>,
@@ -174,11 +222,7 @@ struct Part {
 }
 
 fn plain_quad(part: Part, units: Units, quad: u32, unit: u32) -> Part {
-    let column = 4u * (QUADS * unit + quad);
-    var x = quad_of_x(0u, column);
-    if (NORM) {
-        x *= quad_of_norm(column);
-    }
+    let x = plain_x(unit, quad);
     let zero = vec4<f32>(f32(ZERO_POINT));
     return Part(
         part.products + vec4<f32>(
@@ -191,42 +235,27 @@ fn plain_quad(part: Part, units: Units, quad: u32, unit: u32) -> Part {
     );
 }
 
-// The products of four units with unit `unit` of x, and the sum of that.
-fn plain_products(units: Units, unit: u32) -> Part {
-    var part = plain_quad(Part(), units, 0u, unit);
-    part = plain_quad(part, units, 1u, unit);
-    part = plain_quad(part, units, 2u, unit);
-    part = plain_quad(part, units, 3u, unit);
-    part = plain_quad(part, units, 4u, unit);
-    part = plain_quad(part, units, 5u, unit);
-    part = plain_quad(part, units, 6u, unit);
-    part = plain_quad(part, units, 7u, unit);
-    return part;
-}
-
-// sums + the products of four units of the weight with unit `unit` of x, which is `held` in the
-// step.
-fn add_units(sums: vec4<f32>, units: Units, held: u32, unit: u32) -> vec4<f32> {
-    let x = load_split(held);
-    var products = vec4<f32>();
-    var sum = x.sum;
-    if (x.unit_step == 0.0) {
-        let part = plain_products(units, unit);
-        products = part.products;
-        sum = (part.x.x + part.x.y) + (part.x.z + part.x.w);
-    } else {
-        products = vec4<f32>(
-            dots(units.row_0, x), dots(units.row_1, x), dots(units.row_2, x), dots(units.row_3, x),
-        );
+// sums + the products of a lane's units of four rows with the units of x that have no step. Not part
+// of the loop over all units, which would need more registers.
+fn add_stepless(sums: vec4<f32>, lane: u32, rows: vec4<u32>) -> vec4<f32> {
+    var added = sums;
+    for (var unit = lane; unit < params.units; unit += LANES) {
+        if (!is_stepless(unit)) {
+            continue;
+        }
+        let units = load_units(rows + unit);
+        var part = plain_quad(Part(), units, 0u, unit);
+        part = plain_quad(part, units, 1u, unit);
+        part = plain_quad(part, units, 2u, unit);
+        part = plain_quad(part, units, 3u, unit);
+        part = plain_quad(part, units, 4u, unit);
+        part = plain_quad(part, units, 5u, unit);
+        part = plain_quad(part, units, 6u, unit);
+        part = plain_quad(part, units, 7u, unit);
+        let x_sum = (part.x.x + part.x.y) + (part.x.z + part.x.w);
+        added = add_scaled(added, units, unit & 7u, part.products, x_sum);
     }
-    // Steps are multiples of 8 units.
-    let place = held & 7u;
-    return sums + vec4<f32>(
-        scale_product(units.row_0, place, products.x, sum),
-        scale_product(units.row_1, place, products.y, sum),
-        scale_product(units.row_2, place, products.z, sum),
-        scale_product(units.row_3, place, products.w, sum),
-    );
+    return added;
 }
 
 // What a lane adds to the products of four rows, whose first units are given.
@@ -240,6 +269,7 @@ fn multiply(thread: u32, rows: vec4<u32>) -> Products {
     if (NORM) {
         norm = load_share(0u, thread, true);
     }
+    var is_whole = true;
     for (var step = 0u; step < params.units; step += STEP) {
         if (NORM) {
             products.squares += squares_of(x);
@@ -254,8 +284,14 @@ fn multiply(thread: u32, rows: vec4<u32>) -> Products {
         for (var unit = step + lane; unit < end; unit += LANES) {
             let now = units;
             units = load_units(rows + min(unit + LANES, last_unit));
-            products.sums.m_0 = add_units(products.sums.m_0, now, unit - step, unit);
+            let split_x = load_split(unit - step);
+            is_whole = is_whole && split_x.unit_step != 0.0;
+            // Steps are multiples of 8 units.
+            products.sums.m_0 = add_dots_of(products.sums.m_0, now, lane & 7u, split_x);
         }
+    }
+    if (!is_whole) {
+        products.sums.m_0 = add_stepless(products.sums.m_0, lane, rows);
     }
     // The step becomes the place of the sums.
     workgroupBarrier();
