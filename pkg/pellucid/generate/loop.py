@@ -84,8 +84,9 @@ class _Watch:
 
     def show(self, values: list[tuple[Tap, Any]]) -> None:
         """Have taps keep these values and no others."""
-        for tap in self._taps:
-            tap.forget()
+        if len(values) < len(self._taps):
+            for tap in self._taps:
+                tap.forget()
         for tap, value in values:
             tap.keep(value)
 

@@ -7,6 +7,7 @@ one step is begun with the following one, before the step that runs ahead. Who d
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import ref
@@ -74,24 +75,29 @@ class Ahead:
 
     def _state(self, request: Request, layers: dict[str, Tensor]) -> tuple[int, ...]:
         """Another one when a value or a weight is."""
-        return *self._weights.state(request.model()), *[x._storage.version for x in layers.values()]
+        return *self._weights.state(request.model(), layers), *[x._storage.version for x in layers.values()]
 
 
 class _Weights:
-    """The parameters of the model that is looked at; they are looked for once."""
+    """The parameters behind the layers that are looked at; they are looked for once."""
 
     def __init__(self):
-        self._found_at: tuple[int, ...] = ()
+        self._found_at: tuple[Any, ...] = ()
         self._parameters: list[ref[Tensor]] = []
 
-    def state(self, model: Any) -> tuple[int, ...]:
-        """Another one when the model is changed: other modules, other memory, other values."""
-        at = id(model), modules.version, edges.version
+    def state(self, model: Any, paths: Iterable[str]) -> tuple[int, ...]:
+        """Another one when the model is changed: other modules, other memory, other values.
+
+        Weights within the layers have done their work. Those of all others are looked at, which are few.
+        """
+        at = id(model), modules.version, edges.version, *paths
         if self._found_at != at:
-            self._parameters = [ref(p) for p in model.parameters()]
+            within = tuple([f"{path}." for path in paths])
+            named = model.named_parameters()
+            self._parameters = [ref(p) for path, p in named if not path.startswith(within)]
             self._found_at = at
         # Versions only grow.
-        return *at, sum([found._storage.version for p in self._parameters if (found := p()) is not None])
+        return *at[:3], sum([found._storage.version for p in self._parameters if (found := p()) is not None])
 
 
 def _are_same(some: dict[str, Tensor], others: dict[str, Tensor]) -> bool:
