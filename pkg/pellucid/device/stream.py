@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import DeviceError, IndexOutOfRange, KernelError, OutOfMemoryError, PellucidError
+from .handover import HandOver, is_work, joined
 from .host import AFTER_LOSS, ALLOC, CODE_BITS, COPY, FREE, RUN, STATUS_BYTES, STATUS_SLOT, UPLOAD, Host
 from .read import Read
 
@@ -28,7 +29,6 @@ INLINE_UPLOAD_BYTES = 4096
 EMPTY_SLOT = 1
 KINDS = ("activation", "weight", "parameter", "cache")
 
-_CODE_MASK = (1 << CODE_BITS) - 1
 # What a slot is multiplied by before its code is added: that is quicker than to shift it.
 _EACH_SLOT = 1 << CODE_BITS
 
@@ -121,8 +121,8 @@ class Stream:
         self.rewrite: Callable[[list[int]], array] | None = None
         # Called with the records of every window before it is rewritten: captures.
         self.on_submit: list[Callable[[list[int]], None]] = []
-        # The window that is handed over: an interrupt may fall before the host has taken it.
-        self._handed: array | None = None
+        # The window that is handed over: an interrupt may leave it on its way.
+        self._under_way: HandOver | None = None
         # The recording that listens to a function, if one does: told what a replay could not do by itself.
         self.capturing: Any = None
         # The event loop that was asked to submit when Python yields, until it does.
@@ -171,7 +171,7 @@ class Stream:
         if self.host is None:
             return
         self.host.close()
-        self.host = self._handed = None
+        self.host = self._under_way = None
         self._failed = None
         del self.words[:], self.ready[:], self.free[:], self.dead[:]
         # Slots are never used again after a close: storages of the old device free nothing of the new one.
@@ -273,57 +273,53 @@ class Stream:
         Args:
             held: a read follows at once and may take them along.
         """
-        words, ready, dead = self.words, self.ready, self.dead
         # Slots whose FREE lies in this window: counted first, since a finalizer may add one at any time.
+        dead = self.dead
         freed = len(dead)
-        waiting = len(ready)
-        count = len(words)
-        full = count + self.ready_words > self.window_words
+        if self._under_way is not None:
+            self._hand_over()
+        full = len(self.words) + self.ready_words > self.window_words
         self.full_at = -1
         self._settled_bytes += self.window_bytes - self.gone_bytes
         self.window_bytes = self.gone_bytes = self.ready_words = 0
-        lost = self._handed if self.host is not None and self.host.taken is not self._handed else None
-        if not count and not waiting and lost is None:
-            return
         if full:
             self.window_words = min(2 * self.window_words, MAX_WINDOW_WORDS)
+        # Whoever listens is told of records alone: an interrupt may have left windows among them.
+        while self.on_submit and self.ready and is_work(self.words[:]):
+            place = self.ready[0][0]
+            self._send(place, 0 if is_work(self.words[:place]) else 1)
+        if self.words or self.ready:
+            self._send(len(self.words), len(self.ready), held)
+        # One step, as in `_send`.
+        self.free[UNLIMITED:], dead[:freed] = dead[:freed], ()
+
+    def _send(self, count: int, waiting: int, held: bool = False) -> None:
+        """Hand over so many words, and so many of the windows that are ready."""
+        words, ready = self.words, self.ready
         records = words[:count]
         # Planning takes a while: where it is interrupted, the records are still there.
-        window = self._joined(records, ready[:waiting]) if waiting else self._rewritten(records)
-        # No call stands between these two, so no interrupt does.
-        self._handed = window if lost is None else lost + window
-        del words[:count], ready[:waiting]
+        window = joined(records, ready[:waiting], self._rewritten) if waiting else self._rewritten(records)
+        under_way = HandOver(window, records, () if waiting else self.on_submit)
+        rest = [(place - count, made) for place, made in ready[waiting:]]
         self.flushes += 1
-        # Beside windows that are ready, nothing but ends of slots is recorded while somebody listens.
-        for listener in () if waiting else self.on_submit:
-            listener(records)
+        # One step, in which there is no call: an interrupt comes before all of it or after.
+        self._under_way, words[:count], ready[:] = under_way, (), rest
+        self._hand_over(held)
+
+    def _hand_over(self, held: bool = False) -> None:
+        """What is under way goes on to the host."""
+        assert self._under_way is not None
         if self.allocated > self.peak:
             self.peak = self.allocated
         try:
-            self.open().submit(self._handed, held)
+            self._under_way.go_on(self.open(), held)
         except Exception:  # an error, not an interrupt: what can run of it does
-            self._handed = None
+            self._under_way = None
             raise
-        self._handed = None
-        self.free += dead[:freed]
-        del dead[:freed]
+        self._under_way = None
 
     def _rewritten(self, records: list[int]) -> array:
         return array("I", records) if self.rewrite is None else self.rewrite(records)
-
-    def _joined(self, records: list[int], ready: list[tuple[int, array]]) -> array:
-        """One window of the windows that are ready and the records between them."""
-        window, at = array("I"), 0
-        for place, made in (*ready, (len(records), array("I"))):
-            if place > at:
-                between = records[at:place]
-                if any(word & _CODE_MASK != FREE for word in between):
-                    window += self._rewritten(between)
-                else:
-                    window.extend(between)
-                at = place
-            window += made
-        return window
 
     def flush(self) -> None:
         """Hand all records to the host; does not wait.
@@ -343,14 +339,14 @@ class Stream:
         Args:
             window: its words; they stay as they are.
         """
-        words = self.words
-        if self.on_submit and any(word & _CODE_MASK != FREE for word in tuple(words)):
+        words, size = self.words, len(window)
+        if self.on_submit and is_work(words[:]):
             self.submit()
         if self.idle:
             self.begin_window()
-        # One step, so that an interrupt leaves out all of it or nothing.
-        self.ready.append((len(words), window))
-        self.ready_words += len(window)
+        made = (len(words), window)
+        # One step, as in `_send`.
+        self.ready_words, self.ready[UNLIMITED:] = self.ready_words + size, (made,)
         if (
             self.on_submit
             or self.window_bytes > MAX_WINDOW_BYTES

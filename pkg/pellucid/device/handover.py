@@ -1,0 +1,64 @@
+"""A window on its way to the host, in steps between which an interrupt may fall: none is lost or repeated."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Sequence
+
+from .host import CODE_BITS, FREE, Host
+
+_CODE_MASK = (1 << CODE_BITS) - 1
+
+
+class HandOver:
+    """A window that has been taken from the stream.
+
+    Args:
+        window: its words.
+        records: what it was made from.
+        listeners: called with the records, once each, before the host gets the window.
+    """
+
+    def __init__(
+        self, window: array, records: list[int], listeners: Sequence[Callable[[list[int]], None]] = ()
+    ):
+        self._window, self._records = window, records
+        self._untold = [*listeners[::-1]]
+
+    def go_on(self, host: Host, held: bool = False) -> None:
+        """Take the steps that have not been taken."""
+        untold = self._untold
+        while untold:
+            untold[-1](self._records)
+            # No call stands between these two, so no interrupt does.
+            del untold[-1]
+        if host.taken is not self._window:
+            host.submit(self._window, held)
+
+
+def is_work(records: Sequence[int]) -> bool:
+    """Whether records are more than ends of slots."""
+    return any(word & _CODE_MASK != FREE for word in records)
+
+
+def joined(
+    records: list[int], ready: list[tuple[int, array]], rewrite: Callable[[list[int]], array]
+) -> array:
+    """One window of the windows that are ready and the records between them.
+
+    Args:
+        records: all that were recorded.
+        ready: the windows, each with how many of the records' words stand before it.
+        rewrite: makes a window of records.
+    """
+    window, at = array("I"), 0
+    for place, made in (*ready, (len(records), array("I"))):
+        if place > at:
+            between = records[at:place]
+            if is_work(between):
+                window += rewrite(between)
+            else:
+                window.extend(between)
+            at = place
+        window += made
+    return window
