@@ -181,6 +181,9 @@ def test_x_of_a_lane_fits_its_registers(chosen, monkeypatch):
                 assert lanes.dots == (chosen == "integer" and batch == 1)
                 assert 8 * lanes.batch * lanes.step <= 4 * lanes.workgroup
                 assert lanes.step % lanes.lanes == 0
+                if lanes.dots:
+                    assert 8 * lanes.step / lanes.workgroup in (1, 2, 4)
+                    assert 8 * (lanes.step + 4) >= lanes.workgroup
                 sums = 4 * (lanes.workgroup + 16) if batch == 1 else 0  # of the squares, for a norm
                 assert lanes.nbytes + sums <= 16384
 

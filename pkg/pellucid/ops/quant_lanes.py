@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ..device.host import Info
 from ..kernel import Source
+from .matmul_choice import processors
 
 # The language feature that a device must have, and what `PELLUCID_DOTS` may say.
 FEATURE = "packed_4x8_integer_dot_product"
@@ -16,8 +17,10 @@ _DOTS = ("integer", "float")
 DOT_FORMATS = frozenset({"q4_0", "q4_1", "q4_k", "q5_0", "q5_1", "q5_k"})
 # Without an instruction for them.
 _WITHOUT = ("apple",)
-# Weights from which on splitting x into bytes, which every workgroup does, is worth its time.
-_DOT_UNITS = 1 << 20
+# Every workgroup splits x into bytes, which is worth its time for 32 rows of the weight, and more so for 128,
+# if that leaves nearly as many workgroups as there are at once, of which a processor holds two.
+_DOT_LANES = (8, 16, 32)
+_HELD = 1.8
 
 # Rows of x that a kernel of lanes has registers for: eight beside four of the weight took a compiler minutes.
 MOST_ROWS = 4
@@ -56,7 +59,7 @@ class Lanes:
     def nbytes(self) -> int:
         """Workgroup memory, but for a norm's."""
         if self.dots:
-            return 16 * (max(8 * (self.step + 4), self.workgroup) + 2 * (self.step + 4)) + 4 * self.step
+            return 2 * (self.step + 4) * (5 * 16 + 4)
         return 16 * self.batch * max(8 * (self.step + 1), self.workgroup)
 
     def fill(self, source: Source) -> Source:
@@ -66,8 +69,17 @@ class Lanes:
         return Source(source.name, text).fill({name: f"{size}u" for name, size in sizes.items()})
 
 
-def _has_dots(name: str, info: Info) -> bool:
-    """Whether the variable PELLUCID_DOTS, format and device allow integer dot products.
+def _is_slow(info: Info) -> bool:
+    """Whether integer dot products are no instruction there."""
+    return info.is_software or info.vendor.lower() in _WITHOUT
+
+
+def choose(batch: int, rows: int, units: int, name: str, info: Info) -> Lanes:
+    """The lanes for ``batch`` rows of x and weights of format ``name`` with ``rows`` rows of ``units`` units.
+
+    With integer dot products for one row of x and a format of 4 or 5 bits, where the device has them and the
+    weight has rows enough, or any number if the variable PELLUCID_DOTS is "integer"; without them if it is
+    "float".
 
     Raises:
         ValueError: the variable says neither.
@@ -75,31 +87,14 @@ def _has_dots(name: str, info: Info) -> bool:
     chosen = os.environ.get("PELLUCID_DOTS", "")
     if chosen and chosen not in _DOTS:
         raise ValueError(f"PELLUCID_DOTS is {chosen!r}; it must be one of {_DOTS}, or not set.")
-    return chosen != "float" and name in DOT_FORMATS and FEATURE in info.features
-
-
-def choose(batch: int, rows: int, units: int, name: str, info: Info) -> Lanes:
-    """The lanes for ``batch`` rows of x and weights of format ``name`` with ``rows`` rows of ``units`` units.
-
-    With integer dot products where the device has them and the weight is large enough, or wherever the device
-    has them if the variable PELLUCID_DOTS is "integer"; nowhere if it is "float".
-
-    Raises:
-        ValueError: the variable says neither.
-    """
-    if batch == 1 and _has_dots(name, info):
-        is_fast = info.vendor.lower() not in _WITHOUT and rows * units >= _DOT_UNITS
-        if is_fast or os.environ.get("PELLUCID_DOTS"):
-            return _dot_lanes(rows, units)
+    if batch == 1 and name in DOT_FORMATS and FEATURE in info.features and chosen != "float":
+        found = [Lanes(256, n, 1, 64 if units > 32 else 32, dots=True) for n in _DOT_LANES]
+        filling = [lanes for lanes in found if rows >= _HELD * processors(info) * lanes.rows]
+        if filling and (chosen or not _is_slow(info)):
+            return filling[0]
+        if chosen:
+            return found[-1]
     return _float_lanes(batch, rows, units)
-
-
-def _dot_lanes(rows: int, units: int) -> Lanes:
-    """Many rows of the weight share the planes of x that a workgroup makes, while there are enough
-    workgroups."""
-    workgroup = 256 if rows >= _WORKGROUPS * 32 else 128
-    lanes = next((n for n in (8, 16) if rows >= _WORKGROUPS * (4 * workgroup // n)), 32)
-    return Lanes(workgroup, lanes, 1, 64 if units > 32 else 32, dots=True)
 
 
 def _float_lanes(batch: int, rows: int, units: int) -> Lanes:
