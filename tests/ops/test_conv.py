@@ -135,8 +135,7 @@ LARGE = {
 @pytest.fixture
 def on_a_large_gpu(monkeypatch):
     """Work is cut as for a device of many processors."""
-    for module in ("conv_kernels", "conv_tiles"):
-        monkeypatch.setattr(f"pellucid.ops.{module}.processors", lambda info: 132)
+    monkeypatch.setattr("pellucid.ops.conv_tiles.processors", lambda info: 132)
 
 
 @pytest.mark.usefixtures("on_a_large_gpu")

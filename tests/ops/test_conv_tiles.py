@@ -49,6 +49,29 @@ def test_every_tile(tile):
         check("conv2d", (1, 66, 5, 6), (20, 66, 3, 2), begin=4, padding=1)
 
 
+def check_weight(x, w, **options):
+    """Compare the weight's derivative with PyTorch's, in whose sums of many pixels rounding is like ours."""
+    x, w = normal(*x), normal(*w)
+    theirs = torch.tensor(w, requires_grad=True)
+    out = torch.nn.functional.conv2d(torch.from_numpy(x), theirs, **options)
+    g = normal(*out.shape)
+    out.backward(torch.from_numpy(g))
+    ours = pellucid.tensor(w, requires_grad=True)
+    pellucid.nn.functional.conv2d(pellucid.tensor(x), ours, **options).backward(pellucid.tensor(g))
+    np.testing.assert_allclose(ours.grad.numpy(), theirs.grad.numpy(), rtol=1e-4, atol=1e-3)
+
+
+@EVERY_TILE
+def test_every_tile_of_the_weights_derivative(tile):
+    """Depths that are no multiples of a step; planes of which four elements can be read at once, or not."""
+    with forced(tile):
+        check_weight((2, 5, 9, 7), (37, 5, 3, 3), padding=1)
+        check_weight((3, 40, 8, 8), (37, 40, 1, 1))
+        check_weight((2, 10, 7, 8), (14, 5, 3, 2), groups=2, dilation=2, stride=(2, 1))
+    with forced(tile, 3):
+        check_weight((3, 7, 19, 20), (20, 7, 2, 3), padding=2)
+
+
 @pytest.mark.parametrize("tile", TILES[::3], ids=str)
 def test_other_convolutions(tile):
     with forced(tile):

@@ -10,9 +10,11 @@
 //          in_height and in_width in Params.
 //          column_at(origin, column): where a column of the tile begins: its place in x, y, x
 //          depth_at(origin, k, end): what place k of the depth adds to these, and where the rows lie
-//          there; CONV_NOWHERE, but for the first, from `end` on
-// uses     tile, conv_window
+//          there; but for the first, OUTSIDE from `end` on
+// uses     tile
 
+// From here no column reaches x.
+const OUTSIDE = 0x80000000u;
 const COLUMN_QUADS = TILE_COLUMNS * QUADS;
 
 // The tiles and the depth of a step; in their place, in the end, the sums. Floats by their bits.

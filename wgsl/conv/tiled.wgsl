@@ -92,7 +92,7 @@ fn depth_at(origin: Origin, k: u32, end: u32) -> vec4<u32> {
     let y = origin.vertical.first + tap_y * origin.vertical.every;
     let x = origin.horizontal.first + tap_x * origin.horizontal.every;
     if (EDGES && (k >= end || y >= KERNEL_Y || x >= KERNEL_X)) {
-        return vec4<u32>(0u, vec3<u32>(CONV_NOWHERE));
+        return vec4<u32>(0u, vec3<u32>(OUTSIDE));
     }
     let down = tap_y * origin.vertical.reach;
     let right = tap_x * origin.horizontal.reach;
@@ -104,7 +104,7 @@ fn depth_at(origin: Origin, k: u32, end: u32) -> vec4<u32> {
 fn row_value(origin: Origin, row: u32, first: u32, k: u32, end: u32) -> f32 {
     if (TRANSPOSED) {
         let place = held[step_at(k)].w;
-        let inside = place != CONV_NOWHERE;
+        let inside = place != OUTSIDE;
         let value = load_weight(origin.weight + row * KERNEL + select(0u, place, inside));
         return select(0.0, value, inside);
     }

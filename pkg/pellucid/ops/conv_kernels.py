@@ -8,34 +8,8 @@ from ..kernel import Launch, load
 from ..variants import is_direct
 from .conv_geometry import Geometry
 from .conv_tiles import Sizes, choose, chunk
-from .matmul_choice import processors
 from .product import flag, read_as
-
-# Steps in depth of the tiled kernel of weights, the depth for which a part is worth its sum, and a long one.
-_STEP = 16
-_PART = 128
-_LONG = 8192
-
-
-def _lane_rows(rows: int, tiles: int) -> int:
-    """Rows that a lane of the kernel of weights makes: as many as leave little padding, and two tiles for
-    each processor of the device."""
-    busy = 2 * processors(stream().open().info)
-    for lane_rows in (8, 4):
-        padded = _ceil(rows, 8 * lane_rows) * 8 * lane_rows
-        if padded <= rows * 1.25 and tiles * (padded // (8 * lane_rows)) >= busy:
-            return lane_rows
-    return 2 if rows <= 16 else 4
-
-
-def _parts(depth: int, tiles: int) -> tuple[int, int]:
-    """(parts of the depth, length of one): several where more than half of the processors had no tile, and of
-    a long depth, in which the sum of the parts takes no time, where not all had two."""
-    busy = 2 * processors(stream().open().info)
-    few = 4 * tiles < busy or (tiles < busy and depth >= _LONG)
-    parts = max(min(_ceil(busy, max(tiles, 1)), depth // _PART), 1) if few else 1
-    chunk = max(_ceil(_ceil(depth, parts), _STEP) * _STEP, _STEP)
-    return max(_ceil(depth, chunk), 1), chunk
+from .tiles import Tile
 
 
 def _ceil(count: int, size: int) -> int:
@@ -62,6 +36,13 @@ def _combined(
         launch,
         Launch(source, _ceil(outputs, 64), params, bind={"x": "partial", "bias": bias or "partial"}),
     ]
+
+
+def _cut(sizes: Sizes) -> tuple[Tile, int, int]:
+    """A tile, the parts of the depth and the length of one."""
+    tile, parts = choose(sizes, stream().open().info)
+    length = chunk(tile, sizes.depth, parts)
+    return tile, max(_ceil(sizes.depth, length), 1), length
 
 
 def window_launches(
@@ -106,16 +87,14 @@ def window_launches(
         return [Launch(file, _ceil(count, width), {**params, "invocations": count}, bind=bind)]
     d = call[weight].dtype
     sizes = Sizes(groups, rows, pixels, channels * taps[0] * taps[1])
-    tile, parts = choose(sizes, stream().open().info)
-    length = chunk(tile, sizes.depth, parts)
-    parts = max(_ceil(sizes.depth, length), 1)
+    tile, parts, length = _cut(sizes)
     plane = target[0] * target[1]
     params |= {
         "workgroups": sizes.groups(tile) * parts, "chunk": length,
         "outputs": geometry.batch * geometry.groups * rows * plane,
     }  # fmt: skip
     in_fours = not transposed and sizes.depth % 4 == 0
-    has_edges = transposed or sizes.depth % tile.step > 0
+    has_edges = transposed or tile.has_edges(sizes.depth)
     holes |= tile.holes(sizes.depth) | {
         "EDGES": flag(has_edges), "PADDED": flag(has_edges or y_axis.is_padded or x_axis.is_padded),
         "W_FOUR": flag(in_fours), "HAS_BIAS": flag(bias is not None and parts == 1),
@@ -146,13 +125,15 @@ def weight_launches(call: Call, geometry: Geometry, image: str, result: str) -> 
     params |= {"depth": depth, "outputs": outputs}
     if rows <= 4 and geometry.channels <= 4:
         return [Launch("conv/weight_rows", outputs, params, holes, bind)]
-    across = geometry.groups * _ceil(columns, 64)
-    lane_rows = _lane_rows(rows, across)
-    tiles = across * _ceil(rows, 8 * lane_rows)
-    parts, chunk = _parts(depth, tiles)
-    params |= {"workgroups": tiles * parts, "chunk": chunk}
-    launch = Launch(
-        load("conv/weight_tiled").fill({**holes, "LANE_ROWS": f"{lane_rows}u"}), tiles * parts, params,
-        bind=bind,
-    )  # fmt: skip
+    plane = geometry.y.result * geometry.x.result
+    sizes = Sizes(geometry.groups, rows, columns, depth)
+    tile, parts, length = _cut(sizes)
+    params |= {"workgroups": sizes.groups(tile) * parts, "chunk": length}
+    has_edges, in_fours = tile.has_edges(depth), plane % 4 == 0
+    holes |= tile.holes(depth) | {
+        "PADDED": flag(has_edges or geometry.y.is_padded or geometry.x.is_padded), "Y_FOUR": flag(in_fours)
+    }  # fmt: skip
+    source = load("conv/weight_tiled").fill(holes)
+    source = read_as(read_as(source, "x", call[image].dtype, False), "y", call[result].dtype, in_fours)
+    launch = Launch(source, int(params["workgroups"]), params, bind=bind)
     return _combined(call, launch, parts, None, 1, 1)

@@ -34,7 +34,7 @@ class Sizes:
 
 def chunk(tile: Tile, depth: int, parts: int) -> int:
     """The length of a part of the depth."""
-    return -(-depth // (parts * tile.step)) * tile.step
+    return max(-(-depth // (parts * tile.step)), 1) * tile.step
 
 
 # Small ones are for small convolutions: they fill a device, and their slices have as many lanes as large

@@ -54,6 +54,10 @@ class Tile:
         """Workgroups for matrices of so many rows and columns each."""
         return -(-rows // self.rows) * sum(-(-n // self.columns) for n in columns)
 
+    def has_edges(self, depth: int) -> bool:
+        """Whether the last step reaches past such a depth; there is one at least."""
+        return depth == 0 or depth % self.step > 0
+
     def holes(self, depth: int) -> dict[str, str]:
         """The consts as the kernels have them, for products of such a depth."""
         sizes = {
@@ -61,7 +65,7 @@ class Tile:
             "STEP": self.step, "SLICES": self.slices,
         }  # fmt: skip
         return {name: f"{size}u" for name, size in sizes.items()} | {
-            "EDGES": str(depth % self.step > 0).lower()
+            "EDGES": str(self.has_edges(depth)).lower()
         }
 
     def __str__(self) -> str:
