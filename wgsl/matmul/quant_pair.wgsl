@@ -10,6 +10,8 @@
 // out_k        (batch, rows)
 // grid         one workgroup for 2 * WORKGROUP / LANES rows
 // format       quant/q4_0 stands for any file of quant/ with its two functions
+// lanes        quant_lanes multiplies with floats; for one row of x matmul/quant_dots may stand in
+//              its place, with integers
 // uses         matmul/quant_lanes, quant/q4_0, quant/halves
 
 @group(0) @binding(0) var<storage, read> x: array<f32>;

@@ -11,6 +11,8 @@
 // out          (batch, out_columns); columns start to start + rows - 1 are written
 // grid         one workgroup for 4 * WORKGROUP / LANES rows of the weight
 // format       quant/q4_0 stands for any file of quant/ with its two functions
+// lanes        quant_lanes multiplies with floats; for one row of x matmul/quant_dots may stand in
+//              its place, with integers
 // uses         matmul/quant_lanes, quant/q4_0, quant/halves, quant/planes
 
 @group(0) @binding(0) var<storage, read> x: array<f32>;

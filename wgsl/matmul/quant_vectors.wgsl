@@ -12,6 +12,8 @@
 // grid         one workgroup for 4 * WORKGROUP / LANES rows of a weight: first those of weight 0,
 //              then of weight 1, then of weight 2
 // format       quant/q4_0 stands for any file of quant/ with its two functions
+// lanes        quant_lanes multiplies with floats; for one row of x matmul/quant_dots may stand in
+//              its place, with integers
 // uses         matmul/quant_lanes, quant/q4_0, quant/halves
 
 @group(0) @binding(0) var<storage, read> x: array<f32>;
