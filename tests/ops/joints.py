@@ -51,7 +51,7 @@ class Window:
 
     def _run(self, node: Node, slots: Sequence[int], words: Sequence[int]) -> None:
         slots = [self._places.get(slot, slot) for slot in slots]
-        stream().turn()
+        stream().make_way(0)
         stream().words.extend((node.head, *slots, *words))
         stream().flush()
 
