@@ -180,7 +180,6 @@ class Recorder:
 
     def _entering(self, submit: Callable[[], None]) -> None:
         self._entered = began = now()
-        self._rewritten = self._submission = None
         try:
             submit()
         finally:
@@ -196,19 +195,23 @@ class Recorder:
             self._attach(host)
         count = len(records)
         plan, rewritten = self._rewritten or (None, count)
-        self._submission = Submission(count, self._ends, self._calls, plan, count - rewritten)
-        self._ends, self._calls = [], []
+        submission = Submission(count, self._ends, self._calls, plan, count - rewritten)
+        # One step: this is called again where an interrupt comes before.
+        self._submission, self._rewritten, self._ends, self._calls = submission, None, [], []
 
     def _submit(self, words: array, held: bool = False) -> None:
-        submission, self._submission = self._submission, None
         began = self._entered or now()
-        origin = self._replayed(began) if submission is None else submission.origin
         try:
             self._submit_of_host(words, held)
         finally:
-            window = Window(len(self.recording.windows), began, now())
-            self.recording.windows.append(window)
-            self._note(window, words.tolist(), origin)
+            assert self._host is not None
+            # Else an interrupt came before, and the stream hands the words over again.
+            if self._host.taken is words:
+                submission, self._submission = self._submission, None
+                origin = self._replayed(began) if submission is None else submission.origin
+                window = Window(len(self.recording.windows), began, now())
+                self.recording.windows.append(window)
+                self._note(window, words.tolist(), origin)
             if self._entered is None:
                 self._away += now() - began
 
