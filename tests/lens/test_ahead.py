@@ -1,6 +1,7 @@
 """Looks in a loop of generation are begun with the step: the same values, and nothing to do when one asks."""
 
 import contextlib
+import copy
 
 import numpy as np
 import pytest
@@ -104,6 +105,14 @@ def test_what_taps_of_the_head_saw_is_the_steps(model, device):
             assert said["lm_head"][0, -1].argmax().item() == token
             table = lens.logit_lens(model, seen, positions=-1).table()
             assert table[-1][0][0][0] == token
+
+
+def test_what_is_seen_is_copied_while_a_look_is_under_way(model, device):
+    with lens.capture(model, "model.layers.*") as seen:
+        for _ in steps(model, 5):
+            other = copy.deepcopy(seen)
+            table = lens.logit_lens(model, seen, positions=-1).table()
+            assert lens.logit_lens(model, other, positions=-1).table() == table
 
 
 @pytest.mark.asyncio

@@ -45,6 +45,10 @@ class Ahead:
         self._begun: dict[Request, _Begun] = {}
         self._weights = _Weights()
 
+    def __reduce__(self):
+        # A copy of what is seen begins with nothing asked for.
+        return Ahead, ()
+
     def ask(self, request: Request, layers: dict[str, Tensor]) -> LogitLens:
         """The look that was begun, if nothing has changed since; else a new one."""
         begun = self._begun.pop(request, None)
