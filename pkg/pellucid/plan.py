@@ -326,7 +326,8 @@ def _record_function(o: Op, call: Call, launches: list[Launch], written: str | N
         nbytes = constant(fresh[name].nbytes)
         lines.append(f"slot{k} = free.pop() if free else stream.new_slot()")
         words += [f"{1 << CODE_BITS} * slot{k} + {ALLOC}", nbytes]
-        after += [f"s{k} = blank(Storage)", f"s{k}.slot = slot{k}", f"s{k}.nbytes = {nbytes}"]
+        after += [f"s{k} = blank(Storage)", f"s{k}.slot = slot{k}", f"s{k}.version = 0"]
+        after += [f"s{k}.kind = 'activation'", f"s{k}.nbytes = {nbytes}"]
         after.append(f"stream.window_bytes += {nbytes}")
     for launch in launches:
         number, patches = _compile(o, launch, metas)

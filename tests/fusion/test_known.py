@@ -10,7 +10,7 @@ import pellucid as torch
 from pellucid.device.host import ALLOC, CODE_BITS, COPY, FREE, UPLOAD
 from pellucid.device.stream import stream
 from pellucid.fusion.known import Pattern, Table
-from pellucid.fusion.records import read, structure
+from pellucid.fusion.records import period, read, structure
 from pellucid.launches import nodes
 
 pytestmark = pytest.mark.gpu
@@ -71,9 +71,9 @@ def test_a_pattern_fits_what_has_the_same_structure(launches):
         pattern = Pattern(words, read(words))
         other = renamed(words, dict(zip(range(5, 10), chance.sample(range(5, 200), 5), strict=True)))
         assert fits(pattern, other)
-        assert structure(other) == structure(words)
+        assert structure(other)[0] == structure(words)[0]
         same = renamed(words, dict.fromkeys(range(5, 10), 300))  # all slots are one
-        assert fits(pattern, same) == (structure(same) == structure(words))
+        assert fits(pattern, same) == (structure(same)[0] == structure(words)[0])
 
 
 def test_a_pattern_tells_windows_apart_as_their_digests_do(launches):
@@ -89,9 +89,10 @@ def test_a_pattern_tells_windows_apart_as_their_digests_do(launches):
             digest = structure(other)
         except IndexError:  # no window
             continue
+        digest = digest and digest[0]
         # A patched word changes no structure.
         outcomes.add(fits(Pattern(words, read(words)), other))
-        assert fits(Pattern(words, read(words)), other) == (digest == structure(words)), (words, other)
+        assert fits(Pattern(words, read(words)), other) == (digest == structure(words)[0]), (words, other)
     assert outcomes == {True, False}
 
 
@@ -105,15 +106,57 @@ def test_what_was_used_longest_ago_goes_first(launches):
 
     plan = object()
     for words in windows[:2]:
-        table.add_plan(table.add(structure(words), Pattern(words, read(words))), plan)
+        table.add_plan(table.add(structure(words)[0], Pattern(words, read(words)), 0), plan)
     assert find(windows[0]).plans == [plan]  # used last
-    table.add_plan(table.add(structure(windows[2]), Pattern(windows[2], read(windows[2]))), plan)
+    table.add_plan(table.add(structure(windows[2])[0], Pattern(windows[2], read(windows[2])), 0), plan)
     assert find(windows[2]) is not None
     assert find(windows[0]) is not None
     table.add_plan(find(windows[2]), plan)
     assert find(windows[2]) is not None
     assert find(windows[1]) is None
     assert find(windows[0]) is None
+
+
+def test_what_went_before_it_was_used_is_noted(launches):
+    head, slots, patches = launches[0]
+    windows = [[head, *range(5, 5 + slots), *[0] * patches] * n for n in (3, 4)]
+    table = Table(len(windows[1]))
+    for is_used in (False, True):
+        table.clear()
+        keys = [structure(words)[0] for words in windows]
+        for key, words in zip(keys, windows, strict=True):
+            known = table.add(key, Pattern(words, read(words)), 0)
+            known.is_used = is_used
+            table.add_plan(known, object())
+        assert table.vain == (set() if is_used else {keys[0]})
+
+
+def test_a_period_is_that_of_kinds_of_records_in_words(launches):
+    """The shortest, if the window holds it twice; numbers of slots and patched words say nothing."""
+    chance = random.Random(3)
+
+    def run(number, slot):
+        head, slots, patches = launches[number]
+        return [head, *range(slot, slot + slots), *[chance.randint(0, 9)] * patches]
+
+    def body(slot):
+        return [
+            *run(0, slot), slot << CODE_BITS | UPLOAD, 0, 6, 1, 2, *run(1, slot), slot << CODE_BITS | FREE,
+            *run(0, slot), slot + 1 << CODE_BITS | ALLOC, 64, slot << CODE_BITS | COPY, slot + 1, 0, 0, 16,
+        ]  # fmt: skip
+
+    def found(words):
+        return period(structure(words)[1])
+
+    length = len(body(5))
+    many = [word for k in range(9) for word in body(5 + k)]
+    assert found(many) == length
+    assert found(many[: 3 * length + 1 + launches[0][1] + launches[0][2]]) == length
+    assert found(many[: 2 * length]) == length
+    assert found(many[:length]) == 0
+    assert found(run(1, 5) + many) == 0
+    assert found(many + run(1, 5)) == 0
+    assert found([]) == 0
 
 
 def test_a_window_in_which_nothing_fuses_runs_what_was_recorded():

@@ -155,6 +155,61 @@ def test_steady_windows_need_no_new_buffers_or_groups():
         assert before[name] == after[name], name
 
 
+def test_a_loop_that_never_waits_has_few_kinds_of_windows(monkeypatch):
+    """Full windows end where the loop begins anew, whatever their length: else each would be planned."""
+    planned = []
+
+    def counted(words):
+        planned.append(len(words))
+        return make_plan(words)
+
+    make_plan = window.make_plan
+    monkeypatch.setattr(window, "make_plan", counted)
+    x, scale, shift = torch.randn(16), torch.full((16,), 0.9), torch.randn(16)
+    torch.webgpu.synchronize()
+    counts, expected, y = [], x.numpy(), x
+    for _ in range(3):
+        before = torch.webgpu.memory_stats()["dispatches"]
+        for _ in range(80):
+            for k in range(97):
+                y = y * scale if k % 3 else y + shift
+        torch.webgpu.flush()
+        counts.append(torch.webgpu.memory_stats()["dispatches"] - before)
+    assert len(planned) <= 4
+    assert max(planned) > 4096
+    assert counts[2] < 80 * 97 / 8
+    for k in range(3 * 80 * 97):
+        expected = expected * np.float32(0.9) if k % 97 % 3 else expected + shift.numpy()
+    np.testing.assert_allclose(y.numpy(), expected, rtol=1e-5)
+
+
+def test_what_was_planned_in_vain_is_not_planned_again(monkeypatch):
+    """A program with more kinds of windows than are kept, again and again."""
+    planned = []
+
+    def counted(words):
+        planned.append(len(words))
+        return make_plan(words)
+
+    make_plan = window.make_plan
+    monkeypatch.setattr(window, "make_plan", counted)
+    monkeypatch.setattr(window, "_known", Table(300))
+    x = torch.randn(8)
+    for _ in range(6):
+        for n in range(3, 12):
+            y = x
+            for _ in range(n):
+                y = y.sin()
+            np.testing.assert_allclose(y.numpy(), _sines(x.numpy(), n), rtol=1e-5)
+    assert 0 < len(planned) <= 9
+
+
+def _sines(values, n):
+    for _ in range(n):
+        values = np.sin(values)
+    return values
+
+
 PROGRAM = """
 import hashlib, pellucid as torch
 from pellucid.device.stream import stream

@@ -42,11 +42,8 @@ class Storage:
         direct: the first bytes come by `Host.write`, which makes the slot, so no record announces it.
     """
 
-    # Class attributes for what most have in common: ops make storages without the constructor (see `plan`).
-    version = 0
-    kind = "activation"
-    nbytes: int
-    slot: int
+    # Ops make storages without the constructor (`plan`): what is added here must be set there.
+    __slots__ = ("__weakref__", "kind", "nbytes", "slot", "version")
 
     def __init__(self, nbytes: int, kind: str = "activation", direct: bool = False):
         stream = _stream
@@ -54,12 +51,13 @@ class Storage:
             stream.make_way(nbytes)
         free = stream.free
         self.slot = slot = free.pop() if free else stream.new_slot()
+        self.version = 0
+        self.kind = kind
         if not direct:
             stream.words.extend((_EACH_SLOT * slot + ALLOC, nbytes))
         self.nbytes = nbytes
         stream.window_bytes += nbytes
         if kind != "activation":
-            self.kind = kind
             stream.by_kind[kind] += nbytes
 
     def set_kind(self, kind: str) -> None:
@@ -109,6 +107,8 @@ class Stream:
         self.peak = 0
         self._limit = UNLIMITED
         self.window_words = FIRST_WINDOW_WORDS
+        # After how many words the records begin anew, as the last full window did; 0 if they do not.
+        self.period = 0
         self.by_kind: dict[str, int] = dict.fromkeys(KINDS, 0)
         self.flushes = 0
         self.settings = {"default_limits": os.environ.get("PELLUCID_DEFAULT_LIMITS", "") not in ("", "0")}
@@ -176,7 +176,7 @@ class Stream:
         del self.words[:], self.ready[:], self.free[:], self.dead[:]
         # Slots are never used again after a close: storages of the old device free nothing of the new one.
         self.first_slot = self._slots
-        self._settled_bytes = self.window_bytes = self.gone_bytes = self.ready_words = 0
+        self._settled_bytes = self.window_bytes = self.gone_bytes = self.ready_words = self.period = 0
         self.full_at = -1
         self.by_kind = dict.fromkeys(KINDS, 0)
         for forget in self.on_close:
@@ -226,7 +226,9 @@ class Stream:
 
     def begin_window(self) -> None:
         """Called with the first record of a window: let a running event loop submit it when Python yields."""
-        self.full_at = self.window_words
+        most, period = self.window_words, self.period
+        # Full windows of a loop begin and end at the same place of it, so that they are alike.
+        self.full_at = most if period == 0 or 2 * period > most else -(-most // period) * period - 1
         self._bound_bytes()
         try:
             loop = asyncio.get_running_loop()

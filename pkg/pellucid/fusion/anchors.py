@@ -41,7 +41,7 @@ _STORES = frozenset(
         "matmul/quant_tiled", "matmul/quant_tiles", "matmul/quant_tiled_pair",
         "matmul/quant_vector", "matmul/quant_vectors", "matmul/quant_pair",
         "matmul/quant_direct_vectors", "matmul/quant_direct_pair",
-        "conv/direct", "conv/tiled", "conv/combine",
+        "conv/direct", "conv/tiled",
         "pool/average", "pool/average_gradient", "pool/max_gradient",
         "attention/rotary", "attention/combine", "attention/prefill", "attention/decode_step",
         "index/select", "index/gather", "index/quant_rows", "quant/dequantize",

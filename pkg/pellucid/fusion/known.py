@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # Words that are looked at before all are: windows of one length mostly differ in one of these.
 _PROBES = 8
+# Structures that are not planned again; past that they are forgotten.
+_MOST_VAIN = 4096
 
 
 class Pattern:
@@ -105,14 +107,18 @@ class Known:
     Args:
         key: its digest.
         pattern: its windows.
+        period: after how many words its records begin anew; 0 if they do not.
         plans: they differ in which tensors begin where their buffer does.
         after: the structure that came after it the last time.
+        is_used: a plan has made a window.
     """
 
     key: bytes
     pattern: Pattern
+    period: int
     plans: list[Plan] = field(default_factory=list)
     after: Known | None = None
+    is_used: bool = False
 
 
 class Table:
@@ -120,10 +126,15 @@ class Table:
 
     Args:
         most_words: words of the windows of all plans that are kept.
+
+    Attributes:
+        vain: digests of structures whose plans went before they were used: a program that has more of them
+            than are kept is not to plan them again and again.
     """
 
     def __init__(self, most_words: int):
         self._most = most_words
+        self.vain: set[bytes] = set()
         self._kept = 0
         self._by_key: dict[bytes, Known] = {}
         self._by_size: dict[int, list[Known]] = {}
@@ -134,6 +145,7 @@ class Table:
         self._kept = 0
         self._by_key.clear()
         self._by_size.clear()
+        self.vain.clear()
         self._last = None
 
     def find(self, words: Sequence[int], window: np.ndarray) -> Known | None:
@@ -160,9 +172,9 @@ class Table:
         self._last = found
         return found
 
-    def add(self, key: bytes, pattern: Pattern) -> Known:
+    def add(self, key: bytes, pattern: Pattern, period: int) -> Known:
         """Keep a new structure, that of the last window."""
-        self._last = known = self._by_key[key] = Known(key, pattern)
+        self._last = known = self._by_key[key] = Known(key, pattern, period)
         self._by_size.setdefault(pattern.size, []).append(known)
         return known
 
@@ -176,3 +188,7 @@ class Table:
             if not self._by_size[gone.pattern.size]:
                 del self._by_size[gone.pattern.size]
             self._kept -= gone.pattern.size * len(gone.plans)
+            if not gone.is_used:
+                if len(self.vain) >= _MOST_VAIN:
+                    self.vain.clear()
+                self.vain.add(gone.key)

@@ -13,6 +13,8 @@ from ..device.host import ALLOC, CODE_BITS, COPY, FREE, RUN, UPLOAD
 from ..launches import Node, nodes
 
 _CODE_MASK = (1 << CODE_BITS) - 1
+# Records by which the beginning of a window is found again in it.
+_LOOK = 12
 
 
 @dataclass(eq=False)
@@ -59,13 +61,17 @@ def run_of(
     return Record(words, RUN, slots, node, frozenset(slots), frozenset(written), parts)
 
 
-def structure(words: list[int]) -> bytes | None:
+def structure(words: list[int]) -> tuple[bytes, list[int]] | None:
     """A digest of what windows of one program share: launches, and slots by the order in which they appear.
 
     Patched words (offsets, numbers, positions) and uploaded data are left out. None for a window with a
     launch that is not known.
+
+    Returns:
+        The digest; and a number for each record that says all but its slots and its patched words.
     """
     key: list[int] = []
+    kinds: list[int] = []
     slot = defaultdict(count().__next__).__getitem__
     known = nodes.get
     at, end = 0, len(words)
@@ -74,6 +80,7 @@ def structure(words: list[int]) -> bytes | None:
         key.append(head)
         node = known(head)
         if node is not None:
+            kinds.append(head)
             last = at + 1 + len(node.metas)
             key += map(slot, words[at + 1 : last])
             at = last + len(node.patched)
@@ -83,19 +90,54 @@ def structure(words: list[int]) -> bytes | None:
         key.append(slot(head >> CODE_BITS))
         if code == ALLOC:
             key.append(words[at + 1])
+            kinds.append(words[at + 1] << CODE_BITS | ALLOC)
             at += 2
         elif code == FREE:
+            kinds.append(FREE)
             at += 1
         elif code == UPLOAD:
             key += words[at + 1 : at + 3]
+            kinds.append(words[at + 2] << CODE_BITS | UPLOAD)
             at += 3 + (words[at + 2] + 3) // 4
         elif code == COPY:
             key.append(slot(words[at + 1]))
             key += words[at + 2 : at + 5]
+            kinds.append(words[at + 4] << CODE_BITS | COPY)
             at += 5
         else:
             return None
-    return blake2b(array("I", key), digest_size=16).digest()
+    return blake2b(array("I", key), digest_size=16).digest(), kinds
+
+
+def period(kinds: list[int]) -> int:
+    """After how many words the records of a window begin anew, at least twice; 0 if they do not.
+
+    Args:
+        kinds: as `structure` gives them.
+
+    Example:
+        >>> period([2, 2, 2])
+        1
+    """
+    if len(kinds) < 2:
+        return 0
+    text = array("Q", kinds).tobytes()
+    start = text[: 8 * min(_LOOK, len(kinds) // 2)]
+    at = text.find(start, 1)
+    while 0 < at <= len(text) // 2:
+        if at % 8 == 0 and text.startswith(text[at:]):
+            return sum(map(_length, kinds[: at // 8]))
+        at = text.find(start, at + 1)
+    return 0
+
+
+def _length(kind: int) -> int:
+    """Words of a record."""
+    node = nodes.get(kind)
+    if node is not None:
+        return 1 + len(node.metas) + len(node.patched)
+    code, nbytes = kind & _CODE_MASK, kind >> CODE_BITS
+    return {ALLOC: 2, FREE: 1, COPY: 5}.get(code) or 3 + (nbytes + 3) // 4
 
 
 def read(words: list[int]) -> list[Record]:

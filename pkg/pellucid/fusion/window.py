@@ -21,7 +21,7 @@ from .groups import Group, Planner
 from .joints import Joiner
 from .kernels import Fused, fuse
 from .known import Pattern, Table
-from .records import Record, read, structure
+from .records import Record, period, read, structure
 
 # Structures that were met once and are remembered; past that they are forgotten: a program may never repeat
 # itself. Words of all plans that are kept; past that the plans used longest ago go.
@@ -92,22 +92,33 @@ def rewrite(words: list[int]) -> array:
 def _plan_for(words: list[int], window: np.ndarray) -> Plan | None:
     """The plan of a window; None while it runs as it is."""
     known = _known.find(words, window)
+    is_full = len(words) >= stream().window_words
     if known is None:
-        key = structure(words)
-        if key is None:
+        found = structure(words)
+        if found is None:
+            return None
+        key, kinds = found
+        again = period(kinds) if is_full or key in _met or _at_once else 0
+        if is_full:
+            stream().period = again
+        if key in _known.vain:
             return None
         if key not in _met and not _at_once:
             if len(_met) >= _MOST_STRUCTURES:
                 _met.clear()
             _met.add(key)
             return None
-        known = _known.add(key, Pattern(words, read(words)))
+        known = _known.add(key, Pattern(words, read(words)), again)
+    elif is_full:
+        stream().period = known.period
     for plan in known.plans:
         if plan.holds(window):
+            known.is_used = True
             return plan
     if len(known.plans) == _MOST_PLANS:
         return None
     plan = make_plan(words)
+    known.is_used |= _at_once
     _known.add_plan(known, plan)
     return plan if _at_once else None
 
@@ -177,6 +188,7 @@ def enable(on: bool, at_once: bool = False) -> None:
     global _at_once
     _at_once = at_once
     stream().rewrite = rewrite if on else None
+    stream().period = 0
 
 
 stream().on_close.append(forget)
