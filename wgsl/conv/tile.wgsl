@@ -1,15 +1,15 @@
-// What conv/tiled and conv/weight_tiled share: rows times a matrix of which every element lies in x,
-// where its column begins and its place of the depth adds to that; what lies outside of x is zero
+// What conv/tiled and conv/weight_tiled share: rows times a matrix whose elements are those of x, at
+// the places that their column and their place of the depth add up to; what lies outside is zero
 //
-// The matrix is never stored. What a place of the depth adds, the workgroup works out once a step
+// The matrix is never stored. What a place of the depth says, the workgroup works out once a step
 // and keeps in its memory. See parts/tile.
 //
 // expects  const COLUMNS_BY_DEPTH: whether neighbouring lanes fetch neighbours in depth, or else in
 //          the columns. PADDED: whether anything lies outside of x or of the depth. A workgroup has
 //          STEP lanes at least; a lane fetches at most 4 quads of the columns. x with load_x;
 //          in_height and in_width in Params.
-//          column_at(origin, column): where a column of the tile begins: its place in x, y, x
-//          depth_at(origin, k, end): what place k of the depth adds to these, and where the rows lie
+//          column_at(origin, column): of a column of the tile the place in x, and its y and x
+//          depth_at(origin, k, end): the same of place k of the depth, and where the rows lie
 //          there; but for the first, OUTSIDE from `end` on
 // uses     tile
 

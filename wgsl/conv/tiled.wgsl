@@ -8,11 +8,11 @@
 // bias    (groups, rows)                                    read only with HAS_BIAS
 // out     (parts, batch, groups, rows, out_height, out_width)   part p sums from p * chunk to (p +
 //         1) * chunk of the depth, which is channels * TAPS_Y * TAPS_X
-// grid    one workgroup per (part, phase, group, tile of TILE_COLUMNS pixels, tile of TILE_ROWS rows)
+// grid    one workgroup per (part, phase, group, tile of TILE_COLUMNS pixels, of TILE_ROWS rows)
 // uses    conv/tile, tile, conv_window
 //
-// A product of the weight with the matrix of all windows, whose columns are pixels, see conv/tile. A
-// lane fetches what one pixel meets.
+// A product of the weight with the matrix of all windows, whose columns are pixels, see conv/tile.
+// A lane fetches what one pixel meets.
 
 // TILE_COLUMNS divides the workgroup.
 const TILE_ROWS = 32u;
@@ -123,8 +123,10 @@ fn row_quad(origin: Origin, tile_row: u32, first: u32, k: u32, end: u32) -> vec4
         }
         return load4_weight((origin.weight + row * params.channels * KERNEL + first + k) / 4u);
     }
-    return vec4<f32>(row_value(origin, row, first, k, end), row_value(origin, row, first, k + 1u, end),
-        row_value(origin, row, first, k + 2u, end), row_value(origin, row, first, k + 3u, end));
+    return vec4<f32>(
+        row_value(origin, row, first, k, end), row_value(origin, row, first, k + 1u, end),
+        row_value(origin, row, first, k + 2u, end), row_value(origin, row, first, k + 3u, end),
+    );
 }
 
 // The part of out, the group, the tile's first row, the four pixels.

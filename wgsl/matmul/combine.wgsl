@@ -1,8 +1,8 @@
-// out[z, i] = sum(partial[z, p, i] for p) + bias[i % columns]        the parts of a product
+// out[z, i] = sum(partial[z, p, i] for p) + bias[i / plane % columns]     the parts of a product
 //
 // The parts are added in order, so that a product has the same bits at every run.
 //
-// partial  (batch, parts, size)   what a kernel with PARTS > 1 wrote; size is rows * columns
+// partial  (batch, parts, size)   what a kernel wrote part by part
 // bias     (columns)              read only with HAS_BIAS
 // out      (batch, size)          contiguous
 // grid     one invocation per element
@@ -16,6 +16,7 @@ struct Params {
     count: u32,
     size: u32,
     parts: u32,
+    plane: u32,
     columns: u32,
 }
 
@@ -41,7 +42,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) groups: v
         sum += load_partial(first + part * params.size);
     }
     if (HAS_BIAS) {
-        sum += load_bias(i % params.columns);
+        sum += load_bias(i / params.plane % params.columns);
     }
     store_out(i, sum);
 }

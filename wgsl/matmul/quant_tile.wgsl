@@ -1,12 +1,13 @@
-// What matmul/quant_tiled, quant_tiles, quant_tiled_pair and quant_tiled_transposed share: rows of x
-// times a weight that is unpacked eight numbers at once, see parts/tile
+// What matmul/quant_tiled, quant_tiles, quant_tiled_pair and quant_tiled_transposed share: rows of
+// x times a weight that is unpacked eight numbers at once, see parts/tile
 //
 // expects  const X_FOUR: rows of x begin and end at multiples of 4, and load4_x reads four at once.
 //          EDGES: STEP does not divide the depth. A lane fetches at most 2 octets of the weight.
 //          batch and x_offset in Params; load_x, load4_x.
 //          weight_octet(line, octet): 8 columns of a row of the weight, from column 8 * octet on.
-//          Lines are columns of the tile, octets those of the depth; with ACROSS, where the depth
-//          goes down the rows of the weight, lines are places of the depth, octets those of the tile
+//          Lines are columns of the tile, octets those of the depth. With ACROSS, where the depth
+//          goes down the rows of the weight, lines are places of the depth, octets those of the
+//          tile
 //          store_four(to, row, sums), see parts/tile
 // uses     tile
 

@@ -1,7 +1,7 @@
 // out_k[m, n] = sum over c of x[m, c] * weight_k[n, c], for two weights of one format and as many
 //   rows, and many rows of x; both results of an element are at hand together
 //
-// A workgroup makes TILE_ROWS x TILE_COLUMNS / 2 of both results: half of its tile of the weight are rows of
+// A workgroup makes TILE_ROWS x TILE_COLUMNS / 2 of both results: half of its columns are rows of
 // weight_0, half of weight_1, so that a lane has the same columns of both. See matmul/quant_tile.
 //
 // x         (batch, columns)

@@ -24,12 +24,12 @@
 //       at most 4 quads of the rows
 //   ROWS_BY_DEPTH, ACROSS   the former: whether neighbouring lanes fetch neighbours in depth, or
 //       else in the rows
-//   quad_at(i), put_quad(i, quad)   workgroup memory: TILE_END quads for a step, GATHERED in the end
+//   quad_at(i), put_quad(i, quad)   workgroup memory: TILE_END quads for a step, GATHERED at last
 //   Origin   where a lane's share lies
 //   row_quad(origin, row, first, k, end)   the quad at place k, of the step that begins at `first`,
 //       of a row of the tile; zero from `end` on
-//   Columns, load_columns(origin, thread, first, end), put_columns(thread, columns)   a lane's share
-//       of the columns
+//   Columns, load_columns(origin, thread, first, end), put_columns(thread, columns)   what a lane
+//       brings of the columns
 //   Target, store_four(to, row, sums)   where sums go; stores four columns of a row of the tile
 
 const QUADS = STEP / 4u;
@@ -88,7 +88,8 @@ fn tile_column(thread: u32) -> u32 {
 
 // The i-th of the quads of `lines` lines, as its line and its place among the line's quads.
 fn tile_quad(i: u32, lines: u32, by_depth: bool) -> vec2<u32> {
-    return vec2<u32>(select(i % lines, i / QUADS, by_depth), select(i / lines, i % QUADS, by_depth));
+    let across = vec2<u32>(i % lines, i / lines);
+    return select(across, vec2<u32>(i / QUADS, i % QUADS), by_depth);
 }
 
 fn tile_row(origin: Origin, i: u32, first: u32, end: u32) -> vec4<f32> {

@@ -8,7 +8,7 @@ from ..kernel import Launch, load
 from ..variants import is_direct
 from .conv_geometry import Geometry
 from .conv_tiles import Sizes, choose, chunk
-from .product import flag, read_as
+from .product import flag, in_parts, read_as
 from .tiles import Tile
 
 
@@ -19,23 +19,6 @@ def _ceil(count: int, size: int) -> int:
 def _held(rows: int) -> int:
     """Rows that an invocation of a direct kernel makes."""
     return min(1 << max(rows - 1, 0).bit_length(), 8)
-
-
-def _combined(
-    call: Call, launch: Launch, parts: int, bias: str | None, plane: int, rows: int
-) -> list[Launch]:
-    """The launch, and where it makes several parts, their sum; the bias is added once."""
-    if parts == 1:
-        return [launch]
-    outputs = int(launch.params["outputs"])
-    call.temporary("partial", (parts * outputs,))
-    launch.bind["out"] = "partial"
-    params: dict[str, int | float] = {"outputs": outputs, "parts": parts, "plane": plane, "rows": rows}
-    source = load("conv/combine").fill({"HAS_BIAS": flag(bias is not None)})
-    return [
-        launch,
-        Launch(source, _ceil(outputs, 64), params, bind={"x": "partial", "bias": bias or "partial"}),
-    ]
 
 
 def _cut(sizes: Sizes) -> tuple[Tile, int, int]:
@@ -101,7 +84,7 @@ def window_launches(
     }  # fmt: skip
     source = read_as(read_as(load("conv/tiled").fill(holes), "x", d, False), "weight", d, in_fours)
     launch = Launch(read_as(source, "bias", d, False), int(params["workgroups"]), params, bind=bind)
-    return _combined(call, launch, parts, bias, plane, geometry.groups * rows)
+    return in_parts(call, launch, parts, d, bias, int(params["outputs"]), geometry.groups * rows, plane)
 
 
 def weight_launches(call: Call, geometry: Geometry, image: str, result: str) -> list[Launch]:
@@ -125,15 +108,14 @@ def weight_launches(call: Call, geometry: Geometry, image: str, result: str) -> 
     params |= {"depth": depth, "outputs": outputs}
     if rows <= 4 and geometry.channels <= 4:
         return [Launch("conv/weight_rows", outputs, params, holes, bind)]
-    plane = geometry.y.result * geometry.x.result
     sizes = Sizes(geometry.groups, rows, columns, depth)
     tile, parts, length = _cut(sizes)
     params |= {"workgroups": sizes.groups(tile) * parts, "chunk": length}
-    has_edges, in_fours = tile.has_edges(depth), plane % 4 == 0
+    has_edges, in_fours = tile.has_edges(depth), geometry.y.result * geometry.x.result % 4 == 0
     holes |= tile.holes(depth) | {
         "PADDED": flag(has_edges or geometry.y.is_padded or geometry.x.is_padded), "Y_FOUR": flag(in_fours)
     }  # fmt: skip
-    source = load("conv/weight_tiled").fill(holes)
-    source = read_as(read_as(source, "x", call[image].dtype, False), "y", call[result].dtype, in_fours)
+    d = call[result].dtype
+    source = read_as(read_as(load("conv/weight_tiled").fill(holes), "x", d, False), "y", d, in_fours)
     launch = Launch(source, int(params["workgroups"]), params, bind=bind)
-    return _combined(call, launch, parts, None, 1, 1)
+    return in_parts(call, launch, parts, d, None, outputs, columns)

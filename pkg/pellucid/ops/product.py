@@ -69,6 +69,39 @@ def flag(on: bool) -> str:
     return str(on).lower()
 
 
+def in_parts(
+    call: Call,
+    launch: Launch,
+    parts: int,
+    d: DType,
+    bias: str | None,
+    size: int,
+    columns: int,
+    plane: int = 1,
+    batch: int = 1,
+) -> list[Launch]:
+    """A launch, and where it makes parts of sums, the one that adds them up and writes `out`.
+
+    Args:
+        call: binds `out`.
+        launch: writes `out`, or the parts in its place: (batch, parts, size) float32.
+        parts: how many.
+        d: the dtype of the bias and of `out`.
+        bias: the argument of ``columns`` numbers that is added, each of them to ``plane`` sums that follow.
+        size, columns, plane, batch: the sizes that these are about.
+    """
+    if parts == 1:
+        return [launch]
+    call.temporary("parts", (batch * parts * size,))
+    launch.bind["out"] = "parts"
+    params: dict[str, int | float] = {
+        "count": batch * size, "size": size, "parts": parts, "plane": plane, "columns": columns
+    }  # fmt: skip
+    source = read_as(load("matmul/combine").fill({"HAS_BIAS": flag(bias is not None)}), "bias", d, False)
+    bind = {"partial": "parts", "bias": bias or "parts"}
+    return [launch, Launch(source, -(-batch * size // 64), params, bind=bind)]
+
+
 @dataclass(frozen=True)
 class Product:
     """(batch, rows, depth) times (batch, depth, columns)."""
@@ -99,12 +132,9 @@ class Product:
         variant = variant_for(self.shape, d.name, stream().open().info)
         if variant.file == "direct":
             return [self.direct(a, b, bias)]
-        if variant.parts == 1:
-            return [self._launch(variant, d, a, b, bias)]
-        call.temporary("parts", (self.batch, variant.parts, self.rows, self.columns))
-        first = self._launch(variant, d, a, b, None)
-        first.bind["out"] = "parts"
-        return [first, self._combined(variant.parts, d, bias)]
+        first = self._launch(variant, d, a, b, bias if variant.parts == 1 else None)
+        size = self.rows * self.columns
+        return in_parts(call, first, variant.parts, d, bias, size, self.columns, batch=self.batch)
 
     def _launch(self, variant: Variant, d: DType, a: str, b: str, bias: str | None) -> Launch:
         tile = variant.tile
@@ -144,17 +174,6 @@ class Product:
         source = read_as(read_as(source, "a", d, a_in_fours), "b", d, b_in_fours)
         source = read_as(source, "bias", d, False)
         return Launch(source, groups, self._params | {"groups": groups}, bind=_bindings(a, b, bias))
-
-    def _combined(self, parts: int, d: DType, bias: str | None) -> Launch:
-        """The sum of the parts."""
-        size = self.rows * self.columns
-        params: dict[str, int | float] = {
-            "count": self.batch * size, "size": size, "parts": parts, "columns": self.columns
-        }  # fmt: skip
-        source = read_as(load("matmul/combine").fill({"HAS_BIAS": flag(bias is not None)}), "bias", d, False)
-        return Launch(
-            source, -(-self.batch * size // 64), params, bind={"partial": "parts", "bias": bias or "parts"}
-        )
 
     def direct(
         self, a: str, b: str, bias: str | None = None, start: int = 0, out_columns: int | None = None
