@@ -8,14 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pellucid
+from ops.adapters import H200, LAPTOP
 from ops.oracle import normal
-from pellucid.device.host import Info
 from pellucid.ops.conv_tiles import TILES, Sizes, candidates, choose, chunk, forced
 from pellucid.ops.matmul_choice import processors
 
 pytestmark = pytest.mark.gpu
-H200 = Info("browser", "nvidia", "hopper", "NVIDIA H200", limits={"maxComputeWorkgroupStorageSize": 32768})
-LAPTOP = Info("browser", "apple", "metal-3", "", limits={"maxComputeWorkgroupStorageSize": 16384})
 EVERY_TILE = pytest.mark.parametrize("tile", TILES, ids=str)
 
 

@@ -6,15 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pellucid
+from ops.adapters import H200, LAPTOP, SOFTWARE
 from ops.oracle import normal
-from pellucid.device.host import Info
 from pellucid.errors import KernelError
 from pellucid.ops.linear import linear
 from pellucid.ops.matmul_choice import bucket, candidates, choose, forced, key, processors, variant_for
 from pellucid.ops.matmul_variants import PARTS, TILES, Shape, Tile, Variant
 
-H200 = Info("browser", "nvidia", "hopper", "NVIDIA H200", limits={"maxComputeWorkgroupStorageSize": 32768})
-LAPTOP = Info("browser", "apple", "metal-3", "", limits={"maxComputeWorkgroupStorageSize": 16384})
 SMALL = Tile(32, 32, 4, 4)
 SLICED = Tile(16, 16, 4, 4, step=64, slices=8)
 # Relative to the sum of the products' magnitudes, whatever the order of additions.
@@ -228,7 +226,7 @@ def test_long_depths_are_cut():
 
 @given(
     batch=st.integers(0, 64), rows=st.integers(0, 5000), columns=st.integers(0, 5000),
-    depth=st.integers(0, 1 << 20), info=st.sampled_from([H200, LAPTOP, Info("native", "llvmpipe", "", "")]),
+    depth=st.integers(0, 1 << 20), info=st.sampled_from([H200, LAPTOP, SOFTWARE]),
 )  # fmt: skip
 def test_every_candidate_suits(batch, rows, columns, depth, info):
     shape = Shape(batch, rows, columns, depth)
@@ -239,7 +237,7 @@ def test_every_candidate_suits(batch, rows, columns, depth, info):
 
 def test_on_a_cpu_only_long_sums_share_memory(monkeypatch):
     monkeypatch.setenv("PELLUCID_KERNELS", "direct")
-    info = Info("native", "llvmpipe", "", "")
+    info = SOFTWARE
     assert variant_for(Shape(1, 64, 64, 64), "float32", info) == Variant("direct")
     assert variant_for(Shape(1, 4, 4, 8192, True, True), "float32", info).file == "vector"
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pellucid
+from ops.adapters import H200, LAPTOP, SOFTWARE
 from ops.joints import Window, nodes
 from ops.oracle import normal
-from pellucid.device.host import Info
 from pellucid.launches import most_buffers
 from pellucid.nn.functional import linear
 from pellucid.ops.matmul_choice import processors
@@ -21,8 +21,6 @@ from pellucid.quant.weight import dequantize, weight_from_blocks
 from quant.samples import tame_blocks, widths
 
 pytestmark = pytest.mark.gpu
-H200 = Info("browser", "nvidia", "hopper", "NVIDIA H200", limits={"maxComputeWorkgroupStorageSize": 32768})
-LAPTOP = Info("browser", "apple", "metal-3", "", limits={"maxComputeWorkgroupStorageSize": 16384})
 EVERY_TILE = pytest.mark.parametrize("tile", TILES, ids=str)
 
 
@@ -189,7 +187,7 @@ def test_large_products_have_large_tiles():
 
 @given(
     batch=st.integers(1, 5000), rows=st.lists(st.integers(1, 5000), min_size=1, max_size=3),
-    units=st.integers(1, 500), info=st.sampled_from([H200, LAPTOP, Info("native", "llvmpipe", "", "")]),
+    units=st.integers(1, 500), info=st.sampled_from([H200, LAPTOP, SOFTWARE]),
 )  # fmt: skip
 def test_every_candidate_suits(batch, rows, units, info):
     found = candidates(batch, tuple(rows), units, info)
