@@ -61,7 +61,7 @@ fn peak_of(quad: vec4<f32>) -> u32 {
     return largest(bitcast<vec4<u32>>(quad) & vec4<u32>(0x7fffffffu));
 }
 
-// The exponent, as bits, of the power of two that the magnitudes of a unit stay below.
+// The exponent, as bits, of the largest magnitude of a unit, or the next one.
 fn exponent_of(peak: u32) -> u32 {
     return max((peak + CARRY) >> 23u, 23u);
 }
