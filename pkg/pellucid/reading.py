@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from struct import unpack_from
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -89,6 +90,13 @@ class Readable:
             return words.view(np.float32).reshape(m.shape)
         return np.frombuffer(data, m.dtype.numpy, m.numel).reshape(m.shape).copy()
 
+    def _number(self, data):
+        """The only element. An array for it takes longer to make than its bytes to travel."""
+        element = self._meta.dtype.numpy
+        if element is None or self._meta.dtype is dt.bfloat16:
+            return self._decode(data).item()
+        return unpack_from(element.char, data)[0]
+
     def item(self):
         """The value of a tensor of one element, as a Python number. Waits for the device.
 
@@ -98,12 +106,20 @@ class Readable:
         Source: https://pytorch.org/docs/stable/generated/torch.Tensor.item.html
         """
         self._check_single()
-        return self.detach().numpy().reshape(()).item()
+        self._check_readable(force=True)
+        if isinstance(self._storage, CpuStorage):
+            return self.numpy(force=True).item()
+        x = self._packed()
+        return x._number(stream().read(x._storage, *x._extent()))
 
     async def item_async(self):
         """The awaitable twin of `item`."""
         self._check_single()
-        return (await self.detach().numpy_async()).reshape(()).item()
+        self._check_readable(force=True)
+        if isinstance(self._storage, CpuStorage):
+            return self.numpy(force=True).item()
+        x = self._packed()
+        return x._number(await stream().read_async(x._storage, *x._extent()))
 
     def _check_single(self) -> None:
         if self._meta.numel != 1:

@@ -87,6 +87,41 @@ export async function case_status_is_reported_once(stream, immediate) {
   equal(stream.readback.reads.size, 0, "reads");
 }
 
+export async function case_a_read_without_a_window_is_a_copy_alone(stream, immediate) {
+  const mark = over(stream, kernels(stream, immediate).mark, 5);
+  new Window()
+    .alloc(1, 16)
+    .upload(1, 0, [1, 2, 3, 4])
+    .alloc(0, 64)
+    .upload(0, 0, new Array(16).fill(0))
+    .submit(stream);
+  await stream.synchronize();
+  const scopes = [];
+  const { open } = stream.faults;
+  stream.faults.open = (filter) => (scopes.push(filter), open.call(stream.faults, filter));
+  await stream.read(1, 0, 16);
+  const size = stream.readback.idle[0].size;
+  equal(scopes, [], "the copy is not watched");
+  equal((await words(stream, 1, 4)).slice(1), [2, 3, 4], "words");
+  equal([stream.readback.idle.length, stream.readback.idle[0].size], [1, size], "one buffer serves both");
+  new Window().run(mark, [0], [1, 77]).submit(stream, true);
+  equal(
+    (await stream.read(1, 0, 16)).status.subarray(0, 2),
+    [1, 77],
+    "behind a window it takes the status along",
+  );
+  equal(scopes, ["validation"], "which is watched");
+  equal((await stream.read(1, 0, 16)).status, new Array(16).fill(0), "once");
+  new Window().run(mark, [0], [1, 78]).submit(stream);
+  const dropped = stream.fetch(1, 0, 16);
+  stream.drop(dropped);
+  equal(
+    (await stream.read(1, 0, 4)).status.subarray(0, 2),
+    [1, 78],
+    "one without tells what a dropped one brought",
+  );
+}
+
 export async function case_bad_wgsl_is_reported_with_its_line(stream) {
   const source =
     "@group(0) @binding(0) var<storage, read_write> out: array<u32>;\n@compute @workgroup_size(1)\nfn main() {\n    out[0] = missing;\n}\n";
@@ -226,6 +261,28 @@ export async function case_the_queue_is_nudged_while_something_is_awaited(stream
   const before = nudges;
   await after(20);
   equal(nudges, before, "they end with the wait");
+}
+
+export async function case_what_is_done_at_once_is_not_nudged(stream) {
+  const { nudger } = stream.readback;
+  let nudges = 0;
+  nudger.queue = { submit: () => nudges++ };
+  for (let i = 0; i < 1000; i++) await stream.readback.finished(Promise.resolve());
+  equal(nudges, 0, "nudges");
+}
+
+export async function case_a_new_wait_is_nudged_soon_while_a_long_one_goes_on(stream) {
+  const { nudger } = stream.readback;
+  const after = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+  const long = stream.readback.finished(after(120));
+  await after(60); // by now the nudges are milliseconds apart
+  nudger.queue = { submit: () => {} };
+  const short = stream.readback.finished(after(20));
+  await null;
+  const soon = nudger.wakes - performance.now();
+  if (soon > nudger.first) throw new Error(`the first nudge comes in ${soon} ms`);
+  equal(nudger.waiting, 2, "waits");
+  await Promise.all([long, short]);
 }
 
 export async function case_an_uncaptured_error_is_collected(stream) {

@@ -124,6 +124,87 @@ async def test_tasks_read_while_others_wait(selenium):
 
 
 @run_in_pyodide(packages=["pellucid"])
+def test_blocking_does_not_pass_through_the_event_loop(selenium):
+    import asyncio
+    from array import array
+
+    import pyodide_js
+    import pytest
+    from pyodide.code import run_js
+
+    from pellucid.device.browser import BrowserHost
+    from pellucid.errors import DeviceError
+
+    calls = []
+    loop = type(asyncio.get_running_loop())
+    call_soon = loop.call_soon
+
+    def count(self, *arguments, **named):
+        calls.append(arguments)
+        return call_soon(self, *arguments, **named)
+
+    def reads(host):
+        host.write(1, 4, 0, array("I", [7]))
+        host.synchronize()
+        calls.clear()
+        assert [host.read(host.begin_read(1, 0, 4))[0][0] for _ in range(20)] == [7] * 20
+        return len(calls)
+
+    loop.call_soon = count
+    try:
+        # One that takes more than 50 ms is left to the loop, which a busy machine may bring about.
+        host = BrowserHost()
+        assert min(reads(host) for _ in range(5)) == 0
+        host.stream.device.destroy()
+        with pytest.raises(DeviceError, match="lost: "):
+            host.read(host.begin_read(1, 0, 4))
+        host.close()
+        # A Pyodide that does not have what it takes.
+        waiting = "Symbol.for('pellucid.waiting')"
+        run_js(
+            "(heap) => { heap.kept = heap._JsvPromise_Syncify; delete heap._JsvPromise_Syncify;"
+            f" delete heap[{waiting}]; }}"
+        )(pyodide_js._module)
+        host = BrowserHost()
+        assert reads(host) > 0
+        host.close()
+    finally:
+        loop.call_soon = call_soon
+        run_js(f"(heap) => {{ heap._JsvPromise_Syncify = heap.kept; delete heap[{waiting}]; }}")(
+            pyodide_js._module
+        )
+
+
+@run_in_pyodide(packages=["pellucid"])
+async def test_a_task_that_is_cancelled_while_it_reads_ends(selenium):
+    import asyncio
+
+    import pytest
+
+    from pellucid.device.browser import BrowserHost
+
+    host = await BrowserHost.open_async()
+    host.write(1, 4, 0, b"1234")
+    reads = 0
+
+    async def forever():
+        nonlocal reads
+        while True:
+            host.read(host.begin_read(1, 0, 4))
+            reads += 1
+
+    task = asyncio.ensure_future(forever())
+    while reads < 3:
+        await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await host.synchronize_async()
+    assert host.stream.readback.reads.size == 0
+    host.close()
+
+
+@run_in_pyodide(packages=["pellucid"])
 def test_a_read_in_a_synchronous_callback_names_the_twin(selenium):
     import pytest
     from pyodide.code import run_js

@@ -229,6 +229,20 @@ def test_ctrl_c_interrupts(repl, line):
     assert repl.type("await asyncio.sleep(0.01, 2)") == "2\n"
 
 
+@pytest.mark.parametrize("wait", ["x.sum().item()", "torch.webgpu.synchronize()"])
+@pytest.mark.parametrize("long", [False, True], ids=["many", "long"])
+def test_ctrl_c_interrupts_waits_for_the_device(repl, wait, long):
+    repl.type("import pellucid as torch", "x = torch.ones(1024, 1024) * 1e-3", "torch.webgpu.synchronize()")
+    work = "for _ in range(8): y = x @ x\n        " if long else ""
+    repl.type_block(f"def forever():\n    while True:\n        {work}{wait}\n")
+    repl.start("forever()")
+    repl.page.wait_for_timeout(200)
+    repl.page.keyboard.press("Control+c")
+    repl.ready(10_000)
+    assert "KeyboardInterrupt\n" in repl.output()
+    assert repl.type("torch.ones(2).sum().item()") == "2.0\n"
+
+
 def test_ctrl_c_leaves_the_line_that_is_being_typed(repl):
     repl.editor.press_sequentially("half a line")
     repl.editor.press("Control+c")

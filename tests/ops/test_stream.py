@@ -214,6 +214,30 @@ def test_a_read_gives_its_values_once():
         read.result()
 
 
+@pytest.mark.parametrize("device", ["webgpu", "cpu"])
+@pytest.mark.parametrize(
+    ("dtype", "value"),
+    [
+        ("float32", -1.5),
+        ("float16", 0.1),
+        ("bfloat16", 3.140625),
+        ("int64", -(1 << 40) - 3),
+        ("int32", -(1 << 31)),
+        ("uint8", 200),
+        ("int8", -128),
+        ("bool", True),
+    ],
+)
+def test_an_item_is_the_number_of_the_array(dtype, value, device):
+    """Read by itself, it is what an array of it would hold, at any place in its buffer."""
+    x = pellucid.tensor([value] * 7, dtype=getattr(pellucid, dtype), device=device)
+    for one in (x[0], x[3], x[6:], x[2:3].reshape(1, 1, 1)):
+        found = one.item()
+        assert found == one.numpy().reshape(()).item()
+        assert type(found) is type(value)
+        assert asyncio.run(one.item_async()) == found
+
+
 RESET = """
 import pellucid
 from pellucid.models.rotary import RotaryEmbedding

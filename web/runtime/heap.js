@@ -3,6 +3,7 @@
 
 import { STATUS_BYTES } from "./records.js";
 import { Stream } from "./stream.js";
+import { Waiting } from "./waiting.js";
 
 export class HeapStream {
   /** Open a stream for the Pyodide whose Emscripten module is `heap`. */
@@ -13,6 +14,7 @@ export class HeapStream {
   constructor(stream, heap) {
     this.stream = stream;
     this.heap = heap;
+    this.waiting = Waiting.of(heap);
   }
 
   launch(pipeline, params, paramsBytes, patches, patchCount, x, y, z) {
@@ -40,8 +42,23 @@ export class HeapStream {
     }
   }
 
+  /** Let Python's `wait` wait until a read has arrived. */
+  holdArrival(ticket) {
+    this.waiting.hold(this.stream.arrival(ticket), this.stream.readback.nudger);
+  }
+
+  /** Let it wait until all submitted work is done. */
+  holdDone() {
+    this.waiting.hold(this.stream.synchronize(), this.stream.readback.nudger);
+  }
+
+  /** What is held, for a wait by the event loop. */
+  held() {
+    return this.waiting.promise;
+  }
+
   take(ticket, address, nbytes, status) {
-    this.stream.take(ticket, this.#bytes(address, nbytes), this.#words(status, STATUS_BYTES / 4));
+    return this.stream.take(ticket, this.#bytes(address, nbytes), this.#words(status, STATUS_BYTES / 4));
   }
 
   failure() {

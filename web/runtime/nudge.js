@@ -1,6 +1,7 @@
 // Waiting for the GPU: browsers look for finished work when something is submitted, else only every now and then
 // (Chromium after 2 ms, Firefox after 100). While somebody waits, empty submissions make them look.
 
+// The request itself makes the browser look once; what is done by then must not pay for nudges.
 const FIRST_MS = 0.1;
 const LONGEST_MS = 4;
 // A wait of t ms ends at most t / PATIENCE late.
@@ -34,27 +35,46 @@ async function pause(ms) {
 export class Nudger {
   constructor(queue) {
     this.queue = queue;
+    this.pause = pause;
+    this.first = FIRST_MS; // from a request until the first nudge
+    this.least = FIRST_MS; // between two of them
     this.waiting = 0;
     this.began = 0;
-    this.running = false;
+    this.due = 0; // when the next nudge comes
+    this.wakes = Infinity; // when the loop that runs looks whether it is due
+    this.turn = 0;
+    this.meanwhile = () => {}; // called with the time now and then while something is awaited
   }
 
   /** Look often from now on until `promise` is settled. */
   watch(promise) {
     const stop = () => this.waiting--;
     this.waiting++;
-    this.began = performance.now();
     promise.then(stop, stop);
-    if (!this.running) this.#run();
+    // Requests go out when no code runs any more, this one among them.
+    queueMicrotask(() => this.#begin());
   }
 
-  async #run() {
-    this.running = true;
+  #begin() {
+    this.began = performance.now();
+    this.due = this.began + this.first;
+    // A loop that sleeps from an earlier wait is used again, unless it would come too late.
+    if (this.waiting > 0 && this.due < this.wakes) this.#run(++this.turn);
+  }
+
+  async #run(turn) {
+    let now = performance.now();
     while (this.waiting > 0) {
-      const waited = performance.now() - this.began;
-      await pause(Math.min(Math.max(waited / PATIENCE, FIRST_MS), LONGEST_MS));
-      if (this.waiting > 0) this.queue.submit([]);
+      this.wakes = this.due;
+      await this.pause(this.due - now);
+      if (turn !== this.turn) return;
+      now = performance.now();
+      this.meanwhile(now);
+      if (this.waiting > 0 && now >= this.due) {
+        this.queue.submit([]);
+        this.due = now + Math.min(Math.max((now - this.began) / PATIENCE, this.least), LONGEST_MS);
+      }
     }
-    this.running = false;
+    this.wakes = Infinity;
   }
 }

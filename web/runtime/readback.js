@@ -6,6 +6,12 @@ import { STATUS_BYTES } from "./records.js";
 const POOLED_LIMIT = 16 << 20;
 const KEPT_BUFFERS = 8;
 
+/** The status words in the first `head` bytes of what a read brought, or null where they say nothing. */
+function saidIn(range, head) {
+  const words = new Uint32Array(range, 0, head / 4);
+  return head > 0 && words[0] !== 0 ? words : null;
+}
+
 /** Mappable buffers and the reads that wait in them. */
 export class Readback {
   constructor(device, faults) {
@@ -18,21 +24,20 @@ export class Readback {
     this.nudger = new Nudger(device.queue);
   }
 
-  /** Encode the copies of `nbytes` at `offset` of `source`, and of `status` where there is one. */
+  /** Encode the copies of `nbytes` at `offset` of `source`, and of `status` where it may say something. */
   encode(encoder, source, offset, nbytes, status) {
     const begin = offset - (offset % 4);
     const copied = Math.ceil((offset + nbytes) / 4) * 4 - begin;
-    const mapped = STATUS_BYTES + copied;
+    const head = status === null ? 0 : STATUS_BYTES;
+    const mapped = head + copied;
     const buffer = this.#buffer(mapped);
-    if (status === null) {
-      encoder.clearBuffer(buffer, 0, STATUS_BYTES);
-    } else {
+    if (status !== null) {
       encoder.copyBufferToBuffer(status, 0, buffer, 0, STATUS_BYTES);
       // A status is reported once, by the first read behind the mistake.
       encoder.clearBuffer(status, 0, STATUS_BYTES);
     }
-    if (copied > 0) encoder.copyBufferToBuffer(source, begin, buffer, STATUS_BYTES, copied);
-    return { buffer, mapped, at: STATUS_BYTES + offset - begin, nbytes, arrival: null, dropped: false };
+    if (copied > 0) encoder.copyBufferToBuffer(source, begin, buffer, head, copied);
+    return { buffer, mapped, head, at: head + offset - begin, nbytes, arrival: null, dropped: false };
   }
 
   /** Ask for what `encode` copied, once that was submitted; the ticket stands for the read. */
@@ -49,17 +54,19 @@ export class Readback {
     return this.reads.get(ticket).arrival;
   }
 
-  /** Move what a read brought into `bytes` and `status`, and end the read. */
+  /** Move what a read brought into `bytes`, and into `status` if that says something; whether it does. */
   take(ticket, bytes, status) {
-    const { buffer, mapped, at, nbytes } = this.reads.get(ticket);
+    const { buffer, mapped, head, at, nbytes } = this.reads.get(ticket);
     const range = buffer.getMappedRange(0, mapped);
-    status.set(new Uint32Array(range, 0, STATUS_BYTES / 4));
-    bytes.set(new Uint8Array(range, at, nbytes));
-    if (this.unreported !== null && status[0] === 0) {
-      status.set(this.unreported);
+    let said = saidIn(range, head);
+    if (said === null) {
+      said = this.unreported;
       this.unreported = null;
     }
+    if (said !== null) status.set(said);
+    bytes.set(new Uint8Array(range, at, nbytes));
     this.#recycle(ticket);
+    return said !== null;
   }
 
   /** End a read that nobody takes, now or when it arrives; what its status says goes to the next one. */
@@ -68,8 +75,8 @@ export class Readback {
     if (read === undefined || read.dropped) return;
     read.dropped = true;
     const end = () => {
-      const status = new Uint32Array(read.buffer.getMappedRange(0, STATUS_BYTES));
-      if (status[0] !== 0) this.unreported ??= status.slice();
+      const said = saidIn(read.buffer.getMappedRange(0, read.mapped), read.head);
+      if (said !== null) this.unreported ??= said.slice();
       this.#recycle(ticket);
     };
     read.arrival.then(end, () => {});

@@ -3,6 +3,7 @@
 
 import { openDevice } from "./adapter.js";
 import { ARENA_BYTES, Arena, Staging } from "./arena.js";
+import { Buffers } from "./buffers.js";
 import { Faults } from "./faults.js";
 import { Groups } from "./groups.js";
 import { makeLaunch } from "./launch.js";
@@ -27,8 +28,6 @@ import { Uploads } from "./uploads.js";
 
 // A long window goes out in pieces, so that the GPU starts early and the page's compositor gets its turn.
 const MOST_DISPATCHES = 1024;
-// Allocations from here on are watched for lack of memory; smaller ones do not fail alone.
-const WATCHED_BYTES = 1 << 20;
 
 export class Stream {
   /** Open the adapter and resolve to a stream; see `openDevice`. */
@@ -46,8 +45,12 @@ export class Stream {
     this.pipelines = new Pipelines(device, this.faults, info);
     this.readback = new Readback(device, this.faults);
     this.uploads = new Uploads(device, this.readback.nudger);
+    this.buffers = new Buffers(device, this.faults, () => {
+      this.#settle();
+      this.pool.trim();
+    });
     this.pool = new Pool({
-      create: (block) => this.#createBuffer(block),
+      create: (block) => this.buffers.create(block),
       forget: (block) => this.groups.forget(block),
       largest: info.limits.maxBufferSize,
     });
@@ -55,15 +58,15 @@ export class Stream {
 
     this.slots = new Slots(this.pool);
     this.scratch = [];
+    this.changed = true; // whether the status may say something that no read took along
 
     // The submission that is being encoded. Between two calls only a window that is held for a read is open.
     this.serial = 1;
     this.encoder = null;
+    this.watched = false; // whether errors of the submission are caught in a scope of its own
     this.pass = null;
     this.encoded = 0;
-    this.boundPipeline = null;
-    this.boundGroup = null;
-    this.lastLaunch = null;
+    this.boundPipeline = this.boundGroup = this.lastLaunch = null;
     this.at = 0;
 
     this.arena = new Arena(device, this.pipelines);
@@ -118,6 +121,7 @@ export class Stream {
    */
   submit(words, held = false) {
     this.faults.alive();
+    this.changed = true;
     const started = this.timing || this.windowTimes !== null ? performance.now() : 0;
     let failure = null;
     for (let at = 0; at < words.length;) {
@@ -162,8 +166,12 @@ export class Stream {
     try {
       const block = this.slots.block(slot);
       checkRange("read", offset, nbytes, block);
-      const status = this.slots.has(STATUS_SLOT) ? this.slots.block(STATUS_SLOT).buffer : null;
-      read = this.readback.encode(this.#openEncoder(), block.buffer, offset, nbytes, status);
+      const asks = this.changed && this.slots.has(STATUS_SLOT);
+      const status = asks ? this.slots.block(STATUS_SLOT).buffer : null;
+      // A copy that was checked fails only with what came before it, and an answer costs as much as the copy.
+      const encoder = this.#openEncoder(this.faults.waiting.size > 0);
+      read = this.readback.encode(encoder, block.buffer, offset, nbytes, status);
+      this.changed = false;
     } finally {
       this.#settle(); // what is held goes out in any case
     }
@@ -175,9 +183,9 @@ export class Stream {
     return this.readback.arrival(ticket);
   }
 
-  /** Move what a read brought into `bytes` (Uint8Array) and `status` (Uint32Array of 16). */
+  /** Move what a read brought into `bytes` (Uint8Array), and into `status` (Uint32Array of 16) if that says something. */
   take(ticket, bytes, status) {
-    this.readback.take(ticket, bytes, status);
+    return this.readback.take(ticket, bytes, status);
   }
 
   /** Let go of a read that nobody takes. */
@@ -382,11 +390,12 @@ export class Stream {
     this.pool.give(between);
   }
 
-  /** An encoder without an open pass, for a copy. */
-  #openEncoder() {
+  /** An encoder without an open pass, for a copy. `watched`: catch the errors of a submission that begins here. */
+  #openEncoder(watched = true) {
     this.#closePass();
     if (this.encoder === null) {
-      this.faults.open("validation");
+      this.watched = watched;
+      if (watched) this.faults.open("validation");
       this.encoder = this.device.createCommandEncoder();
     }
     return this.encoder;
@@ -432,26 +441,9 @@ export class Stream {
     this.arena.write(this.queue);
     this.staging.write(this.queue);
     this.queue.submit([this.encoder.finish()]);
-    this.faults.close((message) => message);
+    if (this.watched) this.faults.close((message) => message);
     this.encoder = null;
     this.encoded = 0;
     this.counts.submits++;
-  }
-
-  #createBuffer(block) {
-    const usage = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_SRC | GPUBufferUsage.COPY_DST;
-    const watched = block.bytes >= WATCHED_BYTES;
-    if (watched) this.faults.open("out-of-memory");
-    const buffer = this.device.createBuffer({ label: `block ${block.id}`, size: block.bytes, usage });
-    if (watched) {
-      this.faults.close((message) => {
-        block.broken = true;
-        this.#settle();
-        // The answer comes between two submissions, too late for this one: what is free goes, so that the next may do.
-        this.pool.trim();
-        return `a buffer of ${block.bytes} bytes: ${message}`;
-      });
-    }
-    return buffer;
   }
 }

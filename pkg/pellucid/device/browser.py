@@ -3,6 +3,7 @@
 # pyright: reportMissingImports=false
 # js and the pyodide modules exist inside Pyodide only.
 
+import asyncio
 import re
 from array import array
 from collections.abc import Awaitable
@@ -18,6 +19,7 @@ from ..errors import DeviceError, OutOfMemoryError
 from .host import AFTER_LOSS, STATUS_BYTES, Info
 
 _RUNTIME = "web/runtime/"
+_NOTHING_SAID = (0,) * (STATUS_BYTES // 4)
 _IMPORT = re.compile(r'from "\./([\w.]+)"')
 
 
@@ -61,6 +63,10 @@ class BrowserHost:
         self._write = heap.write
         self._fetch = stream.fetch
         self._arrival = stream.arrival
+        self._hold_arrival = heap.holdArrival
+        self._hold_done = heap.holdDone
+        self._held = heap.held
+        self._wait = heap.waiting.wait or (lambda: True)
         self._take = heap.take
         self._drop = stream.drop
         self._failure = heap.failure
@@ -143,7 +149,10 @@ class BrowserHost:
         """
         try:
             _require_waiting("a blocking read", "the same call with the suffix _async")
-            run_sync(self._arrival(ticket[0]))
+            _raise_if_cancelled()
+            self._hold_arrival(ticket[0])
+            if self._wait():
+                run_sync(self._rest())
         except JsException as error:
             raise _typed(error) from None
         except BaseException:
@@ -162,6 +171,10 @@ class BrowserHost:
             raise
         return self._end_read(*ticket)
 
+    async def _rest(self) -> None:
+        """The rest of a long wait, as a task: Ctrl-C and whoever cancels tasks can end it."""
+        await self._held()
+
     def drop_read(self, ticket: tuple[int, int]) -> None:
         """Give up a read that was begun."""
         self._drop(ticket[0])
@@ -169,13 +182,19 @@ class BrowserHost:
     def _end_read(self, ticket: int, nbytes: int) -> tuple[memoryview, tuple[int, ...]]:
         # Made only now: while a read waits, an abandoned destination could be freed and written to.
         data = array("B", b"\0") * nbytes
-        self._take(ticket, data.buffer_info()[0], nbytes, self._status_address)
-        return memoryview(data), tuple(self._status)
+        said = self._take(ticket, data.buffer_info()[0], nbytes, self._status_address)
+        return memoryview(data), tuple(self._status) if said else _NOTHING_SAID
 
     def synchronize(self) -> None:
         """Wait until all submitted work is done."""
         _require_waiting("synchronize()", "synchronize_async()")
-        run_sync(self.synchronize_async())
+        _raise_if_cancelled()
+        try:
+            self._hold_done()
+            if self._wait():
+                run_sync(self._rest())
+        except JsException as error:
+            raise _typed(error) from None
 
     async def synchronize_async(self) -> None:
         """The awaitable twin of `synchronize`."""
@@ -261,6 +280,16 @@ def _require_waiting(what: str, instead: str) -> None:
             f"device webgpu: {what} cannot wait here: this is a synchronous JavaScript callback into Python, "
             f"or a browser without JSPI. Await {instead}."
         )
+
+
+def _raise_if_cancelled() -> None:
+    # A task that was cancelled while it blocked learns of it where it awaits: a loop of reads never would.
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:
+        return
+    if task is not None and getattr(task, "_must_cancel", False):
+        raise asyncio.CancelledError
 
 
 def _typed(error: JsException) -> DeviceError:
