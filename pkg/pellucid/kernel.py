@@ -128,6 +128,11 @@ def convert(expression: str, source: str, target: str) -> str:
     return expression if source == target else _CONVERT[source, target].format(expression)
 
 
+def flag(on: bool) -> str:
+    """A bool as the value of a hole."""
+    return str(on).lower()
+
+
 @dataclass(frozen=True)
 class Field:
     """One field of Params: its type and the word at which it lies."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ..call import Call
 from ..device.stream import stream
-from ..kernel import Launch, load
+from ..kernel import Launch, flag, load
 from ..variants import is_direct
 from .conv_geometry import Geometry
 from .conv_tiles import Sizes, choose, chunk
-from .product import flag, in_parts, read_as
+from .product import in_parts, read_as
 from .tiles import Tile
 
 

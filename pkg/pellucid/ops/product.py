@@ -9,7 +9,7 @@ from .. import dtypes as dt
 from ..call import Call
 from ..device.stream import stream
 from ..dtypes import DType
-from ..kernel import Launch, Source, load
+from ..kernel import Launch, Source, flag, load
 from .matmul_choice import variant_for
 from .matmul_variants import Shape, Variant
 
@@ -62,11 +62,6 @@ def read_as(source: Source, binding: str, d: DType, in_fours: bool) -> Source:
             }
         )
     return Source(source.name, source.text, typed=True)
-
-
-def flag(on: bool) -> str:
-    """A bool as the value of a hole."""
-    return str(on).lower()
 
 
 def in_parts(

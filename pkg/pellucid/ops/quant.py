@@ -18,7 +18,7 @@ from .. import dtypes as dt
 from ..call import Call
 from ..device.stream import stream
 from ..errors import DTypeError, ShapeError
-from ..kernel import Launch, Source, load
+from ..kernel import Launch, Source, flag, load
 from ..meta import Meta
 from ..op import op
 from ..quant.formats import FORMATS, QuantFormat
@@ -28,7 +28,7 @@ from ..shape import Size
 from ..variants import is_direct
 from .index import integers, outside
 from .matmul import Operand, Product
-from .product import flag, read_as
+from .product import read_as
 from .quant_lanes import MOST_ROWS
 from .quant_lanes import choose as choose_lanes
 from .quant_tiles import choose

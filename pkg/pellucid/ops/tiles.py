@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from ..kernel import flag
 from ..op import forget_plans
 
 T = TypeVar("T")
@@ -64,9 +65,7 @@ class Tile:
             "TILE_ROWS": self.rows, "TILE_COLUMNS": self.columns, "LANE_ROWS": self.lane_rows,
             "STEP": self.step, "SLICES": self.slices,
         }  # fmt: skip
-        return {name: f"{size}u" for name, size in sizes.items()} | {
-            "EDGES": str(self.has_edges(depth)).lower()
-        }
+        return {name: f"{size}u" for name, size in sizes.items()} | {"EDGES": flag(self.has_edges(depth))}
 
     def __str__(self) -> str:
         sliced = f", {self.slices} slices" if self.slices > 1 else ""
