@@ -28,7 +28,7 @@ from pellucid.device.stream import stream
 MODES = ("plain", "taps", "lens", "table")
 WARM_UP = 12  # steps of a round that are not counted: they are captured and their kernels compiled
 COUNTERS = ("dispatches", "submits", "bind_groups")
-WIDTHS = (10, 10, 12, 9, 17, 22)  # of the printed columns
+WIDTHS = (10, 10, 12, 9, 17, 24)  # of the printed columns
 
 
 def arguments(words: list[str]) -> argparse.Namespace:
