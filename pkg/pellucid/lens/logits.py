@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary, ref
 from ..autograd import no_grad
 from ..capture import Compiled
 from ..errors import ShapeError, WeightError
+from ..meta import Meta
 from ..ops.joining import cat, stack
 from ..ops.softmax import log_softmax
 from ..ops.sort import topk
@@ -163,13 +164,17 @@ def logit_lens(
                 f"logit_lens: nothing of what was seen fits {pattern!r}. Capture the layers, or give their "
                 "pattern."
             )
+        # What layers return is of one kind, or of few: each is checked once.
+        kinds: dict[Meta, str] = {}
         for path, hidden in layers.items():
-            if hidden.ndim != 3 or hidden.shape[0] != 1:
+            kinds.setdefault(hidden._meta, path)
+        for m, path in kinds.items():
+            if m.rank != 3 or m.shape[0] != 1:
                 raise ShapeError(
-                    f"logit_lens: {path} returned shape {tuple(hidden.shape)}, not (1, time, dim). "
+                    f"logit_lens: {path} returned shape {tuple(m.shape)}, not (1, time, dim). "
                     "Run one sequence, and give a pattern of layers."
                 )
-        time = min(hidden.shape[1] for hidden in layers.values())
+        time = min([m.shape[1] for m in kinds])
         if not len(range(time)[chosen]):
             raise ShapeError(
                 f"logit_lens: positions {chosen} are none of the {time} that were seen. Give some of these."
