@@ -70,43 +70,45 @@ def structure(words: list[int]) -> tuple[bytes, list[int]] | None:
     Returns:
         The digest; and a number for each record that says all but its slots and its patched words.
     """
-    key: list[int] = []
     kinds: list[int] = []
+    numbers: list[int] = [0]
     slot = defaultdict(count().__next__).__getitem__
     known = nodes.get
     at, end = 0, len(words)
     while at < end:
         head = words[at]
-        key.append(head)
-        node = known(head)
-        if node is not None:
+        code = head & _CODE_MASK
+        if code == RUN:
+            node = known(head)
+            if node is None:
+                return None
             kinds.append(head)
             last = at + 1 + len(node.metas)
-            key += map(slot, words[at + 1 : last])
+            numbers += map(slot, words[at + 1 : last])
             at = last + len(node.patched)
             continue
-        code = head & _CODE_MASK
-        key[-1] = code
-        key.append(slot(head >> CODE_BITS))
+        numbers.append(slot(head >> CODE_BITS))
         if code == ALLOC:
-            key.append(words[at + 1])
             kinds.append(words[at + 1] << CODE_BITS | ALLOC)
             at += 2
         elif code == FREE:
             kinds.append(FREE)
             at += 1
         elif code == UPLOAD:
-            key += words[at + 1 : at + 3]
+            numbers.append(words[at + 1])
             kinds.append(words[at + 2] << CODE_BITS | UPLOAD)
             at += 3 + (words[at + 2] + 3) // 4
         elif code == COPY:
-            key.append(slot(words[at + 1]))
-            key += words[at + 2 : at + 5]
+            numbers.append(slot(words[at + 1]))
+            numbers += words[at + 2 : at + 4]
             kinds.append(words[at + 4] << CODE_BITS | COPY)
             at += 5
         else:
             return None
-    return blake2b(array("I", key), digest_size=16).digest(), kinds
+    numbers[0] = len(kinds)  # which says where the numbers end
+    digest = blake2b(array("I", numbers), digest_size=16)
+    digest.update(array("Q", kinds))
+    return digest.digest(), kinds
 
 
 def period(kinds: list[int]) -> int:
