@@ -29,6 +29,13 @@ def anew(model, seen, **settings):
     return lens.logit_lens(model, lens.Seen(seen), **settings).table()
 
 
+def same(got, wanted) -> bool:
+    """Ids alike and probabilities too, but for their last bits: the first looks run kernels of their own."""
+    ids, probabilities = ([[[c[k] for c in cell] for cell in row] for row in got] for k in (0, 1))
+    others, wanted = ([[[c[k] for c in cell] for cell in row] for row in wanted] for k in (0, 1))
+    return ids == others and np.allclose(probabilities, wanted, rtol=1e-5)
+
+
 def test_what_was_begun_is_what_a_new_look_gives(model, device):
     settings = [
         {"positions": -1},
@@ -39,7 +46,7 @@ def test_what_was_begun_is_what_a_new_look_gives(model, device):
     with lens.capture(model, ["model.layers.*", "**.mlp"]) as seen:
         for _ in steps(model):
             for one in settings:
-                assert lens.logit_lens(model, seen, **one).table() == anew(model, seen, **one)
+                assert same(lens.logit_lens(model, seen, **one).table(), anew(model, seen, **one))
 
 
 def test_ids_and_probabilities_are_those_of_the_table(model, device):
@@ -83,8 +90,8 @@ def test_a_change_after_the_step_is_seen(model, device, change):
             before = anew(model, seen)
             if k == 5:
                 change(model, seen)
-                assert anew(model, seen) != before
-            assert lens.logit_lens(model, seen).table() == anew(model, seen)
+                assert not same(anew(model, seen), before)
+            assert same(lens.logit_lens(model, seen).table(), anew(model, seen))
 
 
 def test_a_head_that_is_watched_sees_one_look_for_each_that_is_asked_for(model, device):
@@ -112,7 +119,7 @@ def test_what_is_seen_is_copied_while_a_look_is_under_way(model, device):
         for _ in steps(model, 5):
             other = copy.deepcopy(seen)
             table = lens.logit_lens(model, seen, positions=-1).table()
-            assert lens.logit_lens(model, other, positions=-1).table() == table
+            assert same(lens.logit_lens(model, other, positions=-1).table(), table)
 
 
 @pytest.mark.asyncio
@@ -129,7 +136,7 @@ async def test_asynchronous_loops_begin_looks_too(model, device):
                 found = lens.logit_lens(model, seen, positions=-1)
                 awaited.append(await found.table_async())
                 assert await found.table_async() == found.table()
-    assert awaited == tables
+    assert all(same(got, wanted) for got, wanted in zip(awaited, tables, strict=True))
 
 
 def counted(model, look: bool, tap: bool = True, read: bool = False, settle: bool = False) -> dict[str, int]:
