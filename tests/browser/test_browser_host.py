@@ -176,6 +176,43 @@ def test_blocking_does_not_pass_through_the_event_loop(selenium):
 
 
 @run_in_pyodide(packages=["pellucid"])
+async def test_tasks_that_block_for_long_do_not_mix_up_what_they_wait_for(selenium):
+    import asyncio
+
+    from pyodide.code import run_js
+
+    from pellucid.device.browser import BrowserHost
+
+    host = await BrowserHost.open_async()
+    for slot in (1, 2):
+        host.write(slot, 4, 0, bytes([slot, 0, 0, 0]))
+    # The first read arrives 150 ms late, long after the others.
+    run_js(
+        """(stream) => {
+            const { arrival } = stream;
+            const late = new Promise((resolve) => setTimeout(resolve, 150));
+            stream.arrival = (ticket) => {
+                const arrived = arrival.call(stream, ticket);
+                return ticket === 1 ? late.then(() => arrived) : arrived;
+            };
+        }"""
+    )(host.stream)
+    host._arrival = host.stream.arrival
+    order = []
+
+    async def read(slot, times):
+        for _ in range(times):
+            assert host.read(host.begin_read(slot, 0, 4))[0][0] == slot
+            await asyncio.sleep(0.01)
+        order.append(slot)
+
+    await asyncio.gather(read(1, 1), read(2, 5))
+    assert order == [2, 1]
+    assert host.stream.readback.reads.size == 0
+    host.close()
+
+
+@run_in_pyodide(packages=["pellucid"])
 async def test_a_task_that_is_cancelled_while_it_reads_ends(selenium):
     import asyncio
 

@@ -15,6 +15,7 @@ export class HeapStream {
     this.stream = stream;
     this.heap = heap;
     this.waiting = Waiting.of(heap);
+    stream.readback.nudger.meanwhile = (now) => this.waiting.look(now);
   }
 
   launch(pipeline, params, paramsBytes, patches, patchCount, x, y, z) {
@@ -44,17 +45,12 @@ export class HeapStream {
 
   /** Let Python's `wait` wait until a read has arrived. */
   holdArrival(ticket) {
-    this.waiting.hold(this.stream.arrival(ticket), this.stream.readback.nudger);
+    this.waiting.hold(this.stream.arrival(ticket));
   }
 
   /** Let it wait until all submitted work is done. */
   holdDone() {
-    this.waiting.hold(this.stream.synchronize(), this.stream.readback.nudger);
-  }
-
-  /** What is held, for a wait by the event loop. */
-  held() {
-    return this.waiting.promise;
+    this.waiting.hold(this.stream.synchronize());
   }
 
   take(ticket, address, nbytes, status) {

@@ -93,7 +93,7 @@ export class Readback {
       this.faults.alive();
       throw error;
     }
-    await this.faults.settled();
+    if (this.faults.waiting.size > 0) await this.faults.settled();
     this.faults.alive();
   }
 

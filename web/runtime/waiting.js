@@ -57,8 +57,8 @@ export class Waiting {
   }
 
   constructor(heap) {
-    this.promise = null;
     this.held = null;
+    this.patient = []; // waits that may still be under way, the earliest first
     try {
       this.wait = this.#builtin(heap);
     } catch {
@@ -66,14 +66,19 @@ export class Waiting {
     }
   }
 
-  /** What the next `wait` waits for, which `nudger` watches. It returns None, or True when PATIENCE_MS have passed. */
-  hold(promise, nudger) {
-    const until = performance.now() + PATIENCE_MS;
-    this.promise = promise;
+  /** What the next `wait` waits for. It returns None, or True when PATIENCE_MS have passed. */
+  hold(promise) {
+    const now = performance.now();
+    this.look(now);
     this.held = new Promise((resolve, reject) => {
       promise.then(resolve, reject);
-      nudger.meanwhile = (now) => now > until && resolve(LATE);
+      this.patient.push({ until: now + PATIENCE_MS, resolve });
     });
+  }
+
+  /** End the waits that have taken too long; called now and then. */
+  look(now) {
+    while (this.patient.length > 0 && this.patient[0].until < now) this.patient.shift().resolve(LATE);
   }
 
   #builtin(heap) {

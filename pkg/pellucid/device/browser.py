@@ -65,7 +65,6 @@ class BrowserHost:
         self._arrival = stream.arrival
         self._hold_arrival = heap.holdArrival
         self._hold_done = heap.holdDone
-        self._held = heap.held
         self._wait = heap.waiting.wait or (lambda: True)
         self._take = heap.take
         self._drop = stream.drop
@@ -151,8 +150,8 @@ class BrowserHost:
             _require_waiting("a blocking read", "the same call with the suffix _async")
             _raise_if_cancelled()
             self._hold_arrival(ticket[0])
-            if self._wait():
-                run_sync(self._rest())
+            if self._wait():  # long: as a task, which Ctrl-C and whoever cancels tasks can end
+                run_sync(self._arrived(ticket[0]))
         except JsException as error:
             raise _typed(error) from None
         except BaseException:
@@ -171,9 +170,8 @@ class BrowserHost:
             raise
         return self._end_read(*ticket)
 
-    async def _rest(self) -> None:
-        """The rest of a long wait, as a task: Ctrl-C and whoever cancels tasks can end it."""
-        await self._held()
+    async def _arrived(self, ticket: int) -> None:
+        await self._arrival(ticket)
 
     def drop_read(self, ticket: tuple[int, int]) -> None:
         """Give up a read that was begun."""
@@ -191,10 +189,11 @@ class BrowserHost:
         _raise_if_cancelled()
         try:
             self._hold_done()
-            if self._wait():
-                run_sync(self._rest())
+            late = self._wait()
         except JsException as error:
             raise _typed(error) from None
+        if late:
+            run_sync(self.synchronize_async())
 
     async def synchronize_async(self) -> None:
         """The awaitable twin of `synchronize`."""
