@@ -154,7 +154,7 @@ def test_a_depth_in_parts_of_a_transpose():
 def test_the_kernels_that_are_chosen(variant, monkeypatch):
     """Which files run: tiles where groups have rows enough, else invocations of their own."""
     seen = []
-    monkeypatch.setattr("pellucid.plan._compile", recording(seen))
+    monkeypatch.setattr("pellucid.plan.plan_launch", recording(seen))
     F = pellucid.nn.functional
     x = pellucid.tensor(normal(1, 400, 5, 5), requires_grad=True)
     w = pellucid.tensor(normal(32, 400, 3, 3), requires_grad=True)
@@ -169,10 +169,10 @@ def test_the_kernels_that_are_chosen(variant, monkeypatch):
 
 
 def recording(seen: list[str]):
-    """`plan._compile`, which notes the kernel's file."""
+    """`plan_launch`, which notes the kernel's file."""
     from pellucid import plan
 
-    compiled = plan._compile
+    compiled = plan.plan_launch
 
     def note(o, launch, metas):
         seen.append(launch.source.name)
