@@ -1,5 +1,4 @@
-"""The stream: ops append records here, a flush hands them to the host. Also storages, which are slots of the
-stream."""
+"""The stream: ops append records here, a flush hands them to the host."""
 
 from __future__ import annotations
 
@@ -13,8 +12,9 @@ from typing import Any
 
 from ..errors import DeviceError, IndexOutOfRange, KernelError, OutOfMemoryError, PellucidError
 from .handover import HandOver, is_work, joined
-from .host import AFTER_LOSS, ALLOC, CODE_BITS, COPY, FREE, RUN, STATUS_BYTES, STATUS_SLOT, UPLOAD, Host
+from .host import AFTER_LOSS, ALLOC, CODE_BITS, COPY, STATUS_BYTES, STATUS_SLOT, UPLOAD, Host
 from .read import Read
+from .storage import KINDS, Storage, slots_of
 
 MAX_WINDOW_WORDS = 1 << 13
 # The first window after a wait is shorter, and each that fills up twice as long as the one before: a device
@@ -27,61 +27,6 @@ UNLIMITED = 1 << 62
 LARGEST_RECORD = (1 << 32) - 16
 INLINE_UPLOAD_BYTES = 4096
 EMPTY_SLOT = 1
-KINDS = ("activation", "weight", "parameter", "cache")
-
-# What a slot is multiplied by before its code is added: that is quicker than to shift it.
-_EACH_SLOT = 1 << CODE_BITS
-
-
-class Storage:
-    """One buffer of the device: a slot of the stream, freed when nobody holds this object.
-
-    Args:
-        nbytes: its size.
-        kind: what it is accounted as: activation, weight, parameter or cache.
-        direct: the first bytes come by `Host.write`, which makes the slot, so no record announces it.
-    """
-
-    # Ops make storages without the constructor (`plan`): what is added here must be set there.
-    __slots__ = ("__weakref__", "kind", "nbytes", "slot", "version")
-
-    def __init__(self, nbytes: int, kind: str = "activation", direct: bool = False):
-        stream = _stream
-        if stream.window_bytes + nbytes > stream.bytes_limit or len(stream.words) > stream.full_at:
-            stream.make_way(nbytes)
-        free = stream.free
-        self.slot = slot = free.pop() if free else stream.new_slot()
-        self.version = 0
-        self.kind = kind
-        if not direct:
-            stream.words.extend((_EACH_SLOT * slot + ALLOC, nbytes))
-        self.nbytes = nbytes
-        stream.window_bytes += nbytes
-        if kind != "activation":
-            stream.by_kind[kind] += nbytes
-
-    def set_kind(self, kind: str) -> None:
-        """Account it as something else, such as a cache."""
-        kinds = _stream.by_kind
-        kinds[self.kind] -= self.nbytes
-        kinds[kind] += self.nbytes
-        self.kind = kind
-
-    def __del__(self):
-        stream = _stream
-        # nbytes is set right after the record: what was interrupted before has nothing to free.
-        try:
-            nbytes = self.nbytes
-        except AttributeError:
-            return
-        slot = self.slot
-        if slot < stream.first_slot:
-            return
-        stream.words.append(_EACH_SLOT * slot + FREE)
-        stream.dead.append(slot)
-        stream.gone_bytes += nbytes
-        if self.kind != "activation":
-            stream.by_kind[self.kind] -= nbytes
 
 
 class Stream:
@@ -474,6 +419,7 @@ class Stream:
 
 
 _stream = Stream()
+slots_of(_stream)
 
 
 def stream() -> Stream:
@@ -481,4 +427,4 @@ def stream() -> Stream:
     return _stream
 
 
-__all__ = ["RUN", "Storage", "Stream", "stream"]
+__all__ = ["Storage", "Stream", "stream"]
