@@ -12,7 +12,7 @@ import numpy as np
 from ..call import Call
 from ..dtypes import float32
 from ..errors import DTypeError, ShapeError
-from ..kernel import Launch, load
+from ..kernel import Launch, flag, load
 from ..meta import Meta
 from ..op import op
 from ..shape import Size, broadcast_shapes, broadcast_strides
@@ -128,10 +128,10 @@ def attention_launches(
             )
     params |= dict(zip(("mask_batch", "mask_head", "mask_time", "mask_key"), strides, strict=True))
     holes = {
-        "CAUSAL": str(causal).lower(),
-        "ALIGN_END": str(align_end).lower(),
-        "HAS_MASK": str(mask is not None).lower(),
-        "BOOL_MASK": str(mask is not None and call[mask].dtype.kind == "b").lower(),
+        "CAUSAL": flag(causal),
+        "ALIGN_END": flag(align_end),
+        "HAS_MASK": flag(mask is not None),
+        "BOOL_MASK": flag(mask is not None and call[mask].dtype.kind == "b"),
     }
     if is_direct() and 0 < pairs * rows * capacity <= _SCORES:
         return _direct_launches(call, bind, params, holes, pairs, keys)

@@ -15,7 +15,7 @@ import numpy as np
 from ..call import Call
 from ..dtypes import float32
 from ..errors import DimensionError, DTypeError, KernelError, ShapeError
-from ..kernel import Launch, load
+from ..kernel import Launch, flag, load
 from ..meta import Meta
 from ..op import op
 from ..rules import as_input
@@ -71,7 +71,7 @@ def _rotary_launch(call: Call) -> Launch:
     x, walk = call["input"], _walk(call["input"])
     if walk is None:
         raise KernelError("the leading axes of the input cannot be walked as two.")
-    holes = {"INTERLEAVED": str(call["interleaved"]).lower(), "INVERSE": str(call["inverse"]).lower()}
+    holes = {"INTERLEAVED": flag(call["interleaved"]), "INVERSE": flag(call["inverse"])}
     params = {
         "count": x.numel, "heads": walk[0], "time": x.shape[-2], "head_dim": x.shape[-1],
         "half": call["cos"].shape[1], "x_strides": walk[1],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..device.stream import stream
-from ..kernel import Launch, load
+from ..kernel import Launch, flag, load
 from ..launches import Node
 from .joint import Joint, join
 from .matmul_choice import processors
@@ -65,7 +65,7 @@ def step(parts: Sequence[Node]) -> Joint | None:
     splits = 1 if alone else splits
     sizes = {"QUADS": dim // 4, "KEY_LANES": lanes[0], "VALUE_LANES": lanes[1], "ROW_VECTORS": vectors}
     holes = {name: f"{value}u" for name, value in sizes.items()}
-    holes |= {"ALONE": str(alone).lower(), "INTERLEAVED": _hole(turn_query, "INTERLEAVED")}
+    holes |= {"ALONE": flag(alone), "INTERLEAVED": _hole(turn_query, "INTERLEAVED")}
     fixed = ("group", "capacity", "scale")
     params = {name: values[name] for name in fixed} | {"splits": splits, "groups": pairs * splits}
     params["half"] = turn_query.values["half"]

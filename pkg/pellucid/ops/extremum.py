@@ -15,7 +15,7 @@ from .. import dtypes as dt
 from ..call import Call
 from ..dtypes import DType
 from ..errors import DimensionError, ShapeError
-from ..kernel import NATIVE, Launch, load, register_type
+from ..kernel import NATIVE, Launch, flag, load, register_type
 from ..op import op
 from ..rules import same
 from ..shape import Size, axes
@@ -34,9 +34,9 @@ def order_holes(d: DType, descending: bool) -> dict[str, str]:
     return {
         "T": kind,
         "apply": key,
-        "FLOAT": str(kind == "f32").lower(),
-        "SIGNED": str(kind in ("i32", "vec2<u32>")).lower(),
-        "DESCENDING": str(descending).lower(),
+        "FLOAT": flag(kind == "f32"),
+        "SIGNED": flag(kind in ("i32", "vec2<u32>")),
+        "DESCENDING": flag(descending),
     }
 
 
@@ -59,7 +59,7 @@ def _launches(call: Call, largest: bool, values: str, indices: str | None) -> li
         if place != indices:
             call.temporary(place, (step.outputs,), dt.int64)
         # After the first pass a place counts parts, and its place in the input is looked up.
-        holes["HAS_PLACES"] = str(indices is not None and k > 0).lower()
+        holes["HAS_PLACES"] = flag(indices is not None and k > 0)
         if step.form == "rows":
             file = rows_of(step.chunk, step.outputs, several=False).fill("reduce/extremum_rows", holes)
         else:

@@ -16,7 +16,7 @@ import numpy as np
 from .. import dtypes as dt
 from ..call import Call
 from ..errors import DTypeError, ShapeError
-from ..kernel import Launch, load, register_type
+from ..kernel import Launch, flag, load, register_type
 from ..op import op
 from ..shape import Size, axis
 from .joining import cat
@@ -173,7 +173,7 @@ def scatter_launches(call: Call, add: bool) -> list[Launch]:
     k = axis(call["dim"], x.rank)
     outer, limit, inner = _line(x.shape, k)
     sources = _line(index.shape, k)[1] if index.numel else 0
-    holes = {"T": kind, "ADD": str(add).lower(), "apply": "i64_add(a, b)" if kind == "vec2<u32>" else "a + b"}
+    holes = {"T": kind, "ADD": flag(add), "apply": "i64_add(a, b)" if kind == "vec2<u32>" else "a + b"}
     grid = -(-x.numel // 64)
     if sources <= _LINES:
         params: dict[str, int | float] = {

@@ -12,7 +12,7 @@ import numpy as np
 from .. import dtypes as dt
 from ..call import Call
 from ..errors import DTypeError, ShapeError
-from ..kernel import Launch, load
+from ..kernel import Launch, flag, load
 from ..op import op
 from ..rules import as_input
 from ..shape import Size, broadcast_shapes
@@ -32,7 +32,7 @@ def _linear_types(call: Call):
 def _linear_launch(call: Call) -> Launch:
     m = call["index"]
     params = {"count": m.numel, "limit": call["limit"]}
-    file = load("index/linear").fill({"HAS_PREVIOUS": str(call["previous"] is not None).lower()})
+    file = load("index/linear").fill({"HAS_PREVIOUS": flag(call["previous"] is not None)})
     return Launch(file, -(-m.numel // 64), params)
 
 

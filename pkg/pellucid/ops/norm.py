@@ -13,7 +13,7 @@ from .. import dtypes as dt
 from ..call import Call
 from ..dtypes import DType
 from ..errors import DTypeError, ShapeError
-from ..kernel import Launch
+from ..kernel import Launch, flag
 from ..op import op
 from ..rules import as_input
 from ..shape import axes
@@ -51,7 +51,7 @@ def _launch(call: Call, kind: str, flags: dict[str, bool], eps: float) -> Launch
     rows = call.out.numel // max(columns, 1)
     lanes = rows_of(columns, rows)
     file = f"norm/{kind}_held" if lanes.quads else f"norm/{kind}"
-    source = lanes.fill(file, {name: str(flag).lower() for name, flag in flags.items()})
+    source = lanes.fill(file, {name: flag(on) for name, on in flags.items()})
     params: dict[str, int | float] = {"rows": rows, "columns": columns, "eps": eps}
     return Launch(source, lanes.grid(rows), params, bind={"x": "input"})
 
@@ -68,8 +68,8 @@ def _gradient_launch(call: Call) -> Launch:
     columns = prod(call["normalized_shape"])
     lanes = rows_of(columns, several=False)
     holes = {
-        "HAS_WEIGHT": str(call["weight"] is not None).lower(),
-        "CENTRED": str(call["centred"]).lower(),
+        "HAS_WEIGHT": flag(call["weight"] is not None),
+        "CENTRED": flag(call["centred"]),
     }
     rows = call.out.numel // max(columns, 1)
     params: dict[str, int | float] = {"rows": rows, "columns": columns, "eps": call["eps"]}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .. import dtypes as dt
 from ..call import Call
 from ..errors import ShapeError
-from ..kernel import Launch, load
+from ..kernel import Launch, flag, load
 from ..op import op
 from ..rules import float_only
 from ..shape import Size, index
@@ -40,8 +40,8 @@ def _average_launch(call: Call, file: str, x: str, outputs: Lengths) -> Launch:
     windows: Windows = call["windows"]
     params = windows.params(windows.planes(call[x].shape), outputs)
     holes = {
-        "ADAPTIVE": str(not windows.kernel).lower(),
-        "COUNT_PADDING": str(windows.count_padding).lower(),
+        "ADAPTIVE": flag(not windows.kernel),
+        "COUNT_PADDING": flag(windows.count_padding),
     }
     params["divisor"] = float(windows.divisor)
     return Launch(load(file).fill(holes), -(-params["outputs"] // 64), params, bind={"x": x})

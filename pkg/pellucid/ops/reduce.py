@@ -15,7 +15,7 @@ from .. import dtypes as dt
 from ..call import Call
 from ..dtypes import DType
 from ..errors import DTypeError
-from ..kernel import NATIVE, Launch, load, register_type
+from ..kernel import NATIVE, Launch, flag, load, register_type
 from ..op import op
 from ..shape import Size, axes
 from ..variants import rows_of
@@ -64,7 +64,7 @@ def _fold(one: dict[str, str], identity: dict[str, str], mean: bool = False):
                 "T": kind,
                 "IDENTITY": identity[kind],
                 "apply": one[kind],
-                "MEAN": str(mean and last).lower(),
+                "MEAN": flag(mean and last),
             }
             grid = step.grid
             if step.form == "rows":

@@ -17,7 +17,7 @@ from .. import dtypes as dt
 from ..call import Call
 from ..dtypes import DType
 from ..errors import DimensionError, DTypeError, ShapeError
-from ..kernel import Launch, load, register_type
+from ..kernel import Launch, flag, load, register_type
 from ..op import op
 from ..shape import Size, axis
 from ..variants import is_direct
@@ -70,7 +70,7 @@ def select_launch(
     """The dispatch of ``out[o, j, i] = x[o, ids[j], i]``."""
     count = outer * picked * inner
     params: dict[str, int | float] = {"count": count, "limit": limit, "picked": picked, "inner": inner}
-    file = load("index/select").fill({"T": register_type(d), "WRAP": str(wrap).lower()})
+    file = load("index/select").fill({"T": register_type(d), "WRAP": flag(wrap)})
     return Launch(file, -(-count // 64), params, bind={"x": x, "ids": ids})
 
 
@@ -227,8 +227,8 @@ def _launches(call: Call, add: bool) -> list[Launch]:
     sources = index.numel
     holes = {
         "T": kind,
-        "ADD": str(add).lower(),
-        "HAS_BASE": str(base == "input").lower(),
+        "ADD": flag(add),
+        "HAS_BASE": flag(base == "input"),
         "apply": "i64_add(a, b)" if kind == "vec2<u32>" else "a + b",
     }
     if sources <= _SOURCES:

@@ -11,7 +11,7 @@ import numpy as np
 from .. import dtypes as dt
 from ..call import Call
 from ..errors import DTypeError, ShapeError
-from ..kernel import Launch, load
+from ..kernel import Launch, flag, load
 from ..op import op
 from ..rules import as_input
 from ..shape import Size
@@ -108,7 +108,7 @@ def _draw_launches(call: Call) -> list[Launch]:
     flags = {"HAS_IDS": call["ids"] is not None, "HAS_PARTS": is_long}
     # a lane per part, or fewer for the few columns of a top-k
     lanes = _PARTS if columns > _PARTS else max(32, 1 << (columns - 1).bit_length())
-    holes = {"WORKGROUP": f"{lanes}u"} | {name: str(flag).lower() for name, flag in flags.items()}
+    holes = {"WORKGROUP": f"{lanes}u"} | {name: flag(on) for name, on in flags.items()}
     draw = Launch(load("sampling/draw").fill(holes), rows, params)
     if not is_long:
         draw.bind["state"] = "values"

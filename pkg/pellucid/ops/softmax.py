@@ -12,7 +12,7 @@ import numpy as np
 from ..call import Call
 from ..dtypes import DType
 from ..errors import DTypeError
-from ..kernel import Launch, load
+from ..kernel import Launch, flag, load
 from ..op import op
 from ..rules import as_input
 from ..shape import axis
@@ -45,7 +45,7 @@ def _launches(call: Call, log: bool) -> list[Launch]:
     columns = shape[k] if shape else 1
     inner = prod(shape[k + 1 :])
     rows = call.out.numel // max(columns, 1)
-    holes = {"LOG": str(log).lower()}
+    holes = {"LOG": flag(log)}
     params: dict[str, int | float] = {"rows": rows, "columns": columns, "inner": inner}
     bind = {"x": "input"}
     if inner > 1 and (rows >= _MANY or columns <= _SHORT):

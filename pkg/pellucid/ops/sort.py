@@ -15,7 +15,7 @@ from .. import dtypes as dt
 from ..call import Call
 from ..dtypes import DType
 from ..errors import ShapeError
-from ..kernel import NATIVE, Launch, load, register_type
+from ..kernel import NATIVE, Launch, flag, load, register_type
 from ..op import op
 from ..shape import Size, axis, index
 from ..variants import is_direct
@@ -204,7 +204,7 @@ def _topk_launches(call: Call) -> list[Launch]:
             block, per_group = lanes * per, 1
             own = {"WORKGROUP": f"{lanes}u", "PER": f"{per}u", "CANDIDATES": f"{k * per}u"}
             file = load("sort/best").fill({**holes, **own})
-        file = file.fill({"HAS_PLACES": str(known != "input").lower()})
+        file = file.fill({"HAS_PLACES": flag(known != "input")})
         blocks = -(-entries // block)
         pitch = (blocks - 1) * k + min(k, entries - (blocks - 1) * block)
         best, places = ("values", "indices") if blocks == 1 else (f"values{len(made)}", f"places{len(made)}")

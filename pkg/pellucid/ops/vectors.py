@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ..device.stream import stream
 from ..dtypes import float32
-from ..kernel import Launch, Source
+from ..kernel import Launch, Source, flag
 from ..launches import Node
 from ..variants import uses_subgroups
 from .joint import Joint, join
@@ -83,7 +83,7 @@ def _launch(products: Sequence[Node], rows: list[int], paired: bool) -> Launch:
         for k in range(3):
             params[f"planes_{k}"] = _planes(products[k]) if k < len(products) else (0, 0, 0, 0)
         grid = sum(-(-n // per) for n in rows)
-    padded = str(first.values["columns"] != 32 * units).lower()
+    padded = flag(first.values["columns"] != 32 * units)
     return Launch(source.fill({"PADDED": padded}), grid, params)
 
 
@@ -103,7 +103,7 @@ def _tiled(products: Sequence[Node], rows: list[int], paired: bool) -> Launch:
             params[f"planes_{k}"] = _planes(products[k]) if k < len(products) else (0, 0, 0, 0)
         grid = tile.groups(batch, *rows)
     in_fours = columns % 4 == 0
-    holes = tile.holes(32 * units) | {"X_FOUR": str(in_fours).lower()}
+    holes = tile.holes(32 * units) | {"X_FOUR": flag(in_fours)}
     source = format_source(PRODUCTS[first.source.name][paired], _format(first)).fill(holes)
     return Launch(read_as(source, "x", float32, in_fours), grid, params)
 

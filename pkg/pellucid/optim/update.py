@@ -14,7 +14,7 @@ import numpy as np
 from .. import dtypes as dt
 from ..call import Call
 from ..errors import DTypeError, ShapeError
-from ..kernel import Launch, load
+from ..kernel import Launch, flag, load
 from ..op import op
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def _launch(call: Call, file: str, flags: dict[str, bool]) -> Launch:
             raise DTypeError(f"'{name}' must be contiguous float32, not {m.dtype} with strides {m.strides}.")
         if m.shape != param.shape:
             raise ShapeError(f"'{name}' has shape {tuple(m.shape)}, the parameter {tuple(param.shape)}.")
-    holes = {name: str(flag).lower() for name, flag in flags.items()}
+    holes = {name: flag(on) for name, on in flags.items()}
     return Launch(load(file).fill(holes), -(-param.numel // _WORKGROUP), {"count": param.numel})
 
 
