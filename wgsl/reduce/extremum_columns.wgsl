@@ -10,7 +10,7 @@
 // indices  (outer, parts, inner)     int64
 // grid     one workgroup per WORKGROUP outputs, one lane each: neighbours in `inner` read
 //          neighbouring words
-// uses     order
+// uses     order, extremum
 
 alias T = f32;
 const WORKGROUP = 64u;
@@ -39,15 +39,6 @@ fn load_x(i: u32) -> T { return x[params.x_offset + i]; }
 fn load_places(i: u32) -> vec2<u32> { return places[params.places_offset + i]; }
 fn apply(value: T) -> vec2<u32> { return vec2<u32>(bitcast<u32>(value), 0u); }
 
-fn find(base: u32, r: u32) -> Found {
-    let key = order_key(apply(load_x(base + r * params.inner)));
-    // with NaN as the largest value, the smallest is looked for from the other end
-    if (FLOAT && !DESCENDING && key.x == 0xffffffffu) {
-        return Found(vec2<u32>(0u, 0u), r);
-    }
-    return Found(key, r);
-}
-
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
         @builtin(local_invocation_index) lane: u32) {
@@ -63,10 +54,10 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     var found = found_nothing();
     // four loads are under way at once; past the end the last entry comes again
     for (var r = part * params.chunk; r < end; r += 4u) {
-        let a = find(base, r);
-        let b = find(base, min(r + 1u, end - 1u));
-        let c = find(base, min(r + 2u, end - 1u));
-        let d = find(base, min(r + 3u, end - 1u));
+        let a = extremum_entry(base, r);
+        let b = extremum_entry(base, min(r + 1u, end - 1u));
+        let c = extremum_entry(base, min(r + 2u, end - 1u));
+        let d = extremum_entry(base, min(r + 3u, end - 1u));
         found = found_first(found, found_first(found_first(a, b), found_first(c, d)));
     }
     let at = base + found.place * params.inner;
