@@ -1,40 +1,11 @@
-// plane of F16 or BF16 from rows of 16-bit numbers; the plane is that of quant/f16 and quant/bf16
+// repack(unit, target_unit)  the plane of F16 or BF16, that of quant/f16 and quant/bf16, for one
+//                            unit, from a row of 16-bit numbers
 //
-// raw      (rows, columns) 16-bit numbers from word raw_offset
-// out      the whole weight, rows padded to units; this launch fills units first to
-//          first + units - 1
-// grid     one invocation per unit of 32 columns; first is a row's
 // source   IEEE 754-2019, 3.4
+// expects  out and Params, as quant/repack has them
 // uses     quant/raw
 
-@group(0) @binding(0) var<storage, read> raw: array<u32>;
-@group(0) @binding(1) var<storage, read_write> out: array<u32>;
-
-struct Params {
-    units: u32,
-    first: u32,
-    plane_1: u32,
-    plane_2: u32,
-    plane_3: u32,
-    columns: u32,
-    raw_offset: u32,
-}
-@group(1) @binding(0) var<uniform> params: Params;
-
-const WORKGROUP = 64u;
-
-
-@compute @workgroup_size(WORKGROUP)
-fn main(
-    @builtin(workgroup_id) id: vec3<u32>,
-    @builtin(num_workgroups) count: vec3<u32>,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let unit = (id.y * count.x + id.x) * WORKGROUP + lane;
-    if (unit >= params.units) {
-        return;
-    }
-    let target_unit = params.first + unit;
+fn repack(unit: u32, target_unit: u32) {
     let units = (params.columns + 31u) >> 5u;
     let row = unit / units;
     let column = (unit - row * units) << 5u;

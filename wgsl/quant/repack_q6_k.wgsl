@@ -1,42 +1,14 @@
-// planes of Q6_K from its GGUF bytes; the planes are those of quant/q6_k
+// repack(unit, target_unit)  the planes of Q6_K, those of quant/q6_k, for one unit, from its
+//                            GGUF block
 //
-// raw      rows of GGUF blocks from word raw_offset; a block is 210 bytes: 128 bytes of nibbles, 64
-//          bytes of pairs, 16 signed scales, half d
-// out      every plane of the whole weight; this launch fills units first to first + units - 1
-// grid     one invocation per unit of 32 columns; first is a multiple of 16 (so no word is shared
-//          with another launch)
+// block    210 bytes: 128 bytes of nibbles, 64 bytes of pairs, 16 signed scales, half d
 // source   gguf.quants of the PyPI package `gguf`
+// expects  out and Params, as quant/repack has them
 // uses     quant/raw
-
-@group(0) @binding(0) var<storage, read> raw: array<u32>;
-@group(0) @binding(1) var<storage, read_write> out: array<u32>;
-
-struct Params {
-    units: u32,
-    first: u32,
-    plane_1: u32,
-    plane_2: u32,
-    plane_3: u32,
-    columns: u32,
-    raw_offset: u32,
-}
-@group(1) @binding(0) var<uniform> params: Params;
-
-const WORKGROUP = 64u;
 
 const BLOCK = 210u;
 
-@compute @workgroup_size(WORKGROUP)
-fn main(
-    @builtin(workgroup_id) id: vec3<u32>,
-    @builtin(num_workgroups) count: vec3<u32>,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let unit = (id.y * count.x + id.x) * WORKGROUP + lane;
-    if (unit >= params.units) {
-        return;
-    }
-    let target_unit = params.first + unit;
+fn repack(unit: u32, target_unit: u32) {
     let block = (unit >> 3u) * BLOCK;
     let part = unit & 7u;
     let side = part >> 2u;

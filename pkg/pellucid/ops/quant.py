@@ -42,9 +42,9 @@ METHODS = "dequantize"
 
 @cache
 def format_source(file: str, name: str) -> Source:
-    """A kernel that reads format ``name``; the files name q4_0 as the one that stands for all."""
+    """A kernel of format ``name``; the files name q4_0 as the one that stands for all."""
     source = load(file)
-    return Source(source.name, source.text.replace("quant/q4_0", f"quant/{name}"))
+    return Source(source.name, source.text.replace("q4_0", name))
 
 
 def _format(m: Meta) -> QuantFormat:
@@ -396,8 +396,8 @@ def _repack_launch(call: Call) -> Launch:
     layout = fmt.layout(rows, columns)
     units = call["count"] * layout.units
     params = {**layout.params, "units": units, "columns": columns, "first": call["start"] * layout.units}
-    name = "half" if fmt.block == 1 else fmt.name
-    return Launch(f"quant/repack_{name}", -(-units // 64), params, bind={"out": "planes"})
+    source = format_source("quant/repack", "half" if fmt.block == 1 else fmt.name)
+    return Launch(source, -(-units // 64), params, bind={"out": "planes"})
 
 
 def _repack_reference(planes, raw, format, rows, columns, start, count):
