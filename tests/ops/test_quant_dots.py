@@ -144,15 +144,16 @@ def test_what_is_not_finite(name, monkeypatch):
         assert not np.isfinite(ours).all()
 
 
-def test_workgroups_of_any_number_of_rows():
+@EVERY
+def test_workgroups_of_any_number_of_rows(name):
     """A device of few processors fills them with 32, 64 or 128 rows each."""
     rng = np.random.default_rng(7)
     info = stream().open().info
     found = set()
     for rows in (40, 300, 500, 1100):
-        weight = weight_from_blocks(tame_blocks("q4_k", rows, 2304, rng), "q4_k", (rows, 2304), "webgpu")
+        weight = weight_from_blocks(tame_blocks(name, rows, 2304, rng), name, (rows, 2304), "webgpu")
         check(rng.standard_normal(2304).astype(np.float32), weight)
-        found.add(choose(1, rows, 72, "q4_k", info).lanes)
+        found.add(choose(1, rows, 72, name, info).lanes)
     assert not info.is_software or found == {8, 16, 32}
 
 
@@ -184,10 +185,12 @@ def test_one_weight_with_its_norm(biased):
 def test_large_weights_take_them_where_the_device_has_them(monkeypatch):
     monkeypatch.delenv("PELLUCID_DOTS")
     nvidia = Info("browser", "nvidia", "hopper", "", frozenset({FEATURE}))
-    assert choose(1, 16384, 256, "q4_0", nvidia) == Lanes(256, 16, 1, 64, dots=True)
-    assert choose(1, 28672, 128, "q4_k", nvidia) == Lanes(256, 16, 1, 64, dots=True)
+    assert choose(1, 16384, 256, "q4_0", nvidia) == Lanes(128, 16, 1, 64, dots=True)
+    assert choose(1, 16384, 256, "q4_1", nvidia) == Lanes(256, 16, 1, 32, dots=True)
+    assert choose(1, 16384, 256, "q5_k", nvidia) == Lanes(256, 16, 1, 64, dots=True)
+    assert choose(1, 28672, 128, "q4_k", nvidia) == Lanes(256, 8, 1, 64, dots=True)
     assert choose(1, 128256, 32, "q4_1", nvidia) == Lanes(256, 8, 1, 32, dots=True)
-    assert choose(1, 8192, 256, "q4_0", nvidia) == Lanes(256, 32, 1, 64, dots=True)
+    assert choose(1, 8192, 256, "q4_k", nvidia) == Lanes(256, 32, 1, 64, dots=True)
     assert not choose(1, 4096, 128, "q4_0", nvidia).dots
     software = Info("browser", "", "", "SwiftShader", frozenset({FEATURE}))
     assert software.is_software
