@@ -54,6 +54,7 @@ class BrowserHost:
         self.info = Info(**{**info, "features": frozenset(info["features"])})
         if not self.info.is_software:
             stream.uploads.useMapped()
+            stream.readback.nudger.hasten()
         self._upload_bytes: int = stream.uploads.bytes
         # Bound once: looking a method up on a proxy costs as much as calling it.
         self._pipeline = stream.pipeline
