@@ -350,6 +350,20 @@ def test_the_memory_limit_collects_cycles_before_it_refuses():
     assert pellucid.webgpu.memory_allocated() == before
 
 
+def test_what_makes_no_storage_runs_past_the_memory_limit():
+    x = pellucid.zeros(1000)
+    pellucid.webgpu.synchronize()
+    pellucid.webgpu.set_memory_limit(100)
+    try:
+        x.add_(1)
+        x[0] = 5
+        assert x.tolist() == [5.0] + [1.0] * 999
+        with pytest.raises(OutOfMemoryError, match="would pass the limit of 100"):
+            x + 1
+    finally:
+        pellucid.webgpu.set_memory_limit(None)
+
+
 def test_accounting_by_kind():
     from pellucid import nn
 

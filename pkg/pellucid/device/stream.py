@@ -188,14 +188,14 @@ class Stream:
         """Begin a window, or submit one that is full and begin the next: called before a record.
 
         Args:
-            nbytes: of the storages that the record makes.
+            nbytes: of the storages that the record makes; what makes none is never refused.
 
         Raises:
             OutOfMemoryError: they would pass the memory limit.
         """
         if not self.idle and (self.window_bytes > MAX_WINDOW_BYTES or len(self.words) > self.full_at):
             self.flush()
-        if self.allocated + nbytes > self._limit:
+        if nbytes and self.allocated + nbytes > self._limit:
             self.make_room(nbytes)
         if self.idle:
             self.begin_window()
