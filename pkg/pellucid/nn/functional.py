@@ -27,7 +27,7 @@ from ..ops.functions import (
     softsign,
     tanh,
 )  # fmt: skip
-from ..ops.linear import linear as _linear
+from ..ops.linear import linear
 from ..ops.pool import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
@@ -36,10 +36,8 @@ from ..ops.pool import (
     max_pool1d,
     max_pool2d,
 )  # fmt: skip
-from ..ops.quant import quant_embedding, quant_linear
 from ..ops.random import dropout
 from ..ops.rows import embedding as _embedding
-from ..quant.weight import row_chunks
 from ..tensor import Tensor
 from .loss import (
     binary_cross_entropy,
@@ -95,28 +93,6 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     return value * gate.sigmoid()
 
 
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """``out[..., j] = sum_l input[..., l] * weight[j, l] + bias[j]``.
-
-    Args:
-        input: (..., in).
-        weight: (out, in), float or quantized.
-        bias: (out,) or None.
-
-    Returns:
-        (..., out).
-
-    Raises:
-        ShapeError: lengths do not fit.
-        DTypeError: dtypes differ.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.linear.html
-    """
-    if weight._meta.dtype.kind == "q":
-        return quant_linear(input, row_chunks(weight), bias)
-    return _linear(input, weight, bias)
-
-
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
     """Rows of a table: ``out[..., :] = weight[input[...], :]``.
 
@@ -127,8 +103,6 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> 
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.embedding.html
     """
-    if weight._meta.dtype.kind == "q":
-        return quant_embedding(row_chunks(weight), input)
     return _embedding(weight, input, -1 if padding_idx is None else padding_idx % weight.shape[0])
 
 

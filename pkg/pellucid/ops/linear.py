@@ -11,9 +11,11 @@ from ..call import Call
 from ..errors import ShapeError
 from ..kernel import Launch
 from ..op import op
+from ..quant.rows import row_chunks
 from ..shape import Size
 from .matmul import floats, matmul, wide_product
 from .product import Operand, Product
+from .quant import quant_linear
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
@@ -90,8 +92,6 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.linear.html
     """
-    if weight.dtype.is_quantized:
-        from ..quant.weight import linear as quantized
-
-        return quantized(input, weight, bias)
+    if weight._meta.dtype.kind == "q":
+        return quant_linear(input, row_chunks(weight), bias)
     return dense_linear(input, weight, bias)

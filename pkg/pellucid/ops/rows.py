@@ -19,6 +19,7 @@ from ..dtypes import DType
 from ..errors import DimensionError, DTypeError, ShapeError
 from ..kernel import Launch, flag, load, register_type
 from ..op import op
+from ..quant.rows import row_chunks
 from ..shape import Size, axis
 from ..variants import is_direct
 from .movement import copy_
@@ -123,10 +124,10 @@ def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.embedding.html
     """
-    if weight.dtype.is_quantized:
-        from ..quant.weight import embedding as quantized
+    if weight._meta.dtype.kind == "q":
+        from .quant import quant_embedding
 
-        return quantized(weight, indices)
+        return quant_embedding(row_chunks(weight), indices)
     return dense_embedding(weight, indices, padding_idx)
 
 

@@ -13,7 +13,7 @@ from ..device.stream import Storage, stream
 from ..dtypes import DType, uint32
 from ..errors import DTypeError, FormatError, ShapeError
 from ..meta import meta
-from ..ops.quant import dequantize, quant_embedding, quant_linear, quant_product, repack_rows
+from ..ops.quant import dequantize, quant_product, repack_rows
 from ..tensor import Tensor
 from .formats import FORMATS, QuantFormat
 from .planes import repack_blocks
@@ -156,9 +156,7 @@ def _pieces(fmt: QuantFormat, start: int, stop: int, columns: int, split: bool) 
 __all__ = [
     "RowStorage",
     "dequantize",
-    "embedding",
     "largest_buffer",
-    "linear",
     "moved",
     "product",
     "quant_format",
@@ -167,19 +165,9 @@ __all__ = [
 ]
 
 
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """``input @ weight.T + bias`` for a quantized weight; see `pellucid.ops.quant.quant_linear`."""
-    return quant_linear(input, row_chunks(weight), bias)
-
-
 def product(input: Tensor, weight: Tensor) -> Tensor:
     """``input @ weight`` for a quantized weight; see `pellucid.ops.quant.quant_product`."""
     return quant_product(input, row_chunks(weight))
-
-
-def embedding(weight: Tensor, indices: Tensor) -> Tensor:
-    """Rows of a quantized table as float32; see `pellucid.ops.quant.quant_embedding`."""
-    return quant_embedding(row_chunks(weight), indices)
 
 
 def moved(weight: Tensor, device) -> Tensor:
