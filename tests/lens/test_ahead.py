@@ -94,6 +94,31 @@ def test_a_change_after_the_step_is_seen(model, device, change):
             assert same(lens.logit_lens(model, seen).table(), anew(model, seen))
 
 
+@pytest.mark.parametrize("pattern", ["model", "model.embed_tokens"])
+def test_a_change_of_the_head_is_seen_by_who_looks_at_what_holds_it(model, device, pattern):
+    """The head shares its weight with the table of embeddings."""
+    with lens.capture(model, pattern) as seen:
+        for k, _ in enumerate(steps(model)):
+            before = anew(model, seen, pattern=pattern)
+            if k == 5:
+                with pellucid.no_grad():
+                    model.lm_head.weight.copy_(model.lm_head.weight.flip(0))
+                assert not same(anew(model, seen, pattern=pattern), before)
+            assert same(lens.logit_lens(model, seen, pattern).table(), anew(model, seen, pattern=pattern))
+
+
+def test_many_looks_at_one_run_are_not_kept(model, device):
+    def looked(count):
+        for k in range(count):
+            lens.logit_lens(model, seen, positions=k % 17, top_k=1 + k // 17).table()
+        return pellucid.webgpu.memory_allocated()
+
+    with lens.capture(model, "model.layers.*") as seen:
+        model(pellucid.tensor(some_ids(1, 17), device=device))
+        kept = looked(20)
+        assert looked(60) - kept < 8192
+
+
 def test_a_head_that_is_watched_sees_one_look_for_each_that_is_asked_for(model, device):
     calls = []
     handle = model.lm_head.register_forward_hook(lambda *_: calls.append(1))

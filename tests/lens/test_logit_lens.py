@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import pellucid
-from models.tiny import ours, some_ids
+from models.tiny import loaded, made, ours, saved, some_ids
 from pellucid import lens
 from pellucid.errors import ShapeError, WeightError
 
@@ -133,3 +133,14 @@ def test_a_head_of_ones_own_is_asked_every_time(model, device):
         model.__class__ = own
     assert sharp.std() > 0
     np.testing.assert_allclose(flat, 1 / model.config.vocab_size, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_ids_of_models_in_halves_are_whole(tmp_path, device, dtype):
+    """A half holds no id past 2048."""
+    model = loaded(saved(made("llama_tied", vocab_size=70000), tmp_path), device)
+    got = lens.logit_lens(model.to(getattr(pellucid, dtype)), ours(some_ids(1, 5), device))
+    assert got.probabilities.dtype is pellucid.float32
+    ids, table = got.ids.tolist(), got.table()
+    assert max(i for row in ids for cell in row for i in cell) > 65504
+    assert [[[i for i, _ in cell] for cell in row] for row in table] == ids

@@ -20,6 +20,9 @@ from ..tensor import Tensor
 if TYPE_CHECKING:
     from .logits import LogitLens, Request
 
+# Looks that are begun with a step, those asked for last: who asks for more is not asking at every step.
+_MOST = 8
+
 
 @dataclass
 class _Begun:
@@ -60,7 +63,10 @@ class Ahead:
             found = begun.found
         else:
             found = request.look(layers)
+        self._asked.pop(request, None)
         self._asked[request] = [x._meta for x in layers.values()], found
+        if len(self._asked) > _MOST:
+            del self._asked[next(iter(self._asked))]
         return found
 
     def begin(self, seen: dict[str, Tensor]) -> None:
@@ -86,22 +92,32 @@ class _Weights:
     """The parameters behind the layers that are looked at; they are looked for once."""
 
     def __init__(self):
-        self._found_at: tuple[Any, ...] = ()
-        self._parameters: list[ref[Tensor]] = []
+        self._found_at: tuple[int, ...] = ()
+        self._parameters: dict[tuple[str, ...], list[ref[Tensor]]] = {}
 
     def state(self, model: Any, paths: Iterable[str]) -> tuple[int, ...]:
         """Another one when the model is changed: other modules, other memory, other values.
 
-        Weights within the layers have done their work. Those of all others are looked at, which are few.
+        Weights within the layers of a stack have done their work. Those of all others are looked at, which
+        are few: what holds the head, or shares its weight, may be looked at as well.
         """
-        at = id(model), modules.version, edges.version, *paths
+        at = id(model), modules.version, edges.version
         if self._found_at != at:
-            within = tuple([f"{path}." for path in paths])
-            named = model.named_parameters()
-            self._parameters = [ref(p) for path, p in named if not path.startswith(within)]
+            self._parameters.clear()
             self._found_at = at
+        paths = tuple(paths)
+        if paths not in self._parameters:
+            within = tuple([f"{path}." for path in paths if _is_stacked(path)])
+            named = model.named_parameters()
+            self._parameters[paths] = [ref(p) for path, p in named if not path.startswith(within)]
         # Versions only grow.
-        return *at[:3], sum([found._storage.version for p in self._parameters if (found := p()) is not None])
+        found = [p._storage.version for get in self._parameters[paths] if (p := get()) is not None]
+        return *at, sum(found)
+
+
+def _is_stacked(path: str) -> bool:
+    """Whether a module is one of several that are numbered, or lies within one."""
+    return any(name.isdigit() for name in path.split("."))
 
 
 def _are_same(some: dict[str, Tensor], others: dict[str, Tensor]) -> bool:

@@ -219,8 +219,8 @@ def _joined(parts: list[Tensor]) -> Tensor:
 
 
 def _together(ids: Tensor, probabilities: Tensor) -> Tensor:
-    """In one tensor: float32 holds whole numbers up to 2^24, which no vocabulary reaches."""
-    return stack([probabilities, ids])
+    """In one tensor: float32 holds whole numbers up to 2^24, which no vocabulary reaches; halves do not."""
+    return stack([probabilities.float(), ids])
 
 
 def _best(model: Any, rows: Tensor, top_k: int) -> tuple[Tensor, Tensor]:
