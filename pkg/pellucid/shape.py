@@ -2,6 +2,7 @@
 
 import operator
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 from math import prod
 from typing import SupportsIndex, overload
@@ -136,7 +137,10 @@ def sizes(args: tuple) -> tuple[int, ...]:
     """Shape arguments written ``f(2, 3)`` or ``f((2, 3))``."""
     if len(args) == 1 and isinstance(args[0], (tuple, list)):
         args = tuple(args[0])
-    return tuple(index(a, "a size") for a in args)
+    for a in args:
+        if type(a) is not int:
+            return tuple(index(each, "a size") for each in args)
+    return args
 
 
 def infer(shape: Sequence[int], count: int) -> Size:
@@ -164,7 +168,10 @@ def infer(shape: Sequence[int], count: int) -> Size:
     return Size(shape)
 
 
-def view_strides(shape: Sequence[int], strides: Sequence[int], to: Sequence[int]) -> tuple[int, ...] | None:
+@lru_cache(maxsize=1024)
+def view_strides(
+    shape: tuple[int, ...], strides: tuple[int, ...], to: tuple[int, ...]
+) -> tuple[int, ...] | None:
     """Strides that show the same elements in shape ``to`` without a copy, or None where there are none."""
     if prod(shape) == 0:
         return contiguous_strides(to)

@@ -8,6 +8,7 @@ Positions and lengths are parameters of the launches: a growing sequence plans n
 # pyright: reportReturnType=false
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -54,6 +55,7 @@ def _rotary_shape(call: Call) -> Size:
     return as_input(call)
 
 
+@lru_cache(maxsize=1024)
 def _walk(m: Meta) -> tuple[int, tuple[int, ...]] | None:
     """(heads, strides) by which (..., time, head_dim) is walked as (batch, heads, time, head_dim); None where
     its leading axes are more than two."""
