@@ -109,6 +109,32 @@ def test_the_first_window_after_a_wait_is_short():
     assert FIRST_WINDOW_WORDS <= lengths[first] < 1.1 * FIRST_WINDOW_WORDS
 
 
+def test_windows_that_end_with_a_loop_grow_too():
+    """Also where the loop fits the words of a window without a rest."""
+    s = stream()
+    x = pellucid.ones(2)
+    x = x * 2
+    x.tolist()
+    words = len(s.words)
+    x = x * 2
+    each = len(s.words) - words
+    assert FIRST_WINDOW_WORDS % each == 0
+    x.tolist()
+    lengths = []
+    s.on_submit.append(lambda records: lengths.append(len(records)))
+    try:
+        with pellucid.webgpu.fusion(False):
+            s.period = each
+            for _ in range(3 * MAX_WINDOW_WORDS // each):
+                x = x * 2
+            s.flush()
+    finally:
+        s.on_submit.clear()
+        s.period = 0
+    assert lengths[:3] == [FIRST_WINDOW_WORDS, 2 * FIRST_WINDOW_WORDS, 4 * FIRST_WINDOW_WORDS]
+    assert max(lengths) == MAX_WINDOW_WORDS
+
+
 def test_a_long_window_of_writes_in_place_is_submitted_by_itself():
     s = stream()
     x, y = pellucid.ones(2), pellucid.ones(2)

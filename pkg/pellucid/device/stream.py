@@ -225,7 +225,7 @@ class Stream:
         freed = len(dead)
         if self._under_way is not None:
             self._hand_over()
-        full = len(self.words) + self.ready_words > self.window_words
+        full = len(self.words) + self.ready_words >= self.window_words
         self.full_at = -1
         self._settled_bytes += self.window_bytes - self.gone_bytes
         self.window_bytes = self.gone_bytes = self.ready_words = 0
