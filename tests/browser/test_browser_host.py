@@ -186,11 +186,14 @@ async def test_tasks_that_block_for_long_do_not_mix_up_what_they_wait_for(seleni
     host = await BrowserHost.open_async()
     for slot in (1, 2):
         host.write(slot, 4, 0, bytes([slot, 0, 0, 0]))
-    # The first read arrives 150 ms late, long after the others.
+    # The first read arrives when the others have, longer than a wait lasts that nothing interrupts.
     run_js(
         """(stream) => {
             const { arrival } = stream;
-            const late = new Promise((resolve) => setTimeout(resolve, 150));
+            const late = new Promise((resolve) => {
+                stream.release = resolve;
+                setTimeout(resolve, 20_000);
+            });
             stream.arrival = (ticket) => {
                 const arrived = arrival.call(stream, ticket);
                 return ticket === 1 ? late.then(() => arrived) : arrived;
@@ -203,8 +206,10 @@ async def test_tasks_that_block_for_long_do_not_mix_up_what_they_wait_for(seleni
     async def read(slot, times):
         for _ in range(times):
             assert host.read(host.begin_read(slot, 0, 4))[0][0] == slot
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0.02)
         order.append(slot)
+        if slot == 2:
+            host.stream.release()
 
     await asyncio.gather(read(1, 1), read(2, 5))
     assert order == [2, 1]
@@ -239,6 +244,43 @@ async def test_a_task_that_is_cancelled_while_it_reads_ends(selenium):
     await host.synchronize_async()
     assert host.stream.readback.reads.size == 0
     host.close()
+
+
+@run_in_pyodide(packages=["pellucid"])
+async def test_every_read_that_a_lost_or_closed_device_ends_says_so(selenium):
+    import asyncio
+
+    import pytest
+
+    from pellucid.device.browser import BrowserHost
+    from pellucid.errors import DeviceError
+
+    for reason in ("lost", "closed"):
+        host = await BrowserHost.open_async()
+        host.write(1, 4, 0, b"1234")
+        host.synchronize()
+        begun = [host.begin_read(1, 0, 4) for _ in range(3)]
+
+        async def blocked(reason, wait, *arguments):
+            with pytest.raises(DeviceError, match=f"{reason}: "):
+                wait(*arguments)
+
+        async def end(host, reason):
+            host.close() if reason == "closed" else host.stream.device.destroy()
+
+        await asyncio.gather(
+            *[blocked(reason, host.read, host.begin_read(1, 0, 4)) for _ in range(3)],
+            *[blocked(reason, host.synchronize) for _ in range(2)],
+            end(host, reason),
+        )
+        await asyncio.sleep(0.2)  # those that were begun fail before anybody waits for them
+        await blocked(reason, host.read, begun[0])
+        with pytest.raises(DeviceError, match=f"{reason}: "):
+            await host.read_async(begun[1])
+        host.drop_read(begun[2])
+        await asyncio.sleep(0)
+        assert host.stream.readback.reads.size == 0
+        host.close()
 
 
 @run_in_pyodide(packages=["pellucid"])

@@ -43,7 +43,7 @@ export class HeapStream {
     }
   }
 
-  /** Let Python's `wait` wait until a read has arrived. */
+  /** Let Python's `wait` wait until a read can be taken. */
   holdArrival(ticket) {
     this.waiting.hold(this.stream.arrival(ticket));
   }

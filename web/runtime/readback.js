@@ -37,26 +37,32 @@ export class Readback {
       encoder.clearBuffer(status, 0, STATUS_BYTES);
     }
     if (copied > 0) encoder.copyBufferToBuffer(source, begin, buffer, head, copied);
-    return { buffer, mapped, head, at: head + offset - begin, nbytes, arrival: null, dropped: false };
+    const at = head + offset - begin;
+    return { buffer, mapped, head, at, nbytes, arrival: null, failure: null, dropped: false };
   }
 
   /** Ask for what `encode` copied, once that was submitted; the ticket stands for the read. */
   begin(read) {
     const ticket = this.nextTicket++;
-    read.arrival = this.#arrive(ticket, read.buffer, read.mapped);
-    read.arrival.catch(() => {}); // a read that nobody waits for may fail in silence
+    read.arrival = this.#arrive(read);
     this.reads.set(ticket, read);
     return ticket;
   }
 
-  /** Resolves when the read can be taken. */
+  /** Resolves when the read can be taken, also where it failed: whoever takes it is told. */
   arrival(ticket) {
-    return this.reads.get(ticket).arrival;
+    return this.reads.get(ticket)?.arrival ?? Promise.resolve();
   }
 
   /** Move what a read brought into `bytes`, and into `status` if that says something; whether it does. */
   take(ticket, bytes, status) {
-    const { buffer, mapped, head, at, nbytes } = this.reads.get(ticket);
+    const read = this.reads.get(ticket);
+    if (read === undefined) this.faults.alive(); // closing ended it
+    const { buffer, mapped, head, at, nbytes, failure } = read;
+    if (failure !== null) {
+      this.reads.delete(ticket);
+      throw failure;
+    }
     const range = buffer.getMappedRange(0, mapped);
     let said = saidIn(range, head);
     if (said === null) {
@@ -75,11 +81,15 @@ export class Readback {
     if (read === undefined || read.dropped) return;
     read.dropped = true;
     const end = () => {
+      if (read.failure !== null) {
+        this.reads.delete(ticket);
+        return;
+      }
       const said = saidIn(read.buffer.getMappedRange(0, read.mapped), read.head);
       if (said !== null) this.unreported ??= said.slice();
       this.#recycle(ticket);
     };
-    read.arrival.then(end, () => {});
+    read.arrival.then(end);
   }
 
   /** Waits for `promise` and for the answers of all earlier error scopes; a lost device is an error. */
@@ -104,13 +114,12 @@ export class Readback {
     this.reads.clear();
   }
 
-  async #arrive(ticket, buffer, mapped) {
+  async #arrive(read) {
     try {
-      await this.finished(buffer.mapAsync(GPUMapMode.READ, 0, mapped));
+      await this.finished(read.buffer.mapAsync(GPUMapMode.READ, 0, read.mapped));
     } catch (error) {
-      this.reads.delete(ticket);
-      buffer.destroy();
-      throw error;
+      read.failure = error;
+      read.buffer.destroy();
     }
   }
 

@@ -178,7 +178,7 @@ export class Stream {
     return this.readback.begin(read);
   }
 
-  /** Resolves when a read has arrived and can be taken. */
+  /** Resolves when a read can be taken, also where it failed: `take` throws then. */
   arrival(ticket) {
     return this.readback.arrival(ticket);
   }

@@ -13,7 +13,8 @@ const METHOD_BYTES = 16;
 const NAME = "wait";
 // Nothing interrupts this wait; what takes longer than a person notices is left to the event loop, whose tasks can be cancelled.
 const PATIENCE_MS = 50;
-const LATE = Symbol("late");
+// So is what fails: Pyodide keeps one error at a time, and where a device is lost several waits fail at once.
+const LEFT = Symbol("left to the event loop");
 
 /**
  * The bytes of
@@ -66,19 +67,19 @@ export class Waiting {
     }
   }
 
-  /** What the next `wait` waits for. It returns None, or True when PATIENCE_MS have passed. */
+  /** What the next `wait` waits for. It returns None, or True when PATIENCE_MS have passed or the promise was rejected. */
   hold(promise) {
     const now = performance.now();
     this.look(now);
-    this.held = new Promise((resolve, reject) => {
-      promise.then(resolve, reject);
+    this.held = new Promise((resolve) => {
+      promise.then(resolve, () => resolve(LEFT));
       this.patient.push({ until: now + PATIENCE_MS, resolve });
     });
   }
 
   /** End the waits that have taken too long; called now and then. */
   look(now) {
-    while (this.patient.length > 0 && this.patient[0].until < now) this.patient.shift().resolve(LATE);
+    while (this.patient.length > 0 && this.patient[0].until < now) this.patient.shift().resolve(LEFT);
   }
 
   #builtin(heap) {
@@ -88,7 +89,7 @@ export class Waiting {
     const { __Py_NoneStruct: none, __Py_TrueStruct: yes } = heap;
     if (!(none > 0 && yes > 0)) throw new Error("None or True has no address");
     const outcomes = new Map([
-      [LATE, yes],
+      [LEFT, yes],
       [heap.error, 0],
     ]);
     const page = { held: () => this.held, suspend, outcome: (value) => outcomes.get(value) ?? none };

@@ -153,8 +153,6 @@ class BrowserHost:
             self._hold_arrival(ticket[0])
             if self._wait():  # long: as a task, which Ctrl-C and whoever cancels tasks can end
                 run_sync(self._arrived(ticket[0]))
-        except JsException as error:
-            raise _typed(error) from None
         except BaseException:
             self._drop(ticket[0])
             raise
@@ -164,8 +162,6 @@ class BrowserHost:
         """The awaitable twin of `read`."""
         try:
             await self._arrival(ticket[0])
-        except JsException as error:
-            raise _typed(error) from None
         except BaseException:
             self._drop(ticket[0])
             raise
@@ -181,19 +177,18 @@ class BrowserHost:
     def _end_read(self, ticket: int, nbytes: int) -> tuple[memoryview, tuple[int, ...]]:
         # Made only now: while a read waits, an abandoned destination could be freed and written to.
         data = array("B", b"\0") * nbytes
-        said = self._take(ticket, data.buffer_info()[0], nbytes, self._status_address)
+        try:
+            said = self._take(ticket, data.buffer_info()[0], nbytes, self._status_address)
+        except JsException as error:
+            raise _typed(error) from None
         return memoryview(data), tuple(self._status) if said else _NOTHING_SAID
 
     def synchronize(self) -> None:
         """Wait until all submitted work is done."""
         _require_waiting("synchronize()", "synchronize_async()")
         _raise_if_cancelled()
-        try:
-            self._hold_done()
-            late = self._wait()
-        except JsException as error:
-            raise _typed(error) from None
-        if late:
+        self._hold_done()
+        if self._wait():  # long, or the device is gone
             run_sync(self.synchronize_async())
 
     async def synchronize_async(self) -> None:
