@@ -126,6 +126,10 @@ def test_refused(device):
         ),
         (ShapeError, r"stack: shapes", lambda: pellucid.stack([x, x[0]])),
         (TypeError, r"non-empty tuple or list of tensors", lambda: pellucid.cat([])),
+        (ShapeError, r"stack: there are no tensors", lambda: pellucid.stack([])),
+        (ShapeError, r"hstack: there are no tensors", lambda: pellucid.hstack([])),
+        (ShapeError, r"vstack: there are no tensors", lambda: pellucid.vstack([])),
+        (ShapeError, r"roll: 2 shifts for 1 axes", lambda: x.roll((1, 2), 0)),
     ]
     for error, message, call in refused:
         with pytest.raises(error, match=message):

@@ -155,28 +155,37 @@ def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
 concat = concatenate = cat
 
 
+def _some(name: str, tensors: list[Tensor]) -> None:
+    """Refuse to join nothing."""
+    if not len(tensors):
+        raise ShapeError(f"{name}: there are no tensors to join. Give at least one.")
+
+
 def stack(tensors: list[Tensor], dim: int = 0) -> Tensor:
     """Tensors of one shape along a new axis.
 
     Raises:
-        ShapeError: shapes differ.
+        ShapeError: shapes differ, or there are no tensors.
 
     Source: https://pytorch.org/docs/stable/generated/torch.stack.html
     """
+    _some("stack", tensors)
     shapes = {tuple(x._meta.shape) for x in tensors}
     if len(shapes) > 1:
         raise ShapeError(f"stack: shapes {sorted(shapes)} must be equal.")
-    return cat([unsqueeze(x, dim) for x in tensors], axis(dim, len(next(iter(shapes), ())) + 1))
+    return cat([unsqueeze(x, dim) for x in tensors], axis(dim, len(next(iter(shapes))) + 1))
 
 
 def hstack(tensors: list[Tensor]) -> Tensor:
     """Tensors side by side: along axis 1, or 0 for tensors of one axis."""
+    _some("hstack", tensors)
     tensors = [x.reshape(1) if x._meta.rank == 0 else x for x in tensors]
     return cat(tensors, 0 if tensors[0]._meta.rank == 1 else 1)
 
 
 def vstack(tensors: list[Tensor]) -> Tensor:
     """Tensors below one another."""
+    _some("vstack", tensors)
     return cat([x.reshape(1, -1) if x._meta.rank < 2 else x for x in tensors], 0)
 
 
@@ -244,6 +253,8 @@ def roll(input: Tensor, shifts, dims=None) -> Tensor:
         return reshape(roll(flatten(input), shifts, 0), *input._meta.shape)
     shifts = shifts if isinstance(shifts, (tuple, list)) else (shifts,)
     dims = dims if isinstance(dims, (tuple, list)) else (dims,)
+    if len(shifts) != len(dims):
+        raise ShapeError(f"roll: {len(shifts)} shifts for {len(dims)} axes. Give one for each.")
     out = input
     for s, d in zip(shifts, dims, strict=True):
         total = input._meta.shape[axis(d, input._meta.rank)]
