@@ -231,16 +231,21 @@ async def test_a_task_that_is_cancelled_while_it_reads_ends(selenium):
 
     async def forever():
         nonlocal reads
-        while True:
-            host.read(host.begin_read(1, 0, 4))
-            reads += 1
+        try:
+            while True:
+                host.read(host.begin_read(1, 0, 4))
+                reads += 1
+        finally:
+            cleaned.append(bytes(host.read(host.begin_read(1, 0, 4))[0]))
 
+    cleaned = []
     task = asyncio.ensure_future(forever())
     while reads < 3:
         await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+    assert cleaned == [b"1234"]
     await host.synchronize_async()
     assert host.stream.readback.reads.size == 0
     host.close()

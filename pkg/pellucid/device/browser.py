@@ -8,6 +8,7 @@ import re
 from array import array
 from collections.abc import Awaitable
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import js
 import pyodide_js
@@ -21,6 +22,8 @@ from .host import AFTER_LOSS, STATUS_BYTES, Info
 _RUNTIME = "web/runtime/"
 _NOTHING_SAID = (0,) * (STATUS_BYTES // 4)
 _IMPORT = re.compile(r'from "\./([\w.]+)"')
+# Tasks that have learned here that they are cancelled, each with how often it was.
+_told: WeakKeyDictionary[asyncio.Task, int] = WeakKeyDictionary()
 
 
 class BrowserHost:
@@ -283,7 +286,14 @@ def _raise_if_cancelled() -> None:
         task = asyncio.current_task()
     except RuntimeError:
         return
-    if task is not None and getattr(task, "_must_cancel", False):
+    if task is None:
+        return
+    if not getattr(task, "_must_cancel", False):
+        if _told:
+            _told.pop(task, None)
+    elif _told.get(task) != task.cancelling():
+        # Once for each time, so that it can still read when it cleans up.
+        _told[task] = task.cancelling()
         raise asyncio.CancelledError
 
 
