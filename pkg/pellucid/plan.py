@@ -320,22 +320,22 @@ def _record_function(o: Op, call: Call, launches: list[Launch], written: str | N
     elif launches:
         lines.append("if len(words) > stream.full_at: stream.make_way(0)")
     # The constructor's work is written out, or it would take half of an op's time; products and sums are
-    # quicker than shifts.
+    # quicker than shifts. Interrupts come with calls: there is none from where the records are added, which
+    # is one step, until what they make will be freed.
     after = []
     for name, k in made.items():
         nbytes = constant(fresh[name].nbytes)
-        lines.append(f"slot{k} = free.pop() if free else stream.new_slot()")
+        lines += [f"s{k} = blank(Storage)", f"slot{k} = free.pop() if free else stream.new_slot()"]
+        lines += [f"s{k}.slot = slot{k}", f"s{k}.version = 0", f"s{k}.kind = 'activation'"]
         words += [f"{1 << CODE_BITS} * slot{k} + {ALLOC}", nbytes]
-        after += [f"s{k} = blank(Storage)", f"s{k}.slot = slot{k}", f"s{k}.version = 0"]
-        after += [f"s{k}.kind = 'activation'", f"s{k}.nbytes = {nbytes}"]
-        after.append(f"stream.window_bytes += {nbytes}")
+        after += [f"s{k}.nbytes = {nbytes}", f"stream.window_bytes += {nbytes}"]
     for launch in launches:
         number, patches = plan_launch(o, launch, metas)
         words.append(constant(number << CODE_BITS | RUN))
         words += [slot(launch.bind.get(b.name, b.name)) for b in _bindings(launch)]
         words += patches
     if words:
-        lines.append(f"words.extend(({', '.join(words)}))")
+        lines.append(f"words += ({', '.join(words)},)")
     lines += after
     if launches:
         lines.append(f"if after: after[0]({o.name!r})")
@@ -365,7 +365,12 @@ def _factory(arguments: str, lines: tuple[str, ...], constants: int):
     text.append("    blank = object.__new__")
     if unpack:
         text.append(f"    {unpack} = constants")
-    text += [f"    def run({arguments}):", *[f"        {line}" for line in lines], "    return run"]
+    text += [
+        f"    def run({arguments}):",
+        "        nonlocal words",
+        *[f"        {line}" for line in lines],
+        "    return run",
+    ]
     scope: dict[str, Any] = {}
     exec("\n".join(text), scope)
     return scope["make"]

@@ -67,8 +67,9 @@ class Storage:
         slot = self.slot
         if slot < stream.first_slot:
             return
-        stream.words.append(_EACH_SLOT * slot + FREE)
-        stream.dead.append(slot)
+        # The calls come last: where one is interrupted, the bytes are accounted for.
         stream.gone_bytes += nbytes
         if self.kind != "activation":
             stream.by_kind[self.kind] -= nbytes
+        stream.words.append(_EACH_SLOT * slot + FREE)
+        stream.dead.append(slot)
