@@ -40,9 +40,8 @@ def test_what_was_begun_is_what_a_new_look_gives(model, device):
     settings = [
         {"positions": -1},
         {"positions": slice(0, 8), "top_k": 3},
-        {"pattern": "model.layers.[12].mlp"},
+        {"pattern": "model.layers.*.mlp"},
     ]
-    settings[2]["pattern"] = "model.layers.*.mlp"
     with lens.capture(model, ["model.layers.*", "**.mlp"]) as seen:
         for _ in steps(model):
             for one in settings:
