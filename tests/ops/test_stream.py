@@ -1,7 +1,6 @@
 """The stream as Python sees it: windows, reads, limits, the debug mode."""
 
 import asyncio
-import dis
 import gc
 import re
 import subprocess
@@ -108,55 +107,6 @@ def test_the_first_window_after_a_wait_is_short():
     assert 2 * FIRST_WINDOW_WORDS <= lengths[1] < 2.1 * FIRST_WINDOW_WORDS
     assert max(lengths) < 1.1 * MAX_WINDOW_WORDS
     assert FIRST_WINDOW_WORDS <= lengths[first] < 1.1 * FIRST_WINDOW_WORDS
-
-
-def interrupted(program, count: int) -> bool:
-    """Run a program; whether an interrupt came, behind so many calls within the text of plans."""
-    left, was_call = count, False
-
-    def trace(frame, event, _):
-        nonlocal left, was_call
-        if frame.f_code.co_name != "run":
-            return None
-        frame.f_trace_opcodes = True
-        if event == "opcode":
-            if was_call:
-                left -= 1
-                if left == 0:
-                    raise KeyboardInterrupt
-            was_call = dis.opname[frame.f_code.co_code[frame.f_lasti]] == "CALL"
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        program()
-    except KeyboardInterrupt:
-        return True
-    finally:
-        sys.settrace(before)
-    return False
-
-
-def test_an_interrupted_op_leaves_no_memory_behind():
-    """Wherever it comes: Python looks for interrupts behind calls."""
-    x = pellucid.ones(4000)
-
-    def settled():
-        gc.collect()
-        pellucid.webgpu.synchronize()
-        stats = stream().open().stats()
-        return stats["live_buffers"], pellucid.webgpu.memory_allocated()
-
-    for _ in range(2):
-        x.sort()
-        pellucid.webgpu.synchronize()
-    before, count = settled(), 1
-    while interrupted(x.sort, count):
-        assert settled() == before, count
-        count += 1
-    assert count > 8
-    assert settled() == before
 
 
 def test_windows_that_end_with_a_loop_grow_too():
