@@ -289,6 +289,37 @@ async def test_every_read_that_a_lost_or_closed_device_ends_says_so(selenium):
 
 
 @run_in_pyodide(packages=["pellucid"])
+async def test_tasks_that_block_in_turns_do_not_use_up_the_stack(selenium):
+    import asyncio
+    from contextvars import ContextVar
+
+    import pyodide_js
+    from pyodide.code import run_js
+    from pyodide.ffi import create_proxy
+
+    from pellucid.device.browser import BrowserHost
+
+    # Outside of tasks a variable belongs to the thread, of which there is one.
+    from_timer = run_js("(f) => new Promise((resolve) => setTimeout(() => resolve(f()), 5))")
+    variable = ContextVar("variable", default=0)
+    await from_timer(create_proxy(lambda: variable.set(5) and None))
+    host = await BrowserHost.open_async()
+    await asyncio.sleep(0.05)
+    assert await from_timer(create_proxy(variable.get)) == 5
+    host.write(1, 4, 0, b"1234")
+
+    async def read():
+        return bytes(host.read(host.begin_read(1, 0, 4))[0])
+
+    before = pyodide_js._module.stackSave()
+    for _ in range(2000):
+        assert await asyncio.gather(read(), read()) == [b"1234"] * 2
+    assert before - pyodide_js._module.stackSave() < 1.5 * (1 << 20)
+    assert len(asyncio.all_tasks()) == 1
+    host.close()
+
+
+@run_in_pyodide(packages=["pellucid"])
 def test_a_read_in_a_synchronous_callback_names_the_twin(selenium):
     import pytest
     from pyodide.code import run_js

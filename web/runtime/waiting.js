@@ -3,14 +3,17 @@
 //
 // What Pyodide does around a suspension (JsvPromise_Syncify, which saves and restores Python's state) is an export of its
 // module. It must be called from WebAssembly, for no JavaScript may lie on a stack that is suspended. So a small module calls
-// it, and its only function becomes a built-in function of Python.
+// it, and its functions become built-in functions of Python.
 
 const EXTERNREF = 0x6f;
 const I32 = 0x7f;
 const FUNCTION = 0x60;
 const METH_NOARGS = 4;
 const METHOD_BYTES = 16;
-const NAME = "wait";
+const WAIT = "wait";
+const STAY = "stay";
+// Stack that is used below the call that stays before that call goes on; there are 5 MB.
+const ROOM = 1 << 20;
 // Nothing interrupts this wait; what takes longer than a person notices is left to the event loop, whose tasks can be cancelled.
 const PATIENCE_MS = 50;
 // So is what fails: Pyodide keeps one error at a time, and where a device is lost several waits fail at once.
@@ -23,7 +26,11 @@ const LEFT = Symbol("left to the event loop");
  *     (import "page" "held" (func $held (result externref)))
  *     (import "page" "suspend" (func $suspend (param externref) (result externref)))
  *     (import "page" "outcome" (func $outcome (param externref) (result i32)))
- *     (func (export "wait") (param i32 i32) (result i32) (call $outcome (call $suspend (call $held)))))
+ *     (import "page" "room" (func $room (result externref)))
+ *     (func (export "wait") (param i32 i32) (result i32) (call $outcome (call $suspend (call $held))))
+ *     (func (export "stay") (param i32 i32) (result i32)
+ *       (loop $again (br_if $again (call $outcome (call $suspend (call $room)))))
+ *       (call $outcome (call $held))))
  */
 function moduleBytes() {
   const text = (string) => [string.length, ...new TextEncoder().encode(string)];
@@ -33,7 +40,10 @@ function moduleBytes() {
   };
   const type = (parameters, result) => [FUNCTION, parameters.length, ...parameters, 1, result];
   const imported = (name, typeIndex) => [...text("page"), ...text(name), 0, typeIndex];
-  const body = [0, 0x10, 0, 0x10, 1, 0x10, 2, 0x0b]; // no locals; call 0, call 1, call 2, end
+  // No locals; call, call, call, end.
+  const wait = [0, 0x10, 0, 0x10, 1, 0x10, 2, 0x0b];
+  // No locals; loop, call, call, call, br_if 0, end, call, call, end.
+  const stay = [0, 0x03, 0x40, 0x10, 3, 0x10, 1, 0x10, 2, 0x0d, 0, 0x0b, 0x10, 0, 0x10, 2, 0x0b];
   return Uint8Array.of(
     ...[0, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
     ...section(
@@ -43,10 +53,10 @@ function moduleBytes() {
       type([EXTERNREF], I32),
       type([I32, I32], I32),
     ),
-    ...section(2, imported("held", 0), imported("suspend", 1), imported("outcome", 2)),
-    ...section(3, [3]),
-    ...section(7, [...text("wait"), 0, 3]),
-    ...section(10, [body.length, ...body]),
+    ...section(2, imported("held", 0), imported("suspend", 1), imported("outcome", 2), imported("room", 0)),
+    ...section(3, [3], [3]),
+    ...section(7, [...text(WAIT), 0, 4], [...text(STAY), 0, 5]),
+    ...section(10, [wait.length, ...wait], [stay.length, ...stay]),
   );
 }
 
@@ -60,8 +70,14 @@ export class Waiting {
   constructor(heap) {
     this.held = null;
     this.patient = []; // waits that may still be under way, the earliest first
+    this.heap = heap;
+    this.lowest = 0; // where the stack pointer may go before the call that stays goes on
+    this.goOn = () => {};
     try {
-      this.wait = this.#builtin(heap);
+      const { wait, stay } = this.#builtins(heap);
+      this.wait = wait;
+      // From a turn of its own, in which no Python runs.
+      if (heap.jspiSupported && heap._PyContext_Enter !== undefined) setTimeout(() => this.#anchor(stay), 0);
     } catch {
       this.wait = undefined; // a Pyodide without all of this: Python waits by its event loop
     }
@@ -77,12 +93,35 @@ export class Waiting {
     });
   }
 
-  /** End the waits that have taken too long; called now and then. */
+  /** End the waits that have taken too long, and give stack back that nobody needs; called now and then. */
   look(now) {
+    if (this.lowest > 0 && this.heap.stackSave() < this.lowest) this.goOn();
     while (this.patient.length > 0 && this.patient[0].until < now) this.patient.shift().resolve(LEFT);
   }
 
-  #builtin(heap) {
+  /**
+   * Pyodide 0.29 loses stack: 16 bytes with each callback of its event loop, over a kilobyte where two tasks block in
+   * turns, until it writes over Python itself. A call that is resumed takes the stack pointer back to where it stood, and
+   * Pyodide sets aside what others hold below. So one call stays, suspended near the top, and goes on when room is short.
+   */
+  #anchor(stay) {
+    const { heap } = this;
+    const context = heap._PyContext_CopyCurrent(); // what is suspended takes Python's thread state along, and this with it
+    stay.callPromising().catch(() => {}); // where it cannot stay, all is as before
+    heap._PyContext_Enter(context);
+  }
+
+  #room() {
+    this.lowest = this.heap.stackSave() - ROOM;
+    return new Promise((resolve) => {
+      this.goOn = () => {
+        this.lowest = 0;
+        resolve();
+      };
+    });
+  }
+
+  #builtins(heap) {
     const suspend = heap._JsvPromise_Syncify;
     new WebAssembly.Table({ initial: 1, element: "anyfunc" }).set(0, suspend); // fails for one of JavaScript
     // These are immortal: nobody counts references to them.
@@ -92,12 +131,20 @@ export class Waiting {
       [LEFT, yes],
       [heap.error, 0],
     ]);
-    const page = { held: () => this.held, suspend, outcome: (value) => outcomes.get(value) ?? none };
+    const page = {
+      held: () => this.held,
+      suspend,
+      outcome: (value) => outcomes.get(value) ?? none,
+      room: () => this.#room(),
+    };
     const { exports } = new WebAssembly.Instance(new WebAssembly.Module(moduleBytes()), { page });
-    const method = heap._PyMem_RawMalloc(METHOD_BYTES + NAME.length + 1);
-    const name = method + METHOD_BYTES;
-    heap.HEAPU8.set(new TextEncoder().encode(`${NAME}\0`), name);
-    heap.HEAPU32.set([name, heap.addFunction(exports.wait, "iii"), METH_NOARGS, 0], method / 4);
-    return heap.pyproxy_new(heap._PyCMethod_New(method, 0, 0, 0));
+    const builtin = (name) => {
+      const method = heap._PyMem_RawMalloc(METHOD_BYTES + name.length + 1);
+      const text = method + METHOD_BYTES;
+      heap.HEAPU8.set(new TextEncoder().encode(`${name}\0`), text);
+      heap.HEAPU32.set([text, heap.addFunction(exports[name], "iii"), METH_NOARGS, 0], method / 4);
+      return heap.pyproxy_new(heap._PyCMethod_New(method, 0, 0, 0));
+    };
+    return { wait: builtin(WAIT), stay: builtin(STAY) };
   }
 }
