@@ -104,6 +104,8 @@ async function start({ site, packages, env, interrupts }) {
   pyodide.setStdout(stream("stdout"));
   pyodide.setStderr(stream("stderr"));
   pyodide.setStdin({ error: true });
+  // Nothing of Python answers any more, so whoever waits for it is told from here.
+  pyodide._api.on_fatal = (error) => postMessage({ kind: "broken", message: `Python ended with a fatal error: ${error.message}` });
   pyodide.runPython("import sys; sys.stdout.reconfigure(line_buffering=True)");
   if (interrupts) pyodide.setInterruptBuffer(signalBuffer((signals = interrupts)));
   pyodide.registerJsModule("pellucid_page", {

@@ -88,6 +88,13 @@ def test_timeout(script, host):
     assert "did not end within 4 s" in done.stderr
 
 
+def test_a_fatal_error_of_pyodide_is_reported(script):
+    text = "from pyodide.code import run_js\nrun_js('(api) => api.fatal_error(new Error(`told`))')"
+    done = script(f"{text}(__import__('pyodide_js')._api)\n", "browser")
+    assert done.returncode not in (0, 124)
+    assert "Python ended with a fatal error: told" in done.stderr
+
+
 def test_a_browser_that_cannot_start_is_reported(script):
     done = script("print(1)\n", "browser", "--chromium=/bin/false")
     assert done.returncode == 125

@@ -1,18 +1,21 @@
 """Products of several quantized weights in one launch, with the norm before them, against the launches they
 stand for."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 import pellucid
+from ops.adapters import H200
 from ops.joints import Window, nodes
 from ops.oracle import agree, normal
 from pellucid.device.stream import stream
 from pellucid.launches import most_buffers
 from pellucid.nn.functional import linear, rms_norm
 from pellucid.op import forget_plans
-from pellucid.ops.quant_lanes import MOST_ROWS, Lanes, choose
+from pellucid.ops.quant_lanes import FEATURE, MOST_ROWS, Lanes, choose
 from pellucid.ops.vectors import PRODUCTS, vectors
 from pellucid.quant import FORMATS
 from pellucid.quant.weight import dequantize, weight_from_blocks
@@ -173,7 +176,7 @@ def test_the_sizes_of_a_small_model():
 @pytest.mark.parametrize("chosen", ["integer", "float"])
 def test_x_of_a_lane_fits_its_registers(chosen, monkeypatch):
     monkeypatch.setenv("PELLUCID_DOTS", chosen)
-    info = stream().open().info
+    info = replace(H200, features=frozenset({FEATURE}))
     for batch in range(1, MOST_ROWS + 1):
         for rows in (1, 500, 3000, 9000, 1 << 20):
             for units in (1, 18, 500):
