@@ -156,7 +156,8 @@ def run(rows: list[dict[str, Any]], options: argparse.Namespace) -> int:
         for name, form in made.items():
             try:
                 found = measure(library, row, form, options)
-            except Exception as error:  # one row must not cost the others
+            except RuntimeError as error:
+                # Out of memory, or a compiler that is not there: one row must not cost the others.
                 failed += 1
                 print(f"bench: {row['name']}, {name}: {type(error).__name__}: {error}", file=sys.stderr)
                 continue

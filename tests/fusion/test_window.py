@@ -20,6 +20,19 @@ def fused():
         yield
 
 
+@pytest.fixture
+def planned(monkeypatch):
+    """How many words each window has that is planned from here on."""
+    lengths, make_plan = [], window.make_plan
+
+    def counted(words):
+        lengths.append(len(words))
+        return make_plan(words)
+
+    monkeypatch.setattr(window, "make_plan", counted)
+    return lengths
+
+
 def dispatches(run):
     """What a run takes, whose values are read afterwards."""
     torch.webgpu.flush()
@@ -155,16 +168,8 @@ def test_steady_windows_need_no_new_buffers_or_groups():
         assert before[name] == after[name], name
 
 
-def test_a_loop_that_never_waits_has_few_kinds_of_windows(monkeypatch):
+def test_a_loop_that_never_waits_has_few_kinds_of_windows(planned):
     """Full windows end where the loop begins anew, whatever their length: else each would be planned."""
-    planned = []
-
-    def counted(words):
-        planned.append(len(words))
-        return make_plan(words)
-
-    make_plan = window.make_plan
-    monkeypatch.setattr(window, "make_plan", counted)
     x, scale, shift = torch.randn(16), torch.full((16,), 0.9), torch.randn(16)
     torch.webgpu.synchronize()
     counts, expected, y = [], x.numpy(), x
@@ -183,16 +188,8 @@ def test_a_loop_that_never_waits_has_few_kinds_of_windows(monkeypatch):
     np.testing.assert_allclose(y.numpy(), expected, rtol=1e-5)
 
 
-def test_what_was_planned_in_vain_is_not_planned_again(monkeypatch):
+def test_what_was_planned_in_vain_is_not_planned_again(planned, monkeypatch):
     """A program with more kinds of windows than are kept, again and again."""
-    planned = []
-
-    def counted(words):
-        planned.append(len(words))
-        return make_plan(words)
-
-    make_plan = window.make_plan
-    monkeypatch.setattr(window, "make_plan", counted)
     monkeypatch.setattr(window, "_known", Table(300))
     x = torch.randn(8)
     for _ in range(6):

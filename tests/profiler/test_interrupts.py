@@ -62,7 +62,10 @@ def seen(f, x, number):
     x.zero_()
     torch.webgpu.flush()
     interrupt, flush = Interrupt(number), torch.webgpu.flush
-    replay = lambda: f(x)  # noqa: E731
+
+    def replay():
+        return f(x)
+
     with torch.debug.trace() as t:
         for step in (lambda: x.sub_(2), replay, flush, lambda: x.mul_(3), flush, replay, lambda: x.mul_(5)):
             with suppress(KeyboardInterrupt), interrupt:
