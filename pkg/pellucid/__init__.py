@@ -129,7 +129,20 @@ from .ops.functions import (
 )
 from .ops.gather import gather, scatter, scatter_add, take_along_dim
 from .ops.index import masked_select, nonzero
-from .ops.joining import cat, concat, concatenate, flip, hstack, repeat_interleave, roll, stack, tile, vstack
+from .ops.joining import (
+    cat,
+    column_stack,
+    concat,
+    concatenate,
+    dstack,
+    flip,
+    hstack,
+    repeat_interleave,
+    roll,
+    stack,
+    tile,
+    vstack,
+)
 from .ops.matmul import addmm, baddbmm, bmm, dot, matmul, mm, mv, outer
 from .ops.movement import clone, tril, triu
 from .ops.norm import layer_norm, norm, rms_norm

@@ -94,12 +94,7 @@ class Op:
         for a, value in zip(self.arguments, values, strict=True):
             metas: list[Meta] = []
             if a.role == "tensors":
-                if not isinstance(value, (tuple, list)) or not value:
-                    raise TypeError(
-                        f"{self.public}(): argument '{a.name}' must be a non-empty tuple or list of tensors, "
-                        f"not {_describe(value)}"
-                    )
-                metas = [_meta_of(self, a, v) for v in value]
+                metas = metas_of(self.public, a.name, value)
                 args[a.name] = metas
             elif a.role in ("tensor", "optional", "operand"):
                 if value is None and a.role == "optional":
@@ -214,7 +209,33 @@ def _meta_of(o: Op, a: Argument, value: Any) -> Meta:
         return value._meta
     except AttributeError:
         kind = "Tensor or number" if a.role == "operand" else "Tensor"
-        raise TypeError(f"{o.public}(): argument '{a.name}' must be {kind}, not {_describe(value)}") from None
+        raise _wrong(o.public, a.name, kind, value) from None
+
+
+def _wrong(where: str, name: str, kind: str, value: Any) -> TypeError:
+    return TypeError(f"{where}(): argument '{name}' must be {kind}, not {_describe(value)}")
+
+
+def metas_of(where: str, name: str, values: Any) -> list[Meta]:
+    """The metas of an argument that is several tensors.
+
+    Args:
+        where: the op, as users know it.
+        name: the argument.
+        values: what was given for it.
+
+    Raises:
+        TypeError: it is no tuple or list, or holds something that is no tensor.
+        ShapeError: it holds nothing.
+    """
+    if not isinstance(values, (tuple, list)):
+        raise _wrong(where, name, "a non-empty tuple or list of tensors", values)
+    if not values:
+        raise ShapeError(f"{where}: '{name}' is empty. Give at least one tensor.")
+    for value in values:
+        if not hasattr(value, "_meta"):
+            raise _wrong(where, name, "Tensor", value)
+    return [value._meta for value in values]
 
 
 _ROLES = {
@@ -242,6 +263,7 @@ def op(
     public: str | None = None,
     mutates: str | tuple[str, ...] | None = None,
     check: Callable | None = None,
+    out: bool = False,
 ) -> Callable[[Callable], Any]:
     """Declare an op.
 
@@ -267,6 +289,7 @@ def op(
         dynamic: integer arguments that are parameters of the launch instead of part of the plan's key.
         check: function of the arguments that refuses values which are no part of the plan's key; runs at
             every call.
+        out: results can be written into a tensor given as ``out=``; those of elementwise ops always can.
 
     Raises:
         TypeError: the declaration is not total.
@@ -323,7 +346,7 @@ def op(
         BY_INDEX.append(o)
         stream().sites.append(o.public)
         o.record = recorder(o)
-        o.call = call_path(o, _slow, _into if _takes_out(o) else None)
+        o.call = call_path(o, _slow, _into if out or _takes_out(o) else None)
         functools.update_wrapper(o.call, function)
         o.call.op = o  # type: ignore[attr-defined]
         return o.call
@@ -373,33 +396,36 @@ def _slow(o: Op, values: tuple) -> Any:
 
 
 def _into(o: Op, out: Any, values: tuple) -> Any:
-    """``out=``: the result written over a tensor of its shape.
+    """``out=``: the result written over a tensor of its shape, or made the memory of one without elements.
 
     Raises:
         GradientError: something requires grad.
         ShapeError, DTypeError: the result does not fit.
     """
+    result = _slow(o, values)
     if is_grad_enabled() and (out._node is not None or o.any_node(values)):
         raise GradientError(
             f"{o.public}: out= records no gradient. Use it under pellucid.no_grad(), or assign the result."
         )
-    result = _slow(o, values)
     have, wanted = result._meta, out._meta
     if have.device is not wanted.device:
         raise DeviceError(
             f"{o.public}: the result is on {have.device} and out on {wanted.device}. Give a tensor of the "
             "same device."
         )
-    if have.shape != wanted.shape:
-        raise ShapeError(
-            f"{o.public}: the result has shape {tuple(have.shape)} and out {tuple(wanted.shape)}. "
-            "Give a tensor of that shape."
-        )
     if not dt.can_cast(have.dtype, wanted.dtype):
         raise DTypeError(
             f"{o.public}: a result of {have.dtype} does not fit into out of {wanted.dtype}. Convert it after."
         )
-    return out.copy_(result)
+    if have.shape == wanted.shape:
+        return out.copy_(result)
+    if wanted.numel:
+        raise ShapeError(
+            f"{o.public}: the result has shape {tuple(have.shape)} and out {tuple(wanted.shape)}. "
+            "Give a tensor of that shape, or one without elements."
+        )
+    out.data = result.to(wanted.dtype)
+    return out
 
 
 def forget_plans() -> None:

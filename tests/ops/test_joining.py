@@ -7,7 +7,7 @@ import torch
 import pellucid
 from ops.oracle import DEVICES, check, normal
 from ops.values import DTYPES, equal, ours
-from pellucid.errors import ShapeError
+from pellucid.errors import DeviceError, DimensionError, DTypeError, GradientError, ShapeError
 
 MOVES = {
     "cat": lambda p, x: (
@@ -115,20 +115,158 @@ def test_a_joined_tensor_is_the_same_when_it_is_fused_and_captured():
     assert compiled.explain().replays > 0
 
 
+JOINS = ("cat", "stack", "hstack", "vstack", "dstack", "column_stack")
+# Shapes and dtypes of what is joined: in PyTorch most of them are, some are refused.
+GIVEN = {
+    "a matrix twice": [((2, 3), "float32"), ((2, 3), "float32")],
+    "more rows": [((2, 3), "float32"), ((4, 3), "float32")],
+    "more columns": [((2, 3), "float32"), ((2, 4), "float32")],
+    "rows": [((3,), "float32"), ((3,), "float32"), ((3,), "float32")],
+    "numbers": [((), "float32"), ((), "int64")],
+    "a number and a row": [((), "float32"), ((2,), "float32")],
+    "a row and a matrix": [((3,), "float32"), ((2, 3), "float32")],
+    "cubes": [((2, 3, 4), "float16"), ((2, 3, 4), "float16")],
+    "an empty row before a matrix": [((0,), "float32"), ((2, 3), "float32")],
+    "an empty row between matrices": [((2, 3), "int32"), ((0,), "int64"), ((2, 3), "int32")],
+    "an empty matrix": [((2, 3), "float32"), ((0, 3), "float32")],
+    "an empty matrix of other width": [((1, 0), "float32"), ((2, 3), "float32")],
+    "empty rows only": [((0,), "int32"), ((0,), "float32")],
+    "bool and int": [((2, 2), "bool"), ((2, 2), "int32")],
+    "int and half": [((2, 2), "int64"), ((2, 2), "float16")],
+    "half and bfloat16": [((2, 2), "float16"), ((2, 2), "bfloat16")],
+    "one": [((2, 2), "float32")],
+}
+
+
+def _given(name):
+    count = 0
+    for shape, dtype in GIVEN[name]:
+        n = int(np.prod(shape))
+        yield (
+            (torch.arange(count, count + n) % (2 if dtype == "bool" else 1000))
+            .reshape(shape)
+            .to(getattr(torch, dtype))
+        )
+        count += n
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("given", GIVEN)
+@pytest.mark.parametrize("join", JOINS)
+def test_what_is_joined_and_refused_is_what_pytorch_joins_and_refuses(join, given, device):
+    theirs = list(_given(given))
+    mine = [ours(t, device) for t in theirs]
+    for more in ({}, {"dim": 1}, {"dim": -1}, {"dim": 2}) if join in ("cat", "stack") else ({},):
+        try:
+            expected = getattr(torch, join)(theirs, **more)
+        except (RuntimeError, IndexError) as error:
+            with pytest.raises(IndexError if isinstance(error, IndexError) else ShapeError):
+                getattr(pellucid, join)(mine, **more)
+        else:
+            equal(getattr(pellucid, join)(mine, **more), expected, what=f"{join} {more}")
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("join", JOINS)
+def test_joins_have_gradients(join, device):
+    theirs = [torch.randn(2, 3, requires_grad=True) for _ in range(2)]
+    mine = [ours(t.detach(), device).requires_grad_() for t in theirs]
+    (getattr(torch, join)(theirs) ** 2).sum().backward()
+    (getattr(pellucid, join)(mine) ** 2).sum().backward()
+    for m, t in zip(mine, theirs, strict=True):
+        equal(m.grad, t.grad)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("join", JOINS)
+def test_a_join_goes_into_out(join, device):
+    theirs = [torch.arange(6).reshape(2, 3), torch.arange(6, 12).reshape(2, 3)]
+    mine = [ours(t, device) for t in theirs]
+    call = getattr(pellucid, join)
+    expected = getattr(torch, join)(theirs)
+
+    out = pellucid.zeros(tuple(expected.shape), dtype=pellucid.int64, device=device)
+    assert call(mine, out=out) is out
+    equal(out, expected)
+
+    wide = pellucid.zeros((2, *expected.shape), device=device)
+    call(mine, out=wide[1])
+    equal(wide[1], expected.float())
+    assert not wide[0].any().item()
+
+    turned = pellucid.zeros(tuple(expected.shape)[::-1], device=device).permute(
+        *reversed(range(expected.ndim))
+    )
+    call(mine, out=turned)
+    equal(turned.contiguous(), expected.float())
+
+    none = pellucid.zeros(0, device=device)
+    assert call(mine, out=none) is none
+    equal(none, getattr(torch, join)(theirs, out=torch.zeros(0)))
+
+    with pytest.raises(ShapeError, match=r"out \(7,\). Give a tensor of that shape, or one without elements"):
+        call(mine, out=pellucid.zeros(7, device=device))
+    with pytest.raises(DTypeError, match="does not fit into out"):
+        call([m.float() for m in mine], out=out)
+    with pytest.raises(GradientError, match="out= records no gradient"):
+        call([m.float().requires_grad_() for m in mine], out=none)
+    with pytest.raises(GradientError, match="out= records no gradient"):
+        call([m.float() for m in mine], out=none.detach().requires_grad_())
+    with pellucid.no_grad():
+        assert call([m.float().requires_grad_() for m in mine], out=none) is none
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_out_may_be_what_is_joined(device):
+    x = pellucid.arange(12, device=device).reshape(4, 3)
+    pellucid.cat([x[2:], x[:2]], out=x)
+    equal(x, torch.arange(12).reshape(4, 3).roll(2, 0))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("join", JOINS)
+def test_what_is_not_a_list_of_tensors_is_refused(join, device):
+    call, x = getattr(pellucid, join), pellucid.zeros(2, 3, device=device)
+    with pytest.raises(ValueError, match=f"{join}: 'tensors' is empty. Give at least one tensor"):
+        call([])
+    with pytest.raises(RuntimeError, match="is empty"):
+        call(())
+    with pytest.raises(TypeError, match=rf"{join}\(\): argument 'tensors' must be a non-empty tuple or list"):
+        call(x)
+    with pytest.raises(TypeError, match=rf"{join}\(\): argument 'tensors' must be Tensor, not int 1"):
+        call([x, 1])
+    with pytest.raises(ShapeError, match=rf"{join}: tensor 0 has shape \(2, 3.* and tensor 1 \(5, 7"):
+        call([x, pellucid.zeros(5, 7, device=device)])
+    with pytest.raises(DeviceError, match=f"{join}: "):
+        call([x, pellucid.zeros(2, 3, device="meta")])
+
+
 @pytest.mark.parametrize("device", DEVICES)
 def test_refused(device):
     x = pellucid.zeros(2, 3, 4, device=device)
     refused = [
         (
             ShapeError,
-            r"shapes \(2, 3, 4\), \(2, 3, 3\) must agree in every axis but 0",
-            lambda: pellucid.cat([x, x[:, :, 1:]]),
+            r"tensor 0 has shape \(2, 3, 4\) and tensor 2 \(2, 3, 3\): they must agree in every axis but 0",
+            lambda: pellucid.cat([x, x, x[:, :, 1:]]),
         ),
-        (ShapeError, r"stack: shapes", lambda: pellucid.stack([x, x[0]])),
-        (TypeError, r"non-empty tuple or list of tensors", lambda: pellucid.cat([])),
-        (ShapeError, r"stack: there are no tensors", lambda: pellucid.stack([])),
-        (ShapeError, r"hstack: there are no tensors", lambda: pellucid.hstack([])),
-        (ShapeError, r"vstack: there are no tensors", lambda: pellucid.vstack([])),
+        (
+            ShapeError,
+            r"cat: tensor 1 has shape \(2, 3, 4\) and tensor 2 \(3, 4\). Bring both to the same number of",
+            lambda: pellucid.cat([x[:0, 0, 0], x, x[0]]),
+        ),
+        (
+            ShapeError,
+            r"cat: tensor 1 has no axis to be joined along",
+            lambda: pellucid.cat([x[0, 0], x.sum()]),
+        ),
+        (
+            ShapeError,
+            r"stack: tensor 0 has shape \(2, 3, 4\) and tensor 1 \(3, 4\); all must have the same",
+            lambda: pellucid.stack([x, x[0]]),
+        ),
+        (DimensionError, r"dimension -4 is out of range", lambda: pellucid.cat([x, x], -4)),
+        (DimensionError, r"dimension 4 is out of range", lambda: pellucid.stack([x, x], 4)),
         (ShapeError, r"roll: 2 shifts for 1 axes", lambda: x.roll((1, 2), 0)),
     ]
     for error, message, call in refused:

@@ -13,11 +13,11 @@ import numpy as np
 from ..call import Call
 from ..dtypes import result_type
 from ..elementwise import launch_copy
-from ..errors import ShapeError
+from ..errors import PellucidError, ShapeError
 from ..kernel import Launch, load, physical, register_type
 from ..mapping import MANY
 from ..meta import Meta, meta
-from ..op import op
+from ..op import metas_of, op
 from ..shape import Size, axis, sizes
 from .movement import clone
 from .slicing import slice_dim
@@ -39,21 +39,31 @@ def _cat_types(call: Call):
 
 
 def _cat_shape(call: Call):
-    metas = [m for m in call["tensors"] if m.shape != (0,)] or call["tensors"]
-    first = metas[0]
-    if first.rank == 0:
-        raise ShapeError("tensors without axes cannot be joined. Use stack, or unsqueeze(0) first.")
-    k = axis(call["dim"], first.rank)
-    for m in metas:
-        if m.rank != first.rank or any(
-            a != b for j, (a, b) in enumerate(zip(m.shape, first.shape, strict=True)) if j != k
-        ):
-            shapes = ", ".join(str(tuple(m.shape)) for m in call["tensors"])
-            raise ShapeError(f"shapes {shapes} must agree in every axis but {k}.")
-    return Size((*first.shape[:k], sum(m.shape[k] for m in metas), *first.shape[k + 1 :]))
+    shapes = {j: m.shape for j, m in enumerate(call["tensors"]) if m.shape != (0,)}
+    if not shapes:
+        return Size((0,))
+    for j, shape in shapes.items():
+        if not shape:
+            raise ShapeError(f"tensor {j} has no axis to be joined along. Use stack, or unsqueeze(0) first.")
+    place, first = next(iter(shapes.items()))
+    k = axis(call["dim"], len(first))
+    for j, shape in shapes.items():
+        if len(shape) != len(first):
+            raise ShapeError(
+                f"tensor {place} has shape {tuple(first)} and tensor {j} {tuple(shape)}. Bring both to the "
+                "same number of axes, for example with unsqueeze."
+            )
+        if shape[:k] != first[:k] or shape[k + 1 :] != first[k + 1 :]:
+            raise ShapeError(
+                f"tensor {place} has shape {tuple(first)} and tensor {j} {tuple(shape)}: they must agree in "
+                f"every axis but {k}. Join along the axis where they differ, or slice or pad one of them."
+            )
+    return Size((*first[:k], sum(shape[k] for shape in shapes.values()), *first[k + 1 :]))
 
 
 def _cat_launches(call: Call) -> list[Launch]:
+    if not call.out.numel:
+        return []
     k = axis(call["dim"], call.out.rank)
     parts, at = [], 0
     for j, m in enumerate(call["tensors"]):
@@ -107,7 +117,8 @@ def _join(out: Meta, k: int, parts: list[_Part]) -> Launch:
 
 
 def _cat_reference(tensors, dim):
-    return np.concatenate([t for t in tensors if t.shape != (0,)] or tensors, dim)
+    some = [t for t in tensors if t.shape != (0,)]
+    return np.concatenate(some, dim) if some else np.concatenate(tensors)
 
 
 def _cat_grad(g, tensors_meta, dim):
@@ -129,19 +140,20 @@ def _cat_grad(g, tensors_meta, dim):
     reference=_cat_reference,
     grad={"tensors": _cat_grad},
     strided=("tensors",),
+    out=True,
 )
 def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
     """Tensors one after the other along an axis.
 
     Args:
-        tensors: equal shapes but for axis ``dim``; empty ones of shape (0,) are left out.
+        tensors: equal shapes but for axis ``dim``; of empty ones of shape (0,) only the dtype counts.
         dim: the axis.
 
     Returns:
         A tensor of the common dtype.
 
     Raises:
-        ShapeError: other axes differ.
+        ShapeError: other axes differ, a tensor has no axes, or there are no tensors.
 
     Source: https://pytorch.org/docs/stable/generated/torch.cat.html
 
@@ -155,38 +167,76 @@ def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
 concat = concatenate = cat
 
 
-def _some(name: str, tensors: list[Tensor]) -> None:
-    """Refuse to join nothing."""
-    if not len(tensors):
-        raise ShapeError(f"{name}: there are no tensors to join. Give at least one.")
+def _join_as(name: str, tensors: list[Tensor], dim: int, out: Tensor | None) -> Tensor:
+    """`cat` for the functions that are made of it: its errors say their names."""
+    try:
+        return cat(tensors, dim) if out is None else cat(tensors, dim, out=out)
+    except PellucidError as error:
+        raise type(error)(f"{name}: {str(error).removeprefix('cat: ')}") from None
 
 
-def stack(tensors: list[Tensor], dim: int = 0) -> Tensor:
+def stack(tensors: list[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """Tensors of one shape along a new axis.
 
     Raises:
+        DimensionError: the result has no such axis.
         ShapeError: shapes differ, or there are no tensors.
 
     Source: https://pytorch.org/docs/stable/generated/torch.stack.html
     """
-    _some("stack", tensors)
-    shapes = {tuple(x._meta.shape) for x in tensors}
-    if len(shapes) > 1:
-        raise ShapeError(f"stack: shapes {sorted(shapes)} must be equal.")
-    return cat([unsqueeze(x, dim) for x in tensors], axis(dim, len(next(iter(shapes))) + 1))
+    metas = metas_of("stack", "tensors", tensors)
+    first = metas[0].shape
+    k = axis(dim, len(first) + 1)
+    for j, m in enumerate(metas):
+        if m.shape != first:
+            raise ShapeError(
+                f"stack: tensor 0 has shape {tuple(first)} and tensor {j} {tuple(m.shape)}; all must have "
+                "the same. Use cat to join along an axis that they have."
+            )
+    return _join_as("stack", [unsqueeze(x, k) for x in tensors], k, out)
 
 
-def hstack(tensors: list[Tensor]) -> Tensor:
-    """Tensors side by side: along axis 1, or 0 for tensors of one axis."""
-    _some("hstack", tensors)
-    tensors = [x.reshape(1) if x._meta.rank == 0 else x for x in tensors]
-    return cat(tensors, 0 if tensors[0]._meta.rank == 1 else 1)
+def hstack(tensors: list[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """Tensors side by side: along axis 1, or 0 for tensors of one axis.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.hstack.html
+    """
+    metas = metas_of("hstack", "tensors", tensors)
+    tensors = [x if m.rank else reshape(x, 1) for x, m in zip(tensors, metas, strict=True)]
+    return _join_as("hstack", tensors, 0 if metas[0].rank < 2 else 1, out)
 
 
-def vstack(tensors: list[Tensor]) -> Tensor:
-    """Tensors below one another."""
-    _some("vstack", tensors)
-    return cat([x.reshape(1, -1) if x._meta.rank < 2 else x for x in tensors], 0)
+def vstack(tensors: list[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """Tensors below one another: along axis 0, each of fewer than two axes as a row.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.vstack.html
+    """
+    metas = metas_of("vstack", "tensors", tensors)
+    tensors = [x if m.rank > 1 else reshape(x, 1, m.numel) for x, m in zip(tensors, metas, strict=True)]
+    return _join_as("vstack", tensors, 0, out)
+
+
+def dstack(tensors: list[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """Tensors behind one another: along axis 2, each of one axis as a row, of two as they are.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.dstack.html
+    """
+    metas = metas_of("dstack", "tensors", tensors)
+    shapes = [m.shape if m.rank > 1 else (1, m.numel) for m in metas]
+    tensors = [
+        x if m.rank > 2 else reshape(x, *shape, 1) for x, m, shape in zip(tensors, metas, shapes, strict=True)
+    ]
+    return _join_as("dstack", tensors, 2, out)
+
+
+def column_stack(tensors: list[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """Tensors side by side: along axis 1, each of fewer than two axes as a column.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.column_stack.html
+    """
+    metas = metas_of("column_stack", "tensors", tensors)
+    tensors = [x if m.rank > 1 else reshape(x, m.numel, 1) for x, m in zip(tensors, metas, strict=True)]
+    return _join_as("column_stack", tensors, 1, out)
 
 
 def repeat(input: Tensor, *repeats) -> Tensor:

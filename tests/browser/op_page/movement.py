@@ -29,7 +29,17 @@ def copies() -> list[Case]:
         Case("cat", lambda t, x, y: (t.cat([x, y]), t.cat([x, x * 2, x], 1)), (x, y)),
         Case("cat of many", lambda t, x: t.cat([x * k for k in range(12)], 1), (x,)),
         Case("cat with nothing", lambda t, x, y: t.cat([x, y[:0], y]), (x, y)),
-        Case("stack", lambda t, x: (t.stack([x, x + 1], 1), t.hstack([x, x]), t.vstack([x, x])), (x,)),
+        Case(
+            "stack",
+            lambda t, x: (
+                t.stack([x, x + 1], 1),
+                t.hstack([x, x]),
+                t.vstack([x, x]),
+                t.dstack([x, x]),
+                t.column_stack([x, x]),
+            ),
+            (x,),
+        ),
         Case("repeat", lambda t, x: (x.repeat(2, 3), t.tile(x, (2,)), x.repeat_interleave(2, 1)), (x,)),
         Case("flip and roll", lambda t, x: (t.flip(x, (0,)), t.roll(x, 1, 1), x.flip(0, 1)), (x,)),
         Case("tril and triu", lambda t, x: (x.tril(), x.triu(1), x.tril(-1), t.triu(x, -2)), (matrix,)),
