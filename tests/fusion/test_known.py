@@ -9,6 +9,7 @@ import pytest
 import pellucid as torch
 from pellucid.device.host import ALLOC, CODE_BITS, COPY, FREE, UPLOAD
 from pellucid.device.stream import stream
+from pellucid.fusion import known as known_module
 from pellucid.fusion.known import Pattern, Table
 from pellucid.fusion.records import period, read, structure
 from pellucid.launches import nodes
@@ -117,18 +118,41 @@ def test_what_was_used_longest_ago_goes_first(launches):
     assert find(windows[0]) is None
 
 
-def test_what_went_before_it_was_used_is_noted(launches):
+def test_what_goes_before_it_has_paid_waits_twice_as_long_each_time(launches):
     head, slots, patches = launches[0]
     windows = [[head, *range(5, 5 + slots), *[0] * patches] * n for n in (3, 4)]
+    first, second = [structure(words)[0] for words in windows]
     table = Table(len(windows[1]))
-    for is_used in (False, True):
-        table.clear()
-        keys = [structure(words)[0] for words in windows]
-        for key, words in zip(keys, windows, strict=True):
+
+    def come_and_go(uses):
+        """The first structure is planned, makes windows, and goes for the second, which never waits."""
+        for key, words, n in ((first, windows[0], uses), (second, windows[1], 1000)):
             known = table.add(key, Pattern(words, read(words)), 0)
-            known.is_used = is_used
+            known.uses = n
             table.add_plan(known, object())
-        assert table.vain == (set() if is_used else {keys[0]})
+
+    def comings():
+        assert table.is_due(second)
+        return next(n for n in range(1, 1000) if table.is_due(first))
+
+    assert comings() == 1
+    seen = []
+    for uses in (0, 1, 63, 64, 0):
+        come_and_go(uses)
+        seen.append(comings())
+    assert seen == [8, 16, 32, 1, 8]
+    table.clear()
+    assert comings() == 1
+
+
+def test_what_has_waited_longest_is_forgotten_when_too_many_wait(launches, monkeypatch):
+    monkeypatch.setattr(known_module, "_MOST_WAITING", 2)
+    head, slots, patches = launches[0]
+    windows = [[head, *range(5, 5 + slots), *[0] * patches] * n for n in (1, 2, 3, 4)]
+    table = Table(1)
+    for words in windows:
+        table.add_plan(table.add(structure(words)[0], Pattern(words, read(words)), 0), object())
+    assert [table.is_due(structure(words)[0]) for words in windows] == [True, False, False, True]
 
 
 def test_a_period_is_that_of_kinds_of_records_in_words(launches):

@@ -18,8 +18,12 @@ if TYPE_CHECKING:
 
 # Words that are looked at before all are: windows of one length mostly differ in one of these.
 _PROBES = 8
-# Structures that are not planned again; past that they are forgotten.
-_MOST_VAIN = 4096
+# Planning takes about as long as this many windows that run as recorded: a plan that made as many has paid.
+_PAID = 64
+# How often a structure whose plans did not pay must come before it is planned again; doubled each time.
+_WAIT = 8
+# Structures that wait for that; past that those that have done so for longest are forgotten.
+_MOST_WAITING = 4096
 
 
 class Pattern:
@@ -109,32 +113,46 @@ class Known:
         pattern: its windows.
         period: after how many words its records begin anew; 0 if they do not.
         plans: they differ in which tensors begin where their buffer does.
+        wait: how often it must come again before it is planned again, if it goes before its plans have paid.
         after: the structure that came after it the last time.
-        is_used: a plan has made a window.
+        uses: windows that its plans made.
     """
 
     key: bytes
     pattern: Pattern
     period: int
+    wait: int
     plans: list[Plan] = field(default_factory=list)
     after: Known | None = None
-    is_used: bool = False
+    uses: int = 0
+
+
+@dataclass
+class _Wait:
+    """A structure that went before its plans had paid.
+
+    Args:
+        left: how often it must still come before it is planned again.
+        then: how often the next time.
+    """
+
+    left: int
+    then: int
 
 
 class Table:
     """The structures that have plans; those used longest ago go first.
 
+    One that goes before its plans have paid must come more often each time before it is planned again: a
+    program that has more structures than are kept does not plan all the time, and what comes often is fused.
+
     Args:
         most_words: words of the windows of all plans that are kept.
-
-    Attributes:
-        vain: digests of structures whose plans went before they were used: a program that has more of them
-            than are kept is not to plan them again and again.
     """
 
     def __init__(self, most_words: int):
         self._most = most_words
-        self.vain: set[bytes] = set()
+        self._waiting: dict[bytes, _Wait] = {}
         self._kept = 0
         self._by_key: dict[bytes, Known] = {}
         self._by_size: dict[int, list[Known]] = {}
@@ -145,7 +163,7 @@ class Table:
         self._kept = 0
         self._by_key.clear()
         self._by_size.clear()
-        self.vain.clear()
+        self._waiting.clear()
         self._last = None
 
     def find(self, words: Sequence[int], window: np.ndarray) -> Known | None:
@@ -172,9 +190,19 @@ class Table:
         self._last = found
         return found
 
+    def is_due(self, key: bytes) -> bool:
+        """Whether a structure that is not kept, and has come, has waited for long enough to be planned."""
+        wait = self._waiting.get(key)
+        if wait is None:
+            return True
+        wait.left -= 1
+        return wait.left <= 0
+
     def add(self, key: bytes, pattern: Pattern, period: int) -> Known:
         """Keep a new structure, that of the last window."""
-        self._last = known = self._by_key[key] = Known(key, pattern, period)
+        wait = self._waiting.pop(key, None)
+        known = Known(key, pattern, period, _WAIT if wait is None else wait.then)
+        self._last = self._by_key[key] = known
         self._by_size.setdefault(pattern.size, []).append(known)
         return known
 
@@ -188,7 +216,7 @@ class Table:
             if not self._by_size[gone.pattern.size]:
                 del self._by_size[gone.pattern.size]
             self._kept -= gone.pattern.size * len(gone.plans)
-            if not gone.is_used:
-                if len(self.vain) >= _MOST_VAIN:
-                    self.vain.clear()
-                self.vain.add(gone.key)
+            if gone.uses < _PAID:
+                if len(self._waiting) >= _MOST_WAITING:
+                    del self._waiting[next(iter(self._waiting))]
+                self._waiting[gone.key] = _Wait(gone.wait, 2 * gone.wait)

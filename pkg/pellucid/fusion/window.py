@@ -101,24 +101,25 @@ def _plan_for(words: list[int], window: np.ndarray) -> Plan | None:
         again = period(kinds) if is_full or key in _met or _at_once else 0
         if is_full:
             stream().period = again
-        if key in _known.vain:
-            return None
-        if key not in _met and not _at_once:
-            if len(_met) >= _MOST_STRUCTURES:
-                _met.clear()
-            _met.add(key)
-            return None
+        if not _at_once:
+            if not _known.is_due(key):
+                return None
+            if key not in _met:
+                if len(_met) >= _MOST_STRUCTURES:
+                    _met.clear()
+                _met.add(key)
+                return None
         known = _known.add(key, Pattern(words, read(words)), again)
     elif is_full:
         stream().period = known.period
     for plan in known.plans:
         if plan.holds(window):
-            known.is_used = True
+            known.uses += 1
             return plan
     if len(known.plans) == _MOST_PLANS:
         return None
     plan = make_plan(words)
-    known.is_used |= _at_once
+    known.uses += _at_once
     _known.add_plan(known, plan)
     return plan if _at_once else None
 
