@@ -12,7 +12,13 @@ import pytest
 
 import pellucid
 from pellucid.device.host import STATUS_BYTES
-from pellucid.device.stream import FIRST_WINDOW_WORDS, MAX_WINDOW_WORDS, Stream, stream
+from pellucid.device.stream import (
+    FIRST_WINDOW_WORDS,
+    MAX_WINDOW_WORDS,
+    STATUS_BUFFER_BYTES,
+    Stream,
+    stream,
+)
 from pellucid.errors import DeviceError, OutOfMemoryError
 
 
@@ -209,7 +215,7 @@ def test_tasks_that_open_the_device_at_once_open_one(monkeypatch):
     first, second = asyncio.run(main(s))
     assert first is second is s.host
     assert [host.closed for host in Host.made] == [host is not s.host for host in Host.made]
-    assert s.words.count(STATUS_BYTES) == 2  # made once and cleared once
+    assert [s.words.count(n) for n in (STATUS_BUFFER_BYTES, STATUS_BYTES)] == [1, 1]  # made, and cleared
 
 
 def test_tensors_that_no_kernel_reaches_are_refused():

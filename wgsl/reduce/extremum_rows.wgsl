@@ -50,16 +50,8 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     let outer = group / (params.inner * params.parts);
     let base = outer * params.reduced * params.inner + inner;
     let end = min((part + 1u) * params.chunk, params.reduced);
-    var found = found_nothing();
-    // four loads are under way at once; past the end the last entry comes again
-    for (var r = part * params.chunk + lane; r < end; r += 4u * WORKGROUP) {
-        let a = extremum_entry(base, r);
-        let b = extremum_entry(base, min(r + WORKGROUP, end - 1u));
-        let c = extremum_entry(base, min(r + 2u * WORKGROUP, end - 1u));
-        let d = extremum_entry(base, min(r + 3u * WORKGROUP, end - 1u));
-        found = found_first(found, found_first(found_first(a, b), found_first(c, d)));
-    }
-    found = workgroup_first(lane, found);
+    let own = extremum_of(base, part * params.chunk + lane, end, WORKGROUP);
+    let found = workgroup_first(lane, own);
     if (lane == 0u) {
         let at = base + found.place * params.inner;
         var index = vec2<u32>(found.place, 0u);

@@ -3,8 +3,8 @@
 //
 // x     (outer, reduced, inner)   contiguous
 // out   (outer, parts, inner)     part p holds r from p * chunk to (p + 1) * chunk
-// grid  one workgroup per WORKGROUP / LANES outputs; the LANES lanes of an output stride over r, in
-//       eight sums each, so that eight loads are under way at once
+// grid  one workgroup per WORKGROUP / LANES outputs; the LANES lanes of an output stride over r
+// uses  lane_fold
 
 alias T = f32;
 const WORKGROUP = 256u;
@@ -44,43 +44,9 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     let part = (known / params.inner) % params.parts;
     let outer = known / (params.inner * params.parts);
     let end = min((part + 1u) * params.chunk, params.reduced);
-    let step = LANES * params.inner;
-    var r = part * params.chunk + lane % LANES;
-    var at = (outer * params.reduced + r) * params.inner + inner;
-    var a = IDENTITY;
-    var b = IDENTITY;
-    var c = IDENTITY;
-    var d = IDENTITY;
-    var e = IDENTITY;
-    var f = IDENTITY;
-    var g = IDENTITY;
-    var h = IDENTITY;
-    for (; r + 7u * LANES < end; r += 8u * LANES) {
-        a = apply(a, load_x(at));
-        b = apply(b, load_x(at + step));
-        c = apply(c, load_x(at + 2u * step));
-        d = apply(d, load_x(at + 3u * step));
-        e = apply(e, load_x(at + 4u * step));
-        f = apply(f, load_x(at + 5u * step));
-        g = apply(g, load_x(at + 6u * step));
-        h = apply(h, load_x(at + 7u * step));
-        at += 8u * step;
-    }
-    // less than eight are left: none of these waits for another
-    if (r + 3u * LANES < end) {
-        a = apply(a, load_x(at));
-        b = apply(b, load_x(at + step));
-        c = apply(c, load_x(at + 2u * step));
-        d = apply(d, load_x(at + 3u * step));
-        r += 4u * LANES;
-        at += 4u * step;
-    }
-    if (r < end) { e = apply(e, load_x(at)); }
-    if (r + LANES < end) { f = apply(f, load_x(at + step)); }
-    if (r + 2u * LANES < end) { g = apply(g, load_x(at + 2u * step)); }
-    let near = apply(apply(a, b), apply(c, d));
-    let far = apply(apply(e, f), apply(g, h));
-    var value = across_fold(lane, apply(near, far));
+    let r = part * params.chunk + lane % LANES;
+    let at = (outer * params.reduced + r) * params.inner + inner;
+    var value = across_fold(lane, lane_fold(r, at, end));
     if (lane % LANES == 0u && output < params.outputs) {
         if (MEAN) {
             value = value / T(params.divisor);

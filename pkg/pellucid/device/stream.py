@@ -27,6 +27,10 @@ UNLIMITED = 1 << 62
 LARGEST_RECORD = (1 << 32) - 16
 INLINE_UPLOAD_BYTES = 4096
 EMPTY_SLOT = 1
+# Behind the words that reads bring lie those by which workgroups of one dispatch hand on what they made, zero
+# between dispatches (wgsl/parts/partials.wgsl): a counter for each of 1024 outputs, and 2048 values of up to
+# four words.
+STATUS_BUFFER_BYTES = STATUS_BYTES + 4 * (1024 + 4 * 2048)
 
 
 class Stream:
@@ -108,7 +112,9 @@ class Stream:
             host.close()
             return
         self.host = host
-        self.words += (STATUS_SLOT << CODE_BITS | ALLOC, STATUS_BYTES, EMPTY_SLOT << CODE_BITS | ALLOC, 16)
+        self.words += (STATUS_SLOT << CODE_BITS | ALLOC, STATUS_BUFFER_BYTES)
+        self.words += (EMPTY_SLOT << CODE_BITS | ALLOC, 16)
+        # The first record to need memory gets a new buffer: what is not written here is zero, too.
         self.words += (STATUS_SLOT << CODE_BITS | UPLOAD, 0, STATUS_BYTES, *[0] * (STATUS_BYTES // 4))
 
     def close(self) -> None:
@@ -346,6 +352,11 @@ class Stream:
     def after_read(self, status: tuple[int, ...]) -> None:
         """Raise what a read brought to light."""
         self.check()
+        if status[0] == 2:
+            raise DeviceError(
+                "device webgpu: parts of a reduction did not arrive at the workgroup that combines them; "
+                "results since the last read may be wrong. Call pellucid.webgpu.reset() and compute again."
+            )
         if status[0]:
             value = status[2] | status[3] << 32
             value -= (value >> 63) << 64

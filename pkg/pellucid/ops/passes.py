@@ -1,4 +1,5 @@
-"""How a reduction is split into dispatches: long axes in parts, several axes one run after the other."""
+"""How a reduction is split into parts and dispatches: long axes in parts, several axes one run after the
+other."""
 
 from __future__ import annotations
 
@@ -16,12 +17,13 @@ _WIDTH = 32
 @dataclass(frozen=True)
 class Pass:
     """One dispatch of a reduction: (outer, reduced, inner) becomes (outer, parts, inner), each part being
-    ``chunk`` long.
+    ``chunk`` long; in the form "split" (outer, inner).
 
     Args:
         form: how lanes share the work. "rows": a group of lanes makes an output; "columns": each lane makes
             one, for outputs that are neighbours in ``inner`` or have little to combine; "strips": as columns,
-            but several lanes of a workgroup share an output.
+            but several lanes of a workgroup share an output; "split": as rows, and the last workgroup of an
+            output to finish folds its parts, so that there is no pass after it.
     """
 
     outer: int
@@ -35,15 +37,20 @@ class Pass:
         return max(-(-self.reduced // self.parts), 1)
 
     @property
-    def outputs(self) -> int:
+    def pieces(self) -> int:
+        """Values that workgroups or lanes make: the parts of all outputs."""
         return self.outer * self.parts * self.inner
+
+    @property
+    def outputs(self) -> int:
+        return self.outer * self.inner if self.form == "split" else self.pieces
 
     @property
     def grid(self) -> int:
         """Workgroups; in the form "rows" where each makes one output."""
         if self.form == "strips":
             return self.outer * self.parts * -(-self.inner // _WIDTH)
-        return -(-self.outputs // 64) if self.form == "columns" else self.outputs
+        return -(-self.outputs // 64) if self.form == "columns" else self.pieces
 
     @property
     def params(self) -> dict[str, int | float]:
@@ -72,7 +79,7 @@ def passes(outer: int, reduced: int, inner: int, strips: bool) -> list[Pass]:
         # With equal chunks rounded up, fewer parts may already cover the axis.
         parts = -(-reduced // max(-(-reduced // max(parts, 1)), 1)) or 1
         found.append(Pass(outer, reduced, inner, parts, form))
-        if parts == 1:
+        if parts == 1 or form == "split":
             return found
         reduced = parts
 
@@ -88,10 +95,12 @@ def _direct(outer: int, reduced: int, inner: int) -> tuple[str, int]:
 
 def _shared(outer: int, reduced: int, inner: int, strips: bool) -> tuple[str, int]:
     """Form and parts of a pass on a GPU: enough workgroups to fill it, and no more than one workgroup can
-    combine afterwards."""
+    combine afterwards. The form "split" has fewer than 1024 outputs and, of all of them, fewer than 2048
+    parts: so much room has the status buffer."""
     outputs = max(outer * inner, 1)
     if inner < 32 and reduced > (4 if strips and inner == 1 else 32):
-        return "rows", min(-(-reduced // 1024), -(-_GROUPS // outputs))
+        parts = min(-(-reduced // 1024), -(-_GROUPS // outputs))
+        return "split" if parts > 1 else "rows", parts
     if inner < 32 or reduced <= (8 if strips else 64) or outputs >= 2 * _OUTPUTS:
         return "columns", 1
     if not strips:
