@@ -65,7 +65,7 @@ def main() -> None:
             (text.partition(":")[0], tuple(map(int, text.partition(":")[2].split("x")))) for text in texts
         ]
         torch.webgpu.tune(
-            pairs, dtype=dtype, keep=chosen.keep, report=lambda line: print(f"  {line}", flush=True)
+            pairs, dtype=dtype, keep=chosen.keep, on_progress=lambda state: print(f"  {state}", flush=True)
         )
     result: dict = {
         "benchmark": "matmul",

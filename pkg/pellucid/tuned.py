@@ -1,25 +1,27 @@
 """What was measured of kernels, by device: the table that comes with the package, and the user's own.
 
 Both are JSON: ``{"devices": {DEVICE: {"version": HOST, "variants": {KEY: VARIANT}}}}``. The user's own counts
-for the browser (or the native library) that it was measured with, and before the package's. It lies in the
-user's cache folder, or where the variable PELLUCID_TUNING says; nowhere if that is empty. In a page that
-folder lives as long as the page, unless it is mounted on something that stays.
+for the browser (or the native library) that it was measured with, and before the package's. It lies where the
+device keeps it, natively in the user's cache folder and in a page in the origin's storage, or in the file
+that the variable PELLUCID_TUNING names; nowhere if that is empty.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from .device.host import Info
+from .device.stream import stream
+from .device.table import Table, TableFile
 from .resources import path
 
 _known: dict[tuple[str, str], dict[str, str]] = {}
+_NO_TABLE = "it is no table of measurements"
 
 
 def device(info: Info) -> str:
@@ -28,32 +30,41 @@ def device(info: Info) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def file() -> Path | None:
-    """Where the user's own table lies."""
+def place() -> Table | None:
+    """Where the user's own table lies; None where nothing is kept."""
     chosen = os.environ.get("PELLUCID_TUNING")
-    if chosen is not None:
-        return Path(chosen) if chosen else None
-    folder = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME")
-    usual = "~/Library/Caches" if sys.platform == "darwin" else "~/.cache"
-    return Path(os.path.expanduser(folder or usual), "pellucid", "tuned.json")
+    if chosen is None:
+        return stream().open().table
+    return TableFile(Path(chosen)) if chosen else None
 
 
-def _read(where: Path | None) -> dict[str, Any]:
-    """The devices of a table; none where there is no file."""
-    if where is None:
+def _read(text: str | None) -> dict[str, Any]:
+    """The devices of a table; none where there is no text.
+
+    Raises:
+        ValueError: the text is no table.
+    """
+    if text is None:
         return {}
     try:
-        devices = json.loads(where.read_text(encoding="utf-8"))["devices"]
+        devices = json.loads(text)["devices"]
         return {
             name: {"version": str(entry["version"]), "variants": dict(entry["variants"])}
             for name, entry in devices.items()
         }
-    except (FileNotFoundError, NotADirectoryError):
-        return {}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{_NO_TABLE} ({error!r})") from None
+
+
+def _own() -> dict[str, Any]:
+    """The devices of the user's own table; none where that cannot be read, which is said."""
+    where = place()
+    try:
+        return {} if where is None else _read(where.kept())
+    except (OSError, ValueError) as error:
         warnings.warn(
-            f"{where} is no table of measurements ({error!r}) and is not used. Delete it, or call "
-            "pellucid.webgpu.tune().",
+            f"The measurements of kernels that {where} holds are not used: {error}. Call "
+            "pellucid.webgpu.tune() for new ones, or pellucid.webgpu.forget_tuning().",
             stacklevel=2,
         )
         return {}
@@ -63,46 +74,106 @@ def variants(info: Info) -> Mapping[str, str]:
     """The measured variants of a device, by what they were measured for."""
     known = _known.get((device(info), info.version))
     if known is None:
-        known = dict(_read(path("tuned.json")).get(device(info), {"variants": {}})["variants"])
-        own = _read(file()).get(device(info))
+        shipped = _read(path("tuned.json").read_text(encoding="utf-8"))
+        known = dict(shipped.get(device(info), {"variants": {}})["variants"])
+        own = _own().get(device(info))
         if own is not None and own["version"] == info.version:
             known |= own["variants"]
         _known[device(info), info.version] = known
     return known
 
 
-def record(info: Info, measured: Mapping[str, str], keep: bool) -> None:
-    """Use these variants from here on.
+def use(info: Info, measured: Mapping[str, str]) -> None:
+    """Use these variants of a device from here on, by what they were measured for."""
+    _known[device(info), info.version] = {**variants(info), **measured}
 
-    Args:
-        info: the device that they were measured on.
-        measured: by what they were measured for.
-        keep: write them into the user's own table too.
+
+def keep(info: Info, measured: Mapping[str, str]) -> str:
+    """Write variants into the user's own table.
+
+    Returns:
+        where that lies; empty, with a warning, where it cannot be written.
+    """
+    where = place()
+    if where is None:
+        return ""
+    try:
+        where.keep(_with(info, measured))
+    except OSError as error:
+        return _not_kept(where, error)
+    return str(where)
+
+
+async def keep_async(info: Info, measured: Mapping[str, str]) -> str:
+    """The awaitable twin of `keep`."""
+    where = place()
+    if where is None:
+        return ""
+    try:
+        await where.keep_async(_with(info, measured))
+    except OSError as error:
+        return _not_kept(where, error)
+    return str(where)
+
+
+def _not_kept(where: Table, error: OSError) -> str:
+    warnings.warn(
+        f"webgpu.tune: what was measured is used now and not kept: {where} cannot be written ({error}). Set "
+        "PELLUCID_TUNING to a file that can, or pass keep=False.",
+        stacklevel=2,
+    )
+    return ""
+
+
+def _with(info: Info, measured: Mapping[str, str]) -> Callable[[str | None], str]:
+    """The change of a table that adds variants, in the place of those of other versions of the host."""
+
+    def change(devices: dict[str, Any]) -> None:
+        own = devices.get(device(info), {"version": "", "variants": {}})
+        kept = own["variants"] if own["version"] == info.version else {}
+        devices[device(info)] = {"version": info.version, "variants": {**kept, **measured}}
+
+    return _changed(change)
+
+
+def _changed(change: Callable[[dict[str, Any]], Any]) -> Callable[[str | None], str]:
+    """The change of a text that changes its devices; a text that is no table becomes one."""
+
+    def changed(text: str | None) -> str:
+        try:
+            devices = _read(text)
+        except ValueError:  # said where it was read
+            devices = {}
+        change(devices)
+        return json.dumps({"devices": devices}, indent=1, sort_keys=True) + "\n"
+
+    return changed
+
+
+def forget(info: Info) -> None:
+    """Take what was measured on a device out of the user's own table and of use; the package's stays.
 
     Raises:
         OSError: the table cannot be written.
     """
-    _known[device(info), info.version] = {**variants(info), **measured}
-    where = file() if keep else None
-    if where is None:
-        return
-    devices = _read(where)
-    own = devices.get(device(info), {"version": info.version, "variants": {}})
-    kept = own["variants"] if own["version"] == info.version else {}
-    devices[device(info)] = {"version": info.version, "variants": {**kept, **measured}}
-    text = json.dumps({"devices": devices}, indent=1, sort_keys=True)
-    try:
-        where.parent.mkdir(parents=True, exist_ok=True)
-        beside = where.with_name(f"{where.name}.{os.getpid()}")
-        beside.write_text(text + "\n", encoding="utf-8")
-        beside.replace(where)
-    except OSError as error:
-        raise OSError(
-            f"webgpu.tune: {where} cannot be written ({error}). Set PELLUCID_TUNING to a file that can, or "
-            "pass keep=False."
-        ) from None
+    where = place()
+    if where is not None:
+        where.keep(_without(info))
+    reread()
 
 
-def forget() -> None:
+async def forget_async(info: Info) -> None:
+    """The awaitable twin of `forget`."""
+    where = place()
+    if where is not None:
+        await where.keep_async(_without(info))
+    reread()
+
+
+def _without(info: Info) -> Callable[[str | None], str]:
+    return _changed(lambda devices: devices.pop(device(info), None))
+
+
+def reread() -> None:
     """Read the tables anew when they are needed."""
     _known.clear()

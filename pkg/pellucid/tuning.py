@@ -1,23 +1,29 @@
 """Measures on request which kernel makes products of a shape the fastest on this device.
 
-Every candidate gives the same result but for the order of additions; one whose result is not that of the
-others is left out. Times are those of the device: calls are recorded, then submitted together, until they
-take long enough for a clock that is coarse, and the time of two lengths is subtracted; the median of several
-such pairs counts, after the device has been at work for a while.
+The kernels of a shape are compiled beside each other. Then each runs shortly, the one that is estimated to be
+the fastest first, and only those that are not far behind the best so far stay; of these the best few are
+measured in turns, so that what slows the device for a while slows them all. Every candidate gives the same
+result but for the order of additions; one whose result is not that of the first is left out.
+
+Times are those of the device: calls are recorded, then submitted together, until they take long enough for a
+clock that is coarse, and the time of two lengths is subtracted; the median of several such pairs counts,
+after the device has been at work for a while.
 """
 
 from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from . import tuned
 from .device.stream import MAX_WINDOW_WORDS, stream
 from .dtypes import DType, float32
 from .errors import ShapeError
+from .fusion import fusion
 from .op import forget_plans
 from .ops.matmul import dense_matmul
 from .ops.matmul_choice import candidates, forced, key
@@ -46,37 +52,44 @@ LAYOUTS = ("nn", "nt", "tn", "tt")
 _BATCH_SECONDS, _MOST_CALLS = 2e-3, 224
 # Pairs of lengths; fewer once they took so many seconds.
 _PAIRS, _FEWEST_PAIRS, _LONG = 7, 3, 1.0
+# Of a batch that takes so many seconds the wait for it is no part that counts.
+_PLAIN = 0.05
 # Seconds of work until a GPU's clocks are up: before a list of measurements, and before each of them.
 _WARM_UP, _WARM_AGAIN = 0.5, 0.05
 # How many tiles are tried for a shape, and how many cuts of the depth of one tile.
 _MOST_TILES, _MOST_CUTS = 8, 2
+# How much slower than the best so far a kernel may be that is measured on, and how many are.
+_FAR, _MOST_MEASURED = 1.5, 4
 # By how much results may differ, of their largest element.
 _CLOSE = {"float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2}
 
 # What steps ask for: None, that everything submitted is done; a tensor, its value.
 Steps = Generator["Tensor | None", "float | None", Any]
+Kind = TypeVar("Kind")
 
 
 def run(steps: Steps) -> Any:
     """Take steps, waiting for what they ask for; their result."""
     answer = None
-    while True:
-        try:
-            asked = steps.send(answer)
-        except StopIteration as end:
-            return end.value
-        answer = stream().synchronize() if asked is None else asked.item()
+    with closing(steps):
+        while True:
+            try:
+                asked = steps.send(answer)
+            except StopIteration as end:
+                return end.value
+            answer = stream().synchronize() if asked is None else asked.item()
 
 
 async def run_async(steps: Steps) -> Any:
     """The awaitable twin of `run`."""
     answer = None
-    while True:
-        try:
-            asked = steps.send(answer)
-        except StopIteration as end:
-            return end.value
-        answer = await (stream().synchronize_async() if asked is None else asked.item_async())
+    with closing(steps):
+        while True:
+            try:
+                asked = steps.send(answer)
+            except StopIteration as end:
+                return end.value
+            answer = await (stream().synchronize_async() if asked is None else asked.item_async())
 
 
 def shape_of(layout: str, sizes: tuple[int, ...]) -> Shape:
@@ -109,11 +122,11 @@ def operands(shape: Shape, dtype: DType) -> tuple[Tensor, Tensor]:
 
 
 def _busy(call: Callable[[], Any], seconds: float) -> Steps:
-    """Steps that keep a GPU at work for so long: one that had nothing to do begins slowly."""
-    if stream().open().info.is_software:
-        return
-    calls, until = 1, time.perf_counter() + seconds
-    while (began := time.perf_counter()) < until:
+    """Steps that keep a GPU at work for so long, and until its kernels are compiled: one that had nothing to
+    do begins slowly."""
+    host = stream().open()
+    calls, until = 1, time.perf_counter() + (0 if host.info.is_software else seconds)
+    while (began := time.perf_counter()) < until or host.stats()["compiling"]:
         for _ in range(calls):
             call()
         yield None
@@ -127,6 +140,54 @@ def warm_up() -> Steps:
     yield from _busy(partial(dense_matmul.op.plan((a, b)), a, b), _WARM_UP)
 
 
+def _timed(call: Callable[[], Any], calls: int, hold: bool = False) -> Steps:
+    """Steps that measure a batch of calls, with the wait for it."""
+    yield None
+    stream().window_words = MAX_WINDOW_WORDS  # all in one window, though it is the first after a wait
+    held = []
+    for _ in range(calls):
+        result = call()
+        if hold:
+            held.append(result)
+    began = time.perf_counter()
+    yield None
+    return time.perf_counter() - began
+
+
+def _better(call: Callable[[], Any], calls: int) -> Steps:
+    """Steps that measure a batch twice; they return the better, for one that was held up says nothing."""
+    once = yield from _timed(call, calls)
+    return once if once > _PLAIN else min(once, (yield from _timed(call, calls)))
+
+
+def _enough(call: Callable[[], Any]) -> Steps:
+    """Steps that find how many calls the clock needs."""
+    calls = 1
+    yield from _timed(call, 1)
+    while calls < _MOST_CALLS and (yield from _better(call, calls)) < 2 * _BATCH_SECONDS:
+        calls = min(2 * calls, _MOST_CALLS)
+    return calls
+
+
+def _in_turns(kinds: Mapping[Kind, Callable[[], Any]], calls: int, hold: bool = False) -> Steps:
+    """Steps that measure one call of each kind, in turns; they return kind -> seconds."""
+    found: dict[Kind, list[float]] = {kind: [] for kind in kinds}
+    until = time.perf_counter() + _LONG
+    for turn in range(_PAIRS):
+        if turn >= _FEWEST_PAIRS and time.perf_counter() > until:
+            break
+        for kind, call in kinds.items():
+            seconds = yield from _timed(call, calls, hold)
+            if seconds > _PLAIN:
+                found[kind].append(seconds / calls)
+                continue
+            # What a submission and the wait for it cost is in both; on a busy processor it drowns in the
+            # noise.
+            long = yield from _timed(call, 3 * calls, hold)
+            found[kind].append((long - seconds) / (2 * calls) if long > 2 * seconds else long / (3 * calls))
+    return {kind: statistics.median(times) for kind, times in found.items()}
+
+
 def seconds_of(call: Callable[[], Any], hold: bool = False) -> Steps:
     """Steps that measure the device's time for one call; they return seconds.
 
@@ -135,35 +196,10 @@ def seconds_of(call: Callable[[], Any], hold: bool = False) -> Steps:
         hold: keep what the calls of a batch return until they are done, so that none waits for the memory of
             another.
     """
-
-    def timed(calls: int) -> Steps:
-        yield None
-        stream().window_words = MAX_WINDOW_WORDS  # all in one window, though it is the first after a wait
-        held = []
-        for _ in range(calls):
-            result = call()
-            if hold:
-                held.append(result)
-        began = time.perf_counter()
-        yield None
-        return time.perf_counter() - began
-
-    calls = 1
-    yield from timed(1)
+    yield from _timed(call, 1, hold)
     yield from _busy(call, _WARM_AGAIN)
-    while calls < _MOST_CALLS:
-        # The better of two: one that was held up says nothing.
-        if min((yield from timed(calls)), (yield from timed(calls))) >= 2 * _BATCH_SECONDS:
-            break
-        calls = min(2 * calls, _MOST_CALLS)
-    found: list[float] = []
-    until = time.perf_counter() + _LONG
-    while len(found) < (_PAIRS if time.perf_counter() < until else _FEWEST_PAIRS):
-        short = yield from timed(calls)
-        long = yield from timed(3 * calls)
-        # What a submission and the wait for it cost is in both; on a busy processor it drowns in the noise.
-        found.append((long - short) / (2 * calls) if long > 2 * short else long / (3 * calls))
-    return statistics.median(found)
+    calls = yield from _enough(call)
+    return (yield from _in_turns({None: call}, calls, hold))[None]
 
 
 def shortlist(shape: Shape) -> list[Variant]:
@@ -178,31 +214,90 @@ def shortlist(shape: Shape) -> list[Variant]:
     return found
 
 
+@contextmanager
+def _compiling_later() -> Iterator[None]:
+    """Within it the kernels of what is planned are compiled beside each other, and nobody waits for them."""
+    host: Any = stream().open()
+    host.pipeline = host.pipeline_later
+    try:
+        yield
+    finally:
+        del host.pipeline
+
+
 def compare(shape: Shape, dtype: DType, variants: Iterable[Variant], until: float) -> Steps:
-    """Steps that measure variants; they return variant -> seconds, without those that are wrong.
+    """Steps that measure variants; they return variant -> seconds, without those that are wrong or slow.
 
     Args:
         shape: of the product.
         dtype: of its operands.
-        variants: the first one's result is what the others are compared with.
-        until: no variant but the first is begun after this moment.
+        variants: the first one is measured in any case, and its result is what the others are compared with.
+        until: no other one is begun after this moment.
     """
     a, b = operands(shape, dtype)
-    expected: Tensor | None = None
+    first, *others = variants
+
+    def call_of(variant: Variant) -> Callable[[], Tensor]:
+        with forced(variant):
+            return partial(dense_matmul.op.plan((a, b)), a, b)
+
+    with _compiling_later():
+        later = {variant: call_of(variant) for variant in others}
+    calls = {first: call_of(first), **later}
+    expected = calls[first]()
+    yield from _busy(calls[first], _WARM_AGAIN)
+    count = yield from _enough(calls[first])
     found: dict[Variant, float] = {}
-    for variant in variants:
+    far = float("inf")
+    for variant, call in calls.items():
         if found and time.perf_counter() > until:
             break
-        with forced(variant):
-            plan = dense_matmul.op.plan((a, b))
-        if expected is None:
-            expected = plan(a, b)
-        else:
-            error = yield (plan(a, b) - expected).abs().max() / expected.abs().max()
+        seconds = yield from _better(call, count)
+        if seconds > far:
+            continue
+        if found:
+            error = yield (call() - expected).abs().max() / expected.abs().max()
             if error is None or not error <= _CLOSE[dtype.name]:
                 continue
-        found[variant] = yield from seconds_of(partial(plan, a, b))
-    return found
+        found[variant] = seconds
+        far = min(far, _FAR * seconds)
+    best = sorted((v for v in found if found[v] <= far), key=lambda v: found[v])[:_MOST_MEASURED]
+    chosen = {variant: calls[variant] for variant in dict.fromkeys((first, *best))}
+    return (yield from _in_turns(chosen, (yield from _enough(calls[(best or [first])[0]]))))
+
+
+class Progress(NamedTuple):
+    """State of `pellucid.webgpu.tune`, as ``on_progress`` gets it.
+
+    Attributes:
+        done: products that are measured.
+        total: products to measure.
+        name: of the product that was measured last.
+        measured: what was found for it.
+    """
+
+    done: int
+    total: int
+    name: str
+    measured: dict[str, Any]
+
+    def __str__(self) -> str:
+        return f"{self.done} of {self.total}: {self.name}: {', '.join(map(str, self.measured.values()))}"
+
+
+class Measurements(dict[str, dict[str, Any]]):
+    """What `pellucid.webgpu.tune` found, by product.
+
+    Attributes:
+        kept: where it was written down; empty if it was not.
+    """
+
+    kept: str = ""
+
+    @property
+    def variants(self) -> dict[str, str]:
+        """The fastest variant of each product."""
+        return {name: measured["variant"] for name, measured in self.items()}
 
 
 def _teraflops(shape: Shape, seconds: float) -> float:
@@ -213,29 +308,28 @@ def steps(
     products: Iterable[tuple[str, tuple[int, ...]]] | None,
     dtype: DType,
     seconds: float,
-    keep: bool,
-    report: Callable[[str], None] | None,
+    on_progress: Callable[[Progress], None] | None,
+    results: Measurements,
 ) -> Steps:
-    """The steps of `pellucid.webgpu.tune`."""
+    """The steps of `pellucid.webgpu.tune`: each product is used and among the results when it is measured."""
     info = stream().open().info
     shapes = [shape_of(layout, tuple(sizes)) for layout, sizes in (USUAL if products is None else products)]
     until = time.perf_counter() + seconds
-    yield from warm_up()
-    results: dict[str, dict[str, Any]] = {}
-    for shape in shapes:
-        if results and time.perf_counter() > until:
-            break
-        found = yield from compare(shape, dtype, shortlist(shape), until)
-        usual, best = next(iter(found)), min(found, key=lambda variant: found[variant])
-        name = key(shape, dtype.name)
-        results[name] = {
-            "variant": str(best),
-            "TFLOP/s": _teraflops(shape, found[best]),
-            "untuned": str(usual),
-            "untuned TFLOP/s": _teraflops(shape, found[usual]),
-        }
-        if report is not None:
-            report(f"{name}: " + ", ".join(str(value) for value in results[name].values()))
-    tuned.record(info, {name: result["variant"] for name, result in results.items()}, keep)
-    forget_plans()
-    return results
+    with fusion(False):  # which would plan the batches
+        yield from warm_up()
+        for done, shape in enumerate(shapes, 1):
+            if results and time.perf_counter() > until:
+                break
+            found = yield from compare(shape, dtype, shortlist(shape), until)
+            usual, best = next(iter(found)), min(found, key=lambda variant: found[variant])
+            name = key(shape, dtype.name)
+            results[name] = {
+                "variant": str(best),
+                "TFLOP/s": _teraflops(shape, found[best]),
+                "untuned": str(usual),
+                "untuned TFLOP/s": _teraflops(shape, found[usual]),
+            }
+            tuned.use(info, {name: str(best)})
+            forget_plans()
+            if on_progress is not None:
+                on_progress(Progress(done, len(shapes), name, results[name]))

@@ -7,6 +7,7 @@ from .device.stream import UNLIMITED, stream
 from .dtypes import float32
 from .errors import PellucidError
 from .fusion import fusion, is_fusion_enabled, set_fusion
+from .op import forget_plans
 
 
 def is_available() -> bool:
@@ -107,13 +108,13 @@ def set_memory_limit(nbytes: int | None) -> None:
     stream().limit = UNLIMITED if nbytes is None else nbytes
 
 
-def tune(products=None, *, dtype=float32, seconds: float = 50.0, keep: bool = True, report=None) -> dict:
+def tune(products=None, *, dtype=float32, seconds: float = 50.0, keep: bool = True, on_progress=None):
     """Measure which kernels multiply matrices the fastest on this device, and use them from here on.
 
     Only a call of this changes what is used: kernels are else chosen by shape and device alone. Products of
     other sizes take the measurement of their neighbours (sizes up to the next of 1, 2, 3, 4, 6, 8, 12 and so
     on); sums may then be added in another order than before. `pellucid.use_deterministic_algorithms` ignores
-    all measurements.
+    all measurements. Where it is interrupted, what was measured by then is used and kept.
 
     Args:
         products: pairs of a layout and sizes. The layout has a letter for either matrix: "n" lies row by row,
@@ -121,33 +122,65 @@ def tune(products=None, *, dtype=float32, seconds: float = 50.0, keep: bool = Tr
             columns, depth), with a batch before them or not. None for a list of usual ones.
         dtype: of the matrices.
         seconds: no further measurement is begun after so long.
-        keep: write the result into the user's cache folder, where later processes find it, for as long as
-            driver and browser stay the same. The variable PELLUCID_TUNING names another file.
-        report: called with a line of text for each product.
+        keep: write the result down for later processes and pages, for as long as driver and browser stay the
+            same: natively in the user's cache folder, in a page in the storage of its origin. The variable
+            PELLUCID_TUNING names another file, or, if it is empty, none. What cannot be written is a warning.
+        on_progress: called with a `Progress` after each product; its str() is a line of text.
 
     Returns:
-        For each product its fastest variant and what was measured.
+        For each product its fastest variant and what was measured; ``kept`` says where it was written down.
 
     Raises:
         ShapeError: a layout or sizes that are no product.
-        OSError: the result cannot be written.
 
     Example:
         >>> import pellucid as torch
-        >>> torch.webgpu.tune([("nt", (512, 1536, 576))], report=print)  # doctest: +SKIP
+        >>> torch.webgpu.tune([("nt", (512, 1536, 576))], on_progress=print)  # doctest: +SKIP
     """
-    from . import tuning
+    from . import tuned, tuning
 
-    return tuning.run(tuning.steps(products, dtype, seconds, keep, report))
+    found = tuning.Measurements()
+    try:
+        tuning.run(tuning.steps(products, dtype, seconds, on_progress, found))
+    finally:
+        if keep and found:
+            found.kept = tuned.keep(get_device_properties(), found.variants)
+    return found
 
 
 async def tune_async(
-    products=None, *, dtype=float32, seconds: float = 50.0, keep: bool = True, report=None
-) -> dict:
+    products=None, *, dtype=float32, seconds: float = 50.0, keep: bool = True, on_progress=None
+):
     """The awaitable twin of `tune`."""
-    from . import tuning
+    from . import tuned, tuning
 
-    return await tuning.run_async(tuning.steps(products, dtype, seconds, keep, report))
+    found = tuning.Measurements()
+    try:
+        await tuning.run_async(tuning.steps(products, dtype, seconds, on_progress, found))
+    finally:
+        if keep and found:
+            found.kept = await tuned.keep_async(get_device_properties(), found.variants)
+    return found
+
+
+def forget_tuning() -> None:
+    """Forget what `tune` measured on this device, here and where it was kept: kernels are chosen as before.
+
+    Raises:
+        OSError: what was kept cannot be written over.
+    """
+    from . import tuned
+
+    tuned.forget(get_device_properties())
+    forget_plans()
+
+
+async def forget_tuning_async() -> None:
+    """The awaitable twin of `forget_tuning`."""
+    from . import tuned
+
+    await tuned.forget_async(get_device_properties())
+    forget_plans()
 
 
 def reset() -> None:
@@ -161,7 +194,8 @@ def flush() -> None:
 
 
 __all__ = [
-    "device_count", "empty_cache", "flush", "fusion", "get_device_name", "get_device_properties",
+    "device_count", "empty_cache", "flush", "forget_tuning", "forget_tuning_async", "fusion",
+    "get_device_name", "get_device_properties",
     "is_available", "is_fusion_enabled", "max_memory_allocated", "memory_allocated", "memory_reserved",
     "memory_stats", "open_async", "reset", "reset_peak_memory_stats", "set_fusion", "set_memory_limit",
     "synchronize", "synchronize_async", "tune", "tune_async",

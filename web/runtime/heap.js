@@ -1,6 +1,7 @@
 // The stream as Pyodide drives it: addresses in the wasm heap become views. A view lives for one call, since the heap
 // moves when it grows.
 
+import { Kept } from "./kept.js";
 import { STATUS_BYTES } from "./records.js";
 import { Stream } from "./stream.js";
 import { Waiting } from "./waiting.js";
@@ -8,12 +9,14 @@ import { Waiting } from "./waiting.js";
 export class HeapStream {
   /** Open a stream for the Pyodide whose Emscripten module is `heap`. */
   static async open(heap, defaultLimits) {
-    return new HeapStream(await Stream.open({ defaultLimits }), heap);
+    const [stream, kept] = await Promise.all([Stream.open({ defaultLimits }), Kept.open()]);
+    return new HeapStream(stream, heap, kept);
   }
 
-  constructor(stream, heap) {
+  constructor(stream, heap, kept) {
     this.stream = stream;
     this.heap = heap;
+    this.kept = kept;
     this.waiting = Waiting.of(heap);
     stream.readback.nudger.meanwhile = (now) => this.waiting.look(now);
   }

@@ -21,6 +21,7 @@ export class Pipelines {
     this.made = [];
     this.ids = new Map();
     this.warming = new Map();
+    this.compiling = 0; // of those that are compiled beside other work
   }
 
   /** Id of the pipeline; created at once, its errors come later. */
@@ -67,10 +68,14 @@ export class Pipelines {
       });
       return pipeline.gpu;
     };
-    this.device.createComputePipelineAsync(this.#descriptor(pipeline, module)).then(
-      (gpu) => (pipeline.gpu ??= gpu),
-      () => {}, // whoever uses it makes it again, and hears why it fails
-    );
+    this.compiling++;
+    this.device
+      .createComputePipelineAsync(this.#descriptor(pipeline, module))
+      .then(
+        (gpu) => (pipeline.gpu ??= gpu),
+        () => {}, // whoever uses it makes it again, and hears why it fails
+      )
+      .finally(() => this.compiling--);
     return this.#keep(key, pipeline);
   }
 

@@ -247,6 +247,7 @@ export class Stream {
       bind_groups: this.groups.made,
       cached_bind_groups: this.groups.count,
       pipelines: this.pipelines.made.length,
+      compiling: this.pipelines.compiling,
       uploads: counts.uploads,
     };
   }

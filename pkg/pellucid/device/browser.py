@@ -6,7 +6,7 @@
 import asyncio
 import re
 from array import array
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -58,6 +58,7 @@ class BrowserHost:
         if not self.info.is_software:
             stream.uploads.useMapped()
             stream.readback.nudger.hasten()
+        self.table = OriginTable(heap.kept)
         self._upload_bytes: int = stream.uploads.bytes
         # Bound once: looking a method up on a proxy costs as much as calling it.
         self._pipeline = stream.pipeline
@@ -244,6 +245,38 @@ class BrowserHost:
     def close(self) -> None:
         """Destroy the device and everything on it."""
         self.stream.close()
+
+
+class OriginTable:
+    """A text in the origin's storage, which later pages find; read when the device was opened.
+
+    Args:
+        kept: the ``Kept`` of web/runtime/kept.js.
+    """
+
+    def __init__(self, kept: Any):
+        self._kept = kept
+
+    def __str__(self) -> str:
+        return f"the browser's storage of {js.location.origin}"
+
+    def kept(self) -> str | None:
+        """The text as this page knows it; None where there is none."""
+        if self._kept.error:
+            raise OSError(self._kept.error)
+        return self._kept.text
+
+    def keep(self, change: Callable[[str | None], str]) -> None:
+        """Store what a function makes of the text that is there now."""
+        _require_waiting("a write into the browser's storage", "the same call with the suffix _async")
+        run_sync(self.keep_async(change))
+
+    async def keep_async(self, change: Callable[[str | None], str]) -> None:
+        """The awaitable twin of `keep`."""
+        try:
+            await self._kept.keep(change)
+        except JsException as error:
+            raise OSError(f"{error.name}: {error.message}") from None
 
 
 async def _open(default_limits: bool) -> Any:

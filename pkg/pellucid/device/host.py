@@ -5,6 +5,8 @@ from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from .table import Table
+
 RUN, ALLOC, FREE, UPLOAD, COPY = range(5)
 CODE_BITS = 3
 STATUS_SLOT = 0
@@ -44,11 +46,13 @@ class Info:
 class Host(Protocol):
     """What `browser` and `native` both implement.
 
-    ``taken`` is the window of the last `submit` that came so far that an interrupt cannot stop it.
+    ``taken`` is the window of the last `submit` that came so far that an interrupt cannot stop it, ``table``
+    where the user's measurements outlive the process.
     """
 
     info: Info
     taken: array | None
+    table: Table
 
     def pipeline(self, source: str, bindings: str, params_bytes: int, immediate: bool, label: str) -> int: ...
     def pipeline_later(

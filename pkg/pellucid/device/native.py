@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import os
+import sys
 import time
 from array import array
+from pathlib import Path
 from typing import Any
 
 try:
@@ -22,6 +25,7 @@ from .native_adapter import request
 from .native_timestamps import Timestamps
 from .native_window import ARENA_BYTES, ARENA_STEP, Window, uninterrupted
 from .pool import Pool
+from .table import TableFile
 
 _WRITE_CHUNK = 16 << 20
 _STORAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
@@ -85,6 +89,7 @@ class NativeHost:
     def __init__(self, default_limits: bool = False):
         self.device, self.info = request(default_limits)
         self.taken: array | None = None
+        self.table = TableFile(_cache_folder() / "pellucid" / "tuned.json")
         self.pool = Pool(self._create_buffer, lambda block: self._drop(block))
         # The window that is being encoded.
         self._window: Window | None = None
@@ -383,6 +388,7 @@ class NativeHost:
     def stats(self) -> dict[str, int]:
         return {
             **self.counts,
+            "compiling": 0,
             "live_buffers": self.pool.live_blocks,
             "reserved_bytes": self.pool.live_bytes + self.pool.free_bytes,
             "pooled_bytes": self.pool.free_bytes,
@@ -400,6 +406,13 @@ class NativeHost:
 
     def close(self) -> None:
         self.device.destroy()
+
+
+def _cache_folder() -> Path:
+    """Where programs of this user keep what they could make again."""
+    folder = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME")
+    usual = "~/Library/Caches" if sys.platform == "darwin" else "~/.cache"
+    return Path(os.path.expanduser(folder or usual))
 
 
 def _numbered(source: str) -> str:

@@ -1,0 +1,50 @@
+"""Where a text outlives the process: the user's measurements (`pellucid.tuned`)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+
+class Table(Protocol):
+    """A text that later processes find; as text, where it lies.
+
+    ``kept`` gives it, None where there is none, and never waits: in a page it was read while the device was
+    opened. ``keep`` lets a function make the next text of the one that is there now, and ``keep_async`` is
+    its awaitable twin. All raise OSError where the text cannot be read or written.
+    """
+
+    def kept(self) -> str | None: ...
+    def keep(self, change: Callable[[str | None], str]) -> None: ...
+    async def keep_async(self, change: Callable[[str | None], str]) -> None: ...
+
+
+class TableFile:
+    """A text in a file, which is made with its folder, and always replaced as a whole."""
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def kept(self) -> str | None:
+        """The text of the file; None where there is none."""
+        try:
+            return self.path.read_text(encoding="utf-8")
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def keep(self, change: Callable[[str | None], str]) -> None:
+        """Write what a function makes of the text."""
+        text = change(self.kept())
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        beside = self.path.with_name(f"{self.path.name}.{os.getpid()}")
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(self.path)
+
+    async def keep_async(self, change: Callable[[str | None], str]) -> None:
+        """The awaitable twin of `keep`."""
+        self.keep(change)
