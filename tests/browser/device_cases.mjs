@@ -341,15 +341,15 @@ export async function case_pool_sizes_and_ages() {
   });
   const blocks = [256, 512, 256, 512].map((bytes) => pool.take(bytes));
   for (const block of [blocks[1], blocks[0], blocks[3], blocks[2]]) pool.give(block);
-  equal(pool.take(256), blocks[2], "the newest of its size");
-  pool.give(blocks[2]);
+  equal(pool.take(256), blocks[0], "the first of its size");
+  pool.give(blocks[0]);
   for (let submission = 0; submission < 64; submission++) pool.settle();
   equal(destroyed, [], "the last submissions needed them");
   pool.settle();
-  equal(destroyed, [2, 1], "the oldest go until the cap is met");
-  equal([pool.pooledBytes, pool.liveBytes, pool.liveBlocks], [768, 0, 0], "accounts");
+  equal(destroyed, [2, 4], "the oldest go until the cap is met");
+  equal([pool.pooledBytes, pool.liveBytes, pool.liveBlocks], [512, 0, 0], "accounts");
   pool.trim();
-  equal(destroyed, [2, 1, 4, 3], "in order of age");
+  equal(destroyed, [2, 4, 3, 1], "in order of age");
   equal(pool.take(2 ** 31 - 4).bytes, 2 ** 31 - 4, "a block never exceeds the device's limit");
   await fails(() => pool.take(2 ** 31), /exceeds this device's limit/, "limit");
 }

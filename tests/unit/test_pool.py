@@ -1,5 +1,7 @@
 """The rules by which device memory is kept and given back."""
 
+import random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,14 +55,17 @@ def test_block_size_examples(nbytes, size):
     assert block_size(nbytes) == size
 
 
-def test_the_newest_block_of_a_size_is_used_first():
+def test_the_block_of_a_size_that_was_made_first_is_used_first():
     b = Blocks(1 << 20)
-    first, second = b.pool.take(1000), b.pool.take(1000)
-    b.pool.give(first, 1000)
-    b.pool.give(second, 1000)
-    assert b.pool.take(900) is second
+    first, second, third = (b.pool.take(1000) for _ in range(3))
+    for block in (second, first, third):
+        b.pool.give(block, 1000)
     assert b.pool.take(900) is first
-    assert len(b.made) == 2
+    assert b.pool.take(900) is second
+    b.pool.give(first, 900)
+    assert b.pool.take(900) is first
+    assert b.pool.take(900) is third
+    assert len(b.made) == 3
     assert b.pool.take(5000) not in (first, second)
 
 
@@ -74,8 +79,8 @@ def test_the_oldest_blocks_go_first():
         assert b.pool.free_bytes == 5 * 1024
     b.pool.shrink()
     assert b.pool.free_bytes == 2 * 1024
-    assert b.pool.take(1024) is blocks[4]
     assert b.pool.take(1024) is blocks[3]
+    assert b.pool.take(1024) is blocks[4]
     b.pool.trim()
     assert b.pool.free_bytes == 0
     assert b.alive == 2 * 1024
@@ -91,6 +96,25 @@ def test_a_program_that_repeats_itself_finds_its_blocks_again():
             b.pool.give(block, 4 << 20)
         b.pool.shrink()
     assert len(b.made) == 30
+
+
+def test_which_blocks_a_program_gets_does_not_depend_on_what_was_freed_in_which_order():
+    b = Blocks(1 << 20)
+    chance, rounds = random.Random(0), []
+    for _ in range(20):
+        others = [b.pool.take(1024) for _ in range(chance.randrange(30))]
+        chance.shuffle(others)
+        for block in others:
+            b.pool.give(block, 1024)
+        passing, made = b.pool.take(1024), []
+        for _ in range(40):
+            made.append(b.pool.take(1024))
+            b.pool.give(passing, 1024)
+            passing = b.pool.take(1024)
+        rounds.append([block[1] for block in (*made, passing)])
+        for block in (*made, passing):
+            b.pool.give(block, 1024)
+    assert rounds == rounds[:1] * 20
 
 
 def test_a_program_that_shrinks_gives_its_blocks_back():

@@ -34,8 +34,57 @@ export class Block {
   }
 }
 
+/** Free blocks of one size: a binary heap, on top the one that was made first. */
+class Heap {
+  constructor() {
+    this.blocks = [];
+  }
+
+  push(block) {
+    this.blocks.push(block);
+    this.#rise(block, this.blocks.length - 1);
+  }
+
+  /** The block that was made first; undefined where there is none. */
+  pop() {
+    const first = this.blocks[0];
+    if (first !== undefined) this.#remove(0);
+    return first;
+  }
+
+  delete(block) {
+    this.#remove(this.blocks.indexOf(block));
+  }
+
+  #remove(at) {
+    const { blocks } = this;
+    const last = blocks.pop();
+    const count = blocks.length;
+    if (at === count) return;
+    for (let below = 2 * at + 1; below < count; below = 2 * at + 1) {
+      if (below + 1 < count && blocks[below + 1].id < blocks[below].id) below++;
+      blocks[at] = blocks[below];
+      at = below;
+    }
+    this.#rise(last, at);
+  }
+
+  #rise(block, at) {
+    const { blocks } = this;
+    while (at > 0) {
+      const above = (at - 1) >> 1;
+      if (blocks[above].id < block.id) break;
+      blocks[at] = blocks[above];
+      at = above;
+    }
+    blocks[at] = block;
+  }
+}
+
 /**
- * Free blocks by size, newest first, and by age across sizes.
+ * Free blocks by size, and by age across sizes. Of a size the block that was made first is taken: which one that is
+ * depends on what is alive, not on the order in which the rest was freed. So a program that repeats itself gets the
+ * blocks of its last round, and finds their bind groups, whatever was done between.
  *
  * Live and free blocks together stay below `keptFloor`, or below what the last submissions had alive at most, whichever
  * is more: a program that repeats itself finds the blocks of its last round, since new ones cost the time to fill them
@@ -62,7 +111,7 @@ export class Pool {
     this.peakBefore = 0;
   }
 
-  /** A block for `nbytes`; the newest free one of its size if there is one. */
+  /** A block for `nbytes`: the free one of its size that was made first, if there is one. */
   take(nbytes) {
     if (nbytes > this.largest) {
       throw new RangeError(
@@ -83,9 +132,9 @@ export class Pool {
 
   /** Take back a block whose slot is gone; records that follow may reuse it at once. */
   give(block) {
-    const same = this.free.get(block.bytes);
-    if (same === undefined) this.free.set(block.bytes, [block]);
-    else same.push(block);
+    let same = this.free.get(block.bytes);
+    if (same === undefined) this.free.set(block.bytes, (same = new Heap()));
+    same.push(block);
     block.older = this.newest;
     if (this.newest === null) this.oldest = block;
     else this.newest.newer = block;
@@ -112,8 +161,7 @@ export class Pool {
 
   #reuse(bytes) {
     const same = this.free.get(bytes);
-    while (same !== undefined && same.length > 0) {
-      const block = same.pop();
+    for (let block = same?.pop(); block !== undefined; block = same.pop()) {
       this.#unlink(block);
       this.pooledBytes -= bytes;
       if (!block.broken) return block;
@@ -125,8 +173,7 @@ export class Pool {
 
   #destroyOldest() {
     const block = this.oldest;
-    // The oldest of all is the oldest of its size, and a size's list is in order of age.
-    this.free.get(block.bytes).shift();
+    this.free.get(block.bytes).delete(block);
     this.#unlink(block);
     this.pooledBytes -= block.bytes;
     this.forget(block);

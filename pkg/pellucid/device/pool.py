@@ -1,6 +1,7 @@
 """Which blocks of device memory are free: the same rules as web/runtime/pool.js, so that windows are equal on
 both hosts."""
 
+import heapq
 from collections.abc import Callable
 from typing import Any
 
@@ -25,7 +26,11 @@ def block_size(nbytes: int) -> int:
 
 
 class Pool:
-    """Blocks by size, newest first. ``create(size)`` makes a block and ``destroy(block)`` ends it.
+    """Blocks by size. ``create(size)`` makes a block and ``destroy(block)`` ends it.
+
+    Of a size the block that was made first is taken: which one that is depends on what is alive, not on the
+    order in which the rest was freed. So a program that repeats itself gets the blocks of its last round, and
+    finds their bind groups, whatever was done between.
 
     Live and free blocks together stay below ``keep_bytes``, or below what the last submissions had alive at
     most, whichever is more: a program that repeats itself finds the blocks of its last round, since new ones
@@ -36,10 +41,11 @@ class Pool:
         self, create: Callable[[int], Any], destroy: Callable[[Any], None], keep_bytes: int = KEEP_BYTES
     ):
         self._create, self._destroy, self._keep = create, destroy, keep_bytes
-        self._free: dict[int, list] = {}
+        self._free: dict[int, list[tuple[int, Any]]] = {}  # size -> heap of (number, block)
+        self._numbers: dict[int, int] = {}  # id(block) -> which one it is
         self._order: dict[int, tuple[int, Any]] = {}  # age -> (size, block), oldest first
         self._ages: dict[int, int] = {}  # id(block) -> age
-        self._clock = 0
+        self._clock = self._made = 0
         self._submissions = 0
         # The most live bytes since this epoch began, and in the one before.
         self._peak = self._peak_before = 0
@@ -48,15 +54,17 @@ class Pool:
         self.live_blocks = 0
 
     def take(self, nbytes: int):
-        """A block of at least ``nbytes``: the one freed last, or a new one."""
+        """A block of at least ``nbytes``: the free one that was made first, or a new one."""
         size = block_size(nbytes)
-        blocks = self._free.get(size)
-        if blocks:
-            block = blocks.pop()
+        free = self._free.get(size)
+        if free:
+            block = heapq.heappop(free)[1]
             del self._order[self._ages.pop(id(block))]
             self.free_bytes -= size
         else:
             block = self._create(size)
+            self._made += 1
+            self._numbers[id(block)] = self._made
         self.live_bytes += size
         self.live_blocks += 1
         if self.live_bytes > self._peak:
@@ -67,7 +75,7 @@ class Pool:
         """Return a block that was taken for ``nbytes``."""
         size = block_size(nbytes)
         self._clock += 1
-        self._free.setdefault(size, []).append(block)
+        heapq.heappush(self._free.setdefault(size, []), (self._numbers[id(block)], block))
         self._order[self._clock] = (size, block)
         self._ages[id(block)] = self._clock
         self.live_bytes -= size
@@ -91,7 +99,9 @@ class Pool:
     def _end_oldest(self) -> None:
         age = next(iter(self._order))
         size, block = self._order.pop(age)
-        self._free[size].remove(block)
+        free = self._free[size]
+        free.remove((self._numbers.pop(id(block)), block))
+        heapq.heapify(free)
         del self._ages[id(block)]
         self.free_bytes -= size
         self._destroy(block)
