@@ -1,10 +1,13 @@
 """Products of one row with integer dot products: against the values of the weight in float64, and against the
 kernel without them where numbers are not finite."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import pellucid
+from ops.adapters import H200
 from ops.test_quant_vectors import compare, middle, weights
 from pellucid.device.host import Info
 from pellucid.device.stream import stream
@@ -184,13 +187,15 @@ def test_one_weight_with_its_norm(biased):
 
 def test_large_weights_take_them_where_the_device_has_them(monkeypatch):
     monkeypatch.delenv("PELLUCID_DOTS")
-    nvidia = Info("browser", "nvidia", "hopper", "", frozenset({FEATURE}))
-    assert choose(1, 16384, 256, "q4_0", nvidia) == Lanes(128, 16, 1, 64, dots=True)
+    nvidia = replace(H200, features=frozenset({FEATURE}))
+    assert choose(1, 16384, 256, "q4_0", nvidia) == Lanes(256, 16, 1, 128, dots=True)
     assert choose(1, 16384, 256, "q4_1", nvidia) == Lanes(256, 16, 1, 32, dots=True)
-    assert choose(1, 16384, 256, "q5_k", nvidia) == Lanes(256, 16, 1, 64, dots=True)
-    assert choose(1, 28672, 128, "q4_k", nvidia) == Lanes(256, 8, 1, 64, dots=True)
-    assert choose(1, 128256, 32, "q4_1", nvidia) == Lanes(256, 8, 1, 32, dots=True)
+    assert choose(1, 16384, 256, "q6_k", nvidia) == Lanes(256, 16, 1, 128, dots=True)
+    assert choose(1, 28672, 128, "q4_k", nvidia) == Lanes(256, 8, 1, 128, dots=True)
+    assert choose(1, 128256, 48, "q4_1", nvidia) == Lanes(256, 8, 1, 64, dots=True)
+    assert choose(1, 128256, 18, "q4_1", nvidia) == Lanes(256, 8, 1, 32, dots=True)
     assert choose(1, 8192, 256, "q4_k", nvidia) == Lanes(256, 32, 1, 64, dots=True)
+    assert choose(1, 28672, 128, "q4_k", replace(nvidia, limits={})) == Lanes(256, 8, 1, 64, dots=True)
     assert not choose(1, 4096, 128, "q4_0", nvidia).dots
     software = Info("browser", "", "", "SwiftShader", frozenset({FEATURE}))
     assert software.is_software

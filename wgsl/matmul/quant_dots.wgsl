@@ -17,7 +17,7 @@
 // uses     matmul/quant_shares
 // expects  what matmul/quant_shares expects, for one row of x and no PADDED columns; STEP a multiple
 //          of LANES, with one, two or four quads for every lane. units in Params. load_units, and a
-//          file of quant/ with ZERO_POINT, quad_bytes and scale_product
+//          file of quant/ with ZERO_POINT, HALF_SCALES, quad_bytes and scale_product
 
 // Vectors of the first 16 columns of every unit, then of the last ones, with padding so that lanes
 // that write both meet no bank twice.
@@ -125,8 +125,8 @@ fn normalized(x: Share, norm: Share) -> Share {
         x.quad_3 * norm.quad_3);
 }
 
-// A unit of x: bytes 0, 1 and 2 of its first and of its last 16 columns; what the sums of the bytes
-// begin with, so that the zero point is taken off; the sum of x.
+// A unit of x: bytes 0, 1 and 2 of its first and of its last 16 columns; the sums of its integers
+// over those, or over all of them in place of the first with one scale for the unit; the sum of x.
 struct Split {
     first_0: vec4<u32>,
     first_1: vec4<u32>,
@@ -134,15 +134,18 @@ struct Split {
     last_0: vec4<u32>,
     last_1: vec4<u32>,
     last_2: vec4<u32>,
-    begin: vec3<i32>,
+    sums: vec2<i32>,
     sum: f32,
     unit_step: f32,
 }
 
 fn load_split(unit: u32) -> Split {
     let last = STRIDE + unit;
-    let sums = bitcast<vec4<i32>>(split[3][unit]) + bitcast<vec4<i32>>(split[3][last]);
+    let sums_first = bitcast<vec4<i32>>(split[3][unit]);
+    let sums_last = bitcast<vec4<i32>>(split[3][last]);
+    let sums = sums_first + sums_last;
     let sum = (sums.x + sums.y) + (sums.z + sums.w);
+    let sum_last = (sums_last.x + sums_last.y) + (sums_last.z + sums_last.w);
     let unit_step = unit_steps[unit];
     return Split(
         split[0][unit],
@@ -151,10 +154,15 @@ fn load_split(unit: u32) -> Split {
         split[0][last],
         split[1][last],
         split[2][last],
-        vec3<i32>(sum & 0xffff, 0, sum >> 16u) * -ZERO_POINT,
+        select(vec2<i32>(sum, 0), vec2<i32>(sum - sum_last, sum_last), HALF_SCALES),
         unit_step * f32(sum),
         unit_step,
     );
+}
+
+// What sums of bytes begin with, so that the zero point is taken off, by the sum of the integers.
+fn begin(sum: i32) -> vec3<i32> {
+    return vec3<i32>(sum & 0xffff, 0, sum >> 16u) * -ZERO_POINT;
 }
 
 fn add_dots(sums: vec3<i32>, bytes: u32, x_0: u32, x_1: u32, x_2: u32) -> vec3<i32> {
@@ -163,37 +171,60 @@ fn add_dots(sums: vec3<i32>, bytes: u32, x_0: u32, x_1: u32, x_2: u32) -> vec3<i
     );
 }
 
-// The product of a unit of the weight, before its scales, with a unit of x.
-fn dots(w: Unit, x: Split) -> f32 {
-    var sums = add_dots(x.begin, quad_bytes(w, 0u), x.first_0.x, x.first_1.x, x.first_2.x);
+// Products of a unit of four rows with one of x, before their scales: in `first` those of the whole
+// unit, and nothing in `last`; with HALF_SCALES those of its first and of its last 16 columns.
+struct Halves {
+    first: vec4<f32>,
+    last: vec4<f32>,
+}
+
+// The number that the sums of bytes 0, 1 and 2 stand for.
+fn joined(sums: vec3<i32>, unit_step: f32) -> f32 {
+    // The lower part fits a float's 24 bits, but for quants of 5 bits, or of 6 and half a unit, where
+    // it may lose one.
+    let low = f32(sums.x + (sums.y << 8u));
+    return fma(f32(sums.z), 65536.0 * unit_step, low * unit_step);
+}
+
+// The product of a unit of the weight with a unit of x, by Halves.
+fn dots(w: Unit, x: Split) -> vec2<f32> {
+    var sums = add_dots(begin(x.sums.x), quad_bytes(w, 0u), x.first_0.x, x.first_1.x, x.first_2.x);
     sums = add_dots(sums, quad_bytes(w, 1u), x.first_0.y, x.first_1.y, x.first_2.y);
     sums = add_dots(sums, quad_bytes(w, 2u), x.first_0.z, x.first_1.z, x.first_2.z);
     sums = add_dots(sums, quad_bytes(w, 3u), x.first_0.w, x.first_1.w, x.first_2.w);
+    var first = 0.0;
+    if (HALF_SCALES) {
+        first = joined(sums, x.unit_step);
+        sums = begin(x.sums.y);
+    }
     sums = add_dots(sums, quad_bytes(w, 4u), x.last_0.x, x.last_1.x, x.last_2.x);
     sums = add_dots(sums, quad_bytes(w, 5u), x.last_0.y, x.last_1.y, x.last_2.y);
     sums = add_dots(sums, quad_bytes(w, 6u), x.last_0.z, x.last_1.z, x.last_2.z);
     sums = add_dots(sums, quad_bytes(w, 7u), x.last_0.w, x.last_1.w, x.last_2.w);
-    // The lower part fits a float's 24 bits, but for quants of 5 bits, where it may lose one.
-    let low = f32(sums.x + (sums.y << 8u));
-    return fma(f32(sums.z), 65536.0 * x.unit_step, low * x.unit_step);
+    let last = joined(sums, x.unit_step);
+    return select(vec2<f32>(last, 0.0), vec2<f32>(first, last), HALF_SCALES);
 }
 
 // sums + the scaled products of four units, `place` in their superblocks, given the sum of x.
 fn add_scaled(
-    sums: vec4<f32>, units: Units, place: u32, products: vec4<f32>, x_sum: f32,
+    sums: vec4<f32>, units: Units, place: u32, products: Halves, x_sum: f32,
 ) -> vec4<f32> {
+    let first = products.first;
+    let last = products.last;
     return sums + vec4<f32>(
-        scale_product(units.row_0, place, products.x, x_sum),
-        scale_product(units.row_1, place, products.y, x_sum),
-        scale_product(units.row_2, place, products.z, x_sum),
-        scale_product(units.row_3, place, products.w, x_sum),
+        scale_product(units.row_0, place, vec2<f32>(first.x, last.x), x_sum),
+        scale_product(units.row_1, place, vec2<f32>(first.y, last.y), x_sum),
+        scale_product(units.row_2, place, vec2<f32>(first.z, last.z), x_sum),
+        scale_product(units.row_3, place, vec2<f32>(first.w, last.w), x_sum),
     );
 }
 
 fn add_dots_of(sums: vec4<f32>, units: Units, place: u32, x: Split) -> vec4<f32> {
-    let products = vec4<f32>(
-        dots(units.row_0, x), dots(units.row_1, x), dots(units.row_2, x), dots(units.row_3, x),
-    );
+    let a = dots(units.row_0, x);
+    let b = dots(units.row_1, x);
+    let c = dots(units.row_2, x);
+    let d = dots(units.row_3, x);
+    let products = Halves(vec4<f32>(a.x, b.x, c.x, d.x), vec4<f32>(a.y, b.y, c.y, d.y));
     return add_scaled(sums, units, place, products, x.sum);
 }
 
@@ -248,12 +279,22 @@ fn add_stepless(sums: vec4<f32>, lane: u32, rows: vec4<u32>) -> vec4<f32> {
         part = plain_quad(part, units, 1u, unit);
         part = plain_quad(part, units, 2u, unit);
         part = plain_quad(part, units, 3u, unit);
+        var products = Halves();
+        if (HALF_SCALES) {
+            products.first = part.products;
+            part.products = vec4<f32>();
+        }
         part = plain_quad(part, units, 4u, unit);
         part = plain_quad(part, units, 5u, unit);
         part = plain_quad(part, units, 6u, unit);
         part = plain_quad(part, units, 7u, unit);
+        if (HALF_SCALES) {
+            products.last = part.products;
+        } else {
+            products.first = part.products;
+        }
         let x_sum = (part.x.x + part.x.y) + (part.x.z + part.x.w);
-        added = add_scaled(added, units, unit & 7u, part.products, x_sum);
+        added = add_scaled(added, units, unit & 7u, products, x_sum);
     }
     return added;
 }

@@ -25,6 +25,7 @@ fn dequantize_octet(octet: u32) -> array<vec4<f32>, 2> {
 const X_FACTORS = UNLIFT_FACTORS;
 const HAS_LOW = false;
 const ZERO_POINT = 8;
+const HALF_SCALES = false;
 
 struct Unit {
     words: vec4<u32>,
@@ -46,10 +47,10 @@ fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {
     return lift(unit.words[quad & 3u], select(0x0f0fu, 0xf0f0u, high), 0u, zero);
 }
 
-fn scale_product(unit: Unit, place: u32, product: f32, x_sum: f32) -> f32 {
-    return half_of(unit.scales, unit.at) * product;
+fn scale_product(unit: Unit, place: u32, product: vec2<f32>, x_sum: f32) -> f32 {
+    return half_of(unit.scales, unit.at) * product.x;
 }
 
 fn combine(unit: Unit, place: u32, first: f32, last: f32, x_sum: f32) -> f32 {
-    return scale_product(unit, place, first + 0.0625 * last, x_sum);
+    return scale_product(unit, place, vec2<f32>(first + 0.0625 * last, 0.0), x_sum);
 }

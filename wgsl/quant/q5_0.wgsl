@@ -28,6 +28,7 @@ fn dequantize_octet(octet: u32) -> array<vec4<f32>, 2> {
 const X_FACTORS = UNLIFT_FACTORS;
 const HAS_LOW = false;
 const ZERO_POINT = 16;
+const HALF_SCALES = false;
 
 struct Unit {
     words: vec4<u32>,
@@ -50,10 +51,10 @@ fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {
     return lift(quad_bytes(unit, quad), 0xffffu, 0u, 16.0);
 }
 
-fn scale_product(unit: Unit, place: u32, product: f32, x_sum: f32) -> f32 {
-    return half_of(unit.scales, unit.at) * product;
+fn scale_product(unit: Unit, place: u32, product: vec2<f32>, x_sum: f32) -> f32 {
+    return half_of(unit.scales, unit.at) * product.x;
 }
 
 fn combine(unit: Unit, place: u32, first: f32, last: f32, x_sum: f32) -> f32 {
-    return scale_product(unit, place, first + last, x_sum);
+    return scale_product(unit, place, vec2<f32>(first + last, 0.0), x_sum);
 }

@@ -42,6 +42,8 @@ fn unit_scales(scales: u32, supers: u32, unit: u32) -> vec2<f32> {
 
 const X_FACTORS = UNLIFT_FACTORS;
 const HAS_LOW = false;
+const ZERO_POINT = 32;
+const HALF_SCALES = true;
 
 struct Unit {
     words: vec4<u32>,
@@ -58,17 +60,29 @@ fn load_unit(unit: u32) -> Unit {
     return Unit(plane_row(unit), tops, scales, plane_word(plane_start(3u) + (unit >> 4u)), unit);
 }
 
-fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {
+// The low bits of a quad's bytes, and above bit 3 the two others, with what lies around those.
+fn crowded_bytes(unit: Unit, quad: u32) -> u32 {
     let low = (unit.words[quad & 3u] >> (quad & 4u)) & 0x0f0f0f0fu;
     let both = select(unit.tops.xy, unit.tops.zw, (unit.at & 1u) != 0u);
     let tops = select(both.x, both.y, quad >= 4u);
-    // Brought to bits 4 and 5 of each byte by one shift; `lift` masks what lies above.
+    // Brought to bits 4 and 5 of each byte by one shift.
     let place = 2u * (quad & 3u);
     let high = select(tops >> (max(place, 4u) - 4u), tops << (4u - min(place, 4u)), place < 4u);
-    return lift(low | (high & 0xf0f0f0f0u), 0x3f3fu, 0u, 32.0);
+    return low | (high & 0xf0f0f0f0u);
+}
+
+fn quad_bytes(unit: Unit, quad: u32) -> u32 {
+    return crowded_bytes(unit, quad) & 0x3f3f3f3fu;
+}
+
+fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {
+    return lift(crowded_bytes(unit, quad), 0x3f3fu, 0u, 32.0);
+}
+
+fn scale_product(unit: Unit, place: u32, product: vec2<f32>, x_sum: f32) -> f32 {
+    return dot(unit_scales(unit.scales, unit.supers, unit.at), product);
 }
 
 fn combine(unit: Unit, place: u32, first: f32, last: f32, x_sum: f32) -> f32 {
-    let scales = unit_scales(unit.scales, unit.supers, unit.at);
-    return scales.x * first + scales.y * last;
+    return scale_product(unit, place, vec2<f32>(first, last), x_sum);
 }

@@ -4,7 +4,7 @@ products: a pure function of shape, format and device."""
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..device.host import Info
 from ..kernel import Source
@@ -14,24 +14,30 @@ from .matmul_choice import processors
 FEATURE = "packed_4x8_integer_dot_product"
 _DOTS = ("integer", "float")
 # Formats whose quants are bytes after few operations, and cost more as floats than reading them does.
-DOT_FORMATS = frozenset({"q4_0", "q4_1", "q4_k", "q5_0", "q5_1", "q5_k"})
+DOT_FORMATS = frozenset({"q4_0", "q4_1", "q4_k", "q5_0", "q5_1", "q5_k", "q6_k"})
 # Without an instruction for them.
 _WITHOUT = ("apple",)
 # Every workgroup splits x into bytes, which is worth its time for 32 rows of the weight, and more so for 128,
 # if that leaves nearly as many workgroups as there are at once, of which a processor holds two.
 _DOT_LANES = (8, 16, 32)
+_DOT_WORKGROUP = 256
 _HELD = 1.6
-# Workgroup and step by format and lanes, where another than the usual was the fastest on an H200: there
-# 16384 x 8192 weights were read at 61 to 62 % of the rate of a copy, and at 57 to 59 % with the usual ones.
-_USUAL = (256, 64)
-_MEASURED = {("q4_0", 16): (128, 64), ("q4_1", 16): (256, 32), ("q4_k", 16): (256, 32)}
+# Units of a step by lanes, and by format, too, where another length was faster on an H200.
+_STEPS = {8: 128, 16: 128, 32: 64}
+_MEASURED = {("q4_1", 16): 32, ("q4_k", 16): 32}
 
 # Rows of x that a kernel of lanes has registers for: eight beside four of the weight took a compiler minutes.
 MOST_ROWS = 4
-# Invocations of a kernel, and workgroups, that keep a large GPU busy; its processors.
+# Invocations of a kernel that keep a large GPU busy; its processors; workgroups that it holds at once.
 _BUSY = 1 << 16
-_WORKGROUPS = 264
 _PROCESSORS = 132
+_WORKGROUPS = 2 * _PROCESSORS
+# Workgroup memory that a norm takes beside the products.
+_NORM_BYTES = 2048
+# Units of a row from which on 16 lanes read it faster than 8, and 128 invocations than 256.
+_LONG = 64
+# Formats whose units fill so many registers that 64 invocations with 32 lanes are faster.
+_HALVES = frozenset({"f16", "bf16"})
 # Lanes that share the rows of a weight, at most, by rows of x: x must fit in workgroup memory.
 _MOST_LANES = {1: 64, 2: 32, 4: 16}
 
@@ -81,7 +87,7 @@ def _is_slow(info: Info) -> bool:
 def choose(batch: int, rows: int, units: int, name: str, info: Info) -> Lanes:
     """The lanes for ``batch`` rows of x and weights of format ``name`` with ``rows`` rows of ``units`` units.
 
-    With integer dot products for one row of x and a format of 4 or 5 bits, where the device has them and the
+    With integer dot products for one row of x and a format of 4 to 6 bits, where the device has them and the
     weight has rows enough, or any number if the variable PELLUCID_DOTS is "integer"; without them if it is
     "float".
 
@@ -92,27 +98,35 @@ def choose(batch: int, rows: int, units: int, name: str, info: Info) -> Lanes:
     if chosen and chosen not in _DOTS:
         raise ValueError(f"PELLUCID_DOTS is {chosen!r}; it must be one of {_DOTS}, or not set.")
     if batch == 1 and name in DOT_FORMATS and FEATURE in info.features and chosen != "float":
-        found = [_dot_lanes(n, name, units) for n in _DOT_LANES]
+        found = [_dot_lanes(n, name, units, info) for n in _DOT_LANES]
         filling = [lanes for lanes in found if rows >= _HELD * processors(info) * lanes.rows]
         if filling and (chosen or not _is_slow(info)):
             return filling[0]
         if chosen:
             return found[-1]
-    return _float_lanes(batch, rows, units)
+    return _float_lanes(batch, rows, units, name)
 
 
-def _dot_lanes(lanes: int, name: str, units: int) -> Lanes:
-    workgroup, step = _MEASURED.get((name, lanes), _USUAL)
-    return Lanes(workgroup, lanes, 1, step if units > 32 else 32, dots=True)
+def _dot_lanes(lanes: int, name: str, units: int, info: Info) -> Lanes:
+    step = min(_MEASURED.get((name, lanes), _STEPS[lanes]), max(_power(units), 32))
+    found = Lanes(_DOT_WORKGROUP, lanes, 1, step, dots=True)
+    room = info.limits.get("maxComputeWorkgroupStorageSize", 16384) - _NORM_BYTES
+    return found if found.nbytes <= room else replace(found, step=64)
 
 
-def _float_lanes(batch: int, rows: int, units: int) -> Lanes:
+def _float_lanes(batch: int, rows: int, units: int, name: str) -> Lanes:
     """Few rows of the weight take more lanes each, while workgroup memory holds."""
-    held = 1 << max(batch - 1, 0).bit_length()
+    held = _power(batch)
     wanted = min(-(-4 * _BUSY // max(rows, 1)), units)
-    lanes = min(max(1 << (wanted - 1).bit_length(), 8), _MOST_LANES[held])
-    # Wide workgroups read x less often; they pay where there are enough of them. Narrow ones spread little
-    # work over more processors; they must hold the x of a step.
-    wide = held <= 2 and rows * lanes >= _WORKGROUPS * 4 * 256
-    narrow = held * lanes <= 32 and rows * lanes < _PROCESSORS * 4 * 128
+    lanes = min(max(_power(wanted), 16 if units >= _LONG else 8), _MOST_LANES[held])
+    # Wide workgroups read x less often, which pays for short rows where there are enough workgroups. Narrow
+    # ones spread little work over more processors; they must hold the x of a step.
+    wide = held <= 2 and units < _LONG and rows * lanes >= _WORKGROUPS * 4 * 256
+    little = rows * lanes < _PROCESSORS * 4 * 128 or (name in _HALVES and lanes == 32)
+    narrow = held * lanes <= 32 and little
     return Lanes(256 if wide else 64 if narrow else 128, lanes, held, lanes)
+
+
+def _power(n: int) -> int:
+    """The least power of two that is not below n."""
+    return 1 << max(n - 1, 0).bit_length()
