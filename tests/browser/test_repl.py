@@ -229,6 +229,42 @@ def test_ctrl_c_interrupts(repl, line):
     assert repl.type("await asyncio.sleep(0.01, 2)") == "2\n"
 
 
+def test_ctrl_c_while_an_interrupted_input_cleans_up_says_keyboardinterrupt_alone(repl):
+    repl.type("import asyncio", "from pyodide.ffi import run_sync")
+    repl.type_block(
+        "def wait():\n    try:\n        run_sync(asyncio.sleep(1000))\n    finally:\n"
+        "        print('cleaning up')\n        while True: pass\n"
+    )
+    for _ in range(2):
+        repl.start("wait()")
+        repl.page.keyboard.press("Control+c")
+        repl.page.wait_for_function(
+            "() => document.getElementById('transcript').lastElementChild.textContent.includes('cleaning up')"
+        )
+        repl.page.keyboard.press("Control+c")
+        repl.ready(5_000)
+        assert repl.output().startswith("cleaning up\nTraceback")
+        assert repl.output().endswith("while True: pass\n          ^^^^\nKeyboardInterrupt\n")
+        assert repl.output().count("KeyboardInterrupt") == 1
+        assert "CancelledError" not in repl.output()
+    assert repl.type("await asyncio.sleep(0.01, 2)") == "2\n"
+
+
+def test_ctrl_c_cancels_a_task_of_the_input(repl):
+    repl.type("import asyncio")
+    repl.type_block("async def forever():\n    while True: pass\n")
+    repl.start("await asyncio.create_task(forever())")
+    repl.page.keyboard.press("Control+c")
+    repl.ready(5_000)
+    assert repl.output() == "KeyboardInterrupt\n"  # and no error of the page
+
+
+def test_a_task_that_the_input_cancelled_is_no_ctrl_c(repl):
+    repl.type("import asyncio", "task = asyncio.create_task(asyncio.sleep(10))", "_ = task.cancel()")
+    assert repl.type("await task").endswith("asyncio.exceptions.CancelledError\n")
+    assert "KeyboardInterrupt" not in repl.output()
+
+
 @pytest.mark.parametrize("wait", ["x.sum().item()", "torch.webgpu.synchronize()"])
 @pytest.mark.parametrize("long", [False, True], ids=["many", "long"])
 def test_ctrl_c_interrupts_waits_for_the_device(repl, wait, long):

@@ -30,6 +30,7 @@ class Console(pyodide_console.Console):
         self._count = 0
         self._task: asyncio.Task | None = None
         self._others: set[asyncio.Task] = set()
+        self._is_interrupted = False
         self._answer: asyncio.Future[str] | None = None
         self._parser = codeop.CommandCompiler()
         self._parser.compiler.flags |= ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
@@ -67,14 +68,12 @@ class Console(pyodide_console.Console):
         """Run an input that is known to be all there is."""
         send("accepted", text)
         self._others = asyncio.all_tasks()
-        self._task = asyncio.current_task()
+        self._task = task = asyncio.current_task()
+        self._is_interrupted = False
         try:
             await self._run(text)
         except SystemExit:
             print("Python goes on here; press Restart Python to begin anew.", file=sys.stderr)
-        except asyncio.CancelledError:
-            self._task.uncancel()
-            print("KeyboardInterrupt", file=sys.stderr)
         except SyntaxError as error:
             print(
                 self.formatsyntaxerror(error) if _typed(error) else self.formattraceback(error),
@@ -82,10 +81,16 @@ class Console(pyodide_console.Console):
                 file=sys.stderr,
             )
         except BaseException as error:
-            _drop_own_frames(error)
-            print(self.formattraceback(error), end="", file=sys.stderr)
+            if self._is_interrupted and isinstance(error, asyncio.CancelledError):
+                print("KeyboardInterrupt", file=sys.stderr)
+            else:
+                _drop_own_frames(error, self._is_interrupted)
+                print(self.formattraceback(error), end="", file=sys.stderr)
         finally:
             self._task = None
+            # A cancellation that the input did not meet would end the call that ran it.
+            while task is not None and task.cancelling():
+                task.uncancel()
             sys.stdout.flush()
             sys.stderr.flush()
 
@@ -121,6 +126,7 @@ class Console(pyodide_console.Console):
 
     def cancel(self) -> None:
         """Ctrl-C for an input that only waits: called between other work, while its code is not running."""
+        self._is_interrupted = True
         if self._answer is not None:
             self._answer.cancel()
         elif self._task is not None:
@@ -144,10 +150,16 @@ class Console(pyodide_console.Console):
             send("answered", None)
 
     def _interrupt(self, number: int, frame: types.FrameType | None) -> None:
-        """Ctrl-C for an input whose code is running: it goes on with a KeyboardInterrupt."""
+        """Ctrl-C for an input whose code is running: it goes on with a KeyboardInterrupt.
+
+        A task that the input began is cancelled instead: the event loop takes a KeyboardInterrupt of a task
+        for its own, and raises it once more where nobody catches it.
+        """
         while frame is not None:
             if frame.f_code.co_filename.startswith(_PREFIX):
-                raise KeyboardInterrupt
+                self._is_interrupted = True
+                is_own = _current_task() in (None, self._task)
+                raise KeyboardInterrupt if is_own else asyncio.CancelledError
             frame = frame.f_back
 
 
@@ -185,8 +197,19 @@ def _typed(error: SyntaxError) -> bool:
     return True
 
 
-def _drop_own_frames(error: BaseException) -> None:
-    """Take this file's frames off: those that lead to the typed code, and the signal handler's."""
+def _current_task() -> asyncio.Task | None:
+    """The task that runs, if any does: in a callback of JavaScript there is not even a loop."""
+    try:
+        return asyncio.current_task()
+    except RuntimeError:
+        return None
+
+
+def _drop_own_frames(error: BaseException, is_interrupted: bool) -> None:
+    """Take this file's frames off: those that lead to the typed code, and the signal handler's.
+
+    Where the input was interrupted, the cancellations that brought that about are taken off, too.
+    """
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
         trace = trace.tb_next
@@ -195,6 +218,10 @@ def _drop_own_frames(error: BaseException) -> None:
         if trace.tb_next.tb_frame.f_code.co_filename == __file__:
             trace.tb_next = None
         trace = trace.tb_next
+    while is_interrupted and isinstance(error.__context__, asyncio.CancelledError):
+        error.__context__ = error.__context__.__context__
+    if error.__context__ is not None:
+        _drop_own_frames(error.__context__, is_interrupted)
 
 
 console = Console()
