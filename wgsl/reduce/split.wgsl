@@ -9,7 +9,7 @@
 // status  holds the parts on their way; see partials
 // grid    one workgroup per output and part: part p takes r from p * chunk to (p + 1) * chunk; its
 //         lanes stride over r
-// uses    lane_fold, partials
+// uses    lane_fold, partials, workgroup_fold
 
 alias T = f32;
 const WORKGROUP = 256u;
@@ -36,7 +36,6 @@ struct Params {
 fn load_x(i: u32) -> T { return x[params.x_offset + i]; }
 fn store_out(i: u32, value: T) { out[i] = value; }
 fn apply(a: T, b: T) -> T { return a + b; }
-fn across_fold(lane: u32, value: T) -> T { return workgroup_fold(lane, value); }
 fn to_bits(value: T) -> vec2<u32> { return vec2<u32>(bitcast<u32>(value), 0u); }
 fn from_bits(bits: vec2<u32>) -> T { return bitcast<T>(bits.x); }
 
@@ -99,7 +98,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     let r = part * params.chunk + lane;
     let end = min((part + 1u) * params.chunk, params.reduced);
     let at = (outer * params.reduced + r) * params.inner + inner;
-    let own = across_fold(lane, lane_fold(r, at, end));
+    let own = workgroup_fold(lane, lane_fold(r, at, end));
     let first = output * params.parts;
     if (lane == 0u) {
         leave_value(first + part, own);
@@ -122,7 +121,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
             take_value(first + q.w, is_part.w, d, output));
         near = apply(near, apply(left, right));
     }
-    var value = across_fold(lane, near);
+    var value = workgroup_fold(lane, near);
     if (lane == 0u) {
         if (MEAN) {
             value = value / T(params.divisor);

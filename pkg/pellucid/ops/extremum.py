@@ -60,10 +60,10 @@ def _launches(call: Call, largest: bool, values: str, indices: str | None) -> li
             call.temporary(place, (step.outputs,), dt.int64)
         # After the first pass a place counts parts, and its place in the input is looked up.
         holes["HAS_PLACES"] = flag(indices is not None and k > 0)
-        if step.form == "columns":
-            file = load("reduce/extremum_columns").fill(holes)
+        if step.form == "rows":
+            file = rows_of(step.chunk, step.outputs, several=False).fill("reduce/extremum_rows", holes)
         else:
-            file = rows_of(step.chunk, step.pieces, several=False).fill(f"reduce/extremum_{step.form}", holes)
+            file = load(f"reduce/extremum_{step.form}").fill(holes)
         bind = {"x": source, "places": known, "values": best, "indices": place}
         made.append(Launch(file, step.grid, step.params, bind=bind))
         source, known = best, place

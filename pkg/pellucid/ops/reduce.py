@@ -71,8 +71,7 @@ def _fold(one: dict[str, str], identity: dict[str, str], mean: bool = False):
                 lanes = rows_of(step.chunk, step.outputs)
                 file, grid = lanes.fill("reduce/rows", holes), lanes.grid(step.outputs)
             elif step.form == "split":
-                lanes = rows_of(step.chunk, step.pieces, several=False)
-                file = lanes.fill("reduce/split", holes | _WIDE if kind == "vec2<u32>" else holes)
+                file = load("reduce/split").fill(holes | _WIDE if kind == "vec2<u32>" else holes)
             else:
                 file = load(f"reduce/{step.form}").fill(holes)
             made.append(
