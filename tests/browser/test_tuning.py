@@ -1,0 +1,186 @@
+"""What was tuned in a page: later pages of the origin find it, and no other browser's."""
+
+import json
+
+import pytest
+
+BOOT = """
+async (env) => {
+  const { boot } = await import("/web/boot.js");
+  window.python?.terminate();
+  window.python = await boot({ env: { PELLUCID_KERNELS: "shared", ...env } });
+}
+"""
+# One product, for which there is one candidate: not the one that is chosen otherwise.
+PRODUCT = """
+import sys
+import warnings
+
+warnings.simplefilter("error")
+import pellucid as torch
+from pellucid import tuned
+from pellucid.ops.matmul_choice import choose, key, variant_for
+from pellucid.ops.matmul_variants import Shape, Tile, Variant
+
+SHAPE = Shape(1, 40, 40, 64)
+OTHER = Variant("tiled", Tile(32, 32, 4, 4), 2)
+
+
+def dispatches():
+    a, b = torch.ones(40, 64), torch.ones(64, 40)
+    torch.webgpu.synchronize()
+    before = torch.webgpu.memory_stats()["dispatches"]
+    assert (a @ b).sum().item() == 40 * 40 * 64
+    return torch.webgpu.memory_stats()["dispatches"] - before
+
+
+def tune(**settings):
+    from pellucid import tuning
+
+    tuning.shortlist = lambda shape: [OTHER]
+    return torch.webgpu.tune([("nn", (40, 40, 64))], **settings)
+
+
+info = torch.webgpu.get_device_properties()
+usual = choose(SHAPE, info)
+assert usual != OTHER
+MEASURED = {key(SHAPE, "float32"): str(OTHER)}
+"""
+TUNE = """
+found = tune()
+assert variant_for(SHAPE, "float32", info) == OTHER
+[found.kept, list(found.variants.values())]
+"""
+# What a page chooses that measures nothing.
+CHOICE = """
+chosen = variant_for(SHAPE, "float32", info)
+torch.use_deterministic_algorithms(True)
+deterministic = variant_for(SHAPE, "float32", info)
+torch.use_deterministic_algorithms(False)
+assert deterministic == usual
+assert "pellucid.tuning" not in sys.modules
+"other" if chosen == OTHER else "usual" if chosen == usual else str(chosen)
+"""
+STORED = """
+async () => {
+  const found = await caches.match("/pellucid/tuned.json", { cacheName: "pellucid" });
+  return found === undefined ? null : found.text();
+}
+"""
+STORE = """
+async (text) => {
+  const cache = await caches.open("pellucid");
+  await cache.put("/pellucid/tuned.json", new Response(text));
+}
+"""
+HEARD = """
+with warnings.catch_warnings(record=True) as heard:
+    warnings.simplefilter("always")
+    {}
+[str(warning.message) for warning in heard]
+"""
+
+
+class Origin:
+    """Pages of one origin, one after the other."""
+
+    def __init__(self, page, server):
+        self.page, self.server = page, server
+
+    def open(self, before="", **env):
+        """A new page, in which Python has run the setup."""
+        self.page.goto(self.server.url)
+        self.page.evaluate(BOOT, env)
+        self.run(before + PRODUCT)
+
+    def run(self, code):
+        return self.page.evaluate("(code) => python.run(code)", code)
+
+    def heard(self, line):
+        """The warnings of a statement."""
+        return self.run(HEARD.format(line))
+
+    @property
+    def stored(self):
+        return self.page.evaluate(STORED)
+
+    @stored.setter
+    def stored(self, text):
+        self.page.evaluate(STORE, text)
+
+
+@pytest.fixture
+def origin(page, plain_server):
+    return Origin(page, plain_server)
+
+
+def test_a_later_page_chooses_what_was_measured(origin):
+    origin.open()
+    assert origin.run(CHOICE) == "usual"
+    assert origin.run("dispatches()") == 2  # the product and the sum of all
+    assert origin.stored is None
+    kept, variants = origin.run(TUNE)
+    assert kept == f"the browser's storage of {origin.server.url.rstrip('/')}"
+    table = json.loads(origin.stored)
+    [entry] = table["devices"].values()
+    assert entry["version"] == origin.run("info.version")
+    assert list(entry["variants"].values()) == variants
+
+    origin.open()
+    assert origin.run(CHOICE) == "other"
+    assert origin.run("dispatches()") == 3  # the parts of the product, their sum, the sum of all
+    origin.run("torch.webgpu.reset()")
+    assert origin.run(CHOICE) == "other"
+
+    entry["version"] = "Chrome 1"
+    origin.stored = json.dumps(table)
+    origin.open()
+    assert origin.run(CHOICE) == "usual"
+    entry["version"] = origin.run("info.version")
+    origin.stored = json.dumps(table)
+    origin.run("torch.webgpu.forget_tuning()")  # of the table as it is now
+    assert json.loads(origin.stored) == {"devices": {}}
+
+
+def test_nothing_is_kept_unasked(origin):
+    origin.open()
+    assert origin.run("tune(keep=False).kept") == ""
+    origin.open(PELLUCID_TUNING="")
+    assert origin.run("tune().kept") == ""
+    assert origin.stored is None
+
+
+def test_a_table_that_is_none(origin):
+    origin.page.goto(origin.server.url)
+    origin.stored = "not a table"
+    origin.open()
+    [message] = origin.heard("variant_for(SHAPE, 'float32', info)")
+    assert "the browser's storage of http" in message
+    assert "it is no table of measurements" in message
+    assert origin.run(CHOICE) == "usual"
+    origin.run("tuned.keep(info, MEASURED)")
+    origin.open()
+    assert origin.run(CHOICE) == "other"
+
+
+REFUSE = """
+from pyodide.code import run_js
+run_js("{} = async () => {{ throw new DOMException('no', '{}'); }}")
+"""
+
+
+def test_storage_that_is_full_or_refused(origin):
+    origin.open(REFUSE.format("CacheStorage.prototype.match", "SecurityError"))
+    assert origin.run(CHOICE) == "usual"  # and no warning: nothing was ever kept there
+    [message] = origin.heard("kept = tuned.keep(info, MEASURED)")
+    assert "not kept: the browser's storage of http" in message
+    assert "SecurityError: no" in message
+    assert origin.run("kept") == ""
+
+    origin.run(REFUSE.format("CacheStorage.prototype.match", "UnknownError") + "torch.webgpu.reset()")
+    [message] = origin.heard("tuned.reread(); variant_for(SHAPE, 'float32', info)")
+    assert "UnknownError" in message
+
+    origin.open(REFUSE.format("Cache.prototype.put", "QuotaExceededError"))
+    [message] = origin.heard("await tuned.keep_async(info, MEASURED)")
+    assert "QuotaExceededError: no" in message
