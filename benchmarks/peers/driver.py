@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from . import packages, plot, pytorch, table
+from . import llama, packages, plot, pytorch, table
 from .packages import PEERS
 from .results import OURS
 from .session import Session
@@ -77,10 +77,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="measure PyTorch itself in the same rows instead, natively: on cuda or cpu; needs torch",
     )
     group.add_argument(
+        "--llama",
+        choices=tuple(packages.LLAMA),
+        help="measure llama.cpp itself in the rows of the language model instead, natively; Linux x86-64",
+    )
+    group.add_argument(
         "--carry",
         type=Path,
         metavar="DIR",
-        help="measure nothing: copy the peers' files there, for a machine without network",
+        help="measure nothing: copy there what a machine without network needs of the peers, or for --llama",
     )
 
 
@@ -131,11 +136,13 @@ def run(options: argparse.Namespace) -> int:
         return write(json.loads(options.source.read_text(encoding="utf-8")), options)
     rows, names = chosen_rows(options), chosen_peers(options.names)
     if options.carry:
-        print(f"bench: {packages.carry(names, options.carry) / 1e6:.1f} MB in {options.carry}")
+        build, target = options.llama, options.carry
+        copied = packages.carry_llama(build, target) if build else packages.carry(names, target)
+        print(f"bench: {copied / 1e6:.1f} MB in {target}")
         return 0
-    if options.pytorch:
+    if options.pytorch or options.llama:
         choose(options)
-        return pytorch.run(rows, options)
+        return pytorch.run(rows, options) if options.pytorch else llama.run(rows, options)
     if options.site is None:
         # Only here: a machine that was given a ready site needs neither the environment nor npm nor pip.
         import machine

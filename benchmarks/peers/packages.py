@@ -37,6 +37,27 @@ ORT = assets.Package(
 WLLAMA = assets.Package(
     "@wllama/wllama", "3.8.1", "bbe65fcc6d128d7853aed6d1699db7541e51a0363dc0135b8b68153acbf74670"
 )
+# Builds of llama.cpp by the backend that they have beside that of the CPU. That for CUDA is older, for it has
+# machine code for the H200; later ones have PTX alone for it, and of CUDA 13.1, which older drivers refuse.
+LLAMA = {
+    "cpu": assets.Package(
+        "@node-llama-cpp/linux-x64",
+        "3.22.1",
+        "0d953e1503d5ab4608d8ed5b739132308c81ac05ffeb760d2a7f30e08a9f90e0",
+    ),
+    "vulkan": assets.Package(
+        "@node-llama-cpp/linux-x64-vulkan",
+        "3.22.1",
+        "e10577190fc4bd1649d3b655588e5c7a85fc6b6dbf7136fee596cbe9e25521e7",
+    ),
+    "cuda": assets.Package(
+        "@node-llama-cpp/linux-x64-cuda",
+        "3.14.5",
+        "90308ed45ef12c0b744cec339ca6f096d42f238ef6b752f6115c5073da3eae78",
+    ),
+}
+# Of these packages, what is loaded; the rest belongs to Node.
+LLAMA_FILES = ("LICENSE", "bins/*/libggml*.so", "bins/*/libllama.*.so")
 
 
 @dataclass(frozen=True)
@@ -129,18 +150,28 @@ def carry(names: list[str], target: Path) -> int:
 
     Returns: the bytes.
     """
-    total = 0
-    for peer in (PEERS[name] for name in names):
-        for package in peer.packages:
-            source = assets.npm(package)
-            for file in (found for pattern in peer.files for found in source.glob(pattern)):
-                total += _copy(file, target / "npm" / source.name / file.relative_to(source))
+    peers = [PEERS[name] for name in names]
+    total = sum(_carry(package, peer.files, target) for peer in peers for package in peer.packages)
     if "ort" in names:
         graphs(decoder=False)
         for file in GRAPHS.iterdir():
             if file.suffix != ".bin":  # made there
                 total += _copy(file, target / "graphs" / file.name)
     return total
+
+
+def carry_llama(backend: str, target: Path) -> int:
+    """Copy a build of llama.cpp likewise.
+
+    Returns: the bytes.
+    """
+    return _carry(LLAMA[backend], LLAMA_FILES, target)
+
+
+def _carry(package: assets.Package, patterns: tuple[str, ...], target: Path) -> int:
+    source = assets.npm(package)
+    files = [found for pattern in patterns for found in source.glob(pattern)]
+    return sum(_copy(file, target / "npm" / source.name / file.relative_to(source)) for file in files)
 
 
 def _copy(source: Path, target: Path) -> int:

@@ -5,25 +5,22 @@ model is opened by transformers, from the same file.
 """
 
 import argparse
-import json
 import sys
-import time
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import assets
-from . import table
+from . import native
 from .ours import forms
-from .ours.data import checksum, integers
+from .ours.data import integers
 from .ours.forms import Form, Row, Unavailable
-from .results import spread, value
 from paths import WEIGHTS
 
 # Rows whose compiled form says something and compiles within a minute.
 COMPILED = ("chain", "block", "decode")
-# Seconds of a row's work, until what compiles is compiled and the clock of a GPU is up.
-WARM_UP = 0.4
 
 
 class PyTorch:
@@ -47,10 +44,14 @@ class PyTorch:
         self._rows = {**ROWS, "prefill": self._prefill, "decode": self._decode}
         self._model: Any = None
 
-    def name(self) -> str:
+    def facts(self) -> dict[str, Any]:
         """The library, its version and the device."""
         where = self.torch.cuda.get_device_name() if self.device == "cuda" else self.device
-        return f"PyTorch {self.torch.__version__}, {where}"
+        return {"library": f"PyTorch {self.torch.__version__}, {where}"}
+
+    def numbers(self, output: Any) -> np.ndarray:
+        """The values of a tensor, or of what was read already."""
+        return self.torch.as_tensor(output, device="cpu").detach().numpy()
 
     def wait(self) -> None:
         """Until everything queued is done."""
@@ -106,69 +107,11 @@ class PyTorch:
         return {"eager": form(), "captured": form(cache_implementation="static")}
 
 
-def measure(library: PyTorch, row: Row, form: Form, options: argparse.Namespace) -> dict[str, Any]:
-    """Milliseconds of a unit in each repetition of k units and one wait, and the sums of an output."""
-    k = row.get("units", row["inputs"])
-
-    def repeat() -> tuple[float, Any]:
-        spent = 0.0
-        if form.before is not None:
-            library.wait()
-            began = time.perf_counter()
-            form.before(k)
-            library.wait()
-            spent = time.perf_counter() - began if form.follows else 0.0
-        began = time.perf_counter()
-        outputs = [form.unit(i) for i in range(k)]
-        library.wait()
-        return 1000 * (time.perf_counter() - began - spent) / k, outputs[0]
-
-    repeat()
-    began = time.perf_counter()
-    while time.perf_counter() - began < WARM_UP:
-        repeat()
-    times, output = [], None
-    while not times or (
-        len(times) < options.repetitions and time.perf_counter() - began < options.row_seconds
-    ):
-        ms, output = repeat()
-        times.append(ms)
-    numbers = library.torch.as_tensor(output, device="cpu").detach().numpy()
-    return {"k": k, "ms": times, "check": checksum(numbers)}
-
-
-def run(rows: list[dict[str, Any]], options: argparse.Namespace) -> int:
-    """Measure the rows, show a table, write the samples.
+def run(rows: list[Row], options: argparse.Namespace) -> int:
+    """Measure the rows under PyTorch.
 
     Returns: the exit status; 1 when a row failed.
     """
     import torch
 
-    library = PyTorch(options.pytorch, torch)
-    results: dict[str, Any] = {"library": library.name(), "rows": {}}
-    lines, failed = [], 0
-    for row in rows:
-        try:
-            made = library.forms(row)
-        except Unavailable as error:
-            print(f"bench: {row['name']}: {error}", file=sys.stderr)
-            continue
-        for name, form in made.items():
-            try:
-                found = measure(library, row, form, options)
-            except RuntimeError as error:
-                # Out of memory, or a compiler that is not there: one row must not cost the others.
-                failed += 1
-                print(f"bench: {row['name']}, {name}: {type(error).__name__}: {error}", file=sys.stderr)
-                continue
-            results["rows"][f"{row['name']}/{name}"] = found
-            figures = spread([value(row, ms) for ms in found["ms"]])
-            cell = table.shown(figures["median"], (figures["low"], figures["high"]))
-            lines.append([f"{row['title']}, {name}, {row['unit']}", str(found["k"]), cell])
-            print(f"bench: {lines[-1][0]}: {cell}", file=sys.stderr, flush=True)
-        made.clear()
-    options.out.mkdir(parents=True, exist_ok=True)
-    target = options.json or options.out / "pytorch.json"
-    target.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-    print("\n".join(table.grid(["", "k", library.name()], lines)))
-    return 1 if failed else 0
+    return native.run(PyTorch(options.pytorch, torch), rows, options, "pytorch.json")
