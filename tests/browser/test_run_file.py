@@ -1,6 +1,7 @@
 """scripts/browser: the same file in the browser and natively."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -101,6 +102,35 @@ def test_a_browser_that_cannot_start_is_reported(script):
     assert "Chromium ended by itself with status 1" in done.stderr
 
 
+@pytest.mark.parametrize("is_busy", [True, False], ids=["busy", "waiting"])
+def test_a_page_that_crashes_ends_the_run_at_once(tmp_path, is_busy):
+    file = tmp_path / "endless.py"
+    wait = "while True: pass" if is_busy else "await __import__('asyncio').sleep(1000)"
+    file.write_text(f"print('running', flush=True)\n{wait}\n")
+    command = [sys.executable, SCRIPTS / "browser", file, "--packages=", "--timeout=60"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "running\n"
+        renderers = [each for each in descendants(process.pid) if "--type=renderer" in arguments(each)]
+        began = time.monotonic()
+        for each in renderers:
+            os.kill(each, signal.SIGKILL)
+        _, said = process.communicate(timeout=70)
+    assert renderers
+    assert time.monotonic() - began < 15  # Chromium itself takes some of that to end
+    assert process.returncode == 125
+    assert f"browser: the page that ran {file} crashed: its process ended" in said
+
+
+def test_an_error_of_the_worker_ends_the_run_at_once(script):
+    text = "from pyodide.code import run_js\nrun_js('setTimeout(() => { throw new Error(`told`) }, 100)')\n"
+    began = time.monotonic()
+    done = script(f"{text}await __import__('asyncio').sleep(1000)\n", "browser")
+    assert done.returncode == 1
+    assert "The Python worker stopped: Uncaught Error: told" in done.stderr
+    assert time.monotonic() - began < 40
+
+
 def test_terminating_scripts_browser_leaves_nothing_behind(tmp_path):
     file = tmp_path / "endless.py"
     file.write_text("print('running', flush=True)\nwhile True: pass\n")
@@ -121,6 +151,16 @@ def children(parent):
     """Process ids whose parent is `parent`."""
     listing = subprocess.run(["ps", "-o", "pid=", "--ppid", str(parent)], capture_output=True, text=True)
     return [int(word) for word in listing.stdout.split()]
+
+
+def descendants(parent):
+    return [each for child in children(parent) for each in (child, *descendants(child))]
+
+
+def arguments(process):
+    """The command line of a process."""
+    listing = subprocess.run(["ps", "-o", "args=", "-p", str(process)], capture_output=True, text=True)
+    return listing.stdout
 
 
 def alive(process):
