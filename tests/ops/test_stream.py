@@ -141,6 +141,19 @@ def test_windows_that_end_with_a_loop_grow_too():
     assert max(lengths) == MAX_WINDOW_WORDS
 
 
+def test_the_slots_of_a_window_do_not_depend_on_the_order_in_which_others_came_back():
+    taken = []
+    for order in (1, -1):
+        made = [pellucid.empty(4) for _ in range(20)][::order]
+        pellucid.webgpu.flush()
+        while made:
+            made.pop()
+        pellucid.webgpu.flush()
+        taken.append([t._storage.slot for t in [pellucid.empty(4) for _ in range(20)]])
+        pellucid.webgpu.flush()
+    assert taken[0] == taken[1] == sorted(taken[0])
+
+
 def test_a_long_window_of_writes_in_place_is_submitted_by_itself():
     s = stream()
     x, y = pellucid.ones(2), pellucid.ones(2)

@@ -245,6 +245,8 @@ class Stream:
             self._send(len(self.words), len(self.ready), held)
         # One step, as in `_send`.
         self.free[UNLIMITED:], dead[:freed] = dead[:freed], ()
+        # A program that goes round takes the same slots again, in whatever order they came back.
+        self.free.sort(reverse=True)
 
     def _send(self, count: int, waiting: int, held: bool = False) -> None:
         """Hand over so many words, and so many of the windows that are ready."""
