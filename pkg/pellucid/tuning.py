@@ -123,11 +123,12 @@ def operands(shape: Shape, dtype: DType) -> tuple[Tensor, Tensor]:
 
 def _busy(call: Callable[[], Any], seconds: float) -> Steps:
     """Steps that keep a GPU at work for so long, and until its kernels are compiled: one that had nothing to
-    do begins slowly."""
+    do begins slowly. An adapter that runs on the CPU compiles there, and is left alone."""
     host = stream().open()
-    calls, until = 1, time.perf_counter() + (0 if host.info.is_software else seconds)
+    idle = host.info.is_software
+    calls, until = 1, time.perf_counter() + (0 if idle else seconds)
     while (began := time.perf_counter()) < until or host.stats()["compiling"]:
-        for _ in range(calls):
+        for _ in range(0 if idle else calls):
             call()
         yield None
         if time.perf_counter() - began < _BATCH_SECONDS and calls < _MOST_CALLS:
@@ -161,12 +162,11 @@ def _better(call: Callable[[], Any], calls: int) -> Steps:
 
 
 def _enough(call: Callable[[], Any]) -> Steps:
-    """Steps that find how many calls the clock needs."""
+    """Steps that find how many calls the clock needs; they return these and the seconds of their batch."""
     calls = 1
-    yield from _timed(call, 1)
-    while calls < _MOST_CALLS and (yield from _better(call, calls)) < 2 * _BATCH_SECONDS:
+    while (seconds := (yield from _better(call, calls))) < 2 * _BATCH_SECONDS and calls < _MOST_CALLS:
         calls = min(2 * calls, _MOST_CALLS)
-    return calls
+    return calls, seconds
 
 
 def _in_turns(kinds: Mapping[Kind, Callable[[], Any]], calls: int, hold: bool = False) -> Steps:
@@ -198,7 +198,7 @@ def seconds_of(call: Callable[[], Any], hold: bool = False) -> Steps:
     """
     yield from _timed(call, 1, hold)
     yield from _busy(call, _WARM_AGAIN)
-    calls = yield from _enough(call)
+    calls, _ = yield from _enough(call)
     return (yield from _in_turns({None: call}, calls, hold))[None]
 
 
@@ -246,24 +246,24 @@ def compare(shape: Shape, dtype: DType, variants: Iterable[Variant], until: floa
     calls = {first: call_of(first), **later}
     expected = calls[first]()
     yield from _busy(calls[first], _WARM_AGAIN)
-    count = yield from _enough(calls[first])
-    found: dict[Variant, float] = {}
-    far = float("inf")
-    for variant, call in calls.items():
-        if found and time.perf_counter() > until:
+    count, seconds = yield from _enough(calls[first])
+    found: dict[Variant, float] = {first: seconds}
+    far = _FAR * seconds
+    for variant, call in later.items():
+        if time.perf_counter() > until:
             break
         seconds = yield from _better(call, count)
         if seconds > far:
             continue
-        if found:
-            error = yield (call() - expected).abs().max() / expected.abs().max()
-            if error is None or not error <= _CLOSE[dtype.name]:
-                continue
+        error = yield (call() - expected).abs().max() / expected.abs().max()
+        if error is None or not error <= _CLOSE[dtype.name]:
+            continue
         found[variant] = seconds
         far = min(far, _FAR * seconds)
-    best = sorted((v for v in found if found[v] <= far), key=lambda v: found[v])[:_MOST_MEASURED]
-    chosen = {variant: calls[variant] for variant in dict.fromkeys((first, *best))}
-    return (yield from _in_turns(chosen, (yield from _enough(calls[(best or [first])[0]]))))
+    near = sorted((v for v in found if found[v] <= far), key=lambda v: found[v])[:_MOST_MEASURED]
+    if near[0] is not first:  # a faster one needs more calls
+        count, _ = yield from _enough(calls[near[0]])
+    return (yield from _in_turns({v: calls[v] for v in dict.fromkeys((first, *near))}, count))
 
 
 class Progress(NamedTuple):

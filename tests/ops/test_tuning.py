@@ -189,15 +189,17 @@ def test_kernels_are_compiled_beside_each_other(monkeypatch):
         next(steps)
 
 
-def test_slow_ones_are_measured_once(monkeypatch):
-    monkeypatch.setattr(tuning, "_FAR", 0.0)
-    turns: list[int] = []
-    whole = tuning._in_turns
-    monkeypatch.setattr(
-        tuning, "_in_turns", lambda kinds, *rest: turns.append(len(kinds)) or whole(kinds, *rest)
-    )
-    assert list(tuning.run(tuning.compare(SHAPE, pellucid.float32, TWO, float("inf")))) == TWO[:1]
-    assert turns == [1]
+@pytest.mark.parametrize(("seconds", "stay"), [(0.4, TWO), (1.4, TWO), (1.6, TWO[:1])])
+def test_one_that_is_far_behind_is_measured_shortly(monkeypatch, seconds, stay):
+    times = iter([1.0, seconds, seconds])
+
+    def better(call, calls):
+        yield None
+        return next(times)
+
+    monkeypatch.setattr(tuning, "_FAR", 1.5)
+    monkeypatch.setattr(tuning, "_better", better)
+    assert list(tuning.run(tuning.compare(SHAPE, pellucid.float32, TWO, float("inf")))) == stay
 
 
 def test_wrong_results_and_late_ones_are_left_out(monkeypatch):
