@@ -1,0 +1,59 @@
+"""Long reductions with the kernels of GPUs, again and again on one status buffer; prints one line of JSON.
+
+Run: PELLUCID_KERNELS=shared scripts/browser tests/browser/reduce_page/page.py
+"""
+
+import json
+
+import numpy as np
+
+import pellucid as torch
+from pellucid.device.host import STATUS_SLOT
+from pellucid.device.stream import STATUS_BUFFER_BYTES, STATUS_BYTES, stream
+
+
+def dispatched(function) -> int:
+    """How many dispatches a call takes."""
+    torch.webgpu.flush()
+    before = torch.webgpu.memory_stats()["dispatches"]
+    held = function()
+    torch.webgpu.flush()
+    del held
+    return torch.webgpu.memory_stats()["dispatches"] - before
+
+
+def main() -> dict:
+    rng = np.random.default_rng(0)
+    wrong, taken = [], {}
+    for shape in ((1025,), (70_001,), (3, 5001), (33, 1100)):
+        a = rng.integers(-9, 10, shape).astype(np.float32)
+        b = a[..., ::-1].copy()
+        whole = (a.astype(np.int64) << 33) + 7
+        x, y, z = torch.tensor(a), torch.tensor(b), torch.tensor(whole)
+        cases = {
+            "sum": (lambda x=x: x.sum(-1), a.sum(-1)),
+            "mean": (lambda x=x: x.mean(-1), a.mean(-1, dtype=np.float64)),
+            "amax": (lambda x=x: x.amax(-1), a.max(-1)),
+            "argmin": (lambda x=x: x.argmin(-1), a.argmin(-1)),
+            "int64 sum": (lambda z=z: z.sum(-1), whole.sum(-1)),
+            "prod": (lambda x=x: (x * 0 + 1).prod(-1), np.ones(shape[:-1])),
+            "fused": (lambda x=x, y=y: (x * y).sum(-1) * 2 + 1, (a * b).sum(-1) * 2 + 1),
+        }
+        with torch.webgpu.fusion(True):
+            for name, (function, expected) in cases.items():
+                found = [function() for _ in range(6)]
+                if not all(np.allclose(f.numpy(), expected, rtol=1e-6, atol=1e-7) for f in found):
+                    wrong.append([name, *shape])
+                # the fused kernel comes with the third window that is alike
+                taken[name] = [dispatched(function) for _ in range(4)][-1]
+    host = stream().open()
+    data, _ = host.read(host.begin_read(STATUS_SLOT, STATUS_BYTES, STATUS_BUFFER_BYTES - STATUS_BYTES))
+    return {
+        "adapter": host.info.architecture,
+        "wrong": wrong,
+        "dispatches": taken,
+        "left": int(np.count_nonzero(np.frombuffer(bytes(data), np.uint32))),
+    }
+
+
+print(json.dumps(main()))
