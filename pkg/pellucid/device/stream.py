@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import DeviceError, IndexOutOfRange, KernelError, OutOfMemoryError, PellucidError
-from .handover import HandOver, is_work, joined
+from .handover import HandOver, is_work, joined, packed
 from .host import AFTER_LOSS, ALLOC, CODE_BITS, COPY, STATUS_BYTES, STATUS_SLOT, UPLOAD, Host
 from .read import Read
 from .storage import KINDS, Storage, slots_of
@@ -28,9 +28,9 @@ LARGEST_RECORD = (1 << 32) - 16
 INLINE_UPLOAD_BYTES = 4096
 EMPTY_SLOT = 1
 # Behind the words that reads bring lie those by which workgroups of one dispatch hand on what they made, zero
-# between dispatches (wgsl/parts/partials.wgsl): a counter for each of 1024 outputs, and 2048 values of up to
-# four words.
-STATUS_BUFFER_BYTES = STATUS_BYTES + 4 * (1024 + 4 * 2048)
+# between dispatches (wgsl/parts/partials.wgsl): a counter for each of 1024 outputs, and words.
+PARTIAL_WORDS = 1 << 17
+STATUS_BUFFER_BYTES = STATUS_BYTES + 4 * (1024 + PARTIAL_WORDS)
 
 
 class Stream:
@@ -274,7 +274,7 @@ class Stream:
         self._under_way = None
 
     def _rewritten(self, records: list[int]) -> array:
-        return array("I", records) if self.rewrite is None else self.rewrite(records)
+        return packed(records) if self.rewrite is None else self.rewrite(records)
 
     def flush(self) -> None:
         """Hand all records to the host; does not wait.

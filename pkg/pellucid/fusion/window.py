@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..device.handover import packed
 from ..device.host import ALLOC, CODE_BITS, FREE
 from ..device.stream import stream
 from ..launches import Node
@@ -77,7 +78,7 @@ def rewrite(words: list[int]) -> array:
     # What went away between two windows belongs to neither's structure.
     first = next((k for k, word in enumerate(words) if word & _CODE_MASK != FREE), len(words))
     records = words[first:] if first else words
-    window = array("I", records)
+    window = packed(records)
     plan = None
     if records:
         given = np.frombuffer(window, np.uint32)
