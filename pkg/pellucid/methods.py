@@ -85,7 +85,7 @@ def _attach() -> None:
     Tensor.normal_ = random.normal_  # type: ignore[attr-defined]
     Tensor.uniform_ = random.uniform_  # type: ignore[attr-defined]
     for name, function in _OPERATORS.items():
-        setattr(Tensor, name, function)
+        setattr(Tensor, name, function.op.operator() if hasattr(function, "op") else function)
 
 
 _attach()

@@ -184,6 +184,12 @@ class Op:
                 return True
         return False
 
+    def operator(self) -> Callable:
+        """The function as an operator of Python calls it: keyword arguments have their defaults."""
+        made = call_path(self, _slow, None, operator=True)
+        made.__doc__ = self.call.__doc__
+        return made
+
     def bind(self, args: tuple, kwargs: dict) -> tuple:
         """Values of all arguments, in order."""
         bound = _signature(self.function).bind(*args, **kwargs)

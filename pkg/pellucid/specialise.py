@@ -19,6 +19,18 @@ if TYPE_CHECKING:
 NUMBERS = frozenset({bool, int, float})
 _TENSORS = ("tensor", "optional", "operand", "tensors")
 
+_tensor_class: type | None = None
+_scopes: list[dict[str, Any]] = []
+
+
+def tensors_are(cls: type) -> None:
+    """Say, once, what class tensors are: it is made of ops, so it cannot be imported here."""
+    global _tensor_class
+    _tensor_class = cls
+    for scope in _scopes:
+        scope["Tensor"] = cls
+    _scopes.clear()
+
 
 @dataclass
 class _Parts:
@@ -45,16 +57,18 @@ class _Parts:
         return self.keys[0] if len(self.keys) == 1 else f"({', '.join(self.keys)})"
 
 
-def _parts(o: Op, scope: dict[str, Any]) -> _Parts:
+def _parts(o: Op, scope: dict[str, Any], operator: bool = False) -> _Parts:
     parts = _Parts(names=", ".join(a.name for a in o.arguments))
     first = o.arguments[0].name
     star = False
     for k, a in enumerate(o.arguments):
         name = a.name
-        if a.keyword and not star:
+        if a.keyword and not star and not operator:
             parts.parameters.append("*")
             star = True
-        if a.default is inspect.Parameter.empty:
+        if a.keyword and operator:
+            scope[name] = a.default
+        elif a.default is inspect.Parameter.empty:
             parts.parameters.append(name)
         else:
             scope[f"default_{k}"] = a.default
@@ -71,7 +85,7 @@ def _parts(o: Op, scope: dict[str, Any]) -> _Parts:
             parts.before.append(f"k{k} = type({name})")
             # Each by itself: to look a class up in a set takes longer.
             others = " and ".join(f"k{k} is not {number.__name__}" for number in (float, int, bool))
-            parts.before.append(f"if {others} and {name} is not None: k{k} = {name}._meta")
+            parts.before.append(f"if k{k} is Tensor or {others} and {name} is not None: k{k} = {name}._meta")
             parts.keys.append(f"k{k}")
             parts.nodes.append(f"(type(k{k}) is Meta and {name}._node is not None)")
             parts.shared.append(f"(type(k{k}) is Meta and {name}._storage is {first}._storage)")
@@ -89,25 +103,30 @@ def _parts(o: Op, scope: dict[str, Any]) -> _Parts:
 
 
 def _scope(o: Op, **more: Any) -> dict[str, Any]:
-    return {
+    scope = {
         "o": o,
         "Meta": Meta,
+        "Tensor": _tensor_class,
         "default_device": get_default_device,
         "check": o.check,
         **more,
     }
+    if _tensor_class is None:
+        _scopes.append(scope)
+    return scope
 
 
-def call_path(o: Op, slow: Callable, into: Callable | None) -> Callable:
+def call_path(o: Op, slow: Callable, into: Callable | None, operator: bool = False) -> Callable:
     """The function that users call: build the key, find the plan, run it, record if a gradient is wanted.
 
     Args:
         o: the op.
         slow: ``slow(o, values)`` for calls that have no plan yet.
         into: ``into(o, out, values)`` for calls with ``out=``; None for ops that do not take it.
+        operator: keyword arguments have their defaults: Python would look each up at every call.
     """
     scope = _scope(o, plans=o.plans, slow=slow, record=o.record, into=into)
-    parts = _parts(o, scope)
+    parts = _parts(o, scope, operator)
     parameters = list(parts.parameters)
     if into is not None:
         parameters += ["out=None"] if "*" in parameters else ["*", "out=None"]

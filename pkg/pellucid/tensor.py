@@ -18,6 +18,7 @@ from .meta import Meta
 from .ops import comparison, creation, movement, slicing, views
 from .reading import Readable
 from .shape import Size
+from .specialise import tensors_are
 
 
 class Tensor(Readable):
@@ -446,6 +447,9 @@ class Tensor(Readable):
         out._node = self._node
         memo[id(self)] = out
         return out
+
+
+tensors_are(Tensor)
 
 
 def _moved(x: Tensor, target: Device) -> Tensor:
