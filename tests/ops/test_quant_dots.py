@@ -10,7 +10,7 @@ import pellucid
 from ops.adapters import H200
 from ops.test_quant_vectors import compare, middle, weights
 from pellucid.device.host import Info
-from pellucid.device.stream import stream
+from pellucid.device.stream import PARTIAL_WORDS, STATUS_BUFFER_BYTES, STATUS_BYTES, STATUS_SLOT, stream
 from pellucid.nn.functional import linear
 from pellucid.op import forget_plans
 from pellucid.ops.quant_lanes import DOT_FORMATS, FEATURE, Lanes, choose
@@ -209,3 +209,56 @@ def test_large_weights_take_them_where_the_device_has_them(monkeypatch):
     monkeypatch.setenv("PELLUCID_DOTS", "other")
     with pytest.raises(ValueError, match="PELLUCID_DOTS is 'other'"):
         choose(1, 16384, 256, "q4_0", nvidia)
+
+
+@pytest.mark.parametrize("biased", [False, True])
+@EVERY
+def test_long_rows_in_parts(name, biased):
+    """Workgroups share rows; what they hand on leaves nothing behind, and every time gives the same bits."""
+    rng = np.random.default_rng(8)
+    device = stream().open()
+    rows, columns = 133, 12544  # 392 units: the last part is shorter
+    lanes = choose(1, rows, columns // 32, name, device.info, alone=True)
+    assert not device.info.is_software or lanes.parts == 4
+    weight = weight_from_blocks(tame_blocks(name, rows, columns, rng), name, (rows, columns), "webgpu")
+    x = rng.standard_normal(columns).astype(np.float32)
+    bias = pellucid.tensor(rng.standard_normal(rows).astype(np.float32), device="webgpu") if biased else None
+    ours = product(x, weight, bias)
+    for _ in range(2):
+        assert ours.tobytes() == product(x, weight, bias).tobytes()
+    if bias is None:
+        check(x, weight)
+    else:
+        exact = x.astype(np.float64) @ dequantize(weight).numpy().astype(np.float64).T + bias.numpy()
+        np.testing.assert_allclose(ours, exact, rtol=1e-4, atol=1e-4 * np.abs(exact).max())
+    data, _ = device.read(device.begin_read(STATUS_SLOT, STATUS_BYTES, STATUS_BUFFER_BYTES - STATUS_BYTES))
+    assert not np.frombuffer(data, np.uint32).any()
+
+
+def test_parts_join_the_norm_and_their_neighbours():
+    """A joint has parts of its own: products whose columns are split are found all the same."""
+    columns = 12544
+    node = compare(middle(1, columns), weights("q4_1", columns, 133, 32), middle(columns), 1e-5)
+    assert node.source.name == "matmul/quant_vectors"
+    node = compare(middle(1, columns), weights("q4_1", columns, 133), middle(columns), 1e-5)
+    assert node.source.name == "matmul/quant_vector"
+
+
+def test_the_words_of_parts_have_room():
+    for info in (
+        replace(H200, features=frozenset({FEATURE})),
+        Info("native", "nvidia", "", "", frozenset({FEATURE})),
+    ):
+        for rows in range(512, 1 << 15, 509):
+            lanes = choose(1, rows, 3584, "q4_k", info, alone=True)
+            blocks = -(-rows // lanes.rows)
+            if lanes.parts > 1:
+                assert 2 * blocks * lanes.rows * lanes.parts <= PARTIAL_WORDS
+                assert blocks <= 1024
+                assert lanes.split(3584)["chunk"] % 8 == 0
+    nvidia = replace(H200, features=frozenset({FEATURE}))
+    assert choose(1, 4096, 896, "q4_k", nvidia, alone=True).split(896) == {"parts": 8, "chunk": 112}
+    assert choose(1, 8192, 896, "q4_k", nvidia, alone=True).split(896) == {"parts": 4, "chunk": 224}
+    assert choose(1, 8192, 896, "q4_k", nvidia).parts == 1
+    assert choose(1, 16384, 896, "q4_k", nvidia, alone=True).parts == 1
+    assert choose(1, 4096, 128, "q4_k", nvidia, alone=True).parts == 1

@@ -268,9 +268,9 @@ fn plain_quad(part: Part, units: Units, quad: u32, unit: u32) -> Part {
 
 // sums + the products of a lane's units of four rows with the units of x that have no step. Not part
 // of the loop over all units, which would need more registers.
-fn add_stepless(sums: vec4<f32>, lane: u32, rows: vec4<u32>) -> vec4<f32> {
+fn add_stepless(sums: vec4<f32>, rows: vec4<u32>, first: u32, end: u32) -> vec4<f32> {
     var added = sums;
-    for (var unit = lane; unit < params.units; unit += LANES) {
+    for (var unit = first; unit < end; unit += LANES) {
         if (!is_stepless(unit)) {
             continue;
         }
@@ -299,19 +299,20 @@ fn add_stepless(sums: vec4<f32>, lane: u32, rows: vec4<u32>) -> vec4<f32> {
     return added;
 }
 
-// What a lane adds to the products of four rows, whose first units are given.
-fn multiply(thread: u32, rows: vec4<u32>) -> Products {
+// What a lane adds to the products of four rows, whose first units are given, over units `first` to
+// `end` - 1, `first` a multiple of 8.
+fn multiply(thread: u32, rows: vec4<u32>, first: u32, end: u32) -> Products {
     let lane = thread % LANES;
-    let last_unit = params.units - 1u;
+    let last_unit = end - 1u;
     var products = Products();
-    var units = load_units(rows + min(lane, last_unit));
-    var x = load_share(0u, thread, false);
+    var units = load_units(rows + min(first + lane, last_unit));
+    var x = load_share(first, thread, false);
     var norm = Share();
     if (NORM) {
-        norm = load_share(0u, thread, true);
+        norm = load_share(first, thread, true);
     }
     var is_whole = true;
-    for (var step = 0u; step < params.units; step += STEP) {
+    for (var step = first; step < end; step += STEP) {
         if (NORM) {
             products.squares += squares_of(x);
             x = normalized(x, norm);
@@ -321,8 +322,8 @@ fn multiply(thread: u32, rows: vec4<u32>) -> Products {
         if (NORM) {
             norm = load_share(step + STEP, thread, true);
         }
-        let end = min(step + STEP, params.units);
-        for (var unit = step + lane; unit < end; unit += LANES) {
+        let step_end = min(step + STEP, end);
+        for (var unit = step + lane; unit < step_end; unit += LANES) {
             let now = units;
             units = load_units(rows + min(unit + LANES, last_unit));
             let split_x = load_split(unit - step);
@@ -332,7 +333,7 @@ fn multiply(thread: u32, rows: vec4<u32>) -> Products {
         }
     }
     if (!is_whole) {
-        products.sums.m_0 = add_stepless(products.sums.m_0, lane, rows);
+        products.sums.m_0 = add_stepless(products.sums.m_0, rows, first + lane, end);
     }
     // The step becomes the place of the sums.
     workgroupBarrier();

@@ -140,19 +140,20 @@ fn add_units(sums: Sums, units: Units, lane: u32) -> Sums {
     return added;
 }
 
-// What a lane adds to the products of four rows, whose first units are given.
-fn multiply(thread: u32, rows: vec4<u32>) -> Products {
+// What a lane adds to the products of four rows, whose first units are given, over units `first` to
+// `end` - 1, `first` a multiple of 8.
+fn multiply(thread: u32, rows: vec4<u32>, first: u32, end: u32) -> Products {
     let lane = thread % LANES;
     let one = Share(vec4<f32>(1.0), vec4<f32>(1.0), vec4<f32>(1.0), vec4<f32>(1.0));
-    let last_unit = params.units - 1u;
+    let last_unit = end - 1u;
     var products = Products();
-    var units = load_units(rows + min(lane, last_unit));
-    var x = load_share(0u, thread, false);
+    var units = load_units(rows + min(first + lane, last_unit));
+    var x = load_share(first, thread, false);
     var norm = one;
     if (NORM) {
-        norm = load_share(0u, thread, true);
+        norm = load_share(first, thread, true);
     }
-    for (var step = 0u; step < params.units; step += LANES) {
+    for (var step = first; step < end; step += LANES) {
         put_share(thread, x, norm);
         if (NORM) {
             products.squares += squares_of(x);
@@ -164,7 +165,7 @@ fn multiply(thread: u32, rows: vec4<u32>) -> Products {
         if (NORM) {
             norm = load_share(step + LANES, thread, true);
         }
-        if (step + lane < params.units) {
+        if (step + lane < end) {
             products.sums = add_units(products.sums, now, lane);
         }
         workgroupBarrier();

@@ -84,7 +84,7 @@ fn main(
     let row = 2u * ((id.y * count.x + id.x) * (WORKGROUP / LANES) + group);
     // Rows past the end read the last row and store nothing.
     let rows = min(row + vec4<u32>(0u, 1u, 0u, 1u), vec4<u32>(params.rows - 1u));
-    let products = multiply(thread, rows * params.units);
+    let products = multiply(thread, rows * params.units, 0u, params.units);
     let scale = norm_scale(thread, products.squares);
     gather(thread, products.sums);
     for (var task = lane; task < 2u * BATCH; task += LANES) {

@@ -67,7 +67,7 @@ fn main(
     let row = ((id.y * count.x + id.x) * (WORKGROUP / LANES) + group) * ROWS;
     // Rows past the end read the last row and store nothing.
     let rows = min(row + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(params.rows - 1u));
-    let products = multiply(thread, rows * params.units);
+    let products = multiply(thread, rows * params.units, 0u, params.units);
     let scale = norm_scale(thread, products.squares);
     gather(thread, products.sums);
     for (var task = lane; task < ROWS * BATCH; task += LANES) {

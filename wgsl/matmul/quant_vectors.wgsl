@@ -124,7 +124,7 @@ fn main(
     let row = place * per + group * ROWS;
     // Rows past the end read the last row and store nothing.
     let rows = min(row + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(all_rows - 1u));
-    let products = multiply(thread, rows * params.units);
+    let products = multiply(thread, rows * params.units, 0u, params.units);
     let scale = norm_scale(thread, products.squares);
     gather(thread, products.sums);
     for (var task = lane; task < ROWS * BATCH; task += LANES) {

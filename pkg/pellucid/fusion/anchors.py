@@ -40,7 +40,7 @@ _STORES = frozenset(
         "matmul/tiled", "matmul/direct", "matmul/vector", "matmul/vector_columns", "matmul/combine",
         "matmul/quant_direct", "matmul/quant_direct_vector",
         "matmul/quant_tiled", "matmul/quant_tiles", "matmul/quant_tiled_pair",
-        "matmul/quant_vector", "matmul/quant_vectors", "matmul/quant_pair",
+        "matmul/quant_vector", "matmul/quant_split", "matmul/quant_vectors", "matmul/quant_pair",
         "matmul/quant_direct_vectors", "matmul/quant_direct_pair",
         "conv/direct", "conv/tiled",
         "pool/average", "pool/average_gradient", "pool/max_gradient",

@@ -158,10 +158,12 @@ def _linear_launches(call: Call) -> list[Launch]:
             file, groups, sizes = _direct(batch, rows, params)
             source = format_source(file, m.dtype.name).fill({k: f"{v}u" for k, v in sizes.items()})
         elif batch <= MOST_ROWS:
-            lanes = choose_lanes(batch, rows, int(params["units"]), m.dtype.name, stream().open().info)
-            source = lanes.fill(format_source("matmul/quant_vector", m.dtype.name))
-            groups = -(-rows // lanes.rows)
-            params["eps"] = 0.0
+            units, info = int(params["units"]), stream().open().info
+            lanes = choose_lanes(batch, rows, units, m.dtype.name, info, alone=True)
+            source = lanes.fill(format_source(lanes.file, m.dtype.name))
+            split = lanes.split(units)
+            groups = -(-rows // lanes.rows) * split.get("parts", 1)
+            params |= {"eps": 0.0, **split}
         else:
             launches.append(_tiled_launch(call, name, m, start, params))
             continue

@@ -22,6 +22,10 @@ _WITHOUT = ("apple",)
 _DOT_LANES = (8, 16, 32)
 _DOT_WORKGROUP = 256
 _HELD = 1.6
+# Rows of at least so many units, of a weight that does not fill the device, are split, into at most so many
+# parts.
+_SPLIT_UNITS = 384
+_MOST_PARTS = 16
 # Units of a step by lanes, and by format, too, where another length was faster on an H200.
 _STEPS = {8: 128, 16: 128, 32: 64}
 _MEASURED = {("q4_1", 16): 32, ("q4_k", 16): 32}
@@ -52,6 +56,7 @@ class Lanes:
         batch: rows of x.
         step: units of x that lie in workgroup memory.
         dots: whether with integer dot products.
+        parts: of the columns, made by workgroups of their own, as ``wgsl/matmul/quant_split.wgsl`` does.
     """
 
     workgroup: int
@@ -59,6 +64,7 @@ class Lanes:
     batch: int
     step: int
     dots: bool = False
+    parts: int = 1
 
     @property
     def rows(self) -> int:
@@ -72,6 +78,16 @@ class Lanes:
             return 2 * (self.step + 4) * (5 * 16 + 4)
         return 16 * self.batch * max(8 * (self.step + 1), self.workgroup)
 
+    @property
+    def file(self) -> str:
+        """The kernel of one weight."""
+        return "matmul/quant_vector" if self.parts == 1 else "matmul/quant_split"
+
+    def split(self, units: int) -> dict[str, int]:
+        """The parameters of the parts of rows of ``units`` units, if there are several."""
+        chunk = -(-units // (8 * self.parts)) * 8
+        return {} if self.parts == 1 else {"parts": -(-units // chunk), "chunk": chunk}
+
     def fill(self, source: Source) -> Source:
         """A kernel of lanes with these consts; the files name quant_lanes as the one that multiplies."""
         text = source.text.replace("matmul/quant_lanes", "matmul/quant_dots") if self.dots else source.text
@@ -84,12 +100,20 @@ def _is_slow(info: Info) -> bool:
     return info.is_software or info.vendor.lower() in _WITHOUT
 
 
-def choose(batch: int, rows: int, units: int, name: str, info: Info) -> Lanes:
+def choose(batch: int, rows: int, units: int, name: str, info: Info, alone: bool = False) -> Lanes:
     """The lanes for ``batch`` rows of x and weights of format ``name`` with ``rows`` rows of ``units`` units.
 
     With integer dot products for one row of x and a format of 4 to 6 bits, where the device has them and the
     weight has rows enough, or any number if the variable PELLUCID_DOTS is "integer"; without them if it is
     "float".
+
+    Args:
+        batch: rows of x.
+        rows: of the weights together.
+        units: of 32 columns.
+        name: the format.
+        info: the device.
+        alone: whether it is one weight, and x is not normalized: its columns may be split.
 
     Raises:
         ValueError: the variable says neither.
@@ -99,12 +123,23 @@ def choose(batch: int, rows: int, units: int, name: str, info: Info) -> Lanes:
         raise ValueError(f"PELLUCID_DOTS is {chosen!r}; it must be one of {_DOTS}, or not set.")
     if batch == 1 and name in DOT_FORMATS and FEATURE in info.features and chosen != "float":
         found = [_dot_lanes(n, name, units, info) for n in _DOT_LANES]
-        filling = [lanes for lanes in found if rows >= _HELD * processors(info) * lanes.rows]
-        if filling and (chosen or not _is_slow(info)):
-            return filling[0]
+        at_once = _HELD * processors(info)
+        filling = [lanes for lanes in found if rows >= at_once * lanes.rows]
+        if chosen or not _is_slow(info):
+            split = _split(found[0], rows, units, info) if alone and found[1] not in filling else None
+            if split or filling:
+                return split or filling[0]
         if chosen:
             return found[-1]
     return _float_lanes(batch, rows, units, name)
+
+
+def _split(lanes: Lanes, rows: int, units: int, info: Info) -> Lanes | None:
+    """Lanes for long rows in parts, as many workgroups as a device holds; None where that pays not."""
+    blocks, held = -(-rows // lanes.rows), 2 * processors(info)
+    if units < _SPLIT_UNITS or blocks * _MOST_PARTS < held:
+        return None
+    return replace(lanes, parts=held // blocks)
 
 
 def _dot_lanes(lanes: int, name: str, units: int, info: Info) -> Lanes:

@@ -20,6 +20,7 @@ NORMS = ("norm/rms", "norm/rms_held")
 # Kernels of one product: those of several, and of two that make their results together.
 PRODUCTS = {
     "matmul/quant_vector": ("matmul/quant_vectors", "matmul/quant_pair"),
+    "matmul/quant_split": ("matmul/quant_vectors", "matmul/quant_pair"),
     "matmul/quant_direct_vector": ("matmul/quant_direct_vectors", "matmul/quant_direct_pair"),
     "matmul/quant_tiled": ("matmul/quant_tiles", "matmul/quant_tiled_pair"),
 }
@@ -39,7 +40,7 @@ def vectors(products: Sequence[Node], norm: Node | None = None, paired: bool = F
         The launch; its parts are the products, then the norm.
     """
     first = products[0]
-    if first.source.name not in PRODUCTS or not all(_fits(p, first) for p in products):
+    if any(p.source.name not in PRODUCTS for p in products) or not all(_fits(p, first) for p in products):
         return None
     if norm is not None and not _is_norm_of(norm, first):
         return None
@@ -122,7 +123,7 @@ def _fits(product: Node, first: Node) -> bool:
     """Whether a product can share a kernel with the first one."""
     same = ("columns", "units") if _is_direct(first) else ("batch", "columns", "units")
     return (
-        product.source.name == first.source.name
+        PRODUCTS[product.source.name] == PRODUCTS[first.source.name]
         and _format(product) == _format(first)
         and all(product.values[name] == first.values[name] for name in same)
         and _dtype(product, "x") is float32
@@ -138,7 +139,7 @@ def _is_whole(product: Node) -> bool:
 def _is_norm_of(norm: Node, product: Node) -> bool:
     return (
         norm.source.name in NORMS
-        and product.source.name == "matmul/quant_vector"
+        and product.source.name in ("matmul/quant_vector", "matmul/quant_split")
         and norm.values["rows"] == product.values["batch"] == 1
         and norm.values["columns"] == product.values["columns"]
         and _dtype(norm, "x") is float32
@@ -173,13 +174,23 @@ def _without_third(source: Source) -> Source:
     return Source(source.name, text)
 
 
-def _alone(product: Node, norm: Node) -> Joint:
+def _alone(product: Node, norm: Node) -> Joint | None:
     """One product with the norm before it."""
+    source, grid = product.source, product.grid
+    if source.name == "matmul/quant_split":
+        if _dtype(product, "bias") not in (float32, None):
+            return None
+        rows, units = int(product.values["rows"]), int(product.values["units"])
+        lanes = choose_lanes(1, rows, units, _format(product), stream().open().info)
+        flags = {"HAS_BIAS": _has_bias(product), "PADDED": product.values["columns"] != 32 * units}
+        source = format_source("matmul/quant_vector", _format(product))
+        source = lanes.fill(source).fill({name: flag(on) for name, on in flags.items()})
+        grid = -(-rows // lanes.rows)
     dynamic = ("x_offset", "norm_weight_offset", "bias_offset", "eps")
-    params = {name: value for name, value in product.values.items() if name not in dynamic}
-    bind = {b.name: f"0.{b.name}" for b in product.source.bindings}
+    params = {name: product.values[name] for name in source.fields if name not in dynamic}
+    bind = {b.name: f"0.{b.name}" for b in source.bindings}
     bind["params.bias_offset"] = "0.bias_offset"
-    return _with_norm(Launch(product.source, product.grid, params, bind=bind), [product], norm)
+    return _with_norm(Launch(source, grid, params, bind=bind), [product], norm)
 
 
 def _with_norm(launch: Launch, products: Sequence[Node], norm: Node | None) -> Joint:
