@@ -8,7 +8,8 @@ BOOT = """
 async (env) => {
   const { boot } = await import("/web/boot.js");
   window.python?.terminate();
-  window.python = await boot({ env: { PELLUCID_KERNELS: "shared", ...env } });
+  const onEvent = (name) => name === "interrupt" && python.interrupt();
+  window.python = await boot({ onEvent, env: { PELLUCID_KERNELS: "shared", ...env } });
 }
 """
 # One product, for which there is one candidate: not the one that is chosen otherwise.
@@ -184,3 +185,25 @@ def test_storage_that_is_full_or_refused(origin):
     origin.open(REFUSE.format("Cache.prototype.put", "QuotaExceededError"))
     [message] = origin.heard("await tuned.keep_async(info, MEASURED)")
     assert "QuotaExceededError: no" in message
+
+
+def test_an_interrupt_keeps_what_was_measured(page, site_server):
+    origin = Origin(page, site_server)
+    origin.open(PELLUCID_KERNELS="direct")
+    origin.run("""
+import pellucid_page
+done = []
+
+def tell(state):
+    done.append(state)
+    pellucid_page.send("interrupt", 1)
+
+try:
+    torch.webgpu.tune([("nn", (40, 40, 64 * n)) for n in range(1, 100)], on_progress=tell)
+    ended = "by itself"
+except KeyboardInterrupt:
+    ended = "by an interrupt"
+""")
+    assert origin.run("ended") == "by an interrupt"
+    [entry] = json.loads(origin.stored)["devices"].values()
+    assert 1 <= len(entry["variants"]) <= origin.run("len(done)")
