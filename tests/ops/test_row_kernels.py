@@ -115,17 +115,22 @@ def test_long_reductions_fill_a_gpu():
         pytest.skip("a CPU is full with less")
     for count in (1 << 22, 1 << 26):
         (only,) = stages((count,), (0,), strips=True)
-        assert only.form == "split"
+        assert only.form == "split_rows"
         assert 512 <= only.grid <= 1024
         assert only.outputs == 1
     for columns in (49152, 151936):
         (only,) = stages((1, columns), (1,))
         assert only.grid == -(-columns // 1024)
-    for shape in ((1024, 1024), (8192, 768), (512, 64)):
-        first, second = passes(1, *shape, strips=True)
-        assert first.form == "strips"
-        assert first.chunk * first.parts >= shape[0]
-        assert second.parts == 1
+    for rows, columns, parts in ((1024, 1024, 16), (8192, 768, 42), (512, 64, 8), (65536, 64, 128)):
+        (only,) = passes(1, rows, columns, strips=True)
+        assert only.form == "split_strips"
+        assert (only.parts, only.outputs) == (parts, columns)
+        assert only.chunk * (parts - 1) < rows <= only.chunk * parts
+    first, second = passes(1, 1 << 20, 64, strips=True)  # long enough that more workgroups pay
+    assert (first.form, first.grid) == ("strips", 1024)
+    assert second.form == "split_strips"
+    (only,) = passes(1, 4096, 32 * 600, strips=True)
+    assert (only.form, only.parts) == ("strips", 1)
 
 
 def test_lanes_hold_their_row():

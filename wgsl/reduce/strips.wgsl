@@ -7,8 +7,8 @@
 // x     (outer, reduced, inner)   contiguous
 // out   (outer, parts, inner)     part p holds r from p * chunk to (p + 1) * chunk
 // grid  one workgroup per (outer, part) and WIDTH neighbours in `inner`, which read neighbouring
-//       words; lanes WIDTH apart share an output and take turns over r, in four sums each, so that
-//       four loads are under way at once
+//       words; lanes WIDTH apart share an output
+// uses  strip_fold
 
 alias T = f32;
 const WORKGROUP = 256u;
@@ -26,8 +26,6 @@ struct Params {
     divisor: u32,
 }
 
-const STRIPS = WORKGROUP / WIDTH;
-
 @group(0) @binding(0) var<storage, read> x: array<T>;
 @group(0) @binding(1) var<storage, read_write> out: array<T>;
 @group(1) @binding(0) var<uniform> params: Params;
@@ -35,8 +33,6 @@ const STRIPS = WORKGROUP / WIDTH;
 fn load_x(i: u32) -> T { return x[params.x_offset + i]; }
 fn store_out(i: u32, value: T) { out[i] = value; }
 fn apply(a: T, b: T) -> T { return a + b; }
-
-var<workgroup> strips: array<T, WORKGROUP>;
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
@@ -51,27 +47,9 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     let part = line % params.parts;
     let base = line / params.parts * params.reduced * params.inner + min(inner, params.inner - 1u);
     let end = min((part + 1u) * params.chunk, params.reduced);
-    var r = part * params.chunk + lane / WIDTH;
-    var a = IDENTITY;
-    var b = IDENTITY;
-    var c = IDENTITY;
-    var d = IDENTITY;
-    for (; r + 3u * STRIPS < end; r += 4u * STRIPS) {
-        a = apply(a, load_x(base + r * params.inner));
-        b = apply(b, load_x(base + (r + STRIPS) * params.inner));
-        c = apply(c, load_x(base + (r + 2u * STRIPS) * params.inner));
-        d = apply(d, load_x(base + (r + 3u * STRIPS) * params.inner));
-    }
-    for (; r < end; r += STRIPS) {
-        a = apply(a, load_x(base + r * params.inner));
-    }
-    strips[lane] = apply(apply(a, b), apply(c, d));
-    workgroupBarrier();
+    let own = strip_share(base, part * params.chunk + lane / WIDTH, end);
+    var value = strip_fold(lane, own);
     if (lane < WIDTH && inner < params.inner) {
-        var value = strips[lane];
-        for (var strip = 1u; strip < STRIPS; strip++) {
-            value = apply(value, strips[strip * WIDTH + lane]);
-        }
         if (MEAN) {
             value = value / T(params.divisor);
         }

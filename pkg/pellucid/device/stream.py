@@ -28,8 +28,8 @@ LARGEST_RECORD = (1 << 32) - 16
 INLINE_UPLOAD_BYTES = 4096
 EMPTY_SLOT = 1
 # Behind the words that reads bring lie those by which workgroups of one dispatch hand on what they made, zero
-# between dispatches (wgsl/parts/partials.wgsl): a counter for each of 1024 outputs, and words.
-PARTIAL_WORDS = 1 << 17
+# between dispatches (wgsl/parts/partials.wgsl): 1024 counters and 1024 times 32 values of up to four words.
+PARTIAL_WORDS = 1024 * 32 * 4
 STATUS_BUFFER_BYTES = STATUS_BYTES + 4 * (1024 + PARTIAL_WORDS)
 
 

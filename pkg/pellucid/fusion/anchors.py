@@ -18,7 +18,8 @@ _LOADS = {
     "reduce/rows": "x",
     "reduce/columns": "x",
     "reduce/strips": "x",
-    "reduce/split": "x",
+    "reduce/split_rows": "x",
+    "reduce/split_strips": "x",
     "reduce/scan": "x",
     "reduce/scan_direct": "x",
     "softmax/columns": "x",
@@ -34,7 +35,8 @@ _LOADS = {
 }
 _STORES = frozenset(
     {
-        "reduce/rows", "reduce/columns", "reduce/strips", "reduce/split", "reduce/scan", "reduce/scan_direct",
+        "reduce/rows", "reduce/columns", "reduce/strips", "reduce/scan", "reduce/scan_direct",
+        "reduce/split_rows", "reduce/split_strips",
         "softmax/rows", "softmax/held", "softmax/columns", "softmax/finish",
         "norm/rms", "norm/layer", "norm/rms_held", "norm/layer_held", "norm/gradient",
         "matmul/tiled", "matmul/direct", "matmul/vector", "matmul/vector_columns", "matmul/combine",

@@ -12,18 +12,21 @@ from ..variants import is_direct
 _GROUPS, _OUTPUTS = 1024, 1 << 16
 # Outputs that neighbouring lanes of a strip make.
 _WIDTH = 32
+# Parts of a strip that one workgroup folds in less time than another dispatch takes, and elements of a part
+# for which a dispatch is rather filled by more of them.
+_FOLDED, _LONG = 128, 1024
 
 
 @dataclass(frozen=True)
 class Pass:
     """One dispatch of a reduction: (outer, reduced, inner) becomes (outer, parts, inner), each part being
-    ``chunk`` long; in the form "split" (outer, inner).
+    ``chunk`` long; in the split forms (outer, inner).
 
     Args:
         form: how lanes share the work. "rows": a group of lanes makes an output; "columns": each lane makes
             one, for outputs that are neighbours in ``inner`` or have little to combine; "strips": as columns,
-            but several lanes of a workgroup share an output; "split": as rows, and the last workgroup of an
-            output to finish folds its parts, so that there is no pass after it.
+            but several lanes of a workgroup share an output; "split_rows", "split_strips": the last
+            workgroup of an output to finish folds its parts, so that there is no pass after it.
     """
 
     outer: int
@@ -37,18 +40,22 @@ class Pass:
         return max(-(-self.reduced // self.parts), 1)
 
     @property
+    def is_split(self) -> bool:
+        return self.form.startswith("split")
+
+    @property
     def pieces(self) -> int:
         """Values that workgroups or lanes make: the parts of all outputs."""
         return self.outer * self.parts * self.inner
 
     @property
     def outputs(self) -> int:
-        return self.outer * self.inner if self.form == "split" else self.pieces
+        return self.outer * self.inner if self.is_split else self.pieces
 
     @property
     def grid(self) -> int:
         """Workgroups; in the form "rows" where each makes one output."""
-        if self.form == "strips":
+        if self.form.endswith("strips"):
             return self.outer * self.parts * -(-self.inner // _WIDTH)
         return -(-self.outputs // 64) if self.form == "columns" else self.pieces
 
@@ -79,7 +86,7 @@ def passes(outer: int, reduced: int, inner: int, strips: bool) -> list[Pass]:
         # With equal chunks rounded up, fewer parts may already cover the axis.
         parts = -(-reduced // max(-(-reduced // max(parts, 1)), 1)) or 1
         found.append(Pass(outer, reduced, inner, parts, form))
-        if parts == 1 or form == "split":
+        if parts == 1 or found[-1].is_split:
             return found
         reduced = parts
 
@@ -95,18 +102,20 @@ def _direct(outer: int, reduced: int, inner: int) -> tuple[str, int]:
 
 def _shared(outer: int, reduced: int, inner: int, strips: bool) -> tuple[str, int]:
     """Form and parts of a pass on a GPU: enough workgroups to fill it, and no more than one workgroup can
-    combine afterwards. The form "split" has fewer than 1024 outputs and, of all of them, fewer than 2048
-    parts: so much room has the status buffer."""
+    combine afterwards. Split forms stay within the room that the status buffer has for them: "split_rows" has
+    less than 1024 outputs and 2048 parts, "split_strips" 1024 parts of 32 outputs each."""
     outputs = max(outer * inner, 1)
     if inner < 32 and reduced > (4 if strips and inner == 1 else 32):
         parts = min(-(-reduced // 1024), -(-_GROUPS // outputs))
-        return "split" if parts > 1 else "rows", parts
+        return "split_rows" if parts > 1 else "rows", parts
     if inner < 32 or reduced <= (8 if strips else 64) or outputs >= 2 * _OUTPUTS:
         return "columns", 1
     if not strips:
         return "columns", min(-(-reduced // 16), -(-_OUTPUTS // outputs))
-    tiles = max(outer, 1) * -(-inner // _WIDTH)
-    return "strips", min(-(-reduced // 64), -(-_GROUPS // tiles))
+    parts = min(-(-reduced // 64), _GROUPS // (max(outer, 1) * -(-inner // _WIDTH)))
+    if parts > 1 and (parts <= _FOLDED or reduced <= _FOLDED * _LONG):
+        return "split_strips", min(parts, _FOLDED)
+    return "strips", parts
 
 
 def stages(shape, dims: tuple[int, ...], strips: bool = False) -> list[Pass]:

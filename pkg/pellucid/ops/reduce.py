@@ -66,12 +66,12 @@ def _fold(one: dict[str, str], identity: dict[str, str], mean: bool = False):
                 "apply": one[kind],
                 "MEAN": flag(mean and last),
             }
+            if step.is_split and kind == "vec2<u32>":
+                holes |= _WIDE
             grid = step.grid
             if step.form == "rows":
                 lanes = rows_of(step.chunk, step.outputs)
                 file, grid = lanes.fill("reduce/rows", holes), lanes.grid(step.outputs)
-            elif step.form == "split":
-                file = load("reduce/split").fill(holes | _WIDE if kind == "vec2<u32>" else holes)
             else:
                 file = load(f"reduce/{step.form}").fill(holes)
             made.append(
@@ -86,7 +86,7 @@ def _fold(one: dict[str, str], identity: dict[str, str], mean: bool = False):
 _SUM = {"f32": "a + b", "i32": "a + b", "u32": "a + b", "vec2<u32>": "i64_add(a, b)"}
 _PRODUCT = {"f32": "a * b", "i32": "a * b", "u32": "a * b", "vec2<u32>": "i64_mul(a, b)"}
 _ZERO = {"f32": "0.0", "i32": "0", "u32": "0u", "vec2<u32>": "vec2<u32>(0u, 0u)"}
-# A value of four words as the kernel of split rows hands it on.
+# How the kernels of split forms hand on a value of two words.
 _WIDE = {"WIDE": "true", "to_bits": "value", "from_bits": "bits"}
 _ONE = {"f32": "1.0", "i32": "1", "u32": "1u", "vec2<u32>": "vec2<u32>(1u, 0u)"}
 
