@@ -123,12 +123,13 @@ def operands(shape: Shape, dtype: DType) -> tuple[Tensor, Tensor]:
 
 def _busy(call: Callable[[], Any], seconds: float) -> Steps:
     """Steps that keep a GPU at work for so long, and until its kernels are compiled: one that had nothing to
-    do begins slowly. An adapter that runs on the CPU compiles there, and is left alone."""
+    do begins slowly."""
     host = stream().open()
-    idle = host.info.is_software
-    calls, until = 1, time.perf_counter() + (0 if idle else seconds)
+    if host.info.is_software:
+        return
+    calls, until = 1, time.perf_counter() + seconds
     while (began := time.perf_counter()) < until or host.stats()["compiling"]:
-        for _ in range(0 if idle else calls):
+        for _ in range(calls):
             call()
         yield None
         if time.perf_counter() - began < _BATCH_SECONDS and calls < _MOST_CALLS:
@@ -216,8 +217,11 @@ def shortlist(shape: Shape) -> list[Variant]:
 
 @contextmanager
 def _compiling_later() -> Iterator[None]:
-    """Within it the kernels of what is planned are compiled beside each other, and nobody waits for them."""
+    """Within it a GPU's kernels are compiled beside each other, and nobody waits for them."""
     host: Any = stream().open()
+    if host.info.is_software:
+        yield
+        return
     host.pipeline = host.pipeline_later
     try:
         yield

@@ -178,6 +178,8 @@ def test_kernels_are_compiled_beside_each_other(monkeypatch):
         return type(host).pipeline(host, *args)
 
     compiling = iter([2, 1, 0])
+    monkeypatch.setattr(Info, "is_software", False)
+    monkeypatch.setattr(tuning, "_WARM_AGAIN", 0.0)
     monkeypatch.setattr(NativeHost, "pipeline_later", pipeline_later)
     monkeypatch.setattr(NativeHost, "stats", lambda host: {"compiling": next(compiling)})
     monkeypatch.setattr(launches, "_pipelines", {})
