@@ -1,6 +1,10 @@
 """Reductions of long rows in one dispatch: the parts of an output come together in the status buffer, which
 is zero again afterwards."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -283,6 +287,26 @@ def test_a_bias_gradient_takes_its_neighbours_along():
             count = dispatches(lambda: (x * y).sum(0) * 2)
             assert np.array_equal(((x * y).sum(0) * 2).numpy(), (a * b).sum(0) * 2)
     assert count == 1
+
+
+NEW_DEVICES = """
+import numpy as np
+import pellucid
+for _ in range(3):
+    used = pellucid.tensor(np.full(1 << 18, 0x7FFFFFFF, np.int32))  # the first memory
+    del used
+    x = pellucid.ones(3, 9000)
+    assert x.sum(-1).tolist() == [9000] * 3
+    assert pellucid.ones(300, 40).sum(0).tolist() == [300] * 40
+    pellucid.webgpu.reset()
+"""
+
+
+@pytest.mark.parametrize("fusion", ["always", "0"])
+def test_every_new_device_begins_with_zeros(fusion):
+    chosen = {**os.environ, "PELLUCID_KERNELS": "shared", "PELLUCID_FUSION": fusion}
+    done = subprocess.run([sys.executable, "-c", NEW_DEVICES], capture_output=True, text=True, env=chosen)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_a_part_that_never_arrives_is_an_error(monkeypatch):

@@ -25,7 +25,7 @@ def dispatched(function) -> int:
 def main() -> dict:
     rng = np.random.default_rng(0)
     wrong, taken = [], {}
-    for shape in ((1025,), (70_001,), (3, 5001), (33, 1100)):
+    for shape in ((1025,), (70_001,), (3, 5001), (70, 1100)):
         a = rng.integers(-9, 10, shape).astype(np.float32)
         b = a[..., ::-1].copy()
         whole = (a.astype(np.int64) << 33) + 7
@@ -39,9 +39,15 @@ def main() -> dict:
             "prod": (lambda x=x: (x * 0 + 1).prod(-1), np.ones(shape[:-1])),
             "fused": (lambda x=x, y=y: (x * y).sum(-1) * 2 + 1, (a * b).sum(-1) * 2 + 1),
         }
+        if shape[1:] > (32,):
+            cases |= {
+                "sum over the batch": (lambda x=x: x.sum(0), a.sum(0)),
+                "int64 sum over the batch": (lambda z=z: z.sum(0), whole.sum(0)),
+                "fused over the batch": (lambda x=x, y=y: (x * y).sum(0) + 1, (a * b).sum(0) + 1),
+            }
         with torch.webgpu.fusion(True):
             for name, (function, expected) in cases.items():
-                found = [function() for _ in range(6)]
+                found = [function() for _ in range(3)]
                 if not all(np.allclose(f.numpy(), expected, rtol=1e-6, atol=1e-7) for f in found):
                     wrong.append([name, *shape])
                 # the fused kernel comes with the third window that is alike
