@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from .autograd.edges import LEAF, note_view
-from .autograd.grad_mode import is_grad_enabled
+from .autograd.grad_mode import grad_enabled
 from .device.cpu import CpuStorage, as_array, rounded, widened
 from .device.host import ALLOC, CODE_BITS, RUN
 from .device.stream import EMPTY_SLOT, STATUS_SLOT, Storage, stream
@@ -59,19 +59,28 @@ def view_plan(o: Op, call: Call):
     shape, strides, delta = o.view(call)  # type: ignore[misc]
     m = call.tensors()[0][1]
     out = meta(shape, m.dtype, m.device, tuple(strides))
-    Tensor = _tensor_class()
-    name = call.tensors()[0][0]
-    where = next(k for k, a in enumerate(o.arguments) if a.name == name)
+    make = _view_factory(", ".join(a.name for a in o.arguments), call.tensors()[0][0])
+    return make(_tensor_class(), out, delta, LEAF, grad_enabled.get, note_view)
 
-    def run(*values):
-        x = values[where]
-        t = Tensor(x._storage, out, x._offset + delta)
-        t._base = base = x if x._base is None else x._base
-        if is_grad_enabled() and base._node is not LEAF:
-            note_view(base, t)
-        return t
 
+@cache
+def _view_factory(arguments: str, name: str):
+    """The text of view plans: those of the same arguments differ in layout and offset only."""
+    scope: dict[str, Any] = {}
+    exec(
+        f"""
+def make(Tensor, seen, delta, LEAF, is_recording, note_view):
+    def run({arguments}):
+        view = Tensor({name}._storage, seen, {name}._offset + delta)
+        view._base = base = {name} if {name}._base is None else {name}._base
+        if base._node is not LEAF and is_recording():
+            note_view(base, view)
+        return view
     return run
+""",
+        scope,
+    )
+    return scope["make"]
 
 
 # meta

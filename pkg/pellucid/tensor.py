@@ -33,6 +33,7 @@ class Tensor(Readable):
     _hooks: dict | None = None
     grad: Tensor | None = None
     _base: Tensor | None = None  # what it is a view of
+    _views: dict[weakref.ref, None] | None = None  # in the order in which they were taken
     __array_priority__ = 1000
 
     if TYPE_CHECKING:

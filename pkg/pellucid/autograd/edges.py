@@ -32,14 +32,15 @@ def edge(t: Tensor) -> Any:
 
 def note_view(base: Tensor, view: Tensor) -> None:
     """Let a tensor know its views: their places in the graph change when it is written in place."""
-    views = base.__dict__.setdefault("_views", {})
-    key = id(view)
-    views[key] = weakref.ref(view, lambda _: views.pop(key, None))
+    views = base._views
+    if views is None:
+        base._views = views = {}
+    views[weakref.ref(view, views.pop)] = None
 
 
 def views_of(base: Tensor) -> list[Tensor]:
     """The views of a tensor that are alive and were taken where ops record."""
-    return [v for found in list(base.__dict__.get("_views", {}).values()) if (v := found()) is not None]
+    return [v for found in list(base._views or ()) if (v := found()) is not None]
 
 
 __all__ = ["LEAF", "edge", "note_change", "note_view", "views_of"]
