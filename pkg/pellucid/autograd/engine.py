@@ -68,23 +68,26 @@ def walk(
         while order:
             node = heapq.heappop(order)[1]
             grads = pending.pop(node)
-            for k, g in enumerate(grads):
-                if g is None:
-                    continue
-                for hook in list((node.hooks or {}).get(k, {}).values()):
-                    g = _hooked(hook, g)
-                grads[k] = g
-                if node.retained and (t := node.retained.get(k, lambda: None)()) is not None:
-                    t.grad = g
-                for place in wanted.get((node, k), ()):
-                    results[place] = g
+            if node.hooks or node.retained or wanted:
+                for k, g in enumerate(grads):
+                    if g is None:
+                        continue
+                    for hook in list((node.hooks or {}).get(k, {}).values()):
+                        g = _hooked(hook, g)
+                    grads[k] = g
+                    if node.retained and (t := node.retained.get(k, lambda: None)()) is not None:
+                        t.grad = g
+                    for place in wanted.get((node, k), ()):
+                        results[place] = g
             for name, g in node.gradients(grads, create_graph).items():
                 targets = node.edges[name]
-                pairs = zip(targets, g, strict=True) if isinstance(targets, list) else [(targets, g)]
+                pairs = zip(targets, g, strict=True) if isinstance(targets, list) else ((targets, g),)
                 for (target, m), part in pairs:
                     if target is not None and part is not None:
-                        part = sum_to(part, m.shape)
-                        send(target, part if part._meta.dtype is m.dtype else part.to(m.dtype))
+                        if part._meta is not m:
+                            part = sum_to(part, m.shape)
+                            part = part if part._meta.dtype is m.dtype else part.to(m.dtype)
+                        send(target, part)
             if not keep_saved:
                 node.released = bool(node.saved)
                 node.saved = {}

@@ -74,17 +74,18 @@ class Node:
         if o.grad == "composite":
             return _composite_gradients(self, grads, keep_graph)
 
-        def value(name: str) -> Any:
-            if name == "g":
-                return grads[0]
-            if name == "needs":
-                return frozenset(self.edges)
-            return unpack(self.saved[name], self, name, keep_graph)
-
         found = {}
         for name in self.edges:
             formula, wanted = o.grad[name]
-            found[name] = formula(**{w: value(w) for w in wanted})
+            values = []
+            for w in wanted:
+                if w == "g":
+                    values.append(grads[0])
+                elif w == "needs":
+                    values.append(frozenset(self.edges))
+                else:
+                    values.append(unpack(self.saved[w], self, w, keep_graph))
+            found[name] = formula(*values)
         return found
 
     def __repr__(self) -> str:
