@@ -16,7 +16,7 @@ from ..op import op
 from ..rules import as_input
 from ..shape import Size
 from ..variants import rows_of
-from .sort import sort_last, topk_last
+from .sort import topk_last
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
@@ -84,7 +84,7 @@ def _draw_types(call: Call):
 
 
 def _draw_shape(call: Call) -> Size:
-    values, ids, uniforms = call["values"], call["ids"], call["uniforms"]
+    values, ids, uniforms = call["values"], call.args.get("ids"), call["uniforms"]
     if (
         values.rank != 2
         or not values.shape[1]
@@ -146,6 +146,39 @@ def draw(
     """
 
 
+def _nucleus_launch(call: Call) -> Launch:
+    rows, columns = call["values"].shape
+    file = rows_of(columns, rows, several=False).fill("sampling/nucleus", {})
+    return Launch(file, rows, {"rows": rows, "columns": columns})
+
+
+def _nucleus_reference(values, uniforms, temperature, top_p):
+    weights = np.exp((values - values.max(1, keepdims=True)).astype(np.float64) / temperature)
+    order = np.argsort(values, 1, kind="stable")[:, ::-1]
+    downwards = np.take_along_axis(weights, order, 1)
+    above = downwards.cumsum(1) - downwards
+    is_kept = above < top_p * weights.sum(1, keepdims=True)
+    is_kept[:, 0] = True
+    kept = np.zeros_like(weights)
+    np.put_along_axis(kept, order, np.where(is_kept, downwards, 0), 1)
+    after = kept.cumsum(1)
+    return ((after > (np.minimum(uniforms, 1 - 2.0**-24) * after[:, -1])[:, None]) & (kept > 0)).argmax(1)
+
+
+@op(
+    public="sample",
+    dtype=_draw_types,
+    shape=_draw_shape,
+    kernel=_nucleus_launch,
+    reference=_nucleus_reference,
+    grad=None,
+)
+def draw_nucleus(values: Tensor, uniforms: Tensor, temperature: float, top_p: float) -> Tensor:
+    """Draw a column from the fewest that together have ``top_p`` of ``softmax(values / temperature)``, of
+    equal ones the last; the values are in no order, and ``top_p`` is below 1; see `sample`.
+    """
+
+
 def sample(
     logits: Tensor,
     uniforms: Tensor,
@@ -164,7 +197,8 @@ def sample(
         uniforms: (rows,) float32 in [0, 1), the chance of each row.
         temperature: divides the logits; above 0.
         top_k: only the k most likely tokens take part; 0 for all.
-        top_p: only the most likely tokens that together reach this probability take part; 1 for all.
+        top_p: only the most likely tokens that together reach this probability take part; 1 for all. Of
+            equal tokens the last do, without ``top_k``.
         seen: (rows, n) tokens that the penalty is for.
         penalty: repetition penalty; 1 for none.
 
@@ -186,8 +220,7 @@ def sample(
     top_k = min(top_k, logits.shape[-1])
     if top_k:
         values, ids = topk_last(logits, top_k)
-    elif top_p < 1:
-        values, ids = sort_last(logits, True)
-    else:
-        return draw(logits, uniforms, temperature, 1.0)
-    return draw(values, uniforms, temperature, top_p, ids)
+        return draw(values, uniforms, temperature, top_p, ids)
+    if top_p < 1:
+        return draw_nucleus(logits, uniforms, temperature, top_p)
+    return draw(logits, uniforms, temperature, 1.0)
