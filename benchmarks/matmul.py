@@ -21,7 +21,7 @@ import json
 import sys
 
 import pellucid as torch
-from pellucid import tuning
+from pellucid import contests, tuning
 from pellucid.ops.matmul_choice import candidates, key, variant_for
 from pellucid.ops.matmul_variants import Shape, Variant
 
@@ -38,7 +38,7 @@ SMALL = ["nn:128x128x128", "nn:256x256x256", "nt:1x512x512", "nt:32x256x256", "t
 
 def parse(text: str) -> Shape:
     layout, _, sizes = text.partition(":")
-    return tuning.shape_of(layout, tuple(int(n) for n in sizes.split("x")))
+    return contests.shape_of(layout, tuple(int(n) for n in sizes.split("x")))
 
 
 def options() -> argparse.Namespace:
@@ -90,7 +90,8 @@ def main() -> None:
             if not variant.suits(shape, info):
                 print(f"  {variant!s:36} does not suit")
                 continue
-            seconds = tuning.run(tuning.compare(shape, dtype, [variant], float("inf")))[variant]
+            contest = contests.product(shape, dtype, [variant])
+            seconds = tuning.run(tuning.compare(contest, float("inf")))[variant]
             speed = shape.flops / seconds / 1e12
             share = f" {speed / chosen.peak:5.0%}" if chosen.peak else ""
             found[str(variant)] = float(f"{speed:.4g}")

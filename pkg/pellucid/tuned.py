@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from .deterministic import are_deterministic_algorithms_enabled
 from .device.host import Info
 from .device.stream import stream
 from .device.table import Table, TableFile
@@ -83,12 +84,17 @@ def variants(info: Info) -> Mapping[str, str]:
     return known
 
 
-def use(info: Info, measured: Mapping[str, str]) -> None:
+def measured(info: Info, key: str) -> str | None:
+    """The variant that was measured as the fastest for a key; None where none was, or none is to be used."""
+    return None if are_deterministic_algorithms_enabled() else variants(info).get(key)
+
+
+def use(info: Info, found: Mapping[str, str]) -> None:
     """Use these variants of a device from here on, by what they were measured for."""
-    _known[device(info), info.version] = {**variants(info), **measured}
+    _known[device(info), info.version] = {**variants(info), **found}
 
 
-def keep(info: Info, measured: Mapping[str, str]) -> str:
+def keep(info: Info, found: Mapping[str, str]) -> str:
     """Write variants into the user's own table.
 
     Returns:
@@ -98,19 +104,19 @@ def keep(info: Info, measured: Mapping[str, str]) -> str:
     if where is None:
         return ""
     try:
-        where.keep(_with(info, measured))
+        where.keep(_with(info, found))
     except OSError as error:
         return _not_kept(where, error)
     return str(where)
 
 
-async def keep_async(info: Info, measured: Mapping[str, str]) -> str:
+async def keep_async(info: Info, found: Mapping[str, str]) -> str:
     """The awaitable twin of `keep`."""
     where = place()
     if where is None:
         return ""
     try:
-        await where.keep_async(_with(info, measured))
+        await where.keep_async(_with(info, found))
     except OSError as error:
         return _not_kept(where, error)
     return str(where)
@@ -125,13 +131,13 @@ def _not_kept(where: Table, error: OSError) -> str:
     return ""
 
 
-def _with(info: Info, measured: Mapping[str, str]) -> Callable[[str | None], str]:
+def _with(info: Info, found: Mapping[str, str]) -> Callable[[str | None], str]:
     """The change of a table that adds variants, in the place of those of other versions of the host."""
 
     def change(devices: dict[str, Any]) -> None:
         own = devices.get(device(info), {"version": "", "variants": {}})
         kept = own["variants"] if own["version"] == info.version else {}
-        devices[device(info)] = {"version": info.version, "variants": {**kept, **measured}}
+        devices[device(info)] = {"version": info.version, "variants": {**kept, **found}}
 
     return _changed(change)
 

@@ -1,4 +1,4 @@
-"""Measures on request which kernel makes products of a shape the fastest on this device.
+"""Measures on request which kernel makes a product or a convolution of a shape the fastest on this device.
 
 The kernels of a shape are compiled beside each other. Then each runs shortly, the one that is estimated to be
 the fastest first, and only those that are not far behind the best so far stay; of these the best few are
@@ -20,34 +20,17 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from . import tuned
+from .contests import USUAL, Contest, contest_of, operands
 from .device.stream import MAX_WINDOW_WORDS, stream
 from .dtypes import DType, float32
-from .errors import ShapeError
 from .fusion import fusion
 from .op import forget_plans
 from .ops.matmul import dense_matmul
-from .ops.matmul_choice import candidates, forced, key
-from .ops.matmul_variants import Shape, Variant
-from .ops.random import randn
-from .variants import is_direct
+from .ops.matmul_variants import Shape
 
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-# Squares, and products of a linear layer: rows are tokens, the weight lies as (columns, depth).
-USUAL = (
-    ("nn", (1, 512, 512, 512)),
-    ("nn", (1, 1024, 1024, 1024)),
-    ("nn", (1, 2048, 2048, 2048)),
-    ("nn", (1, 4096, 4096, 4096)),
-    ("nt", (1, 32, 4096, 4096)),
-    ("nt", (1, 128, 4096, 4096)),
-    ("nt", (1, 512, 4096, 4096)),
-    ("nt", (1, 512, 1536, 576)),
-    ("nt", (1, 512, 576, 1536)),
-    ("nt", (1, 1, 4096, 4096)),
-)
-LAYOUTS = ("nn", "nt", "tn", "tt")
 # A batch of calls takes this long at least; so many are recorded at most, and their threefold fits a window.
 _BATCH_SECONDS, _MOST_CALLS = 2e-3, 224
 # Pairs of lengths; fewer once they took so many seconds.
@@ -56,13 +39,8 @@ _PAIRS, _FEWEST_PAIRS, _LONG = 7, 3, 1.0
 _PLAIN = 0.05
 # Seconds of work until a GPU's clocks are up: before a list of measurements, and before each of them.
 _WARM_UP, _WARM_AGAIN = 0.5, 0.05
-# How many tiles are tried for a shape, and how many cuts of the depth of one tile.
-_MOST_TILES, _MOST_CUTS = 8, 2
 # How much slower than the best so far a kernel may be that is measured on, and how many are.
 _FAR, _MOST_MEASURED = 1.5, 4
-# By how much results may differ, of their largest element.
-_CLOSE = {"float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2}
-
 # What steps ask for: None, that everything submitted is done; a tensor, its value.
 Steps = Generator["Tensor | None", "float | None", Any]
 Kind = TypeVar("Kind")
@@ -90,35 +68,6 @@ async def run_async(steps: Steps) -> Any:
             except StopIteration as end:
                 return end.value
             answer = await (stream().synchronize_async() if asked is None else asked.item_async())
-
-
-def shape_of(layout: str, sizes: tuple[int, ...]) -> Shape:
-    """The shape that sizes (rows, columns, depth), with a batch before them or not, and a layout describe.
-
-    Raises:
-        ShapeError: they describe none.
-    """
-    whole = (1, *sizes) if len(sizes) == 3 else sizes
-    if layout not in LAYOUTS or len(whole) != 4 or min(whole) < 1:
-        raise ShapeError(
-            f"tune: layout {layout!r} with sizes {sizes} is no product. Give one of {LAYOUTS} and positive "
-            "(rows, columns, depth) or (batch, rows, columns, depth)."
-        )
-    return Shape(*whole, layout[0] == "n", layout[1] == "t")
-
-
-def operands(shape: Shape, dtype: DType) -> tuple[Tensor, Tensor]:
-    """Random matrices of a shape: what is multiplied changes how fast a device may run."""
-
-    def made(rows: int, columns: int, by_row: bool) -> Tensor:
-        sizes = (rows, columns) if by_row else (columns, rows)
-        x = randn(*((shape.batch, *sizes) if shape.batch > 1 else sizes), device="webgpu").to(dtype)
-        return x if by_row else x.transpose(-2, -1)
-
-    return (
-        made(shape.rows, shape.depth, shape.a_depth_first),
-        made(shape.depth, shape.columns, not shape.b_depth_first),
-    )
 
 
 def _busy(call: Callable[[], Any], seconds: float) -> Steps:
@@ -203,18 +152,6 @@ def seconds_of(call: Callable[[], Any], hold: bool = False) -> Steps:
     return (yield from _in_turns({None: call}, calls, hold))[None]
 
 
-def shortlist(shape: Shape) -> list[Variant]:
-    """The candidates that are worth a measurement, the one that would be used without it first."""
-    if is_direct():
-        return [Variant("direct")]
-    found: list[Variant] = []
-    for variant in candidates(shape, stream().open().info):
-        cuts = sum(v.tile == variant.tile and v.file == variant.file for v in found)
-        if cuts < _MOST_CUTS and len({v.tile for v in found} | {variant.tile}) <= _MOST_TILES:
-            found.append(variant)
-    return found
-
-
 @contextmanager
 def _compiling_later() -> Iterator[None]:
     """Within it a GPU's kernels are compiled beside each other, and nobody waits for them."""
@@ -229,45 +166,38 @@ def _compiling_later() -> Iterator[None]:
         del host.pipeline
 
 
-def compare(shape: Shape, dtype: DType, variants: Iterable[Variant], until: float) -> Steps:
-    """Steps that measure variants; they return variant -> seconds, without those that are wrong or slow.
+def compare(contest: Contest, until: float) -> Steps:
+    """Steps that measure kernels; they return kernel -> seconds, without those that are wrong or slow.
 
     Args:
-        shape: of the product.
-        dtype: of its operands.
-        variants: the first one is measured in any case, and its result is what the others are compared with.
+        contest: its first kernel is measured in any case, and makes what the others' results are compared
+            with.
         until: no other one is begun after this moment.
     """
-    a, b = operands(shape, dtype)
-    first, *others = variants
-
-    def call_of(variant: Variant) -> Callable[[], Tensor]:
-        with forced(variant):
-            return partial(dense_matmul.op.plan((a, b)), a, b)
-
+    first, *others = contest.kernels
     with _compiling_later():
-        later = {variant: call_of(variant) for variant in others}
-    calls = {first: call_of(first), **later}
+        later = {kernel: contest.call_of(kernel) for kernel in others}
+    calls = {first: contest.call_of(first), **later}
     expected = calls[first]()
     yield from _busy(calls[first], _WARM_AGAIN)
     count, seconds = yield from _enough(calls[first])
-    found: dict[Variant, float] = {first: seconds}
+    found: dict[Any, float] = {first: seconds}
     far = _FAR * seconds
-    for variant, call in later.items():
+    for kernel, call in later.items():
         if time.perf_counter() > until:
             break
         seconds = yield from _better(call, count)
         if seconds > far:
             continue
         error = yield (call() - expected).abs().max() / expected.abs().max()
-        if error is None or not error <= _CLOSE[dtype.name]:
+        if error is None or not error <= contest.close:
             continue
-        found[variant] = seconds
+        found[kernel] = seconds
         far = min(far, _FAR * seconds)
-    near = sorted((v for v in found if found[v] <= far), key=lambda v: found[v])[:_MOST_MEASURED]
+    near = sorted((k for k in found if found[k] <= far), key=lambda k: found[k])[:_MOST_MEASURED]
     if near[0] is not first:  # a faster one needs more calls
         count, _ = yield from _enough(calls[near[0]])
-    return (yield from _in_turns({v: calls[v] for v in dict.fromkeys((first, *near))}, count))
+    return (yield from _in_turns({k: calls[k] for k in dict.fromkeys((first, *near))}, count))
 
 
 class Progress(NamedTuple):
@@ -304,8 +234,8 @@ class Measurements(dict[str, dict[str, Any]]):
         return {name: measured["variant"] for name, measured in self.items()}
 
 
-def _teraflops(shape: Shape, seconds: float) -> float:
-    return float(f"{shape.flops / seconds / 1e12:.4g}")
+def _teraflops(flops: int, seconds: float) -> float:
+    return float(f"{flops / seconds / 1e12:.4g}")
 
 
 def steps(
@@ -317,23 +247,23 @@ def steps(
 ) -> Steps:
     """The steps of `pellucid.webgpu.tune`: each product is used and among the results when it is measured."""
     info = stream().open().info
-    shapes = [shape_of(layout, tuple(sizes)) for layout, sizes in (USUAL if products is None else products)]
+    asked = [contest_of(layout, sizes, dtype) for layout, sizes in (USUAL if products is None else products)]
     until = time.perf_counter() + seconds
     with fusion(False):  # which would plan the batches
         yield from warm_up()
-        for done, shape in enumerate(shapes, 1):
+        for done, contest_asked in enumerate(asked, 1):
             if results and time.perf_counter() > until:
                 break
-            found = yield from compare(shape, dtype, shortlist(shape), until)
-            usual, best = next(iter(found)), min(found, key=lambda variant: found[variant])
-            name = key(shape, dtype.name)
-            results[name] = {
+            contest = contest_asked()
+            found = yield from compare(contest, until)
+            usual, best = next(iter(found)), min(found, key=lambda kernel: found[kernel])
+            results[contest.name] = {
                 "variant": str(best),
-                "TFLOP/s": _teraflops(shape, found[best]),
+                "TFLOP/s": _teraflops(contest.flops, found[best]),
                 "untuned": str(usual),
-                "untuned TFLOP/s": _teraflops(shape, found[usual]),
+                "untuned TFLOP/s": _teraflops(contest.flops, found[usual]),
             }
-            tuned.use(info, {name: str(best)})
+            tuned.use(info, {contest.name: str(best)})
             forget_plans()
             if on_progress is not None:
-                on_progress(Progress(done, len(shapes), name, results[name]))
+                on_progress(Progress(done, len(asked), contest.name, results[contest.name]))

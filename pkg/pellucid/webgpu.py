@@ -109,7 +109,7 @@ def set_memory_limit(nbytes: int | None) -> None:
 
 
 def tune(products=None, *, dtype=float32, seconds: float = 50.0, keep: bool = True, on_progress=None):
-    """Measure which kernels multiply matrices the fastest on this device, and use them from here on.
+    """Measure which kernels multiply and convolve the fastest on this device, and use them from here on.
 
     Only a call of this changes what is used: kernels are else chosen by shape and device alone. Products of
     other sizes take the measurement of their neighbours (sizes up to the next of 1, 2, 3, 4, 6, 8, 12 and so
@@ -119,8 +119,9 @@ def tune(products=None, *, dtype=float32, seconds: float = 50.0, keep: bool = Tr
     Args:
         products: pairs of a layout and sizes. The layout has a letter for either matrix: "n" lies row by row,
             "t" is the transposed of such a matrix, so that "nt" is what a linear layer does. Sizes are (rows,
-            columns, depth), with a batch before them or not. None for a list of usual ones.
-        dtype: of the matrices.
+            columns, depth), with a batch before them or not. Or "conv2d" and (batch, channels, height, width,
+            channels made, kernel) of a convolution with stride 1. None for a list of usual ones.
+        dtype: of the matrices and images.
         seconds: no further measurement is begun after so long.
         keep: write the result down for later processes and pages, for as long as driver and browser stay the
             same: natively in the user's cache folder, in a page in the storage of its origin. The variable
@@ -131,7 +132,7 @@ def tune(products=None, *, dtype=float32, seconds: float = 50.0, keep: bool = Tr
         For each product its fastest variant and what was measured; ``kept`` says where it was written down.
 
     Raises:
-        ShapeError: a layout or sizes that are no product.
+        ShapeError: a layout or sizes that are neither a product nor a convolution.
 
     Example:
         >>> import pellucid as torch

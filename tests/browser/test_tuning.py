@@ -36,9 +36,9 @@ def dispatches():
 
 
 def tune(**settings):
-    from pellucid import tuning
+    from pellucid import contests
 
-    tuning.shortlist = lambda shape: [OTHER]
+    contests.shortlist = lambda shape: [OTHER]
     return torch.webgpu.tune([("nn", (40, 40, 64))], **settings)
 
 
@@ -101,12 +101,12 @@ class Origin:
         """The warnings of a statement."""
         return self.run(HEARD.format(line))
 
-    @property
     def stored(self):
+        """The text of the table; None where there is none."""
         return self.page.evaluate(STORED)
 
-    @stored.setter
-    def stored(self, text):
+    def store(self, text):
+        """Put a text in its place."""
         self.page.evaluate(STORE, text)
 
 
@@ -119,10 +119,10 @@ def test_a_later_page_chooses_what_was_measured(origin):
     origin.open()
     assert origin.run(CHOICE) == "usual"
     assert origin.run("dispatches()") == 2  # the product and the sum of all
-    assert origin.stored is None
+    assert origin.stored() is None
     kept, variants = origin.run(TUNE)
     assert kept == f"the browser's storage of {origin.server.url.rstrip('/')}"
-    table = json.loads(origin.stored)
+    table = json.loads(origin.stored())
     [entry] = table["devices"].values()
     assert entry["version"] == origin.run("info.version")
     assert list(entry["variants"].values()) == variants
@@ -134,13 +134,13 @@ def test_a_later_page_chooses_what_was_measured(origin):
     assert origin.run(CHOICE) == "other"
 
     entry["version"] = "Chrome 1"
-    origin.stored = json.dumps(table)
+    origin.store(json.dumps(table))
     origin.open()
     assert origin.run(CHOICE) == "usual"
     entry["version"] = origin.run("info.version")
-    origin.stored = json.dumps(table)
+    origin.store(json.dumps(table))
     origin.run("torch.webgpu.forget_tuning()")  # of the table as it is now
-    assert json.loads(origin.stored) == {"devices": {}}
+    assert json.loads(origin.stored()) == {"devices": {}}
 
 
 def test_nothing_is_kept_unasked(origin):
@@ -148,12 +148,12 @@ def test_nothing_is_kept_unasked(origin):
     assert origin.run("tune(keep=False).kept") == ""
     origin.open(PELLUCID_TUNING="")
     assert origin.run("tune().kept") == ""
-    assert origin.stored is None
+    assert origin.stored() is None
 
 
 def test_a_table_that_is_none(origin):
     origin.page.goto(origin.server.url)
-    origin.stored = "not a table"
+    origin.store("not a table")
     origin.open()
     [message] = origin.heard("variant_for(SHAPE, 'float32', info)")
     assert "the browser's storage of http" in message
@@ -205,5 +205,5 @@ except KeyboardInterrupt:
     ended = "by an interrupt"
 """)
     assert origin.run("ended") == "by an interrupt"
-    [entry] = json.loads(origin.stored)["devices"].values()
+    [entry] = json.loads(origin.stored())["devices"].values()
     assert 1 <= len(entry["variants"]) <= origin.run("len(done)")

@@ -7,14 +7,16 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 
 import pellucid
-from pellucid import launches, tuned, tuning
+from pellucid import contests, launches, tuned, tuning
 from pellucid.device.host import Info
 from pellucid.device.native import NativeHost
 from pellucid.device.stream import stream
 from pellucid.errors import ShapeError
 from pellucid.op import forget_plans
+from pellucid.ops import conv_tiles
 from pellucid.ops.matmul_choice import choose, variant_for
 from pellucid.ops.matmul_variants import Shape, Tile, Variant
 from pellucid.resources import read_text
@@ -23,10 +25,16 @@ DEVICE = Info("browser", "nvidia", "hopper", "NVIDIA H200", version="Chrome 156"
 NEWER = Info("browser", "nvidia", "hopper", "NVIDIA H200", version="Chrome 157")
 SHAPE = Shape(1, 40, 40, 64)
 KEY = "float32 nn 1x48x48x64"
+# Every text that names what makes a convolution.
+CHOICES = {str(conv_tiles.Choice(tile, parts)) for tile in conv_tiles.TILES for parts in conv_tiles.PARTS}
 TWO = [Variant("tiled", Tile(32, 32, 4, 4)), Variant("tiled", Tile(32, 32, 4, 4), 2)]
 
 
-shortlist = tuning.shortlist
+shortlist = contests.shortlist
+
+
+def contest():
+    return contests.product(SHAPE, pellucid.float32, TWO)
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +44,7 @@ def table(monkeypatch, tmp_path):
     monkeypatch.setenv("PELLUCID_TUNING", str(tmp_path / "folder" / "tuned.json"))
     monkeypatch.setattr(tuning, "_BATCH_SECONDS", 1e-5)
     monkeypatch.setattr(tuning, "_FAR", 100.0)
-    monkeypatch.setattr(tuning, "shortlist", lambda shape: TWO)
+    monkeypatch.setattr(contests, "shortlist", lambda shape: TWO)
     tuned.reread()
     yield tmp_path / "folder" / "tuned.json"
     tuned.reread()
@@ -46,7 +54,8 @@ def table(monkeypatch, tmp_path):
 def test_the_package_has_a_table():
     for name, entry in json.loads(read_text("tuned.json"))["devices"].items():
         assert name
-        assert all(str(Variant.parse(text)) == text for text in entry["variants"].values())
+        for key, text in entry["variants"].items():
+            assert text in CHOICES if "conv2d" in key else str(Variant.parse(text)) == text
 
 
 class Device:
@@ -184,7 +193,7 @@ def test_kernels_are_compiled_beside_each_other(monkeypatch):
     monkeypatch.setattr(NativeHost, "stats", lambda host: {"compiling": next(compiling)})
     monkeypatch.setattr(launches, "_pipelines", {})
     monkeypatch.setattr(tuning, "_enough", lambda call: pytest.fail("measured too early"))
-    steps = tuning.compare(SHAPE, pellucid.float32, TWO, 0.0)
+    steps = tuning.compare(contest(), 0.0)
     assert [next(steps), next(steps)] == [None, None]
     assert later == ["matmul (matmul/tiled)", "matmul (matmul/combine)"]
     with pytest.raises(pytest.fail.Exception, match="too early"):
@@ -201,16 +210,16 @@ def test_one_that_is_far_behind_is_measured_shortly(monkeypatch, seconds, stay):
 
     monkeypatch.setattr(tuning, "_FAR", 1.5)
     monkeypatch.setattr(tuning, "_better", better)
-    assert list(tuning.run(tuning.compare(SHAPE, pellucid.float32, TWO, float("inf")))) == stay
+    assert list(tuning.run(tuning.compare(contest(), float("inf")))) == stay
 
 
 def test_wrong_results_and_late_ones_are_left_out(monkeypatch):
-    monkeypatch.setitem(tuning._CLOSE, "float32", -1.0)
-    found = tuning.run(tuning.compare(SHAPE, pellucid.float32, TWO, float("inf")))
+    monkeypatch.setitem(contests._CLOSE, "float32", -1.0)
+    found = tuning.run(tuning.compare(contest(), float("inf")))
     assert list(found) == TWO[:1]
-    monkeypatch.setitem(tuning._CLOSE, "float32", 1e-4)
-    assert set(tuning.run(tuning.compare(SHAPE, pellucid.float32, TWO, float("inf")))) == set(TWO)
-    assert list(tuning.run(tuning.compare(SHAPE, pellucid.float32, TWO, 0.0))) == TWO[:1]
+    monkeypatch.setitem(contests._CLOSE, "float32", 1e-4)
+    assert set(tuning.run(tuning.compare(contest(), float("inf")))) == set(TWO)
+    assert list(tuning.run(tuning.compare(contest(), 0.0))) == TWO[:1]
 
 
 def test_another_browser_is_measured_anew(table):
@@ -322,7 +331,9 @@ def test_a_table_that_is_none_can_be_forgotten(table):
     assert json.loads(table.read_text()) == {"devices": {}}
 
 
-@pytest.mark.parametrize("product", [("xx", (4, 4, 4)), ("nn", (4, 4)), ("nn", (4, 0, 4))])
+@pytest.mark.parametrize(
+    "product", [("xx", (4, 4, 4)), ("nn", (4, 4)), ("nn", (4, 0, 4)), ("conv2d", (1, 4, 4, 4, 4))]
+)
 def test_errors(product):
     with pytest.raises(ShapeError, match="is no product"):
         pellucid.webgpu.tune([product])
@@ -331,7 +342,7 @@ def test_errors(product):
 @pytest.mark.parametrize("sizes", [(1024, 1024, 1024), (32, 4096, 4096), (3, 512, 512)])
 def test_the_shortlist(sizes):
     """What would be used without it comes first; a tile comes at most twice."""
-    shape = tuning.shape_of("nt", sizes)
+    shape = contests.shape_of("nt", sizes)
     found = shortlist(shape)
     assert found[0] == choose(shape, stream().open().info)
     assert len(found) == len(set(found)) > 1
@@ -339,5 +350,38 @@ def test_the_shortlist(sizes):
 
 
 def test_the_usual_products():
-    shapes = [tuning.shape_of(*product) for product in tuning.USUAL]
-    assert len(set(shapes)) == len(shapes)
+    assert len(set(contests.USUAL)) == len(contests.USUAL)
+    assert all(callable(contests.contest_of(*asked, pellucid.float32)) for asked in contests.USUAL)
+
+
+def test_a_convolution_takes_what_was_measured(monkeypatch):
+    """Of its bucket, where it suits; weights' derivatives and transposes take nothing of it."""
+    monkeypatch.setattr(contests, "_MOST_TILES", 2)
+    asked = ("conv2d", (2, 20, 9, 8, 20, 3))
+    info, sizes = stream().open().info, conv_tiles.Sizes(1, 20, 144, 180)
+    name = conv_tiles.key(sizes, "float32")
+    assert name == "float32 conv2d 1x24x192x192"
+    found = pellucid.webgpu.tune([asked], keep=False)
+    assert str(conv_tiles.choice_for(sizes, "float32", info)) == found.variants[name]
+
+    usual, *others = conv_tiles.candidates(sizes, info)
+    other = next(choice for choice in others if choice.parts > 1)
+    tuned.use(info, {name: str(other)})
+    forget_plans()
+    assert conv_tiles.choice_for(sizes, "float32", info) == other
+    assert conv_tiles.choice_for(sizes, "float16", info) == conv_tiles.choose(sizes, info) == usual
+    x, weight = np.random.random((2, 20, 9, 8)), np.random.random((20, 20, 3, 3))
+    ours = pellucid.nn.functional.conv2d(
+        *(pellucid.tensor(a.astype(np.float32)) for a in (x, weight)), padding=1
+    )
+    theirs = torch.nn.functional.conv2d(torch.tensor(x), torch.tensor(weight), padding=1)
+    np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-4)
+    pellucid.use_deterministic_algorithms(True)
+    try:
+        assert conv_tiles.choice_for(sizes, "float32", info) == usual
+    finally:
+        pellucid.use_deterministic_algorithms(False)
+    with conv_tiles.forced(usual.tile, 2):
+        assert conv_tiles.choice_for(sizes, "float32", info) == (usual.tile, 2)
+    tuned.use(info, {name: "of a later version"})
+    assert conv_tiles.choice_for(sizes, "float32", info) == usual

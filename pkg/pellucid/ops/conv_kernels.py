@@ -7,9 +7,8 @@ from ..device.stream import stream
 from ..kernel import Launch, flag, load
 from ..variants import is_direct
 from .conv_geometry import Geometry
-from .conv_tiles import Sizes, choose, chunk
+from .conv_tiles import Choice, Sizes, choice_for, choose, chunk
 from .product import in_parts, read_as
-from .tiles import Tile
 
 
 def _ceil(count: int, size: int) -> int:
@@ -21,11 +20,10 @@ def _held(rows: int) -> int:
     return min(1 << max(rows - 1, 0).bit_length(), 8)
 
 
-def _cut(sizes: Sizes) -> tuple[Tile, int, int]:
-    """A tile, the parts of the depth and the length of one."""
-    tile, parts = choose(sizes, stream().open().info)
-    length = chunk(tile, sizes.depth, parts)
-    return tile, max(_ceil(sizes.depth, length), 1), length
+def _cut(sizes: Sizes, choice: Choice) -> tuple[int, int]:
+    """The parts of the depth and the length of one."""
+    length = chunk(choice.tile, sizes.depth, choice.parts)
+    return max(_ceil(sizes.depth, length), 1), length
 
 
 def window_launches(
@@ -70,7 +68,9 @@ def window_launches(
         return [Launch(file, _ceil(count, width), {**params, "invocations": count}, bind=bind)]
     d = call[weight].dtype
     sizes = Sizes(groups, rows, pixels, channels * taps[0] * taps[1])
-    tile, parts, length = _cut(sizes)
+    info = stream().open().info
+    choice = choose(sizes, info) if transposed else choice_for(sizes, d.name, info)
+    tile, (parts, length) = choice.tile, _cut(sizes, choice)
     plane = target[0] * target[1]
     params |= {
         "workgroups": sizes.groups(tile) * parts, "chunk": length,
@@ -109,7 +109,8 @@ def weight_launches(call: Call, geometry: Geometry, image: str, result: str) -> 
     if rows <= 4 and geometry.channels <= 4:
         return [Launch("conv/weight_rows", outputs, params, holes, bind)]
     sizes = Sizes(geometry.groups, rows, columns, depth)
-    tile, parts, length = _cut(sizes)
+    choice = choose(sizes, stream().open().info)
+    tile, (parts, length) = choice.tile, _cut(sizes, choice)
     params |= {"workgroups": sizes.groups(tile) * parts, "chunk": length}
     has_edges, in_fours = tile.has_edges(depth), geometry.y.result * geometry.x.result % 4 == 0
     holes |= tile.holes(depth) | {

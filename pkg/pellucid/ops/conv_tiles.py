@@ -1,13 +1,15 @@
 """Which tile makes a convolution, and in how many parts of its depth: a pure function of its sizes and the
-device."""
+device, unless `pellucid.webgpu.tune` has measured a better one."""
 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from .. import tuned
 from ..device.host import Info
-from .matmul_choice import processors
+from .matmul_choice import bucket, processors
 from .tiles import Forced, Rates, Tile
 
 
@@ -30,6 +32,16 @@ class Sizes:
     def groups(self, tile: Tile) -> int:
         """Workgroups for the whole depth."""
         return self.products * tile.groups(self.rows, self.columns)
+
+
+class Choice(NamedTuple):
+    """A tile, and into how many parts the depth is cut. As text: ``16x32x64 4x4, 8 slices, 2 parts``."""
+
+    tile: Tile
+    parts: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.tile}{f', {self.parts} parts' if self.parts > 1 else ''}"
 
 
 def chunk(tile: Tile, depth: int, parts: int) -> int:
@@ -64,7 +76,7 @@ TILES = (
     Tile(128, 64, 8),
 )
 # Into how many parts the depth is cut, at most, and the steps that a part has at least.
-_PARTS, _LEAST = (1, 2, 4, 8, 16, 32, 64), 2
+PARTS, _LEAST = (1, 2, 4, 8, 16, 32, 64), 2
 
 # The constants are fitted to 294 times of thirteen convolutions on an NVIDIA H200, where the choices are 2 %
 # slower than the fastest tiles on average.
@@ -93,15 +105,15 @@ def estimate(tile: Tile, parts: int, sizes: Sizes, at_once: int) -> float:
     return clocks
 
 
-def candidates(sizes: Sizes, info: Info) -> list[tuple[Tile, int]]:
+def candidates(sizes: Sizes, info: Info) -> list[Choice]:
     """Every tile that suits a device with every number of parts, the pair with the least estimate first."""
     most = info.limits.get("maxComputeWorkgroupStorageSize", 16384)
     at_once = processors(info)
     found = [
-        (tile, parts)
+        Choice(tile, parts)
         for tile in TILES
         if tile.nbytes(beside=tile.step) <= most
-        for parts in _PARTS
+        for parts in PARTS
         # with lengths rounded up, fewer parts may already cover the depth
         if parts == 1
         or (
@@ -112,14 +124,27 @@ def candidates(sizes: Sizes, info: Info) -> list[tuple[Tile, int]]:
     return sorted(found, key=lambda pair: estimate(*pair, sizes, at_once))
 
 
-_forced: Forced[tuple[Tile, int]] = Forced()
+_forced: Forced[Choice] = Forced()
 
 
-def choose(sizes: Sizes, info: Info) -> tuple[Tile, int]:
+def choose(sizes: Sizes, info: Info) -> Choice:
     """The tile for a convolution, and the parts of its depth."""
     return _forced.choice or candidates(sizes, info)[0]
 
 
+def key(sizes: Sizes, dtype: str) -> str:
+    """The name of a bucket of convolutions that makes a result: ``float32 conv2d 1x64x4096x768``."""
+    lengths = (sizes.products, sizes.rows, sizes.columns, sizes.depth)
+    return f"{dtype} conv2d {'x'.join(str(bucket(n)) for n in lengths)}"
+
+
+def choice_for(sizes: Sizes, dtype: str, info: Info) -> Choice:
+    """What a convolution gets that makes a result: what was measured, where that suits, else `choose`."""
+    text = None if _forced.choice else tuned.measured(info, key(sizes, dtype))
+    found = (choice for choice in candidates(sizes, info) if str(choice) == text) if text else ()
+    return next(iter(found), None) or choose(sizes, info)
+
+
 def forced(tile: Tile | None, parts: int = 1) -> AbstractContextManager[None]:
     """Take one tile for every convolution that is planned meanwhile; for measurements and tests."""
-    return _forced(None if tile is None else (tile, parts))
+    return _forced(None if tile is None else Choice(tile, parts))

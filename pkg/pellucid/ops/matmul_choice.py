@@ -8,7 +8,6 @@ counted is in `_clocks`; what the numbers rest on is written beside them.
 from __future__ import annotations
 
 from .. import tuned
-from ..deterministic import are_deterministic_algorithms_enabled
 from ..device.host import Info
 from ..errors import KernelError
 from ..variants import is_direct
@@ -134,12 +133,9 @@ def variant_for(shape: Shape, dtype: str, info: Info) -> Variant:
         return forced.choice
     if is_direct() and not _is_narrow(shape):
         return Variant("direct")
-    if not are_deterministic_algorithms_enabled():
-        text = tuned.variants(info).get(key(shape, dtype))
-        found = None if text is None else _read(text)
-        if found is not None and found.suits(shape, info):
-            return found
-    return choose(shape, info)
+    text = tuned.measured(info, key(shape, dtype))
+    found = None if text is None else _read(text)
+    return found if found is not None and found.suits(shape, info) else choose(shape, info)
 
 
 def _is_narrow(shape: Shape) -> bool:
