@@ -44,7 +44,10 @@ class Storage:
         self.version = 0
         self.kind = kind
         if not direct:
-            stream.words.extend((_EACH_SLOT * slot + ALLOC, nbytes))
+            stream.words += (
+                _EACH_SLOT * slot + ALLOC,
+                nbytes,
+            )  # no call: nbytes is set with it or not at all
         self.nbytes = nbytes
         stream.window_bytes += nbytes
         if kind != "activation":
@@ -59,10 +62,13 @@ class Storage:
 
     def __del__(self):
         stream = _stream
-        # nbytes is set right after the record: what was interrupted before has nothing to free.
+        # nbytes is set right after the record: what was interrupted before has no memory, but maybe a number.
         try:
             nbytes = self.nbytes
         except AttributeError:
+            slot = getattr(self, "slot", -1)
+            if slot >= stream.first_slot:
+                stream.free.append(slot)
             return
         slot = self.slot
         if slot < stream.first_slot:
