@@ -44,10 +44,8 @@ class Storage:
         self.version = 0
         self.kind = kind
         if not direct:
-            stream.words += (
-                _EACH_SLOT * slot + ALLOC,
-                nbytes,
-            )  # no call: nbytes is set with it or not at all
+            # No call, where an interrupt could come: nbytes is set with the record or not at all.
+            stream.words += (_EACH_SLOT * slot + ALLOC, nbytes)
         self.nbytes = nbytes
         stream.window_bytes += nbytes
         if kind != "activation":
