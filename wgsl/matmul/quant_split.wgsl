@@ -69,12 +69,12 @@ fn look_at_sum(number: u32, part: u32) -> vec2<u32> {
     return words;
 }
 
-fn take_sum(number: u32, part: u32, seen: vec2<u32>, output: u32) -> f32 {
+fn take_sum(number: u32, part: u32, seen: vec2<u32>) -> f32 {
     if (part >= params.parts) {
         return 0.0;
     }
-    let low = partial_take(2u * number, seen.x, output) & 0xffffu;
-    let high = partial_take(2u * number + 1u, seen.y, output) << 16u;
+    let low = partial_take(2u * number, seen.x) & 0xffffu;
+    let high = partial_take(2u * number + 1u, seen.y) << 16u;
     return bitcast<f32>(low | high);
 }
 
@@ -118,10 +118,10 @@ fn main(
         let b = look_at_sum(number + GROUP_ROWS, p + 1u);
         let c = look_at_sum(number + 2u * GROUP_ROWS, p + 2u);
         let d = look_at_sum(number + 3u * GROUP_ROWS, p + 3u);
-        value += take_sum(number, p, a, block);
-        value += take_sum(number + GROUP_ROWS, p + 1u, b, block);
-        value += take_sum(number + 2u * GROUP_ROWS, p + 2u, c, block);
-        value += take_sum(number + 3u * GROUP_ROWS, p + 3u, d, block);
+        value += take_sum(number, p, a);
+        value += take_sum(number + GROUP_ROWS, p + 1u, b);
+        value += take_sum(number + 2u * GROUP_ROWS, p + 2u, c);
+        value += take_sum(number + 3u * GROUP_ROWS, p + 3u, d);
     }
     if (HAS_BIAS) {
         value += load_bias(params.start + n);

@@ -1,7 +1,7 @@
 // Values of any type as the words of `partials`: two each, or four with WIDE. A bit above 16 of its
 //   own says that each is there, whatever the value.
 //
-// partial_fold(first, width, start, step, parts, counter)
+// partial_fold(first, width, start, step, parts)
 //   the values number first + p * width, for p = start, start + step, ... below `parts`, combined
 //
 // The kernel declares `alias T`, `const IDENTITY`, `const WIDE`, `fn apply`, and `fn to_bits` and
@@ -36,22 +36,22 @@ fn partial_look_at_value(number: u32, is_part: bool) -> vec4<u32> {
     return words;
 }
 
-fn partial_take_value(number: u32, is_part: bool, seen: vec4<u32>, counter: u32) -> T {
+fn partial_take_value(number: u32, is_part: bool, seen: vec4<u32>) -> T {
     if (!is_part) {
         return IDENTITY;
     }
     let at = number * PARTIAL_VALUE_WORDS;
     var bits = vec2<u32>(0u);
-    bits.x = partial_take(at, seen.x, counter) & 0xffffu;
-    bits.x |= partial_take(at + 1u, seen.y, counter) << 16u;
+    bits.x = partial_take(at, seen.x) & 0xffffu;
+    bits.x |= partial_take(at + 1u, seen.y) << 16u;
     if (WIDE) {
-        bits.y = partial_take(at + 2u, seen.z, counter) & 0xffffu;
-        bits.y |= partial_take(at + 3u, seen.w, counter) << 16u;
+        bits.y = partial_take(at + 2u, seen.z) & 0xffffu;
+        bits.y |= partial_take(at + 3u, seen.w) << 16u;
     }
     return from_bits(bits);
 }
 
-fn partial_fold(first: u32, width: u32, start: u32, step: u32, parts: u32, counter: u32) -> T {
+fn partial_fold(first: u32, width: u32, start: u32, step: u32, parts: u32) -> T {
     var value = IDENTITY;
     // four parts are looked at before the first one is waited for
     for (var p = start; p < parts; p += 4u * step) {
@@ -62,10 +62,10 @@ fn partial_fold(first: u32, width: u32, start: u32, step: u32, parts: u32, count
         let b = partial_look_at_value(at.y, is_part.y);
         let c = partial_look_at_value(at.z, is_part.z);
         let d = partial_look_at_value(at.w, is_part.w);
-        let near = apply(partial_take_value(at.x, is_part.x, a, counter),
-            partial_take_value(at.y, is_part.y, b, counter));
-        let far = apply(partial_take_value(at.z, is_part.z, c, counter),
-            partial_take_value(at.w, is_part.w, d, counter));
+        let near = apply(partial_take_value(at.x, is_part.x, a),
+            partial_take_value(at.y, is_part.y, b));
+        let far = apply(partial_take_value(at.z, is_part.z, c),
+            partial_take_value(at.w, is_part.w, d));
         value = apply(value, apply(near, far));
     }
     return value;

@@ -4,9 +4,9 @@
 // WGSL's atomics are relaxed: that a workgroup was counted does not say that what it stored before
 // is there. So a word says itself that it is there, by not being zero, and is looked at again until
 // it is. That waits for no other workgroup to run: whoever was counted has issued its stores, which
-// only have to arrive. A word that has not arrived after PARTIAL_PATIENCE looks marks its counter
-// for good, and every use of a marked counter is reported, so that no read gives a wrong result in
-// silence.
+// only have to arrive. A word that has not arrived after PARTIAL_PATIENCE looks is reported, and so
+// is every later dispatch, in which it might be taken for another one: it marks, for good, the first
+// counter, which every dispatch uses. So no read gives a wrong result in silence.
 //
 // Between dispatches words and counters are zero: whoever takes a word leaves zero in its place,
 // and who is last puts the counter back. WebGPU orders the dispatches that write one buffer. Which
@@ -30,13 +30,13 @@ fn partial_leave(at: u32, word: u32) { atomicStore(&status[PARTIAL_WORDS + at], 
 fn partial_look(at: u32) -> u32 { return atomicExchange(&status[PARTIAL_WORDS + at], 0u); }
 
 // The word of which `seen` is what the first look gave. Several first looks may go on at once.
-fn partial_take(at: u32, seen: u32, counter: u32) -> u32 {
+fn partial_take(at: u32, seen: u32) -> u32 {
     var word = seen;
     for (var k = 0u; word == 0u && k < PARTIAL_PATIENCE; k++) {
         word = partial_look(at);
     }
     if (word == 0u) {
-        atomicOr(&status[PARTIAL_COUNTERS + counter], PARTIAL_MARK);
+        atomicOr(&status[PARTIAL_COUNTERS], PARTIAL_MARK);
         partial_report();
     }
     return word;

@@ -50,10 +50,10 @@ fn look_at_place(number: u32, is_part: bool) -> u32 {
     return word;
 }
 
-fn take_entry(base: u32, number: u32, is_part: bool, seen: u32, output: u32) -> Found {
+fn take_entry(base: u32, number: u32, is_part: bool, seen: u32) -> Found {
     var word = 0u;
     if (is_part) {
-        word = partial_take(number, seen, output);
+        word = partial_take(number, seen);
     }
     if (word == 0u) {
         return found_nothing();
@@ -91,10 +91,10 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         let seen = vec4<u32>(look_at_place(first + q.x, is_part.x),
             look_at_place(first + q.y, is_part.y), look_at_place(first + q.z, is_part.z),
             look_at_place(first + q.w, is_part.w));
-        let a = take_entry(base, first + q.x, is_part.x, seen.x, output);
-        let b = take_entry(base, first + q.y, is_part.y, seen.y, output);
-        let c = take_entry(base, first + q.z, is_part.z, seen.z, output);
-        let d = take_entry(base, first + q.w, is_part.w, seen.w, output);
+        let a = take_entry(base, first + q.x, is_part.x, seen.x);
+        let b = take_entry(base, first + q.y, is_part.y, seen.y);
+        let c = take_entry(base, first + q.z, is_part.z, seen.z);
+        let d = take_entry(base, first + q.w, is_part.w, seen.w);
         near = found_first(near, found_first(found_first(a, b), found_first(c, d)));
     }
     let found = workgroup_first(lane, near);

@@ -61,7 +61,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     if (!partial_is_last(lane, output, params.parts)) {
         return;
     }
-    let near = partial_fold(first, 1u, lane, WORKGROUP, params.parts, output);
+    let near = partial_fold(first, 1u, lane, WORKGROUP, params.parts);
     var value = workgroup_fold(lane, near);
     if (lane == 0u) {
         if (MEAN) {

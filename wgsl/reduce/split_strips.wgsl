@@ -66,7 +66,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     if (!partial_is_last(lane, counter, params.parts)) {
         return;
     }
-    let near = partial_fold(first, WIDTH, lane / WIDTH, STRIPS, params.parts, counter);
+    let near = partial_fold(first, WIDTH, lane / WIDTH, STRIPS, params.parts);
     var value = strip_fold(lane, near);
     if (lane < WIDTH && inner < params.inner) {
         if (MEAN) {
