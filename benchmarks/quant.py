@@ -1,16 +1,20 @@
 """Quantized weights: bytes per second of a product with one row, operations per second with 512 rows.
 
-Run: scripts/browser benchmarks/quant.py   (add --native for CPython)
+Run: scripts/browser benchmarks/quant.py [-- FORMAT...]   (add --native for CPython)
 
-The first number of a format is what decoding a token is made of, and its share of what the memory does: the
-copy of `profiler.peak` in the same run, bytes read and written together. The share of the second is of its
-float32 operations. Time is that of the device, as `pellucid.tuning` measures it: calls are recorded, then
-submitted together, and two lengths are subtracted. A software adapter has small weights. The last line is
-JSON.
+One row is what decoding a token is made of. Weights of several shapes are read, each time another copy, so
+many
+that no cache holds them; the share is that of what the memory does: the copy of `profiler.peak` in the same
+run, bytes read and written together. The clock of a GPU falls while nothing is to do, so two long batches are
+measured, one three times the other, and subtracted; the median of five such pairs counts. The share of the
+product with many rows is of the float32 operations of `peak`. A software adapter has small weights. The last
+line is JSON.
 """
 
 import json
+import statistics
 import sys
+import time
 
 import numpy as np
 
@@ -22,10 +26,30 @@ from pellucid.nn.functional import linear
 from pellucid.quant import FORMATS
 from pellucid.tensor import Tensor
 
+# Bytes of the copies of a weight, and seconds of the shorter batch.
+COLD, BATCH = 300_000_000, 0.03
 
-def seconds(call) -> float:
+
+def many_rows(call) -> float:
     """Device time of one call."""
     return tuning.run(tuning.seconds_of(call, hold=True))
+
+
+def one_row(weights: list[Tensor], x: Tensor, batch: float) -> float:
+    """Seconds of the product with one weight."""
+
+    def spent(calls: int) -> float:
+        torch.webgpu.synchronize()
+        began = time.perf_counter()
+        for k in range(calls):
+            linear(x, weights[k % len(weights)])
+        torch.webgpu.synchronize()
+        return time.perf_counter() - began
+
+    calls = len(weights)
+    while spent(calls) < batch:
+        calls *= 2
+    return statistics.median((spent(3 * calls) - spent(calls)) / (2 * calls) for _ in range(5))
 
 
 def weight(name: str, rows: int, columns: int) -> Tensor:
@@ -38,8 +62,9 @@ def weight(name: str, rows: int, columns: int) -> Tensor:
 def main() -> None:
     info = torch.webgpu.get_device_properties()
     adapter = f"{info.vendor} {info.architecture} {info.description}".strip()
-    rows, columns = (512, 2048) if info.is_software else (16384, 8192)
-    result: dict = {"adapter": adapter, "rows": rows, "columns": columns, "formats": {}}
+    small = info.is_software
+    shapes = [(512, 2048)] if small else [(16384, 8192), (28672, 4096), (8192, 28672), (65536, 4096)]
+    result: dict = {"adapter": adapter, "formats": {}}
 
     peak = torch.profiler.peak()
     result["copy GB/s"] = round(peak.bandwidth / 1e9, 1)
@@ -47,26 +72,29 @@ def main() -> None:
     print(f"{adapter}: {peak}", flush=True)
 
     rng = np.random.default_rng(0)
-    one = torch.tensor(rng.standard_normal((1, columns)).astype(np.float32))
-    many = torch.tensor(rng.standard_normal((64 if info.is_software else 512, columns)).astype(np.float32))
     for name in sys.argv[1:] or FORMATS:
-        w = weight(name, rows, columns)
-        spent = seconds(lambda w=w: linear(one, w))
-        prefill = seconds(lambda w=w: linear(many, w))
-        speed = w._storage.nbytes / spent
-        work = 2 * many.shape[0] * rows * columns / prefill
-        megabytes = w._storage.nbytes / 1e6
-        print(
-            f"{name:5} {megabytes:6.1f} MB  {speed / 1e9:7.1f} GB/s ({speed / peak.bandwidth:4.0%}) "
-            f"{work / 1e12:7.3f} TFLOP/s ({work / peak.flop_rate:4.0%})",
-            flush=True,
-        )
-        result["formats"][name] = {
-            "GB/s": round(speed / 1e9, 1),
-            "of copy": round(speed / peak.bandwidth, 4),
-            "TFLOP/s": round(work / 1e12, 3),
-        }
-        del w
+        found = result["formats"][name] = {}
+        for rows, columns in shapes:
+            nbytes = FORMATS[name].layout(rows, columns).nbytes
+            weights = [weight(name, rows, columns) for _ in range(2 if small else -(-COLD // nbytes))]
+            x = torch.tensor(rng.standard_normal((1, columns)).astype(np.float32))
+            speed = nbytes / one_row(weights, x, 0.001 if small else BATCH)
+            found[f"{rows}x{columns}"] = {"GB/s": round(speed / 1e9, 1), "of copy": speed / peak.bandwidth}
+            print(
+                f"{name:5} {rows:6} x {columns:5} {nbytes / 1e6:6.1f} MB  {speed / 1e9:7.1f} GB/s "
+                f"({speed / peak.bandwidth:4.0%})",
+                flush=True,
+            )
+            if (rows, columns) != shapes[0]:
+                continue
+            x = torch.tensor(rng.standard_normal((64 if small else 512, columns)).astype(np.float32))
+            work = 2 * x.numel() * rows / many_rows(lambda x=x, w=weights[0]: linear(x, w))
+            found["TFLOP/s"] = round(work / 1e12, 3)
+            print(
+                f"      {x.shape[0]} rows of x: {work / 1e12:.3f} TFLOP/s ({work / peak.flop_rate:.0%})",
+                flush=True,
+            )
+            del weights
     stream().flush()
     print(json.dumps(result))
 
