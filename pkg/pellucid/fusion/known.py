@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # Words that are looked at before all are: windows of one length mostly differ in one of these.
 _PROBES = 8
+# Windows of one structure that are remembered for their slots.
+_MOST_SEEN = 8
 # Planning takes about as long as this many windows that run as recorded: a plan that made as many has paid.
 _PAID = 64
 # How often a structure whose plans did not pay must come before it is planned again; doubled each time.
@@ -81,9 +83,10 @@ class Pattern:
         self._first_shift = np.array([by for _, by in first], np.uint32)
         # The slot of each number, of which the first stands for words that say none.
         self._slots = np.zeros(len(first) + 1, np.uint32)
-        # Programs that go round mostly get the slots of their last round: then the window that was seen last
-        # says all, and no slot is looked at.
-        self._seen = np.array(words, np.uint32)
+        # Programs that go round mostly get the slots of an earlier round: then a window that was seen with
+        # them says all. By the words where slots first appear.
+        self._starts = self._places[self._first]
+        self._seen: dict[bytes, np.ndarray] = {}
         self._is_patched = np.ones(len(words), bool)
         self._is_patched[self._places] = False
         probes = fixed[:: -(-len(fixed) // _PROBES) or 1] or [0]
@@ -99,8 +102,10 @@ class Pattern:
         """
         if self._probed is not None and self._probe(words) != self._probed:
             return False
-        if self._is_patched[np.flatnonzero(window != self._seen)].all():
-            return True
+        key = window[self._starts].tobytes()
+        seen = self._seen.get(key)
+        if seen is not None:
+            return bool(self._is_patched[np.flatnonzero(window != seen)].all())
         given = window[self._places]
         slots = np.right_shift(given[self._first], self._first_shift, out=self._slots[1:])
         if len(set(slots.tolist())) != len(slots):
@@ -108,10 +113,12 @@ class Pattern:
         expected = self._slots[self._number]
         expected <<= self._shift
         expected += self._base
-        found = expected.tobytes() == given.tobytes()
-        if found:
-            self._seen = window
-        return found
+        if expected.tobytes() != given.tobytes():
+            return False
+        if len(self._seen) == _MOST_SEEN:
+            del self._seen[next(iter(self._seen))]
+        self._seen[key] = window
+        return True
 
 
 @dataclass(eq=False)
