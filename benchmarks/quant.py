@@ -3,10 +3,9 @@
 Run: scripts/browser benchmarks/quant.py [-- FORMAT...]   (add --native for CPython)
 
 One row is what decoding a token is made of. Weights of several shapes are read, each time another copy, so
-many
-that no cache holds them; the share is that of what the memory does: the copy of `profiler.peak` in the same
-run, bytes read and written together. The clock of a GPU falls while nothing is to do, so two long batches are
-measured, one three times the other, and subtracted; the median of five such pairs counts. The share of the
+many that no cache holds them; the share is that of what the memory does: the copy of `profiler.peak` in the
+same run, bytes read and written together. The clock of a GPU falls while nothing is to do, so two long batches
+are measured, one three times the other, and subtracted; the median of five such pairs counts. The share of the
 product with many rows is of the float32 operations of `peak`. A software adapter has small weights. The last
 line is JSON.
 """
