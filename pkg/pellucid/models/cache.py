@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import DimensionError
 from ..ops.cache import cache_write
-from ..ops.creation import empty
+from ..ops.creation import blank, empty
 from ..tensor import Tensor
 
 
@@ -23,10 +23,10 @@ class KVCache:
     """
 
     def __init__(self, layers: int, batch: int, kv_heads: int, capacity: int, head_dim: int, *, device=None):
-        shape = (batch, kv_heads, capacity, head_dim)
         # Attention reads filled positions only: what the memory holds elsewhere does not matter.
-        self.keys = [_kept(empty(shape, device=device)) for _ in range(layers)]
-        self.values = [_kept(empty(shape, device=device)) for _ in range(layers)]
+        first = empty((batch, kv_heads, capacity, head_dim), device=device)
+        made = [_kept(first), *[_kept(blank(first._meta)) for _ in range(2 * layers - 1)]]
+        self.keys, self.values = made[:layers], made[layers:]
         self.capacity = capacity
         self.length = 0
 

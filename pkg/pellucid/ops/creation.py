@@ -19,7 +19,7 @@ from ..dtypes import DType
 from ..elementwise import elementwise
 from ..errors import ShapeError
 from ..kernel import physical
-from ..meta import meta
+from ..meta import Meta, meta
 from ..op import op
 from ..plan import NoStorage
 from ..shape import Size, sizes
@@ -130,17 +130,21 @@ def empty(*size, dtype: DType | None = None, device=None, requires_grad: bool = 
 
     Source: https://pytorch.org/docs/stable/generated/torch.empty.html
     """
+    m = meta(sizes(size), dtype or dt.get_default_dtype(), _where(device))
+    return _finish(blank(m), requires_grad)
+
+
+def blank(m: Meta) -> Tensor:
+    """`empty` of a layout that is known."""
     from ..tensor import Tensor
 
-    where = _where(device)
-    m = meta(sizes(size), dtype or dt.get_default_dtype(), where)
-    if where.type == "cpu":
-        return _finish(Tensor(CpuStorage(np.zeros(m.shape, m.dtype.numpy)), m, 0), requires_grad)
-    if where.type == "meta":
-        return _finish(Tensor(NoStorage(), m, 0), requires_grad)
+    if m.device.type == "cpu":
+        return Tensor(CpuStorage(np.zeros(m.shape, m.dtype.numpy)), m, 0)
+    if m.device.type == "meta":
+        return Tensor(NoStorage(), m, 0)
     physical(m.dtype)
     stream().check_size(m.nbytes)
-    return _finish(Tensor(Storage(m.nbytes), m, 0), requires_grad)
+    return Tensor(Storage(m.nbytes), m, 0)
 
 
 def full_like(
