@@ -52,7 +52,9 @@ class Host(Protocol):
 
     info: Info
     taken: array | None
-    table: Table
+
+    @property
+    def table(self) -> Table: ...
 
     def pipeline(self, source: str, bindings: str, params_bytes: int, immediate: bool, label: str) -> int: ...
     def pipeline_later(
