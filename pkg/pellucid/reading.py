@@ -50,7 +50,7 @@ class Readable:
             m = self._meta
             return as_array(self._storage, m.dtype, m.shape, m.strides, self._offset)
         x = self._packed()
-        return x._decode(stream().read(x._storage, *x._extent()))
+        return x._decode(x._bytes())
 
     async def numpy_async(self, *, force: bool = False) -> np.ndarray:
         """The awaitable twin of `numpy`, for places where Python cannot block."""
@@ -83,6 +83,11 @@ class Readable:
     def _extent(self) -> tuple[int, int]:
         return self._offset * self._meta.dtype.itemsize, self._meta.nbytes
 
+    def _bytes(self):
+        """The bytes of what is packed. A function that is captured is split here."""
+        s = stream()
+        return s.read(self._storage, *self._extent()) if s.capturing is None else s.capturing.read(self)
+
     def _decode(self, data) -> np.ndarray:
         m = self._meta
         if m.dtype is dt.bfloat16:
@@ -110,7 +115,7 @@ class Readable:
         if isinstance(self._storage, CpuStorage):
             return self.numpy(force=True).item()
         x = self._packed()
-        return x._number(stream().read(x._storage, *x._extent()))
+        return x._number(x._bytes())
 
     async def item_async(self):
         """The awaitable twin of `item`."""

@@ -23,41 +23,6 @@ def check_nothing_listens() -> None:
     assert s.on_submit == []
 
 
-@pytest.mark.parametrize(
-    "read",
-    [
-        lambda y: y.sum().item(),
-        lambda y: float(y.max()),
-        lambda y: y.tolist_later().result(),
-        lambda y: 1 if (y > 0).all() else 2,
-        lambda y: str(y),
-    ],
-)
-def test_a_function_that_reads_runs_eagerly(rng, read):
-    def f(x):
-        y = x * 2
-        value = read(y)  # here
-        return y + (value if isinstance(value, (int, float)) else 0)
-
-    compiled = torch.compile(f)
-    for _ in range(4):
-        x = some(rng, 5)
-        assert bits(compiled(x)) == bits(f(x))
-    assert replays(compiled) == 0
-    assert "reads a value" in reasons(compiled)
-    assert f"{__file__}:" in reasons(compiled)
-    assert "ms of Python a call" in str(compiled.explain())
-
-
-def test_the_line_of_a_read_is_named(rng):
-    def f(x):
-        return x + x.sum().item()
-
-    compiled = torch.compile(f)
-    compiled(some(rng, 3))
-    assert f"{__file__}:{f.__code__.co_firstlineno + 1}" in reasons(compiled)
-
-
 def test_data_of_python_is_uploaded_once_or_every_time(rng):
     table = {}
 

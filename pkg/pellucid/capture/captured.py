@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..autograd import edges
 from ..device.stream import Storage, stream
 from ..nn import module as modules
 from .calls import Call
-from .law import Law, Unlawful
 from .program import ARGUMENT, number_of, program_of
 from .recording import Before, Recording, Refused
 from .replay import Replay
 from .run import Run
+from .stretch import BEGINNING, Start
 from .watch import Watch
 
 # What a capture is for a call: it serves it; it may, once the call has shown that it is the same program; it
@@ -22,11 +22,7 @@ from .watch import Watch
 READY, UNSURE, OTHER, GONE = "ready", "unsure", "other", "gone"
 
 
-class Lawless(Exception):
-    """A number does not follow a dynamic argument."""
-
-
-def _ref(thing: Any) -> Callable[[], Any]:
+def ref_of(thing: Any) -> Callable[[], Any]:
     """A weak reference to something whose end is watched, so that it is there when it is used."""
     return weakref.ref(thing)
 
@@ -39,6 +35,7 @@ class Capture:
         recording: what it recorded.
         before: what was there before it.
         result: what it returned.
+        start: what was recorded after the last read; its replays go on from there.
 
     Attributes:
         replays: how many calls it served.
@@ -49,9 +46,12 @@ class Capture:
         Refused: it cannot be replayed.
     """
 
-    def __init__(self, call: Call, recording: Recording, before: Before, result: Any):
-        arguments = {slot: k for k, slot in enumerate(call.slots)}
-        external = program_of(recording.words, arguments).external
+    def __init__(
+        self, call: Call, recording: Recording, before: Before, result: Any, start: Start = BEGINNING
+    ):
+        self._start = start
+        own = {slot: k for k, slot in enumerate([*call.slots, *start.carried])}
+        external = program_of(recording.words[start.at :], own).external | start.external
         leaves = [t for t in before.grads if t._storage.slot in external]
         if any(t._hooks for t in leaves):
             raise Refused("a hook of a parameter runs Python at every call", False)
@@ -60,28 +60,30 @@ class Capture:
         # Gradients that the function goes on from are arguments of it, though nobody gives them.
         added = [(t, g) for t in leaves if (g := before.grads[t]) is not None]
         added = [(t, g) for t, g in added if getattr(g._storage, "slot", -1) in external]
-        self._grad_inputs = [(_ref(t), g._meta) for t, g in added]
+        if any(g._storage.slot in start.external for _, g in added):
+            raise Refused("it uses gradients that were there before it, before it reads a value")
+        self._grad_inputs = [(ref_of(t), g._meta) for t, g in added]
         call = call.extended([g for _, g in added])
         changed = [t for t, old in before.grads.items() if t.grad is not old]
         given = set(map(id, call.tensors))
         if any(id(t) in given for t in changed):
             raise Refused("it leaves another gradient at an argument")
-        self._leaves = [_ref(t) for t in leaves]
-        self._bare = [_ref(t) for t in leaves if before.grads[t] is None]
-        self._grad_results = [_ref(t) for t in changed]
-        self._run = run = Run(call, recording, result, frozenset(map(id, before.tensors)), changed)
+        self._leaves = [ref_of(t) for t in leaves]
+        self._bare = [ref_of(t) for t in leaves if before.grads[t] is None]
+        self._grad_results = [ref_of(t) for t in changed]
+        self._run = run = Run(call, recording, result, frozenset(map(id, before.tensors)), changed, start)
         # What a replay leaves at them; a gradient that stays is not touched.
         self._grad_places = [
             (leaf, place) for leaf, place in zip(self._grad_results, run.grads, strict=True) if place != -1
         ]
-        # Of these, which of the results that are made they are.
-        made = run.results.tensors
+        # Of these, which of the results that are made they are; below 0 where that was before the last read.
+        made, count = run.results.tensors, len(start.carried)
         self._gradients: dict[int | None, int] = {
-            place: made[place].number
+            place: made[place].number - count
             for place in run.grads
             if place is not None and place != -1 and not made[place].is_argument
         }
-        external = run.program.external
+        self._external = external = run.program.external | start.external
         if not external <= before.storages.keys():
             raise Refused("it uses memory that came and went in the middle of it", False)
         owners = [t for t in before.tensors if t._storage.slot in external]
@@ -89,10 +91,7 @@ class Capture:
         self._constants = frozenset(map(id, constants))
         storages = [before.storages[slot] for slot in external]
         self._watch = Watch(storages, owners, [*constants, *leaves, *changed])
-        count = len(call.tensors)
-        floats = frozenset(count + k for k, kind in enumerate(call.kinds) if kind is float)
-        reals = frozenset(n for n, place in enumerate(run.places) if place in run.program.reals)
-        self._law = Law(call.values, run.numbers, len(run.places), count, floats, reals)
+        self._law = run.law(call)
         self._slots = call.slots
         # Arguments that were in the same memory at all calls so far, and the others.
         self._unmoved, self._moved = [*range(len(call.slots))], []
@@ -101,15 +100,22 @@ class Capture:
         self._fused, self._flushes = recording.fused, recording.flushes
         self._replay: Replay | None = None
         program = run.program
-        self._made = [(program.sizes[n], kind) for n, kind in run.results.kept.items()]
-        self._written = [number_of(slot) for slot in program.changed if slot & ARGUMENT]
-        self._written_storages = [_ref(before.storages[slot]) for slot in program.changed & external]
+        self._made = [(program.sizes[n], kind) for n, kind in run.results.made.items()]
+        # What is accounted as something else than what passes, of what was made before the last read.
+        self._kinds = [(n, kind) for n, kind in run.results.carried.items() if kind != "activation"]
+        written = [number_of(slot) for slot in program.changed if slot & ARGUMENT]
+        self._written = [k for k in written if k < len(call.slots)]
+        self._written_storages = [ref_of(before.storages[slot]) for slot in program.changed & external]
         self.replays = 0
         self.launches = len(program.runs)
 
     @property
     def dispatches(self) -> int:
         return 0 if self._replay is None else self._replay.dispatches
+
+    def describe(self) -> list[str]:
+        """Where the program is split: nowhere."""
+        return []
 
     # Guards
 
@@ -130,7 +136,7 @@ class Capture:
             call = call.extended(grads)
         slots, first = call.slots, self._slots
         if slots != first:
-            external = self._run.program.external
+            external = self._external
             if [slots[k] for k in self._unmoved] != [first[k] for k in self._unmoved]:
                 return UNSURE if external.isdisjoint(slots) else OTHER, call
             if not external.isdisjoint([slots[k] for k in self._moved]):
@@ -150,30 +156,27 @@ class Capture:
         self._unhooked = version
         return False
 
-    def confirm(self, call: Call, recording: Recording, result: Any) -> bool:
+    def confirm(self, call: Call, recording: Recording, result: Any, start: Start = BEGINNING) -> bool:
         """Learn from a call that was recorded once more; whether it was the same program.
 
         Raises:
             Refused: what it made is still held.
             Lawless: it was, but for a number that does not follow a dynamic argument.
         """
+        if start is BEGINNING and recording.reads:
+            return False
         leaves = [r() for r in self._grad_results]
         try:
-            run = Run(call, recording, result, self._constants, leaves)
+            run = Run(call, recording, result, self._constants, leaves, start)
         except Refused as error:
             if not error.final:
                 raise
             return False
         if not run.is_like(self._run):
             return False
-        try:
-            learned = self._law.learn(call.values, run.numbers)
-        except Unlawful as error:
-            argument = error.value - len(call.tensors)
-            if argument < 0:  # where a tensor begins changed more than where it begins
-                return False
-            what = f"a number of {self._launch_of(error.number)} {error}"
-            raise Lawless(f"{what} the argument {call.names[argument]!r}, which dynamic= names") from None
+        learned = run.teach(self._law, call)
+        if learned is None:
+            return False
         if learned:
             self._replay = None
         moved = [k for k in self._unmoved if call.slots[k] != self._slots[k]]
@@ -182,13 +185,6 @@ class Capture:
         self._version = modules.version
         self.prepare()
         return True
-
-    def _launch_of(self, number: int) -> str:
-        """The op of a launch that takes a number."""
-        if number >= len(self._run.places):
-            return "the results"
-        runs = [node.op for _, at, node in self._run.program.runs if at < self._run.places[number]]
-        return runs[-1] if runs else "an upload"
 
     # Replays
 
@@ -200,9 +196,9 @@ class Capture:
                 run.program,
                 self._law,
                 run.places,
-                len(self._slots),
+                len(self._slots) + len(self._start.carried),
                 run.followed.words,
-                list(run.results.kept),
+                list(run.results.made),
                 frozenset(self._gradients.values()),
                 self._fused,
             )
@@ -212,11 +208,20 @@ class Capture:
             self._grad_places.sort(key=lambda found: order.get(found[1], -1), reverse=True)
         return self._replay
 
-    def serve(self, call: Call) -> Any:
-        """Replay: the results of a call without running its Python."""
+    def serve(self, call: Call, carried: Sequence[Storage] = ()) -> Any:
+        """Replay: the results of a call without running its Python.
+
+        Args:
+            call: the call.
+            carried: what was made before the last read and is still there.
+        """
         replay, run = self.prepare(), self._run
         replay.make_room()
         storages = [Storage(nbytes, kind, True) for nbytes, kind in self._made]
+        if carried:
+            storages = [*carried, *storages]
+            for n, kind in self._kinds:
+                storages[n].set_kind(kind)
         draws, updates = run.followed.draws(call), run.followed.updates()
         replay.submit(call.slots + [s.slot for s in storages], call.values, draws, updates)
         if self._flushes:

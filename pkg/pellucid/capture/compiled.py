@@ -21,8 +21,10 @@ from ..nn.hooks import Tap
 from ..nn.module import Module
 from ..profiler.listeners import is_listening
 from .calls import Call, read
-from .captured import GONE, READY, UNSURE, Capture, Lawless
+from .captured import GONE, READY, UNSURE, Capture
 from .recording import Before, Recording, Refused
+from .split import Split, TooMany, Unknown
+from .stretch import Lawless
 
 # Signatures that a function is captured for.
 _MOST_KINDS = 8
@@ -41,7 +43,7 @@ class Explanation:
 
     Args:
         name: of the function.
-        lines: one for each kind of call.
+        lines: one for each kind of call, and one for each line at which its programs are split.
         replays: calls that were replayed.
         reasons: why calls were not.
     """
@@ -62,7 +64,7 @@ class _Kind:
     Args:
         shapes: of the tensors, for `explain`.
         opened: of which opening of the device they are.
-        captures: the one used last comes first.
+        captures: the one used last comes first; those that begin alike and read values are one.
         reason: why calls run eagerly for good.
         error: why they are refused.
         recorded: calls that were recorded since the last replay.
@@ -73,7 +75,7 @@ class _Kind:
 
     shapes: str
     opened: int
-    captures: list[Capture] = field(default_factory=list)
+    captures: list[Capture | Split] = field(default_factory=list)
     reason: str | None = None
     error: Exception | None = None
     recorded: int = 0
@@ -81,7 +83,11 @@ class _Kind:
     last: str | None = None
     is_new: bool = False
 
-    def describe(self) -> str:
+    def describe(self) -> list[str]:
+        """How calls are served, and where their programs are split."""
+        return [self._served(), *[f"  {text}" for c in self.captures for text in c.describe()]]
+
+    def _served(self) -> str:
         if self.reason is not None or not self.captures:
             why = self.reason or self.last or "not captured yet"
             return f"{self.shapes}: runs eagerly, {self.milliseconds:.1f} ms of Python a call: {why}"
@@ -170,8 +176,14 @@ class Compiled:
             if state is READY:
                 if capture.is_hooked:
                     return self._pass("a parameter has a hook, which runs Python", args, kwargs)
+                try:
+                    result = capture.serve(own)
+                except Unknown:
+                    # One more way to go on is recorded.
+                    unsure.append((capture, own))
+                    break
                 kind.recorded = 0
-                return capture.serve(own)
+                return result
             if state is GONE:
                 kind.captures.remove(capture)
             elif state is UNSURE:
@@ -246,15 +258,22 @@ class Compiled:
     # Recording
 
     def _record(
-        self, kind: _Kind, call: Call, unsure: list[tuple[Capture, Call]], args: tuple, kwargs: dict[str, Any]
+        self,
+        kind: _Kind,
+        call: Call,
+        unsure: list[tuple[Capture | Split, Call]],
+        args: tuple,
+        kwargs: dict[str, Any],
     ) -> Any:
         """Run the function and listen: what it records is the program of a capture, or a new one."""
         kind.recorded += 1
         if kind.recorded > _MOST_RECORDED:
             self._give_up(kind, kind.last or "hardly two calls run the same launches")
             return self._function(*args, **kwargs)
-        before = Before() if kind.is_new or not unsure else None
-        with Recording() as recording:
+        # Where values are read, any call may go another way.
+        is_split = any(isinstance(capture, Split) for capture, _ in unsure)
+        before = Before() if is_split or kind.is_new or not unsure else None
+        with Recording(splits=not self._is_whole) as recording:
             result = recording.run(self._function, args, kwargs)
             kind.milliseconds = 1000 * recording.seconds
             try:
@@ -268,6 +287,8 @@ class Compiled:
                     # Cycles may hold what the function made; they go sooner or later.
                     recording.collect()
                     self._understand(kind, call, unsure, recording, before, result)
+            except TooMany as error:
+                self._give_up(kind, str(error))
             except Lawless as error:
                 advice = "Leave it out there, or compute the number on the device"
                 self._end(kind, str(error), None if self._is_quiet else ValueError, advice)
@@ -290,7 +311,7 @@ class Compiled:
         self,
         kind: _Kind,
         call: Call,
-        unsure: list[tuple[Capture, Call]],
+        unsure: list[tuple[Capture | Split, Call]],
         recording: Recording,
         before: Before | None,
         result: Any,
@@ -303,9 +324,15 @@ class Compiled:
                 return
         # Only a call before which the collector was asked can begin a capture.
         kind.is_new = before is None
-        if before is not None:
-            kind.captures.insert(0, Capture(call, recording, before, result))
-            del kind.captures[_MOST_CAPTURES:]
+        if before is None:
+            return
+        if recording.reads:
+            for capture in kind.captures:
+                if isinstance(capture, Split) and capture.add(call, recording, before, result):
+                    return
+        make = Split if recording.reads else Capture
+        kind.captures.insert(0, make(call, recording, before, result))
+        del kind.captures[_MOST_CAPTURES:]
 
     def _give_up(self, kind: _Kind, reason: str) -> None:
         kind.reason = reason
@@ -329,7 +356,7 @@ class Compiled:
               was not called yet
         """
         kinds = self._kinds.values()
-        lines = [kind.describe() for kind in kinds]
+        lines = [line for kind in kinds for line in kind.describe()]
         lines += [f"{count} calls ran eagerly: {reason}" for reason, count in self._passed.items()]
         reasons = [kind.reason for kind in kinds if kind.reason is not None]
         replays = sum(c.replays for kind in kinds for c in kind.captures)

@@ -11,7 +11,7 @@ from ..plan import float_bits
 from ..random import Generator
 from .calls import Call
 from .program import Program
-from .recording import Draw, Recording, Refused, Update
+from .recording import Draw, Refused, Update
 
 _RANDOM = ("seed_low", "seed_high", "offset_low", "offset_high")
 
@@ -63,7 +63,7 @@ class Followed:
 
     Args:
         program: the records.
-        recording: which numbers were noted.
+        draws, updates: numbers that were noted.
         call: whose arguments may be generators.
 
     Attributes:
@@ -74,19 +74,19 @@ class Followed:
         Refused: a number that was noted is found in no launch.
     """
 
-    def __init__(self, program: Program, recording: Recording, call: Call):
+    def __init__(self, program: Program, draws: Sequence[Draw], updates: Sequence[Update], call: Call):
         self.words: dict[int, tuple[str, int, int]] = {}
         self._draws: list[_Draw] = []
         self._groups: list[_Group] = []
         given = {id(g): k for k, g in enumerate(call.generators)}
-        for draw in recording.draws:
+        for draw in draws:
             self._draw(program, draw, given)
         alike: dict[tuple, int] = {}
-        for update in recording.updates:
+        for update in updates:
             self._update(program, update, alike)
-        draws = [(d.generator if type(d.generator) is int else id(d.generator), d.count) for d in self._draws]
+        drawn = [(d.generator if type(d.generator) is int else id(d.generator), d.count) for d in self._draws]
         groups = [(id(g.optimizer), id(g.group), g.kernel, [*map(id, g.states)]) for g in self._groups]
-        self.signature = draws, groups, self.words
+        self.signature = drawn, groups, self.words
 
     def _draw(self, program: Program, draw: Draw, given: dict[int, int]) -> None:
         number = given.get(id(draw.generator))
@@ -118,11 +118,13 @@ class Followed:
 
     def draws(self, call: Call) -> list[tuple[int, ...]]:
         """Reserve the random words of a replay."""
-        found = []
-        for d in self._draws:
-            g = call.generators[d.generator] if isinstance(d.generator, int) else d.generator
-            found.append(g.take(d.count))
-        return found
+        return [g.take(d.count) for g, d in zip(self.generators(call), self._draws, strict=True)]
+
+    def generators(self, call: Call) -> list[Generator]:
+        """Whom the random words are reserved of, in order."""
+        return [
+            call.generators[d.generator] if isinstance(d.generator, int) else d.generator for d in self._draws
+        ]
 
     def updates(self) -> list[list[int]]:
         """Count the step of a replay; the words of every group."""

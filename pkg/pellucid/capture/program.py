@@ -77,6 +77,7 @@ class Program:
         sizes: bytes of everything that was made, by number.
         reals: of the places, those of float32 parameters.
         alive: slot -> number of what was made and is still there.
+        ended: slots that went and were there before.
         external: slots that were there before, arguments left out.
         changed: slots of the program (arguments, external ones) that are written.
         runs: (word in the recorded windows, word here, launch) of every run.
@@ -87,6 +88,7 @@ class Program:
     reals: set[int] = field(default_factory=set)
     sizes: list[int] = field(default_factory=list)
     alive: dict[int, int] = field(default_factory=dict)
+    ended: set[int] = field(default_factory=set)
     external: set[int] = field(default_factory=set)
     changed: set[int] = field(default_factory=set)
     runs: list[tuple[int, int, Node]] = field(default_factory=list)
@@ -141,6 +143,8 @@ def program_of(words: list[int], arguments: Mapping[int, int]) -> Program:
             if slot in alive:
                 out.append(MADE << CODE_BITS | alive.pop(slot) << CODE_BITS | FREE)
                 del names[slot]
+            else:
+                program.ended.add(slot)
             continue
         shift = len(out) - step.at
         if step.node is not None:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from ..device.handover import is_work
 from ..device.stream import Storage, stream
-from ..profiler.lines import caller
+from ..profiler.lines import Line, caller
 from ..tensor import Tensor
 
 if TYPE_CHECKING:
     from ..optim.optimizer import Optimizer
     from ..random import Generator
+
+
+# Bytes that a program may go on by: values that a function decides by, not data.
+_MOST_BYTES = 1024
 
 
 class Refused(Exception):
@@ -67,21 +72,46 @@ class Update:
 
 
 @dataclass
+class Reading:
+    """A value that was read, which Python may decide by.
+
+    Args:
+        at: word of the recorded windows that comes next.
+        slot: where it lies.
+        offset: the first of its bytes.
+        value: these.
+        shown: its shape and dtype, as users know them.
+        line: where it is read.
+    """
+
+    at: int
+    slot: int
+    offset: int
+    value: bytes
+    shown: str
+    line: Line
+
+
+@dataclass
 class Recording:
     """What a function does, while a ``with`` of it is open.
 
     Args:
+        splits: values may be read.
         words: the records of its windows.
         draws, updates: numbers that are other ones at every call, in order.
+        reads: values that were read, in order.
         reason: why it cannot be replayed.
         is_final: no other call of it could be either.
-        seconds: how long it ran.
+        seconds: how long its Python ran.
         flushes: the function handed records to the device by itself, as an optimizer's step does.
     """
 
+    splits: bool = False
     words: list[int] = field(default_factory=list)
     draws: list[Draw] = field(default_factory=list)
     updates: list[Update] = field(default_factory=list)
+    reads: list[Reading] = field(default_factory=list)
     reason: str | None = None
     is_final: bool = False
     seconds: float = 0.0
@@ -92,6 +122,7 @@ class Recording:
         s.flush()
         # Its windows are not fused one by one: their plans would serve only the few calls that are recorded.
         self._rewrite, s.rewrite = s.rewrite, None
+        self._is_reading = False
         s.on_submit.append(self._take)
         return self
 
@@ -111,7 +142,7 @@ class Recording:
             result = function(*args, **kwargs)
         finally:
             s.capturing = None
-        self.seconds = perf_counter() - begun
+        self.seconds += perf_counter() - begun
         s.flush()
         return result
 
@@ -127,11 +158,17 @@ class Recording:
 
     def _take(self, records: list[int]) -> None:
         self.words += records
-        self.flushes |= stream().capturing is self
+        self.flushes |= stream().capturing is self and not self._is_reading
 
     @property
     def _at(self) -> int:
         return len(self.words) + len(stream().words)
+
+    def noted(self, begin: int, end: int | None) -> tuple[list[Draw], list[Update]]:
+        """The numbers of some of the words, as if there were no others."""
+        past = len(self.words) + 1 if end is None else end
+        draws = [replace(d, at=d.at - begin) for d in self.draws if begin <= d.at < past]
+        return draws, [replace(u, at=u.at - begin) for u in self.updates if begin <= u.at < past]
 
     # What the function's ops tell
 
@@ -140,9 +177,42 @@ class Recording:
         if self.reason is None or (final and not self.is_final):
             self.reason, self.is_final = f"{reason} ({caller()})", final
 
+    def read(self, x: Tensor) -> Any:
+        """The bytes of a tensor as they lie, for Python: the program is split here."""
+        s, meta = stream(), x._meta
+        offset, nbytes = x._extent()
+        self._is_reading = self.splits and nbytes <= _MOST_BYTES
+        if self.splits and not self._is_reading:
+            self.refuse(
+                f"it reads {nbytes} bytes, and a program is split only where {_MOST_BYTES} or less are read"
+            )
+        begun = perf_counter()
+        try:
+            read = s.begin_read(x._storage, offset, nbytes)
+            at, flushes = len(self.words), s.flushes
+            # What other tasks do while this one waits is no part of the call.
+            s.capturing = None
+            data = read.result()
+        except BaseException:
+            # Python may go on, in a way that it does not go where the read brings a value.
+            self.refuse("a read fails", False)
+            raise
+        finally:
+            is_split, self._is_reading = self._is_reading, False
+            s.capturing = self
+        self.seconds -= perf_counter() - begun
+        if s.flushes != flushes or is_work(s.words[:]):
+            self.refuse("another task used webgpu while it waited for a value", False)
+        if is_split:
+            shown = f"{meta.dtype.name}{list(meta.shape)}"
+            value = bytes(memoryview(data).cast("B")[:nbytes])
+            self.reads.append(Reading(at, x._storage.slot, offset, value, shown, caller()))
+        return data
+
     def note_read(self) -> None:
         """A value is read, which Python may decide by."""
-        self.refuse("it reads a value, and the call waits for the device there")
+        if not self._is_reading:
+            self.refuse("it reads a value, and the call waits for the device there")
 
     def note_upload(self, nbytes: int) -> None:
         """Data of Python's is uploaded at once, outside the records."""

@@ -117,7 +117,7 @@ class Replay:
     def _fuse(self, program: Program, fused: bool) -> tuple[list[int], list[int]]:
         """The words, fused, and for each where it stands in the program; below 0 where it does not."""
         words = list(program.words)
-        if not fused:
+        if not (fused and words):
             return words, list(range(len(words)))
         sample = list(words)
         for place in self._sources:
@@ -270,8 +270,9 @@ class Replay:
                 for at in self._targets[k]:
                     window[at] = word
                 last[k] = word
-        # A copy: this one is written again before the stream has handed it over.
-        stream().submit_window(window[:])
+        if window:
+            # A copy: this one is written again before the stream has handed it over.
+            stream().submit_window(window[:])
 
 
 def _sum(values: list[int], start: Any, follows: tuple) -> Any:

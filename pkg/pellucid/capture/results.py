@@ -25,7 +25,8 @@ class Made(NamedTuple):
     Args:
         kind: its class.
         is_argument: it looks at the memory of an argument, not at memory that is made with it.
-        number: whose; of what is made first by number, then by the place among what is kept.
+        number: whose; of what is made first by number, then by the place among what a replay
+            carries over its last read and makes after it.
         meta: how it looks at it.
         place: where its offset stands among the plain integers.
         node, output: its place in a graph that needs no values any more.
@@ -49,17 +50,19 @@ class Results:
         call: the call.
         alive: slot -> number of what it made and is still there.
         before: ids of tensors that were there before.
+        carried: how many numbers stand for what it made before its last read.
 
     Attributes:
         tensors: what a replay makes, bases first.
         plain: offsets of these, and integers that are returned.
         signature: equal for calls that a replay serves alike.
         constants: tensors that were there before and are returned as they are.
-        kept: numbers of what was made and is held by a result, with the kind it is accounted as.
+        carried: what was made before the last read and a result holds: number -> what it is accounted as.
+        made: the same of what was made after it, by number in its program, in the order of a replay.
         reason: why it cannot be made again.
     """
 
-    def __init__(self, call: Call, alive: Mapping[int, int], before: Collection[int]):
+    def __init__(self, call: Call, alive: Mapping[int, int], before: Collection[int], carried: int):
         self._call, self._alive, self._before = call, alive, before
         self._arguments = {id(t): k for k, t in enumerate(call.tensors)}
         self._others = {id(value): k for k, value in enumerate(call.others)}
@@ -69,7 +72,9 @@ class Results:
         self.plain: list[int] = []
         self.signature: list[Any] = []
         self.constants: list[Tensor] = []
-        self.kept: dict[int, str] = {}
+        self.carried: dict[int, str] = {}
+        self.made: dict[int, str] = {}
+        self._count = carried
         self.reason: str | None = None
 
     def add(self, value: Any) -> _Build:
@@ -115,11 +120,11 @@ class Results:
             self.constants.append(t)
             get = weakref.ref(t)
             return lambda call, made, plain: get()
-        place = self.made(t)
+        place = self.place(t)
         self.signature.append(("tensor", place))
         return lambda call, made, plain: made[place]
 
-    def made(self, t: Tensor) -> int:
+    def place(self, t: Tensor) -> int:
         """The place of a tensor among those that a replay makes."""
         place = self._known.get(id(t))
         if place is not None:
@@ -127,7 +132,10 @@ class Results:
         slot = t._storage.slot if type(t._storage) is Storage else -1
         if slot in self._alive:
             is_argument, number = False, self._alive[slot]
-            self.kept[number] = t._storage.kind
+            if number < self._count:
+                self.carried[number] = t._storage.kind
+            else:
+                self.made[number - self._count] = t._storage.kind
         elif slot in self._slots:
             is_argument, number = True, self._slots[slot]
         elif slot >= 0:
@@ -143,7 +151,7 @@ class Results:
         if t._base is not None:
             given = self._call.tensors[number] if is_argument else None
             is_given = given is not None and (t._base is given or t._base is given._base)
-            base = -1 if is_given else self.made(t._base)
+            base = -1 if is_given else self.place(t._base)
         offset = len(self.plain)
         self.plain.append(t._offset)
         self.signature.append((type(t), is_argument, number, t._meta, node is LEAF, node is not None, base))
@@ -153,7 +161,9 @@ class Results:
 
     def finish(self) -> None:
         """Let go of the call: a recipe holds none of its tensors."""
-        places = {number: place for place, number in enumerate(self.kept)}
+        count = self._count
+        places = {number: number for number in self.carried}
+        places |= {count + number: count + place for place, number in enumerate(self.made)}
         self.tensors = [m if m.is_argument else m._replace(number=places[m.number]) for m in self.tensors]
         del self._call, self._alive, self._before, self._arguments, self._others, self._slots, self._known
 
@@ -183,7 +193,7 @@ class Results:
                         return
 
     def make(self, call: Call, storages: Sequence[Storage], plain: list[int]) -> list[Tensor]:
-        """New tensors over the storages of a replay, which come in the order of ``kept``."""
+        """New tensors over the storages of a replay: what it carried over its last read, then ``made``."""
         found: list[Tensor] = []
         tensors = call.tensors
         for kind, is_argument, number, meta, place, node, output, base in self.tensors:

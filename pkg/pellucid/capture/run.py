@@ -7,14 +7,13 @@ from typing import Any
 
 from ..tensor import Tensor
 from .calls import Call
-from .follow import Followed
-from .program import program_of
 from .recording import Recording, Refused
 from .results import Results
+from .stretch import BEGINNING, Start, Stretch
 
 
-class Run:
-    """What one call recorded and returned.
+class Run(Stretch):
+    """What one call recorded and returned; where it reads values, what it recorded after the last of them.
 
     Args:
         call: its arguments.
@@ -22,16 +21,12 @@ class Run:
         result: what it returned.
         known: ids of tensors that were there before.
         leaves: whose gradients are results, too.
+        start: what was recorded after the last read.
 
     Attributes:
-        program: the records.
         results: the recipe of what is returned.
         build: makes that again.
         grads: place of each leaf's gradient among the results; None where it was dropped, -1 where it stays.
-        followed: numbers that generators and optimizers give.
-        places: where the other numbers lie in the program.
-        numbers: these, and the plain integers of the results.
-        signature: with the program's skeleton, equal for calls that one replay serves.
 
     Raises:
         Refused: it cannot be replayed.
@@ -44,36 +39,34 @@ class Run:
         result: Any,
         known: Collection[int],
         leaves: Sequence[Tensor],
+        start: Start = BEGINNING,
     ):
-        slots = call.slots
-        arguments = {slot: k for k, slot in reversed(list(enumerate(slots)))}
-        self.program = program_of(recording.words, arguments)
-        if not self.program.runs:
+        super().__init__(call, recording, start, None)
+        program, carried = self.program, start.carried
+        if not program.runs and not recording.reads:
             raise Refused("it runs nothing on webgpu")
-        self.results = Results(call, self.program.alive, known)
+        alive = {slot: k for k, slot in enumerate(carried) if slot not in program.ended}
+        alive |= {slot: len(carried) + number for slot, number in program.alive.items()}
+        self._alive = alive
+        self.results = Results(call, alive, known, len(carried))
         self.build = self.results.add(result)
         self.grads = [self._grad(t.grad) for t in leaves]
         self.results.finish()
         if self.results.reason is not None:
             raise Refused(self.results.reason)
-        left = set(self.program.alive.values()) - self.results.kept.keys()
+        sizes = [*carried.values(), *program.sizes]
+        kept = self.results.carried.keys() | {len(carried) + number for number in self.results.made}
+        left = set(alive.values()) - kept
         if left:
-            nbytes = sum(self.program.sizes[n] for n in left)
+            nbytes = sum(sizes[n] for n in left)
             raise Refused(
                 f"Python keeps {len(left)} tensors of {nbytes} bytes that it makes and does not return", False
             )
-        self.followed = Followed(self.program, recording, call)
-        self.places = [at for at in self.program.places if at not in self.followed.words]
-        words = self.program.words
-        self.numbers = [words[at] for at in self.places] + self.results.plain
-        self.signature = (self.results.signature, self.grads, self.followed.signature)
+        self.numbers += self.results.plain
+        self.signature = (self.results.signature, self.grads, self.signature)
 
     def _grad(self, grad: Tensor | None) -> int | None:
         if grad is None:
             return None
         slot = getattr(grad._storage, "slot", -1)
-        return self.results.made(grad) if slot in self.program.alive else -1
-
-    def is_like(self, other: Run) -> bool:
-        """Whether both are one program."""
-        return self.signature == other.signature and self.program.skeleton == other.program.skeleton
+        return self.results.place(grad) if slot in self._alive else -1

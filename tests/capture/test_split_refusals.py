@@ -1,0 +1,441 @@
+"""Where a function that reads values is not split, how often it may go another way, and errors on the way."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import pellucid as torch
+from capture.probe import bits, replays, some
+from pellucid import nn
+from pellucid.device.stream import stream
+
+pytestmark = pytest.mark.gpu
+
+
+def reasons(compiled) -> str:
+    return "\n".join(compiled.explain().reasons)
+
+
+def check_nothing_listens() -> None:
+    s = stream()
+    assert s.capturing is None
+    assert s.on_submit == []
+
+
+def in_place(x, state):
+    state.add_(x)
+    return state * 2 if (x > 0).all() else state * 3
+
+
+def argument(x, state):
+    x *= 2
+    return x + 1 if x.sum() > 0 else x + 2
+
+
+def copied(x, state):
+    y = x * 2
+    state[1:] = y[1:]
+    return y if y.sum() > 0 else state + 1
+
+
+def view(x, state):
+    state.view(-1)[0].fill_(1.0)
+    return x * state if state.sum() > 0 else x
+
+
+@pytest.mark.parametrize("function", [in_place, argument, copied, view])
+def test_what_writes_memory_of_others_before_a_read_runs_eagerly(rng, function):
+    state, other = some(rng, 3), some(rng, 3)
+    other.copy_(state)
+    compiled = torch.compile(lambda x: function(x, state))
+    for k in range(6):
+        x = some(rng, 3) + k % 3 - 1
+        y = x.clone()
+        assert bits(compiled(x)) == bits(function(y, other))
+        assert bits(state) == bits(other)
+        assert bits(x) == bits(y)
+    assert replays(compiled) == 0
+    assert "writes memory that was there before the call, and a value is read after that" in reasons(compiled)
+    line = function.__code__.co_firstlineno + (3 if function in (copied, view) else 2)
+    assert f"{__file__}:{line - (function is view)}" in reasons(compiled)
+
+
+class Centred(nn.Module):
+    """Takes a mean off, which follows what it sees while it trains."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(3))
+
+    def forward(self, x):
+        if self.training:
+            self.mean.mul_(0.9).add_(x.mean(0), alpha=0.1)
+        y = x - self.mean
+        return y * 2 if y.max() > 1 else y
+
+
+def test_a_layer_with_running_statistics(rng):
+    models = [Centred(), Centred()]
+    compiled = torch.compile(models[0])
+    for _ in range(5):
+        x = some(rng, 8, 3)
+        assert bits(compiled(x)) == bits(models[1](x))
+        assert bits(models[0].mean) == bits(models[1].mean)
+    assert "mul writes memory that was there before the call" in reasons(compiled)
+    for model in models:
+        model.eval()
+    evaluated = torch.compile(models[0])
+    for _ in range(12):
+        x = some(rng, 8, 3)
+        assert bits(evaluated(x)) == bits(models[1](x))
+    assert evaluated.explain().replays >= 4
+
+
+def test_an_optimizer_before_a_read(rng):
+    weights = [nn.Parameter(torch.ones(3)), nn.Parameter(torch.ones(3))]
+    steps = [torch.optim.SGD([w], lr=0.1, momentum=0.9) for w in weights]
+
+    def f(w, step, x):
+        step.zero_grad()
+        (w * x).sum().backward()
+        step.step()
+        return x * 2 if w.detach().sum() > 0 else x
+
+    compiled = torch.compile(lambda x: f(weights[0], steps[0], x))
+    for _ in range(5):
+        x = some(rng, 3)
+        assert bits(compiled(x)) == bits(f(weights[1], steps[1], x))
+        assert bits(weights[0]) == bits(weights[1])
+    assert replays(compiled) == 0
+    assert "a value is read after that" in reasons(compiled)
+
+
+def test_gradients_that_are_added_to_before_a_read(rng):
+    weights = [nn.Parameter(torch.ones(3)), nn.Parameter(torch.ones(3))]
+
+    def f(w, x):
+        (w * x).sum().backward()
+        return x * 2 if w.grad.sum() > 0 else x
+
+    compiled = torch.compile(lambda x: f(weights[0], x))
+    for _ in range(5):
+        x = some(rng, 3)
+        assert bits(compiled(x)) == bits(f(weights[1], x))
+        assert bits(weights[0].grad) == bits(weights[1].grad)
+    assert replays(compiled) == 0
+    assert "writes memory that was there before the call" in reasons(compiled)
+    reading = torch.compile(lambda x: x * weights[0] if weights[0].grad.sum() > 0 else x)
+    with torch.no_grad():
+        assert bits(reading(x)) == bits(x * weights[0] if weights[0].grad.sum() > 0 else x)
+    assert "gradients that were there before it" in reasons(reading)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda y: y.tolist_later().result()[0],
+        lambda y: max(y.tolist()),
+        lambda y: y[:0].sum() if str(y) else 1,
+    ],
+)
+def test_reads_that_nothing_is_split_at(rng, read):
+    def f(x):
+        y = x * 2
+        return y + read(y)
+
+    compiled = torch.compile(f)
+    for _ in range(4):
+        x = some(rng, 300)
+        assert bits(compiled(x)) == bits(f(x))
+    assert replays(compiled) == 0
+    assert "it reads " in reasons(compiled)
+    assert f"{__file__}:" in reasons(compiled)
+    assert "ms of Python a call" in str(compiled.explain())
+
+
+def test_fullgraph_refuses_reads(rng):
+    compiled = torch.compile(lambda x: x if (x > 0).all() else x * 2, fullgraph=True)
+    for _ in range(2):
+        with pytest.raises(torch.errors.DeviceError, match="it reads a value"):
+            compiled(some(rng, 3))
+
+
+def test_a_number_that_is_always_another_one(rng):
+    def f(x):
+        loss = (x * 2).sum()
+        return loss.item()
+
+    def call(k):
+        x = some(rng, 5) + k
+        assert compiled(x) == f(x)
+
+    compiled = torch.compile(f)
+    for k in range(8):
+        call(k)
+    with pytest.warns(RuntimeWarning, match=r"reads float32\[\], which had more than 8 values"):
+        call(8)
+    call(9)
+    assert replays(compiled) == 0
+    assert f"{__file__}:{f.__code__.co_firstlineno + 2}" in reasons(compiled)
+    assert "better returned, and read after the call" in reasons(compiled)
+
+
+def test_too_many_ways(rng):
+    def f(x):
+        y = x * 1
+        for k in range(5):
+            y = y * 2 if y[k].item() > 0 else y * 3
+        return y
+
+    signs = [torch.tensor([1.0 if k >> b & 1 else -1.0 for b in range(5)]) for k in range(20)]
+    compiled = torch.compile(f)
+    for x in signs[:16]:
+        for y in (x, x, signs[0]):
+            assert bits(compiled(y)) == bits(f(y))
+    assert replays(compiled) >= 16
+    with pytest.warns(RuntimeWarning, match="more than 16 ways"):
+        compiled(signs[16])
+    for y in signs:
+        assert bits(compiled(y)) == bits(f(y))
+
+
+def test_a_value_that_was_not_met_runs_eagerly_and_is_kept(rng):
+    runs = []
+
+    def f(x, n):
+        y = x * 2
+        k = n.item()
+        runs.append(k)
+        return y + k
+
+    compiled = torch.compile(f)
+    x = some(rng, 4)
+    for k in (1, 1, 1, 2, 2, 1, 2, 5, 5, 1):
+        n = torch.tensor(k)
+        np.testing.assert_array_equal(compiled(x, n).numpy(), (x * 2 + k).numpy())
+    assert 5 in runs
+    assert runs.count(1) < 4
+    assert replays(compiled) >= 4
+
+
+def test_guards_that_fail_between(rng):
+    class Scaled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.factor = 2.0
+
+        def forward(self, x):
+            y = x * self.factor
+            return y + 1 if (x > 0).all() else y - self.factor
+
+    model = Scaled()
+    compiled = torch.compile(model)
+    calls = [some(rng, 4).abs() + 1, -some(rng, 4).abs() - 1]
+    for factor in (2.0, 3.0, 2.0, 5.0, 2.0):
+        model.factor = factor
+        for _ in range(3):
+            for x in calls:
+                assert bits(compiled(x)) == bits(model(x))
+    assert compiled.explain().replays >= 5
+    # Other modes are other programs.
+    for _ in range(4):
+        for x in calls:
+            with torch.webgpu.fusion(True):
+                np.testing.assert_allclose(compiled(x).numpy(), model(x).numpy(), rtol=1e-5)
+            half = x.half()
+            assert bits(compiled(half)) == bits(model(half))
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_an_error_after_the_read(rng, error):
+    def f(x):
+        y = x * 2
+        if (y > 0).any():
+            raise error("here")
+        return y + 1
+
+    compiled = torch.compile(f)
+    for k in range(6):
+        x = some(rng, 3).abs()
+        if k % 2:
+            with pytest.raises(error, match="here"):
+                compiled(x)
+            check_nothing_listens()
+        assert bits(compiled(-x)) == bits(f(-x))
+    assert replays(compiled) >= 3
+
+
+def test_an_index_out_of_range_is_raised_by_the_read(rng):
+    table = some(rng, 4, 3)
+
+    def f(ids):
+        rows = table[ids]
+        return rows * 2 if rows.sum() > 1e9 else rows
+
+    compiled = torch.compile(f)
+    good, bad = torch.tensor([0, 3, 1]), torch.tensor([0, 9, 1])
+    for _ in range(4):
+        compiled(good)
+    served = replays(compiled)
+    assert served >= 2
+    for _ in range(2):
+        with pytest.raises(IndexError, match="index 9"):
+            compiled(bad)
+    assert bits(compiled(good)) == bits(f(good))
+    check_nothing_listens()
+
+
+def test_a_read_that_fails_and_is_caught(rng):
+    table = some(rng, 4, 3)
+
+    def f(ids):
+        try:
+            table[ids].sum().item()
+        except IndexError:
+            return table * 3
+        return table * 2
+
+    compiled = torch.compile(f)
+    bad = torch.tensor([0, 9, 1])
+    for _ in range(4):
+        assert bits(compiled(bad)) == bits(table * 3)
+    assert replays(compiled) == 0
+    assert "a read fails" in str(compiled.explain())
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_an_interrupt_while_it_waits(rng, monkeypatch, known):
+    def f(x):
+        y = x * 2 + torch.rand(4)
+        return y * 3 if (y > 0).all() else y - 1
+
+    compiled = torch.compile(f)
+    x = some(rng, 4).abs()
+    for _ in range(4 if known else 0):
+        compiled(x)
+    host = type(stream().host)
+    original = host.read
+
+    def interrupted(self, ticket):
+        self.drop_read(ticket)
+        raise KeyboardInterrupt
+
+    for _ in range(2):
+        monkeypatch.setattr(host, "read", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            compiled(x)
+        monkeypatch.setattr(host, "read", original)
+        check_nothing_listens()
+        for y in (x, -x - 2):
+            state = torch.get_rng_state()
+            got = bits(compiled(y))
+            torch.set_rng_state(state)
+            assert got == bits(f(y))
+
+
+def test_another_task_while_it_waits(rng, monkeypatch):
+    """What runs while a value is awaited is no part of the call, and may change what the guards look at."""
+    weight = nn.Parameter(some(rng, 4), requires_grad=False)
+
+    def f(x):
+        y = x * weight
+        return y + weight if (x > 0).all() else y
+
+    compiled = torch.compile(f)
+    x = some(rng, 4).abs()
+    host = type(stream().host)
+    original, others = host.read, []
+
+    def meanwhile(self, ticket):
+        data = original(self, ticket)
+        monkeypatch.setattr(host, "read", original)
+        others.append((x * 5 + torch.rand(4)).sum())
+        return data
+
+    monkeypatch.setattr(host, "read", meanwhile)
+    assert bits(compiled(x)) == bits(f(x))
+    assert "another task used webgpu" in str(compiled.explain())
+    for _ in range(4):
+        assert bits(compiled(x)) == bits(f(x))
+    served = replays(compiled)
+    assert served >= 1
+
+    def rebinding(self, ticket):
+        data = original(self, ticket)
+        monkeypatch.setattr(host, "read", original)
+        weight.data = x * 7
+        return data
+
+    monkeypatch.setattr(host, "read", rebinding)
+    compiled(x)
+    assert replays(compiled) == served
+    assert bits(compiled(x)) == bits(f(x))
+    others.clear()
+
+
+def test_traces_blocking_mode_and_looks(rng):
+    layer = nn.Linear(4, 4)
+    model = nn.Sequential(layer, nn.ReLU())
+
+    def f(x):
+        y = model(x)
+        return y * 2 if (y > 0.1).any() else y - 1
+
+    compiled = torch.compile(f)
+    xs = [some(rng, 2, 4), some(rng, 2, 4) * 0]
+    with torch.no_grad():
+        for _ in range(4):
+            for x in xs:
+                compiled(x)
+        served = replays(compiled)
+        with torch.debug.blocking():
+            assert bits(compiled(xs[0])) == bits(f(xs[0]))
+        assert replays(compiled) == served
+        with torch.debug.trace() as trace:
+            result = compiled(xs[0])
+        assert replays(compiled) == served + 1
+        assert len(trace) > 3
+        assert bits(result) == bits(f(xs[0]))
+        for _ in range(4):
+            for x in xs:
+                with torch.lens.capture(model) as cache:
+                    assert bits(compiled(x)) == bits(f(x))
+                assert bits(cache["0"]) == bits(layer(x))
+        handle = layer.register_forward_hook(lambda *given: None)
+        served = replays(compiled)
+        assert bits(compiled(xs[0])) == bits(f(xs[0]))
+        assert replays(compiled) == served
+        handle.remove()
+    check_nothing_listens()
+
+
+def test_within_another_captured_function(rng):
+    inner = torch.compile(lambda x: x * 2 if (x > 0).all() else x - 1)
+    outer = torch.compile(lambda x: inner(x + 1) * 3)
+    for k in range(8):
+        x = some(rng, 5).abs() * (1 if k % 2 else -9)
+        y = x + 1
+        assert bits(outer(x)) == bits((y * 2 if (y > 0).all() else y - 1) * 3)
+    assert replays(outer) >= 4
+    assert replays(inner) == 0
+
+
+def test_a_device_that_is_opened_anew():
+    def f(x):
+        y = x * 2 + 1
+        return y * 3 if (y > 0).all() else y
+
+    compiled = torch.compile(f)
+    for _ in range(2):
+        values = np.arange(4, dtype=np.float32)
+        for sign in (1, -1, 1, 1, -1, -1):
+            x = torch.tensor(values * sign)
+            assert bits(compiled(x)) == bits(f(x))
+        assert replays(compiled) >= 1
+        del x
+        torch.webgpu.reset()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        x = torch.tensor(values)
+        assert bits(compiled(x)) == bits(f(x))
