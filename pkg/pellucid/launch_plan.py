@@ -25,7 +25,8 @@ def plan_launch(o: Op, launch: Launch, metas: dict[str, Meta]) -> tuple[int, lis
 
     Returns:
         The launch's number, and the expressions of the words that each run brings: the plan's text
-        evaluates them with its arguments and ``bits``, the word of a float.
+        evaluates them with its arguments, ``bits``, the word of a float, and ``known``, those that were asked
+        for: a look takes less than a call.
 
     Raises:
         DeviceError: a tensor spans more than a kernel reaches on this device.
@@ -86,7 +87,7 @@ def plan_launch(o: Op, launch: Launch, metas: dict[str, Meta]) -> tuple[int, lis
         values[field] = 0
         patched.append(field)
         if where.type == "f32":
-            patches.append(f"bits({name})")
+            patches.append(f"known.get({name}) or bits({name})")
         elif shift:
             patches.append(f"int({name}) >> 32 & 0xFFFFFFFF")
         else:

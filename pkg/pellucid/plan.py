@@ -362,15 +362,17 @@ def _record_function(o: Op, call: Call, launches: list[Launch], written: str | N
     make = _factory(arguments, tuple(lines), len(constants))
     s = stream()
     return make(
-        constants, s, s.words, s.free, s.after_op, Storage, _tensor_class(), _contiguous, float_bits, o.result
-    )
+        constants, s, s.words, s.free, s.after_op, Storage, _tensor_class(), _contiguous, float_bits, _bits,
+        o.result,
+    )  # fmt: skip
 
 
 @cache
 def _factory(arguments: str, lines: tuple[str, ...], constants: int):
     """Compile the text of a plan once; plans of the same form differ in constants only."""
     unpack = "".join(f"c{k}, " for k in range(constants))
-    text = ["def make(constants, stream, words, free, after, Storage, Tensor, contiguous, bits, result):"]
+    made_with = "stream, words, free, after, Storage, Tensor, contiguous, bits, known, result"
+    text = [f"def make(constants, {made_with}):"]
     text.append("    blank = object.__new__")
     if unpack:
         text.append(f"    {unpack} = constants")
