@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from functools import partial
+from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from .device.stream import stream
 from .dtypes import DType
-from .errors import ShapeError
+from .errors import DTypeError, ShapeError
 from .ops import conv_tiles
 from .ops.conv import conv2d
 from .ops.matmul import dense_matmul
-from .ops.matmul_choice import candidates, forced, key
+from .ops.matmul_choice import _is_narrow, candidates, choose, forced, key
 from .ops.matmul_variants import Shape, Variant
 from .ops.random import randn
 from .variants import is_direct
@@ -55,12 +56,16 @@ def shape_of(layout: str, sizes: tuple[int, ...]) -> Shape:
     """
     whole = (1, *sizes) if len(sizes) == 3 else sizes
     if layout not in LAYOUTS or len(whole) != 4 or min(whole) < 1:
-        raise ShapeError(
-            f"tune: layout {layout!r} with sizes {sizes} is no product. Give one of {LAYOUTS} and positive "
-            "(rows, columns, depth) or (batch, rows, columns, depth), or 'conv2d' and (batch, channels, "
-            "height, width, channels made, kernel)."
-        )
+        raise ShapeError(_no_product((layout, sizes)))
     return Shape(*whole, layout[0] == "n", layout[1] == "t")
+
+
+def _no_product(asked: object) -> str:
+    return (
+        f"tune: {asked!r} is no product. Give a list of pairs: one of {LAYOUTS} and positive (rows, columns, "
+        "depth) or (batch, rows, columns, depth), or 'conv2d' and (batch, channels, height, width, channels "
+        "made, kernel)."
+    )
 
 
 def operands(shape: Shape, dtype: DType) -> tuple[Tensor, Tensor]:
@@ -89,9 +94,11 @@ def _few(candidates: Iterable[Kernel], tile_of: Callable[[Kernel], Any]) -> list
 
 def shortlist(shape: Shape) -> list[Variant]:
     """The kernels of a product that are worth a measurement."""
+    info = stream().open().info
     if is_direct():
-        return [Variant("direct")]
-    return _few(candidates(shape, stream().open().info), lambda variant: (variant.file, variant.tile))
+        direct = Variant("direct")
+        return list(dict.fromkeys((choose(shape, info), direct))) if _is_narrow(shape) else [direct]
+    return _few(candidates(shape, info), lambda variant: (variant.file, variant.tile))
 
 
 class Contest(NamedTuple):
@@ -144,13 +151,24 @@ def convolution(sizes: tuple[int, ...], dtype: DType) -> Contest:
     return Contest(name, flops, _CLOSE[dtype.name], kernels, call_of)
 
 
-def contest_of(layout: str, sizes: Iterable[int], dtype: DType) -> Callable[[], Contest]:
+def contest_of(asked: tuple[str, Iterable[int]], dtype: DType) -> Callable[[], Contest]:
     """What `pellucid.webgpu.tune` was asked for, checked; its operands are made by the call of the result.
+
+    Args:
+        asked: a layout and sizes.
+        dtype: of the operands.
 
     Raises:
         ShapeError: it is neither a product nor a convolution.
+        DTypeError: nothing is measured of the dtype.
     """
-    sizes = tuple(sizes)
+    if not isinstance(dtype, DType) or dtype.name not in _CLOSE:
+        raise DTypeError(f"tune: dtype {dtype} is not measured. Give one of {', '.join(_CLOSE)}.")
+    try:
+        layout, sizes = asked
+        sizes = tuple(index(size) for size in sizes)
+    except (TypeError, ValueError):
+        raise ShapeError(_no_product(asked)) from None
     if layout == "conv2d" and len(sizes) == 6 and min(sizes) > 0:
         return partial(convolution, sizes, dtype)
     return partial(product, shape_of(layout, sizes), dtype)

@@ -18,7 +18,7 @@ from typing import Any
 from .deterministic import are_deterministic_algorithms_enabled
 from .device.host import Info
 from .device.stream import stream
-from .device.table import Table, TableFile
+from .device.table import Change, Table, TableFile
 from .resources import path
 
 _known: dict[tuple[str, str], dict[str, str]] = {}
@@ -50,11 +50,18 @@ def _read(text: str | None) -> dict[str, Any]:
     try:
         devices = json.loads(text)["devices"]
         return {
-            name: {"version": str(entry["version"]), "variants": dict(entry["variants"])}
+            name: {"version": str(entry["version"]), "variants": _texts(entry["variants"])}
             for name, entry in devices.items()
         }
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"{_NO_TABLE} ({error!r})") from None
+
+
+def _texts(variants: dict[str, Any]) -> dict[str, str]:
+    for key, variant in variants.items():
+        if not isinstance(variant, str):
+            raise TypeError(f"{key!r} has {variant!r} instead of a text")
+    return dict(variants)
 
 
 def _own() -> dict[str, Any]:
@@ -65,7 +72,8 @@ def _own() -> dict[str, Any]:
     except (OSError, ValueError) as error:
         warnings.warn(
             f"The measurements of kernels that {where} holds are not used: {error}. Call "
-            "pellucid.webgpu.tune() for new ones, or pellucid.webgpu.forget_tuning().",
+            "pellucid.webgpu.tune() for new ones, or pellucid.webgpu.forget_tuning(); or set "
+            "PELLUCID_TUNING to another file, empty for none.",
             stacklevel=2,
         )
         return {}
@@ -131,7 +139,7 @@ def _not_kept(where: Table, error: OSError) -> str:
     return ""
 
 
-def _with(info: Info, found: Mapping[str, str]) -> Callable[[str | None], str]:
+def _with(info: Info, found: Mapping[str, str]) -> Change:
     """The change of a table that adds variants, in the place of those of other versions of the host."""
 
     def change(devices: dict[str, Any]) -> None:
@@ -142,7 +150,7 @@ def _with(info: Info, found: Mapping[str, str]) -> Callable[[str | None], str]:
     return _changed(change)
 
 
-def _changed(change: Callable[[dict[str, Any]], Any]) -> Callable[[str | None], str]:
+def _changed(change: Callable[[dict[str, Any]], Any]) -> Change:
     """The change of a text that changes its devices; a text that is no table becomes one."""
 
     def changed(text: str | None) -> str:
@@ -163,21 +171,27 @@ def forget(info: Info) -> None:
         OSError: the table cannot be written.
     """
     where = place()
-    if where is not None:
-        where.keep(_without(info))
-    reread()
+    try:
+        if where is not None:
+            where.keep(_without(info))
+    finally:
+        reread()
 
 
 async def forget_async(info: Info) -> None:
     """The awaitable twin of `forget`."""
     where = place()
-    if where is not None:
-        await where.keep_async(_without(info))
-    reread()
+    try:
+        if where is not None:
+            await where.keep_async(_without(info))
+    finally:
+        reread()
 
 
-def _without(info: Info) -> Callable[[str | None], str]:
-    return _changed(lambda devices: devices.pop(device(info), None))
+def _without(info: Info) -> Change:
+    """The change of a table that takes a device out; none is made where there is none."""
+    change = _changed(lambda devices: devices.pop(device(info), None))
+    return lambda text: None if text is None else change(text)
 
 
 def reread() -> None:

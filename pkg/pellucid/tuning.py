@@ -204,9 +204,9 @@ class Progress(NamedTuple):
     """State of `pellucid.webgpu.tune`, as ``on_progress`` gets it.
 
     Attributes:
-        done: products that are measured.
-        total: products to measure.
-        name: of the product that was measured last.
+        done: products and convolutions that are measured.
+        total: those to measure.
+        name: of the one that was measured last.
         measured: what was found for it.
     """
 
@@ -239,7 +239,7 @@ def _teraflops(flops: int, seconds: float) -> float:
 
 
 def steps(
-    products: Iterable[tuple[str, tuple[int, ...]]] | None,
+    products: Iterable[tuple[str, Iterable[int]]] | None,
     dtype: DType,
     seconds: float,
     on_progress: Callable[[Progress], None] | None,
@@ -247,7 +247,7 @@ def steps(
 ) -> Steps:
     """The steps of `pellucid.webgpu.tune`: each product is used and among the results when it is measured."""
     info = stream().open().info
-    asked = [contest_of(layout, sizes, dtype) for layout, sizes in (USUAL if products is None else products)]
+    asked = [contest_of(product, dtype) for product in (USUAL if products is None else products)]
     until = time.perf_counter() + seconds
     with fusion(False):  # which would plan the batches
         yield from warm_up()

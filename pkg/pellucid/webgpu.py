@@ -123,9 +123,10 @@ def tune(products=None, *, dtype=float32, seconds: float = 50.0, keep: bool = Tr
             channels made, kernel) of a convolution with stride 1. None for a list of usual ones.
         dtype: of the matrices and images.
         seconds: no further measurement is begun after so long.
-        keep: write the result down for later processes and pages, for as long as driver and browser stay the
-            same: natively in the user's cache folder, in a page in the storage of its origin. The variable
-            PELLUCID_TUNING names another file, or, if it is empty, none. What cannot be written is a warning.
+        keep: write the result down for later processes and pages, for as long as the browser's version stays
+            the same, or natively those of wgpu and the driver: natively in the user's cache folder, in a page
+            in the storage of its origin. The variable PELLUCID_TUNING names another file, or, if it is empty,
+            none. What cannot be written is a warning.
         on_progress: called with a `Progress` after each product; its str() is a line of text.
 
     Returns:
@@ -133,6 +134,7 @@ def tune(products=None, *, dtype=float32, seconds: float = 50.0, keep: bool = Tr
 
     Raises:
         ShapeError: a layout or sizes that are neither a product nor a convolution.
+        DTypeError: a dtype that is not float32, float16 or bfloat16.
 
     Example:
         >>> import pellucid as torch
@@ -172,16 +174,20 @@ def forget_tuning() -> None:
     """
     from . import tuned
 
-    tuned.forget(get_device_properties())
-    forget_plans()
+    try:
+        tuned.forget(get_device_properties())
+    finally:
+        forget_plans()
 
 
 async def forget_tuning_async() -> None:
     """The awaitable twin of `forget_tuning`."""
     from . import tuned
 
-    await tuned.forget_async(get_device_properties())
-    forget_plans()
+    try:
+        await tuned.forget_async(get_device_properties())
+    finally:
+        forget_plans()
 
 
 def reset() -> None:

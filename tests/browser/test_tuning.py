@@ -149,6 +149,20 @@ def test_nothing_is_kept_unasked(origin):
     origin.open(PELLUCID_TUNING="")
     assert origin.run("tune().kept") == ""
     assert origin.stored() is None
+    origin.open()
+    origin.run("torch.webgpu.forget_tuning()")
+    assert origin.stored() is None
+
+
+def test_what_is_written_at_the_same_time_is_not_lost(origin):
+    origin.open()
+    origin.run("""
+import asyncio
+
+await asyncio.gather(*(tuned.keep_async(info, {str(n): str(OTHER)}) for n in range(4)))
+""")
+    [entry] = json.loads(origin.stored())["devices"].values()
+    assert sorted(entry["variants"]) == ["0", "1", "2", "3"]
 
 
 def test_a_table_that_is_none(origin):

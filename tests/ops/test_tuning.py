@@ -1,7 +1,9 @@
 """Measurements of products: what is measured, what is kept, and what it changes."""
 
 import asyncio
+import errno
 import json
+import os
 import weakref
 from types import SimpleNamespace
 
@@ -14,7 +16,7 @@ from pellucid import contests, launches, tuned, tuning
 from pellucid.device.host import Info
 from pellucid.device.native import NativeHost
 from pellucid.device.stream import stream
-from pellucid.errors import ShapeError
+from pellucid.errors import DTypeError, ShapeError
 from pellucid.op import forget_plans
 from pellucid.ops import conv_tiles
 from pellucid.ops.matmul_choice import choose, variant_for
@@ -245,12 +247,28 @@ def test_the_packages_table_counts_for_every_version_and_behind_the_users(table,
     assert tuned.variants(DEVICE) == {KEY: "vector_columns", "other": "vector"}
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"devices": {"a": {}}}', '{"devices": {"a": {"variants": 1}}}'])
-def test_a_file_that_is_no_table(table, text):
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"[]",
+        b'{"devices": {"a": {}}}',
+        b'{"devices": {"a": {"version": "", "variants": 1}}}',
+        b'{"devices": {"a": {"version": "", "variants": {"b": 1}}}}',
+        b"[" * 100_000,
+        b"\xff\xfe\x00",
+    ],
+    ids=["empty", "list", "missing", "number", "no text", "deep", "no UTF-8"],
+)
+def test_a_file_that_is_no_table(table, content):
+    """It is not used, and the next measurement takes its place."""
     table.parent.mkdir()
-    table.write_text(text)
+    table.write_bytes(content)
     with pytest.warns(UserWarning, match="no table of measurements"):
         assert tuned.variants(DEVICE) == {}
+    assert tuned.keep(DEVICE, {KEY: "vector"}) == str(table)
+    tuned.reread()
+    assert tuned.variants(DEVICE) == {KEY: "vector"}
 
 
 def test_variants_that_are_not_known_are_not_used():
@@ -294,6 +312,31 @@ def test_a_table_that_cannot_be_read(table):
         tuned.variants(DEVICE)
 
 
+def test_what_is_no_regular_file_stays(table):
+    """Nothing waits for a pipe, and a device such as /dev/null is not replaced."""
+    table.parent.mkdir()
+    os.mkfifo(table)
+    with pytest.warns(UserWarning, match="are not used: .*no regular file"):
+        tuned.variants(DEVICE)
+    with pytest.warns(UserWarning, match="not kept: .*no regular file"):
+        tuned.keep(DEVICE, {KEY: "vector"})
+    assert table.is_fifo()
+
+
+def test_a_write_that_fails_leaves_nothing_behind(table, monkeypatch):
+    tuned.keep(DEVICE, {KEY: "vector"})
+    before = table.read_text()
+
+    def full(path, target):
+        raise OSError(errno.ENOSPC, "the disk is full")
+
+    monkeypatch.setattr(type(table), "replace", full)
+    with pytest.warns(UserWarning, match="not kept: .*the disk is full"):
+        tuned.keep(DEVICE, {KEY: "vector_columns"})
+    assert [*table.parent.iterdir()] == [table]
+    assert table.read_text() == before
+
+
 def test_an_interrupt_keeps_what_was_measured(table):
     def interrupt(state):
         raise KeyboardInterrupt
@@ -324,19 +367,67 @@ def test_a_device_is_forgotten(table, forget):
     assert list(json.loads(table.read_text())["devices"]) == [tuned.device(DEVICE)]
 
 
-def test_a_table_that_is_none_can_be_forgotten(table):
+@pytest.mark.parametrize("content", [b"not a table", b"\xff"])
+def test_a_table_that_is_none_can_be_forgotten(table, content):
     table.parent.mkdir()
-    table.write_text("not a table")
+    table.write_bytes(content)
     pellucid.webgpu.forget_tuning()
     assert json.loads(table.read_text()) == {"devices": {}}
 
 
+def test_where_nothing_is_kept_forgetting_writes_nothing(table):
+    info = stream().open().info
+    before = dict(tuned.variants(info))
+    tuned.use(info, {KEY: str(TWO[1])})
+    pellucid.webgpu.forget_tuning()
+    assert tuned.variants(info) == before
+    assert not table.parent.exists()
+
+
+def test_a_table_that_cannot_be_written_is_forgotten_here(table):
+    info = stream().open().info
+    before = dict(tuned.variants(info))
+    table.mkdir(parents=True)
+    tuned.use(info, {KEY: str(TWO[1])})
+    with pytest.raises(OSError, match="no regular file"):
+        pellucid.webgpu.forget_tuning()
+    with pytest.warns(UserWarning, match="are not used"):
+        assert tuned.variants(info) == before
+
+
 @pytest.mark.parametrize(
-    "product", [("xx", (4, 4, 4)), ("nn", (4, 4)), ("nn", (4, 0, 4)), ("conv2d", (1, 4, 4, 4, 4))]
+    "product",
+    [
+        ("xx", (4, 4, 4)),
+        ("nn", (4, 4)),
+        ("nn", (4, 0, 4)),
+        ("conv2d", (1, 4, 4, 4, 4)),
+        ("nn", (4, 4.0, 4)),
+        ("nn", 4),
+        ("nn",),
+        "nn",
+    ],
 )
 def test_errors(product):
     with pytest.raises(ShapeError, match="is no product"):
         pellucid.webgpu.tune([product])
+
+
+@pytest.mark.parametrize("dtype", [pellucid.int32, "float32"])
+def test_dtypes_that_are_not_measured(dtype):
+    with pytest.raises(DTypeError, match="float32, float16, bfloat16"):
+        pellucid.webgpu.tune([("nn", (4, 4, 4))], dtype=dtype)
+
+
+@pytest.mark.parametrize(
+    ("depth", "found"), [(8192, ["vector_columns, 4 parts", "direct"]), (2048, ["direct"])]
+)
+def test_the_shortlist_without_workgroup_memory(monkeypatch, depth, found):
+    """What is used without a measurement comes first there, too."""
+    monkeypatch.setenv("PELLUCID_KERNELS", "direct")
+    shape = contests.shape_of("nn", (1, 16, depth))
+    assert [str(variant) for variant in shortlist(shape)] == found
+    assert str(variant_for(shape, "float32", stream().open().info)) == found[0]
 
 
 @pytest.mark.parametrize("sizes", [(1024, 1024, 1024), (32, 4096, 4096), (3, 512, 512)])
@@ -351,7 +442,7 @@ def test_the_shortlist(sizes):
 
 def test_the_usual_products():
     assert len(set(contests.USUAL)) == len(contests.USUAL)
-    assert all(callable(contests.contest_of(*asked, pellucid.float32)) for asked in contests.USUAL)
+    assert all(callable(contests.contest_of(asked, pellucid.float32)) for asked in contests.USUAL)
 
 
 def test_a_convolution_takes_what_was_measured(monkeypatch):

@@ -29,12 +29,20 @@ export class Kept {
     this.error = error;
   }
 
-  /** Let `change` make a text of the one that is there now: another page may have written it. */
+  /**
+   * Let `change` make a text of the one that is there now, or undefined to leave it. Another page may have written it; while
+   * this one does, others wait.
+   */
   async keep(change) {
-    const text = change(await read());
-    const cache = await caches.open(CACHE);
-    await cache.put(address(), new Response(text, { headers: { "Content-Type": "application/json" } }));
-    this.text = text;
-    this.error = "";
+    await navigator.locks.request(`${CACHE} tuned.json`, async () => {
+      const before = await read();
+      const text = change(before);
+      if (text !== undefined) {
+        const cache = await caches.open(CACHE);
+        await cache.put(address(), new Response(text, { headers: { "Content-Type": "application/json" } }));
+      }
+      this.text = text ?? before;
+      this.error = "";
+    });
   }
 }

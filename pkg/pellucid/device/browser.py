@@ -6,7 +6,7 @@
 import asyncio
 import re
 from array import array
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -18,6 +18,7 @@ from pyodide.ffi import JsException, can_run_sync, run_sync, to_js
 from .. import resources
 from ..errors import DeviceError, OutOfMemoryError
 from .host import AFTER_LOSS, STATUS_BYTES, Info
+from .table import Change
 
 _RUNTIME = "web/runtime/"
 _NOTHING_SAID = (0,) * (STATUS_BYTES // 4)
@@ -266,12 +267,12 @@ class OriginTable:
             raise OSError(self._kept.error)
         return self._kept.text
 
-    def keep(self, change: Callable[[str | None], str]) -> None:
+    def keep(self, change: Change) -> None:
         """Store what a function makes of the text that is there now."""
         _require_waiting("a write into the browser's storage", "the same call with the suffix _async")
         run_sync(self.keep_async(change))
 
-    async def keep_async(self, change: Callable[[str | None], str]) -> None:
+    async def keep_async(self, change: Change) -> None:
         """The awaitable twin of `keep`."""
         try:
             await self._kept.keep(change)

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
+
+Change = Callable[[str | None], str | None]
 
 
 class Table(Protocol):
     """A text that later processes find; as text, where it lies.
 
     ``kept`` gives it, None where there is none, and never waits: in a page it was read while the device was
-    opened. ``keep`` lets a function make the next text of the one that is there now, and ``keep_async`` is
-    its awaitable twin. All raise OSError where the text cannot be read or written.
+    opened. ``keep`` lets a function make the next text of the one that is there now, or None to leave it, and
+    ``keep_async`` is its awaitable twin. All raise OSError where the text cannot be read or written.
     """
 
     def kept(self) -> str | None: ...
-    def keep(self, change: Callable[[str | None], str]) -> None: ...
-    async def keep_async(self, change: Callable[[str | None], str]) -> None: ...
+    def keep(self, change: Change) -> None: ...
+    async def keep_async(self, change: Change) -> None: ...
 
 
 class TableFile:
@@ -31,20 +34,26 @@ class TableFile:
         return str(self.path)
 
     def kept(self) -> str | None:
-        """The text of the file; None where there is none."""
-        try:
-            return self.path.read_text(encoding="utf-8")
-        except (FileNotFoundError, NotADirectoryError):
+        """The text of the file, whatever bytes that has; None where there is none."""
+        if not self.path.is_file():
+            if self.path.exists():  # a folder, or a device such as /dev/null, which must not be replaced
+                raise OSError(errno.EINVAL, "it is no regular file")
             return None
+        return self.path.read_text(encoding="utf-8", errors="replace")
 
-    def keep(self, change: Callable[[str | None], str]) -> None:
+    def keep(self, change: Change) -> None:
         """Write what a function makes of the text."""
         text = change(self.kept())
+        if text is None:
+            return
         self.path.parent.mkdir(parents=True, exist_ok=True)
         beside = self.path.with_name(f"{self.path.name}.{os.getpid()}")
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(self.path)
+        try:
+            beside.write_text(text, encoding="utf-8")
+            beside.replace(self.path)
+        finally:
+            beside.unlink(missing_ok=True)
 
-    async def keep_async(self, change: Callable[[str | None], str]) -> None:
+    async def keep_async(self, change: Change) -> None:
         """The awaitable twin of `keep`."""
         self.keep(change)
