@@ -1,4 +1,4 @@
-"""Captured training and generation beside eager ones; scripts/browser runs it in a page too."""
+"""Captured training, generation and reads beside eager ones; scripts/browser runs it in a page too."""
 
 import sys
 
@@ -45,12 +45,32 @@ def generated(model: LlamaForCausalLM) -> list[list[int]]:
     return found
 
 
+def counted(x, n):
+    """Rounds until a value on the device is large enough."""
+    while n.item() < 3:
+        x = x * 2 + torch.rand(5)
+        n = n + 1
+    return x.sum() if (x > 4).any() else x
+
+
+def followed(captured: bool) -> tuple[list[bytes], int]:
+    """Results of a function that reads, and how many calls were replayed."""
+    torch.manual_seed(2)
+    run = torch.compile(counted) if captured else counted
+    found = [run(torch.ones(5) * (k % 3), torch.tensor(k % 2)).numpy().tobytes() for k in range(24)]
+    return found, run.explain().replays if captured else 0
+
+
 failed = 0
 with torch.webgpu.fusion(False):
     (eager, _), (captured, replays) = trained(False), trained(True)
     good = eager == captured and replays == 9
     failed += not good
     print("training:", good, replays)
+    (eager, _), (captured, replays) = followed(False), followed(True)
+    good = eager == captured and replays >= 6
+    failed += not good
+    print("reads:", good, replays)
     sizes = {"vocab_size": 50, "hidden_size": 16, "intermediate_size": 24, "num_attention_heads": 2}
     model = LlamaForCausalLM(LlamaConfig(num_hidden_layers=2, **sizes)).eval()
     with torch.debug.blocking():

@@ -118,17 +118,20 @@ class Followed:
 
     def draws(self, call: Call) -> list[tuple[int, ...]]:
         """Reserve the random words of a replay."""
-        return [g.take(d.count) for g, d in zip(self.generators(call), self._draws, strict=True)]
+        return [_generator(d, call).take(d.count) for d in self._draws]
 
     def generators(self, call: Call) -> list[Generator]:
         """Whom the random words are reserved of, in order."""
-        return [
-            call.generators[d.generator] if isinstance(d.generator, int) else d.generator for d in self._draws
-        ]
+        return [_generator(d, call) for d in self._draws]
 
     def updates(self) -> list[list[int]]:
         """Count the step of a replay; the words of every group."""
         return [[float_bits(x) for x in g.optimizer._repeat(g.group, g.states)] for g in self._groups]
+
+
+def _generator(draw: _Draw, call: Call) -> Generator:
+    found = draw.generator
+    return call.generators[found] if isinstance(found, int) else found
 
 
 def _places(program: Program, at: int, names: Sequence[str]) -> list[int] | None:

@@ -58,8 +58,14 @@ def compile(
     would.
 
     What Python does besides is not replayed and not looked at: closures and globals, printing, counters,
-    tensors that are kept elsewhere. A function that reads a value, or whose result still needs its graph,
-    runs eagerly; so do calls while a module has hooks. ``explain()`` of what is returned tells.
+    tensors that are kept elsewhere. A function whose result still needs its graph runs eagerly; so do calls
+    while a module has hooks.
+
+    Where a function reads a value, such as ``if (x > 0).all():`` or ``n.item()``, its program is split: a
+    replay waits for the value and goes on with what followed the same value before. A call that reads
+    another value runs eagerly and is recorded, for up to eight values of a read; a function that reads still
+    others runs eagerly from then on, and so does one that writes memory from outside before it reads.
+    ``explain()`` of what is returned tells all of this.
 
     Args:
         model: a function or a module. Without it the result is a decorator.
