@@ -184,15 +184,18 @@ def test_dynamic_numbers_and_offsets_on_every_side(rng):
     assert replays(compiled) > served + 10, str(compiled.explain())
 
 
-def test_where_the_value_lies_moves_with_its_argument(rng):
+@pytest.mark.parametrize("dtype", ["int64", "bool"])
+def test_where_the_value_lies_moves_with_its_argument(rng, dtype):
+    """Flags begin within words, too."""
+
     def f(x, n):
         return x * 2 if n.item() else x * 3
 
     compiled = torch.compile(f)
-    flags = torch.tensor([0, 1, 1, 0, 1, 0, 0, 1])
+    flags = torch.tensor([0, 1, 1, 0] * 8).to(getattr(torch, dtype))
     x = some(rng, 3)
     for _ in range(3):
-        for k in range(8):
+        for k in (0, 4, 8, 12, 1, 5, 9, 13, 2, 3, 6, 7, 10, 15, 20):
             assert bits(compiled(x, flags[k])) == bits(f(x, flags[k]))
     assert replays(compiled) > 12
 

@@ -247,6 +247,27 @@ def test_guards_that_fail_between(rng):
             assert bits(compiled(half)) == bits(model(half))
 
 
+def test_one_way_with_many_settings(rng):
+    """Old programs of a way make room for new ones."""
+
+    class Shifted(nn.Module):
+        def forward(self, x):
+            y = x * 2
+            return y + self.shift if (x > 0).all() else y
+
+    model = Shifted()
+    compiled = torch.compile(model)
+    x = some(rng, 4).abs() + 1
+    for k in range(24):
+        model.shift = k + 2
+        for _ in range(3):
+            assert bits(compiled(x)) == bits(model(x))
+    (line,) = [line for line in compiled.explain().lines if "split at" in line]
+    assert "1 continuations known" in line
+    # Of four programs that are kept, the last is replayed once, the others too.
+    assert compiled.explain().replays == 4
+
+
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_an_error_after_the_read(rng, error):
     def f(x):

@@ -178,9 +178,9 @@ class Compiled:
                     return self._pass("a parameter has a hook, which runs Python", args, kwargs)
                 try:
                     result = capture.serve(own)
-                except Unknown:
+                except Unknown as unknown:
                     # One more way to go on is recorded.
-                    unsure.append((capture, own))
+                    unsure.append((capture, unknown.asked))
                     break
                 kind.recorded = 0
                 return result
@@ -261,7 +261,7 @@ class Compiled:
         self,
         kind: _Kind,
         call: Call,
-        unsure: list[tuple[Capture | Split, Call]],
+        unsure: list[tuple[Capture | Split, Any]],
         args: tuple,
         kwargs: dict[str, Any],
     ) -> Any:
@@ -311,7 +311,7 @@ class Compiled:
         self,
         kind: _Kind,
         call: Call,
-        unsure: list[tuple[Capture | Split, Call]],
+        unsure: list[tuple[Capture | Split, Any]],
         recording: Recording,
         before: Before | None,
         result: Any,

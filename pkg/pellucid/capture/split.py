@@ -15,12 +15,8 @@ from .stretch import BEGINNING, Start
 
 # Values of one read that programs are kept for.
 _MOST_VALUES = 8
-# Ways through all reads of a function.
-_MOST_PATHS = 16
-
-
-class Unknown(Exception):
-    """A read gave a value that no program goes on from; nothing of the call is left."""
+# Ways through all reads of a function, and programs of one way: of training and evaluation, say.
+_MOST_PATHS, _MOST_ALIKE = 16, 4
 
 
 class TooMany(Exception):
@@ -58,6 +54,31 @@ class Path:
         self.capture.prepare()
 
 
+@dataclass
+class Asked:
+    """What a call may be, before it is recorded.
+
+    Args:
+        call: the call.
+        paths: ways that it may go, each with the call as it takes it.
+    """
+
+    call: Call
+    paths: list[tuple[Path, Call]]
+
+
+class Unknown(Exception):
+    """A read gave a value that no program goes on from; nothing of the call is left.
+
+    Args:
+        asked: what the call may be.
+    """
+
+    def __init__(self, asked: Asked):
+        super().__init__()
+        self.asked = asked
+
+
 def _segments(call: Call, recording: Recording) -> tuple[list[Segment], Start]:
     """What a call recorded before each of its reads, and where the rest begins."""
     start, found = BEGINNING, []
@@ -88,8 +109,8 @@ class Split:
         # The way that was taken last comes first.
         self._paths: list[Path] = []
         segments, start = _segments(call, recording)
-        self._root = Head(call, segments[0], before, recording.fused)
-        self._append([self._root], segments, start, call, recording, before, result)
+        self._append([], segments, start, call, recording, before, result)
+        self._root = self._paths[0].heads[0]
 
     # Telling
 
@@ -133,35 +154,43 @@ class Split:
     def is_hooked(self) -> bool:
         return any(path.capture.is_hooked for path in self._paths)
 
-    def look(self, call: Call) -> tuple[str, Call]:
-        """What this is for a call: ready if any way is, for all of them begin alike."""
-        found = GONE
+    def look(self, call: Call) -> tuple[str, Any]:
+        """What this is for a call, ready if any way is: all of them begin alike.
+
+        Returns:
+            That, and what `serve` takes, or `confirm`.
+        """
+        states = set()
         for path in list(self._paths):
             state, _ = path.look(call)
             if state is READY:
                 return READY, call
             if state is GONE:
                 self._paths.remove(path)
-            elif found is not UNSURE:
-                found = state
-        return found, call
+            states.add(state)
+        if UNSURE in states:
+            return UNSURE, self._ask(call)
+        return (OTHER if OTHER in states else GONE), call
+
+    def _ask(self, call: Call) -> Asked:
+        looks = [(path, *path.look(call)) for path in self._paths]
+        return Asked(call, [(path, own) for path, state, own in looks if state is UNSURE])
 
     # Learning
 
-    def confirm(self, call: Call, recording: Recording, result: Any) -> bool:
+    def confirm(self, asked: Asked, recording: Recording, result: Any) -> bool:
         """Learn from a call that was recorded once more; whether it went a way that is known.
 
         Raises:
             Refused: what it made is still held.
             Lawless: it did, but for a number that does not follow a dynamic argument.
         """
-        segments, start = _segments(call, recording)
+        segments, start = _segments(asked.call, recording)
         values = [reading.value for reading in recording.reads]
-        for path in self._paths:
-            if path.values != values or not self._learn(path.heads, call, segments):
+        for path, own in asked.paths:
+            if path.values != values or not self._learn(path.heads, asked.call, segments):
                 continue
-            state, own = path.capture.look(call)
-            if state not in (GONE, OTHER) and path.capture.confirm(own, recording, result, start):
+            if path.capture.confirm(own, recording, result, start):
                 path.prepare()
                 self._first(path)
                 return True
@@ -213,10 +242,13 @@ class Split:
                     f"it reads {reading.shown}, which had more than {_MOST_VALUES} values ({reading.line}). "
                     "What only Python needs is better returned, and read after the call"
                 )
-        if len(self._paths) == _MOST_PATHS:
+        alike = [path for path in self._paths if path.values == values]
+        if not alike and len({tuple(path.values) for path in self._paths}) == _MOST_PATHS:
             raise TooMany(f"it goes more than {_MOST_PATHS} ways through the values that it reads")
         capture = Capture(call, recording, before, result, start)
         heads = known + [Head(call, s, before, recording.fused) for s in segments[len(known) :]]
+        for path in alike[_MOST_ALIKE - 1 :]:
+            self._paths.remove(path)
         self._first(Path(heads, values, capture))
 
     def _first(self, path: Path) -> None:
@@ -239,7 +271,7 @@ class Split:
             found = next(((p, own) for p in ways for state, own in [p.look(call)] if state is READY), None)
             if found is None:
                 draws.give_back()
-                raise Unknown
+                raise Unknown(self._ask(call))
             path, own = found
             depth += 1
             if depth == len(path.heads):
