@@ -264,8 +264,8 @@ def test_one_way_with_many_settings(rng):
             assert bits(compiled(x)) == bits(model(x))
     (line,) = [line for line in compiled.explain().lines if "split at" in line]
     assert "1 continuations known" in line
-    # Of four programs that are kept, the last is replayed once, the others too.
-    assert compiled.explain().replays == 4
+    # Four programs are kept, and each was replayed twice.
+    assert compiled.explain().replays == 8
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
