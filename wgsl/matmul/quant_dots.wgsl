@@ -1,5 +1,6 @@
-// How matmul/quant_vector, quant_vectors and quant_pair multiply where the device has integer dot
-// products: as matmul/quant_lanes, for one row of x, whose numbers become integers of three bytes
+// How matmul/quant_vector, quant_split, quant_vectors and quant_pair multiply where the device has
+// integer dot products: as matmul/quant_lanes, for one row of x, whose numbers become integers of
+// three bytes
 //
 // multiply  a lane's shares of the products; with NORM x is multiplied by norm_weight, and the
 //           squares of the lane's share of x are added up

@@ -1,5 +1,5 @@
-// How matmul/quant_vector, quant_vectors and quant_pair multiply: a group of lanes multiplies four
-// rows of a weight by at most BATCH rows of x
+// How matmul/quant_vector, quant_split, quant_vectors and quant_pair multiply: a group of lanes
+// multiplies four rows of a weight by at most BATCH rows of x
 //
 // multiply  a lane's shares of the products; with NORM x is multiplied by norm_weight, and the
 //           squares of the lane's share of x are added up

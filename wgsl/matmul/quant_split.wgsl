@@ -13,7 +13,7 @@
 //         multiple of 8; the parts of the same rows are neighbours
 // format  quant/q4_0 stands for any file of quant/ with its two functions
 // lanes   quant_lanes multiplies with floats; matmul/quant_dots may stand in its place, with integers
-// uses    matmul/quant_lanes, quant/q4_0, quant/halves, quant/planes, partials
+// uses    matmul/quant_lanes, quant/q4_0, quant/halves, quant/planes, partial_fold, partials
 
 @group(0) @binding(0) var<storage, read> x: array<f32>;
 @group(0) @binding(1) var<storage, read> weight: array<vec4<u32>>;
@@ -39,6 +39,7 @@ struct Params {
 }
 @group(1) @binding(0) var<uniform> params: Params;
 
+alias T = f32;
 const WORKGROUP = 64u;
 const LANES = 32u;
 const STEP = 32u;
@@ -46,6 +47,8 @@ const BATCH = 1u;
 const NORM = false;
 const PADDED = false;
 const HAS_BIAS = false;
+const IDENTITY = T(0);
+const WIDE = false;
 
 const GROUP_ROWS = ROWS * (WORKGROUP / LANES);
 
@@ -54,28 +57,12 @@ fn load_norm_weight(i: u32) -> f32 { return 1.0; }
 fn all_squares(thread: u32, squares: f32) -> f32 { return squares; }
 fn load_bias(i: u32) -> f32 { return bias[params.bias_offset + i]; }
 fn store_out(i: u32, value: f32) { out[i] = value; }
+fn apply(a: T, b: T) -> T { return a + b; }
+fn to_bits(value: T) -> vec2<u32> { return vec2<u32>(bitcast<u32>(value), 0u); }
+fn from_bits(bits: vec2<u32>) -> T { return bitcast<T>(bits.x); }
 
 fn load_units(units: vec4<u32>) -> Units {
     return Units(load_unit(units.x), load_unit(units.y), load_unit(units.z), load_unit(units.w));
-}
-
-// A sum lies in two words: a bit above 16 of its own says that each is there.
-fn look_at_sum(number: u32, part: u32) -> vec2<u32> {
-    var words = vec2<u32>();
-    if (part < params.parts) {
-        words.x = partial_look(2u * number);
-        words.y = partial_look(2u * number + 1u);
-    }
-    return words;
-}
-
-fn take_sum(number: u32, part: u32, seen: vec2<u32>) -> f32 {
-    if (part >= params.parts) {
-        return 0.0;
-    }
-    let low = partial_take(2u * number, seen.x) & 0xffffu;
-    let high = partial_take(2u * number + 1u, seen.y) << 16u;
-    return bitcast<f32>(low | high);
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -100,29 +87,16 @@ fn main(
     let n = block * GROUP_ROWS + thread;
     let is_row = thread < GROUP_ROWS && n < params.rows;
     if (is_row) {
-        let sum = bitcast<u32>(total(0u, thread / ROWS * LANES, thread % ROWS));
-        let number = place * GROUP_ROWS + thread;
-        partial_leave(2u * number, 0x10000u | (sum & 0xffffu));
-        partial_leave(2u * number + 1u, 0x10000u | (sum >> 16u));
+        let sum = total(0u, thread / ROWS * LANES, thread % ROWS);
+        partial_leave_value(place * GROUP_ROWS + thread, sum);
     }
     // Lane 0, which is counted, must not come before the others have left their sums.
     workgroupBarrier();
     if (!partial_is_last(thread, block, params.parts) || !is_row) {
         return;
     }
-    var value = 0.0;
-    // Four parts are looked at before the first one is waited for.
-    for (var p = 0u; p < params.parts; p += 4u) {
-        let number = (block * params.parts + p) * GROUP_ROWS + thread;
-        let a = look_at_sum(number, p);
-        let b = look_at_sum(number + GROUP_ROWS, p + 1u);
-        let c = look_at_sum(number + 2u * GROUP_ROWS, p + 2u);
-        let d = look_at_sum(number + 3u * GROUP_ROWS, p + 3u);
-        value += take_sum(number, p, a);
-        value += take_sum(number + GROUP_ROWS, p + 1u, b);
-        value += take_sum(number + 2u * GROUP_ROWS, p + 2u, c);
-        value += take_sum(number + 3u * GROUP_ROWS, p + 3u, d);
-    }
+    let first = block * params.parts * GROUP_ROWS + thread;
+    var value = partial_fold(first, GROUP_ROWS, 0u, 1u, params.parts);
     if (HAS_BIAS) {
         value += load_bias(params.start + n);
     }

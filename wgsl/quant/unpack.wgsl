@@ -13,8 +13,9 @@
 // and so does `scale_product`, for a whole unit at once: in formats of 4 to 6 bits, where
 // `quad_bytes` has the quants of four columns as bytes, which stand for numbers less by ZERO_POINT.
 // Its product is that of the unit, and zero; with HALF_SCALES that of the first and that of the last
-// 16 columns, which have a scale each. `place` is the unit's place among 8 where rows are superblocks of 8 units: a lane has the same in
-// all rows and steps, so that what follows from it is worked out once.
+// 16 columns, which have a scale each. `place` is the unit's place among 8 where rows are
+// superblocks of 8 units: a lane has the same in all rows and steps, so that what follows from it is
+// worked out once.
 //
 // expects  plane_row, plane_word, plane_start, as quant/planes has them, and low_half and
 //          word_halves of quant/halves or quant/halves_direct; units in Params
