@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -54,6 +55,12 @@ def find(path: str | None = None) -> str:
     raise FileNotFoundError(
         f"chromium: none of {', '.join(NAMES)} is on PATH. Run scripts/setup, or set PELLUCID_CHROMIUM."
     )
+
+
+def end_with_us() -> None:
+    """Have signals from outside leave `with` blocks, so that browsers and servers end, too."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
 
 
 class Chromium:

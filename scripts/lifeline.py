@@ -2,11 +2,18 @@
 
 import http.server
 import threading
+import time
+
+from chromium import Chromium
+
+# Seconds that a page may take to begin; it is a few lines, which load in one or two.
+PATIENCE = 60
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
-        line = self.server.line  # type: ignore[attr-defined]
+        assert isinstance(self.server, _Server)
+        line = self.server.line
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Access-Control-Allow-Origin", "*")
@@ -23,6 +30,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         """Nothing is printed."""
 
 
+class _Server(http.server.ThreadingHTTPServer):
+    line: "Lifeline"
+
+
 class Lifeline:
     """An event stream on which nothing is ever sent: only the end of the page's process closes it.
 
@@ -30,21 +41,38 @@ class Lifeline:
     without a word, but its connections close. It has a port of its own, as a browser opens only six
     connections to a server.
 
+    Args:
+        page: what the page is called where it is told of.
+
     Attributes:
         held: the page has begun.
         lost: the page is gone.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, page: str = "the page") -> None:
+        self.page = page
         self.held, self.lost = threading.Event(), threading.Event()
-        self._http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-        self._http.line = self  # type: ignore[attr-defined]
+        self._began = time.monotonic()
+        self._http = _Server(("127.0.0.1", 0), _Handler)
+        self._http.line = self
         self.url = f"http://127.0.0.1:{self._http.server_address[1]}/"
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.05,), daemon=True)
 
     def __enter__(self) -> "Lifeline":
         self._thread.start()
         return self
+
+    def trouble(self, browser: Chromium) -> str | None:
+        """Why nothing more is to come from the page, with the browser's last words; None while it may."""
+        if browser.process.poll() is not None:
+            what = f"Chromium ended by itself with status {browser.process.returncode}"
+        elif self.lost.is_set():
+            what = f"{self.page} crashed: its process ended"
+        elif not self.held.is_set() and time.monotonic() > self._began + PATIENCE:
+            what = f"Chromium opened no page within {PATIENCE} s"
+        else:
+            return None
+        return f"{what}:\n{browser.complaints()}"
 
     def __exit__(self, *error: object) -> None:
         self._http.shutdown()

@@ -2,12 +2,12 @@
 
 import argparse
 import json
-import signal
 import sys
 from pathlib import Path
 from typing import Any
 
-from . import llama, packages, plot, pytorch, table
+import chromium
+from . import packages, plot, table
 from .packages import PEERS
 from .results import OURS
 from .session import Session
@@ -16,77 +16,89 @@ from paths import DIST, SITE
 ROWS: list[dict[str, Any]] = json.loads(packages.ROWS.read_text(encoding="utf-8"))
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options that belong to --peers."""
+def add_options(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    """Add the options that belong to --peers.
+
+    Returns: these.
+    """
     group = parser.add_argument_group("with --peers")
+    instead = group.add_mutually_exclusive_group()
+    added: list[argparse.Action] = []
+
+    def add(*names: str, to: Any = group, **settings: Any) -> None:
+        added.append(to.add_argument(*names, **settings))
+
     names = ", ".join(row["name"] for row in ROWS)
-    group.add_argument("--rows", metavar="ROW,...", help=f"default: all that suit the adapter; {names}")
-    group.add_argument(
+    add("--rows", metavar="ROW,...", help=f"default: all that suit the adapter; {names}")
+    add(
         "--repetitions",
         type=int,
         metavar="N",
         help="of each row; default 7, with --gpu 5 for the time it takes",
     )
-    group.add_argument(
+    add(
         "--repetition-ms",
         type=float,
         default=200,
         metavar="MS",
         help="each library queues as many units as take it about so long; default 200",
     )
-    group.add_argument(
+    add(
         "--warm-ms",
         type=float,
         metavar="MS",
         help="of work before each repetition, to bring the clock up; default 150 with --gpu, else 0",
     )
-    group.add_argument(
+    add(
         "--row-seconds",
         type=float,
         default=90,
         metavar="S",
         help="after so long a row gets no more than three repetitions; default 90",
     )
-    group.add_argument(
+    add(
         "--call-seconds",
         type=float,
         default=120,
         metavar="S",
         help="a library that does not answer for so long leaves the row; default 120",
     )
-    group.add_argument("--chromium", metavar="PATH", help="the browser, as for scripts/browser")
-    group.add_argument("--chromium-arg", action="append", default=[], metavar="FLAG", help="likewise")
-    group.add_argument(
+    add("--chromium", metavar="PATH", help="the browser, as for scripts/browser")
+    add("--chromium-arg", action="append", default=[], metavar="FLAG", help="likewise")
+    add(
         "--gpu",
         action="store_true",
         help="likewise; more units a repetition, and the rows that need a real GPU",
     )
-    group.add_argument("--site", type=Path, help="a built site to use as it is; default: dist/site")
-    group.add_argument("--out", type=Path, default=DIST / "peers", metavar="DIR", help="default: dist/peers")
-    group.add_argument(
+    add("--site", type=Path, help="a built site to use as it is; default: dist/site")
+    add("--out", type=Path, default=DIST / "peers", metavar="DIR", help="default: dist/peers")
+    add(
         "--from",
+        to=instead,
         dest="source",
         type=Path,
         metavar="JSON",
         help="measure nothing: make table and plot of these results",
     )
-
-    group.add_argument(
+    add(
         "--pytorch",
-        metavar="DEVICE",
-        help="measure PyTorch itself in the same rows instead, natively: on cuda or cpu; needs torch",
+        to=instead,
+        choices=("cuda", "cpu"),
+        help="measure PyTorch itself in the same rows instead, natively; needs torch",
     )
-    group.add_argument(
+    add(
         "--llama",
+        to=instead,
         choices=tuple(packages.LLAMA),
         help="measure llama.cpp itself in the rows of the language model instead, natively; Linux x86-64",
     )
-    group.add_argument(
+    add(
         "--carry",
         type=Path,
         metavar="DIR",
         help="measure nothing: copy there what a machine without network needs of the peers, or for --llama",
     )
+    return added
 
 
 def chosen_rows(options: argparse.Namespace) -> list[dict[str, Any]]:
@@ -130,10 +142,13 @@ def run(options: argparse.Namespace) -> int:
     """Measure, write JSON, table and plot.
 
     Returns: the exit status; 1 when the run broke off or nothing of ours counts.
+
+    Raises: SystemExit when what it needs is not here.
     """
     if options.source:
+        results = read(options.source)
         packages.tools()
-        return write(json.loads(options.source.read_text(encoding="utf-8")), options)
+        return write(results, options)
     rows, names = chosen_rows(options), chosen_peers(options.names)
     if options.carry:
         build, target = options.llama, options.carry
@@ -142,29 +157,64 @@ def run(options: argparse.Namespace) -> int:
         return 0
     if options.pytorch or options.llama:
         choose(options)
-        return pytorch.run(rows, options) if options.pytorch else llama.run(rows, options)
+        return natively(rows, options)
     if options.site is None:
         # Only here: a machine that was given a ready site needs neither the environment nor npm nor pip.
         import machine
         import site_builder
 
-        machine.system()
+        machine.browser(options.chromium)
         options.site = SITE
         site_builder.ensure()
         packages.tools()
     if "ort" in names:
         packages.graphs(decoder=any(row["kind"] in ("prefill", "decode") for row in rows))
     choose(options)
-    # Ended from outside, the browser and the server must end too.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        chromium.find(options.chromium)
+    except FileNotFoundError as error:
+        raise SystemExit(f"bench: {error}") from None
+    chromium.end_with_us()
     session = Session(options, rows, names)
     session.run()
     return write(session.results(), options)
 
 
+def natively(rows: list[dict[str, Any]], options: argparse.Namespace) -> int:
+    """Measure PyTorch or llama.cpp.
+
+    Returns: the exit status.
+
+    Raises: SystemExit when a package is missing. A comparison in a browser needs none.
+    """
+    try:
+        if options.pytorch:
+            from . import pytorch as library
+        else:
+            from . import llama as library
+        return library.run(rows, options)
+    except ModuleNotFoundError as error:
+        raise SystemExit(
+            f"bench: the package {error.name} is needed, and {sys.executable} has none"
+        ) from None
+
+
+def read(source: Path) -> dict[str, Any]:
+    """The results of an earlier run.
+
+    Raises: SystemExit when the file holds none.
+    """
+    try:
+        results = json.loads(source.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise SystemExit(f"bench: --from {source} cannot be read: {error}") from None
+    if not isinstance(results, dict) or "libraries" not in results:
+        raise SystemExit(f"bench: --from {source} holds no comparison; give the peers.json of an earlier run")
+    return results
+
+
 def write(results: dict[str, Any], options: argparse.Namespace) -> int:
     """Write what was measured, show the table, and say whether it is whole."""
-    options.out.mkdir(parents=True, exist_ok=True)
     target = options.json or options.out / "peers.json"
     target.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     text = table.markdown(results)

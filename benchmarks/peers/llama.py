@@ -102,7 +102,7 @@ def open_model(backend: str, context: int) -> libllama.Model:
 def run(rows: list[Row], options: argparse.Namespace) -> int:
     """Measure the rows of the language model under llama.cpp.
 
-    Returns: the exit status; 1 when a row failed.
+    Returns: the exit status; 1 when a row failed, or none could be measured.
 
     Raises: SystemExit when nothing can be measured.
     """

@@ -76,7 +76,7 @@ def run(library: Library, rows: list[Row], options: argparse.Namespace, name: st
     Args:
         name: of the file in `options.out`, where no other is named.
 
-    Returns: the exit status; 1 when a row failed.
+    Returns: the exit status; 1 when a row failed, or none could be measured.
     """
     results: dict[str, Any] = {**library.facts(), "rows": {}}
     lines, failed = [], 0
@@ -100,8 +100,7 @@ def run(library: Library, rows: list[Row], options: argparse.Namespace, name: st
             lines.append([f"{row['title']}, {which}, {row['unit']}", str(found["k"]), cell])
             print(f"bench: {lines[-1][0]}: {cell}", file=sys.stderr, flush=True)
         made.clear()
-    options.out.mkdir(parents=True, exist_ok=True)
     target = options.json or options.out / name
     target.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     print("\n".join(table.grid(["", "k", results["library"]], lines)))
-    return 1 if failed else 0
+    return 1 if failed or not lines else 0

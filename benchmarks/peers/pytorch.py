@@ -110,8 +110,12 @@ class PyTorch:
 def run(rows: list[Row], options: argparse.Namespace) -> int:
     """Measure the rows under PyTorch.
 
-    Returns: the exit status; 1 when a row failed.
+    Returns: the exit status; 1 when a row failed, or none could be measured.
+
+    Raises: SystemExit when there is no such device.
     """
     import torch
 
+    if options.pytorch == "cuda" and not torch.cuda.is_available():
+        raise SystemExit(f"bench: PyTorch {torch.__version__} finds no CUDA device here")
     return native.run(PyTorch(options.pytorch, torch), rows, options, "pytorch.json")

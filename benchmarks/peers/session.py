@@ -6,6 +6,7 @@ import os
 import queue
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import chromium
 from . import noise
 from .packages import GRAPHS, HERE, PEERS
 from .results import OURS, Recorder
+from lifeline import Lifeline
 from paths import WEIGHTS
 from static_server import Request, Response, StaticServer
 
@@ -64,17 +66,22 @@ class Session:
             "/-/job": lambda _: Response(json.dumps(self.job).encode(), "application/json"),
             "/-/event": self._event,
             "/-/end": self._end,
+            "/-/lifeline": lambda _: Response(json.dumps(line.url).encode(), "application/json"),
         }
         folders = {"peers": HERE, "packages": assets.NPM, "weights": WEIGHTS, "graphs": GRAPHS}
         mounts = {name: folder for name, folder in folders.items() if folder.is_dir()}
         adapter = [*(chromium.REAL_ADAPTER if self.options.gpu else ()), *self.options.chromium_arg]
         adapter = adapter or list(chromium.SOFTWARE_ADAPTER)
         with (
+            Lifeline() as line,
             StaticServer(self.options.site, mounts, routes=routes) as server,
             chromium.Chromium(server.url + "peers/page/", self.options.chromium, adapter) as browser,
         ):
             watch = noise.Watch(browser.process.pid)
-            self._listen(browser)
+            try:
+                self._listen(lambda: line.trouble(browser), browser.process.pid)
+            except KeyboardInterrupt:
+                self.failure = "it was interrupted"
             self._end_row()
             self.noise = watch.shares()
 
@@ -97,16 +104,15 @@ class Session:
         self._events.put({"kind": "end", "failure": json.loads(request.body)})
         return Response()
 
-    def _listen(self, browser: chromium.Chromium) -> None:
+    def _listen(self, trouble: Callable[[], str | None], process: int) -> None:
         patience = self.options.call_seconds + 60
         heard = time.monotonic()
         while time.monotonic() - heard < patience:
             try:
                 event = self._events.get(timeout=0.2)
             except queue.Empty:
-                if browser.process.poll() is not None:
-                    ended = f"Chromium ended by itself with status {browser.process.returncode}"
-                    self.failure = f"{ended}:\n{browser.complaints()}"
+                if found := trouble():
+                    self.failure = found
                     return
                 continue
             heard = time.monotonic()
@@ -115,7 +121,7 @@ class Session:
                 return
             if event["kind"] == "row":
                 self._end_row()
-                self._row = event["row"], noise.Watch(browser.process.pid)
+                self._row = event["row"], noise.Watch(process)
             self.recorder.take(event)
             report(event)
         self.failure = f"the page was silent for {patience:g} s"

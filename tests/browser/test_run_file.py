@@ -131,16 +131,27 @@ def test_an_error_of_the_worker_ends_the_run_at_once(script):
     assert time.monotonic() - began < 40
 
 
-def test_terminating_scripts_browser_leaves_nothing_behind(tmp_path):
+def test_a_browser_that_is_no_program_is_named(script, tmp_path):
+    done = script("print(1)\n", "browser", "--chromium=/no/such/browser", "--site", tmp_path)
+    assert done.returncode == 125
+    assert done.stderr.startswith("browser: chromium: '/no/such/browser' is not a program")
+
+
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)]
+)
+def test_ending_scripts_browser_leaves_nothing_behind(tmp_path, number, status):
     file = tmp_path / "endless.py"
     file.write_text("print('running', flush=True)\nwhile True: pass\n")
     command = [sys.executable, SCRIPTS / "browser", file, "--packages="]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "running\n"
         (chromium,) = children(process.pid)
-        process.terminate()
-        assert process.wait(15) == 143
+        process.send_signal(number)
+        _, said = process.communicate(timeout=15)
+    assert process.returncode == status
+    assert "Traceback" not in said
     deadline = time.monotonic() + 5
     while alive(chromium) and time.monotonic() < deadline:
         time.sleep(0.05)

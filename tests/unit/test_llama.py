@@ -180,11 +180,11 @@ def test_its_table_and_samples(tmp_path, monkeypatch, capsys):
     asked = []
     monkeypatch.setattr(llama, "open_model", lambda *given: asked.append(given) or model)
     monkeypatch.setattr("peers.native.WARM_UP", 0)
-    options = SimpleNamespace(llama="vulkan", repetitions=3, row_seconds=9, out=tmp_path / "out", json=None)
+    options = SimpleNamespace(llama="vulkan", repetitions=3, row_seconds=9, out=tmp_path, json=None)
     chain = {"name": "chain", "kind": "chain"}
     assert llama.run([chain, PREFILL, DECODE], options) == 0
     assert asked == [("vulkan", 32)]
-    found = json.loads((tmp_path / "out" / "llama.json").read_text())
+    found = json.loads((tmp_path / "llama.json").read_text())
     assert found["library"] == "llama.cpp v0.5.0, Vulkan: device 1, 3 of 3 layers"
     assert (found["backend"], found["device"], found["layers"]) == ("vulkan", "device 1", [3, 3])
     assert {name: len(row["ms"]) for name, row in found["rows"].items()} == {

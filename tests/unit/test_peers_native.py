@@ -68,6 +68,12 @@ def test_what_is_timed(before, follows, seconds, clock, tmp_path):
     assert (found["k"], found["check"][0]) == (2, 1.0)
 
 
+def test_where_no_row_can_be_measured_the_run_fails(clock, tmp_path):
+    rows = [{**ROW, "kind": "missing"}]
+    assert native.run(FakeLibrary({}, clock), rows, options(tmp_path), "fake.json") == 1
+    assert json.loads((tmp_path / "fake.json").read_text())["rows"] == {}
+
+
 def test_a_row_that_fails_costs_no_other(clock, tmp_path, capsys):
     def works(_):
         clock.now += 5

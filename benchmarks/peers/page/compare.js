@@ -162,6 +162,8 @@ async function measure(row, libraries, settings, warmUp) {
 
 let failure = null;
 try {
+  // Held until this page's process ends, however it ends: the driver sees the connection close.
+  globalThis.lifeline = new EventSource(await (await fetch(new URL("lifeline", base))).json());
   const { libraries, rows, settings } = await (await fetch(new URL("job", base))).json();
   const adapter = await findAdapter();
   await tell({ kind: "machine", ...describe(adapter) });
