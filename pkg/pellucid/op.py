@@ -405,9 +405,12 @@ def _into(o: Op, out: Any, values: tuple) -> Any:
     """``out=``: the result written over a tensor of its shape, or made the memory of one without elements.
 
     Raises:
+        TypeError: it is no tensor.
         GradientError: something requires grad.
         ShapeError, DTypeError: the result does not fit.
     """
+    if not hasattr(out, "_meta"):
+        raise _wrong(o.public, "out", "Tensor", out)
     result = _slow(o, values)
     if is_grad_enabled() and (out._node is not None or o.any_node(values)):
         raise GradientError(

@@ -266,6 +266,12 @@ def test_refused(device):
             lambda: pellucid.stack([x, x[0]]),
         ),
         (DimensionError, r"dimension -4 is out of range", lambda: pellucid.cat([x, x], -4)),
+        (TypeError, r"cat\(\): argument 'out' must be Tensor, not int 3", lambda: pellucid.cat([x], out=3)),
+        (
+            TypeError,
+            r"add\(\): argument 'out' must be Tensor, not tuple",
+            lambda: pellucid.add(x, x, out=(x,)),
+        ),
         (DimensionError, r"dimension 4 is out of range", lambda: pellucid.stack([x, x], 4)),
         (ShapeError, r"roll: 2 shifts for 1 axes", lambda: x.roll((1, 2), 0)),
     ]
