@@ -3,9 +3,12 @@
 import json
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
+
+from processes import crash_pages
 
 import machine
 from paths import ROOT, SCRIPTS, SITE
@@ -223,6 +226,24 @@ def test_what_a_library_cannot_do_is_said(peers_page):
     assert peers_page.evaluate(MEASURE, [{"kind": "none"}, 1])["prepared"] == {"unavailable": "no kernel"}
     other = peers_page.evaluate(MEASURE, [{"kind": "other"}, 1])["prepared"]
     assert other == {"unavailable": "not offered by the library"}
+
+
+@pytest.mark.slow
+def test_a_page_that_crashes_ends_the_run_at_once(tmp_path):
+    """What was measured by then is written."""
+    command = [SCRIPTS / "bench", "--peers", "wgsl", "--rows", "readback", "--call-seconds", "60"]
+    command += ["--site", SITE, "--out", tmp_path]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert any(line.endswith(" ms\n") for line in process.stderr)
+        began = time.monotonic()
+        assert crash_pages(process.pid)
+        process.communicate(timeout=150)
+    assert time.monotonic() - began < 30
+    assert process.returncode == 1
+    results = json.loads((tmp_path / "peers.json").read_text())
+    assert results["failure"].startswith("the page crashed: its process ended")
+    assert results["rows"]["readback"]["lanes"]["pellucid/eager"]["samples"]
 
 
 @pytest.mark.slow
