@@ -102,6 +102,13 @@ def test_a_vocabulary(kind):
     assert any(check(logits, 0.7, top_p, most=40) for top_p in (0.9, 0.613, 0.33))
 
 
+@pytest.mark.parametrize("kind", ["normal", "around zero", "two values"])
+def test_temperatures_up_to_the_largest(kind):
+    """Then all are as likely, and those that were largest are kept."""
+    for temperature in (1e20, 1e37, 3e38):
+        assert check(KINDS[kind](301).astype(np.float32), temperature, 0.613)
+
+
 def test_rows_are_drawn_from_by_themselves():
     logits = np.random.randn(5, 900).astype(np.float32) * np.array([[0.1], [1], [3], [9], [27]], np.float32)
     uniforms = np.random.rand(5).astype(np.float32)

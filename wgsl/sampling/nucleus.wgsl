@@ -16,8 +16,8 @@
 
 alias T = vec4<f32>;
 const WORKGROUP = 256u;
-// Each is an eighth of the last: any two floats are told apart in 64, those of logits in ten.
-const MOST_TURNS = 64u;
+// Each is an eighth of the last: any two floats are told apart in 93, those of logits in ten.
+const MOST_TURNS = 93u;
 
 struct Params {
     values_offset: u32,
@@ -68,10 +68,11 @@ fn bound(first: vec4<f32>, second: vec4<f32>, high: f32, k: u32) -> f32 {
 fn edge_of(lane: u32, base: u32, largest: f32, enough: f32) -> f32 {
     // All that is at most `low` has a third of 1 - top_p, and is not reached.
     let rest = max(1.0 - params.top_p, 1e-7);
-    var low = largest - params.temperature * (log(f32(params.columns) / rest) + 1.0);
+    let least_likely = largest - params.temperature * (log(f32(params.columns) / rest) + 1.0);
+    var low = max(least_likely, -3.4028234e38);  // finite, however high the temperature
     var high = largest;
     for (var turn = 0u; turn < MOST_TURNS; turn++) {
-        let step = (high - low) / 8.0;
+        let step = high / 8.0 - low / 8.0;
         let first = low + step * vec4<f32>(0.0, 1.0, 2.0, 3.0);
         let second = low + step * vec4<f32>(4.0, 5.0, 6.0, 7.0);
         var above_first = vec4<f32>(0.0);
