@@ -60,6 +60,9 @@ def weight(name: str, rows: int, columns: int) -> Tensor:
 
 
 def main() -> None:
+    names = sys.argv[1:] or list(FORMATS)
+    if unknown := sorted(set(names) - set(FORMATS)):
+        sys.exit(f"quant: no format named {', '.join(unknown)}; there are: {', '.join(FORMATS)}")
     info = torch.webgpu.get_device_properties()
     adapter = f"{info.vendor} {info.architecture} {info.description}".strip()
     small = info.is_software
@@ -72,7 +75,7 @@ def main() -> None:
     print(f"{adapter}: {peak}", flush=True)
 
     rng = np.random.default_rng(0)
-    for name in sys.argv[1:] or FORMATS:
+    for name in names:
         found = result["formats"][name] = {}
         for rows, columns in shapes:
             nbytes = FORMATS[name].layout(rows, columns).nbytes
@@ -94,7 +97,6 @@ def main() -> None:
                 f"      {x.shape[0]} rows of x: {work / 1e12:.3f} TFLOP/s ({work / peak.flop_rate:.0%})",
                 flush=True,
             )
-            del weights
     stream().flush()
     print(json.dumps(result))
 
