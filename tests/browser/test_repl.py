@@ -259,6 +259,18 @@ def test_ctrl_c_cancels_a_task_of_the_input(repl):
     assert repl.output() == "KeyboardInterrupt\n"  # and no error of the page
 
 
+def test_a_second_ctrl_c_cancels_a_task_that_runs_no_typed_code(repl):
+    repl.type("import asyncio", "names = {}")
+    repl.type(r"exec(compile('async def forever():\n while True: pass', 'library.py', 'exec'), names)")
+    repl.start("await asyncio.create_task(names['forever']())")
+    for _ in range(2):
+        repl.page.keyboard.press("Control+c")
+        repl.page.wait_for_timeout(500)
+    repl.ready(5_000)
+    assert repl.output() == "KeyboardInterrupt\n"
+    assert repl.type("await asyncio.sleep(0.01, 2)") == "2\n"
+
+
 def test_a_task_that_the_input_cancelled_is_no_ctrl_c(repl):
     repl.type("import asyncio", "task = asyncio.create_task(asyncio.sleep(10))", "_ = task.cancel()")
     assert repl.type("await task").endswith("asyncio.exceptions.CancelledError\n")

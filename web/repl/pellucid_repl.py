@@ -31,6 +31,7 @@ class Console(pyodide_console.Console):
         self._task: asyncio.Task | None = None
         self._others: set[asyncio.Task] = set()
         self._is_interrupted = False
+        self._is_unheard = False
         self._answer: asyncio.Future[str] | None = None
         self._parser = codeop.CommandCompiler()
         self._parser.compiler.flags |= ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
@@ -69,7 +70,7 @@ class Console(pyodide_console.Console):
         send("accepted", text)
         self._others = asyncio.all_tasks()
         self._task = task = asyncio.current_task()
-        self._is_interrupted = False
+        self._is_interrupted = self._is_unheard = False
         try:
             await self._run(text)
         except SystemExit:
@@ -153,14 +154,20 @@ class Console(pyodide_console.Console):
         """Ctrl-C for an input whose code is running: it goes on with a KeyboardInterrupt.
 
         A task that the input began is cancelled instead: the event loop takes a KeyboardInterrupt of a task
-        for its own, and raises it once more where nobody catches it.
+        for its own, and raises it once more where nobody catches it. Where such a task runs no typed code,
+        the first Ctrl-C leaves it to `cancel`, for it will soon wait; a second one ends it where it is.
         """
+        task = _current_task()
         while frame is not None:
             if frame.f_code.co_filename.startswith(_PREFIX):
                 self._is_interrupted = True
-                is_own = _current_task() in (None, self._task)
-                raise KeyboardInterrupt if is_own else asyncio.CancelledError
+                raise KeyboardInterrupt if task in (None, self._task) else asyncio.CancelledError
             frame = frame.f_back
+        if self._task is not None and task not in (None, self._task, *self._others):
+            if self._is_unheard:
+                self._is_interrupted = True
+                raise asyncio.CancelledError
+            self._is_unheard = True
 
 
 def _say_nothing(message: str) -> None:
