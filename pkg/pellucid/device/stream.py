@@ -337,7 +337,7 @@ class Stream:
         if self.capturing is not None:
             self.capturing.note_read()
         self.submit(held=True)
-        self.window_words = FIRST_WINDOW_WORDS
+        self._begin_anew()
         host = self.open()
         read = Read(self, host, host.begin_read(storage.slot, offset, nbytes))
         self.check()
@@ -373,7 +373,7 @@ class Stream:
     def synchronize(self) -> None:
         """Wait until everything recorded so far is done."""
         self.flush()
-        self.window_words = FIRST_WINDOW_WORDS
+        self._begin_anew()
         if self.host is not None:
             self.host.synchronize()
             self.check()
@@ -381,10 +381,16 @@ class Stream:
     async def synchronize_async(self) -> None:
         """The awaitable twin of `synchronize`."""
         self.flush()
-        self.window_words = FIRST_WINDOW_WORDS
+        self._begin_anew()
         if self.host is not None:
             await self.host.synchronize_async()
             self.check()
+
+    def _begin_anew(self) -> None:
+        """After a wait the device has nothing to do. Where windows end depends on nothing before it, so that a
+        program which waits now and then has the same windows each time, whatever ran meanwhile."""
+        self.window_words = FIRST_WINDOW_WORDS
+        self.period = 0
 
     # Memory
 
