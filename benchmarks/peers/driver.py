@@ -16,6 +16,13 @@ from paths import DIST, SITE
 ROWS: list[dict[str, Any]] = json.loads(packages.ROWS.read_text(encoding="utf-8"))
 
 
+def at_least_one(text: str) -> int:
+    """A number of things that are to be done."""
+    if int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is less than one")
+    return int(text)
+
+
 def add_options(parser: argparse.ArgumentParser) -> list[argparse.Action]:
     """Add the options that belong to --peers.
 
@@ -32,7 +39,7 @@ def add_options(parser: argparse.ArgumentParser) -> list[argparse.Action]:
     add("--rows", metavar="ROW,...", help=f"default: all that suit the adapter; {names}")
     add(
         "--repetitions",
-        type=int,
+        type=at_least_one,
         metavar="N",
         help="of each row; default 7, with --gpu 5 for the time it takes",
     )
@@ -156,6 +163,8 @@ def run(options: argparse.Namespace) -> int:
         print(f"bench: {copied / 1e6:.1f} MB in {target}")
         return 0
     if options.pytorch or options.llama:
+        if options.names:
+            raise SystemExit(f"bench: --pytorch and --llama measure no other library ({', '.join(names)})")
         choose(options)
         return natively(rows, options)
     if options.site is None:

@@ -33,6 +33,7 @@ def bench(*words):
         (["--peers", "--host", "native"], "--host cannot be used with --peers"),
         (["--peers", "--llama", "cpu", "--pytorch", "cpu"], "not allowed with argument"),
         (["--peers", "--pytorch", "cuda:1"], "invalid choice: 'cuda:1'"),
+        (["--peers", "--repetitions", "0"], "0 is less than one"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(words, said):
@@ -79,6 +80,12 @@ def test_a_comparison_in_a_browser_needs_no_package(tmp_path):
     ]
     done = bench("--peers", *words)
     assert done.stderr.startswith("bench: chromium: '/no/such/browser' is not a program")
+
+
+def test_other_libraries_are_not_compared_without_a_browser(tmp_path):
+    done = bench("--peers", "tfjs", "--llama", "cpu", "--out", tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith("bench: --pytorch and --llama measure no other library (tfjs)")
 
 
 @pytest.mark.parametrize("library", [["--pytorch", "cpu"], ["--llama", "cpu"]])
