@@ -279,6 +279,16 @@ def test_strips_of_other_types():
     assert np.array_equal(device(small).sum(0).numpy(), small.sum(0, dtype=np.int64))
 
 
+def test_the_largest_parts_fill_the_buffer():
+    (step,) = passes.passes(1, 8192, 256, strips=True)
+    assert 4 * 32 * step.grid == PARTIAL_WORDS
+    x = np.random.randint(-(2**62), 2**62, (8192, 256))
+    ours = device(x)
+    for _ in range(2):
+        with np.errstate(over="ignore"):
+            assert np.array_equal(ours.sum(0).numpy(), x.sum(0))
+
+
 def test_a_bias_gradient_takes_its_neighbours_along():
     a, b = np.random.randint(-9, 10, (2, 1000, 96)).astype(np.float32)
     x, y = pellucid.tensor(a), pellucid.tensor(b)
