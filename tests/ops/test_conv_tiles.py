@@ -91,13 +91,14 @@ def test_expressions_after_a_convolution(tile):
         with pellucid.webgpu.fusion(False):
             plain = run().numpy()
         counts = []
-        for _ in range(4):
-            pellucid.webgpu.flush()
-            before = pellucid.webgpu.memory_stats()["dispatches"]
-            out = run()
-            pellucid.webgpu.flush()
-            counts.append(pellucid.webgpu.memory_stats()["dispatches"] - before)
-            np.testing.assert_allclose(out.numpy(), plain, rtol=1e-6, atol=1e-6)
+        with pellucid.webgpu.fusion(True):
+            for _ in range(4):
+                pellucid.webgpu.flush()
+                before = pellucid.webgpu.memory_stats()["dispatches"]
+                out = run()
+                pellucid.webgpu.flush()
+                counts.append(pellucid.webgpu.memory_stats()["dispatches"] - before)
+                np.testing.assert_allclose(out.numpy(), plain, rtol=1e-6, atol=1e-6)
     assert counts[-1] == 1
 
 

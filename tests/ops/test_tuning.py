@@ -234,13 +234,13 @@ def test_an_interrupt_keeps_what_was_measured(table):
     def interrupt(state):
         raise KeyboardInterrupt
 
-    info = stream().open().info
+    info, fused = stream().open().info, pellucid.webgpu.is_fusion_enabled()
     with pytest.raises(KeyboardInterrupt):
         pellucid.webgpu.tune([("nn", (40, 40, 64)), ("tn", (2, 40, 40, 40))], on_progress=interrupt)
     kept = json.loads(table.read_text())["devices"][tuned.device(info)]
     assert list(kept["variants"]) == [KEY]
     assert tuned.variants(info)[KEY] == kept["variants"][KEY]
-    assert pellucid.webgpu.is_fusion_enabled()
+    assert pellucid.webgpu.is_fusion_enabled() == fused
 
 
 @pytest.mark.parametrize(
