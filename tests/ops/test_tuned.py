@@ -108,6 +108,16 @@ def test_where_the_table_lies(monkeypatch, tmp_path):
     assert tuned.place() is stream().open().table
 
 
+def test_a_user_without_a_folder_keeps_nothing(monkeypatch):
+    for name in ("HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)  # as it does for a user that is not known
+    host = NativeHost()
+    assert host.table is None
+    host.close()
+
+
 def test_a_table_that_cannot_be_read(table):
     table.mkdir(parents=True)
     with pytest.warns(UserWarning, match="are not used.*forget_tuning"):

@@ -47,14 +47,14 @@ class Host(Protocol):
     """What `browser` and `native` both implement.
 
     ``taken`` is the window of the last `submit` that came so far that an interrupt cannot stop it, ``table``
-    where the user's measurements outlive the process.
+    where the user's measurements outlive the process, None for nowhere.
     """
 
     info: Info
     taken: array | None
 
     @property
-    def table(self) -> Table: ...
+    def table(self) -> Table | None: ...
 
     def pipeline(self, source: str, bindings: str, params_bytes: int, immediate: bool, label: str) -> int: ...
     def pipeline_later(

@@ -89,7 +89,8 @@ class NativeHost:
     def __init__(self, default_limits: bool = False):
         self.device, self.info = request(default_limits)
         self.taken: array | None = None
-        self.table = TableFile(_cache_folder() / "pellucid" / "tuned.json")
+        folder = _cache_folder()
+        self.table = TableFile(folder / "pellucid" / "tuned.json") if folder else None
         self.pool = Pool(self._create_buffer, lambda block: self._drop(block))
         # The window that is being encoded.
         self._window: Window | None = None
@@ -408,11 +409,12 @@ class NativeHost:
         self.device.destroy()
 
 
-def _cache_folder() -> Path:
-    """Where programs of this user keep what they could make again."""
+def _cache_folder() -> Path | None:
+    """Where programs of this user keep what they could make again; None where a user has no folder."""
     folder = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME")
     usual = "~/Library/Caches" if sys.platform == "darwin" else "~/.cache"
-    return Path(os.path.expanduser(folder or usual))
+    found = Path(os.path.expanduser(folder or usual))
+    return found if found.is_absolute() else None
 
 
 def _numbered(source: str) -> str:
