@@ -1,6 +1,7 @@
 """The rules by which device memory is kept and given back."""
 
 import random
+import time
 
 import pytest
 from hypothesis import given
@@ -130,6 +131,35 @@ def test_a_program_that_shrinks_gives_its_blocks_back():
     assert kept[2 * EPOCH] == 0
     assert b.alive == 2 << 20
     b.pool.give(held, 2 << 20)
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_many_blocks_go_as_fast_as_few(backwards):
+    b = Blocks(0)
+
+    def seconds(count):
+        blocks = [b.pool.take(1024) for _ in range(count)]
+        for block in reversed(blocks) if backwards else blocks:
+            b.pool.give(block, 1024)
+        began = time.perf_counter()
+        b.pool.trim()
+        return time.perf_counter() - began
+
+    few = min(seconds(200) for _ in range(20))
+    assert min(seconds(20_000) for _ in range(3)) < 1000 * few
+    assert b.alive == 0
+
+
+def test_blocks_that_have_ended_are_not_taken():
+    b = Blocks(3 * 1024)
+    first = [b.pool.take(1024) for _ in range(5)]
+    for block in first[::-1]:
+        b.pool.give(block, 1024)
+    for _ in range(2 * EPOCH + 1):  # ends those that were made last, which have been free for longest
+        b.pool.shrink()
+    assert b.alive == 3 * 1024
+    assert [b.pool.take(1024)[1] for _ in range(5)] == [0, 1, 2, 5, 6]
+    assert b.alive == 5 * 1024
 
 
 def test_live_and_free_blocks_share_the_cap():

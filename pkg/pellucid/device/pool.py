@@ -2,6 +2,7 @@
 both hosts."""
 
 import heapq
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -41,11 +42,11 @@ class Pool:
         self, create: Callable[[int], Any], destroy: Callable[[Any], None], keep_bytes: int = KEEP_BYTES
     ):
         self._create, self._destroy, self._keep = create, destroy, keep_bytes
-        self._free: dict[int, list[tuple[int, Any]]] = {}  # size -> heap of (number, block)
         self._numbers: dict[int, int] = {}  # id(block) -> which one it is
-        self._order: dict[int, tuple[int, Any]] = {}  # age -> (size, block), oldest first
-        self._ages: dict[int, int] = {}  # id(block) -> age
-        self._clock = self._made = 0
+        self._free: OrderedDict[int, tuple[int, Any]] = OrderedDict()  # number -> (size, block), oldest first
+        # size -> heap of numbers, some of which may be of blocks that have ended.
+        self._heaps: dict[int, list[int]] = {}
+        self._made = 0
         self._submissions = 0
         # The most live bytes since this epoch began, and in the one before.
         self._peak = self._peak_before = 0
@@ -56,10 +57,10 @@ class Pool:
     def take(self, nbytes: int):
         """A block of at least ``nbytes``: the free one that was made first, or a new one."""
         size = block_size(nbytes)
-        free = self._free.get(size)
-        if free:
-            block = heapq.heappop(free)[1]
-            del self._order[self._ages.pop(id(block))]
+        block, heap = None, self._heaps.get(size)
+        while heap and block is None:
+            _, block = self._free.pop(heapq.heappop(heap), (size, None))
+        if block is not None:
             self.free_bytes -= size
         else:
             block = self._create(size)
@@ -73,11 +74,9 @@ class Pool:
 
     def give(self, block, nbytes: int) -> None:
         """Return a block that was taken for ``nbytes``."""
-        size = block_size(nbytes)
-        self._clock += 1
-        heapq.heappush(self._free.setdefault(size, []), (self._numbers[id(block)], block))
-        self._order[self._clock] = (size, block)
-        self._ages[id(block)] = self._clock
+        size, number = block_size(nbytes), self._numbers[id(block)]
+        heapq.heappush(self._heaps.setdefault(size, []), number)
+        self._free[number] = (size, block)
         self.live_bytes -= size
         self.live_blocks -= 1
         self.free_bytes += size
@@ -85,7 +84,7 @@ class Pool:
     def shrink(self) -> None:
         """Destroy the oldest free blocks beyond the cap. Call after every submit, never within a window."""
         cap = max(self._keep, self._peak, self._peak_before)
-        while self.free_bytes + self.live_bytes > cap and self._order:
+        while self.free_bytes + self.live_bytes > cap and self._free:
             self._end_oldest()
         self._submissions += 1
         if self._submissions % EPOCH == 0:
@@ -93,15 +92,12 @@ class Pool:
 
     def trim(self) -> None:
         """Destroy every free block. Never within a window."""
-        while self._order:
+        while self._free:
             self._end_oldest()
+        self._heaps.clear()
 
     def _end_oldest(self) -> None:
-        age = next(iter(self._order))
-        size, block = self._order.pop(age)
-        free = self._free[size]
-        free.remove((self._numbers.pop(id(block)), block))
-        heapq.heapify(free)
-        del self._ages[id(block)]
+        _, (size, block) = self._free.popitem(last=False)
+        del self._numbers[id(block)]
         self.free_bytes -= size
         self._destroy(block)
