@@ -240,12 +240,35 @@ export async function case_closing_ends_the_reads_in_flight(stream) {
   for (const read of reads) await fails(() => read, /^closed: /, "read");
 }
 
+/** A device whose nudges are counted. */
+function counting(device, count) {
+  return {
+    queue: { submit: (list) => (count(), device.queue.submit(list)) },
+    pushErrorScope: (filter) => device.pushErrorScope(filter),
+    popErrorScope: () => device.popErrorScope(),
+  };
+}
+
+export async function case_a_nudge_waits_until_the_last_one_was_taken_in(stream) {
+  const { nudger } = stream.readback;
+  const after = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+  let underWay = 0;
+  let most = 0;
+  nudger.device = {
+    queue: { submit: () => (most = Math.max(most, ++underWay)) },
+    pushErrorScope: () => {},
+    popErrorScope: () => after(8).then(() => void underWay--),
+  };
+  await Promise.all([5, 15, 30].map((ms) => after(ms).then(() => stream.readback.finished(after(20)))));
+  equal(most, 1, "nudges at once");
+}
+
 export async function case_the_queue_is_nudged_while_something_is_awaited(stream, immediate) {
   const make = over(stream, kernels(stream, immediate).fill, 16);
   let nudges = 0;
   const { nudger } = stream.readback;
-  const { queue } = nudger;
-  nudger.queue = { submit: (list) => (nudges++, queue.submit(list)) };
+  const { device } = nudger;
+  nudger.device = counting(device, () => nudges++);
   new Window().alloc(1, 64).run(make, [1], [2, 1]).submit(stream);
   equal(
     await words(stream, 1, 16),
@@ -266,7 +289,7 @@ export async function case_the_queue_is_nudged_while_something_is_awaited(stream
 export async function case_what_is_done_at_once_is_not_nudged(stream) {
   const { nudger } = stream.readback;
   let nudges = 0;
-  nudger.queue = { submit: () => nudges++ };
+  nudger.device = counting(nudger.device, () => nudges++);
   for (let i = 0; i < 1000; i++) await stream.readback.finished(Promise.resolve());
   equal(nudges, 0, "nudges");
 }
@@ -276,7 +299,6 @@ export async function case_a_new_wait_is_nudged_soon_while_a_long_one_goes_on(st
   const after = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
   const long = stream.readback.finished(after(120));
   await after(60); // by now the nudges are milliseconds apart
-  nudger.queue = { submit: () => {} };
   const short = stream.readback.finished(after(20));
   await null;
   const soon = nudger.wakes - performance.now();

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import pellucid as torch
+from pellucid.device.stream import stream
 from pellucid.fusion import window
 from pellucid.fusion.known import Table
 
@@ -186,6 +187,39 @@ def test_a_loop_that_never_waits_has_few_kinds_of_windows(planned):
     for k in range(3 * 80 * 97):
         expected = expected * np.float32(0.9) if k % 97 % 3 else expected + shift.numpy()
     np.testing.assert_allclose(y.numpy(), expected, rtol=1e-5)
+
+
+def test_windows_after_a_wait_do_not_depend_on_what_ran_before(planned):
+    """Else a loop is planned anew after every other program: its windows would end elsewhere in it."""
+    x, scale = torch.randn(16), torch.full((16,), 0.9)
+    lengths = []
+
+    def loop():
+        torch.webgpu.synchronize()
+        lengths.clear()
+        y = x
+        for _ in range(3000):
+            y = y * scale
+            y = y.sin()
+        torch.webgpu.synchronize()
+        return list(lengths)
+
+    stream().on_submit.append(lambda records: lengths.append(len(records)))
+    try:
+        first = loop()
+        for _ in range(3):
+            assert loop() == first
+        plans = len(planned)
+        with torch.webgpu.fusion(False):
+            loop()
+        y = x
+        for _ in range(3000):
+            y = torch.cos(y + scale)
+        assert loop() == first
+    finally:
+        stream().on_submit.clear()
+    assert max(first) > 4096
+    assert len(planned) <= plans + 3  # those of the other loop
 
 
 def test_what_was_planned_in_vain_is_planned_again_once_it_comes_often(planned, monkeypatch):

@@ -1,6 +1,9 @@
 // Waiting for the GPU: browsers look for finished work when something is submitted, else only every now and then
 // (Chromium after 2 ms, Firefox after 100). While somebody waits, empty submissions make them look.
 
+// A nudge that comes before the last one was taken in does no good: where the browser's other process is slow, they pile up before
+// it, and what is awaited behind them. So each is answered before the next one goes out.
+
 // The request itself makes the browser look once; what is done by then must not pay for nudges, least of all where the work
 // needs the same cores.
 const FIRST_MS = 0.1;
@@ -35,8 +38,8 @@ async function pause(ms) {
 
 /** Makes the browser look for finished work as long as something is awaited. */
 export class Nudger {
-  constructor(queue) {
-    this.queue = queue;
+  constructor(device) {
+    this.device = device;
     this.pause = pause;
     this.first = FIRST_MS; // from a request until the first nudge
     this.least = FIRST_MS; // between two of them
@@ -78,10 +81,27 @@ export class Nudger {
       now = performance.now();
       this.meanwhile(now);
       if (this.waiting > 0 && now >= this.due) {
-        this.queue.submit([]);
-        this.due = now + Math.min(Math.max((now - this.began) / PATIENCE, this.least), LONGEST_MS);
+        const sent = now;
+        if (!(await this.#nudge())) break;
+        if (turn !== this.turn) return;
+        now = performance.now();
+        // A request that came meanwhile has set when its first nudge comes.
+        if (this.began <= sent) this.due = now + Math.min(Math.max((now - this.began) / PATIENCE, this.least), LONGEST_MS);
       }
     }
     this.wakes = Infinity;
+  }
+
+  /** Resolves when the browser has looked; to false where there is no device any more, which tells those who wait itself. */
+  async #nudge() {
+    this.device.queue.submit([]);
+    // An error scope is answered when all that was submitted before has been taken in, not when it is done.
+    this.device.pushErrorScope("validation");
+    try {
+      await this.device.popErrorScope();
+      return true;
+    } catch {
+      return false;
+    }
   }
 }

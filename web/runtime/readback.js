@@ -21,7 +21,7 @@ export class Readback {
     this.reads = new Map();
     this.nextTicket = 1;
     this.unreported = null;
-    this.nudger = new Nudger(device.queue);
+    this.nudger = new Nudger(device);
   }
 
   /** Encode the copies of `nbytes` at `offset` of `source`, and of `status` where it may say something. */

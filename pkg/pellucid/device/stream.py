@@ -387,8 +387,8 @@ class Stream:
             self.check()
 
     def _begin_anew(self) -> None:
-        """After a wait the device has nothing to do. Where windows end depends on nothing before it, so that a
-        program which waits now and then has the same windows each time, whatever ran meanwhile."""
+        """After a wait, when the device has nothing to do: where windows end depends on nothing before it, so
+        that a program which waits now and then has the same windows each time, whatever ran meanwhile."""
         self.window_words = FIRST_WINDOW_WORDS
         self.period = 0
 
