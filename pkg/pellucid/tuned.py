@@ -22,6 +22,7 @@ from .device.table import Change, Table, TableFile
 from .resources import path
 
 _known: dict[tuple[str, str], dict[str, str]] = {}
+_changes = 0
 _NO_TABLE = "it is no table of measurements"
 
 
@@ -99,7 +100,14 @@ def measured(info: Info, key: str) -> str | None:
 
 def use(info: Info, found: Mapping[str, str]) -> None:
     """Use these variants of a device from here on, by what they were measured for."""
+    global _changes
+    _changes += 1
     _known[device(info), info.version] = {**variants(info), **found}
+
+
+def changes() -> int:
+    """How often what is used has changed: what was planned before may have other kernels."""
+    return _changes
 
 
 def keep(info: Info, found: Mapping[str, str]) -> str:
@@ -196,4 +204,6 @@ def _without(info: Info) -> Change:
 
 def reread() -> None:
     """Read the tables anew when they are needed."""
+    global _changes
+    _changes += 1
     _known.clear()

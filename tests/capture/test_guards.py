@@ -7,7 +7,8 @@ import pytest
 
 import pellucid as torch
 from capture.probe import bits, replays, settle, some
-from pellucid import nn
+from pellucid import nn, tuned
+from pellucid.op import forget_plans
 
 pytestmark = pytest.mark.gpu
 
@@ -23,6 +24,26 @@ def served(compiled, *arguments):
     before = replays(compiled)
     result = compiled(*arguments)
     return replays(compiled) == before + 1, result
+
+
+def test_a_measurement_takes_effect_at_the_next_call(rng, monkeypatch):
+    """What is replayed would go on with the kernels of before."""
+    monkeypatch.setenv("PELLUCID_TUNING", "")
+    info = torch.webgpu.get_device_properties()
+    a, b = some(rng, 40, 64), some(rng, 64, 40)
+    compiled = torch.compile(torch.matmul)
+    settle(compiled, (a, b))
+    assert served(compiled, a, b)[0]
+    try:
+        tuned.use(info, {"float32 nn 1x48x48x64": "direct"})
+        forget_plans()
+        assert not served(compiled, a, b)[0]
+        settle(compiled, (a, b))
+        assert served(compiled, a, b)[0]
+    finally:
+        tuned.reread()
+        forget_plans()
+    assert not served(compiled, a, b)[0]
 
 
 def test_numbers_and_texts_are_part_of_the_call(rng):

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import tuned
 from ..autograd.edges import LEAF
 from ..autograd.grad_mode import is_grad_enabled
 from ..deterministic import are_deterministic_algorithms_enabled
@@ -162,6 +163,7 @@ class Call:
             s.rewrite is not None,
             s.opened,
             are_deterministic_algorithms_enabled(),
+            tuned.changes(),
         )
 
     def extended(self, more: list[Tensor]) -> Call:
