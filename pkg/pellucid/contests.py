@@ -14,7 +14,7 @@ from .errors import DTypeError, ShapeError
 from .ops import conv_tiles
 from .ops.conv import conv2d
 from .ops.matmul import dense_matmul
-from .ops.matmul_choice import _is_narrow, candidates, choose, forced, key
+from .ops.matmul_choice import candidates, choose, forced, is_narrow, key
 from .ops.matmul_variants import Shape, Variant
 from .ops.random import randn
 from .variants import is_direct
@@ -97,7 +97,7 @@ def shortlist(shape: Shape) -> list[Variant]:
     info = stream().open().info
     if is_direct():
         direct = Variant("direct")
-        return list(dict.fromkeys((choose(shape, info), direct))) if _is_narrow(shape) else [direct]
+        return list(dict.fromkeys((choose(shape, info), direct))) if is_narrow(shape) else [direct]
     return _few(candidates(shape, info), lambda variant: (variant.file, variant.tile))
 
 

@@ -202,10 +202,6 @@ class Capture:
                 frozenset(self._gradients.values()),
                 self._fused,
             )
-            # Old gradients go in this order: the block that was freed last is the first to be used.
-            order = {k: n for n, k in enumerate(self._replay.used)}
-            order = {place: order.get(k, -1) for place, k in self._gradients.items()}
-            self._grad_places.sort(key=lambda found: order.get(found[1], -1), reverse=True)
         return self._replay
 
     def serve(self, call: Call, carried: Sequence[Storage] = ()) -> Any:

@@ -71,7 +71,6 @@ class Replay:
 
     Attributes:
         dispatches: launches of the window.
-        used: places of results, in the order in which the window first uses them.
     """
 
     def __init__(
@@ -88,7 +87,6 @@ class Replay:
         self._sizes, self._arguments = program.sizes, arguments
         self._results = {number: k for k, number in enumerate(results)}
         self._gradients = gradients
-        self.used: list[int] = []
         # What a word is -> where it stands in the window.
         self._places: dict[tuple, list[int]] = {}
         self._out: list[int] = []
@@ -132,9 +130,9 @@ class Replay:
     def _write(self, words: list[int], origin: list[int]) -> None:
         """Lay what is made and dies into few slots, which exist while the window runs.
 
-        The pool gives the block that was freed last. So that everything finds the same blocks again, what
-        ends with the window, what the caller drops at some time, and gradients, which the next call drops,
-        have block sizes of their own.
+        The pool gives the block that was made first of those that are free. So that everything finds the same
+        blocks again, what ends with the window, what the caller drops at some time, and gradients, which the
+        next call drops, have block sizes of their own.
         """
         kept = [step for step in steps(words) if step.code not in (ALLOC, FREE)]
         touched = [self._touched(words, step) for step in kept]
@@ -163,17 +161,13 @@ class Replay:
             for slot in slots:
                 if last[slot] == k:
                     free[block_size(self._sizes[number_of(slot)])].append(home[slot])
-        slots = dict.fromkeys([words[at] for step in kept for at in step.slots])
-        made = [number_of(slot) for slot in slots if slot & MADE]
-        self.used = [self._results[number] for number in made if number in self._results]
         pages = apart.sizes(pages)
         self._bytes = sum(pages)
         made = [w for n, size in enumerate(pages) for w in (_passing_slot(n) << CODE_BITS | ALLOC, size)]
         self._out[begin:begin] = made
         for places in self._places.values():
             places[:] = [at + len(made) if at >= begin else at for at in places]
-        # In reverse, so that the pool gives the same blocks to the same slots next time.
-        self._out += [_passing_slot(n) << CODE_BITS | FREE for n in reversed(range(len(pages)))]
+        self._out += [_passing_slot(n) << CODE_BITS | FREE for n in range(len(pages))]
 
     def _touched(self, words: list[int], step: Step) -> list[int]:
         """What is made and dies within the window, among the slots of a record."""

@@ -131,14 +131,14 @@ def variant_for(shape: Shape, dtype: str, info: Info) -> Variant:
     """
     if forced.choice is not None:
         return forced.choice
-    if is_direct() and not _is_narrow(shape):
+    if is_direct() and not is_narrow(shape):
         return Variant("direct")
     text = tuned.measured(info, key(shape, dtype))
     found = None if text is None else _read(text)
     return found if found is not None and found.suits(shape, info) else choose(shape, info)
 
 
-def _is_narrow(shape: Shape) -> bool:
+def is_narrow(shape: Shape) -> bool:
     """Few sums, each so long that lanes should share it, even where they must wait for each other."""
     return shape.depth >= 4096 and shape.batch * shape.rows * shape.columns < 64
 
