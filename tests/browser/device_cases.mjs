@@ -294,6 +294,24 @@ export async function case_what_is_done_at_once_is_not_nudged(stream) {
   equal(nudges, 0, "nudges");
 }
 
+export async function case_what_is_known_to_be_done_is_nudged_later(stream, immediate) {
+  const make = over(stream, kernels(stream, immediate).fill, 16);
+  const { nudger } = stream.readback;
+  const asked = [];
+  const watch = nudger.watch.bind(nudger);
+  nudger.watch = (promise, isDone) => (asked.push(isDone), watch(promise, isDone));
+  new Window().alloc(1, 64).run(make, [1], [2, 1]).submit(stream);
+  await words(stream, 1, 16);
+  await words(stream, 1, 16);
+  stream.write(1, 64, 0, new Uint8Array(4));
+  await words(stream, 1, 16);
+  await stream.synchronize();
+  new Window().run(make, [1], [2, 1]).submit(stream);
+  await stream.synchronize();
+  await words(stream, 1, 16);
+  equal(asked, [false, true, false, true, false, true], "is known to be done");
+}
+
 export async function case_a_new_wait_is_nudged_soon_while_a_long_one_goes_on(stream) {
   const { nudger } = stream.readback;
   const after = (ms) => new Promise((resolve) => setTimeout(resolve, ms));

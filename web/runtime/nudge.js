@@ -8,6 +8,8 @@
 // needs the same cores.
 const FIRST_MS = 0.1;
 const FIRST_ON_GPU_MS = 0.05;
+// What was done before it was asked for has mostly come by then: the request's own look finds it.
+const FIRST_OF_DONE_MS = 0.3;
 const LONGEST_MS = 4;
 // A wait of t ms ends at most t / PATIENCE late.
 const PATIENCE = 16;
@@ -56,18 +58,19 @@ export class Nudger {
     this.first = FIRST_ON_GPU_MS;
   }
 
-  /** Look often from now on until `promise` is settled. */
-  watch(promise) {
+  /** Look often from now on until `promise` is settled; later if all that it waits for `isDone` already. */
+  watch(promise, isDone = false) {
     const stop = () => this.waiting--;
     this.waiting++;
     promise.then(stop, stop);
     // Requests go out when no code runs any more, this one among them.
-    queueMicrotask(() => this.#begin());
+    queueMicrotask(() => this.#begin(isDone));
   }
 
-  #begin() {
+  #begin(isDone) {
     this.began = performance.now();
-    this.due = this.began + this.first;
+    const due = this.began + (isDone ? FIRST_OF_DONE_MS : this.first);
+    this.due = isDone && this.waiting > 1 ? Math.min(this.due, due) : due;
     // A loop that sleeps from an earlier wait is used again, unless it would come too late.
     if (this.waiting > 0 && this.due < this.wakes) this.#run(++this.turn);
   }

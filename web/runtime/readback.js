@@ -41,10 +41,10 @@ export class Readback {
     return { buffer, mapped, head, at, nbytes, arrival: null, failure: null, dropped: false };
   }
 
-  /** Ask for what `encode` copied, once that was submitted; the ticket stands for the read. */
-  begin(read) {
+  /** Ask for what `encode` copied, once that was submitted; `isDone`: all work before it is. The ticket stands for the read. */
+  begin(read, isDone) {
     const ticket = this.nextTicket++;
-    read.arrival = this.#arrive(read);
+    read.arrival = this.#arrive(read, isDone);
     this.reads.set(ticket, read);
     return ticket;
   }
@@ -93,8 +93,8 @@ export class Readback {
   }
 
   /** Waits for `promise` and for the answers of all earlier error scopes; a lost device is an error. */
-  async finished(promise) {
-    this.nudger.watch(promise);
+  async finished(promise, isDone = false) {
+    this.nudger.watch(promise, isDone);
     try {
       await promise;
     } catch (error) {
@@ -114,9 +114,9 @@ export class Readback {
     this.reads.clear();
   }
 
-  async #arrive(read) {
+  async #arrive(read, isDone) {
     try {
-      await this.finished(read.buffer.mapAsync(GPUMapMode.READ, 0, read.mapped));
+      await this.finished(read.buffer.mapAsync(GPUMapMode.READ, 0, read.mapped), isDone);
     } catch (error) {
       read.failure = error;
       read.buffer.destroy();

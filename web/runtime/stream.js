@@ -59,6 +59,8 @@ export class Stream {
     this.slots = new Slots(this.pool);
     this.scratch = [];
     this.changed = true; // whether the status may say something that no read took along
+    this.work = 0; // windows and uploads so far
+    this.done = 0; // how many of them are known to be done
 
     // The submission that is being encoded. Between two calls only a window that is held for a read is open.
     this.serial = 1;
@@ -122,6 +124,7 @@ export class Stream {
   submit(words, held = false) {
     this.faults.alive();
     this.changed = true;
+    this.work++;
     const started = this.timing || this.windowTimes !== null ? performance.now() : 0;
     let failure = null;
     for (let at = 0; at < words.length;) {
@@ -146,6 +149,7 @@ export class Stream {
     this.faults.alive();
     this.#settle(); // an interrupt may have kept the read from which a window was held
     if (!this.slots.has(slot)) this.slots.declare(slot, nbytes);
+    this.work++;
     const block = this.slots.block(slot);
     if (offset % 4 !== 0) throw new RangeError(`write: offset ${offset} is not a multiple of 4`);
     checkRange("write", offset, bytes.length, block);
@@ -175,7 +179,10 @@ export class Stream {
     } finally {
       this.#settle(); // what is held goes out in any case
     }
-    return this.readback.begin(read);
+    const work = this.work;
+    const ticket = this.readback.begin(read, work === this.done);
+    this.readback.arrival(ticket).then(() => (this.done = Math.max(this.done, work)));
+    return ticket;
   }
 
   /** Resolves when a read can be taken, also where it failed: `take` throws then. */
@@ -207,7 +214,9 @@ export class Stream {
   async synchronize() {
     this.faults.alive();
     this.#settle();
-    await this.readback.finished(this.queue.onSubmittedWorkDone());
+    const work = this.work;
+    await this.readback.finished(this.queue.onSubmittedWorkDone(), work === this.done);
+    this.done = Math.max(this.done, work);
   }
 
   /** Time every dispatch from now on, or, where the device has no timestamps, every window; or stop. Whether it has. */
