@@ -182,7 +182,12 @@ def products() -> list[Case]:
 
         given = (normal(40, columns), normal(37), blocks(name, 37, columns))
         made.append(Case(name, call, given, atol=2e-4, layouts=("contiguous",)))
-    return made
+
+    def long(t, x, bias, raw):
+        return t.nn.functional.linear(x, _weight(raw, "q4_0", (133, 12544)), bias)
+
+    given = (normal(1, 12544), normal(133), blocks("q4_0", 133, 12544))
+    return [*made, Case("rows in parts", long, given, atol=2e-3, layouts=("contiguous",))]
 
 
 def _weight(raw, name, shape):

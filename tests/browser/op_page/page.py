@@ -30,6 +30,7 @@ GROUPS = {name: group for module in MODULES for name, group in module.GROUPS.ite
 # What runs with another variant of its kernels too, and which cases; all if none is named. The compiler
 # behind a software adapter takes seconds for a kernel meant for GPUs; the native tests run all of them.
 VARIANTS = {
+    "reduce/shared": ("long rows", "wide columns"), "extremum/shared": ("long rows",),
     "softmax/shared": ("softmax", "long rows"), "norm/shared": ("rms_norm", "layer_norm"),
     "norm/subgroups": ("rms_norm",), "scan/shared": ("long cumsum",), "sort/shared": (),
     "sampling/shared": (),
@@ -40,9 +41,12 @@ VARIANTS = {
     "attention/shared": (
         "causal", "grouped", "added mask", "one query", "cache, 3 at a time", "cache, 9 at a time"
     ),
-    "products/shared": ("q4_1", "q6_k", "f16"), "conv/shared": (),
+    "products/shared": ("q4_1", "q6_k", "f16"), "products/integer": ("rows in parts",),
+    "conv/shared": (),
     "decoder/shared": ("a layer, one at a time", "a layer, nine"),
 }  # fmt: skip
+# The variables of a variant that is not the name of one alone.
+VARIABLES = {"integer": {"PELLUCID_KERNELS": "shared", "PELLUCID_DOTS": "integer"}}
 # What webgpu gets wrong here must be noticed, in a result and in a gradient.
 WRONG = (
     Case("a wrong result", lambda t, x: x + 0.01 * (x.device.type == "webgpu"), (normal(3, 4),)),
@@ -81,7 +85,8 @@ def main() -> int:
     for name in [*wanted, *[v for v in VARIANTS if v.partition("/")[0] in wanted]]:
         group, _, forced = name.partition("/")
         if forced:
-            os.environ["PELLUCID_KERNELS"] = forced
+            os.environ.pop("PELLUCID_DOTS", None)
+            os.environ.update(VARIABLES.get(forced, {"PELLUCID_KERNELS": forced}))
             forget_plans()
         began = time.monotonic()
         chosen = VARIANTS.get(name)

@@ -48,6 +48,7 @@ def reduce() -> list[Case]:
         ),
         Case("long rows", lambda t, x: (x.sum(), x.mean(1), x.sum(0)), (normal(3, 40_001),), atol=1e-3),
         Case("long columns", lambda t, x: (x.sum(0), x.mean(0)), (normal(20_011, 5),), atol=1e-3),
+        Case("wide columns", lambda t, x: (x.sum(0), x.mean(0)), (normal(2003, 40),), atol=1e-3),
         Case("nothing", lambda t, x: (x.sum(), x.sum(0), x.prod()), (normal(0, 3),)),
         Case("one number", lambda t, x: (x.sum(), x.mean(), x.max()), (np.float32(3.5),)),
     ]
