@@ -293,7 +293,10 @@ class StaticServer:
         if parts and parts[0] in self.mounts:
             base = self.mounts[parts.pop(0)]
         found = base.joinpath(*parts)
-        return found if found.exists() else None
+        try:
+            return found if found.exists() else None
+        except OSError:  # a name that is longer than the file system has any
+            return None
 
     def _record(self, request: Request) -> None:
         with self._lock:

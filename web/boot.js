@@ -13,7 +13,8 @@
  *   env        more environment variables; PELLUCID_SITE (the site's address, with a final slash) is always set
  *   site       the site's address; default: the folder above this file
  *   onProgress({ stage, milliseconds })  stage is "runtime", "packages" or "ready"
- *   onStdout(text), onStderr(text)       as written, not split into lines
+ *   onStdout(text), onStderr(text)       as written, not split into lines; several writes may come together. With isolation
+ *       Python waits when the page is behind: until the call returns, or until the promise that it returned is settled
  *   onEvent(name, value)                 what Python sends: `import pellucid_page; pellucid_page.send("token", {...})`
  *   onCrash(error)                       the worker died; every pending call is rejected too
  *
@@ -29,12 +30,13 @@
  *   info                               { pyodide, python, jspi, webgpu, isolated, milliseconds }
  *
  * Messages, page to worker ({ kind, ... }):
- *   start { site, packages, env, interrupts }     once, first
+ *   start { site, packages, env, interrupts, taken }     once, first; taken: shared memory in which the page counts the
+ *       weight of the messages that it has dealt with
  *   run { id, code, inputs, filename, calm }      write { id, path, data }
  *       calm: a signal that is still pending is dropped first, for what it was meant for is not running
  * Messages, worker to page:
  *   progress { stage, milliseconds }   ready { info }   broken { message }        (boot)
- *   stdout { text }   stderr { text }   event { name, value }
+ *   output { pieces: [[stream, text], ...], weight }   event { name, value, weight }
  *   done { id, value }   failed { id, type, message }                             (answers by id)
  */
 
@@ -58,6 +60,7 @@ class Python {
   #pending = new Map();
   #next = 0;
   #interrupts = null;
+  #taken = null;
   #boot;
 
   constructor({ packages = ["numpy", "pellucid"], env = {}, site, ...listeners }) {
@@ -65,6 +68,7 @@ class Python {
     this.interruptNote = null;
     if (globalThis.crossOriginIsolated) {
       this.#interrupts = new Uint8Array(new SharedArrayBuffer(1));
+      this.#taken = new Int32Array(new SharedArrayBuffer(4));
     } else {
       this.interruptNote =
         "Running Python cannot be interrupted on this page: it is served without the headers " +
@@ -80,7 +84,8 @@ class Python {
       this.#end(error);
       listeners.onCrash?.(error);
     };
-    this.#worker.postMessage({ kind: "start", site: here, packages, env, interrupts: this.#interrupts });
+    const [interrupts, taken] = [this.#interrupts, this.#taken];
+    this.#worker.postMessage({ kind: "start", site: here, packages, env, interrupts, taken });
   }
 
   run(code, inputs = {}, filename = "<page>") {
@@ -94,7 +99,10 @@ class Python {
   }
 
   interrupt(cancel) {
-    if (this.#interrupts) this.#interrupts[0] = 2; // SIGINT
+    if (this.#interrupts) {
+      this.#interrupts[0] = 2; // SIGINT
+      Atomics.notify(this.#taken, 0); // printing may wait for the page
+    }
     if (cancel) {
       this.#ask({ kind: "run", code: cancel, inputs: {}, filename: "<page>", calm: true }).catch(() => {}); // it was ended
     }
@@ -121,12 +129,12 @@ class Python {
 
   #receive(message, { onProgress, onStdout, onStderr, onEvent }) {
     switch (message.kind) {
-      case "stdout":
-        return onStdout?.(message.text);
-      case "stderr":
-        return onStderr?.(message.text);
+      case "output":
+        return this.#take(message.weight, () =>
+          message.pieces.map(([stream, text]) => (stream === "stdout" ? onStdout : onStderr)?.(text)),
+        );
       case "event":
-        return onEvent?.(message.name, message.value);
+        return this.#take(message.weight, () => [onEvent?.(message.name, message.value)]);
       case "progress":
         return onProgress?.({ stage: message.stage, milliseconds: message.milliseconds });
       case "ready":
@@ -141,6 +149,19 @@ class Python {
     }
   }
 
+  /** Deal with a message, and tell the worker when that is done. */
+  async #take(weight, deal) {
+    try {
+      const later = deal().filter((result) => result instanceof Promise);
+      if (later.length) await Promise.all(later);
+    } finally {
+      if (this.#taken) {
+        Atomics.add(this.#taken, 0, weight);
+        Atomics.notify(this.#taken, 0);
+      }
+    }
+  }
+
   #settle(id) {
     const call = this.#pending.get(id);
     this.#pending.delete(id);
@@ -148,6 +169,7 @@ class Python {
   }
 
   #end(error) {
+    if (this.#worker) this.#worker.onmessage = null; // what is still on its way is of no use
     this.#worker?.terminate();
     this.#worker = null;
     this.#boot.reject(error);

@@ -4,10 +4,14 @@
  * Pyodide, its lock file and every wheel come from the site itself, so nothing outside it is ever contacted.
  */
 
+import { Outlet } from "./outlet.js";
+
+const PIECE = 1 << 16; // bytes that are printed between two looks at the signals
 const began = performance.now();
 const elapsed = () => Math.round(performance.now() - began);
 let pyodide;
 let signals = null; // shared with the page, where it can be
+const outlet = new Outlet();
 let execute;
 
 // Runs code in the globals that all calls share. Whatever is raised, KeyboardInterrupt and SystemExit too, is caught
@@ -48,14 +52,22 @@ function signalBuffer(shared) {
   };
 }
 
-/** A writer for one of Python's streams that keeps characters whole across writes. */
+/**
+ * A writer for one of Python's streams that keeps characters whole across writes. As with any terminal, a signal ends a long
+ * write before its end, and Python then raises KeyboardInterrupt.
+ */
 function stream(kind) {
   const decoder = new TextDecoder();
   return {
     write(bytes) {
-      const text = decoder.decode(bytes, { stream: true });
-      if (text) postMessage({ kind, text });
-      return bytes.length;
+      let written = 0;
+      while (written < bytes.length && !(written && outlet.interrupted)) {
+        const piece = bytes.subarray(written, written + PIECE);
+        const text = decoder.decode(piece, { stream: true });
+        if (text) outlet.print(kind, text);
+        written += piece.length;
+      }
+      return written;
     },
   };
 }
@@ -72,12 +84,12 @@ function toPage(value) {
   }
 }
 
-/** Post a value; one that structured cloning refuses travels as text. */
-function post(message) {
+/** Post a value by a method of the outlet; one that structured cloning refuses travels as text. */
+function post(method, message) {
   try {
-    postMessage(message);
+    outlet[method](message);
   } catch {
-    postMessage({ ...message, value: String(message.value) });
+    outlet[method]({ ...message, value: String(message.value) });
   }
 }
 
@@ -87,9 +99,9 @@ async function readLock(url) {
   return answer.json();
 }
 
-async function start({ site, packages, env, interrupts }) {
+async function start({ site, packages, env, interrupts, taken }) {
   const base = new URL("pyodide/", site).href;
-  postMessage({ kind: "progress", stage: "runtime", milliseconds: elapsed() });
+  outlet.post({ kind: "progress", stage: "runtime", milliseconds: elapsed() });
   const [{ loadPyodide }, lock] = await Promise.all([import(base + "pyodide.mjs"), readLock(base + "pyodide-lock.json")]);
   const missing = packages.filter((name) => !(name in lock.packages));
   if (missing.length) throw new Error(`The site's lock file does not have: ${missing.join(", ")}.`);
@@ -100,18 +112,21 @@ async function start({ site, packages, env, interrupts }) {
     packages,
     env: { HOME: "/home/pyodide", ...env, PELLUCID_SITE: site },
   });
-  postMessage({ kind: "progress", stage: "packages", milliseconds: elapsed() });
+  outlet.post({ kind: "progress", stage: "packages", milliseconds: elapsed() });
   pyodide.setStdout(stream("stdout"));
   pyodide.setStderr(stream("stderr"));
   pyodide.setStdin({ error: true });
   // Nothing of Python answers any more, so whoever waits for it is told from here.
-  pyodide._api.on_fatal = (error) => postMessage({ kind: "broken", message: `Python ended with a fatal error: ${error.message}` });
+  pyodide._api.on_fatal = (error) => outlet.post({ kind: "broken", message: `Python ended with a fatal error: ${error.message}` });
   pyodide.runPython("import sys; sys.stdout.reconfigure(line_buffering=True)");
-  if (interrupts) pyodide.setInterruptBuffer(signalBuffer((signals = interrupts)));
+  if (interrupts) {
+    pyodide.setInterruptBuffer(signalBuffer((signals = interrupts)));
+    outlet.share(taken, signals);
+  }
   pyodide.registerJsModule("pellucid_page", {
     send(name, value) {
       const kept = value instanceof pyodide.ffi.PyProxy ? value.copy() : value; // the caller keeps its own
-      post({ kind: "event", name, value: toPage(kept) });
+      post("send", { kind: "event", name, value: toPage(kept) });
     },
   });
   execute = pyodide.runPython(EXECUTE, { globals: pyodide.toPy({}) });
@@ -123,8 +138,8 @@ async function start({ site, packages, env, interrupts }) {
     isolated: globalThis.crossOriginIsolated,
     milliseconds: elapsed(),
   };
-  postMessage({ kind: "progress", stage: "ready", milliseconds: elapsed() });
-  postMessage({ kind: "ready", info });
+  outlet.post({ kind: "progress", stage: "ready", milliseconds: elapsed() });
+  outlet.post({ kind: "ready", info });
 }
 
 async function run({ id, code, inputs, filename, calm }) {
@@ -134,26 +149,26 @@ async function run({ id, code, inputs, filename, calm }) {
     const outcome = await execute(code, filename);
     const [fine, value, text] = outcome; // a proxy of a tuple: iterating gives its items
     outcome.destroy();
-    if (fine) post({ kind: "done", id, value: toPage(value) });
-    else postMessage({ kind: "failed", id, type: value, message: text });
+    if (fine) post("post", { kind: "done", id, value: toPage(value) });
+    else outlet.post({ kind: "failed", id, type: value, message: text });
   } catch (error) {
-    postMessage({ kind: "failed", id, type: error.type ?? error.name, message: error.message });
+    outlet.post({ kind: "failed", id, type: error.type ?? error.name, message: error.message });
   }
 }
 
 onmessage = async ({ data }) => {
   switch (data.kind) {
     case "start":
-      return start(data).catch((error) => postMessage({ kind: "broken", message: String(error.message ?? error) }));
+      return start(data).catch((error) => outlet.post({ kind: "broken", message: String(error.message ?? error) }));
     case "run":
       return run(data);
     case "write":
       try {
         pyodide.FS.mkdirTree(data.path.slice(0, data.path.lastIndexOf("/")) || "/");
         pyodide.FS.writeFile(data.path, data.data);
-        postMessage({ kind: "done", id: data.id, value: null });
+        outlet.post({ kind: "done", id: data.id, value: null });
       } catch (error) {
-        postMessage({ kind: "failed", id: data.id, type: error.name, message: error.message });
+        outlet.post({ kind: "failed", id: data.id, type: error.name, message: error.message });
       }
   }
 };

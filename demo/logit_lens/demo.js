@@ -13,7 +13,8 @@ const view = new LensView({ table: element("grid"), panel: element("panel"), scr
 
 let python = null;
 let model = null; // what demo.load returned, with its name
-let run = null; // the latest generation, as it is saved
+let run = null; // the generation that is shown, as it is saved
+let begun = null; // the one that is under way, until there is something of it to show
 
 /** `state` is one of starting, missing, empty (no model), loading, ready, generating and crashed. */
 function show(state, text) {
@@ -114,10 +115,10 @@ const receive = {
     element("progress-text").textContent = `${bytes(done)} of ${bytes(total)}${left}`;
   },
   prompt({ tokens }) {
-    run.prompt_tokens = tokens;
-    view.read(tokens);
+    begun.prompt_tokens = tokens;
   },
   token({ id, token, text, best }) {
+    if (begun) present();
     run.new_tokens.push({ id, token, best });
     run.text += text;
     view.read([{ id, token }]);
@@ -154,19 +155,27 @@ async function load(source, name) {
   element("prompt").focus();
 }
 
+/** Show the generation that is under way instead of the one before, which stays where this one fails at once. */
+function present() {
+  run = begun;
+  begun = null;
+  element("text").hidden = element("lens").hidden = false;
+  element("text").querySelector(".given").textContent = run.chat ? `${run.prompt}\n` : run.prompt;
+  element("text").querySelector(".made").textContent = "";
+  view.reset(model.layers);
+  view.read(run.prompt_tokens);
+}
+
 async function generate() {
   const prompt = element("prompt").value;
   const chat = document.querySelector('input[name="mode"]:checked').value === "chat";
   element("notes").replaceChildren();
-  run = { model: model.name, prompt, chat, prompt_tokens: [], new_tokens: [], text: "", columns: [] };
-  element("text").hidden = element("lens").hidden = false;
-  element("text").querySelector(".given").textContent = chat ? `${prompt}\n` : prompt;
-  element("text").querySelector(".made").textContent = "";
-  view.reset(model.layers);
+  begun = { model: model.name, prompt, chat, prompt_tokens: [], new_tokens: [], text: "", columns: [] };
   show("generating", "Generating…");
   const worker = python;
   try {
     const done = await python.run("await demo.generate(prompt, chat, count)", { prompt, chat, count: element("count").valueAsNumber });
+    if (begun) present(); // no token was made
     run.text += done.text;
     element("text").querySelector(".made").append(done.text);
     const reasons = { stopped: "Stopped", end: "The model came to an end", length: "Done" };
@@ -184,6 +193,16 @@ async function generate() {
   }
 }
 
+/** What an address is called on the page: its last part, as people read it. */
+function lastName(source) {
+  const name = source.split("/").at(-1) || source;
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name; // a % that begins no escape
+  }
+}
+
 function save() {
   const text = JSON.stringify({ ...run, columns: view.columns }, null, 1);
   const link = make("a");
@@ -196,7 +215,7 @@ function save() {
 element("model-form").addEventListener("submit", (event) => {
   event.preventDefault();
   const source = element("source").value.trim();
-  if (source) load(source, decodeURIComponent(source.split("/").at(-1)) || source);
+  if (source) load(source, lastName(source));
 });
 element("choose").addEventListener("click", () => element("file").click());
 element("file").addEventListener("change", ({ target }) => {

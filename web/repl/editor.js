@@ -9,6 +9,7 @@
 import { History } from "./history.js";
 
 const INDENT = "    ";
+const MOST_SHOWN = 200; // completions; a longer list takes seconds to lay out
 
 export class Editor {
   #area;
@@ -17,6 +18,7 @@ export class Editor {
   #actions;
   #history = new History();
   #choice = null; // { matches, start, end, index } while completions are shown
+  #frame = 0; // in which the text area takes the size of its text
   #leaving = false; // Esc was pressed, so Tab moves the focus as everywhere else
 
   constructor({ editor, list, mark }, actions) {
@@ -27,7 +29,7 @@ export class Editor {
     list.addEventListener("mousedown", (event) => {
       event.preventDefault(); // the focus stays in the editor
       const item = event.target.closest("li");
-      if (item) this.#accept(Number(item.dataset.index));
+      if (item?.dataset.index) this.#accept(Number(item.dataset.index));
     });
   }
 
@@ -48,7 +50,7 @@ export class Editor {
   /** The marks before the lines: `first`, then dots; or the prompt of `input`. */
   set prompt(first) {
     this.#mark.dataset.first = first;
-    this.#resize();
+    this.#resizeSoon();
   }
 
   focus() {
@@ -140,17 +142,23 @@ export class Editor {
   }
 
   #openList(matches, start) {
-    this.#choice = { matches, start, index: 0 };
-    this.#list.replaceChildren(
-      ...matches.map((match, index) => {
-        const item = document.createElement("li");
-        item.id = `completion-${index}`;
-        item.role = "option";
-        item.dataset.index = index;
-        item.textContent = match;
-        return item;
-      }),
-    );
+    const shown = matches.slice(0, MOST_SHOWN);
+    this.#choice = { matches: shown, start, index: 0 };
+    const items = shown.map((match, index) => {
+      const item = document.createElement("li");
+      item.id = `completion-${index}`;
+      item.role = "option";
+      item.dataset.index = index;
+      item.textContent = match;
+      return item;
+    });
+    if (matches.length > shown.length) {
+      const more = document.createElement("li");
+      more.role = "presentation";
+      more.textContent = `⋯ ${(matches.length - shown.length).toLocaleString("en")} more: type on`;
+      items.push(more);
+    }
+    this.#list.replaceChildren(...items);
     this.#list.hidden = false;
     this.#select(0);
     this.#list.scrollIntoView({ block: "nearest" });
@@ -182,7 +190,15 @@ export class Editor {
 
   #changed() {
     this.#closeList();
-    this.#resize();
+    this.#resizeSoon();
+  }
+
+  /** Once a frame, for it lays the page out: lines that were typed ahead are taken out faster than that. */
+  #resizeSoon() {
+    this.#frame ||= requestAnimationFrame(() => {
+      this.#frame = 0;
+      this.#resize();
+    });
   }
 
   #resize() {

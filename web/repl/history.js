@@ -2,6 +2,7 @@
 
 const KEY = "pellucid.repl.history";
 const LONGEST = 500;
+const CHARACTERS = 500_000; // of all entries together; a browser keeps some millions for a site
 
 export class History {
   #entries = [];
@@ -21,6 +22,9 @@ export class History {
   add(text) {
     if (text.trim() && text !== this.#entries.at(-1)) this.#entries.push(text);
     this.#entries.splice(0, this.#entries.length - LONGEST);
+    let [first, characters] = [this.#entries.length, 0];
+    while (first > 0 && (characters += this.#entries[first - 1].length) <= CHARACTERS) first--;
+    this.#entries.splice(0, first);
     this.#position = this.#entries.length;
     try {
       localStorage.setItem(KEY, JSON.stringify(this.#entries));

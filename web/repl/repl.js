@@ -20,6 +20,7 @@ let ahead = 0; // how many characters of the editor's text were entered while Py
 let unheard = 0; // the timer of the last interrupt
 
 function show(next, text) {
+  transcript.draw(); // a state is shown together with what led to it
   state = next;
   element("status").textContent = text;
   element("interrupt").disabled = state !== "running" && state !== "asking";
@@ -199,12 +200,13 @@ function interrupt() {
   if (state !== "running" && state !== "asking") return;
   ahead = 0;
   const sent = python.interrupt('__import__("pellucid_repl").console.cancel()');
-  const advice = sent ? "It ends when the current call returns. Or press Restart Python." : "Press Restart Python.";
   clearTimeout(unheard);
-  unheard = setTimeout(
-    () => show(state, `Not stopped yet. ${advice}`),
-    SLOW_STOP,
-  );
+  if (sent) {
+    const advice = "It ends when the current call returns. Or press Restart Python.";
+    unheard = setTimeout(() => show(state, `Not stopped yet. ${advice}`), SLOW_STOP);
+  } else {
+    show(state, "Only waiting can be interrupted on this page. To end a computation, press Restart Python.");
+  }
 }
 
 function restart() {

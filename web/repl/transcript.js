@@ -1,51 +1,106 @@
-/** Everything typed and printed, as text that can be selected, copied and read aloud. */
+/**
+ * Everything typed and printed, as text that can be selected, copied and read aloud. Printing only takes note of the text; the
+ * page is brought up to date once a frame, and holds no more than can be laid out quickly.
+ */
 
-const MOST_BLOCKS = 2000;
-const LONGEST_BLOCK = 100_000; // characters; a new block begins then, so that old ones can go
+import { Passage, amount, plus } from "./passage.js";
+
+// Characters, with some more for each block.
+const DRAWN = 1_000_000;
+const KEPT = 20_000_000;
+const LATE = 250; // milliseconds after which it is drawn without a frame: a page that is not seen has none
 
 export class Transcript {
   #element;
   #scroller;
-  #open = null; // the block that printing goes on in
+  #passages = [];
+  #changed = new Set(); // since the last frame
+  #frame = 0;
+  #timer = 0;
+  #dropped = { lines: 0, characters: 0 }; // with passages that are gone
+  #note = null; // the line that says so
 
   constructor(element, scroller) {
     this.#element = element;
     this.#scroller = scroller;
   }
 
-  /** Add a block of its own: an input, a note. */
+  /** Begin a passage: an input, a note. */
   block(kind, text) {
-    this.#open = null;
-    this.#append(kind, text);
+    this.#passages.push(new Passage((passage) => this.#drawSoon(passage)));
+    this.print(kind, text);
   }
 
-  /** Go on printing; writes to one stream that follow each other share a block. */
+  /** Go on printing. */
   print(kind, text) {
-    if (this.#open?.className === kind && this.#open.textContent.length < LONGEST_BLOCK) {
-      this.#keepAtEnd(() => this.#open.append(text));
-    } else {
-      this.#open = this.#append(kind, text);
-    }
+    if (!this.#passages.length) return this.block(kind, text);
+    const passage = this.#passages.at(-1);
+    passage.print(kind, text);
+    this.#drawSoon(passage);
+  }
+
+  /** Show now what the next frame would. */
+  draw() {
+    cancelAnimationFrame(this.#frame);
+    clearTimeout(this.#timer);
+    this.#frame = this.#timer = 0;
+    if (!this.#changed.size) return;
+    this.#keepAtEnd(() => {
+      for (const passage of this.#changed) passage.draw(this.#element);
+      this.#changed.clear();
+      this.#bound();
+    });
   }
 
   clear() {
     this.#element.replaceChildren();
-    this.#open = null;
+    this.#passages = [];
+    this.#changed.clear();
+    this.#dropped = { lines: 0, characters: 0 };
+    this.#note = null;
   }
 
   scrollToEnd() {
     this.#scroller.querySelector(".prompt").scrollIntoView({ block: "nearest" });
   }
 
-  #append(kind, text) {
-    const block = document.createElement("pre");
-    block.className = kind;
-    block.textContent = text;
-    this.#keepAtEnd(() => {
-      this.#element.append(block);
-      while (this.#element.childElementCount > MOST_BLOCKS) this.#element.firstElementChild.remove();
-    });
-    return block;
+  #drawSoon(passage) {
+    this.#changed.add(passage);
+    this.#frame ||= requestAnimationFrame(() => this.draw());
+    this.#timer ||= setTimeout(() => this.draw(), LATE);
+  }
+
+  /** Fold the oldest passages further where there is too much, and let them go where that is not enough. */
+  #bound() {
+    let [drawn, kept] = [0, 0];
+    for (const passage of this.#passages) {
+      drawn += passage.drawn;
+      kept += passage.weight;
+    }
+    for (const passage of this.#passages.slice(0, -1)) {
+      if (drawn <= DRAWN) break;
+      const before = passage.drawn;
+      if (!passage.shrink()) continue;
+      passage.draw(this.#element);
+      drawn += passage.drawn - before;
+    }
+    while ((drawn > DRAWN || kept > KEPT) && this.#passages.length > 1) {
+      const passage = this.#passages.shift();
+      drawn -= passage.drawn;
+      kept -= passage.weight;
+      this.#dropped = plus(this.#dropped, passage.printed);
+      passage.remove();
+    }
+    if (this.#dropped.characters) this.#drawNote();
+  }
+
+  #drawNote() {
+    if (this.#note === null) {
+      this.#note = document.createElement("p");
+      this.#note.className = "fold";
+      this.#element.prepend(this.#note);
+    }
+    this.#note.textContent = `⋯ ${amount(this.#dropped)} before dropped`;
   }
 
   /** Change something; whoever has scrolled up to read stays there. */

@@ -7,10 +7,18 @@ import { Halt, Interrupted, fault } from "./halt.js";
 const NO_TIMEOUT = 2 ** 31 - 1; // the longest that a timer can wait
 const PROGRESS_BYTES = 1 << 16; // after which earlier failures no longer count
 const LONGEST_PAUSE_MS = 8000;
+const LONGEST_ETAG = 200; // characters of it that are compared
+const NUMBER = "[0-9]{1,15}"; // a count of bytes: in these digits, and not more than can exist
+const LENGTH = new RegExp(`^${NUMBER}$`);
+const CONTENT_RANGE = new RegExp(`^bytes (${NUMBER})-(${NUMBER})/(${NUMBER})$`);
+const NOTHING = new RegExp(`^bytes \\*/(${NUMBER})$`); // the Content-Range of an answer 416
 const PASSING = new Set([408, 425, 429, 500, 502, 503, 504]); // statuses that a later attempt may not meet
 
 /** A number with thousands marked, for messages. */
 export const number = (value) => value.toLocaleString("en-US");
+
+/** What a server wrote, short enough for a message. */
+const brief = (text) => String(text).slice(0, 80);
 
 /** Bytes that were read ahead of their reader. */
 class Kept {
@@ -124,13 +132,15 @@ export class Remote {
     try {
       const [first, last, total] = await this.#contentRange(response, start, stop, halt);
       this.#note(response, total);
-      if (first !== start || last >= stop) {
+      let left = last + 1 - first;
+      const length = response.headers.get("Content-Length");
+      if (first !== start || last >= Math.min(stop, total) || (length !== null && Number(length) !== left)) {
         throw fault(
           "SourceError",
-          `${this.name}: asked for bytes ${start}-${stop - 1}, got ${first}-${last}. The server's Range support is broken; serve the file otherwise.`,
+          `${this.name}: asked for bytes ${start}-${stop - 1}, got ${first}-${last} of ${total} with a Content-Length of ${length}. ` +
+            "The server's Range support is broken; serve the file otherwise.",
         );
       }
-      let left = last + 1 - first;
       for (let bytes; left > 0 && (bytes = await body.next(room)) !== null; left -= bytes.length) {
         if (bytes.length > left) bytes = bytes.subarray(0, left);
         yield bytes;
@@ -147,6 +157,14 @@ export class Remote {
       if (!this.tape?.busy) this.close(); // a busy one serves another load to its end
       const answer = await this.#request({}, halt);
       if (answer === null) return;
+      if (answer.response.status !== 200) {
+        answer.body.close();
+        answer.release();
+        throw fault(
+          "SourceError",
+          `${this.name}: a request for the whole file was answered with status ${answer.response.status}. Serve the file otherwise.`,
+        );
+      }
       this.#note(answer.response, this.#length(answer.response));
       this.tape = { body: answer.body, room: new Room(), at: 0, rest: null, busy: false };
       answer.release();
@@ -160,6 +178,12 @@ export class Remote {
         const bytes = tape.rest ?? (await tape.body.next(tape.room));
         tape.rest = null;
         if (bytes === null) return;
+        if (tape.at + bytes.length > this.size) {
+          throw fault(
+            "SourceError",
+            `${this.name}: sends more than the ${number(this.size)} bytes of its Content-Length. Serve the file otherwise, and without Content-Encoding.`,
+          );
+        }
         const from = Math.min(Math.max(start - tape.at, 0), bytes.length);
         const to = Math.min(stop - tape.at, bytes.length);
         if (to < bytes.length) tape.rest = bytes.subarray(to);
@@ -192,10 +216,16 @@ export class Remote {
       });
       const response = await patient(sent, abort, this.timeout);
       if (response.status === 416) {
-        const total = /\/(\d+)$/.exec(response.headers.get("Content-Range") ?? "");
-        this.#note(response, total === null ? (this.size ?? 0) : Number(total[1]));
+        this.#note(response, this.#totalOfNothing(response));
       } else if (!response.ok) {
         throw this.#refusal(response);
+      } else if ((response.headers.get("Content-Encoding") ?? "identity") !== "identity") {
+        throw fault(
+          "SourceError",
+          `${this.name}: is served compressed, so byte positions mean nothing. Serve it without Content-Encoding.`,
+        );
+      } else if (response.body === null) {
+        throw fault("SourceError", `${this.name}: the server answered ${response.status} without a body. Check the address.`);
       } else {
         return { response, body: new Body(response.body, abort, this.timeout), release };
       }
@@ -209,8 +239,23 @@ export class Remote {
     }
   }
 
+  /** How long a file is of which no byte was asked for, by an answer 416. */
+  #totalOfNothing(response) {
+    const text = response.headers.get("Content-Range");
+    const match = NOTHING.exec(text ?? "");
+    if (match === null && text !== null) {
+      throw fault(
+        "SourceError",
+        `${this.name}: a Range request was answered with status 416 and Content-Range '${brief(text)}'. ` +
+          "Serve the file by a server with plain Range support.",
+      );
+    }
+    return match === null ? (this.size ?? 0) : Number(match[1]);
+  }
+
   #refusal(response) {
     const { status } = response;
+    const words = brief(response.statusText);
     if (status === 404 || status === 410) {
       return fault(
         "MissingFile",
@@ -226,19 +271,19 @@ export class Remote {
     if (PASSING.has(status)) {
       const after = Number(response.headers.get("Retry-After") ?? NaN);
       return new Interrupted(
-        `the server answered ${status} ${response.statusText}`,
+        `the server answered ${status} ${words}`,
         after >= 0 ? after * 1000 : null,
       );
     }
     return fault(
       "SourceError",
-      `${this.name}: the server answered ${status} ${response.statusText}. Check the address.`,
+      `${this.name}: the server answered ${status} ${words}. Check the address.`,
     );
   }
 
   /** The size and version that an answer tells; all answers must tell the same. */
   #note(response, total) {
-    const etag = response.headers.get("ETag");
+    const etag = response.headers.get("ETag")?.slice(0, LONGEST_ETAG) || null;
     if (
       (this.size !== null && total !== this.size) ||
       (this.etag !== null && etag !== null && etag !== this.etag)
@@ -255,7 +300,7 @@ export class Remote {
 
   #length(response) {
     const text = response.headers.get("Content-Length");
-    if (text === null || response.headers.get("Content-Encoding") !== null) {
+    if (text === null || !LENGTH.test(text) || response.headers.get("Content-Encoding") !== null) {
       throw fault(
         "SourceError",
         `${this.name}: the server neither supports Range nor says how long the file is. Use a server that sends Content-Length.`,
@@ -269,21 +314,38 @@ export class Remote {
     const text = response.headers.get("Content-Range");
     if (text === null && response.status === 206) {
       if (this.size === null) {
-        const head = await fetch(this.name, { method: "HEAD", headers: this.headers, cache: "no-store" });
-        halt.check();
-        return [start, Math.min(stop, this.#length(head)) - 1, this.#length(head)];
+        const size = await this.#asked(halt);
+        return [start, Math.min(stop, size) - 1, size];
       }
       return [start, Math.min(stop, this.size) - 1, this.size];
     }
-    const match = /^bytes (\d+)-(\d+)\/(\d+)$/.exec(text ?? "");
-    if (response.status !== 206 || match === null) {
+    const match = CONTENT_RANGE.exec(text ?? "");
+    const parts = response.headers.get("Content-Type")?.startsWith("multipart/byteranges") ?? false;
+    if (response.status !== 206 || match === null || parts) {
       throw fault(
         "SourceError",
-        `${this.name}: a Range request was answered with status ${response.status} and Content-Range '${text}'. ` +
+        `${this.name}: a Range request was answered with status ${response.status}, Content-Range '${brief(text)}'${parts ? " and several parts" : ""}. ` +
           "Serve the file by a server with plain Range support.",
       );
     }
     return match.slice(1).map(Number);
+  }
+
+  /** How long the file is, by a HEAD request. */
+  async #asked(halt) {
+    const abort = new AbortController();
+    halt.add(abort);
+    try {
+      const sent = fetch(this.name, {
+        method: "HEAD",
+        headers: this.headers,
+        cache: "no-store",
+        signal: abort.signal,
+      });
+      return this.#length(await patient(sent, abort, this.timeout));
+    } finally {
+      halt.delete(abort);
+    }
   }
 }
 

@@ -18,7 +18,9 @@ export class Pipelines {
     this.mostUniform = Math.min(ARENA_BYTES, info.limits.maxUniformBufferBindingSize);
     this.layouts = new Map();
     this.arenaLayouts = new Map();
-    this.made = [];
+    this.made = []; // undefined where one ended
+    this.unused = []; // the ids of those
+    this.count = 0; // of all that were ever made
     this.ids = new Map();
     this.warming = new Map();
     this.compiling = 0; // of those that are compiled beside other work
@@ -79,6 +81,17 @@ export class Pipelines {
     return this.#keep(key, pipeline);
   }
 
+  /** End pipelines that no launch uses; their ids are given out again. */
+  forget(ids) {
+    for (const id of ids) {
+      const pipeline = this.made[id];
+      if (pipeline === undefined) continue;
+      this.made[id] = undefined;
+      this.unused.push(id);
+      this.ids.delete(pipeline.key);
+    }
+  }
+
   /** The layout of group 0 for a string of one letter per binding: "r" read, "w" read_write. */
   layout(bindings) {
     let layout = this.layouts.get(bindings);
@@ -127,7 +140,7 @@ export class Pipelines {
     }
     const layout = this.layout(bindings);
     const step = immediate ? 0 : arenaBytes(paramsBytes);
-    return { label, layout, paramsBytes, immediate, step, gpu: null, broken: null, finish: null };
+    return { label, layout, paramsBytes, immediate, step, gpu: null, broken: null, finish: null, key: "" };
   }
 
   #descriptor({ label, layout, paramsBytes, immediate, step }, module) {
@@ -142,8 +155,10 @@ export class Pipelines {
   }
 
   #keep(key, pipeline) {
-    const id = this.made.length;
-    this.made.push(pipeline);
+    const id = this.unused.pop() ?? this.made.length;
+    this.made[id] = pipeline;
+    pipeline.key = key;
+    this.count++;
     this.ids.set(key, id);
     return id;
   }

@@ -54,7 +54,8 @@ export class Stream {
       forget: (block) => this.groups.forget(block),
       largest: info.limits.maxBufferSize,
     });
-    this.launches = [];
+    this.launches = []; // undefined where one ended
+    this.unused = []; // the ids of those
 
     this.slots = new Slots(this.pool);
     this.scratch = [];
@@ -114,7 +115,19 @@ export class Stream {
       this.info.limits.maxComputeWorkgroupsPerDimension,
     );
     if (launch.step > 0) launch.arenaGroup = this.arena.group(launch.step);
-    return this.launches.push(launch) - 1;
+    const id = this.unused.pop() ?? this.launches.length;
+    this.launches[id] = launch;
+    return id;
+  }
+
+  /** End launches and pipelines that nobody runs any more; their ids are given out again. */
+  forget(launches, pipelines) {
+    for (const id of launches) {
+      if (this.launches[id] === undefined) continue;
+      this.launches[id] = undefined;
+      this.unused.push(id);
+    }
+    this.pipelines.forget(pipelines);
   }
 
   /**
@@ -255,7 +268,7 @@ export class Stream {
       passes: counts.passes,
       bind_groups: this.groups.made,
       cached_bind_groups: this.groups.count,
-      pipelines: this.pipelines.made.length,
+      pipelines: this.pipelines.count,
       compiling: this.pipelines.compiling,
       uploads: counts.uploads,
     };
@@ -279,7 +292,7 @@ export class Stream {
     this.readback.close();
     this.device.destroy();
     this.slots = new Slots(this.pool);
-    this.launches.length = 0;
+    this.launches.length = this.unused.length = 0;
   }
 
   #interpret(words, start) {

@@ -1,0 +1,131 @@
+/**
+ * A stretch of one stream's text, short enough that the page lays it out again within a frame. Text is put in as a terminal
+ * shows it: what follows a carriage return overwrites its line from the start.
+ */
+
+const FULL = 8_000; // characters from which on the next line begins another block
+const LONGEST = 16_000; // a line that is longer goes on in another block
+const OVERHEAD = 100; // what a block weighs besides its characters
+
+export class Block {
+  #lines = ""; // those that have ended
+  #line = ""; // the one that is being written
+  #column = 0;
+  #element = null;
+  #isDrawn = false; // as it is now
+
+  constructor(kind) {
+    this.kind = kind;
+  }
+
+  get text() {
+    return this.#lines + this.#line;
+  }
+
+  get size() {
+    return this.#lines.length + this.#line.length;
+  }
+
+  get weight() {
+    return this.size + OVERHEAD;
+  }
+
+  get isFull() {
+    return this.size >= (this.#line ? LONGEST : FULL);
+  }
+
+  /** How many line ends it has. */
+  get lines() {
+    return this.text.split("\n").length - 1;
+  }
+
+  /** Put in what fits of the text from a position on, at least a character; where the rest begins. */
+  write(text, from) {
+    let end = Math.min(text.length, from + LONGEST - this.size);
+    if (end < text.length) {
+      const lines = text.slice(from, end).lastIndexOf("\n") + 1;
+      if (lines) end = from + lines;
+      else if (/[\ud800-\udbff]/.test(text[end - 1])) end += 1; // the halves of a character stay together
+    }
+    const [first, ...more] = text.slice(from, end).split("\n");
+    this.#overwrite(first);
+    for (const line of more) {
+      this.#lines += `${this.#line}\n`;
+      this.#line = "";
+      this.#column = 0;
+      this.#overwrite(line);
+    }
+    this.#isDrawn = false;
+    return end;
+  }
+
+  /** Nothing more comes: keep the text in one piece, without the small ones that it was made of. */
+  close() {
+    this.#lines = [this.#lines, this.#line].join("");
+    this.#line = "";
+  }
+
+  /** The element that shows it, up to date. */
+  draw() {
+    if (this.#element === null) {
+      this.#element = document.createElement("pre");
+      this.#element.className = this.kind;
+    }
+    if (!this.#isDrawn) this.#element.textContent = this.text;
+    this.#isDrawn = true;
+    return this.#element;
+  }
+
+  /** Take it off the page; it can be drawn again. */
+  remove() {
+    this.#element?.remove();
+    this.#element = null;
+    this.#isDrawn = false;
+  }
+
+  #overwrite(text) {
+    for (const [index, piece] of text.split("\r").entries()) {
+      if (index) this.#column = 0;
+      const end = this.#column + piece.length;
+      if (this.#column === this.#line.length) this.#line += piece;
+      else this.#line = this.#line.slice(0, this.#column) + piece + this.#line.slice(end);
+      this.#column = end;
+    }
+  }
+}
+
+/** Blocks that follow each other, with what they come to. */
+export class Blocks {
+  blocks = [];
+  weight = 0;
+  lines = 0;
+  characters = 0;
+
+  constructor(blocks = []) {
+    this.push(blocks);
+  }
+
+  push(blocks) {
+    for (const block of blocks) {
+      this.blocks.push(block);
+      this.#count(block, 1);
+    }
+  }
+
+  /** Take blocks from the beginning: one at least, and as many as together stay within a weight. */
+  take(most = 0) {
+    let [number, weight] = [0, 0];
+    while (number < this.blocks.length && (number === 0 || weight + this.blocks[number].weight <= most)) {
+      weight += this.blocks[number++].weight;
+    }
+    const taken = this.blocks.splice(0, number);
+    for (const block of taken) this.#count(block, -1);
+    return taken;
+  }
+
+  #count(block, sign) {
+    this.weight += sign * block.weight;
+    this.lines += sign * block.lines;
+    this.characters += sign * block.size;
+  }
+}
