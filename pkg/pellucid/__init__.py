@@ -3,30 +3,15 @@
 The usual line is ``import pellucid as torch``. Importing this opens no GPU; the first op does.
 """
 
-from . import autograd, errors, methods, webgpu
+import os as _os
+
+from . import autograd, errors, webgpu
 from .autograd.grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
-from .deterministic import are_deterministic_algorithms_enabled, use_deterministic_algorithms
 from .device import get_default_device, set_default_device
-from .dtypes import (
-    bfloat16,
-    bool_,
-    complex64,
-    complex128,
-    float16,
-    float32,
-    float64,
-    get_default_dtype,
-    int8,
-    int16,
-    int32,
-    int64,
-    promote_types,
-    set_default_dtype,
-    uint8,
-    uint16,
-    uint32,
-)
-from .ops.arithmetic import (
+from .kernel.autotune.deterministic import are_deterministic_algorithms_enabled, use_deterministic_algorithms
+from .ops.attention.scaled_dot_product import scaled_dot_product_attention
+from .ops.conv.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
+from .ops.elementwise.arithmetic import (
     add,
     addcdiv,
     addcmul,
@@ -53,8 +38,7 @@ from .ops.arithmetic import (
     sub,
     true_divide,
 )
-from .ops.attention import scaled_dot_product_attention
-from .ops.comparison import (
+from .ops.elementwise.comparison import (
     allclose,
     eq,
     equal,
@@ -74,22 +58,7 @@ from .ops.comparison import (
     ne,
     where,
 )
-from .ops.conv import conv1d, conv2d, conv_transpose1d, conv_transpose2d
-from .ops.creation import (
-    arange,
-    empty,
-    empty_like,
-    eye,
-    full,
-    full_like,
-    linspace,
-    ones,
-    ones_like,
-    zeros,
-    zeros_like,
-)
-from .ops.extremum import amax, amin, aminmax, argmax, argmin, max, min
-from .ops.functions import (
+from .ops.elementwise.functions import (
     abs,
     acos,
     acosh,
@@ -127,9 +96,61 @@ from .ops.functions import (
     tanh,
     trunc,
 )
-from .ops.gather import gather, scatter, scatter_add, take_along_dim
-from .ops.index import masked_select, nonzero
-from .ops.joining import (
+from .ops.index.gather import gather, scatter, scatter_add, take_along_dim
+from .ops.index.rows import embedding, index_add, index_select
+from .ops.index.selection import masked_select, nonzero
+from .ops.index.sort import argsort, sort, topk
+from .ops.matmul.dense import addmm, baddbmm, bmm, dot, matmul, mm, mv, outer
+from .ops.norm.normalization import layer_norm, norm, rms_norm
+from .ops.norm.softmax import log_softmax, softmax
+from .ops.random.distributions import (
+    bernoulli,
+    dropout,
+    rand,
+    rand_like,
+    randint,
+    randn,
+    randn_like,
+    randperm,
+)
+from .ops.random.generator import (
+    Generator,
+    default_generator,
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    seed,
+    set_rng_state,
+)
+from .ops.reduce.extremum import amax, amin, aminmax, argmax, argmin, max, min
+from .ops.reduce.reductions import (
+    all,
+    any,
+    count_nonzero,
+    logsumexp,
+    mean,
+    prod,
+    std,
+    std_mean,
+    sum,
+    var,
+    var_mean,
+)
+from .ops.reduce.scan import cumprod, cumsum
+from .ops.shape.creation import (
+    arange,
+    empty,
+    empty_like,
+    eye,
+    full,
+    full_like,
+    linspace,
+    ones,
+    ones_like,
+    zeros,
+    zeros_like,
+)
+from .ops.shape.joining import (
     cat,
     column_stack,
     concat,
@@ -143,26 +164,9 @@ from .ops.joining import (
     tile,
     vstack,
 )
-from .ops.matmul import addmm, baddbmm, bmm, dot, matmul, mm, mv, outer
-from .ops.movement import clone, tril, triu
-from .ops.norm import layer_norm, norm, rms_norm
-from .ops.random import (
-    bernoulli,
-    dropout,
-    rand,
-    rand_like,
-    randint,
-    randn,
-    randn_like,
-    randperm,
-)
-from .ops.reduce import all, any, count_nonzero, logsumexp, mean, prod, std, std_mean, sum, var, var_mean
-from .ops.rows import embedding, index_add, index_select
-from .ops.scan import cumprod, cumsum
-from .ops.slicing import chunk, diagonal, narrow, select, split, unbind
-from .ops.softmax import log_softmax, softmax
-from .ops.sort import argsort, sort, topk
-from .ops.views import (
+from .ops.shape.movement import clone, tril, triu
+from .ops.shape.slicing import chunk, diagonal, narrow, select, split, unbind
+from .ops.shape.views import (
     as_strided,
     broadcast_tensors,
     broadcast_to,
@@ -176,18 +180,29 @@ from .ops.views import (
     unflatten,
     unsqueeze,
 )
-from .printing import set_printoptions
-from .random import (
-    Generator,
-    default_generator,
-    get_rng_state,
-    initial_seed,
-    manual_seed,
-    seed,
-    set_rng_state,
+from .tensors import methods
+from .tensors.dtypes import (
+    bfloat16,
+    bool_,
+    complex64,
+    complex128,
+    float16,
+    float32,
+    float64,
+    get_default_dtype,
+    int8,
+    int16,
+    int32,
+    int64,
+    promote_types,
+    set_default_dtype,
+    uint8,
+    uint16,
+    uint32,
 )
-from .shape import Size
-from .tensor import Tensor
+from .tensors.printing import set_printoptions
+from .tensors.shape import Size
+from .tensors.tensor import Tensor
 
 __version__ = "0.1.0"
 
@@ -200,26 +215,29 @@ long = int64
 
 # The names of PyTorch's classes and functions win over modules of these names; inside the package the modules
 # are imported by path.
-from .construct import as_tensor, from_numpy, tensor  # noqa: E402
 from .device import device  # noqa: E402
-from .dtypes import DType as dtype  # noqa: E402
+from .tensors.construct import as_tensor, from_numpy, tensor  # noqa: E402
+from .tensors.dtypes import DType as dtype  # noqa: E402
+
+if _os.environ.get("PELLUCID_CHECK"):
+    from . import check
 
 # Rooms that most programs open, but not all: imported at first use, so that a page is ready sooner.
 _LAZY = {
     "AutoModelForCausalLM": "models",
     "AutoTokenizer": "text",
     "GenerationConfig": "generate",
-    "compile": "capture",
-    "debug": "",
-    "lens": "",
+    "compile": "jit",
+    "debug": "profiler.debug",
+    "lens": "lens",
     "match": "lens",
-    "models": "",
-    "nn": "",
-    "optim": "",
-    "profiler": "",
-    "quant": "",
-    "text": "",
-    "weights": "",
+    "models": "models",
+    "nn": "nn",
+    "optim": "optim",
+    "profiler": "profiler",
+    "quant": "quant",
+    "text": "text",
+    "weights": "weights",
 }
 
 
@@ -229,7 +247,7 @@ def __getattr__(name: str):
         raise AttributeError(f"module 'pellucid' has no attribute {name!r}")
     from importlib import import_module
 
-    found = import_module(f".{room or name}", __name__)
-    value = getattr(found, name) if room else found
+    found = import_module(f".{room}", __name__)
+    value = found if room.rpartition(".")[2] == name else getattr(found, name)
     globals()[name] = value
     return value

@@ -18,8 +18,18 @@ class IndexOutOfRange(DimensionError):
     """A kernel met an index outside its table; raised by the next read."""
 
 
-class DTypeError(PellucidError, TypeError, RuntimeError):
-    """A dtype has no rule or no kernel on this device."""
+class ArgumentError(PellucidError, TypeError):
+    """An argument is of a type that the call does not take."""
+
+
+class RangeError(PellucidError, ValueError, OverflowError, RuntimeError):
+    """A number is outside of what its place can hold (PyTorch raises RuntimeError here, Python and NumPy
+    OverflowError or ValueError: this is all of them)."""
+
+
+class DTypeError(PellucidError, TypeError, NotImplementedError):
+    """A dtype has no rule or no kernel on this device (PyTorch raises NotImplementedError or another
+    RuntimeError)."""
 
 
 class DeviceError(PellucidError, RuntimeError):
@@ -32,6 +42,11 @@ class OutOfMemoryError(DeviceError):
 
 class KernelError(PellucidError, RuntimeError):
     """WGSL was rejected, or a hole, binding or parameter has no such name: a mistake in a kernel."""
+
+
+class CheckError(PellucidError, RuntimeError):
+    """With PELLUCID_CHECK=1: a kernel and its reference, a window and its ops, or a replay and an eager call
+    make different values."""
 
 
 class GradientError(PellucidError, RuntimeError):

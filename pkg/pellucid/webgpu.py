@@ -4,10 +4,10 @@ for it."""
 from __future__ import annotations
 
 from .device.stream import UNLIMITED, stream
-from .dtypes import float32
 from .errors import PellucidError
 from .fusion import fusion, is_fusion_enabled, set_fusion
-from .op import forget_plans
+from .op.declaration import forget_plans
+from .tensors.dtypes import float32
 
 
 def is_available() -> bool:
@@ -140,7 +140,8 @@ def tune(products=None, *, dtype=float32, seconds: float = 50.0, keep: bool = Tr
         >>> import pellucid as torch
         >>> torch.webgpu.tune([("nt", (512, 1536, 576))], on_progress=print)  # doctest: +SKIP
     """
-    from . import tuned, tuning
+    from .kernel.autotune import measured as tuned
+    from .kernel.autotune import tune as tuning
 
     found = tuning.Measurements()
     try:
@@ -155,7 +156,8 @@ async def tune_async(
     products=None, *, dtype=float32, seconds: float = 50.0, keep: bool = True, on_progress=None
 ):
     """The awaitable twin of `tune`."""
-    from . import tuned, tuning
+    from .kernel.autotune import measured as tuned
+    from .kernel.autotune import tune as tuning
 
     found = tuning.Measurements()
     try:
@@ -172,7 +174,7 @@ def forget_tuning() -> None:
     Raises:
         OSError: what was kept cannot be written over.
     """
-    from . import tuned
+    from .kernel.autotune import measured as tuned
 
     try:
         tuned.forget(get_device_properties())
@@ -182,7 +184,7 @@ def forget_tuning() -> None:
 
 async def forget_tuning_async() -> None:
     """The awaitable twin of `forget_tuning`."""
-    from . import tuned
+    from .kernel.autotune import measured as tuned
 
     try:
         await tuned.forget_async(get_device_properties())

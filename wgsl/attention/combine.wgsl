@@ -8,7 +8,8 @@
 // out    (batch, heads, time, value_dim)
 // grid   one workgroup per (batch, kv head, row); lane i weighs split i, then lanes stride over
 //        the columns
-// uses   workgroup_max, workgroup_sum
+// turns  (value_dim // WORKGROUP + 1) * (splits // 4 + 2) + 64
+// uses   workgroup_max, workgroup_sum, attention_score
 
 const WORKGROUP = 64u;
 const STEP = 64u;
@@ -50,13 +51,14 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     let chunk = max((steps + params.splits - 1u) / params.splits, 1u);
     let splits = (steps + chunk - 1u) / chunk;
 
-    var largest = -3.4028234e38;
+    var largest = HIDDEN;
     var total = 0.0;
     if (lane < splits) {
         largest = load_state(first + lane * step);
         total = load_state(first + lane * step + 1u);
     }
-    let factor = exp(max(largest - workgroup_max(lane, largest), -88.0));
+    let all = workgroup_max(lane, largest);
+    let factor = exp(max(largest - all, -88.0));
     factors[lane] = factor;
     total = workgroup_sum(lane, total * factor);
     let base = ((pair * params.group + row % params.group) * params.time + row / params.group)
@@ -71,8 +73,8 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
             let inside = split + vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(splits);
             let weights = vec4<f32>(factors[which.x], factors[which.y], factors[which.z],
                 factors[which.w]);
-            sum += dot(select(vec4<f32>(), weights, inside), parts);
+            sum += dot(weights, select(vec4<f32>(), parts, inside));
         }
-        store_out(base + d, select(sum / total, 0.0, total == 0.0));
+        store_out(base + d, attention_row(sum, total, all));
     }
 }

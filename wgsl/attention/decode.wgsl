@@ -14,7 +14,9 @@
 // state  (batch * kv_heads, splits, rows, value_dim + 2)
 // grid   one workgroup per (batch, kv head, split); 64 lanes; a split holds a multiple of 64 keys,
 //        chosen from `keys`; splits past the last key write nothing
+// turns  (capacity // WORKGROUP // splits + 2) * (head_dim + head_dim // SLICE + 24) + 2 * head_dim
 // source Dao et al. 2023, "Flash-Decoding for long-context inference"
+// uses   attention_score
 //
 // Lane c makes the scores of key c of a step, and holds columns c, c + 64, ... of the output. Four
 // rows lie in one vec4. Keys pass through workgroup memory in slices of 16 along head_dim, so that
@@ -32,9 +34,6 @@ const BOOL_MASK = false;
 const WORKGROUP = 64u;
 const SLICE = 16u;
 const KEY_PITCH = SLICE + 1u;
-// Scores that are seen stay above HIDDEN, also where a mask adds the lowest finite number.
-const HIDDEN = -3.4028234e38;
-const LOWEST = -3.4e38;
 
 struct Params {
     query_offset: u32,
@@ -94,15 +93,14 @@ fn seen_score(pair: u32, row: u32, j: u32, end: u32, product: f32) -> f32 {
     if (time >= params.time || j >= end || (CAUSAL && j > time + position())) {
         return HIDDEN;
     }
-    let score = max(product, LOWEST);
+    let score = product;
     if (HAS_MASK) {
         let head = pair % params.kv_heads * params.group + row % params.group;
         let bias = load_mask(pair / params.kv_heads * params.mask_batch + head * params.mask_head
             + time * params.mask_time + j * params.mask_key);
-        let is_hidden = select(bitcast<u32>(bias) == 0xff800000u, bias == 0.0, BOOL_MASK);
-        return select(max(select(score + bias, score, BOOL_MASK), LOWEST), HIDDEN, is_hidden);
+        return masked_score(score, bias, BOOL_MASK);
     }
-    return score;
+    return settled(score);
 }
 
 fn seen_scores(pair: u32, row: u32, j: u32, end: u32, products: vec4<f32>) -> vec4<f32> {
@@ -163,12 +161,17 @@ fn store_keys(at: u32, keys: vec4<f32>) {
     key_tile[at + 12u * KEY_PITCH] = keys.w;
 }
 
-// One column of values j to j + 3; the last row stands for those past the end, whose weights are
-// zero.
+// One column of values j to j + 3; zero past the end, where an infinite value times a weight of
+// zero would be NaN.
 fn four_values(base: u32, j: u32, end: u32, column: u32) -> vec4<f32> {
-    let rows = min(j + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(end - 1u));
+    let places = j + vec4<u32>(0u, 1u, 2u, 3u);
+    let rows = min(places, vec4<u32>(end - 1u));
     let at = base + rows * params.value_dim + min(column, params.value_dim - 1u);
-    return vec4<f32>(load_value(at.x), load_value(at.y), load_value(at.z), load_value(at.w));
+    let values = vec4<f32>(load_value(at.x), load_value(at.y), load_value(at.z), load_value(at.w));
+    if (places.w < end) {
+        return values;
+    }
+    return select(vec4<f32>(), values, places < vec4<u32>(end));
 }
 
 // sum + the products of the weights of keys i to i + 15, of row vector v, with their values in one

@@ -5,6 +5,7 @@
 // lane holds two keys and up to eight values of a step, all asked for at once.
 //
 // expects  the consts, buffers and workgroup memory of attention/decode_step, and new_value_quad
+// turns  KEY_LANES for each score
 
 // The quads that a lane has of two keys of a step.
 struct Keys {
@@ -93,7 +94,7 @@ fn score_of(i: u32, is_seen: bool) -> vec4<f32> {
     for (var k = 0u; k < KEY_LANES; k++) {
         sum += shares[k * PITCH + i];
     }
-    return select(vec4<f32>(HIDDEN), max(sum, vec4<f32>(LOWEST)), is_seen);
+    return select(vec4<f32>(HIDDEN), settled_quad(sum), is_seen);
 }
 
 struct Values {
@@ -108,10 +109,11 @@ struct Values {
 }
 
 fn value_quad(base: u32, j: u32, end: u32, lane: u32) -> vec4<f32> {
-    return value[base + min(j, end - 1u) * QUADS + min(lane % VALUE_LANES, QUADS - 1u)];
+    let quad = value[base + min(j, end - 1u) * QUADS + min(lane % VALUE_LANES, QUADS - 1u)];
+    return select(vec4<f32>(), quad, j < end);
 }
 
-// The last value stands for those past the end, whose weights are zero.
+// Values past the end are zero: an infinite one times a weight of zero would be NaN.
 fn load_values(base: u32, start: u32, end: u32, lane: u32) -> Values {
     let j = start + lane / VALUE_LANES;
     var values = Values();
@@ -131,14 +133,14 @@ fn load_values(base: u32, start: u32, end: u32, lane: u32) -> Values {
 }
 
 // The values of a step with the new one in its place.
-fn with_new_value(values: Values, pair: u32, start: u32, end: u32, lane: u32) -> Values {
+fn with_new_value(values: Values, pair: u32, start: u32, lane: u32) -> Values {
     if (params.value_write - start >= STEP) {
         return values;
     }
     let fresh = new_value_quad(pair, min(lane % VALUE_LANES, QUADS - 1u));
     let j = start + lane / VALUE_LANES;
-    let near = min(j + vec4<u32>(0u, 1u, 2u, 3u) * SLICES, vec4<u32>(end - 1u));
-    let far = min(j + vec4<u32>(4u, 5u, 6u, 7u) * SLICES, vec4<u32>(end - 1u));
+    let near = j + vec4<u32>(0u, 1u, 2u, 3u) * SLICES;
+    let far = j + vec4<u32>(4u, 5u, 6u, 7u) * SLICES;
     let near_is_new = near == vec4<u32>(params.value_write);
     let far_is_new = far == vec4<u32>(params.value_write);
     return Values(

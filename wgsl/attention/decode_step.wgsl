@@ -21,8 +21,9 @@
 // out        (batch, heads, 1, head_dim); without ALONE (batch * kv_heads, splits, group,
 //            head_dim + 2)
 // grid       one workgroup per (batch, kv head, split); a split holds a multiple of 64 keys
+// turns      (capacity // splits // STEP + 2) * ((KEY_LANES + PARTS) * ROW_VECTORS + STEP // PARTS + 4) + QUADS + 512
 // source     Dao et al. 2023, "Flash-Decoding for long-context inference"
-// uses       attention/turn, attention/decode_lanes
+// uses       attention/turn, attention/decode_lanes, attention_score
 //
 // The lanes share keys and values as attention/decode_lanes says. The values of a step are asked
 // for before its scores are known, the keys of the next step before these values are used. Sums
@@ -45,9 +46,6 @@ const PITCH = STEP + 1u;
 const ROWS = 4u * ROW_VECTORS;
 const PARTS = 16u;
 const BLOCK = 64u;
-// Scores that are seen stay above HIDDEN.
-const HIDDEN = -3.4028234e38;
-const LOWEST = -3.4e38;
 
 struct Params {
     query_offset: u32,
@@ -182,9 +180,8 @@ fn store_rows(
             sum += shares[i / columns * WORKGROUP + slice * VALUE_LANES + d / 4u][d % 4u];
         }
         if (row < params.group && ALONE) {
-            let all = element(total, row);
             store_out((place * params.group + row) * columns + d,
-                select(sum / all, 0.0, all == 0.0));
+                attention_row(sum, element(total, row), element(largest, row)));
         } else if (row < params.group) {
             let at = (place * params.group + row) * (columns + 2u);
             store_out(at + 2u + d, sum);
@@ -259,7 +256,8 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         put_part(lane, false);
         workgroupBarrier();
         let now_0 = max(largest_0, whole(0u, false));
-        let weight_0 = select(vec4<f32>(), weights_of(score_0 - now_0), is_seen);
+        let weight_0 = select(weights_of(score_0 - now_0), vec4<f32>(),
+            score_0 == vec4<f32>(HIDDEN));
         let factor_0 = weights_of(largest_0 - now_0);
         largest_0 = now_0;
         total_0 = total_0 * factor_0 + weight_0;
@@ -269,7 +267,8 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         }
         if (ROW_VECTORS > 1u) {
             let now_1 = max(largest_1, whole(ROW_VECTORS - 1u, false));
-            let weight_1 = select(vec4<f32>(), weights_of(score_1 - now_1), is_seen);
+            let weight_1 = select(weights_of(score_1 - now_1), vec4<f32>(),
+                score_1 == vec4<f32>(HIDDEN));
             let factor_1 = weights_of(largest_1 - now_1);
             largest_1 = now_1;
             total_1 = total_1 * factor_1 + weight_1;
@@ -282,7 +281,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
             keys = load_keys(base, start + STEP, end, lane);
         }
         workgroupBarrier();
-        values = with_new_value(values, pair, start, end, lane);
+        values = with_new_value(values, pair, start, lane);
         sums_0 = add_values(sums_0, 0u, lane, values);
         if (ROW_VECTORS > 1u) {
             sums_1 = add_values(sums_1, ROW_VECTORS - 1u, lane, values);

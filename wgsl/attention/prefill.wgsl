@@ -13,7 +13,9 @@
 // grid   one workgroup per (batch, kv head, tile of 32 rows, 32 * COLUMN_BLOCKS columns of value);
 //        128 lanes; a row is a (time, head of the group) pair, so that all query heads that share a
 //        key head share its tiles
+// turns  (capacity // TILE + 1) * (9 * (head_dim // TILE + 1) + 26) + 64
 // source Dao 2023, "FlashAttention-2", algorithm 1
+// uses   attention_score
 //
 // Lane (w, c) of the four warps of 32 makes the scores of rows 8w to 8w + 7 with key c, and holds
 // columns c, c + 32, ... of these rows of the output. Four neighbouring rows lie in one vec4.
@@ -31,9 +33,6 @@ const TILE = 32u;
 const ROW_VECTORS = 8u;
 const PITCH = ROW_VECTORS + 1u;
 const KEY_PITCH = 33u;
-// Scores that are seen stay above HIDDEN, also where a mask adds the lowest finite number.
-const HIDDEN = -3.4028234e38;
-const LOWEST = -3.4e38;
 
 struct Params {
     query_offset: u32,
@@ -129,15 +128,14 @@ fn seen_score(pair: u32, row: u32, j: u32, end: u32, product: f32) -> f32 {
     if (time >= params.time || j >= end || (CAUSAL && j > time + position())) {
         return HIDDEN;
     }
-    let score = max(product * params.scale, LOWEST);
+    let score = product * params.scale;
     if (HAS_MASK) {
         let head = pair % params.kv_heads * params.group + row % params.group;
         let bias = load_mask(pair / params.kv_heads * params.mask_batch + head * params.mask_head
             + time * params.mask_time + j * params.mask_key);
-        let is_hidden = select(bitcast<u32>(bias) == 0xff800000u, bias == 0.0, BOOL_MASK);
-        return select(max(select(score + bias, score, BOOL_MASK), LOWEST), HIDDEN, is_hidden);
+        return masked_score(score, bias, BOOL_MASK);
     }
-    return score;
+    return settled(score);
 }
 
 fn seen_scores(pair: u32, row: u32, j: u32, end: u32, products: vec4<f32>) -> vec4<f32> {
@@ -152,12 +150,17 @@ fn weights_of(differences: vec4<f32>) -> vec4<f32> {
     return exp(max(differences, vec4<f32>(-88.0)));
 }
 
-// One column of values j to j + 3; the last row stands for those past the end, whose weights are
-// zero.
+// One column of values j to j + 3; zero past the end, where an infinite value times a weight of
+// zero would be NaN.
 fn four_values(base: u32, j: u32, end: u32, column: u32) -> vec4<f32> {
-    let rows = min(j + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(end - 1u));
+    let places = j + vec4<u32>(0u, 1u, 2u, 3u);
+    let rows = min(places, vec4<u32>(end - 1u));
     let at = base + rows * params.value_dim + min(column, params.value_dim - 1u);
-    return vec4<f32>(load_value(at.x), load_value(at.y), load_value(at.z), load_value(at.w));
+    let values = vec4<f32>(load_value(at.x), load_value(at.y), load_value(at.z), load_value(at.w));
+    if (places.w < end) {
+        return values;
+    }
+    return select(vec4<f32>(), values, places < vec4<u32>(end));
 }
 
 // sum + the products of the weights of four keys, for four rows, with their values in one column.
@@ -168,18 +171,19 @@ fn add_values(sum: vec4<f32>, at: u32, values: vec4<f32>) -> vec4<f32> {
         fma(scores[at + 2u * PITCH], vec4<f32>(values.z), first));
 }
 
-fn store_value(pair: u32, row: u32, column: u32, sum: f32, total: f32) {
+fn store_value(pair: u32, row: u32, column: u32, sum: f32, total: f32, largest: f32) {
     if (row < params.time * params.group && column < params.value_dim) {
-        store_out(out_row(pair, row) + column,
-            select(sum / total, 0.0, total == 0.0));
+        store_out(out_row(pair, row) + column, attention_row(sum, total, largest));
     }
 }
 
-fn store_values(pair: u32, row: u32, column: u32, sums: vec4<f32>, totals: vec4<f32>) {
-    store_value(pair, row, column, sums.x, totals.x);
-    store_value(pair, row + 1u, column, sums.y, totals.y);
-    store_value(pair, row + 2u, column, sums.z, totals.z);
-    store_value(pair, row + 3u, column, sums.w, totals.w);
+fn store_values(
+    pair: u32, row: u32, column: u32, sums: vec4<f32>, totals: vec4<f32>, largest: vec4<f32>,
+) {
+    store_value(pair, row, column, sums.x, totals.x, largest.x);
+    store_value(pair, row + 1u, column, sums.y, totals.y, largest.y);
+    store_value(pair, row + 2u, column, sums.z, totals.z, largest.z);
+    store_value(pair, row + 3u, column, sums.w, totals.w, largest.w);
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -346,36 +350,43 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         totals_low += slots[p * ROW_VECTORS + 2u * warp];
         totals_high += slots[p * ROW_VECTORS + 2u * warp + 1u];
     }
+    workgroupBarrier();
+    if (part == 0u) {
+        slots[vector] = largest;
+    }
+    workgroupBarrier();
+    let largest_low = slots[2u * warp];
+    let largest_high = slots[2u * warp + 1u];
     let row = first_row + 8u * warp;
     let first = first_column + column;
-    store_values(pair, row, first, low_0, totals_low);
-    store_values(pair, row + 4u, first, high_0, totals_high);
+    store_values(pair, row, first, low_0, totals_low, largest_low);
+    store_values(pair, row + 4u, first, high_0, totals_high, largest_high);
     if (COLUMN_BLOCKS > 1u) {
-        store_values(pair, row, first + 32u, low_1, totals_low);
-        store_values(pair, row + 4u, first + 32u, high_1, totals_high);
+        store_values(pair, row, first + 32u, low_1, totals_low, largest_low);
+        store_values(pair, row + 4u, first + 32u, high_1, totals_high, largest_high);
     }
     if (COLUMN_BLOCKS > 2u) {
-        store_values(pair, row, first + 64u, low_2, totals_low);
-        store_values(pair, row + 4u, first + 64u, high_2, totals_high);
+        store_values(pair, row, first + 64u, low_2, totals_low, largest_low);
+        store_values(pair, row + 4u, first + 64u, high_2, totals_high, largest_high);
     }
     if (COLUMN_BLOCKS > 3u) {
-        store_values(pair, row, first + 96u, low_3, totals_low);
-        store_values(pair, row + 4u, first + 96u, high_3, totals_high);
+        store_values(pair, row, first + 96u, low_3, totals_low, largest_low);
+        store_values(pair, row + 4u, first + 96u, high_3, totals_high, largest_high);
     }
     if (COLUMN_BLOCKS > 4u) {
-        store_values(pair, row, first + 128u, low_4, totals_low);
-        store_values(pair, row + 4u, first + 128u, high_4, totals_high);
+        store_values(pair, row, first + 128u, low_4, totals_low, largest_low);
+        store_values(pair, row + 4u, first + 128u, high_4, totals_high, largest_high);
     }
     if (COLUMN_BLOCKS > 5u) {
-        store_values(pair, row, first + 160u, low_5, totals_low);
-        store_values(pair, row + 4u, first + 160u, high_5, totals_high);
+        store_values(pair, row, first + 160u, low_5, totals_low, largest_low);
+        store_values(pair, row + 4u, first + 160u, high_5, totals_high, largest_high);
     }
     if (COLUMN_BLOCKS > 6u) {
-        store_values(pair, row, first + 192u, low_6, totals_low);
-        store_values(pair, row + 4u, first + 192u, high_6, totals_high);
+        store_values(pair, row, first + 192u, low_6, totals_low, largest_low);
+        store_values(pair, row + 4u, first + 192u, high_6, totals_high, largest_high);
     }
     if (COLUMN_BLOCKS > 7u) {
-        store_values(pair, row, first + 224u, low_7, totals_low);
-        store_values(pair, row + 4u, first + 224u, high_7, totals_high);
+        store_values(pair, row, first + 224u, low_7, totals_low, largest_low);
+        store_values(pair, row + 4u, first + 224u, high_7, totals_high, largest_high);
     }
 }

@@ -10,7 +10,9 @@
 //                                                    BOOL_MASK 1 = visible; read only with HAS_MASK
 // scores  (batch * kv_heads, group * time, capacity)  the first `keys` columns are read and written
 // grid    one invocation for a row
+// turns   3 * capacity
 // source  Milakov and Gimelshein 2018, "Online normalizer calculation for softmax", algorithm 2
+// uses    attention_score
 
 const CAUSAL = false;
 const ALIGN_END = false;
@@ -18,9 +20,6 @@ const HAS_MASK = false;
 const BOOL_MASK = false;
 
 const WORKGROUP = 16u;
-// Scores that are seen stay above HIDDEN, also where a mask adds the lowest finite number.
-const HIDDEN = -3.4028234e38;
-const LOWEST = -3.4e38;
 
 struct Params {
     mask_offset: u32,
@@ -49,13 +48,10 @@ fn position() -> u32 {
 
 // A score with its mask, which begins at `at`; HIDDEN where the key is not visible.
 fn masked(score: f32, at: u32) -> f32 {
-    let seen = max(score * params.scale, LOWEST);
     if (!HAS_MASK) {
-        return seen;
+        return settled(score * params.scale);
     }
-    let bias = load_mask(at);
-    let is_hidden = select(bitcast<u32>(bias) == 0xff800000u, bias == 0.0, BOOL_MASK);
-    return select(max(select(seen + bias, seen, BOOL_MASK), LOWEST), HIDDEN, is_hidden);
+    return masked_score(score * params.scale, load_mask(at), BOOL_MASK);
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -87,9 +83,8 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         scores[base + j] = weight;
         total += weight;
     }
-    let factor = select(1.0 / total, 0.0, total == 0.0);
     for (var j = 0u; j < end; j++) {
-        scores[base + j] *= factor;
+        scores[base + j] = attention_row(scores[base + j], total, largest);
     }
     for (var j = end; j < params.keys; j++) {
         scores[base + j] = 0.0;

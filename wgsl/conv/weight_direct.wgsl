@@ -9,6 +9,7 @@
 // y     (batch, groups, rows, out_height, out_width)      contiguous
 // out   (groups, rows, channels, KERNEL_Y, KERNEL_X)
 // grid  one invocation per (group, ROWS rows, 4 columns)
+// turns (end_line - first_line) * (end_x - first_x + 1)
 
 // 1, 2, 4 or 8.
 const ROWS = 8u;
@@ -22,7 +23,13 @@ struct Params {
     x_offset: u32,
     y_offset: u32,
     invocations: u32,
-    batch: u32,
+    // of all rows of pixels of y, in all images, and of the pixels in them: those that are added
+    first_line: u32,
+    end_line: u32,
+    first_x: u32,
+    end_x: u32,
+    // where in out the sums go: there may be several parts of them
+    out_start: u32,
     groups: u32,
     rows: u32,
     channels: u32,
@@ -49,7 +56,7 @@ fn store_row(group: u32, row: u32, column: u32, sums: vec4<f32>) {
         return;
     }
     let columns = params.channels * KERNEL;
-    let place = (group * params.rows + row) * columns + column;
+    let place = params.out_start + (group * params.rows + row) * columns + column;
     store_out(place, sums.x);
     if (column + 1u < columns) { store_out(place + 1u, sums.y); }
     if (column + 2u < columns) { store_out(place + 2u, sums.z); }
@@ -88,39 +95,38 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     var sum_5 = vec4<f32>();
     var sum_6 = vec4<f32>();
     var sum_7 = vec4<f32>();
-    for (var image = 0u; image < params.batch; image++) {
-        let block = image * params.groups + group;
-        let bases = (block * params.channels + channel) * in_plane;
-        for (var y = 0u; y < params.out_height; y++) {
-            let ys = y * params.vertical.x + down;
-            let lines = bases + ys * params.in_width;
-            let is_line = ys < vec4<u32>(params.in_height);
-            var near = (block * params.rows + near_rows) * out_plane + y * params.out_width;
-            var far = (block * params.rows + far_rows) * out_plane + y * params.out_width;
-            for (var x = 0u; x < params.out_width; x++) {
-                let xs = x * params.horizontal.x + right;
-                let inside = is_line & (xs < vec4<u32>(params.in_width));
-                let places = select(vec4<u32>(), lines + xs, inside);
-                let loaded = vec4<f32>(load_x(places.x), load_x(places.y), load_x(places.z),
-                    load_x(places.w));
-                let values = select(vec4<f32>(), loaded, inside);
-                sum_0 += load_y(near.x) * values;
-                if (ROWS > 1u) {
-                    sum_1 += load_y(near.y) * values;
-                }
-                if (ROWS > 2u) {
-                    sum_2 += load_y(near.z) * values;
-                    sum_3 += load_y(near.w) * values;
-                }
-                if (ROWS > 4u) {
-                    sum_4 += load_y(far.x) * values;
-                    sum_5 += load_y(far.y) * values;
-                    sum_6 += load_y(far.z) * values;
-                    sum_7 += load_y(far.w) * values;
-                }
-                near += vec4<u32>(1u);
-                far += vec4<u32>(1u);
+    for (var line = params.first_line; line < params.end_line; line++) {
+        let block = line / params.out_height * params.groups + group;
+        let y = line % params.out_height;
+        let ys = y * params.vertical.x + down;
+        let lines = (block * params.channels + channel) * in_plane + ys * params.in_width;
+        let is_line = ys < vec4<u32>(params.in_height);
+        let start = y * params.out_width + params.first_x;
+        var near = (block * params.rows + near_rows) * out_plane + start;
+        var far = (block * params.rows + far_rows) * out_plane + start;
+        for (var x = params.first_x; x < params.end_x; x++) {
+            let xs = x * params.horizontal.x + right;
+            let inside = is_line & (xs < vec4<u32>(params.in_width));
+            let places = select(vec4<u32>(), lines + xs, inside);
+            let loaded = vec4<f32>(load_x(places.x), load_x(places.y), load_x(places.z),
+                load_x(places.w));
+            let values = select(vec4<f32>(), loaded, inside);
+            sum_0 += load_y(near.x) * values;
+            if (ROWS > 1u) {
+                sum_1 += load_y(near.y) * values;
             }
+            if (ROWS > 2u) {
+                sum_2 += load_y(near.z) * values;
+                sum_3 += load_y(near.w) * values;
+            }
+            if (ROWS > 4u) {
+                sum_4 += load_y(far.x) * values;
+                sum_5 += load_y(far.y) * values;
+                sum_6 += load_y(far.z) * values;
+                sum_7 += load_y(far.w) * values;
+            }
+            near += vec4<u32>(1u);
+            far += vec4<u32>(1u);
         }
     }
     store_row(group, row, column, sum_0);

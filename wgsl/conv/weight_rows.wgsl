@@ -7,6 +7,7 @@
 // y     (batch, groups, rows, out_height, out_width)      contiguous
 // out   (groups, rows, channels, KERNEL_Y, KERNEL_X)
 // grid  one workgroup per output; its lanes stride over the pixels of y in all images
+// turns depth // WORKGROUP + 64
 // uses  workgroup_sum
 
 const WORKGROUP = 256u;

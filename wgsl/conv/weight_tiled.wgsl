@@ -7,6 +7,7 @@
 //       * chunk of the depth: the pixels of y in all images
 // grid  one workgroup per (part, group, tile of TILE_ROWS rows, tile of TILE_COLUMNS columns); a
 //       column is a channel and a tap
+// turns chunk // STEP + 256
 // uses  conv/tile, tile
 //
 // A product of y with what its pixels meet, see conv/tile.

@@ -5,6 +5,7 @@
 // a, b, ...  any strides; a number instead of a tensor is a field of Params
 // out        contiguous, or any strides where it is a view that is written in place; a word an element
 // grid       one invocation per four elements
+// turns      4
 //
 // This file stands for the unary case on float32. The host writes what elementwise/map says, and
 // store_element instead of store_out.

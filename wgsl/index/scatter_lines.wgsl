@@ -9,6 +9,7 @@
 // src     (outer, sources, inner)   contiguous
 // out     (outer, limit, inner)
 // grid    one workgroup per WORKGROUP elements of out, one lane each
+// turns   sources
 // uses    status
 
 alias T = f32;

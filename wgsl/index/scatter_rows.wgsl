@@ -11,6 +11,7 @@
 // out    (rows, width)
 // grid   one workgroup per ROWS rows and `span` columns; ROWS * words <= MARKS, where
 //        words = sources / 32, rounded up
+// turns  (ROWS * words + ROWS + sources) // WORKGROUP + (span // WORKGROUP + 2) * (ROWS * (words + 1) + sources)
 // uses   status
 
 alias T = f32;

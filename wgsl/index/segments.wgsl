@@ -2,7 +2,8 @@
 //   (ADD: out += src)
 //
 // The second half of a scatter: `order` sorts the keys, so the sources of row r are neighbours,
-// found by bisection. The sum runs in the order of the sources: the same bits on every run.
+// found by bisection. The sum runs in the order of the sources: the same bits on every run. Of very
+// many sources a dispatch takes the `window` from `begin` on, and x is what the one before made.
 //
 // x      (rows, width)      contiguous; read only with HAS_BASE, else 0
 // keys   (sources)          u32
@@ -10,6 +11,7 @@
 // src    (sources, width)   contiguous
 // out    (rows, width)
 // grid   one workgroup per WORKGROUP elements of out, one lane each
+// turns  128 + window // 8
 
 alias T = f32;
 const WORKGROUP = 64u;
@@ -23,6 +25,8 @@ struct Params {
     src_offset: u32,
     count: u32,
     sources: u32,
+    begin: u32,
+    window: u32,
     width: u32,
 }
 
@@ -39,6 +43,27 @@ fn load_order(i: u32) -> u32 { return order[params.order_offset + i]; }
 fn load_src(i: u32) -> T { return src[params.src_offset + i]; }
 fn store_out(i: u32, value: T) { out[i] = value; }
 fn apply(a: T, b: T) -> T { return a + b; }
+
+// What a row has collected, and whether there may be more for it.
+struct Walk {
+    value: T,
+    goes_on: bool,
+}
+
+fn walked(walk: Walk, s: u32, end: u32, row: u32, column: u32) -> Walk {
+    if (!walk.goes_on || s >= end) {
+        return Walk(walk.value, false);
+    }
+    let source = load_order(s);
+    if (load_keys(source) != row) {
+        return Walk(walk.value, false);
+    }
+    let value = load_src(source * params.width + column);
+    if (ADD) {
+        return Walk(apply(walk.value, value), true);
+    }
+    return Walk(value, true);
+}
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
@@ -63,16 +88,17 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     if (HAS_BASE) {
         value = load_x(k);
     }
-    for (var s = low; s < params.sources; s++) {
-        let source = load_order(s);
-        if (load_keys(source) != row) {
-            break;
-        }
-        if (ADD) {
-            value = apply(value, load_src(source * params.width + column));
-        } else {
-            value = load_src(source * params.width + column);
-        }
+    var walk = Walk(value, true);
+    let end = min(params.sources, params.begin + params.window);
+    for (var s = max(low, params.begin); s < end && walk.goes_on; s += 8u) {
+        walk = walked(walk, s, end, row, column);
+        walk = walked(walk, s + 1u, end, row, column);
+        walk = walked(walk, s + 2u, end, row, column);
+        walk = walked(walk, s + 3u, end, row, column);
+        walk = walked(walk, s + 4u, end, row, column);
+        walk = walked(walk, s + 5u, end, row, column);
+        walk = walked(walk, s + 6u, end, row, column);
+        walk = walked(walk, s + 7u, end, row, column);
     }
-    store_out(k, value);
+    store_out(k, walk.value);
 }

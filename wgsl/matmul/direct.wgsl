@@ -4,12 +4,15 @@
 // For adapters that run on a CPU, where a barrier switches between all invocations of a workgroup
 // and costs more than reading a and b again. An invocation makes ROWS x 8 outputs.
 //
+// The depth may be a piece of a longer one: l counts from `begin` on.
+//
 // a     (batch, rows, depth)      any strides, in elements; batch z = (z / batch_inner, z %
 //       batch_inner)
 // b     (batch, depth, columns)   any strides; a stride 0 repeats a batch
 // bias  (out_columns)             read only with HAS_BIAS
 // out   (batch, rows, out_columns)  contiguous; columns start to start + columns - 1 are written
 // grid  one invocation per (batch, ROWS rows, 8 columns), neighbours along the columns
+// turns depth
 
 // 1, 2, 4 or 8.
 const ROWS = 8u;
@@ -23,6 +26,7 @@ struct Params {
     b_offset: u32,
     bias_offset: u32,
     batch: u32,
+    begin: u32,
     start: u32,
     out_columns: u32,
     rows: u32,
@@ -105,8 +109,8 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     }
     let outer = batch / params.batch_inner;
     let inner = batch % params.batch_inner;
-    let a_base = outer * params.a_outer + inner * params.a_inner;
-    let b_base = outer * params.b_outer + inner * params.b_inner;
+    let a_base = outer * params.a_outer + inner * params.a_inner + params.begin * params.a_depth;
+    let b_base = outer * params.b_outer + inner * params.b_inner + params.begin * params.b_depth;
     let a_0 = row_at(a_base, row);
     let a_1 = row_at(a_base, row + 1u);
     let a_2 = row_at(a_base, row + 2u);

@@ -10,6 +10,8 @@
 // group), pixels (of a phase, all images), grid_height and grid_width (of a phase and an image),
 // in_height, in_width, out_height, out_width, and by axis vertical and horizontal: (stride,
 // dilation, padding before, every).
+//
+// turns  at most the stride
 
 // From here no tap reaches x.
 const CONV_NOWHERE = 0x80000000u;

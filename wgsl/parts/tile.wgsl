@@ -31,6 +31,8 @@
 //   Columns, load_columns(origin, thread, first, end), put_columns(thread, columns)   what a lane
 //       brings of the columns
 //   Target, store_four(to, row, sums)   where sums go; stores four columns of a row of the tile
+//
+// turns  a STEP-th of the depth; SLICES and FOURS in the end
 
 const QUADS = STEP / 4u;
 const STRIDE = QUADS + 1u;

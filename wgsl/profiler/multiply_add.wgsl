@@ -2,6 +2,7 @@
 //
 // out   (invocations)
 // grid  one workgroup per WORKGROUP values
+// turns rounds
 
 const WORKGROUP = 256u;
 

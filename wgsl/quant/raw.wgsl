@@ -1,6 +1,7 @@
 // raw_byte(at), raw_half(at), raw_word(at)  little-endian values that begin at any byte of `raw`
 //
 // expects  raw: array<u32>, params.raw_offset in words
+// turns  32
 
 fn load_raw(i: u32) -> u32 { return raw[i]; }
 

@@ -5,6 +5,7 @@
 // grid     one invocation per unit of 32 columns; first is a row's, and for blocks a multiple of 16
 //          (so no word is shared with another launch)
 // format   quant/repack_q4_0 stands for any file of quant/ with its function
+// turns    64
 // uses     quant/repack_q4_0
 
 @group(0) @binding(0) var<storage, read> raw: array<u32>;

@@ -3,6 +3,7 @@
 //
 // source   IEEE 754-2019, 3.4
 // expects  out and Params, as quant/repack has them
+// turns  at most 32
 // uses     quant/raw
 
 fn repack(unit: u32, target_unit: u32) {

@@ -4,6 +4,7 @@
 // block    18 bytes: half d, 16 bytes of nibbles
 // source   gguf.quants of the PyPI package `gguf`
 // expects  out and Params, as quant/repack has them
+// turns  at most 32
 // uses     quant/raw
 
 const BLOCK = 18u;

@@ -4,6 +4,7 @@
 // block    144 bytes: halves d and dmin, 12 bytes of scales and lows, 128 bytes of nibbles
 // source   gguf.quants of the PyPI package `gguf`
 // expects  out and Params, as quant/repack has them
+// turns  at most 32
 // uses     quant/raw
 
 const BLOCK = 144u;

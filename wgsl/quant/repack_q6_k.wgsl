@@ -4,6 +4,7 @@
 // block    210 bytes: 128 bytes of nibbles, 64 bytes of pairs, 16 signed scales, half d
 // source   gguf.quants of the PyPI package `gguf`
 // expects  out and Params, as quant/repack has them
+// turns  at most 32
 // uses     quant/raw
 
 const BLOCK = 210u;

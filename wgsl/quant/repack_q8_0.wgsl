@@ -4,6 +4,7 @@
 // block    34 bytes: half d, 32 signed bytes
 // source   gguf.quants of the PyPI package `gguf`
 // expects  out and Params, as quant/repack has them
+// turns  at most 32
 // uses     quant/raw
 
 const BLOCK = 34u;

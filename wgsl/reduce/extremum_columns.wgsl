@@ -10,6 +10,7 @@
 // indices  (outer, parts, inner)     int64
 // grid     one workgroup per WORKGROUP outputs, one lane each: neighbours in `inner` read
 //          neighbouring words
+// turns    chunk // 4 + 2
 // uses     order, extremum
 
 alias T = f32;

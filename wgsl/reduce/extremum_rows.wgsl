@@ -9,6 +9,7 @@
 //          empty
 // indices  (outer, parts, inner)     int64
 // grid     one workgroup per output; its lanes stride over r
+// turns    chunk // WORKGROUP // 4 + 128
 // uses     order, extremum, workgroup_first
 
 alias T = f32;

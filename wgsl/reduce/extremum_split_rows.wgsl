@@ -12,6 +12,7 @@
 // status   holds the places found on their way, counted from 1; see partials
 // grid     one workgroup per output and part: part p takes r from p * chunk to (p + 1) * chunk, and
 //          is not empty; its lanes stride over r
+// turns    (chunk + parts) // WORKGROUP // 4 + 256
 // uses     order, extremum, workgroup_first, partials
 
 alias T = f32;

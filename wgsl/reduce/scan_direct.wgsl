@@ -1,15 +1,18 @@
 // out[row, c] = apply(x[row, 0], ..., x[row, c])        by default a running sum
 //
-// Without workgroup memory, for adapters that run on a CPU.
+// Without workgroup memory, for adapters that run on a CPU. Every BLOCK elements are scanned from nothing
+// and added to what is before them: small numbers that are added to a large sum one by one lose more.
 //
 // x      (rows, columns)         contiguous
 // carry  (rows, columns / chunk) inclusive scan of the chunks' totals; unused when there is one
 //        chunk
 // out    (rows, columns)
 // grid   one invocation per row and chunk
+// turns  chunk
 
 alias T = f32;
 const WORKGROUP = 16u;
+const BLOCK = 64u;
 const IDENTITY = T(0);
 
 struct Params {
@@ -42,12 +45,21 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     let part = group % params.parts;
     let base = row * params.columns;
     let end = min((part + 1u) * params.chunk, params.columns);
-    var running = IDENTITY;
+    var before = IDENTITY;
     if (part > 0u) {
-        running = load_carry(row * params.parts + part - 1u);
+        before = load_carry(row * params.parts + part - 1u);
     }
+    var running = IDENTITY;
+    var left = BLOCK;
     for (var column = part * params.chunk; column < end; column++) {
         running = apply(running, load_x(base + column));
-        store_out(base + column, running);
+        let value = apply(before, running);
+        store_out(base + column, value);
+        left -= 1u;
+        if (left == 0u) {
+            before = value;
+            running = IDENTITY;
+            left = BLOCK;
+        }
     }
 }

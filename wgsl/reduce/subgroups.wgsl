@@ -1,10 +1,11 @@
 // out[0] = the number of lanes to which subgroup_sum and subgroup_max told what is right, three
 //   times in a row
 //
-// A test of the device, not a step of an op: see pellucid/subgroups.py.
+// A test of the device, not a step of an op: see pellucid/kernel/subgroups.py.
 //
 // out   (1)   starts at 0
 // grid  one workgroup
+// turns 256
 // uses  subgroup_max, subgroup_sum
 
 const WORKGROUP = 256u;

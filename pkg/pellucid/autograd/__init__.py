@@ -7,16 +7,17 @@ keep of them), `engine` (the walk), `nodes`, and `recorder`, which ops call.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from operator import add
+from typing import TYPE_CHECKING, Any
 
 from ..errors import GradientError, ShapeError
 from .engine import walk
-from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled, under
 from .saved import tensor_class
 
 if TYPE_CHECKING:
-    from ..tensor import Tensor
+    from ..tensors.tensor import Tensor
 
 
 def backward(
@@ -43,21 +44,19 @@ def backward(
         >>> x.grad.tolist()
         [6.0]
     """
-    tensors = [tensors] if isinstance(tensors, tensor_class()) else list(tensors)
-    if grad_tensors is None:
-        grad_tensors = [None] * len(tensors)
-    elif isinstance(grad_tensors, tensor_class()):
-        grad_tensors = [grad_tensors]
     roots = _roots(tensors, grad_tensors, "backward")
     keep = create_graph if retain_graph is None else retain_graph
     if inputs is None:
         walk(roots, None, keep, create_graph)
         return
-    inputs = [inputs] if isinstance(inputs, tensor_class()) else list({id(t): t for t in inputs}.values())
+    inputs = list({id(t): t for t in _several(inputs, "backward", "inputs")}.values())
+    if not inputs:
+        raise GradientError("backward: 'inputs' is empty. Name leaves, or leave it out for all.")
+    for t in inputs:
+        _takes_part(t, "backward")
     for t, g in zip(inputs, walk(roots, inputs, keep, create_graph), strict=True):
         if g is not None:
-            with set_grad_enabled(create_graph):
-                t.grad = g if t.grad is None else t.grad + g
+            t._grad = g if t._grad is None else under(create_graph, add, t._grad, g)
 
 
 def grad(
@@ -93,18 +92,9 @@ def grad(
         >>> torch.autograd.grad(first, x)[0].item()
         12.0
     """
-    outputs = [outputs] if isinstance(outputs, tensor_class()) else list(outputs)
-    inputs = [inputs] if isinstance(inputs, tensor_class()) else list(inputs)
-    if grad_outputs is None:
-        grad_outputs = [None] * len(outputs)
-    elif isinstance(grad_outputs, tensor_class()):
-        grad_outputs = [grad_outputs]
+    inputs = _several(inputs, "grad", "inputs")
     for t in inputs:
-        if t._node is None:
-            raise GradientError(
-                "grad: one of the inputs does not require grad. Make it with requires_grad=True before it "
-                "is used."
-            )
+        _takes_part(t, "grad")
     roots = _roots(outputs, grad_outputs, "grad")
     results = walk(roots, inputs, create_graph if retain_graph is None else retain_graph, create_graph)
     if not allow_unused and any(g is None for g in results):
@@ -115,11 +105,47 @@ def grad(
     return tuple(results)
 
 
-def _roots(
-    tensors: Sequence[Tensor], gradients: Sequence[Tensor | None], where: str
-) -> list[tuple[Tensor, Tensor]]:
-    from ..ops.creation import ones_like
+def _takes_part(t: Tensor, where: str) -> None:
+    if t._node is None:
+        raise GradientError(
+            f"{where}: one of the inputs does not require grad. Make it with requires_grad=True before it "
+            "is used."
+        )
 
+
+def _several(given: Any, where: str, name: str, optional: bool = False) -> list:
+    """A tensor or several, as a list.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    Tensor = tensor_class()
+    given = [given] if isinstance(given, Tensor) else given
+    kind = "Tensors or None" if optional else "Tensors"
+    if not isinstance(given, Iterable):
+        raise TypeError(f"{where}(): {name} must be {kind}, not {type(given).__name__} {given!r}")
+    given = list(given)
+    for g in given:
+        if not (isinstance(g, Tensor) or (optional and g is None)):
+            raise TypeError(f"{where}(): {name} must be {kind}, not {type(g).__name__} {g!r}")
+    return given
+
+
+def _roots(tensors: Any, gradients: Any, where: str) -> list[tuple[Tensor, Tensor]]:
+    """The tensors at which a walk begins, each with the gradient that comes in there, in the tensor's dtype.
+
+    Raises:
+        GradientError: a tensor is outside the graph, or gradients are missing, too many or on another device.
+        ShapeError: a gradient has another shape.
+    """
+    from ..ops.shape.creation import ones_like
+
+    tensors = _several(tensors, where, "tensors")
+    gradients = [None] * len(tensors) if gradients is None else _several(gradients, where, "gradients", True)
+    if len(gradients) != len(tensors):
+        raise GradientError(
+            f"{where}: {len(gradients)} gradients for {len(tensors)} tensors. Give one per tensor, or None."
+        )
     roots = []
     for t, g in zip(tensors, gradients, strict=True):
         if t._node is None:
@@ -133,13 +159,19 @@ def _roots(
                     f"{where}: grad can be created implicitly only for one element, and shape is "
                     f"{tuple(t._meta.shape)}. Give a gradient, or reduce first."
                 )
-            with no_grad():
-                g = ones_like(t)
+            g = under(False, ones_like, t)
         elif g._meta.shape != t._meta.shape:
             raise ShapeError(
                 f"{where}: the gradient has shape {tuple(g._meta.shape)}, the tensor "
                 f"{tuple(t._meta.shape)}. They must be equal."
             )
+        elif g._meta.device is not t._meta.device:
+            raise GradientError(
+                f"{where}: the gradient is on {g._meta.device}, the tensor on {t._meta.device}. Move the "
+                f"gradient with .to('{t._meta.device}')."
+            )
+        elif g._meta.dtype is not t._meta.dtype:
+            g = g.to(t._meta.dtype)
         roots.append((t, g))
     return roots
 

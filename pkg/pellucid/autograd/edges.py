@@ -7,7 +7,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..tensor import Tensor
+    from ..tensors.tensor import Tensor
 
 # Stands for the node of a tensor that requires grad and was not computed. The graph's edge to it is the
 # tensor itself.

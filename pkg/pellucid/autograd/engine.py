@@ -6,11 +6,15 @@ import heapq
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..errors import GradientError
 from .edges import LEAF, edge
-from .grad_mode import set_grad_enabled
+from .grad_mode import grad_enabled
+from .saved import tensor_class
 
 if TYPE_CHECKING:
-    from ..tensor import Tensor
+    from ..tensors.dtypes import DType
+    from ..tensors.meta import Meta
+    from ..tensors.tensor import Tensor
     from .nodes import Node
 
 
@@ -62,7 +66,9 @@ def walk(
             found = leaves.setdefault(id(target), [target, None])
             found[1] = g if found[1] is None else found[1] + g
 
-    with set_grad_enabled(create_graph):
+    mode = grad_enabled.get()
+    try:  # as `under` does
+        grad_enabled.set(create_graph)
         for t, g in roots:
             send(edge(t), g)
         while order:
@@ -76,7 +82,7 @@ def walk(
                         g = _hooked(hook, g)
                     grads[k] = g
                     if node.retained and (t := node.retained.get(k, lambda: None)()) is not None:
-                        t.grad = g
+                        t._grad = g
                     for place in wanted.get((node, k), ()):
                         results[place] = g
             for name, g in node.gradients(grads, create_graph).items():
@@ -86,7 +92,7 @@ def walk(
                     if target is not None and part is not None:
                         if part._meta is not m:
                             part = sum_to(part, m.shape)
-                            part = part if part._meta.dtype is m.dtype else part.to(m.dtype)
+                            part = part if part._meta.dtype is m.dtype else _converted(part, m.dtype)
                         send(target, part)
             if not keep_saved:
                 node.released = bool(node.saved)
@@ -99,7 +105,7 @@ def walk(
                 for place in wanted.get((id(leaf),), ()):
                     results[place] = g
                 continue
-            if leaf.grad is None:
+            if leaf._grad is None:
                 # Two leaves must never share memory, nor a leaf and a view: later in-place changes would show
                 # in both.
                 if not create_graph and (
@@ -109,17 +115,56 @@ def walk(
                 ):
                     g = g.clone()
                 handed.add(id(g._storage))
-                leaf.grad = g
+                leaf._grad = g
             elif create_graph:
-                leaf.grad = leaf.grad + g
+                leaf._grad = leaf._grad + g
             else:
-                leaf.grad.add_(g)
+                leaf._grad.add_(g)
+    finally:
+        grad_enabled.set(mode)
     return results
 
 
+def _converted(g: Tensor, d: DType) -> Tensor:
+    """A gradient in the dtype of what it belongs to: of a complex one a float has the real part."""
+    from ..ops.shape.movement import cast
+
+    return cast(g, d)
+
+
 def _hooked(hook: Any, g: Tensor) -> Tensor:
+    """The gradient that a hook leaves.
+
+    Raises:
+        TypeError: it returned something else than None or a tensor.
+        GradientError: its tensor cannot take the gradient's place.
+    """
     changed = hook(g)
-    return g if changed is None else changed
+    if changed is None:
+        return g
+    name = getattr(hook, "__qualname__", type(hook).__name__)
+    if not isinstance(changed, tensor_class()):
+        raise TypeError(
+            f"register_hook: the hook {name} must return None or a Tensor, not {type(changed).__name__}"
+        )
+    if different := differences(changed._meta, g._meta):
+        raise GradientError(
+            f"register_hook: the hook {name} returned a gradient of {different}. Return one like the "
+            "gradient that it was given."
+        )
+    return changed
 
 
-__all__ = ["sum_to", "walk"]
+def differences(have: Meta, wanted: Meta) -> str:
+    """In what a gradient differs from what it must be like; nothing if it fits."""
+    if have is wanted:
+        return ""
+    pairs = (
+        ("shape", tuple(have.shape), tuple(wanted.shape)),
+        ("dtype", have.dtype, wanted.dtype),
+        ("device", have.device, wanted.device),
+    )
+    return " and ".join(f"{what} {a}, where {b} is needed" for what, a, b in pairs if a != b)
+
+
+__all__ = ["differences", "sum_to", "walk"]

@@ -40,10 +40,24 @@ class set_grad_enabled:
     def __call__(self, function):
         if self._before:  # made for the decoration only
             self.__exit__()
-        return _within(function, lambda: set_grad_enabled(self._mode))
+        return _within(function, self._mode)
 
 
-def _within(function: Callable, mode: Callable[[], Any]) -> Callable:
+def under(mode: bool, function: Callable, /, *args: Any, **kwargs: Any) -> Any:
+    """What a function returns that runs in a mode.
+
+    The mode ends with it wherever Ctrl-C comes. Not so that of a ``with``, here as in PyTorch: where its
+    ``__exit__`` begins Python looks for Ctrl-C, and what is raised there leaves the mode.
+    """
+    before = grad_enabled.get()
+    try:
+        grad_enabled.set(mode)
+        return function(*args, **kwargs)
+    finally:
+        grad_enabled.set(before)
+
+
+def _within(function: Callable, mode: bool) -> Callable:
     """A function whose body runs in a mode, also where it pauses: whoever waits for it keeps their own."""
     if inspect.isgeneratorfunction(function):
 
@@ -53,8 +67,7 @@ def _within(function: Callable, mode: Callable[[], Any]) -> Callable:
             resume, value = made.send, None
             try:
                 while True:
-                    with mode():
-                        given = resume(value)
+                    given = under(mode, resume, value)
                     try:
                         resume, value = made.send, (yield given)
                     except GeneratorExit:
@@ -64,23 +77,25 @@ def _within(function: Callable, mode: Callable[[], Any]) -> Callable:
             except StopIteration as end:
                 return end.value
             finally:
-                with mode():
-                    made.close()
+                under(mode, made.close)
 
         return paused
     if inspect.iscoroutinefunction(function):
 
         @functools.wraps(function)
         async def awaited(*args, **kwargs):
-            with mode():
+            before = grad_enabled.get()
+            try:
+                grad_enabled.set(mode)
                 return await function(*args, **kwargs)
+            finally:
+                grad_enabled.set(before)
 
         return awaited
 
     @functools.wraps(function)
     def wrapped(*args, **kwargs):
-        with mode():
-            return function(*args, **kwargs)
+        return under(mode, function, *args, **kwargs)
 
     return wrapped
 
@@ -106,7 +121,7 @@ class _Mode:
         return self(function)
 
     def __call__(self, function):
-        return _within(function, type(self))
+        return _within(function, self._mode)
 
 
 class no_grad(_Mode):

@@ -8,15 +8,20 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import GradientError
-from ..meta import Meta
+from ..tensors.meta import Meta
 from .edges import LEAF
 from .engine import walk
-from .grad_mode import enable_grad
+from .grad_mode import under
 from .saved import unpack
 
 if TYPE_CHECKING:
-    from ..op import Op
-    from ..tensor import Tensor
+    from ..op.declaration import Op
+    from ..tensors.tensor import Tensor
+
+# Whose formulas also hold where results are complex, as those of views do; others lack a conjugate.
+_COMPLEX = frozenset(
+    {"cast", "add", "sub", "neg", "sum", "mean", "clone", "copy", "cat", "where", "masked_fill"}
+)
 
 # Gives every node its number; the walk goes from the last to the first.
 sequence = itertools.count()
@@ -64,13 +69,19 @@ class Node:
         """The gradients of the inputs from those of the results, of which some may be None.
 
         Raises:
-            GradientError: what was saved was freed or changed.
+            GradientError: what was saved was freed or changed, or the result is complex and the op has no
+                formula for that.
         """
         if grads[0] is None:  # only results without a derivative were used
             return {}
         if self.released:
             raise freed(self.public)
         o = self.op
+        if self.outputs[0].dtype.is_complex and o.name not in _COMPLEX and getattr(o, "view", None) is None:
+            raise GradientError(
+                f"{self.public}: has no derivative for complex results. Work on real and imaginary parts, or "
+                "detach what is complex."
+            )
         if o.grad == "composite":
             return _composite_gradients(self, grads, keep_graph)
 
@@ -118,11 +129,9 @@ def _composite_gradients(node: Node, grads: list, keep_graph: bool) -> dict[str,
             else:
                 args[name][k] = t
             wanted.append((name, t))
-    with enable_grad():
-        positional = [args[a.name] for a in o.arguments if not a.keyword]
-        out = cast(Callable, o.composite)(
-            *positional, **{a.name: args[a.name] for a in o.arguments if a.keyword}
-        )
+    positional = [args[a.name] for a in o.arguments if not a.keyword]
+    named = {a.name: args[a.name] for a in o.arguments if a.keyword}
+    out = under(True, cast(Callable, o.composite), *positional, **named)
     outputs = list(out) if isinstance(out, tuple) else [out]
     roots = [(t, g) for t, g in zip(outputs, grads, strict=True) if g is not None and t._node is not None]
     results = walk(roots, [t for _, t in wanted], keep_graph, keep_graph)

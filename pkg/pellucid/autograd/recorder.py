@@ -11,8 +11,8 @@ from .nodes import Node
 from .saved import Saved, keep_result, save, tensor_class
 
 if TYPE_CHECKING:
-    from ..op import Op
-    from ..tensor import Tensor
+    from ..op.declaration import Op
+    from ..tensors.tensor import Tensor
 
 
 def recorder(o: Op) -> Any:
@@ -37,7 +37,7 @@ def recorder(o: Op) -> Any:
     lines = [
         f"def record(plan, {', '.join(names)}):",
         f"    out = plan({', '.join(names)})",
-        f"    if not enabled() or {results[0]}._meta.dtype.kind != 'f':",
+        f"    if not enabled() or {results[0]}._meta.dtype.kind not in 'fc':",
         "        return out",
         "    edges = {}",
     ]
@@ -74,7 +74,7 @@ def recorder(o: Op) -> Any:
     lines += after
     for k, r in enumerate(results):
         if k:
-            lines.append(f"    if {r}._meta.dtype.kind == 'f': {r}._node, {r}._index = node, {k}")
+            lines.append(f"    if {r}._meta.dtype.kind in 'fc': {r}._node, {r}._index = node, {k}")
         else:
             lines.append(f"    {r}._node = node")
     lines.append("    return out")
@@ -93,14 +93,14 @@ def recorder(o: Op) -> Any:
 def _attach(o: Op, values: tuple, out: Any) -> None:
     """Hang fresh results into the graph."""
     results = out if o.result else (out,)
-    if not results[0]._meta.dtype.is_floating_point:
+    if results[0]._meta.dtype.kind not in "fc":
         return
     node = prepare(o, values)
     if not node.edges:
         return
     finish(node, results)
     for k, t in enumerate(results):
-        if t._meta.dtype.is_floating_point:
+        if t._meta.dtype.kind in "fc":
             t._node, t._index = node, k
 
 

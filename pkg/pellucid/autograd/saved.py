@@ -10,14 +10,14 @@ from ..errors import GradientError
 from .edges import LEAF
 
 if TYPE_CHECKING:
-    from ..tensor import Tensor
+    from ..tensors.tensor import Tensor
     from .nodes import Node
 
 
 @functools.cache
 def tensor_class() -> type[Tensor]:
     """The class of tensors, which is defined after the graph."""
-    from ..tensor import Tensor
+    from ..tensors.tensor import Tensor
 
     return Tensor
 

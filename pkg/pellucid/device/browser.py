@@ -4,25 +4,21 @@
 # js and the pyodide modules exist inside Pyodide only.
 
 import asyncio
-import re
 from array import array
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import js
 import pyodide_js
-from pyodide.code import run_js
 from pyodide.ffi import JsException, can_run_sync, run_sync, to_js
 
-from .. import resources
 from ..errors import DeviceError, OutOfMemoryError
+from . import javascript as runtime
 from .host import AFTER_LOSS, STATUS_BYTES, Info
 from .table import Change
 
-_RUNTIME = "web/runtime/"
 _NOTHING_SAID = (0,) * (STATUS_BYTES // 4)
-_IMPORT = re.compile(r'from "\./([\w.]+)"')
 # Tasks that have learned here that they are cancelled, each with how often it was.
 _told: WeakKeyDictionary[asyncio.Task, int] = WeakKeyDictionary()
 
@@ -111,6 +107,10 @@ class BrowserHost:
             return self._launch(pipeline, *template.buffer_info(), *positions.buffer_info(), x, y, z)
         except JsException as error:
             raise _typed(error) from None
+
+    def forget(self, launches: Sequence[int], pipelines: Sequence[int]) -> None:
+        """End launches and pipelines that nobody runs any more; their numbers are given out again."""
+        self.stream.forget(to_js(launches), to_js(pipelines))
 
     def submit(self, words: array, held: bool = False) -> None:
         """Interpret one window of records and submit it, or let the read that follows do so; never waits."""
@@ -281,29 +281,14 @@ class OriginTable:
 
 
 async def _open(default_limits: bool) -> Any:
-    urls: dict[str, str] = {}
+    heap = await runtime.module("heap.js")
     try:
-        runtime = await run_js("(url) => import(url)")(_module_url("heap.js", urls))
-    finally:
-        for url in urls.values():
-            js.URL.revokeObjectURL(url)
-    try:
-        return await runtime.HeapStream.open(pyodide_js._module, default_limits)
+        return await heap.HeapStream.open(pyodide_js._module, default_limits)
     except JsException as error:
         raise DeviceError(
             f"device webgpu: {error.message} "
             "Use a browser and a machine that offer WebGPU, or pellucid.set_default_device('cpu')."
         ) from None
-
-
-def _module_url(name: str, urls: dict[str, str]) -> str:
-    """Address of a module of the runtime, from the package's own text: no server has to know it."""
-    if name not in urls:
-        text = _IMPORT.sub(
-            lambda found: f'from "{_module_url(found[1], urls)}"', resources.read_text(_RUNTIME + name)
-        )
-        urls[name] = js.URL.createObjectURL(js.Blob.new(to_js([text]), type="text/javascript"))
-    return urls[name]
 
 
 def _require_waiting(what: str, instead: str) -> None:

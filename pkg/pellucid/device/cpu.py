@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..dtypes import DType, bfloat16, float16, round_bfloat16
+from ..tensors.dtypes import DType, bfloat16, float16, round_bfloat16
 
 
 class CpuStorage:
@@ -37,7 +37,11 @@ def as_array(storage: CpuStorage, d: DType, shape, strides, offset: int) -> np.n
 
 
 def rounded(array: np.ndarray, d: DType) -> np.ndarray:
-    """Values as dtype ``d`` holds them: bfloat16 lives in float32 arrays, rounded."""
+    """Values as dtype ``d`` holds them: bfloat16 lives in float32 arrays, rounded; of complex numbers reals
+    hold the real part.
+    """
+    if np.iscomplexobj(array) and (d.is_floating_point or d.is_integer):
+        array = np.real(array)
     if d is bfloat16:
         return round_bfloat16(np.asarray(array, np.float32))
     with np.errstate(all="ignore"):

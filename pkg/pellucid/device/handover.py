@@ -43,9 +43,39 @@ def packed(records: list[int]) -> array:
     return window
 
 
+def sound(records: list[int], length: Callable[[list[int], int], int]) -> list[int]:
+    """The records whose words are numbers that a host can read.
+
+    Args:
+        records: all of them, one after the other.
+        length: words of the record that begins at a place, or more than there are where that is not known.
+    """
+    kept, at = [], 0
+    while at < len(records):
+        end = at + length(records, at) if _is_word(records[at]) else len(records)
+        if all(map(_is_word, records[at:end])):
+            kept += records[at:end]
+        at = end
+    return kept
+
+
+def _is_word(word: object) -> bool:
+    return isinstance(word, int) and 0 <= word < 1 << 32
+
+
+def first_work(records: Sequence[int]) -> int:
+    """How many ends of slots stand before all other records."""
+    first = 0
+    for word in records:
+        if word & _CODE_MASK != FREE:
+            break
+        first += 1
+    return first
+
+
 def is_work(records: Sequence[int]) -> bool:
     """Whether records are more than ends of slots."""
-    return any(word & _CODE_MASK != FREE for word in records)
+    return first_work(records) < len(records)
 
 
 def joined(
@@ -59,13 +89,18 @@ def joined(
         rewrite: makes a window of records.
     """
     window, at = array("I"), 0
-    for place, made in (*ready, (len(records), array("I"))):
+    for place, made in ready:
         if place > at:
-            between = records[at:place]
-            if is_work(between):
-                window += rewrite(between)
-            else:
-                window.extend(between)
+            _add(window, records[at:place], rewrite)
             at = place
         window += made
+    if at < len(records):
+        _add(window, records[at:], rewrite)
     return window
+
+
+def _add(window: array, records: list[int], rewrite: Callable[[list[int]], array]) -> None:
+    if is_work(records):
+        window += rewrite(records)
+    else:
+        window.fromlist(records)

@@ -1,7 +1,7 @@
 """The contract between the stream and whoever talks to WebGPU: "The host's contract" in docs/design.md."""
 
 from array import array
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -11,6 +11,8 @@ RUN, ALLOC, FREE, UPLOAD, COPY = range(5)
 CODE_BITS = 3
 STATUS_SLOT = 0
 STATUS_BYTES = 64
+# A record says sizes and offsets in one word each, whatever the device could hold.
+LARGEST_RECORD = (1 << 32) - 16
 # What stands in the place of a launch for the time of a window.
 WINDOW = -1
 # What every error of a lost device ends with.
@@ -63,6 +65,7 @@ class Host(Protocol):
     def launch(
         self, pipeline: int, params: bytes, patches: tuple[int, ...], x: int, y: int, z: int
     ) -> int: ...
+    def forget(self, launches: Sequence[int], pipelines: Sequence[int]) -> None: ...
     def submit(self, words: array, held: bool = False) -> None: ...
     def write(self, slot: int, nbytes: int, offset: int, data) -> None: ...
     def begin_read(self, slot: int, offset: int, nbytes: int) -> Any: ...

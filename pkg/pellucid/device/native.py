@@ -8,6 +8,8 @@ import os
 import sys
 import time
 from array import array
+from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,8 @@ from .pool import Pool
 from .table import TableFile
 
 _WRITE_CHUNK = 16 << 20
+# Bind groups that are kept.
+MOST_GROUPS = 8192
 _STORAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
 
 
@@ -46,11 +50,27 @@ def _typed(method):
         try:
             return method(self, *args)
         except wgpu.GPUError as error:
-            text = _failure(error)
-            advice = f". {AFTER_LOSS}" if text.startswith("lost") else ""
-            raise DeviceError(f"device webgpu: {text}{advice}") from None
+            raise _refused(error) from None
 
     return call
+
+
+def _refused(error: Exception) -> DeviceError:
+    text = _failure(error)
+    return DeviceError(f"device webgpu: {text}{f'. {AFTER_LOSS}' if text.startswith('lost') else ''}")
+
+
+class _Group:
+    """A bind group and the buffers that it was made of."""
+
+    __slots__ = ("buffers", "made")
+
+    def __init__(self, buffers: tuple | None, made: Any):
+        self.buffers, self.made = buffers, made
+
+
+# That of a launch that never ran.
+_NO_GROUP = _Group(None, None)
 
 
 class _Launch:
@@ -59,7 +79,6 @@ class _Launch:
         "group",
         "immediate",
         "label",
-        "last",
         "layout",
         "params",
         "patches",
@@ -72,8 +91,7 @@ class _Launch:
         self.params = array("I", params)
         self.patches = patches
         self.grid = grid
-        self.last: tuple | None = None
-        self.group: Any = None
+        self.group = _NO_GROUP
 
 
 class NativeHost:
@@ -96,9 +114,13 @@ class NativeHost:
         self._window: Window | None = None
         self.slots: dict[int, tuple[Any, int]] = {}  # slot -> (block, nbytes); block None until first use
         self._layouts: dict[str, Any] = {}
-        self._pipelines: list[tuple] = []
-        self.launches: list[_Launch] = []
-        self._groups: dict[tuple, Any] = {}
+        # By number; those that ended gave theirs back.
+        self._pipelines: dict[int, tuple] = {}
+        self._new_pipelines, self._new_launches = count(), count()
+        self._unused_pipelines: list[int] = []
+        self.launches: dict[int, _Launch] = {}
+        self._unused_launches: list[int] = []
+        self._groups: dict[tuple, _Group] = {}
         self._groups_of: dict[int, set] = {}  # id(buffer) -> keys of bind groups that hold it
         # Made for the first pipeline whose parameters do not travel as immediates.
         self.arena: Any = None
@@ -135,12 +157,21 @@ class NativeHost:
             ) from None
 
     def _drop(self, buffer) -> None:
-        for key in self._groups_of.pop(id(buffer), ()):
-            self._groups.pop(key, None)
-        for launch in self.launches:
-            if launch.last is not None and buffer in launch.last:
-                launch.last = launch.group = None
+        for key in list(self._groups_of.get(id(buffer), ())):
+            self._drop_group(key)
         buffer.destroy()
+
+    def _drop_group(self, key: tuple) -> None:
+        group = self._groups.pop(key, None)
+        if group is None:
+            return
+        for b in group.buffers or ():
+            keys = self._groups_of.get(id(b), set())
+            keys.discard(key)
+            if not keys:
+                self._groups_of.pop(id(b), None)
+        # Launches may still point here: without buffers it never matches again, and holds nothing.
+        group.buffers = group.made = None
 
     def buffer(self, slot: int):
         """The buffer of a slot, found at its first use.
@@ -161,6 +192,7 @@ class NativeHost:
 
     # Pipelines and launches
 
+    @_typed
     def pipeline(self, source: str, bindings: str, params_bytes: int, immediate: bool, label: str) -> int:
         layout = self._layouts.get(bindings)
         if layout is None:
@@ -190,8 +222,9 @@ class NativeHost:
             self._failure = self._failure or f"{_failure(error, f'{label}: ')}\n{_numbered(source)}"
             pipeline = None
         self.counts["pipelines"] += 1
-        self._pipelines.append((pipeline, layout, bindings, immediate, label))
-        return len(self._pipelines) - 1
+        number = self._unused_pipelines.pop() if self._unused_pipelines else next(self._new_pipelines)
+        self._pipelines[number] = (pipeline, layout, bindings, immediate, label)
+        return number
 
     # wgpu-py compiles nothing beside other work.
     pipeline_later = pipeline
@@ -209,13 +242,24 @@ class NativeHost:
         )
 
     def launch(self, pipeline: int, params: bytes, patches: tuple[int, ...], x: int, y: int, z: int) -> int:
-        self.launches.append(_Launch(self._pipelines[pipeline], params, patches, (x, y, z)))
-        return len(self.launches) - 1
+        made = _Launch(self._pipelines[pipeline], params, patches, (x, y, z))
+        number = self._unused_launches.pop() if self._unused_launches else next(self._new_launches)
+        self.launches[number] = made
+        return number
+
+    def forget(self, launches: Sequence[int], pipelines: Sequence[int]) -> None:
+        """End launches and pipelines that nobody runs any more; their numbers are given out again."""
+        for number in launches:
+            if self.launches.pop(number, None) is not None:
+                self._unused_launches.append(number)
+        for number in pipelines:
+            if self._pipelines.pop(number, None) is not None:
+                self._unused_pipelines.append(number)
 
     def group(self, launch: _Launch, buffers: tuple, slots):
         """The bind group of a launch with these buffers, made once."""
-        if launch.last == buffers:
-            return launch.group
+        if launch.group.buffers == buffers:
+            return launch.group.made
         limit = self.info.limits["maxStorageBufferBindingSize"]
         for slot in slots:
             if self.slots[slot][1] > limit:
@@ -226,7 +270,9 @@ class NativeHost:
         key = (id(launch.layout), *map(id, buffers))
         group = self._groups.get(key)
         if group is None:
-            group = self._groups[key] = self.device.create_bind_group(
+            while len(self._groups) >= MOST_GROUPS:
+                self._drop_group(next(iter(self._groups)))
+            made = self.device.create_bind_group(
                 layout=launch.layout,
                 entries=[
                     {
@@ -236,11 +282,12 @@ class NativeHost:
                     for k, b in enumerate(buffers)
                 ],
             )
+            group = self._groups[key] = _Group(buffers, made)
             for b in buffers:
                 self._groups_of.setdefault(id(b), set()).add(key)
             self.counts["bind_groups"] += 1
-        launch.last, launch.group = buffers, group
-        return group
+        launch.group = group
+        return group.made
 
     # Windows
 
@@ -316,7 +363,10 @@ class NativeHost:
     def read(self, ticket):
         """Bytes of a slot and the status words, waiting for them."""
         staging, start, nbytes = ticket
-        staging.map_sync(wgpu.MapMode.READ)
+        try:
+            staging.map_sync(wgpu.MapMode.READ)
+        except RuntimeError as error:  # what wgpu raises where the device went away meanwhile
+            raise _refused(error) from None
         data = memoryview(staging.read_mapped(copy=True))
         staging.unmap()
         staging.destroy()
@@ -339,7 +389,10 @@ class NativeHost:
         encoder = self.device.create_command_encoder()
         encoder.clear_buffer(last)
         self.device.queue.submit([encoder.finish()])
-        last.map_sync(wgpu.MapMode.READ)
+        try:
+            last.map_sync(wgpu.MapMode.READ)
+        except RuntimeError as error:
+            raise _refused(error) from None
         last.destroy()
 
     async def synchronize_async(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from .host import Host
@@ -13,7 +14,12 @@ if TYPE_CHECKING:
 class Read:
     """A read under way: work that is recorded after it began does not delay it."""
 
+    # Like that of a storage, the finalizer is written in C, so no interrupt stops it. The stream ends the
+    # read later.
+    __slots__ = ("__del__", "__weakref__", "_host", "_stream", "_ticket")
+
     def __init__(self, stream: Stream, host: Host, ticket):
+        self.__del__ = partial(stream.given_up.append, (host, ticket))
         self._stream, self._host, self._ticket = stream, host, ticket
 
     def _claim(self):
@@ -24,18 +30,14 @@ class Read:
 
     def result(self):
         """The bytes, waiting for them; once."""
-        ticket = self._claim()
-        data, status = self._host.read(ticket)
+        data, status = self._host.read(self._claim())
+        del self.__del__
         self._stream.after_read(status)
         return data
 
     async def result_async(self):
         """The awaitable twin of `result`."""
-        ticket = self._claim()
-        data, status = await self._host.read_async(ticket)
+        data, status = await self._host.read_async(self._claim())
+        del self.__del__
         self._stream.after_read(status)
         return data
-
-    def __del__(self):
-        if self._ticket is not None and self._stream.host is self._host:
-            self._host.drop_read(self._ticket)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from array import array
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
-from .host import ALLOC, CODE_BITS, FREE
+import numpy as np
+
+from .host import ALLOC, CODE_BITS, FREE, LARGEST_RECORD
 
 if TYPE_CHECKING:
     from .stream import Stream
@@ -23,6 +27,25 @@ def slots_of(stream: Stream) -> None:
     _stream = stream
 
 
+class End(int):
+    """The word of a FREE record. Its class tells it from all other words, whatever their values."""
+
+    __slots__ = ()
+
+
+class Size(int):
+    """The bytes of a storage that is accounted as something else than an activation."""
+
+    kind: str
+
+
+@lru_cache(1024)
+def _sized(nbytes: int, kind: str) -> Size:
+    size = Size(nbytes)
+    size.kind = kind
+    return size
+
+
 class Storage:
     """One buffer of the device: a slot of the stream, freed when nobody holds this object.
 
@@ -30,50 +53,81 @@ class Storage:
         nbytes: its size.
         kind: what it is accounted as: activation, weight, parameter or cache.
         direct: the first bytes come by `Host.write`, which makes the slot, so no record announces it.
+
+    Raises:
+        TypeError, ValueError: what is given is no size or no kind.
     """
 
     # Ops make storages without the constructor (`plan`): what is added here must be set there.
-    __slots__ = ("__weakref__", "kind", "nbytes", "slot", "version")
+    #
+    # The finalizer is a function written in C that belongs to the slot (`finalizers`). Where a function of
+    # Python begins, also a finalizer, Python looks for Ctrl-C and lets other threads run; what a finalizer
+    # raises is lost, and so would be the memory. Here nothing comes between a storage's end and its record.
+    __slots__ = ("__del__", "__weakref__", "kind", "nbytes", "slot", "version")
 
     def __init__(self, nbytes: int, kind: str = "activation", direct: bool = False):
         stream = _stream
+        if type(nbytes) is not int or not 0 <= nbytes <= LARGEST_RECORD:
+            raise TypeError(f"Storage(): nbytes must be an int from 0 to {LARGEST_RECORD}, not {nbytes!r}")
+        if kind == "activation":
+            size = nbytes
+        elif kind in stream.made_by_kind:
+            size = _sized(nbytes, kind)
+        else:
+            raise ValueError(f"Storage(): kind must be one of {', '.join(KINDS)}, not {kind!r}")
         if stream.window_bytes + nbytes > stream.bytes_limit or len(stream.words) > stream.full_at:
             stream.make_way(nbytes)
-        free = stream.free
-        self.slot = slot = free.pop() if free else stream.new_slot()
         self.version = 0
         self.kind = kind
+        try:
+            slot = stream.free.pop()
+        except IndexError:
+            slot = stream.new_slot()
+        self.slot = slot
+        # No call from here on, where an interrupt or another thread could come.
         if not direct:
-            # No call, where an interrupt could come: nbytes is set with the record or not at all.
             stream.words += (_EACH_SLOT * slot + ALLOC, nbytes)
         self.nbytes = nbytes
+        stream.sizes[slot] = size
+        self.__del__ = stream.ends[slot]
         stream.window_bytes += nbytes
         if kind != "activation":
-            stream.by_kind[kind] += nbytes
+            stream.kinds_given += 1
+            stream.made_by_kind[kind] += nbytes
 
     def set_kind(self, kind: str) -> None:
         """Account it as something else, such as a cache."""
-        kinds = _stream.by_kind
-        kinds[self.kind] -= self.nbytes
-        kinds[kind] += self.nbytes
+        if self.slot >= _stream.first_slot:  # else its device was closed
+            kinds, size = (
+                _stream.made_by_kind,
+                self.nbytes if kind == "activation" else _sized(self.nbytes, kind),
+            )
+            # No call from here on, as above.
+            _stream.kinds_given += 1
+            _stream.sizes[self.slot] = size
+            kinds[kind] += size
+            kinds[self.kind] -= size
         self.kind = kind
 
-    def __del__(self):
-        stream = _stream
-        # nbytes is set right after the record: what was interrupted before has no memory, but maybe a number.
-        try:
-            nbytes = self.nbytes
-        except AttributeError:
-            slot = getattr(self, "slot", -1)
-            if slot >= stream.first_slot:
-                stream.free.append(slot)
-            return
-        slot = self.slot
-        if slot < stream.first_slot:
-            return
-        # The calls come last: where one is interrupted, the bytes are accounted for.
-        stream.gone_bytes += nbytes
-        if self.kind != "activation":
-            stream.by_kind[self.kind] -= nbytes
-        stream.words.append(_EACH_SLOT * slot + FREE)
-        stream.dead.append(slot)
+
+def finalizers(slot: int, words: list[int], free: list[int]) -> tuple[partial, partial]:
+    """What is called when the storage of a slot goes: where it has a record, and where it has none yet.
+
+    Args:
+        slot: its number.
+        words: gets a FREE record.
+        free: gets the number back.
+    """
+    return partial(words.append, End(_EACH_SLOT * slot + FREE)), partial(free.append, slot)
+
+
+def ended(words: list[int], window: array) -> list[int]:
+    """The slots that end within some words, in order.
+
+    Args:
+        words: the words.
+        window: the same as the host reads them.
+    """
+    packed = np.frombuffer(window, np.uint32)
+    places = np.flatnonzero((packed & _EACH_SLOT - 1) == FREE).tolist()
+    return [word >> CODE_BITS for word in map(words.__getitem__, places) if type(word) is End]

@@ -6,15 +6,28 @@ import asyncio
 import gc
 import os
 import sys
+import threading
 from array import array
 from collections.abc import Callable
-from typing import Any
+from contextlib import suppress
+from functools import partial
+from typing import Any, NamedTuple, Protocol
 
 from ..errors import DeviceError, IndexOutOfRange, KernelError, OutOfMemoryError, PellucidError
-from .handover import HandOver, is_work, joined, packed
-from .host import AFTER_LOSS, ALLOC, CODE_BITS, COPY, STATUS_BYTES, STATUS_SLOT, UPLOAD, Host
+from .handover import HandOver, is_work, joined, packed, sound
+from .host import (
+    AFTER_LOSS,
+    ALLOC,
+    CODE_BITS,
+    COPY,
+    LARGEST_RECORD,
+    STATUS_BYTES,
+    STATUS_SLOT,
+    UPLOAD,
+    Host,
+)  # fmt: skip
 from .read import Read
-from .storage import KINDS, Storage, slots_of
+from .storage import KINDS, End, Size, Storage, ended, finalizers, slots_of
 
 MAX_WINDOW_WORDS = 1 << 13
 # The first window after a wait is shorter, and each that fills up twice as long as the one before: a device
@@ -23,31 +36,75 @@ FIRST_WINDOW_WORDS = 1 << 10
 MAX_WINDOW_BYTES = 256 << 20
 # More than any device has. Not sys.maxsize, which is 2 GiB in a page.
 UNLIMITED = 1 << 62
-# A record says sizes and offsets in one word each, whatever the device could hold.
-LARGEST_RECORD = (1 << 32) - 16
 INLINE_UPLOAD_BYTES = 4096
+# Words that Python looks through before numpy has begun.
+FEW_WORDS = 64
+_WHOLE = slice(None)
 EMPTY_SLOT = 1
 # Behind the words that reads bring lie those by which workgroups of one dispatch hand on what they made, zero
-# between dispatches (wgsl/parts/partials.wgsl): 1024 counters and 1024 times 32 values of up to four words.
+# between dispatches (wgsl/parts/fold/partials.wgsl): 1024 counters, and 1024 times 32 values of up to four
+# words.
 PARTIAL_WORDS = 1024 * 32 * 4
 STATUS_BUFFER_BYTES = STATUS_BYTES + 4 * (1024 + PARTIAL_WORDS)
 
 
+class Recognised(Protocol):
+    """What is known of a window before it is rewritten.
+
+    Args:
+        ends: the slots that end in it: those that it makes, the bytes of these, and the others; None where
+            only a search can tell.
+    """
+
+    @property
+    def ends(self) -> tuple[list[int], int, list[int]] | None: ...
+
+
+class _Ahead(NamedTuple):
+    """All records of a window, looked at before it is handed over.
+
+    Args:
+        turn: the turn after that.
+        records: the records.
+        window: the same, packed.
+        found: what is known of it.
+    """
+
+    turn: int
+    records: list[int]
+    window: array
+    found: Recognised | None
+
+
 class Stream:
-    """The records that are not submitted yet, and the slots that are in use. There is one: `stream()`."""
+    """The records that are not submitted yet, and the slots that are in use. There is one: `stream()`.
+
+    Threads share it. What records does so without a lock: CPython lets another thread run only where it looks
+    for interrupts, and what must not be torn has no such place in it. Everything else holds `lock`.
+    """
 
     def __init__(self):
+        self.lock = threading.RLock()
         # The list objects are never replaced: ops hold them.
         self.words: list[int] = []
-        # Windows that are ready, each with how many of the words stand before it: replays.
-        self.ready: list[tuple[int, array]] = []
+        # Windows that are ready, each with how many of the words stand before it and who made it: replays.
+        self.ready: list[tuple[int, array, object]] = []
         self.free: list[int] = []
         self.dead: list[int] = []
+        # By slot: bytes of its storage; what is called when that goes, with a record or before it has one.
+        self.sizes: list[int] = []
+        self.ends: list[partial] = []
+        self.returns: list[partial] = []
+        # Reads that nobody waits for any more.
+        self.given_up: list[tuple[Host, Any]] = []
         self.host: Host | None = None
         # Bytes of what is made and of what goes away in this window, and of all that was there before it.
         self.window_bytes = 0
         self.gone_bytes = 0
         self._settled_bytes = 0
+        # How many of the words were searched for what went away; and how often that was done, or words were
+        # handed over or dropped.
+        self._seen = self._turn = 0
         # Past these `make_way` has something to do: bytes made in this window, and its words. No window has
         # begun where the second is below zero.
         self.bytes_limit = 0
@@ -58,7 +115,11 @@ class Stream:
         self.window_words = FIRST_WINDOW_WORDS
         # After how many words the records begin anew, as the last full window did; 0 if they do not.
         self.period = 0
-        self.by_kind: dict[str, int] = dict.fromkeys(KINDS, 0)
+        self.made_by_kind: dict[str, int] = dict.fromkeys(KINDS, 0)
+        self._gone_by_kind: dict[str, int] = dict.fromkeys(KINDS, 0)
+        # How often a storage became something else than an activation; and until the last window whose
+        # structure said what went away.
+        self.kinds_given = self._kinds_known = 0
         self.flushes = 0
         self.settings = {"default_limits": os.environ.get("PELLUCID_DEFAULT_LIMITS", "") not in ("", "0")}
         self.first_slot = 0
@@ -66,8 +127,12 @@ class Stream:
         self.sites: list[str] = []
         # Called after every op while it holds something: the debug mode.
         self.after_op: list[Callable[[str], None]] = []
-        # What makes the window that the host gets from the records: the fusion pass.
-        self.rewrite: Callable[[list[int]], array] | None = None
+        # What makes the window that the host gets from the records, and these packed: the fusion pass. And
+        # what tells it, and the stream, ahead what is known of such a window.
+        self.rewrite: Callable[[list[int], array, Any], array] | None = None
+        self.recognise: Callable[[list[int], array], Recognised] | None = None
+        # Words of the record that begins at a place of a window.
+        self.length: Callable[[list[int], int], int] = lambda words, at: len(words)
         # Called with the records of every window before it is rewritten: captures.
         self.on_submit: list[Callable[[list[int]], None]] = []
         # The window that is handed over: an interrupt may leave it on its way.
@@ -76,9 +141,12 @@ class Stream:
         self.capturing: Any = None
         # The event loop that was asked to submit when Python yields, until it does.
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._slots = EMPTY_SLOT + 1
+        self._slots = 0
+        self._is_packing = self._is_submitting = False
         self._failed: str | None = None
         self._late: PellucidError | None = None
+        for _ in (STATUS_SLOT, EMPTY_SLOT):
+            self._add_slot()
 
     # Opening
 
@@ -89,15 +157,21 @@ class Stream:
             DeviceError: there is no WebGPU here.
         """
         if self.host is None:
-            if sys.platform == "emscripten":
-                from .browser import BrowserHost as AnyHost
-            else:
-                from .native import NativeHost as AnyHost
-            self._start(AnyHost(**self.settings))
+            with self.lock:
+                self._open()
         if self._failed:
             raise DeviceError(self._failed)
         assert self.host is not None
         return self.host
+
+    def _open(self) -> None:
+        if self.host is not None:  # another thread opened it while this one waited
+            return
+        if sys.platform == "emscripten":
+            from .browser import BrowserHost as AnyHost
+        else:
+            from .native import NativeHost as AnyHost
+        self._start(AnyHost(**self.settings))
 
     async def open_async(self) -> Host:
         """The same where Python cannot block: call it once before the first op."""
@@ -119,19 +193,26 @@ class Stream:
 
     def close(self) -> None:
         """Give the device back. Tensors on it are lost; the next op opens it anew."""
-        if self.host is None:
-            return
-        self.host.close()
-        self.host = self._under_way = None
-        self._failed = None
-        del self.words[:], self.ready[:], self.free[:], self.dead[:]
-        # Slots are never used again after a close: storages of the old device free nothing of the new one.
-        self.first_slot = self._slots
-        self._settled_bytes = self.window_bytes = self.gone_bytes = self.ready_words = self.period = 0
-        self.full_at = -1
-        self.by_kind = dict.fromkeys(KINDS, 0)
-        for forget in self.on_close:
-            forget()
+        with self.lock:
+            host = self.host
+            if host is None:
+                return
+            # Nothing of the old session is left, whatever state it was in, before anything else can fail.
+            # Slots are never used again: storages of the old device free nothing of the new one.
+            self.host = self._under_way = self._failed = self._late = None
+            del self.words[:], self.ready[:], self.free[:], self.dead[:], self.given_up[:]
+            self.first_slot = self._slots
+            self._settled_bytes = self.window_bytes = self.gone_bytes = self.ready_words = self.period = 0
+            self._seen = 0
+            self._turn += 1
+            self.full_at = -1
+            self.made_by_kind.update(dict.fromkeys(KINDS, 0))
+            self._gone_by_kind.update(dict.fromkeys(KINDS, 0))
+            try:
+                host.close()
+            finally:
+                for forget in self.on_close:
+                    forget()
 
     @property
     def idle(self) -> bool:
@@ -146,10 +227,29 @@ class Stream:
     # Slots and records
 
     def new_slot(self) -> int:
+        """A slot that never was one."""
         if self.host is None:
             self.open()
-        self._slots += 1
-        return self._slots - 1
+        with self.lock:
+            return self._add_slot()
+
+    def take_slot(self) -> int:
+        """A free slot, or a new one."""
+        try:
+            return self.free.pop()
+        except IndexError:
+            return self.new_slot()
+
+    def _add_slot(self) -> int:
+        slot, new = self._slots, slice(self._slots, None)
+        end, back = finalizers(slot, self.words, self.free)
+        ends, returns = (end,), (back,)
+        # One step, as in `_look`.
+        self.ends[new] = ends
+        self.returns[new] = returns
+        self.sizes[new] = (0,)
+        self._slots = slot + 1
+        return slot
 
     def copy(
         self, source: Storage, target: Storage, source_offset: int, target_offset: int, nbytes: int
@@ -170,7 +270,8 @@ class Stream:
             if self.capturing is not None:
                 self.capturing.note_upload(len(view))
             storage = Storage(len(view), kind, direct=True)
-            self.open().write(storage.slot, len(view), 0, view)
+            with self.lock:
+                self.open().write(storage.slot, len(view), 0, view)
         return storage
 
     # Flushing and reading
@@ -199,18 +300,97 @@ class Stream:
         Raises:
             OutOfMemoryError: they would pass the memory limit.
         """
-        if not self.idle and (self.window_bytes > MAX_WINDOW_BYTES or len(self.words) > self.full_at):
-            self.flush()
-        if nbytes and self.allocated + nbytes > self._limit:
-            self.make_room(nbytes)
-        if self.idle:
-            self.begin_window()
-        else:
-            self._bound_bytes()
+        with self.lock:
+            if not self.idle and (self.window_bytes > MAX_WINDOW_BYTES or len(self.words) > self.full_at):
+                self.flush()
+            if nbytes and self.is_limited and self.allocated + nbytes > self._limit:
+                self.make_room(nbytes)
+            if self.idle:
+                self.begin_window()
+            else:
+                self._bound_bytes()
 
     def _bound_bytes(self) -> None:
         room = self._limit - self._settled_bytes + self.gone_bytes
         self.bytes_limit = min(MAX_WINDOW_BYTES, room)
+
+    def _look(self) -> None:
+        """Account for what went away since the last look."""
+        with self.lock:
+            self._look_through()
+
+    def _look_through(self, is_end: bool = False) -> _Ahead | None:
+        """The same where the lock is held.
+
+        Args:
+            is_end: all records are about to be handed over. Where they are a window that is recognised, its
+                structure says which slots end.
+
+        Returns:
+            What else was found out of them.
+        """
+        kinds, turn, words, seen = self.kinds_given, self._turn, self.words, self._seen
+        if len(words) == seen:
+            return None
+        records = words[seen:]
+        count, dead = len(records), None
+        if count <= FEW_WORDS:
+            dead = [word >> CODE_BITS for word in records if type(word) is End]
+            if len(dead) == count:
+                self._account(turn, count, dead)
+                return None
+        window, found = self._packed(records), None
+        is_end = is_end and not seen and not self.ready
+        if is_end and self.rewrite is not None and self.recognise is not None:
+            # What goes wrong here does so again when the window is rewritten, and is raised then.
+            with suppress(Exception):
+                found = self.recognise(records, window)
+        if found is None or found.ends is None:
+            is_done = self._account(turn, count, ended(records, window) if dead is None else dead)
+        else:
+            inside, nbytes, outside = found.ends
+            # What is given another kind later than here was there before the next window.
+            if self.kinds_given != self._kinds_known:
+                inside, nbytes, outside = [], 0, inside + outside
+            is_done = self._account(turn, count, outside, inside, nbytes)
+            if is_done:
+                self._kinds_known = kinds
+        return _Ahead(turn + 1, records, window, found) if is_end and is_done else None
+
+    def _account(
+        self, turn: int, count: int, dead: list[int], inside: list[int] | None = None, gone: int = 0
+    ) -> bool:
+        """Note what went away with some words, unless something else did: Python's collector may run a
+        finalizer that looks, flushes or resets, wherever there is a call or something is made.
+
+        Args:
+            turn: when they were taken.
+            count: how many they are.
+            dead: slots that end there.
+            inside: others, which were made there as activations.
+            gone: bytes of these.
+        """
+        sizes, by_kind = self.sizes, self._gone_by_kind
+        if self.first_slot:
+            dead = [slot for slot in dead if slot >= self.first_slot]
+        for slot in dead:
+            size = sizes[slot]
+            gone += size
+            if type(size) is Size:
+                if by_kind is self._gone_by_kind:
+                    by_kind = dict(by_kind)
+                by_kind[size.kind] += size
+        if inside:
+            dead = inside + dead
+        if self._turn != turn:
+            return False
+        # One step, in which there is no call: an interrupt comes before all of it or after.
+        self._turn = turn + 1
+        self._seen += count
+        self.gone_bytes += gone
+        self._gone_by_kind = by_kind
+        self.dead += dead
+        return True
 
     def _submit_from_loop(self) -> None:
         """Nobody could catch an error here: it is kept for the next call."""
@@ -226,46 +406,87 @@ class Stream:
         Args:
             held: a read follows at once and may take them along.
         """
-        # Slots whose FREE lies in this window: counted first, since a finalizer may add one at any time.
-        dead = self.dead
-        freed = len(dead)
-        if self._under_way is not None:
-            self._hand_over()
-        full = len(self.words) + self.ready_words >= self.window_words
-        self.full_at = -1
-        self._settled_bytes += self.window_bytes - self.gone_bytes
-        self.window_bytes = self.gone_bytes = self.ready_words = 0
-        if full:
-            self.window_words = min(2 * self.window_words, MAX_WINDOW_WORDS)
-        # Whoever listens is told of records alone: an interrupt may have left windows among them.
-        while self.on_submit and self.ready and is_work(self.words[:]):
-            place = self.ready[0][0]
-            self._send(place, 0 if is_work(self.words[:place]) else 1)
-        if self.words or self.ready:
-            self._send(len(self.words), len(self.ready), held)
-        # One step, as in `_send`.
-        self.free[UNLIMITED:], dead[:freed] = dead[:freed], ()
-        # A program that goes round takes the same slots again, in whatever order they came back.
-        self.free.sort(reverse=True)
+        with self.lock:
+            self._submit(held)
 
-    def _send(self, count: int, waiting: int, held: bool = False) -> None:
-        """Hand over so many words, and so many of the windows that are ready."""
-        words, ready = self.words, self.ready
-        records = words[:count]
+    def _submit(self, held: bool = False) -> None:
+        if self._is_packing:  # by what asks it for a number
+            raise KernelError("device webgpu: a record has a tensor where a number belongs.")
+        # Python's collector may run finalizers at any time, and these may submit.
+        is_outer = not self._is_submitting
+        try:
+            self._is_submitting = True
+            ahead = self._look_through(is_end=True)
+            dead = self.dead
+            freed = slice(0, len(dead))
+            if self._under_way is not None:
+                self._hand_over()
+            full = self._seen + self.ready_words >= self.window_words
+            self.full_at = -1
+            self._settled_bytes += self.window_bytes - self.gone_bytes
+            self.window_bytes = self.gone_bytes = self.ready_words = 0
+            if self._settled_bytes > self.peak:
+                self.peak = self._settled_bytes
+            if full:
+                self.window_words = min(2 * self.window_words, MAX_WINDOW_WORDS)
+            # Whoever listens is told of records alone: an interrupt may have left windows among them.
+            while self.on_submit and self.ready and is_work(self.words[: self._seen]):
+                place = self.ready[0][0]
+                self._send(place, 0 if is_work(self.words[:place]) else 1)
+            while (self._seen or self.ready) and not self._send(self._seen, len(self.ready), held, ahead):
+                ahead = self._look_through(is_end=True)
+            if is_outer:
+                again = dead[freed]
+                # One step, as in `_look`.
+                self.free += again
+                dead[freed] = ()
+                # A program that goes round takes the same slots again, in whatever order they came back.
+                self.free.sort(reverse=True)
+        finally:
+            self._is_submitting = not is_outer
+
+    def _send(self, count: int, waiting: int, held: bool = False, ahead: _Ahead | None = None) -> bool:
+        """Hand over so many words, and so many of the windows that are ready; False if something else did."""
+        words, ready, flushes = self.words, self.ready, self.flushes
+        if waiting or (ahead is not None and ahead.turn != self._turn):
+            ahead = None
+        records = words[:count] if ahead is None else ahead.records
+        failed: Exception | None = None
+        windows = [(place, made) for place, made, _ in ready[:waiting]] if waiting else []
         # Planning takes a while: where it is interrupted, the records are still there.
-        window = joined(records, ready[:waiting], self._rewritten) if waiting else self._rewritten(records)
+        try:
+            if windows:
+                window = joined(records, windows, self._rewritten)
+            elif ahead is None:
+                window = self._rewritten(records)
+            elif self.rewrite is None:
+                window = ahead.window
+            else:
+                window = self.rewrite(records, ahead.window, ahead.found)
+        except Exception as error:  # an error, not an interrupt: what was recorded runs as it is
+            failed = error
+            window = joined(records, windows, self._packed)
         under_way = HandOver(window, records, () if waiting else self.on_submit)
-        rest = [(place - count, made) for place, made in ready[waiting:]]
-        self.flushes += 1
-        # One step, in which there is no call: an interrupt comes before all of it or after.
-        self._under_way, words[:count], ready[:] = under_way, (), rest
+        left = ready[waiting:]
+        rest = [(place - count, made, holder) for place, made, holder in left] if left else ()
+        front = slice(0, count)
+        if self.flushes != flushes:
+            return False
+        # One step, as in `_look`.
+        self.flushes = flushes + 1
+        self._under_way = under_way
+        words[front] = ()
+        ready[_WHOLE] = rest
+        self._seen -= count
+        self._turn += 1
         self._hand_over(held)
+        if failed is not None:
+            raise failed
+        return True
 
     def _hand_over(self, held: bool = False) -> None:
         """What is under way goes on to the host."""
         assert self._under_way is not None
-        if self.allocated > self.peak:
-            self.peak = self.allocated
         try:
             self._under_way.go_on(self.open(), held)
         except Exception:  # an error, not an interrupt: what can run of it does
@@ -273,8 +494,37 @@ class Stream:
             raise
         self._under_way = None
 
+    def _packed(self, words: list[int]) -> array:
+        """The words as the host reads them.
+
+        Raises:
+            KernelError: one of them is no number of 32 bits. Its record, and others like it, are left out.
+        """
+        try:
+            self._is_packing = True
+            return packed(words)
+        except BaseException:
+            if self._leave_out():
+                raise KernelError(
+                    "device webgpu: a record says something that is no number of 32 bits. It was left out, "
+                    "and what it should have written has other values. Compute that again."
+                ) from None
+            raise
+        finally:
+            self._is_packing = False
+
+    def _leave_out(self) -> bool:
+        """Take the records away that no host can read; whether there were any."""
+        words = self.words
+        count, seen = len(words), self._seen
+        kept = [*words[:seen], *sound(words[seen:count], self.length)]
+        front = slice(0, count)
+        words[front] = kept
+        return len(kept) < count
+
     def _rewritten(self, records: list[int]) -> array:
-        return packed(records) if self.rewrite is None else self.rewrite(records)
+        window = self._packed(records)
+        return window if self.rewrite is None else self.rewrite(records, window, None)
 
     def flush(self) -> None:
         """Hand all records to the host; does not wait.
@@ -286,22 +536,29 @@ class Stream:
         if self.host is not None:
             self.check()
 
-    def submit_window(self, window: array) -> None:
+    @property
+    def has_more_than_records(self) -> bool:
+        """Whether windows are on their way whose launches nobody may hold any more but by number."""
+        return self._under_way is not None
+
+    def submit_window(self, window: array, holder: object = None) -> None:
         """Let a window that is ready go to the host behind all records, with the next flush.
 
-        Whoever listens to what is submitted sees it by itself, at once.
+        Whoever listens to what is submitted sees it by itself, at once. Called with the lock held.
 
         Args:
             window: its words; they stay as they are.
+            holder: who holds its launches, and has to live until the window is with the host.
         """
         words, size = self.words, len(window)
         if self.on_submit and is_work(words[:]):
             self.submit()
         if self.idle:
             self.begin_window()
-        made = (len(words), window)
-        # One step, as in `_send`.
-        self.ready_words, self.ready[UNLIMITED:] = self.ready_words + size, (made,)
+        made = (len(words), window, holder)
+        # One step, as in `_look`.
+        self.ready_words += size
+        self.ready += (made,)
         if (
             self.on_submit
             or self.window_bytes > MAX_WINDOW_BYTES
@@ -334,14 +591,25 @@ class Stream:
                 "device webgpu: the tensor was on a device that has been closed, and is gone. Load or "
                 "compute it again."
             )
-        if self.capturing is not None:
-            self.capturing.note_read()
-        self.submit(held=True)
-        self._begin_anew()
-        host = self.open()
-        read = Read(self, host, host.begin_read(storage.slot, offset, nbytes))
-        self.check()
-        return read
+        with self.lock:
+            if self.capturing is not None:
+                self.capturing.note_read()
+            self._end_reads()
+            self.submit(held=True)
+            self._begin_anew()
+            host = self.open()
+            read = Read(self, host, host.begin_read(storage.slot, offset, nbytes))
+            self.check()
+            return read
+
+    def _end_reads(self) -> None:
+        """Let the host forget reads that nobody waits for."""
+        given_up = self.given_up
+        while given_up:
+            host, ticket = given_up[0]
+            if host is self.host:
+                host.drop_read(ticket)
+            del given_up[0]
 
     def read(self, storage: Storage, offset: int, nbytes: int):
         """Bytes of a storage, waiting for them."""
@@ -397,7 +665,15 @@ class Stream:
     @property
     def allocated(self) -> int:
         """Bytes of all storages."""
+        self._look()
         return self._settled_bytes + self.window_bytes - self.gone_bytes
+
+    @property
+    def by_kind(self) -> dict[str, int]:
+        """Bytes of all storages by what they are accounted as; those of activations are not counted."""
+        self._look()
+        gone = self._gone_by_kind
+        return {kind: made - gone[kind] for kind, made in self.made_by_kind.items()}
 
     @property
     def limit(self) -> int:
@@ -409,12 +685,19 @@ class Stream:
         self._limit = nbytes
         self.bytes_limit = -1
 
+    @property
+    def is_limited(self) -> bool:
+        """Whether there is a limit: else nobody need know what went away."""
+        return self._limit < UNLIMITED
+
     def check_size(self, nbytes: int) -> None:
         """Refuse, before anything is recorded, a tensor that no buffer of the device can hold.
 
         Raises:
             DeviceError: it is over the limit.
         """
+        if type(nbytes) is not int or nbytes < 0:
+            raise TypeError(f"the size of a tensor must be a whole number of bytes, not {nbytes!r}")
         largest = min(self.open().info.limits.get("maxBufferSize", 1 << 28), LARGEST_RECORD)
         if nbytes > largest:
             raise DeviceError(

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
-from ..kernel import PHYSICAL, WGSL_TYPE, Source
-from ..launches import Node
+from ..kernel.source import PHYSICAL, WGSL_TYPE, Source
+from ..op.launches import Node
 
 _LOADS = {
     "reduce/rows": "x",
@@ -22,10 +22,10 @@ _LOADS = {
     "reduce/split_strips": "x",
     "reduce/scan": "x",
     "reduce/scan_direct": "x",
-    "softmax/columns": "x",
-    "softmax/rows": "x",
-    "softmax/held": "x",
-    "softmax/parts": "x",
+    "norm/softmax_columns": "x",
+    "norm/softmax_rows": "x",
+    "norm/softmax_held": "x",
+    "norm/softmax_parts": "x",
     "norm/rms": "x",
     "norm/layer": "x",
     "norm/rms_held": "x",
@@ -37,15 +37,15 @@ _STORES = frozenset(
     {
         "reduce/rows", "reduce/columns", "reduce/strips", "reduce/scan", "reduce/scan_direct",
         "reduce/split_rows", "reduce/split_strips",
-        "softmax/rows", "softmax/held", "softmax/columns", "softmax/finish",
+        "norm/softmax_rows", "norm/softmax_held", "norm/softmax_columns", "norm/softmax_finish",
         "norm/rms", "norm/layer", "norm/rms_held", "norm/layer_held", "norm/gradient",
         "matmul/tiled", "matmul/direct", "matmul/vector", "matmul/vector_columns", "matmul/combine",
-        "matmul/quant_direct", "matmul/quant_direct_vector",
-        "matmul/quant_tiled", "matmul/quant_tiles", "matmul/quant_tiled_pair",
-        "matmul/quant_vector", "matmul/quant_split", "matmul/quant_vectors", "matmul/quant_pair",
-        "matmul/quant_direct_vectors", "matmul/quant_direct_pair",
+        "matmul/quant/direct", "matmul/quant/direct_vector",
+        "matmul/quant/tiled", "matmul/quant/tiles", "matmul/quant/tiled_pair",
+        "matmul/quant/vector", "matmul/quant/split", "matmul/quant/vectors", "matmul/quant/pair",
+        "matmul/quant/direct_vectors", "matmul/quant/direct_pair",
         "conv/direct", "conv/tiled",
-        "pool/average", "pool/average_gradient", "pool/max_gradient",
+        "conv/pool_average", "conv/pool_average_gradient", "conv/pool_max_gradient",
         "attention/rotary", "attention/combine", "attention/prefill", "attention/decode_step",
         "index/select", "index/gather", "index/quant_rows", "quant/dequantize",
     }
@@ -73,7 +73,7 @@ _FUNCTION = re.compile(r"^fn (store_\w+)\(i: u32, ([^)]*)\) \{ (.*) \}$", re.M)
 _STORE = re.compile(r"(\w+)\[i\] = (\w+);")
 
 
-@cache
+@lru_cache(1024)
 def _sites(source: Source) -> tuple[Site, ...]:
     found = []
     for m in _FUNCTION.finditer(source.text):

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 from ..device.host import ALLOC, FREE, STATUS_SLOT
 from ..device.stream import EMPTY_SLOT
-from ..launches import Node, most_buffers
-from ..meta import Meta
+from ..op.launches import Node, most_buffers
+from ..tensors.meta import Meta
 from .anchors import handed_on, load_of, sites
 from .records import Record
 

@@ -7,34 +7,39 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from functools import cache
+from functools import lru_cache
 
 from ..device.host import ALLOC, FREE
 from ..device.stream import stream
-from ..launches import Node, register
-from ..ops.decode import STEP, place, step
-from ..ops.joint import Joint
-from ..ops.vectors import NORMS, PRODUCTS, vectors
+from ..op.launches import Node, on_thin, register
+from ..ops.attention.decode import STEP, place, step
+from ..ops.attention.joint import Joint
+from ..ops.quant.vectors import NORMS, PRODUCTS, vectors
 from .records import Record, run_of
 
+# Joints of each kind that are remembered.
+_MOST_JOINTS = 1024
 
-@cache
+
+@lru_cache(_MOST_JOINTS)
 def _vectors(products: tuple[Node, ...], norm: Node | None = None, paired: bool = False) -> Joint | None:
     return vectors(products, norm, paired)
 
 
-@cache
+@lru_cache(_MOST_JOINTS)
 def _step(parts: tuple[Node, ...]) -> Joint | None:
     return step(parts)
 
 
-@cache
+@lru_cache(_MOST_JOINTS)
 def _place(parts: tuple[Node, ...]) -> Joint | None:
     return place(parts)
 
 
-# Launches of a closed device are never met again.
-stream().on_close += (_vectors.cache_clear, _step.cache_clear, _place.cache_clear)
+# They hold launches. Those of a closed device are never met again.
+for _cached in (_vectors, _step, _place):
+    stream().on_close.append(_cached.cache_clear)
+    on_thin.append(_cached.cache_clear)
 # Launches among which those that bring new positions to attention are looked for.
 _NEAR = 6
 

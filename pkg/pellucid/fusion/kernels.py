@@ -9,12 +9,12 @@ from itertools import count
 from typing import Any
 
 from ..device.stream import stream
-from ..dtypes import bool_
 from ..errors import KernelError
-from ..kernel import WGSL_TYPE, Source, convert, narrowed, pack, physical
-from ..launches import MOST_PARAMS, Node, most_buffers, register
-from ..mapping import Map, Text, frame, member
-from ..meta import Meta
+from ..kernel.source import WGSL_TYPE, Source, convert, loops, narrowed, pack, physical
+from ..op.expression import Map, Text, frame, member
+from ..op.launches import MOST_PARAMS, Node, most_buffers, on_thin, register
+from ..tensors.dtypes import bool_
+from ..tensors.meta import Meta
 from .anchors import Site, sites
 from .groups import Group, Member, Value
 
@@ -73,6 +73,7 @@ class _Writer:
         self.outs: dict[int, str] = {}
         self.names: dict[tuple[Member, str], str] = {}  # how the kernel calls a value
         self.zeros: list[Word] = []
+        self.is_opaque = False
 
     # Members
 
@@ -110,7 +111,26 @@ class _Writer:
         expression = self.names[value.member, value.binding]
         if physical(d)[1] > 1 and d is not bool_:
             expression = narrowed(d, expression)
+        elif physical(d)[2] == "f32":
+            expression = self._opaque(expression)
         return convert(expression, physical(d)[2], wanted)
+
+    def _opaque(self, expression: str) -> str:
+        """A float of which a compiler knows no more than of one that was stored between: it makes abs(a) from
+        sqrt(a) * sqrt(a), a from 1 / (1 / a), and believes that rsqrt(a) is positive. The sign bit of a size
+        is zero, which no compiler knows.
+        """
+        if not self.is_opaque:
+            self.is_opaque = True
+            anchor = self.group.anchor
+            size = (
+                self.text.scalar("count", "u32")
+                if anchor is None
+                else f"params.{next(n for n, f in anchor.node.source.fields.items() if f.type == 'u32')}"
+            )
+            bits = f"bitcast<u32>(value) ^ ({size} >> 31u)"
+            self.text.functions.append(f"fn handed_on(value: f32) -> f32 {{ return bitcast<f32>({bits}); }}")
+        return f"handed_on({expression})"
 
     def _read(self, m: Member, local: str) -> str:
         """The binding of an operand; tensors of one slot and type share it."""
@@ -255,13 +275,25 @@ class _Writer:
         text = "\n".join([*self.bindings, text, *self.text.functions])
         return Source(f"fused {source.name}", text, typed=True), node.grid
 
+    def _refuse_loops(self, members: list[Member]) -> None:
+        """Loops of an expression would be turned within the anchor's own, for which turns are counted
+        (`kernel/turns.py`).
+
+        Raises:
+            KernelError: an expression has one.
+        """
+        if any(loops(expression_of(m).expression) for m in members):
+            raise KernelError("an expression loops within a kernel that may loop itself")
+
     def _load(self, text: str, source: Source, local: str, value: Value) -> str:
         """Replace the body of ``load_<local>`` by the value of an expression."""
         found = re.search(rf"^fn load_{local}\((.*?)\) -> ([\w<>]+) \{{ (.*) \}}$", text, re.M)
         place = found and re.search(rf"let k = (.*?);|\b{local}\[(.*)\]", found[3])
         if found is None or place is None:
             raise KernelError(f"{source.name}: there is no one-line fn load_{local} that reads {local}[...]")
-        lines = self.statements([m for m in self.group.members if m.is_before])
+        before = [m for m in self.group.members if m.is_before]
+        self._refuse_loops(before)
+        lines = self.statements(before)
         target = source.aliases.get(found[2], found[2])
         wanted = next(k for k, v in WGSL_TYPE.items() if v == target)
         body = f"{' '.join(lines)} return {self._handed_on(value, wanted)};"
@@ -273,6 +305,7 @@ class _Writer:
     def _store(self, anchor: Member, number: int, site: Site, after: list[Member]) -> str:
         """A store of the anchor that goes on with the expressions that follow."""
         members = [m for m in after if m.site == number]
+        self._refuse_loops(members)
         own = [Value(anchor, name) for name in site.values]
         self.names |= {(anchor, name): value for name, value in site.values.items()}
         lines = self.statements(members)
@@ -336,3 +369,4 @@ def _write(group: Group, words: list[int]) -> _Recipe:
 
 
 stream().on_close.append(_recipes.clear)
+on_thin.append(_recipes.clear)

@@ -10,7 +10,7 @@ from hashlib import blake2b
 from itertools import count
 
 from ..device.host import ALLOC, CODE_BITS, COPY, FREE, RUN, UPLOAD
-from ..launches import Node, nodes
+from ..op.launches import Node, nodes
 
 _CODE_MASK = (1 << CODE_BITS) - 1
 # Records by which the beginning of a window is found again in it.

@@ -11,17 +11,18 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from ..device.handover import packed
+from ..device.handover import first_work
 from ..device.host import ALLOC, CODE_BITS, FREE
 from ..device.stream import stream
-from ..launches import Node
+from ..op.launches import MOST_LAUNCHES, Node, on_thin
 from .groups import Group, Planner
 from .joints import Joiner
 from .kernels import Fused, fuse
-from .known import Pattern, Table
+from .known import Ends, Known, Pattern, Table
 from .records import Record, period, read, structure
 
 # Structures that were met once and are remembered; past that they are forgotten: a program may never repeat
@@ -30,7 +31,6 @@ _MOST_STRUCTURES = 4096
 _MOST_WORDS = 1 << 18
 # Plans for one structure: they differ in which tensors begin where their buffer does.
 _MOST_PLANS = 4
-_CODE_MASK = (1 << CODE_BITS) - 1
 
 
 @dataclass
@@ -41,6 +41,7 @@ class Plan:
         places: of the words of the fused window, in order: in the window or in the constants behind it.
         constants: words that no window has: heads of fused launches.
         zeros: places of words that must be zero for the plan to hold.
+        heads: the same words, which hold these launches.
         stands: the launches that stand for several, by where their record begins in the fused window: what
             each does, and a word of every record whose work it does. For traces.
     """
@@ -48,6 +49,7 @@ class Plan:
     places: np.ndarray
     constants: np.ndarray
     zeros: np.ndarray
+    heads: tuple[int, ...]
     stands: dict[int, tuple[Node, tuple[int, ...]]]
 
     def holds(self, window: np.ndarray) -> bool:
@@ -65,6 +67,7 @@ on_rewrite: list[Callable[[list[int], Plan | None], None]] = []
 _met: set[bytes] = set()
 _known = Table(_MOST_WORDS)
 _at_once = False
+_NONE = array("I")
 
 
 def forget() -> None:
@@ -73,26 +76,68 @@ def forget() -> None:
     _known.clear()
 
 
-def rewrite(words: list[int]) -> array:
-    """The window that the host gets for the records of one."""
-    # What went away between two windows belongs to neither's structure.
-    first = next((k for k, word in enumerate(words) if word & _CODE_MASK != FREE), len(words))
-    records = words[first:] if first else words
-    window = packed(records)
+class Found(NamedTuple):
+    """A window, and what is known of it.
+
+    Args:
+        begin: what went away before it, which belongs to no window's structure.
+        words: its records.
+        window: the same, packed.
+        given: the same.
+        known: its structure, if that has plans.
+        ends: which slots end, if it has.
+    """
+
+    begin: array
+    words: list[int]
+    window: array
+    given: np.ndarray
+    known: Known | None
+    ends: Ends | None
+
+
+def recognise(words: list[int], window: array) -> Found:
+    """What is known of a window; `rewrite` goes on from there.
+
+    Args:
+        words: the records.
+        window: the same, packed.
+    """
+    first = first_work(words)
+    begin, words, window = (
+        (window[:first], words[first:], window[first:]) if first else (_NONE, words, window)
+    )
+    if not words:
+        return Found(begin, words, window, np.empty(0, np.uint32), None, None)
+    given = np.frombuffer(window, np.uint32)
+    known, ends = _known.find(words, given)
+    if first and ends is not None:
+        before = [word >> CODE_BITS for word in begin]
+        ends = Ends(ends.inside, ends.nbytes, before + ends.outside)
+    return Found(begin, words, window, given, known, ends)
+
+
+def rewrite(words: list[int], window: array, found: Found | None = None) -> array:
+    """The window that the host gets for the records of one.
+
+    Args:
+        words: the records.
+        window: the same, packed.
+        found: what is known of it, if somebody has asked.
+    """
+    begin, records, window, given, known, _ = recognise(words, window) if found is None else found
     plan = None
     if records:
-        given = np.frombuffer(window, np.uint32)
-        plan = _plan_for(records, given)
+        plan = _plan_for(records, given, known)
         if plan is not None:
             window = plan.apply(given)
     for listener in on_rewrite:
         listener(records, plan)
-    return array("I", words[:first]) + window if first else window
+    return begin + window if begin else window
 
 
-def _plan_for(words: list[int], window: np.ndarray) -> Plan | None:
+def _plan_for(words: list[int], window: np.ndarray, known: Known | None) -> Plan | None:
     """The plan of a window; None while it runs as it is."""
-    known = _known.find(words, window)
     is_full = len(words) >= stream().window_words
     if known is None:
         found = structure(words)
@@ -110,7 +155,9 @@ def _plan_for(words: list[int], window: np.ndarray) -> Plan | None:
                     _met.clear()
                 _met.add(key)
                 return None
-        known = _known.add(key, Pattern(words, read(words)), again)
+        records = read(words)
+        heads = {record.node.head for record in records if record.node is not None}
+        known = _known.add(key, Pattern(words, records), again, frozenset(heads))
     elif is_full:
         stream().period = known.period
     for plan in known.plans:
@@ -177,7 +224,13 @@ def make_plan(words: list[int]) -> Plan:
     # What is held and was never used.
     exist([slot for slot in allocations if slot not in freed])
     zeros = sorted({*joiner.zeros, *planner.zeros, *[z for made in groups for z in made.zeros]})
-    return Plan(np.array(picked, np.intp), np.array(constants, np.uint32), np.array(zeros, np.intp), stands)
+    return Plan(
+        np.array(picked, np.intp),
+        np.array(constants, np.uint32),
+        np.array(zeros, np.intp),
+        tuple(constants),
+        stands,
+    )
 
 
 def enable(on: bool, at_once: bool = False) -> None:
@@ -189,8 +242,9 @@ def enable(on: bool, at_once: bool = False) -> None:
     """
     global _at_once
     _at_once = at_once
-    stream().rewrite = rewrite if on else None
+    stream().rewrite, stream().recognise = (rewrite, recognise) if on else (None, None)
     stream().period = 0
 
 
 stream().on_close.append(forget)
+on_thin.append(lambda: _known.thin(MOST_LAUNCHES // 4))

@@ -3,9 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
-from ..random import Generator
+from ..ops.random.generator import Generator
+from ..weights.fields import FLAG, either, listed, number, whole
+
+_ID = whole(0)
+# The settings that a generation_config.json may have, and what they may be there.
+TABLE = {
+    "max_new_tokens": whole(1),
+    "min_new_tokens": whole(0),
+    "do_sample": FLAG,
+    "temperature": number(0, 1e6),
+    "top_k": whole(0),
+    "top_p": number(0, 1),
+    "repetition_penalty": number(0, 1e6, above=True),
+    "eos_token_id": either(_ID, listed(_ID, 1 << 16)),
+    "pad_token_id": _ID,
+}
+_NUMBERS = ("max_new_tokens", "min_new_tokens", "temperature", "top_k", "top_p", "repetition_penalty")
 
 
 @dataclass(frozen=True)
@@ -16,7 +33,7 @@ class GenerationConfig:
         max_new_tokens: how many ids at most.
         min_new_tokens: as many ids come before one that stops may be chosen.
         do_sample: draw by chance; without it the most likely id is taken.
-        temperature, top_k, top_p: of the draw; see `pellucid.ops.sampling.sample`.
+        temperature, top_k, top_p: of the draw; see `pellucid.ops.random.token_sampling.sample`.
         repetition_penalty: above 1 makes ids that have appeared less likely.
         eos_token_id: id or ids that stop a sequence; the model's own if None, none if ().
         pad_token_id: what follows in a sequence that stopped before the others; the first stop id if None.
@@ -64,6 +81,9 @@ def settings_of(model: Any, given: dict[str, Any]) -> GenerationConfig:
         config = replace(config, eos_token_id=own.eos_token_id)
     if config.pad_token_id is None:
         config = replace(config, pad_token_id=own.pad_token_id)
+    for name in _NUMBERS:
+        if not isinstance(value := getattr(config, name), Real):
+            raise TypeError(f"generate: {name} is a {type(value).__name__}, not a number. Give a number.")
     if config.max_new_tokens < 1:
         raise ValueError(f"generate: max_new_tokens must be at least 1, not {config.max_new_tokens}.")
     if config.repetition_penalty <= 0:

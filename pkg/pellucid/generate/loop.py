@@ -8,10 +8,10 @@ from typing import Any
 
 from ..device.stream import stream as device_stream
 from ..errors import DimensionError, ShapeError
-from ..nn import module as modules
 from ..nn.hooks import Tap
-from ..reading import ListRead
-from ..tensor import Tensor
+from ..nn.modules import module as modules
+from ..tensors.reading import ListRead
+from ..tensors.tensor import Tensor
 from .choice import Choice
 from .config import GenerationConfig
 from .step import step_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
-from ..autograd import no_grad
-from ..capture import Compiled
-from ..tensor import Tensor
+from ..autograd.grad_mode import under
+from ..jit import Compiled
+from ..tensors.tensor import Tensor
 from .choice import pick
 
 
@@ -34,8 +34,7 @@ class Step:
         run = self._logits if ids.shape[1] == 1 and ids.device.type == "webgpu" else self._forward
         position, self._cache = cache.length, cache
         try:
-            with no_grad():
-                return run(ids, position, cache.keys, cache.values)
+            return under(False, run, ids, position, cache.keys, cache.values)
         finally:
             self._cache = None
             cache.length = position + ids.shape[1]
@@ -48,8 +47,7 @@ class Step:
     def ids(self, *inputs: Any) -> Tensor:
         """The next ids; see `pick`."""
         run = self._ids if inputs[0].device.type == "webgpu" else pick
-        with no_grad():
-            return run(*inputs)
+        return under(False, run, *inputs)
 
 
 _steps: WeakKeyDictionary[Any, Step] = WeakKeyDictionary()

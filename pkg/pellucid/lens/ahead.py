@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from ..autograd import edges, no_grad
-from ..meta import Meta
-from ..nn import module as modules
-from ..tensor import Tensor
+from ..autograd import edges
+from ..autograd.grad_mode import under
+from ..nn.modules import module as modules
+from ..tensors.meta import Meta
+from ..tensors.tensor import Tensor
 
 if TYPE_CHECKING:
     from .logits import LogitLens, Request
@@ -77,8 +78,7 @@ class Ahead:
             layers = request.layers(seen)
             if request.model() is None or [x._meta for x in layers.values()] != metas:
                 continue
-            with no_grad():
-                found = request.look(layers)
+            found = under(False, request.look, layers)
             if before.was_read:
                 found.begin_read()
             self._begun[request] = _Begun(found, layers, self._state(request, layers))

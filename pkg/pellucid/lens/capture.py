@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import ShapeError, WeightError
 from ..nn.hooks import Tap
-from ..tensor import Tensor
+from ..tensors.tensor import Tensor
 from .ahead import Ahead
 from .paths import first_tensor, pick
 

@@ -8,15 +8,15 @@ from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
-from ..autograd import no_grad
-from ..capture import Compiled
+from ..autograd.grad_mode import under
 from ..errors import ShapeError, WeightError
-from ..meta import Meta
-from ..ops.joining import cat, stack
-from ..ops.softmax import log_softmax
-from ..ops.sort import topk
-from ..reading import ListRead
-from ..tensor import Tensor
+from ..jit import Compiled
+from ..ops.index.sort import topk
+from ..ops.norm.softmax import log_softmax
+from ..ops.shape.joining import cat, stack
+from ..tensors.meta import Meta
+from ..tensors.reading import ListRead
+from ..tensors.tensor import Tensor
 from .capture import Seen, capture
 from .paths import matches
 
@@ -148,41 +148,40 @@ def logit_lens(
 
     Source: nostalgebraist 2020, "interpreting GPT: the logit lens"
     """
-    with no_grad():
-        if not isinstance(source, Seen):
-            with capture(model, pattern) as seen:
-                model(source, **forward)
-        else:
-            seen = source
-        if isinstance(positions, int):
-            positions = slice(positions, positions + 1 or None)
-        chosen = positions or slice(None)
-        request = Request(ref(model), pattern, top_k, chosen.start, chosen.stop, chosen.step)
-        layers = request.layers(seen)
-        if not layers:
-            raise WeightError(
-                f"logit_lens: nothing of what was seen fits {pattern!r}. Capture the layers, or give their "
-                "pattern."
-            )
-        # What layers return is of one kind, or of few: each is checked once.
-        kinds: dict[Meta, str] = {}
-        for path, hidden in layers.items():
-            kinds.setdefault(hidden._meta, path)
-        for m, path in kinds.items():
-            if m.rank != 3 or m.shape[0] != 1:
-                raise ShapeError(
-                    f"logit_lens: {path} returned shape {tuple(m.shape)}, not (1, time, dim). "
-                    "Run one sequence, and give a pattern of layers."
-                )
-        time = min([m.shape[1] for m in kinds])
-        if not len(range(time)[chosen]):
+    if not isinstance(source, Seen):
+        with capture(model, pattern) as seen:
+            under(False, model, source, **forward)
+    else:
+        seen = source
+    if isinstance(positions, int):
+        positions = slice(positions, positions + 1 or None)
+    chosen = positions or slice(None)
+    request = Request(ref(model), pattern, top_k, chosen.start, chosen.stop, chosen.step)
+    layers = request.layers(seen)
+    if not layers:
+        raise WeightError(
+            f"logit_lens: nothing of what was seen fits {pattern!r}. Capture the layers, or give their "
+            "pattern."
+        )
+    # What layers return is of one kind, or of few: each is checked once.
+    kinds: dict[Meta, str] = {}
+    for path, hidden in layers.items():
+        kinds.setdefault(hidden._meta, path)
+    for m, path in kinds.items():
+        if m.rank != 3 or m.shape[0] != 1:
             raise ShapeError(
-                f"logit_lens: positions {chosen} are none of the {time} that were seen. Give some of these."
+                f"logit_lens: {path} returned shape {tuple(m.shape)}, not (1, time, dim). "
+                "Run one sequence, and give a pattern of layers."
             )
-        # Every new token is looked at alike. A user's own head may read what no capture watches.
-        if isinstance(source, Seen) and type(model).unembed.__module__.startswith("pellucid."):
-            return source.ahead.ask(request, layers)
-        return request.look(layers, again=False)
+    time = min([m.shape[1] for m in kinds])
+    if not len(range(time)[chosen]):
+        raise ShapeError(
+            f"logit_lens: positions {chosen} are none of the {time} that were seen. Give some of these."
+        )
+    # Every new token is looked at alike. A user's own head may read what no capture watches.
+    if isinstance(source, Seen) and type(model).unembed.__module__.startswith("pellucid."):
+        return under(False, source.ahead.ask, request, layers)
+    return under(False, request.look, layers, again=False)
 
 
 _looks: WeakKeyDictionary[Any, Compiled] = WeakKeyDictionary()

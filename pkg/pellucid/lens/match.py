@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd import no_grad
-from ..construct import tensor
+from ..autograd.grad_mode import under
 from ..errors import WeightError
+from ..tensors.construct import tensor
 from .capture import capture
 
 
@@ -128,8 +128,8 @@ class _Comparing:
                 )
             parameter = next(iter(model.parameters()), None)
             inputs = (tensor(given, device=None if parameter is None else parameter.device),)
-        with no_grad(), capture(model, sorted(recorded)) as seen:
-            model(*inputs, **forward)
+        with capture(model, sorted(recorded)) as seen:
+            under(False, model, *inputs, **forward)
         if idle := sorted(set(recorded) - set(seen)):
             raise WeightError(f"match: these modules did not run: {', '.join(idle)}. Leave them out.")
         self.seen = {path: value.detach().float() for path, value in seen.items()}

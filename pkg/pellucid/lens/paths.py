@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from ..errors import WeightError
 
 
-@cache
+@lru_cache(4096)
 def _expression(pattern: str) -> re.Pattern:
     parts = [
         ".*" if p == "**" else re.escape(p).replace(r"\*", "[^.]*").replace(r"\?", "[^.]")
@@ -18,7 +18,7 @@ def _expression(pattern: str) -> re.Pattern:
     return re.compile(r"\.".join(parts).replace(r"\..*", r"(?:\..*)?") + r"\Z")
 
 
-@cache
+@lru_cache(4096)
 def matches(path: str, pattern: str) -> bool:
     """Whether a path fits: ``*`` stands for anything within one name, ``**`` for any number of names.
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from contextvars import copy_context
 from typing import Any
 
 import numpy as np
 
-from .. import dtypes as dt
 from .. import weights
 from ..device import device as Device
 from ..device import get_default_device
-from ..dtypes import DType
+from ..device.steps import later, now
 from ..errors import FormatError
 from ..generate import GenerationConfig
-from ..steps import later, now
+from ..generate.config import TABLE
+from ..tensors import dtypes as dt
+from ..tensors.dtypes import DType
+from ..weights.fields import check, shown
 from ..weights.folder import Folder
 from . import gguf
 from .language_model import CausalLM
@@ -28,12 +31,6 @@ ARCHITECTURES: dict[str, type[CausalLM]] = {
     "mistral": LlamaForCausalLM,
     "qwen3": Qwen3ForCausalLM,
 }
-
-# Keys of generation_config.json that are settings here, too.
-_GENERATION = (
-    "max_new_tokens", "min_new_tokens", "do_sample", "temperature", "top_k", "top_p", "repetition_penalty",
-    "eos_token_id", "pad_token_id",
-)  # fmt: skip
 
 # Tensors in files that nothing here needs: they can be computed.
 _DERIVED = ("rotary_emb.inv_freq", "attn.bias", "attn.masked_bias")
@@ -135,8 +132,13 @@ def _build(architecture: type[CausalLM], config: Any, folder: Folder) -> CausalL
             f"{folder.name}: the configuration claims {config.num_hidden_layers} layers, and there are "
             f"{len(folder.checkpoint)} tensors. The file is damaged, or config.json belongs to other weights."
         )
-    with Device("meta"):
-        return architecture(config)
+
+    def made() -> CausalLM:
+        with Device("meta"):
+            return architecture(config)
+
+    # Ctrl-C where the `with` ends may leave its device, but not in the program's context.
+    return copy_context().run(made)
 
 
 def _from_folder(folder: Folder) -> Generator[tuple, Any, tuple]:
@@ -149,7 +151,7 @@ def _from_folder(folder: Folder) -> Generator[tuple, Any, tuple]:
     architecture = ARCHITECTURES.get(str(keys.get("model_type")))
     if architecture is None:
         raise FormatError(
-            f"{folder.name}: model_type {keys.get('model_type')!r} is not known. "
+            f"{folder.name}: model_type {shown(keys.get('model_type'))} is not known. "
             f"There are {', '.join(ARCHITECTURES)}."
         )
     model = _build(architecture, architecture.config_class.from_dict(keys), folder)
@@ -159,34 +161,46 @@ def _from_folder(folder: Folder) -> Generator[tuple, Any, tuple]:
         for name in folder.checkpoint
         if not name.endswith(_DERIVED) and not (tied and name == "lm_head.weight")
     }
-    defaults = yield folder, "json", ("generation_config.json",), {}
+    where, defaults = "generation_config.json", (yield folder, "json", ("generation_config.json",), {})
     if defaults is None:
         # Before that file was introduced, config.json held these two.
-        defaults = {k: keys.get(k) for k in ("eos_token_id", "pad_token_id")}
-    return model, names, _generation(defaults)
+        where, defaults = "config.json", {k: keys.get(k) for k in ("eos_token_id", "pad_token_id")}
+    return model, names, _generation(f"{folder.name}/{where}", defaults)
 
 
 def _from_gguf(folder: Folder) -> Generator[tuple, Any, tuple]:
     checkpoint = folder.checkpoint
     kind = checkpoint.metadata.get("general.architecture")
     if kind != "llama":
-        raise FormatError(f"{folder.name}: architecture {kind!r} of a GGUF is not known. There is llama.")
+        raise FormatError(
+            f"{folder.name}: architecture {shown(kind)} of a GGUF is not known. There is llama."
+        )
     config = gguf.llama_config(checkpoint)
     model = _build(LlamaForCausalLM, config, folder)
     names = {name: gguf.llama_name(name) for name in checkpoint if name != gguf.FREQUENCIES}
     if gguf.FREQUENCIES in checkpoint:
-        (factors,) = yield weights, "read", (checkpoint, [checkpoint[gguf.FREQUENCIES]]), {}
-        model.model.rotary_emb._frequencies = model.model.rotary_emb._frequencies / np.frombuffer(
-            factors, np.float32
-        )
-    return model, names, _generation({"eos_token_id": checkpoint.metadata.get("tokenizer.ggml.eos_token_id")})
+        info = gguf.check_factors(checkpoint, config.columns)
+        (raw,) = yield weights, "read", (checkpoint, [info]), {}
+        factors = np.frombuffer(raw, np.float32)
+        if not np.all((factors > 0) & np.isfinite(factors)):
+            raise FormatError(
+                f"{folder.name}: {gguf.FREQUENCIES} has factors that are not above 0 and finite. The file is "
+                "damaged."
+            )
+        model.model.rotary_emb.divide_frequencies(factors)
+    eos = {"eos_token_id": checkpoint.metadata.get("tokenizer.ggml.eos_token_id")}
+    return model, names, _generation(f"{folder.name}: tokenizer.ggml", eos)
 
 
-def _generation(keys: dict[str, Any]) -> GenerationConfig:
-    """The settings that a model comes with; those that are not set keep their defaults."""
-    known = {k: keys[k] for k in _GENERATION if keys.get(k) is not None}
+def _generation(where: str, keys: dict[str, Any]) -> GenerationConfig:
+    """The settings that a model comes with; those that are not set keep their defaults.
+
+    Raises:
+        FormatError: one is of the wrong type or out of range.
+    """
+    if keys.get("pad_token_id") == -1:  # which older models write for none
+        keys = {**keys, "pad_token_id": None}
+    check(where, keys, TABLE)
+    known = {k: keys[k] for k in TABLE if keys.get(k) is not None}
     eos = known.get("eos_token_id")
-    try:
-        return GenerationConfig(**{**known, "eos_token_id": tuple(eos) if isinstance(eos, list) else eos})
-    except TypeError as error:
-        raise FormatError(f"generation_config.json: {error}.") from None
+    return GenerationConfig(**{**known, "eos_token_id": tuple(eos) if isinstance(eos, list) else eos})

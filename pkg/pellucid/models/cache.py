@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ..errors import DimensionError
-from ..ops.cache import cache_write
-from ..ops.creation import blank, empty
-from ..tensor import Tensor
+from ..ops.attention.cache import cache_write
+from ..ops.shape.creation import blank, empty
+from ..tensors.tensor import Tensor
 
 
 class KVCache:

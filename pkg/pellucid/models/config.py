@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from ..errors import FormatError
+from ..weights.fields import Field, check, shown
 
 # Keys that say how a checkpoint was made or run elsewhere, and change nothing here.
 IGNORED = frozenset({
@@ -18,54 +19,49 @@ IGNORED = frozenset({
     "transformers_version", "unsloth_fixed", "use_cache",
 })  # fmt: skip
 # Values with which a key that is not a field changes nothing; unset ones never do.
-_NEUTRAL: dict[str, Any] = {"partial_rotary_factor": 1.0}
-_UNSET = (None, False, 0, 0.0, [], {})
+NEUTRAL: dict[str, Any] = {"partial_rotary_factor": 1.0}
+UNSET = (None, False, 0, 0.0, [], {})
 
 
 @dataclass(frozen=True)
 class Config:
     """A model's configuration: fields are the keys of its ``config.json``."""
 
+    table: ClassVar[Mapping[str, Field]]  # what each field may hold in a file
+
     @classmethod
     def from_dict(cls, keys: Mapping[str, Any]) -> Self:
         """Read the keys of a ``config.json``; those of `IGNORED` and unset ones are passed over.
 
         Raises:
-            FormatError: a value is of the wrong type, or a key is unknown and set: the model would compute
-                something else.
+            FormatError: a value is of the wrong type or out of range, or a key is unknown and set: the model
+                would compute something else.
         """
-        known = {f.name: f for f in fields(cls)}
         unknown = {
             k: v
             for k, v in keys.items()
-            if k not in known and k not in IGNORED and v not in _UNSET and v != _NEUTRAL.get(k)
+            if k not in cls.table and k not in IGNORED and v not in UNSET and v != NEUTRAL.get(k)
         }
         if unknown:
             raise FormatError(
-                f"config.json: {cls.__name__} does not know {unknown}. The architecture computes differently "
-                "there; load a model without these keys."
+                f"config.json: {cls.__name__} does not know {shown(unknown)}. The architecture computes "
+                "differently there; load a model without these keys."
             )
-        given = {k: v for k, v in keys.items() if k in known and (v is not None or k in cls._optional())}
-        for name, value in given.items():
-            _check(name, value, str(known[name].type))
-        return cls(**given)
+        given = {k: v for k, v in keys.items() if k in cls.table and (v is not None or k in cls._optional())}
+        return cls(**given).checked("config.json")
+
+    def checked(self, where: str) -> Self:
+        """This configuration, if its values are those of a model.
+
+        Args:
+            where: the file that it was read from, for messages.
+
+        Raises:
+            FormatError: a value is out of range.
+        """
+        check(where, vars(self), self.table)
+        return self
 
     @classmethod
     def _optional(cls) -> set[str]:
         return {f.name for f in fields(cls) if f.default is None}
-
-
-def _check(name: str, value: Any, kind: str) -> None:
-    """Refuse a value that is not what the field's annotation says; sizes are above 0."""
-    first = kind.split(" ")[0].split("[")[0]
-    right = {
-        "int": type(value) is int and value > 0,
-        "float": type(value) in (int, float) and value > 0,
-        "bool": type(value) is bool,
-        "str": isinstance(value, str),
-        "dict": isinstance(value, dict),
-        "list": isinstance(value, list),
-    }[first]
-    if not right and value is not None:
-        wanted = {"int": "a whole number above 0", "float": "a number above 0"}.get(first, f"a {first}")
-        raise FormatError(f"config.json: {name} is {value!r}; it must be {wanted}.")

@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 
 from ..errors import ShapeError
 from ..nn import functional as F
-from ..nn.linear import Linear
-from ..nn.module import Module
-from ..ops.creation import arange
-from ..tensor import Tensor
+from ..nn.modules.linear import Linear
+from ..nn.modules.module import Module
+from ..ops.shape.creation import arange
+from ..tensors.tensor import Tensor
 from .cache import KVCache
 from .config import Config
 from .output import CausalLMOutput

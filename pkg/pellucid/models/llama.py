@@ -6,22 +6,26 @@ Mistral and others of that shape; attribute paths are the tensor names of their 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from ..errors import DimensionError, FormatError
 from ..nn import functional as F
-from ..nn.container import ModuleList
-from ..nn.embedding import Embedding
-from ..nn.linear import Linear
-from ..nn.module import Module
-from ..nn.norm import RMSNorm
-from ..ops.cache import cached_attention
-from ..tensor import Tensor
+from ..nn.modules.container import ModuleList
+from ..nn.modules.embedding import Embedding
+from ..nn.modules.linear import Linear
+from ..nn.modules.module import Module
+from ..nn.modules.norm import RMSNorm
+from ..ops.attention.cache import cached_attention
+from ..tensors.tensor import Tensor
+from ..weights.fields import FLAG, Field, number, shown, text, whole
 from .cache import KVCache
 from .config import Config
 from .language_model import CausalLM, causal_mask
-from .rotary import RotaryEmbedding
+from .rotary import SCALING, RotaryEmbedding
+
+_MOST_COLUMNS = 4096  # of a head
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,27 @@ class LlamaConfig(Config):
     ``rope_interleaved`` is set for GGUF files, whose query and key rows lie in another order.
     """
 
+    # Far above what there is, and small enough that a model's own numbers never make tables of gigabytes.
+    table: ClassVar[Mapping[str, Field]] = {
+        "vocab_size": whole(1, 1 << 24),
+        "hidden_size": whole(1, 1 << 20),
+        "intermediate_size": whole(1, 1 << 24),
+        "num_hidden_layers": whole(1, 4096),
+        "num_attention_heads": whole(1, 1 << 16),
+        "num_key_value_heads": whole(1, 1 << 16),
+        "head_dim": whole(1, _MOST_COLUMNS),
+        "hidden_act": text(100),
+        "max_position_embeddings": whole(1),
+        "rms_norm_eps": number(0, 1, above=True),
+        "rope_theta": number(1, 1e15),
+        "rope_scaling": SCALING,
+        "rope_parameters": SCALING,
+        "attention_bias": FLAG,
+        "mlp_bias": FLAG,
+        "tie_word_embeddings": FLAG,
+        "sliding_window": whole(1),
+        "rope_interleaved": FLAG,
+    }
     vocab_size: int = 32000
     hidden_size: int = 4096
     intermediate_size: int = 11008
@@ -49,6 +74,20 @@ class LlamaConfig(Config):
     tie_word_embeddings: bool = False
     sliding_window: int | None = None
     rope_interleaved: bool = False
+
+    def checked(self, where: str) -> Self:
+        super().checked(where)
+        if (
+            not 0 < self.columns <= _MOST_COLUMNS
+            or self.columns % 2
+            or self.num_attention_heads % self.kv_heads
+        ):
+            raise FormatError(
+                f"{where}: {self.num_attention_heads} heads of {self.columns} columns that share "
+                f"{self.kv_heads} key heads are not possible: heads have an even number of columns, from 2 "
+                f"to {_MOST_COLUMNS:,}, and key heads divide them. The file is damaged."
+            )
+        return self
 
     @property
     def kv_heads(self) -> int:
@@ -141,7 +180,8 @@ class LlamaMLP(Module):
         super().__init__()
         if config.hidden_act != "silu":
             raise FormatError(
-                f"config.json: hidden_act {config.hidden_act!r} is not known for this architecture. It is "
+                f"config.json: hidden_act {shown(config.hidden_act)} is not known for this architecture. "
+                "It is "
                 "silu."
             )
         self.gate_proj = Linear(config.hidden_size, config.intermediate_size, bias=config.mlp_bias)

@@ -9,19 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes as dt
 from .. import weights
 from ..device import device as Device
 from ..device.cpu import CpuStorage
 from ..device.stream import Storage, stream
-from ..dtypes import DType
 from ..errors import DeviceError, DTypeError, OutOfMemoryError, WeightError
-from ..meta import meta
 from ..nn.parameter import Parameter
-from ..ops.movement import cast
+from ..ops.shape.movement import cast
 from ..quant.formats import FORMATS
 from ..quant.weight import RowStorage, dequantize, largest_buffer, row_chunks, weight_from_blocks
-from ..tensor import Tensor
+from ..tensors import dtypes as dt
+from ..tensors.dtypes import DType
+from ..tensors.meta import meta
+from ..tensors.tensor import Tensor
 from ..weights.checkpoint import Checkpoint, TensorInfo
 
 # Raw bytes that are on the device at once, beside the weights made of them.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-from ..tensor import Tensor
+from ..tensors.tensor import Tensor
 
 
 @dataclass

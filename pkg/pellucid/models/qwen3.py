@@ -5,10 +5,13 @@ Qwen Team 2025, "Qwen3 technical report". Attribute paths are the tensor names o
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
-from ..nn.norm import RMSNorm
-from ..tensor import Tensor
+from ..nn.modules.norm import RMSNorm
+from ..tensors.tensor import Tensor
+from ..weights.fields import FLAG, Field, listed, text
 from .language_model import CausalLM
 from .llama import LlamaAttention, LlamaConfig, LlamaDecoderLayer, LlamaModel
 
@@ -17,6 +20,11 @@ from .llama import LlamaAttention, LlamaConfig, LlamaDecoderLayer, LlamaModel
 class Qwen3Config(LlamaConfig):
     """Fields are the keys of ``config.json``."""
 
+    table: ClassVar[Mapping[str, Field]] = {
+        **LlamaConfig.table,
+        "layer_types": listed(text(100), 4096),
+        "use_sliding_window": FLAG,
+    }
     head_dim: int | None = 128
     rope_theta: float = 1e6
     max_position_embeddings: int = 32768

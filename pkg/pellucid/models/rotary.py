@@ -9,8 +9,22 @@ import numpy as np
 
 from ..device.stream import stream
 from ..errors import DimensionError, FormatError
-from ..nn.module import Module
-from ..ops.cache import rotary_embedding, rotary_tables
+from ..nn.modules.module import Module
+from ..ops.attention.cache import rotary_embedding, rotary_tables
+from ..weights.fields import number, record, shown, text
+from .config import NEUTRAL, UNSET
+
+# The keys of rope_scaling and rope_parameters that are read.
+_KEYS = {
+    "rope_type": text(100),
+    "type": text(100),
+    "rope_theta": number(1, 1e15),
+    "factor": number(1e-3, 1e6),
+    "low_freq_factor": number(1e-3, 1e6),
+    "high_freq_factor": number(1e-3, 1e6),
+    "original_max_position_embeddings": number(1, 1e9),
+}
+SCALING = record(_KEYS)
 
 
 def inverse_frequencies(head_dim: int, base: float, scaling: dict[str, Any] | None) -> np.ndarray:
@@ -22,36 +36,49 @@ def inverse_frequencies(head_dim: int, base: float, scaling: dict[str, Any] | No
         scaling: ``rope_scaling`` of the configuration; types default, linear and llama3.
 
     Raises:
-        FormatError: another type of scaling, or a key of it is missing.
+        FormatError: another type of scaling, or a key of it is missing or unknown.
 
     Source: Su et al. 2021, "RoFormer"; the llama3 rule is that of Meta's reference implementation.
     """
     frequencies = base ** (-np.arange(0, head_dim, 2, dtype=np.float64) / head_dim)
     kind = (scaling or {}).get("rope_type") or (scaling or {}).get("type") or "default"
-    if scaling is None or kind == "default":
+    if kind not in ("default", "linear", "llama3"):
+        raise FormatError(
+            f"config.json: rope_scaling of type {shown(kind)} is not known. There are default, linear and "
+            "llama3."
+        )
+    scaling = scaling or {}
+    unknown = {k: v for k, v in scaling.items() if k not in _KEYS and v not in UNSET and v != NEUTRAL.get(k)}
+    if unknown:
+        raise FormatError(
+            f"config.json: rope_scaling does not know {shown(unknown)}. Positions are turned differently "
+            "there; load a model without these keys."
+        )
+    if kind == "default":
         return frequencies
     if kind == "linear":
         return frequencies / _number(scaling, "factor")
-    if kind == "llama3":
-        length = _number(scaling, "original_max_position_embeddings")
-        low, high = _number(scaling, "low_freq_factor"), _number(scaling, "high_freq_factor")
-        factor = _number(scaling, "factor")
-        wavelength = 2 * pi / frequencies
-        smooth = (length / wavelength - low) / (high - low)
-        blended = (1 - smooth) * frequencies / factor + smooth * frequencies
-        slow = wavelength > length / low
-        return np.where(
-            slow, frequencies / factor, np.where(wavelength < length / high, frequencies, blended)
+    length = _number(scaling, "original_max_position_embeddings")
+    low, high = _number(scaling, "low_freq_factor"), _number(scaling, "high_freq_factor")
+    if not low < high:
+        raise FormatError(
+            f"config.json: low_freq_factor of rope_scaling is {low} and high_freq_factor {high}; the second "
+            "must be larger. The file is damaged."
         )
-    raise FormatError(
-        f"config.json: rope_scaling of type {kind!r} is not known. There are default, linear and llama3."
-    )
+    factor = _number(scaling, "factor")
+    wavelength = 2 * pi / frequencies
+    smooth = (length / wavelength - low) / (high - low)
+    blended = (1 - smooth) * frequencies / factor + smooth * frequencies
+    slow = wavelength > length / low
+    return np.where(slow, frequencies / factor, np.where(wavelength < length / high, frequencies, blended))
 
 
 def _number(scaling: dict[str, Any], key: str) -> float:
     value = scaling.get(key)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value <= 0:
-        raise FormatError(f"config.json: {key} of rope_scaling is {value!r}; it must be a number above 0.")
+        raise FormatError(
+            f"config.json: {key} of rope_scaling is {shown(value)}; it must be a number above 0."
+        )
     return float(value)
 
 
@@ -81,6 +108,10 @@ class RotaryEmbedding(Module):
         self._interleaved = interleaved
         self._tables: dict = {}
         self._opened = stream().opened
+
+    def divide_frequencies(self, factors: np.ndarray) -> None:
+        """Slow each pair of columns down by a factor of its own, as a GGUF's ``rope_freqs`` does."""
+        self._frequencies = self._frequencies / factors
 
     def tables(self, end: int, device):
         """Cosines and sines for at least ``end`` positions; made once, doubled when they no longer suffice.

@@ -1,7 +1,7 @@
 """Layers, losses and what holds them: PyTorch's ``torch.nn``."""
 
 from . import functional, init, utils
-from .activation import (
+from .modules.activation import (  # fmt: skip
     ELU,
     GELU,
     GLU,
@@ -21,11 +21,14 @@ from .activation import (
     Softplus,
     Softsign,
     Tanh,
-)  # fmt: skip
-from .attention import MultiheadAttention
-from .container import ModuleDict, ModuleList, ParameterList, Sequential
-from .conv import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d
-from .criterion import (
+)
+from .modules.attention import MultiheadAttention
+from .modules.container import ModuleDict, ModuleList, ParameterList, Sequential
+from .modules.conv import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d
+from .modules.dropout import Dropout
+from .modules.embedding import Embedding
+from .modules.linear import Identity, Linear
+from .modules.loss import (  # fmt: skip
     BCELoss,
     BCEWithLogitsLoss,
     CrossEntropyLoss,
@@ -35,15 +38,12 @@ from .criterion import (
     MSELoss,
     NLLLoss,
     SmoothL1Loss,
-)  # fmt: skip
-from .dropout import Dropout
-from .embedding import Embedding
-from .linear import Identity, Linear
-from .module import Module
-from .norm import LayerNorm, RMSNorm
+)
+from .modules.module import Module
+from .modules.norm import LayerNorm, RMSNorm
+from .modules.pool import AdaptiveAvgPool1d, AdaptiveAvgPool2d, AvgPool1d, AvgPool2d, MaxPool1d, MaxPool2d
+from .modules.shape import Flatten, Unflatten
 from .parameter import Parameter
-from .pool import AdaptiveAvgPool1d, AdaptiveAvgPool2d, AvgPool1d, AvgPool2d, MaxPool1d, MaxPool2d
-from .shape import Flatten, Unflatten
 
 __all__ = [
     "ELU", "GELU", "GLU", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AvgPool1d", "AvgPool2d", "BCELoss",

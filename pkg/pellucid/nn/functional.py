@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..dtypes import int64
-from ..errors import DTypeError, ShapeError
-from ..ops import functions, norm
-from ..ops import softmax as _softmax
-from ..ops.attention import scaled_dot_product_attention
-from ..ops.conv import conv1d, conv2d, conv_transpose1d, conv_transpose2d
-from ..ops.creation import arange
-from ..ops.functions import (
+from ..autograd.composed import composed
+from ..errors import DimensionError, DTypeError, ShapeError
+from ..op.arguments import integers
+from ..ops.attention.scaled_dot_product import scaled_dot_product_attention
+from ..ops.conv.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
+from ..ops.conv.pool import (  # fmt: skip
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    avg_pool1d,
+    avg_pool2d,
+    max_pool1d,
+    max_pool2d,
+)
+from ..ops.elementwise import functions
+from ..ops.elementwise.functions import (  # fmt: skip
     elu,
     gelu,
     hardsigmoid,
@@ -26,19 +33,17 @@ from ..ops.functions import (
     softplus,
     softsign,
     tanh,
-)  # fmt: skip
-from ..ops.linear import linear
-from ..ops.pool import (
-    adaptive_avg_pool1d,
-    adaptive_avg_pool2d,
-    avg_pool1d,
-    avg_pool2d,
-    max_pool1d,
-    max_pool2d,
-)  # fmt: skip
-from ..ops.random import dropout
-from ..ops.rows import embedding as _embedding
-from ..tensor import Tensor
+)
+from ..ops.index.rows import embedding as _embedding
+from ..ops.matmul.linear import linear
+from ..ops.norm import normalization as norm
+from ..ops.norm import softmax as _softmax
+from ..ops.random.distributions import dropout
+from ..ops.shape.creation import arange
+from ..ops.shape.views import broadcast_tensors
+from ..tensors.dtypes import int64
+from ..tensors.shape import axis, index
+from ..tensors.tensor import Tensor
 from .loss import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -50,7 +55,7 @@ from .loss import (
     nll_loss,
     smooth_l1_loss,
 )  # fmt: skip
-from .padding import pad
+from .modules.padding import pad
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -85,7 +90,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.glu.html
     """
-    if input.shape[dim] % 2:
+    if input.shape[axis(dim, input.dim())] % 2:
         raise ShapeError(
             f"glu: axis {dim} of shape {tuple(input.shape)} has an odd length; it is cut in halves."
         )
@@ -103,7 +108,12 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> 
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.embedding.html
     """
-    return _embedding(weight, input, -1 if padding_idx is None else padding_idx % weight.shape[0])
+    if padding_idx is None:
+        return _embedding(weight, input, -1)
+    rows, place = weight.shape[0], index(padding_idx, "embedding: padding_idx")
+    if not -rows <= place < rows:
+        raise DimensionError(f"embedding: padding_idx {padding_idx} is not one of the {rows} rows.")
+    return _embedding(weight, input, place % rows)
 
 
 def rms_norm(
@@ -113,7 +123,7 @@ def rms_norm(
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.rms_norm.html
     """
-    return norm.rms_norm(input, tuple(normalized_shape), weight, eps)
+    return norm.rms_norm(input, integers(normalized_shape, "normalized_shape"), weight, eps)
 
 
 def layer_norm(
@@ -127,7 +137,7 @@ def layer_norm(
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.layer_norm.html
     """
-    return norm.layer_norm(input, tuple(normalized_shape), weight, bias, eps)
+    return norm.layer_norm(input, integers(normalized_shape, "normalized_shape"), weight, bias, eps)
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
@@ -152,6 +162,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """
     if tensor.dtype is not int64:
         raise DTypeError(f"one_hot: classes must be int64, not {tensor.dtype}. Convert them with .long().")
+    num_classes = index(num_classes, "one_hot: num_classes")
     if num_classes == -1:
         num_classes = int(tensor.max().item()) + 1
     classes = arange(num_classes, device=tensor.device)
@@ -166,13 +177,20 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
     return input / norm.norm(input, p, dim, True).clamp(min=eps)
 
 
+@composed(name="clamp", input=lambda g: g)
+def _at_least(input: Tensor, eps: float) -> Tensor:
+    """The larger of the two; to the derivative it is always the input."""
+    return input.clamp(min=eps)
+
+
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """``x1 . x2 / (max(|x1|, eps) * max(|x2|, eps))`` along an axis.
+    """``x1 . x2 / (max(|x1|, eps) * max(|x2|, eps))`` along an axis of the shape to which both broadcast.
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.cosine_similarity.html
     """
-    first = norm.norm(x1, 2.0, dim, True).clamp(min=eps)
-    second = norm.norm(x2, 2.0, dim, True).clamp(min=eps)
+    x1, x2 = broadcast_tensors(x1, x2)
+    first = _at_least(norm.norm(x1, 2.0, dim, True), eps)
+    second = _at_least(norm.norm(x2, 2.0, dim, True), eps)
     return (x1 / first * (x2 / second)).sum(dim)
 
 

@@ -7,13 +7,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..autograd.edges import edge
+from ..autograd.engine import differences
 from ..autograd.grad_mode import is_grad_enabled
+from ..autograd.handle import Handle
 from ..autograd.nodes import Node
-from ..hooks import Handle
-from ..tensor import Tensor
+from ..errors import GradientError
+from ..tensors.tensor import Tensor
 
 if TYPE_CHECKING:
-    from .module import Module
+    from .modules.module import Module
 
 
 class Hook(NamedTuple):
@@ -242,6 +244,17 @@ def _changed(returned: Any, before: list, module: Module) -> list:
             f"{len(before)}. "
             "Return one for each, or None to change nothing."
         )
+    for k, (g, old) in enumerate(zip(returned, before, strict=True)):
+        if g is not None and not isinstance(g, Tensor):
+            raise TypeError(
+                f"backward hook of {type(module).__name__}: gradient {k} must be None or a Tensor, not "
+                f"{type(g).__name__}"
+            )
+        if g is not None and old is not None and (different := differences(g._meta, old._meta)):
+            raise GradientError(
+                f"backward hook of {type(module).__name__}: gradient {k} is of {different}. Return one like "
+                "that which was given."
+            )
     return returned
 
 

@@ -7,10 +7,10 @@ from math import prod, sqrt
 import numpy as np
 
 from ..autograd import no_grad
-from ..construct import tensor
 from ..errors import ShapeError
-from ..random import Generator, default_generator, words
-from ..tensor import Tensor
+from ..ops.random.generator import Generator, default_generator, words
+from ..tensors.construct import tensor
+from ..tensors.tensor import Tensor
 
 _GAINS = {"linear": 1.0, "sigmoid": 1.0, "tanh": 5 / 3, "relu": sqrt(2.0), "selu": 0.75}
 
@@ -185,7 +185,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None =
 
     Source: Saxe, McClelland and Ganguli 2013
     """
-    from ..ops.random import randn
+    from ..ops.random.distributions import randn
 
     if tensor.dim() < 2:
         raise ShapeError(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from ..errors import DTypeError, ShapeError
-from ..ops.comparison import where
-from ..ops.functions import softplus
-from ..ops.gather import gather
-from ..ops.softmax import log_softmax
-from ..tensor import Tensor
+from ..autograd.composed import composed
+from ..autograd.formulas import without
+from ..errors import DTypeError, RangeError, ShapeError
+from ..op.arguments import number
+from ..ops.elementwise.comparison import where
+from ..ops.elementwise.functions import hardtanh, logsigmoid, softplus
+from ..ops.index.gather import gather
+from ..ops.norm.softmax import log_softmax
+from ..tensors.shape import index
+from ..tensors.tensor import Tensor
 
 _REDUCTIONS = ("none", "mean", "sum")
 
@@ -27,7 +31,14 @@ def reduced(loss: Tensor, reduction: str) -> Tensor:
     return loss
 
 
+def _real(name: str, *tensors: Tensor) -> None:
+    for t in tensors:
+        if t.dtype.is_complex:
+            raise DTypeError(f"{name}: takes no complex tensors. Work on real and imaginary parts.")
+
+
 def _same_shape(name: str, input: Tensor, target: Tensor) -> None:
+    _real(name, input, target)
     if tuple(input.shape) != tuple(target.shape):
         raise ShapeError(
             f"{name}: input has shape {tuple(input.shape)}, target {tuple(target.shape)}. They must be equal."
@@ -55,6 +66,7 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.mse_loss.html
     """
+    _real("mse_loss", input, target)
     _broadcast("mse_loss", input, target)
     return reduced((input - target).square(), reduction)
 
@@ -72,6 +84,21 @@ def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     return reduced((input - target).abs(), reduction)
 
 
+def _huber_grad(g, input, target, delta):
+    """Beyond the corners the slope is that of a line."""
+    return g * hardtanh(input - target, -delta, delta)
+
+
+@composed(
+    name="huber_loss",
+    input=_huber_grad,
+    target=lambda g, input, target, delta: -_huber_grad(g, input, target, delta),
+)
+def _huber(input: Tensor, target: Tensor, delta: float) -> Tensor:
+    d = (input - target).abs()
+    return where(d < delta, d * d * 0.5, (d - 0.5 * delta) * delta)
+
+
 def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0) -> Tensor:
     """``d^2 / 2`` where ``d = |input - target|`` is below ``delta``, else ``delta * (d - delta / 2)``.
 
@@ -82,11 +109,22 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.huber_loss.html
     """
+    delta = number(delta, "huber_loss: delta")
     if delta <= 0:
-        raise ValueError(f"huber_loss: delta must be positive, not {delta}.")
+        raise RangeError(f"huber_loss: delta must be positive, not {delta}.")
+    _real("huber_loss", input, target)
     _broadcast("huber_loss", input, target)
+    return reduced(_huber(input, target, delta), reduction)
+
+
+@composed(
+    name="smooth_l1_loss",
+    input=lambda g, input, target, beta: _huber_grad(g / beta, input, target, beta),
+    target=lambda g, input, target, beta: -_huber_grad(g / beta, input, target, beta),
+)
+def _smooth_l1(input: Tensor, target: Tensor, beta: float) -> Tensor:
     d = (input - target).abs()
-    return reduced(where(d < delta, d * d * 0.5, (d - 0.5 * delta) * delta), reduction)
+    return where(d < beta, d * d * (0.5 / beta), d - 0.5 * beta)
 
 
 def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta: float = 1.0) -> Tensor:
@@ -99,13 +137,14 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta:
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.smooth_l1_loss.html
     """
+    beta = number(beta, "smooth_l1_loss: beta")
     if beta < 0:
-        raise ValueError(f"smooth_l1_loss: beta must not be negative, not {beta}.")
+        raise RangeError(f"smooth_l1_loss: beta must not be negative, not {beta}.")
     if beta == 0:
         return l1_loss(input, target, reduction)
+    _real("smooth_l1_loss", input, target)
     _broadcast("smooth_l1_loss", input, target)
-    d = (input - target).abs()
-    return reduced(where(d < beta, d * d * (0.5 / beta), d - 0.5 * beta), reduction)
+    return reduced(_smooth_l1(input, target, beta), reduction)
 
 
 def _class_axis(name: str, input: Tensor, target: Tensor) -> int:
@@ -148,7 +187,7 @@ def nll_loss(
         raise DTypeError(
             f"nll_loss: target is {target.dtype}; class indices must be integers. Convert them with .long()."
         )
-    ignored = target == ignore_index
+    ignored = target == index(ignore_index, "ignore_index")
     safe = target.masked_fill(ignored, 0)
     picked = -gather(input, k, safe.unsqueeze(k)).squeeze(k)
     if weight is None:
@@ -192,8 +231,9 @@ def cross_entropy(
         >>> round(torch.nn.functional.cross_entropy(logits, torch.tensor([0, 3], device="cpu")).item(), 4)
         1.3863
     """
+    label_smoothing = number(label_smoothing, "cross_entropy: label_smoothing")
     if not 0 <= label_smoothing <= 1:
-        raise ValueError(f"cross_entropy: label_smoothing must lie between 0 and 1, not {label_smoothing}.")
+        raise RangeError(f"cross_entropy: label_smoothing must lie between 0 and 1, not {label_smoothing}.")
     k = 0 if input.dim() == 1 else 1
     if target.dtype.is_floating_point:
         return _with_probabilities(input, target, weight, reduction, label_smoothing, k)
@@ -201,7 +241,7 @@ def cross_entropy(
     loss = nll_loss(logs, target, weight, ignore_index, reduction)
     if not label_smoothing:
         return loss
-    ignored = target == ignore_index
+    ignored = target == index(ignore_index, "ignore_index")
     by_class = _along(weight, input, k)
     smooth = -(logs if by_class is None else logs * by_class).sum(k).masked_fill(ignored, 0.0)
     if reduction == "mean":
@@ -241,6 +281,20 @@ def _with_probabilities(
     return reduced(loss, reduction)
 
 
+def _bernoulli_grad(g, input, target):
+    """At 0 and 1 the quotient is that of a number which is not quite."""
+    return g * (input - target) / ((1 - input) * input).clamp(min=1e-12)
+
+
+@composed(
+    name="binary_cross_entropy",
+    input=_bernoulli_grad,
+    target=lambda g, input: g * ((1 - input).log() - input.log()),
+)
+def _bernoulli(input: Tensor, target: Tensor) -> Tensor:
+    return -(target * input.log().clamp(min=-100.0) + (1 - target) * (-input).log1p().clamp(min=-100.0))
+
+
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
 ) -> Tensor:
@@ -258,8 +312,33 @@ def binary_cross_entropy(
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.binary_cross_entropy.html
     """
     _same_shape("binary_cross_entropy", input, target)
-    loss = -(target * input.log().clamp(min=-100.0) + (1 - target) * (-input).log1p().clamp(min=-100.0))
+    loss = _bernoulli(input, target)
     return reduced(loss if weight is None else loss * weight, reduction)
+
+
+def _logistic_grad(g, input, target, pos_weight):
+    if pos_weight is None:
+        return g * (input.sigmoid() - target)
+    positive = pos_weight * target
+    return g * ((positive + 1 - target) * input.sigmoid() - positive)
+
+
+def _logistic_grad_target(g, input, pos_weight):
+    return g * (-input if pos_weight is None else logsigmoid(-input) - pos_weight * logsigmoid(input))
+
+
+@composed(
+    name="binary_cross_entropy_with_logits",
+    input=_logistic_grad,
+    target=_logistic_grad_target,
+    pos_weight=lambda g, input, target: g * target * softplus(-input),
+)
+def _logistic(input: Tensor, target: Tensor, pos_weight: Tensor | None) -> Tensor:
+    # log(1 + exp(-x)) by softplus of -x; its linear part from 20 on is exact in float32.
+    negative = softplus(-input)
+    if pos_weight is None:
+        return (1 - target) * input + negative
+    return (1 - target) * input + ((pos_weight - 1) * target + 1) * negative
 
 
 def binary_cross_entropy_with_logits(
@@ -284,17 +363,22 @@ def binary_cross_entropy_with_logits(
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.binary_cross_entropy_with_logits.html
     """
     _same_shape("binary_cross_entropy_with_logits", input, target)
-    # log(1 + exp(-x)) by softplus of -x; its linear part from 20 on is exact in float32.
-    negative = softplus(-input)
-    if pos_weight is None:
-        loss = (1 - target) * input + negative
-    else:
-        loss = (1 - target) * input + ((pos_weight - 1) * target + 1) * negative
+    loss = _logistic(input, target, pos_weight)
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
+def _entropy_grad(g, target):
+    return without(g * target.log(), (g == 0) | (target == 0)) + g * (target / target)
+
+
+@composed(name="xlogy", target=_entropy_grad)
+def _entropy(target: Tensor) -> Tensor:
+    """``target * log(target)``, 0 at 0."""
+    return (target * target.log()).masked_fill(target == 0, 0.0)
+
+
 def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:
-    """``target * (log(target) - input)``, 0 where the target is 0.
+    """``target * (log(target) - input)``, where ``0 * log(0)`` is 0.
 
     Args:
         input: log probabilities.
@@ -304,11 +388,8 @@ def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: b
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.kl_div.html
     """
-    if log_target:
-        loss = target.exp() * (target - input)
-    else:
-        is_zero = target <= 0
-        loss = where(is_zero, 0.0, target * (target.masked_fill(is_zero, 1.0).log() - input))
+    _real("kl_div", input, target)
+    loss = target.exp() * (target - input) if log_target else _entropy(target) - target * input
     if reduction == "batchmean":
         return loss.sum() / input.shape[0]
     return reduced(loss, reduction)

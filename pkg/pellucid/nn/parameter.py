@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ..autograd.edges import LEAF
-from ..construct import tensor
 from ..errors import DTypeError
-from ..tensor import Tensor
+from ..tensors.construct import tensor
+from ..tensors.tensor import Tensor
 
 
 class Parameter(Tensor):

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..autograd import no_grad
-from ..construct import as_tensor
 from ..errors import WeightError
-from ..tensor import Tensor
+from ..tensors.construct import as_tensor
+from ..tensors.tensor import Tensor
 from .parameter import Parameter
 
 if TYPE_CHECKING:
-    from .module import Module
+    from .modules.module import Module
 
 # How many differences of one kind an error lists by name.
 _LISTED = 20
@@ -73,10 +73,9 @@ def load(module: Module, given: Mapping[str, Any], strict: bool, assign: bool) -
             "Build the module with the sizes of the weights, or give strict=False to ignore missing "
             "and unexpected names."
         )
-    with no_grad():
-        for path, m, name, t in places:
-            if path in given:
-                _take(m, name, t, given[path], assign)
+    for path, m, name, t in places:
+        if path in given:
+            _take(m, name, t, given[path], assign)
     return IncompatibleKeys(missing, unexpected)
 
 
@@ -85,6 +84,7 @@ def _listed(found: list[str]) -> str:
     return ", ".join(found[:_LISTED]) + more
 
 
+@no_grad
 def _take(m: Module, name: str, t: Tensor, value: Any, assign: bool) -> None:
     if not isinstance(value, Tensor):
         value = as_tensor(value, device="cpu")

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..tensor import Tensor
-    from .module import Module
+    from ..tensors.tensor import Tensor
+    from .modules.module import Module
     from .parameter import Parameter
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..autograd import no_grad
-from ..construct import tensor
 from ..errors import GradientError, ShapeError
-from ..ops.joining import cat, stack
-from ..ops.norm import norm
-from ..tensor import Tensor
+from ..ops.norm.normalization import norm
+from ..ops.shape.joining import cat, stack
+from ..tensors.construct import tensor
+from ..tensors.tensor import Tensor
 
 
 def _gradients(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:

@@ -4,27 +4,38 @@ A group names in ``METHODS`` which of its functions are methods of Tensor, and i
 have a form with underscore.
 """
 
-from ..op import OPS
-from . import (
+from ..op.declaration import OPS
+from .attention import cache, scaled_dot_product
+from .conv import convolution, pool
+from .elementwise import arithmetic, comparison, functions
+from .index import gather, rows, selection, sort
+from .matmul import dense, linear
+from .norm import normalization, softmax
+from .quant import products
+from .random import distributions
+from .reduce import extremum, reductions, scan
+from .shape import creation, joining, movement, slicing, views
+
+GROUPS = (
     arithmetic,
-    attention,
+    scaled_dot_product,
     cache,
     comparison,
-    conv,
+    convolution,
     creation,
     extremum,
     functions,
     gather,
-    index,
+    selection,
     joining,
     linear,
-    matmul,
+    dense,
     movement,
-    norm,
+    normalization,
     pool,
-    quant,
-    random,
-    reduce,
+    products,
+    distributions,
+    reductions,
     rows,
     scan,
     slicing,
@@ -32,11 +43,5 @@ from . import (
     sort,
     views,
 )
-
-GROUPS = (
-    arithmetic, attention, cache, comparison, conv, creation, extremum, functions, gather, index, joining,
-    linear, matmul, movement, norm, pool, quant, random, reduce, rows, scan, slicing, softmax, sort,
-    views,
-)  # fmt: skip
 
 __all__ = ["GROUPS", "OPS"]

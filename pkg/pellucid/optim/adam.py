@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from math import sqrt
 from typing import Any
 
-from ..tensor import Tensor
+from ..tensors.tensor import Tensor
 from .optimizer import Optimizer, check_range
 from .update import adam_update
 

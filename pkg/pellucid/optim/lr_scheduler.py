@@ -205,22 +205,27 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class OneCycleLR(LRScheduler):
-    """Up from ``max_lr / div_factor`` to ``max_lr``, then down to that start over ``final_div_factor``.
+    """Up from ``max_lr / div_factor`` to ``max_lr``, then down to that start over ``final_div_factor``; the
+    momentum goes the other way.
 
     Args:
-        optimizer: whose rates; momentum is left as it is.
+        optimizer: whose rates, and whose momentum or first beta.
         max_lr: the highest rate, or one per group.
         total_steps: steps of the whole cycle; or ``epochs`` times ``steps_per_epoch``.
         epochs, steps_per_epoch: the same by two factors.
         pct_start: share of the steps that go up.
         anneal_strategy: "cos" or "linear".
+        cycle_momentum: whether momentum (or the first beta) goes down while the rate goes up, and back.
+        base_momentum, max_momentum: the lowest and the highest momentum, or one per group.
         div_factor, final_div_factor: see above.
+        three_phase: come back to the start as slowly as it was left, then go on to the last rate.
         last_epoch: steps already taken; -1 begins anew.
 
     Raises:
-        ValueError: a step after the last, or settings out of range.
+        ValueError: a step after the last, settings out of range, or an optimizer without momentum.
 
-    Source: Smith and Topin 2018, "Super-Convergence"
+    Source: https://pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.OneCycleLR.html; Smith and
+        Topin 2018, "Super-Convergence"
     """
 
     def __init__(
@@ -232,10 +237,16 @@ class OneCycleLR(LRScheduler):
         steps_per_epoch: int | None = None,
         pct_start: float = 0.3,
         anneal_strategy: str = "cos",
+        cycle_momentum: bool = True,
+        base_momentum: float | Sequence[float] = 0.85,
+        max_momentum: float | Sequence[float] = 0.95,
         div_factor: float = 25.0,
         final_div_factor: float = 1e4,
+        three_phase: bool = False,
         last_epoch: int = -1,
     ):
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(f"OneCycleLR: takes an optimizer, not {type(optimizer).__name__}.")
         if total_steps is None:
             if epochs is None or steps_per_epoch is None:
                 raise ValueError("OneCycleLR: give total_steps, or epochs and steps_per_epoch.")
@@ -249,15 +260,43 @@ class OneCycleLR(LRScheduler):
             raise ValueError(
                 f"OneCycleLR: anneal_strategy must be 'cos' or 'linear', not {anneal_strategy!r}."
             )
+        if cycle_momentum and not {"momentum", "betas"} & set(optimizer.defaults):
+            raise ValueError(
+                f"OneCycleLR: {type(optimizer).__name__} has neither momentum nor betas. Give "
+                "cycle_momentum=False."
+            )
         self.total_steps = total_steps
-        self.peak = float(pct_start * total_steps) - 1
         self.anneal_strategy = anneal_strategy
-        count = len(optimizer.param_groups)
-        self.max_lrs = list(max_lr) if isinstance(max_lr, Sequence) else [max_lr] * count
-        for group, highest in zip(optimizer.param_groups, self.max_lrs, strict=True):
-            group["lr"] = group["initial_lr"] = highest / div_factor
-        self.final_div_factor = final_div_factor
+        self.cycle_momentum = cycle_momentum
+        # At which step each phase ends, and the rates and momenta (keys of a group) between which it goes.
+        up, end = float(pct_start * total_steps) - 1, float(total_steps - 1)
+        rise = (up, "initial_lr", "max_lr", "max_momentum", "base_momentum")
+        if three_phase:
+            back = (2 * (up + 1) - 2, "max_lr", "initial_lr", "base_momentum", "max_momentum")
+            self.phases = [rise, back, (end, "initial_lr", "min_lr", "max_momentum", "max_momentum")]
+        else:
+            self.phases = [rise, (end, "max_lr", "min_lr", "base_momentum", "max_momentum")]
+        if last_epoch == -1:
+            groups = optimizer.param_groups
+            for group, highest in zip(groups, self._by_group("max_lr", max_lr, groups), strict=True):
+                group["initial_lr"], group["max_lr"] = highest / div_factor, highest
+                group["min_lr"] = group["initial_lr"] / final_div_factor
+            if cycle_momentum:
+                lowest = self._by_group("base_momentum", base_momentum, groups)
+                highest = self._by_group("max_momentum", max_momentum, groups)
+                for group, low, high in zip(groups, lowest, highest, strict=True):
+                    group["base_momentum"], group["max_momentum"] = low, high
         super().__init__(optimizer, last_epoch)
+
+    @staticmethod
+    def _by_group(name: str, value: Any, groups: Sequence[Any]) -> list[float]:
+        values = list(value) if isinstance(value, Sequence) else [value] * len(groups)
+        if len(values) != len(groups):
+            raise ValueError(
+                f"OneCycleLR: {len(values)} values of {name} for {len(groups)} groups. Give one, or one per "
+                "group."
+            )
+        return values
 
     def _between(self, start: float, end: float, share: float) -> float:
         if self.anneal_strategy == "linear":
@@ -265,20 +304,26 @@ class OneCycleLR(LRScheduler):
         return end + (start - end) / 2 * (1 + cos(pi * share))
 
     def get_lr(self) -> list[float]:
+        """The rates of step ``last_epoch``, by group; also sets the momenta."""
         step = self.last_epoch
         if step > self.total_steps:
             raise ValueError(f"OneCycleLR: step {step} is after the last of {self.total_steps}.")
-        last = self.total_steps - 1
+        begin, phase = 0.0, self.phases[0]
+        for phase in self.phases:
+            if step <= phase[0] or phase is self.phases[-1]:
+                break
+            begin = phase[0]
+        end, lr, next_lr, momentum, next_momentum = phase
+        share = (step - begin) / (end - begin) if end != begin else 1.0
         rates = []
-        for first, highest in zip(self.base_lrs, self.max_lrs, strict=True):
-            if step <= self.peak:
-                rates.append(self._between(first, highest, step / self.peak if self.peak else 1.0))
-            else:
-                rates.append(
-                    self._between(
-                        highest, first / self.final_div_factor, (step - self.peak) / (last - self.peak)
-                    )
-                )
+        for group in self.optimizer.param_groups:
+            rates.append(self._between(group[lr], group[next_lr], share))
+            if self.cycle_momentum:
+                value = self._between(group[momentum], group[next_momentum], share)
+                if "betas" in group:
+                    group["betas"] = (value, *group["betas"][1:])
+                else:
+                    group["momentum"] = value
         return rates
 
 
@@ -289,9 +334,16 @@ class SequentialLR(LRScheduler):
         optimizer: whose rates.
         schedulers: each begins its own count at its milestone.
         milestones: steps at which the second and later ones begin.
+        last_epoch: the step before the first, as PyTorch counts: -1.
     """
 
-    def __init__(self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: Sequence[int]):
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        schedulers: Sequence[LRScheduler],
+        milestones: Sequence[int],
+        last_epoch: int = -1,
+    ):
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(
                 f"SequentialLR: {len(schedulers)} schedules need {len(schedulers) - 1} milestones, "
@@ -300,7 +352,7 @@ class SequentialLR(LRScheduler):
         self.optimizer = optimizer
         self.schedulers = list(schedulers)
         self.milestones = list(milestones)
-        self.last_epoch = 0
+        self.last_epoch = last_epoch + 1
         self.base_lrs = self.schedulers[0].base_lrs
         self._begin(self.schedulers[0])
 

@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable
 from copy import deepcopy
 from typing import Any
 
-from .. import dtypes as dt
-from ..autograd import enable_grad, no_grad
+from ..autograd.grad_mode import under
 from ..device.stream import stream
-from ..errors import GradientError, WeightError
-from ..ops.creation import zeros_like
-from ..tensor import Tensor
+from ..errors import GradientError, RangeError, WeightError
+from ..op.arguments import number
+from ..ops.shape.creation import zeros_like
+from ..tensors import dtypes as dt
+from ..tensors.tensor import Tensor
 
 
 class Optimizer:
@@ -109,18 +110,19 @@ class Optimizer:
         """
         loss = None
         if closure is not None:
-            with enable_grad():
-                loss = closure()
+            loss = under(True, closure)
         capturing = stream().capturing
         if capturing is not None and not self._followed:
             capturing.refuse(f"{type(self).__name__} computes numbers of its step in Python")
-        with no_grad():
-            for group in self.param_groups:
-                for p in group["params"]:
-                    if p.grad is not None:
-                        self._update(p, group)
+        under(False, self._update_all)
         stream().flush()
         return loss
+
+    def _update_all(self) -> None:
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is not None:
+                    self._update(p, group)
 
     def _update(self, p: Tensor, group: dict[str, Any]) -> None:
         """Change one parameter."""
@@ -140,7 +142,7 @@ class Optimizer:
         """Tell whoever captures that the launch of an update comes next."""
         capturing = stream().capturing
         if capturing is not None:
-            capturing.note_update(self, group, self.state.get(p))
+            capturing.note_update(self, p, group)
 
     def _repeat(self, group: dict[str, Any], states: list[dict[str, Any]]) -> tuple[float, ...]:
         """Count a step of parameters whose updates are replayed; returns the numbers of their launches."""
@@ -202,11 +204,11 @@ class Optimizer:
                 "They must be equal."
             )
         params = [p for group in self.param_groups for p in group["params"]]
-        numbers = [number for group in given for number in group["params"]]
+        numbers = [place for group in given for place in group["params"]]
         self.state = defaultdict(dict)
-        for number, p in zip(numbers, params, strict=True):
-            if number in state_dict["state"]:
-                self.state[p] = {k: _placed(v, p) for k, v in state_dict["state"][number].items()}
+        for place, p in zip(numbers, params, strict=True):
+            if place in state_dict["state"]:
+                self.state[p] = {k: _placed(v, p) for k, v in state_dict["state"][place].items()}
         self.param_groups = [
             {**{k: deepcopy(v) for k, v in new.items() if k != "params"}, "params": old["params"]}
             for new, old in zip(given, self.param_groups, strict=True)
@@ -225,10 +227,11 @@ def _placed(value: Any, p: Tensor) -> Any:
 
 
 def check_range(name: str, value: float, below: float | None = None) -> None:
-    """Refuse a setting that is negative, or not below a bound."""
-    if value < 0 or (below is not None and value >= below):
+    """Refuse a setting that is no number, is negative, or not below a bound."""
+    value = number(value, name)
+    if not value >= 0 or (below is not None and value >= below):
         bound = "" if below is None else f" and below {below:g}"
-        raise ValueError(f"optimizer: {name} must be at least 0{bound}, not {value}.")
+        raise RangeError(f"optimizer: {name} must be at least 0{bound}, not {value}.")
 
 
 __all__ = ["Optimizer", "check_range"]

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .. import dtypes as dt
-from ..call import Call
 from ..errors import DTypeError, ShapeError
-from ..kernel import Launch, flag, load
-from ..op import op
+from ..kernel.source import Launch, flag, load
+from ..op.call import Call
+from ..op.declaration import op
+from ..tensors import dtypes as dt
 
 if TYPE_CHECKING:
-    from ..tensor import Tensor
+    from ..tensors.tensor import Tensor
 
 _WORKGROUP = 256
 

@@ -14,6 +14,13 @@ def _tell(op: str) -> None:
         listener(op)
 
 
+def _change(listeners: list[Callable[[str], None]]) -> None:
+    told, after_op, whole = [_tell] if listeners else [], stream().after_op, slice(None)
+    # One step, in which there is no call: an interrupt comes before all of it or after.
+    _listeners[whole] = listeners
+    after_op[whole] = told
+
+
 def listen(listener: Callable[[str], None], first: bool = False) -> None:
     """Call a function with the name of every op on webgpu, after its records were made.
 
@@ -22,16 +29,13 @@ def listen(listener: Callable[[str], None], first: bool = False) -> None:
         first: before those that listen already.
     """
     if listener not in _listeners:
-        _listeners.insert(0 if first else len(_listeners), listener)
-    stream().after_op[:] = [_tell]
+        _change([listener, *_listeners] if first else [*_listeners, listener])
 
 
 def ignore(listener: Callable[[str], None]) -> None:
     """End what `listen` began; nothing if it did not."""
     if listener in _listeners:
-        _listeners.remove(listener)
-    if not _listeners:
-        stream().after_op[:] = []
+        _change([other for other in _listeners if other != listener])
 
 
 def is_listening(listener: Callable[[str], None]) -> bool:

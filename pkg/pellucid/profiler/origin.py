@@ -9,7 +9,7 @@ from functools import cached_property
 
 from ..fusion.records import Record
 from ..fusion.window import Plan
-from ..launches import Node
+from ..op.launches import Node
 from .recording import OpCall
 
 # For the record of a run, and what is known of its launch: what it does, and the calls it does the work of.

@@ -14,7 +14,7 @@ from ..device.stream import stream
 from ..errors import DeviceError
 from ..fusion import window as fusion
 from ..fusion.records import read
-from ..op import OPS
+from ..op.declaration import OPS
 from .lines import caller, lines_of_nodes
 from .listeners import ignore, listen
 from .origin import Origin, Submission

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from ..kernel import fold
-from ..launches import Node
+from ..kernel.source import fold
+from ..op.launches import Node
 from .lines import Line
 from .work import moved, operations
 

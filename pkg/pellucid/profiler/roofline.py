@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from ..device.host import Host
 from ..device.stream import Storage, stream
 from ..errors import DeviceError
-from ..kernel import load
-from ..launches import Node, register
+from ..kernel.source import load
+from ..op.launches import Node, register
 from .recorder import active
 from .text import with_unit
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import lru_cache
 
 from ..device.host import STATUS_SLOT
 from ..device.stream import EMPTY_SLOT
-from ..kernel import Source
-from ..launches import Node
-from ..meta import Meta
+from ..kernel.source import Source
+from ..op.launches import Node
+from ..tensors.meta import Meta
 
 # Kernels that reach a part of a tensor only: such tensors, and the one that has as many elements.
 _PARTS = {
@@ -71,7 +71,7 @@ def _needs_old_values(node: Node) -> bool:
     )
 
 
-@cache
+@lru_cache(1024)
 def _is_loaded(source: Source, binding: str) -> bool:
     """Whether a kernel also reads what it writes: some place is not the left side of an assignment."""
     text = re.sub(r"//[^\n]*", "", source.text)

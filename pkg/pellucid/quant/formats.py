@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..dtypes import NAMES, DType
 from ..errors import ShapeError
+from ..tensors.dtypes import NAMES, DType
 
 UNIT = 32  # columns of a unit, in every format
 

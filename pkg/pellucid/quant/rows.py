@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ..errors import GradientError
 
 if TYPE_CHECKING:
-    from ..tensor import Tensor
+    from ..tensors.tensor import Tensor
 
 
 class RowStorage:

@@ -10,11 +10,11 @@ from ..device import device as Device
 from ..device import get_default_device
 from ..device.cpu import CpuStorage
 from ..device.stream import Storage, stream
-from ..dtypes import DType, uint32
 from ..errors import DTypeError, FormatError, ShapeError
-from ..meta import meta
-from ..ops.quant import dequantize, quant_product, repack_rows
-from ..tensor import Tensor
+from ..ops.quant.products import dequantize, quant_product, repack_rows
+from ..tensors.dtypes import DType, uint32
+from ..tensors.meta import meta
+from ..tensors.tensor import Tensor
 from .formats import FORMATS, QuantFormat
 from .planes import repack_blocks
 from .rows import RowStorage, row_chunks
@@ -166,7 +166,7 @@ __all__ = [
 
 
 def product(input: Tensor, weight: Tensor) -> Tensor:
-    """``input @ weight`` for a quantized weight; see `pellucid.ops.quant.quant_product`."""
+    """``input @ weight`` for a quantized weight; see `pellucid.ops.quant.products.quant_product`."""
     return quant_product(input, row_chunks(weight))
 
 

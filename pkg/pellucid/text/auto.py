@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Generator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pellucid import weights
+from pellucid.device.steps import later, now
 from pellucid.errors import FormatError, SourceError
-from pellucid.steps import later, now
 from pellucid.text import libraries, special
 from pellucid.text.backend import AddedToken
 from pellucid.text.gguf import tokenizer_config_from_gguf, tokenizer_json_from_gguf
 from pellucid.text.tokenizer import Tokenizer
-from pellucid.weights import Checkpoint, MissingFile, Source
+from pellucid.weights import Checkpoint, MissingFile, Source, kind
+from pellucid.weights.document import parse_object
+from pellucid.weights.fields import check
+from pellucid.weights.place import LONGEST_DOCUMENT, LONGEST_FILE, whole
 
-if TYPE_CHECKING:
-    pass
-
-_REQUEST = 8_000_000  # bytes read at a time
+_LONGEST_TEMPLATE = 4 << 20  # bytes of a chat_template.jinja
 
 
 class AutoTokenizer:
@@ -89,13 +89,20 @@ class AutoTokenizer:
 
 def _load(source: Any, where: dict[str, Any], config: dict[str, Any]) -> Generator[Any, Any, Tokenizer]:
     """Steps that read what is needed and make the tokenizer."""
+    check("AutoTokenizer.from_pretrained", config, special.TABLE)
     if isinstance(source, Mapping):
         return _from_gguf(source.metadata if isinstance(source, Checkpoint) else source, config)
     place = weights.find(source, **where)
     if isinstance(place, Source):
         beside = place.sibling
-        if (yield place, "read", (0, 4), {}) == b"GGUF":
+        begin = yield place, "read", (0, kind.BYTES), {}
+        if begin.startswith(b"GGUF"):
             return _from_checkpoint((yield weights, "open", (place,), {}), config)
+        if not kind.may_be_json(begin):
+            raise FormatError(
+                f"{place.name}: {kind.describe(begin)}, which holds no tokenizer. Give a GGUF file, or the "
+                "folder in which tokenizer.json, config.json and the weights lie."
+            )
         document = yield from _read(place)
         if document is None:
             raise MissingFile(
@@ -138,9 +145,13 @@ def _configuration(beside: Callable[[str], Source]) -> Generator[Any, Any, dict[
     if isinstance(templates, list):
         config["chat_template"] = {entry["name"]: entry["template"] for entry in templates}
     elif templates is None:
-        template = yield from _read_beside(beside, "chat_template.jinja")
+        name = "chat_template.jinja"
+        template = yield from _read_beside(beside, name, _LONGEST_TEMPLATE)
         if template is not None:
-            config["chat_template"] = template.decode()
+            try:
+                config["chat_template"] = template.decode()
+            except UnicodeDecodeError as error:
+                raise FormatError(f"{name}: is not UTF-8 ({error.reason}). Download it again.") from None
     return config
 
 
@@ -149,10 +160,12 @@ def _extra_tokens(config: Mapping[str, Any]) -> list[AddedToken]:
     flags = ("special", "single_word", "lstrip", "rstrip", "normalized")
     extra = {
         entry["content"]: AddedToken(
-            int(index), entry["content"], **{flag: entry[flag] for flag in flags if flag in entry}
+            int(index),
+            entry["content"],
+            **{flag: entry[flag] for flag in flags if entry.get(flag) is not None},
         )
         for index, entry in sorted(
-            config.get("added_tokens_decoder", {}).items(), key=lambda item: int(item[0])
+            (config.get("added_tokens_decoder") or {}).items(), key=lambda item: int(item[0])
         )
     }
     more = [config.get(role) for role in special.ROLES] + list(config.get("additional_special_tokens") or ())
@@ -163,36 +176,33 @@ def _extra_tokens(config: Mapping[str, Any]) -> list[AddedToken]:
     return list(extra.values())
 
 
-def _read(source: Source) -> Generator[Any, Any, bytes | None]:
+def _read(source: Source, longest: int = LONGEST_FILE) -> Generator[Any, Any, bytes | None]:
     """Steps that read a whole file; None where there is none."""
-    data = bytearray()
+    reads, data = whole(source, longest), None
     try:
-        while source.size is None or len(data) < source.size:
-            more = yield source, "read", (len(data), len(data) + _REQUEST), {}
-            if not more:
-                break
-            data += more
+        while True:
+            place, start, stop = reads.send(data)
+            data = yield place, "read", (start, stop), {}
+    except StopIteration as end:
+        return end.value
     except MissingFile:
         return None
-    return bytes(data)
 
 
-def _read_beside(beside: Callable[[str], Source], name: str) -> Generator[Any, Any, bytes | None]:
+def _read_beside(
+    beside: Callable[[str], Source], name: str, longest: int
+) -> Generator[Any, Any, bytes | None]:
     try:
         source = beside(name)
     except SourceError:  # bytes lie in no folder
         return None
-    return (yield from _read(source))
+    return (yield from _read(source, longest))
 
 
 def _read_json(beside: Callable[[str], Source], name: str) -> Generator[Any, Any, dict[str, Any]]:
-    data = yield from _read_beside(beside, name)
+    data = yield from _read_beside(beside, name, LONGEST_DOCUMENT)
     if data is None:
         return {}
-    try:
-        value = json.loads(data)
-    except ValueError as error:
-        raise FormatError(f"{name}: is not JSON: {error}. Download it again.") from error
-    if not isinstance(value, dict):
-        raise FormatError(f"{name}: is a JSON {type(value).__name__}, not an object. Download it again.")
-    return value
+    document = parse_object(name, data)
+    check(name, document, special.TABLE)
+    return document

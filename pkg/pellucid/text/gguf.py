@@ -6,9 +6,13 @@ from numbers import Real
 from typing import Any
 
 from pellucid.errors import FormatError
+from pellucid.text import special
 from pellucid.text.pretokenizers import PRE_TOKENIZERS
+from pellucid.weights.fields import check, shown, whole
 
 _SPACE = "\u2581"  # SentencePiece writes a space as this character
+_LONGEST_PIECE = 2048
+_MOST_CHARACTERS = 1 << 23  # four times those of the largest vocabularies
 
 
 class TokenType(IntEnum):
@@ -54,8 +58,8 @@ def tokenizer_json_from_gguf(metadata: Mapping[str, Any]) -> dict[str, Any]:
     if kind == "llama":
         return _sentencepiece(metadata, tokens, types)
     raise FormatError(
-        f"tokenizer_json_from_gguf: tokenizer.ggml.model is {kind!r}, but only 'gpt2' and 'llama' can be "
-        "read from GGUF. "
+        f"tokenizer_json_from_gguf: tokenizer.ggml.model is {shown(kind)}, but only 'gpt2' and 'llama' can "
+        "be read from GGUF. "
         "Load the tokenizer from the model's own folder, one with a tokenizer.json."
     )
 
@@ -72,7 +76,7 @@ def tokenizer_config_from_gguf(metadata: Mapping[str, Any]) -> dict[str, Any]:
         only where the file has it.
 
     Raises:
-        FormatError: an id is not a position in the vocabulary.
+        FormatError: an id is not a position in the vocabulary, or a key has the wrong type.
 
     Example:
         >>> tokenizer_config_from_gguf(gguf.metadata)["eos_token"]
@@ -91,9 +95,11 @@ def tokenizer_config_from_gguf(metadata: Mapping[str, Any]) -> dict[str, Any]:
         config["chat_template"] = ({"default": main} if main is not None else {}) | named
     elif main is not None:
         config["chat_template"] = main
-    context = metadata.get(f"{metadata.get('general.architecture')}.context_length")
-    if context is not None:
-        config["model_max_length"] = int(context)
+    key = f"{metadata.get('general.architecture')}.context_length"[:200]
+    check("tokenizer_config_from_gguf", metadata, {key: whole(1, (1 << 63) - 1)})
+    if metadata.get(key) is not None:
+        config["model_max_length"] = int(metadata[key])
+    check("tokenizer_config_from_gguf", config, special.TABLE)
     return config
 
 
@@ -110,10 +116,10 @@ _ROLES = {
 
 def _byte_level(metadata: Mapping[str, Any], tokens: list[str], types: list[int]) -> dict[str, Any]:
     name = metadata.get("tokenizer.ggml.pre", "default")
-    family = PRE_TOKENIZERS.get(name)
+    family = PRE_TOKENIZERS.get(name) if isinstance(name, str) else None
     if family is None:
         raise FormatError(
-            f"tokenizer_json_from_gguf: tokenizer.ggml.pre is {name!r}, which is not one of "
+            f"tokenizer_json_from_gguf: tokenizer.ggml.pre is {shown(name)}, which is not one of "
             f"{', '.join(sorted(PRE_TOKENIZERS))}. "
             "Load the tokenizer from the model's own folder, one with a tokenizer.json."
         )
@@ -123,8 +129,8 @@ def _byte_level(metadata: Mapping[str, Any], tokens: list[str], types: list[int]
         left, separator, right = merge[1:].partition(" ")
         if not separator or not right:
             raise FormatError(
-                f"tokenizer_json_from_gguf: tokenizer.ggml.merges[{position}] is {merge!r}, not two tokens "
-                "separated by a space. "
+                f"tokenizer_json_from_gguf: tokenizer.ggml.merges[{position}] is {shown(merge)}, not two "
+                "tokens separated by a space. "
                 "The file is damaged."
             )
         merges.append([merge[0] + left, right])
@@ -184,12 +190,23 @@ def _sentencepiece(metadata: Mapping[str, Any], tokens: list[str], types: list[i
 
 
 def _merges_from_scores(tokens: list[str], types: list[int], scores: list[float]) -> list[list[str]]:
-    """Every way to cut a piece in two, best piece first, which is the order in which SentencePiece joins."""
+    """Every way to cut a piece in two, best piece first, which is the order in which SentencePiece joins.
+
+    Raises:
+        FormatError: pieces are so long that looking at every way would take long.
+    """
     pieces = {
         token: index
         for index, (token, kind) in enumerate(zip(tokens, types, strict=True))
         if kind in (TokenType.NORMAL, TokenType.UNUSED)
     }
+    longest, together = max(map(len, pieces), default=0), sum(map(len, pieces))
+    if longest > _LONGEST_PIECE or together > _MOST_CHARACTERS:
+        raise FormatError(
+            f"tokenizer_json_from_gguf: tokenizer.ggml.tokens have up to {longest:,} characters and "
+            f"{together:,} together; {_LONGEST_PIECE:,} and {_MOST_CHARACTERS:,} are allowed. The file is "
+            "damaged or made to mislead."
+        )
     merges = []
     for piece in sorted(pieces, key=lambda token: -scores[pieces[token]]):
         cuts = ((piece[:i], piece[i:]) for i in range(1, len(piece)))
@@ -283,7 +300,9 @@ def _numbers(metadata: Mapping[str, Any], key: str, count: int, default: Any) ->
     if value is None and default is not None:
         return [default] * count
     numbers: Any = value.tolist() if hasattr(value, "tolist") else value  # type: ignore[union-attr]
-    if not isinstance(numbers, list | tuple) or not all(isinstance(item, Real) for item in numbers):
+    if not isinstance(numbers, list | tuple) or not all(
+        isinstance(item, Real) and item == item for item in numbers
+    ):  # NaN has no order
         numbers = ()
     if len(numbers) != count:
         raise FormatError(
@@ -298,10 +317,10 @@ def _token_id(metadata: Mapping[str, Any], key: str, count: int) -> int | None:
     value = metadata.get(key)
     if value is None:
         return None
-    if not isinstance(value, int) or not 0 <= value < count:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < count:
         raise FormatError(
-            f"tokenizer_json_from_gguf: {key} is {value!r}, outside the vocabulary of {count} tokens. The "
-            "file is damaged."
+            f"tokenizer_json_from_gguf: {key} is {shown(value)}, outside the vocabulary of {count} tokens. "
+            "The file is damaged."
         )
     return value
 

@@ -5,6 +5,7 @@ from collections.abc import Coroutine, Iterable
 from typing import Any
 
 from pellucid.errors import DeviceError, FormatError
+from pellucid.text import growth
 from pellucid.text.backend import AddedToken, Limit, too_short
 
 _libraries: dict[str, Any] = {}
@@ -12,14 +13,18 @@ _libraries: dict[str, Any] = {}
 # Runs once. Ids and text cross into Python; tokens and vocabularies stay on the JavaScript side.
 _ADAPTER = """
 (library) => class {
-    constructor(bytes, extra) {
+    constructor(bytes, extra, check) {
         const document = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
         document.added_tokens ??= [];
+        const known = new Map(document.added_tokens.map((token) => [token.content, token]));
         for (const token of JSON.parse(extra)) {
-            const known = document.added_tokens.find((other) => other.content === token.content);
-            if (known) { known.special ||= token.special; continue; }
+            const same = known.get(token.content);
+            if (same) { same.special ||= token.special; continue; }
+            known.set(token.content, token);
             document.added_tokens.push(token);
         }
+        const { normalizer, pre_tokenizer, decoder, post_processor } = document;
+        check(JSON.stringify({ normalizer, pre_tokenizer, decoder, post_processor }));
         const vocabulary = document.model.vocab;
         const scored = Array.isArray(vocabulary); // Unigram: pairs of a piece and its score
         const entries = scored ? vocabulary.map(([piece], id) => [piece, id]) : Object.entries(vocabulary);
@@ -82,6 +87,37 @@ _ADAPTER = """
 """
 
 
+# Runs once. Every node of a template passes through `evaluate`: there the clock is asked, and results are
+# measured. What one step of the library makes is bounded by the engine alone, whose strings end at half a
+# gigabyte.
+_RENDERER = """
+({ Interpreter }, longest, most, milliseconds) => {
+    const { evaluate } = Interpreter.prototype;
+    let until = Infinity;
+    const bounded = (range) => (args, scope) => {
+        if (args.some(({ value }) => Math.abs(value) > most)) throw new Error(`range takes at most ${most}`);
+        return range(args, scope);
+    };
+    Interpreter.prototype.evaluate = function (statement, environment) {
+        if (performance.now() > until) throw new Error(`it takes more than ${milliseconds / 1000} s`);
+        const result = evaluate.call(this, statement, environment);
+        const held = result?.value;
+        if ((typeof held === "string" || Array.isArray(held)) && held.length > longest)
+            throw new Error(`a text or list has ${held.length} elements; ${longest} are allowed`);
+        const isRange = statement?.type === "Identifier" && statement.value === "range";
+        return isRange && typeof held === "function" ? new result.constructor(bounded(held)) : result;
+    };
+    return (template, values) => {
+        until = performance.now() + milliseconds;
+        try { return template.render(JSON.parse(values)); } finally { until = Infinity; }
+    };
+}
+"""
+_LONGEST_TEXT = 1 << 24  # characters, or elements of a list
+_LONGEST_RANGE = 100_000
+_MILLISECONDS = 5000
+
+
 async def load_libraries() -> None:
     """Fetch and import both JavaScript modules, once.
 
@@ -108,6 +144,8 @@ async def load_libraries() -> None:
             ) from error
     if "adapter" not in _libraries:
         _libraries["adapter"] = run_js(_ADAPTER)(_libraries["tokenizers"])
+        bounds = (_LONGEST_TEXT, _LONGEST_RANGE, _MILLISECONDS)
+        _libraries["renderer"] = run_js(_RENDERER)(_libraries["jinja"], *bounds)
 
 
 def _library(name: str) -> Any:
@@ -149,20 +187,34 @@ class PageBackend:
     """
 
     def __init__(self, document: bytes, extra: Iterable[AddedToken] = ()):
-        from pyodide.ffi import JsException, to_js
+        from pyodide.ffi import JsException, create_proxy, to_js
 
         self._to_js = to_js
         self._failure = JsException
         tokens = json.dumps(
             [{key: value for key, value in vars(token).items() if value is not None} for token in extra]
         )
+        misled: list[FormatError] = []
+
+        def check(parts: str) -> None:
+            try:
+                growth.check("tokenizer.json", json.loads(parts))
+            except FormatError as error:
+                misled.append(error)
+                raise
+
+        proxy = create_proxy(check)
         try:
-            self._tokenizer = _library("adapter").new(to_js(document), tokens)
+            self._tokenizer = _library("adapter").new(to_js(document), tokens, proxy)
         except JsException as error:
+            if misled:
+                raise misled[0] from None
             raise FormatError(
                 f"tokenizer.json: the library @huggingface/tokenizers rejects it: {error}. Check that the "
                 "file is complete."
             ) from error
+        finally:
+            proxy.destroy()
         self.added = {
             token["id"]: AddedToken(token["id"], token["content"], token.get("special", False))
             for token in json.loads(self._tokenizer.listAdded())
@@ -220,10 +272,8 @@ class PageTemplate:
 
     def render(self, values: dict[str, Any]) -> str:
         """Text of the template with these names filled in."""
-        import js
-
         try:
-            return self._template.render(js.JSON.parse(json.dumps(values)))
+            return _library("renderer")(self._template, json.dumps(values))
         except self._failure as error:
             raise ValueError(
                 f"chat template: {error}. Change the messages to what the template accepts."

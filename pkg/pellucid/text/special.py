@@ -2,12 +2,38 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
+
+from pellucid.weights.fields import FLAG, Field, either, listed, named, number, one_of, record, text
 
 if TYPE_CHECKING:
     from pellucid.text.tokenizer import Tokenizer
 
 ROLES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
+
+_DIGITS = re.compile("[0-9]{1,9}")
+_FLAGS = dict.fromkeys(("special", "single_word", "lstrip", "rstrip", "normalized"), FLAG)
+_ADDED = record({"content": text(), **_FLAGS}, "content")
+_TOKEN = either(text(), record({"content": text()}, "content"))
+_TEMPLATE = text(1 << 20)
+_INDEX = Field("a number of at most nine digits", lambda v: isinstance(v, str) and bool(_DIGITS.fullmatch(v)))
+# What is read of a tokenizer_config.json, of its special_tokens_map.json, and of keyword arguments.
+TABLE = {
+    **dict.fromkeys(ROLES, _TOKEN),
+    "added_tokens_decoder": named(_INDEX, _ADDED, 1 << 18),
+    "additional_special_tokens": listed(_TOKEN, 1 << 18),
+    "chat_template": either(
+        _TEMPLATE,
+        listed(record({"name": text(), "template": _TEMPLATE}, "name", "template"), 64),
+        named(text(), _TEMPLATE, 64),
+    ),
+    "clean_up_tokenization_spaces": FLAG,
+    "model_input_names": listed(text(), 64),
+    "model_max_length": number(0, 1e100),
+    "padding_side": one_of("left", "right"),
+    "truncation_side": one_of("left", "right"),
+}
 
 
 class Token:

@@ -45,13 +45,12 @@ class Tokenizer:
         named = {role: special.content(config.get(role)) for role in special.ROLES}
         self._roles: dict[str, str] = {role: token for role, token in named.items() if token is not None}
         self.chat_template: str | dict[str, str] | None = config.get("chat_template")
-        self.padding_side: str = config.get("padding_side", "right")
-        self.truncation_side: str = config.get("truncation_side", "right")
+        self.padding_side: str = config.get("padding_side") or "right"
+        self.truncation_side: str = config.get("truncation_side") or "right"
         self.model_max_length: int = int(config.get("model_max_length") or _UNLIMITED)
         self.clean_up_tokenization_spaces = bool(config.get("clean_up_tokenization_spaces", False))
-        self.model_input_names: list[str] = list(
-            config.get("model_input_names", ["input_ids", "attention_mask"])
-        )
+        names = config.get("model_input_names")
+        self.model_input_names: list[str] = ["input_ids", "attention_mask"] if names is None else list(names)
 
     def __repr__(self) -> str:
         roles = ", ".join(f"{role}={token!r}" for role, token in self._roles.items())

@@ -7,6 +7,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from ..errors import FormatError, WeightError
+from .fields import shown
 from .source import Source
 
 MOST_DIMENSIONS = 64
@@ -68,7 +69,8 @@ class Checkpoint(Mapping[str, TensorInfo]):
             return self._tensors[name]
         except KeyError:
             raise WeightError(
-                f"{self.name}: has no tensor {name!r}. print(checkpoint) lists the {len(self)} that it has."
+                f"{self.name}: has no tensor {shown(name)}. print(checkpoint) lists the {len(self)} that "
+                "it has."
             ) from None
 
     def __contains__(self, name: object) -> bool:
@@ -121,12 +123,12 @@ def check_layout(where: str, tensors: list[TensorInfo], begin: int, end: int, ga
     for t in sorted((t for t in tensors), key=lambda t: (t.start, t.stop)):
         if t.stop > end:
             raise FormatError(
-                f"{where}: tensor {t.name!r} occupies bytes {t.start:,} to {t.stop:,} but the file has "
+                f"{where}: tensor {shown(t.name)} occupies bytes {t.start:,} to {t.stop:,} but the file has "
                 f"{end:,}. It is cut short or damaged; download it again."
             )
         if t.start < at:
             raise FormatError(
-                f"{where}: tensor {t.name!r} begins at byte {t.start:,}, inside {before}, which ends at "
+                f"{where}: tensor {shown(t.name)} begins at byte {t.start:,}, inside {before}, which ends at "
                 f"{at:,}. The file is damaged."
             )
         if t.start > at and not gaps:
@@ -135,7 +137,7 @@ def check_layout(where: str, tensors: list[TensorInfo], begin: int, end: int, ga
                 "allow. The file is damaged."
             )
         if t.stop > t.start:
-            at, before = t.stop, f"tensor {t.name!r}"
+            at, before = t.stop, f"tensor {shown(t.name)}"
     if at < end and not gaps:
         raise FormatError(
             f"{where}: bytes {at:,} to {end:,} belong to no tensor, which this format does not allow. The "

@@ -10,7 +10,7 @@ from . import gguf, safetensors
 from .checkpoint import Checkpoint
 from .document import parse_object
 from .header import Header
-from .place import Place, find, whole
+from .place import LONGEST_DOCUMENT, LONGEST_FILE, Place, find, whole
 from .source import MissingFile, Source, later, now
 
 _PART = re.compile(r"-(\d{5})-of-\d{5}\.gguf$")  # of a split GGUF; its first part opens all
@@ -57,21 +57,21 @@ class Folder:
         Raises:
             FormatError: it is not a JSON object.
         """
-        data = self.read(name)
+        data = now(self._whole(name, LONGEST_DOCUMENT))
         return None if data is None else parse_object(f"{self.name}/{name}", data)
 
     async def json_async(self, name: str) -> dict | None:
         """`json` for a caller that must not block."""
-        data = await self.read_async(name)
+        data = await later(self._whole(name, LONGEST_DOCUMENT))
         return None if data is None else parse_object(f"{self.name}/{name}", data)
 
-    def _whole(self, name: str):
-        return (yield from _read_if_there(self._place, name)) if self._place else None
+    def _whole(self, name: str, longest: int = LONGEST_FILE):
+        return (yield from _read_if_there(self._place, name, longest)) if self._place else None
 
 
-def _read_if_there(place: Place, name: str):
+def _read_if_there(place: Place, name: str, longest: int):
     try:
-        return (yield from whole(place.file(name)))
+        return (yield from whole(place.file(name), longest))
     except MissingFile:
         return None
 
@@ -121,7 +121,7 @@ def _open_weights(place: Source | Place):
 def _open_folder(place: Source | Place, filename: str | None):
     if isinstance(place, Source):
         return Folder(place.name, (yield from _open_file(place)), None, None)
-    config = yield from _read_if_there(place, "config.json")
+    config = yield from _read_if_there(place, "config.json", LONGEST_DOCUMENT)
     checkpoint = yield from _open_weights(place.file(filename) if filename else place)
     parsed = None if config is None else parse_object(f"{place.name}/config.json", config)
     return Folder(place.name, checkpoint, parsed, place)

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Callable
 from typing import Any
 
 from ..errors import FormatError
 from .checkpoint import Checkpoint, TensorInfo, check_layout, check_name
+from .fields import shown
 from .header import Header
 
 MAGIC = b"GGUF"
 LONGEST_HEADER = 256_000_000
-_MOST_ENTRIES = 1 << 20  # tensors, and keys
-_MOST_ELEMENTS = 1 << 23  # of all arrays of the metadata together
+_MOST_ENTRIES = 1 << 17  # tensors, and keys
+_MOST_ELEMENTS = 1 << 22  # of all arrays of the metadata together
+_MOST_ARRAYS = 1 << 16  # within arrays
 _DEEPEST = 4  # arrays within arrays
 _MOST_DIMENSIONS = 4
 _LONGEST_KEY = 65_535
@@ -78,13 +81,20 @@ class _Short(Exception):
 
 
 class _Cursor:
-    """A position in a header that is still arriving. An item is parsed anew when its bytes were short."""
+    """A position in a header that is still arriving. An item is parsed anew when its bytes were short.
+
+    Of an array what has been parsed is kept: else one that arrives in many pieces would take quadratic time.
+    """
 
     def __init__(self, header: Header):
         self.header = header
         self.where = header.source.name
         self.at = 0
         self.elements = 0
+        self.arrays = 0
+        self._begun: dict[
+            int, tuple[list, int, int, int]
+        ] = {}  # by place: elements, and the state behind them
 
     def take(self, nbytes: int, what: str) -> int:
         """Step over ``nbytes``; where they begin."""
@@ -142,6 +152,12 @@ class _Cursor:
             )
         kind, count = self.unpack("I", what), self.unpack("Q", what)
         self.elements += count
+        self.arrays += count if kind == _ARRAY else 0
+        if self.arrays > _MOST_ARRAYS:
+            raise FormatError(
+                f"{self.where}: {what} before byte {self.at:,} claims {count:,} arrays; there may be "
+                f"{_MOST_ARRAYS:,} arrays within arrays. The file is damaged."
+            )
         if self.elements > _MOST_ELEMENTS:
             raise FormatError(
                 f"{self.where}: {what} before byte {self.at:,} claims {count:,} elements; all arrays may "
@@ -151,15 +167,45 @@ class _Cursor:
             form = f"<{count}{_SCALARS[kind]}"
             start = self.take(struct.calcsize(form), what)
             return list(struct.unpack_from(form, self.header.bytes, start))
+        if kind == _BOOL:
+            start = self.take(count, what)
+            found = bytes(self.header.bytes[start : start + count])
+            if found.strip(b"\0\1"):
+                self.at = start + len(found) - len(found.lstrip(b"\0\1"))
+                self.value(_BOOL, what)  # finds the fault and raises
+            return list(map(bool, found))
         if kind == _STRING:
-            return self.strings(count, what)
-        return [self.value(kind, what, depth) for _ in range(count)]
+            return self.listed(count, lambda result: self.strings(result, count, what))
+        return self.listed(count, lambda result: self.values(result, count, kind, what, depth))
 
-    def strings(self, count: int, what: str) -> list[str]:
+    def listed(self, count: int, fill: Callable[[list], None]) -> list:
+        """The elements of an array, by ``fill``, which goes on behind what an earlier attempt parsed."""
+        place = self.at
+        if place in self._begun:
+            result, self.at, self.elements, self.arrays = self._begun.pop(place)
+        else:
+            result = []
+        try:
+            fill(result)
+        except _Short:
+            self._begun[place] = result, self.at, self.elements, self.arrays
+            raise
+        return result
+
+    def values(self, result: list, count: int, kind: int, what: str, depth: int) -> None:
+        while len(result) < count:
+            before = self.at, self.elements, self.arrays
+            try:
+                result.append(self.value(kind, what, depth))
+            except _Short:
+                self.at, self.elements, self.arrays = before
+                raise
+
+    def strings(self, result: list[str], count: int, what: str) -> None:
         """`string` many times, without its calls: a vocabulary has hundreds of thousands."""
-        data, at, result = self.header.bytes, self.at, []
+        data, at = self.header.bytes, self.at
         have, length_at = len(data), struct.Struct("<Q").unpack_from
-        for _ in range(count):
+        for _ in range(count - len(result)):
             start = stop = at + 8
             if stop <= have:
                 stop += length_at(data, at)[0]
@@ -171,9 +217,11 @@ class _Cursor:
                 except UnicodeDecodeError:
                     pass
             self.at = at
-            self.string(what)  # finds the same fault and raises
+            try:
+                self.string(what)  # finds the same fault and raises
+            finally:
+                self.at = at
         self.at = at
-        return result
 
 
 def read(header: Header):
@@ -216,7 +264,7 @@ def _read_file(header: Header, shard: int):
     for _ in range(key_count):
         key, kind, value = yield from _item(cursor, _pair)
         if key in metadata:
-            raise FormatError(f"{source.name}: the key {key!r} occurs twice. The file is damaged.")
+            raise FormatError(f"{source.name}: the key {shown(key)} occurs twice. The file is damaged.")
         metadata[key], kinds[key] = value, kind
     alignment = metadata.get("general.alignment", _ALIGNMENT)
     if (
@@ -225,7 +273,8 @@ def _read_file(header: Header, shard: int):
         or alignment & (alignment - 1)
     ):
         raise FormatError(
-            f"{source.name}: general.alignment is {alignment!r}; a uint32 power of two was expected. The "
+            f"{source.name}: general.alignment is {shown(alignment)}; a uint32 power of two was expected. "
+            "The "
             "file is damaged."
         )
     described = []
@@ -236,7 +285,8 @@ def _read_file(header: Header, shard: int):
     for name, shape, dtype, offset, nbytes in described:
         if offset % alignment:
             raise FormatError(
-                f"{source.name}: tensor {name!r} has the offset {offset:,}, no multiple of the alignment "
+                f"{source.name}: tensor {shown(name)} has the offset {offset:,}, no multiple of the "
+                "alignment "
                 f"{alignment}. The file is damaged."
             )
         tensors.append(TensorInfo(name, shape, dtype, begin + offset, begin + offset + nbytes, shard))
@@ -249,12 +299,12 @@ def _read_file(header: Header, shard: int):
 
 def _item(cursor: _Cursor, parse):
     """Steps that parse one item, asking for more bytes as often as it takes."""
-    start, elements = cursor.at, cursor.elements
+    start = cursor.at, cursor.elements, cursor.arrays
     while True:
         try:
             return parse(cursor)
         except _Short as short:
-            cursor.at, cursor.elements = start, elements
+            cursor.at, cursor.elements, cursor.arrays = start
             yield from cursor.header.need(short.stop, short.what)
 
 
@@ -287,13 +337,13 @@ def _counts(cursor: _Cursor) -> tuple[int, int]:
 
 def _pair(cursor: _Cursor) -> tuple[str, int, Any]:
     key = check_name(cursor.where, cursor.string("a key"), _LONGEST_KEY)
-    kind = cursor.unpack("I", f"the type of {key!r}")
-    return key, kind, cursor.value(kind, f"the value of {key!r}")
+    kind = cursor.unpack("I", f"the type of {shown(key)}")
+    return key, kind, cursor.value(kind, f"the value of {shown(key)}")
 
 
 def _description(cursor: _Cursor) -> tuple[str, tuple[int, ...], str, int, int]:
     name = check_name(cursor.where, cursor.string("a tensor's name"), _LONGEST_NAME)
-    what = f"tensor {name!r}"
+    what = f"tensor {shown(name)}"
     rank = cursor.unpack("I", what)
     if rank > _MOST_DIMENSIONS:
         raise FormatError(
@@ -330,5 +380,5 @@ def _refuse_repeats(where: str, tensors: list[TensorInfo]) -> None:
     seen: set[str] = set()
     for t in tensors:
         if t.name in seen:
-            raise FormatError(f"{where}: the tensor {t.name!r} occurs twice. The file is damaged.")
+            raise FormatError(f"{where}: the tensor {shown(t.name)} occurs twice. The file is damaged.")
         seen.add(t.name)

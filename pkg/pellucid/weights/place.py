@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import urllib.parse
 from collections.abc import Callable
@@ -9,15 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import settings
 from ..errors import SourceError
+from . import settings
 from .document import parse_object
 from .header import LARGEST_READ
 from .source import IN_PAGE, LocalSource, MemorySource, Source
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 _FILE_SUFFIXES = (".gguf", ".safetensors", ".json")
-_LONGEST_FILE = 256_000_000  # of the small files that are read whole
+LONGEST_FILE = 256_000_000  # of the files that are read whole
+LONGEST_DOCUMENT = 16_000_000  # of those among them that Python parses: configurations, listings
 
 
 @dataclass
@@ -57,15 +59,20 @@ def find(
     Raises:
         SourceError: it is none of these.
     """
-    place = _find(source, revision, token, endpoint)
-    if filename is None:
-        return place
-    if isinstance(place, Source):
+    try:
+        place = _find(source, revision, token, endpoint)
+        if filename is None:
+            return place
+        if isinstance(place, Place):
+            return place.file(filename)
+    except ValueError as error:  # urllib's, of what is no address
         raise SourceError(
-            f"{place.name}: is a file already, so filename={filename!r} has no meaning. Leave one of them "
-            "out."
-        )
-    return place.file(filename)
+            f"source: {str(source)[:200]!r} with filename={filename!r} and revision={revision!r} makes no "
+            f"address ({error}). Check its characters."
+        ) from None
+    raise SourceError(
+        f"{place.name}: is a file already, so filename={filename!r} has no meaning. Leave one of them out."
+    )
 
 
 def _find(source: Any, revision: str, token: str | None, endpoint: str | None) -> Source | Place:
@@ -89,7 +96,7 @@ def _find(source: Any, revision: str, token: str | None, endpoint: str | None) -
         from urllib.request import url2pathname
 
         return _local(Path(url2pathname(urllib.parse.urlsplit(source).path)))
-    if not IN_PAGE and Path(source).exists():
+    if not IN_PAGE and os.path.exists(source):  # which says no where a Path raises: a NUL, too long a name
         return _local(Path(source))
     if _HUB_ID.fullmatch(source) and not source.endswith(_FILE_SUFFIXES):
         return _hub(source, revision, token, endpoint or settings.hub_endpoint)
@@ -107,18 +114,28 @@ def _origin() -> str:
 
 
 def _local(path: Path) -> Source | Place:
-    if not path.is_dir():
+    if not os.path.isdir(path):
         return LocalSource(path)
 
     def names():
-        return sorted(p.name for p in path.iterdir() if p.is_file())
+        try:
+            return sorted(entry.name for entry in os.scandir(path) if entry.is_file())
+        except OSError as error:
+            raise SourceError(
+                f"{path}: cannot be listed ({error.strerror or error}). Check the folder's permissions, or "
+                "give filename=."
+            ) from error
         yield  # makes this a generator of steps, of which a local listing needs none
 
     return Place(str(path), lambda name: LocalSource(path / name), names)
 
 
 def _headers(token: str | None) -> dict[str, str]:
-    return {"Authorization": f"Bearer {token}"} if token else {}
+    if not token:
+        return {}
+    if not re.fullmatch(r"[!-~]+", token):  # the text itself is a secret, and is not shown
+        raise SourceError("token: has characters that no token has, such as spaces. Copy it once more.")
+    return {"Authorization": f"Bearer {token}"}
 
 
 def _remote(url: str, headers: dict[str, str]) -> Source:
@@ -146,13 +163,10 @@ def _hub(name: str, revision: str, token: str | None, endpoint: str) -> Place:
 
     def names():
         listing = _remote(f"{endpoint}/api/models/{name}/revision/{at}", headers)
-        document = parse_object(listing.name, (yield from whole(listing)))
+        document = parse_object(listing.name, (yield from whole(listing, LONGEST_DOCUMENT)))
         files = document.get("siblings")
-        return (
-            [f["rfilename"] for f in files if isinstance(f, dict) and isinstance(f.get("rfilename"), str)]
-            if isinstance(files, list)
-            else []
-        )
+        told = [f.get("rfilename") for f in files if isinstance(f, dict)] if isinstance(files, list) else []
+        return [name for name in told if isinstance(name, str) and name.isprintable()]
 
     return Place(
         name,
@@ -161,14 +175,18 @@ def _hub(name: str, revision: str, token: str | None, endpoint: str) -> Place:
     )
 
 
-def whole(source: Source):
-    """Steps that read all bytes of a small file."""
+def whole(source: Source, longest: int = LONGEST_FILE):
+    """Steps that read all bytes of a small file.
+
+    Raises:
+        SourceError: it has more than ``longest`` bytes, or cannot be read.
+    """
     data = bytearray()
     while source.size is None or len(data) < source.size:
-        if (source.size or 0) > _LONGEST_FILE:
+        if (source.size or 0) > longest:
             raise SourceError(
                 f"{source.name}: has {source.size:,} bytes, too many for a file that is read whole "
-                f"({_LONGEST_FILE:,}). Check the address."
+                f"({longest:,}). Check the address."
             )
         more = yield source, len(data), len(data) + LARGEST_READ
         if not more:

@@ -12,6 +12,7 @@ from math import prod
 from ..errors import FormatError
 from .checkpoint import MOST_DIMENSIONS, Checkpoint, TensorInfo, check_layout, check_name
 from .document import parse_object
+from .fields import shown
 from .header import Header
 from .source import MissingFile, Source
 
@@ -122,7 +123,8 @@ def read_index(content: Header):
     for (file, expected), found in zip(by_file.items(), read, strict=True):
         for name in expected.difference(t.name for t in found):
             raise FormatError(
-                f"{index.name}: says that {file} holds {name!r}, but it does not. Index and shards belong to "
+                f"{index.name}: says that {file} holds {shown(name)}, but it does not. Index and shards "
+                "belong to "
                 "different models."
             )
         tensors += [t for t in found if t.name in expected]
@@ -156,7 +158,8 @@ def _weight_map(where: str, document: dict) -> tuple[dict[str, str], int | None]
         check_name(where, name, _LONGEST_NAME)
         if not isinstance(file, str) or not re.fullmatch(r"[\w.+-]+\.safetensors", file, re.ASCII):
             raise FormatError(
-                f"{where}: tensor {name!r} is said to be in {file!r}; the plain name of a .safetensors file "
+                f"{where}: tensor {shown(name)} is said to be in {shown(file)}; the plain name of a "
+                ".safetensors file "
                 "was expected. The index is damaged."
             )
     total = metadata.get("total_size")
@@ -164,7 +167,7 @@ def _weight_map(where: str, document: dict) -> tuple[dict[str, str], int | None]
         total = int(total)
     if total is not None and (type(total) is not int or total < 0):
         raise FormatError(
-            f"{where}: total_size is {total!r}; a number of bytes was expected. The index is damaged."
+            f"{where}: total_size is {shown(total)}; a number of bytes was expected. The index is damaged."
         )
     return names, total
 
@@ -173,33 +176,38 @@ def _tensor(where: str, name: str, entry, begin: int, shard: int) -> TensorInfo:
     check_name(where, name, _LONGEST_NAME)
     if not isinstance(entry, dict) or entry.keys() != {"dtype", "shape", "data_offsets"}:
         raise FormatError(
-            f"{where}: tensor {name!r} must have exactly dtype, shape and data_offsets. The file is damaged."
+            f"{where}: tensor {shown(name)} must have exactly dtype, shape and data_offsets. The file is "
+            "damaged."
         )
     dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
     if not isinstance(dtype, str) or dtype not in DTYPES:
         raise FormatError(
-            f"{where}: tensor {name!r} has the unknown dtype {dtype!r}. Known are {', '.join(DTYPES)}."
+            f"{where}: tensor {shown(name)} has the unknown dtype {shown(dtype)}. Known are "
+            f"{', '.join(DTYPES)}."
         )
     if not _counts(shape) or len(shape) > MOST_DIMENSIONS:
         raise FormatError(
-            f"{where}: tensor {name!r} has the shape {str(shape)[:80]}; up to {MOST_DIMENSIONS} non-negative "
+            f"{where}: tensor {shown(name)} has the shape {str(shape)[:80]}; up to {MOST_DIMENSIONS} "
+            "non-negative "
             "integers were expected."
         )
     if not _counts(offsets) or len(offsets) != 2 or offsets[0] > offsets[1]:
         raise FormatError(
-            f"{where}: tensor {name!r} has the data_offsets {str(offsets)[:80]}; two ascending non-negative "
+            f"{where}: tensor {shown(name)} has the data_offsets {str(offsets)[:80]}; two ascending "
+            "non-negative "
             "integers were expected."
         )
     ours, bits = DTYPES[dtype]
     nbits, nbytes = prod(shape) * bits, offsets[1] - offsets[0]
     if nbits >= 1 << 66:
         raise FormatError(
-            f"{where}: tensor {name!r} claims the shape {str(shape)[:80]}, more bytes than 64 bits can "
+            f"{where}: tensor {shown(name)} claims the shape {str(shape)[:80]}, more bytes than 64 bits can "
             "count. The file is damaged."
         )
     if nbits != 8 * nbytes:
         raise FormatError(
-            f"{where}: tensor {name!r} of shape {str(shape)[:80]} and dtype {dtype} needs {-(-nbits // 8):,} "
+            f"{where}: tensor {shown(name)} of shape {str(shape)[:80]} and dtype {dtype} needs "
+            f"{-(-nbits // 8):,} "
             "bytes "
             f"but its data_offsets give {nbytes:,}. The file is damaged."
         )

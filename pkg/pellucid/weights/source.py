@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
-from .. import steps
+from ..device import steps
 from ..errors import SourceError
 
 IN_PAGE = sys.platform == "emscripten"
@@ -125,10 +125,10 @@ class LocalSource(Source):
             raise MissingFile(f"{self.name}: there is no such file. Check the path.") from None
         except SourceError:
             raise
-        except OSError as error:
+        except (OSError, ValueError) as error:  # ValueError: characters that no path has
             raise SourceError(
-                f"{self.name}: cannot be read ({error.strerror or error}). Check the path and its "
-                "permissions."
+                f"{self.name[:200]!r}: cannot be read ({getattr(error, 'strerror', None) or error}). Check "
+                "the path and its permissions."
             ) from error
 
     def _check_version(self, file) -> None:

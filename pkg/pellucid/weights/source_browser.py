@@ -6,25 +6,22 @@ tensors never do.
 
 from __future__ import annotations
 
-import re
 import urllib.parse
 from array import array
 from collections.abc import Awaitable, Iterator
 from typing import Any
 
 import js
-from pyodide.code import run_js
 from pyodide.ffi import JsException, can_run_sync, create_proxy, run_sync, to_js
 
-from .. import resources, settings
+from ..device import javascript as runtime
 from ..errors import DeviceError, LoadCancelled, OutOfMemoryError, SourceError
+from . import settings
 from .plan import Plan
 from .pump import Tick
 from .source import MissingFile, Source
 
-_RUNTIME = "web/runtime/"
 _ERRORS = {"MissingFile": MissingFile, "SourceError": SourceError, "LoadCancelled": LoadCancelled}
-_modules: dict[str, Any] = {}
 
 
 def wait(awaitable: Awaitable, what: str) -> Any:
@@ -75,7 +72,7 @@ class _ScriptSource(Source):
 
     async def handle(self) -> Any:
         if self._handle is None:
-            self._handle = self._make(await _module("fetch.js"))
+            self._handle = self._make(await runtime.module("fetch.js"))
         return self._handle
 
     def _make(self, fetch: Any) -> Any:
@@ -160,7 +157,7 @@ class BrowserPump:
 
     async def _begin(self) -> Any:
         handles = [await shard.handle() for shard in self._plan.shards]  # pyright: ignore[reportAttributeAccessIssue]
-        load = (await _module("load.js")).Load
+        load = (await runtime.module("load.js")).Load
         if self._closed:
             raise LoadCancelled("load: stopped before it began.")
         return load.new(self._stream(), to_js(handles), *_tables(self._plan), self._connections)
@@ -204,21 +201,3 @@ def typed(error: JsException) -> Exception:
         return _ERRORS[error.name](error.message)
     text = f"device webgpu: {error.message}"
     return OutOfMemoryError(text) if error.message.startswith("out of memory") else DeviceError(text)
-
-
-async def _module(name: str) -> Any:
-    """A module of the runtime, imported once from the package's own text: no server has to know it."""
-    if name not in _modules:
-        _modules[name] = await run_js("(url) => import(url)")(_module_url(name))
-    return _modules[name]
-
-
-_urls: dict[str, str] = {}
-
-
-def _module_url(name: str) -> str:
-    if name not in _urls:
-        text = resources.read_text(_RUNTIME + name)
-        text = re.sub(r'from "\./([\w.]+)"', lambda found: f'from "{_module_url(found[1])}"', text)
-        _urls[name] = js.URL.createObjectURL(js.Blob.new(to_js([text]), type="text/javascript"))
-    return _urls[name]

@@ -15,13 +15,16 @@ import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 
-from .. import settings
 from ..errors import SourceError
+from . import settings
+from .connection import Answer, opener
 from .source import CHUNK, MissingFile, Source
 
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})  # statuses that a later attempt may not meet
 _PROGRESS = 1 << 16  # bytes after which earlier failures no longer count
 _LONGEST_PAUSE = 8.0
+_LONGEST_ETAG = 200  # characters of it that are compared
+_NUMBER = "[0-9]{1,15}"  # a count of bytes: in these digits, and not more than can exist
 
 
 class _Interrupted(Exception):
@@ -30,22 +33,6 @@ class _Interrupted(Exception):
     def __init__(self, reason: str, pause: float | None = None):
         super().__init__(reason)
         self.pause = pause
-
-
-class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Follows redirects without taking the token to another host: a hub's file store is not the hub."""
-
-    def redirect_request(self, req, fp, code, msg, headers, newurl):
-        request = super().redirect_request(req, fp, code, msg, headers, newurl)
-        if (
-            request is not None
-            and urllib.parse.urlsplit(newurl)[:2] != urllib.parse.urlsplit(req.full_url)[:2]
-        ):
-            request.headers.pop("Authorization", None)
-        return request
-
-
-_opener = urllib.request.build_opener(_Redirects)
 
 
 class HttpSource(Source):
@@ -63,7 +50,8 @@ class HttpSource(Source):
         self._headers = headers or {}
         self._kept = (0, b"")
         self._closed = threading.Event()
-        self._tape: http.client.HTTPResponse | None = None  # the one download of a server without Range
+        self._opener = opener("Authorization" in self._headers)
+        self._tape: Answer | None = None  # the one download of a server without Range
         self._tape_at = 0
         self._tape_lock = threading.Lock()
 
@@ -132,13 +120,14 @@ class HttpSource(Source):
         with response:
             first, last, total = _content_range(response)
             self._note(response, total)
-            if first != start or last >= stop:
-                raise SourceError(
-                    f"{self.url}: asked for bytes {start}-{stop - 1}, got {first}-{last}. The server's Range "
-                    "support is broken; serve the file otherwise."
-                )
             left = last + 1 - first
-            while left and (data := response.read1(min(CHUNK, left))):
+            if first != start or last >= min(stop, total) or response.length not in (None, left):
+                raise SourceError(
+                    f"{self.url}: asked for bytes {start}-{stop - 1}, got {first}-{last} of {total} with a "
+                    f"Content-Length of {response.length}. The server's Range support is broken; serve the "
+                    "file otherwise."
+                )
+            while left > 0 and (data := response.piece(min(CHUNK, left))):
                 left -= len(data)
                 yield data
 
@@ -151,12 +140,18 @@ class HttpSource(Source):
                     response = self._request({})
                     if response is None:
                         return
+                    if response.status != 200:
+                        response.close()
+                        raise SourceError(
+                            f"{self.url}: a request for the whole file was answered with status "
+                            f"{response.status}. Serve the file otherwise."
+                        )
                     self._note(response, _length(response))
                     self._tape, self._tape_at = response, 0
                 tape = self._tape
                 while self._tape_at < stop:
                     limit = start if self._tape_at < start else stop
-                    data = tape.read1(min(CHUNK, limit - self._tape_at))
+                    data = tape.piece(min(CHUNK, limit - self._tape_at))
                     if not data:
                         self._tape = None
                         return
@@ -167,29 +162,50 @@ class HttpSource(Source):
                 self._tape = None
                 raise
 
-    def _request(self, headers: dict[str, str]) -> http.client.HTTPResponse | None:
-        request = urllib.request.Request(
-            self.url, headers={"Accept-Encoding": "identity", **self._headers, **headers}
-        )
+    def _request(self, headers: dict[str, str]) -> Answer | None:
         try:
-            response = _opener.open(request, timeout=settings.network_timeout)
-        except urllib.error.HTTPError as error:
-            with error:
-                if error.code == 416:
-                    self._note(
-                        error, int(re.sub(r".*/", "", error.headers.get("Content-Range") or "*/0") or 0)
-                    )
-                    return None
-                raise self._refusal(error) from None
-        except urllib.error.URLError as error:
-            raise _Interrupted(f"cannot be reached ({error.reason})") from error
-        if (response.headers.get("Content-Encoding") or "identity") != "identity":
-            response.close()
-            raise SourceError(
-                f"{self.url}: is served compressed, so byte positions mean nothing. Serve it without "
-                "Content-Encoding."
+            request = urllib.request.Request(
+                self.url, headers={"Accept-Encoding": "identity", **self._headers, **headers}
             )
+            response = self._opener.open(request, timeout=settings.network_timeout)
+        except urllib.error.HTTPError as error:
+            error.close()
+            if error.code == 416:
+                self._note(error, self._total_of_nothing(error))
+                return None
+            raise self._refusal(error) from None
+        except SourceError:
+            raise
+        except urllib.error.URLError as error:
+            raise _Interrupted(f"cannot be reached ({_reason(error.reason)})") from error
+        except (ValueError, OverflowError, http.client.InvalidURL) as error:
+            raise SourceError(
+                f"{self.url}: this address, or the one that the server redirects to, is malformed "
+                f"({str(error)[:200]}). Check the address."
+            ) from None
+        if response.headers.defects:  # the lines behind a malformed one were not read as headers
+            response.close()
+            raise SourceError(f"{self.url}: the server's headers are malformed. Serve the file otherwise.")
+        for name, plain in (("Content-Encoding", "identity"), ("Transfer-Encoding", "chunked")):
+            told = [value.strip().lower() for value in response.headers.get_all(name, [])]
+            if told not in ([], ["identity"], [plain]):
+                response.close()
+                raise SourceError(
+                    f"{self.url}: is served compressed, so byte positions mean nothing. Serve it without "
+                    f"{name}."
+                )
         return response
+
+    def _total_of_nothing(self, error: urllib.error.HTTPError) -> int:
+        """How long a file is of which no byte was asked for, by an answer 416."""
+        text = error.headers.get("Content-Range")
+        match = re.fullmatch(rf"bytes \*/({_NUMBER})", (text or "").strip())
+        if match is None and text is not None:
+            raise SourceError(
+                f"{self.url}: a Range request was answered with status 416 and Content-Range {text[:80]!r}. "
+                "Serve the file by a server with plain Range support."
+            )
+        return int(match[1]) if match else self.size or 0
 
     def _refusal(self, error: urllib.error.HTTPError) -> Exception:
         if error.code in (404, 410):
@@ -205,13 +221,16 @@ class HttpSource(Source):
         if error.code in _PASSING:
             after = error.headers.get("Retry-After", "")
             return _Interrupted(
-                f"the server answered {error.code} {error.reason}", float(after) if after.isdigit() else None
+                f"the server answered {error.code} {_reason(error.reason)}",
+                float(after) if re.fullmatch(_NUMBER, after) else None,
             )
-        return SourceError(f"{self.url}: the server answered {error.code} {error.reason}. Check the address.")
+        return SourceError(
+            f"{self.url}: the server answered {error.code} {_reason(error.reason)}. Check the address."
+        )
 
     def _note(self, response, total: int) -> None:
         """The size and version that an answer tells; all answers must tell the same."""
-        etag = response.headers.get("ETag")
+        etag = (response.headers.get("ETag") or "")[:_LONGEST_ETAG] or None
         if (self.size is not None and total != self.size) or (self.etag and etag and etag != self.etag):
             raise SourceError(
                 f"{self.url}: the file changed while it was being read "
@@ -220,20 +239,23 @@ class HttpSource(Source):
         self.size, self.etag = total, etag or self.etag
 
 
-def _content_range(response: http.client.HTTPResponse) -> tuple[int, int, int]:
+def _content_range(response: Answer) -> tuple[int, int, int]:
     text = response.headers.get("Content-Range") or ""
-    match = re.fullmatch(r"bytes (\d+)-(\d+)/(\d+)", text.strip())
-    if response.status != 206 or match is None:
+    match = re.fullmatch(rf"bytes ({_NUMBER})-({_NUMBER})/({_NUMBER})", text.strip())
+    parts = response.headers.get_content_type() == "multipart/byteranges"
+    if response.status != 206 or match is None or parts:
         raise SourceError(
-            f"{response.url}: a Range request was answered with status {response.status} and Content-Range "
-            f"{text!r}. Serve the file by a server with plain Range support."
+            f"{response.url}: a Range request was answered with status {response.status}, Content-Range "
+            f"{text[:80]!r}{' and several parts' if parts else ''}. Serve the file by a server with plain "
+            "Range support."
         )
     first, last, total = map(int, match.groups())
     return first, last, total
 
 
-def _length(response: http.client.HTTPResponse) -> int:
-    if response.length is None:
+def _length(response: Answer) -> int:
+    told = set(response.headers.get_all("Content-Length") or [""])
+    if response.length is None or len(told) != 1 or not re.fullmatch(_NUMBER, told.pop().strip()):
         raise SourceError(
             f"{response.url}: the server neither supports Range nor says how long the file is. Use a server "
             "that sends Content-Length."
@@ -241,8 +263,9 @@ def _length(response: http.client.HTTPResponse) -> int:
     return response.length
 
 
-def _reason(error: BaseException) -> str:
-    return str(error) or type(error).__name__
+def _reason(error: object) -> str:
+    """What went wrong, in one line of some words, whatever a server wrote there."""
+    return " ".join(str(error).split())[:200] or type(error).__name__
 
 
 def _pause(error: BaseException, failures: int) -> float:

@@ -1,0 +1,134 @@
+"""How close a kernel's result is to its reference's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..tensors import dtypes as dt
+from ..tensors.dtypes import DType
+
+if TYPE_CHECKING:
+    from .journal import Entry
+    from .shadow import Seen
+
+# Of a result's last place: what the numbers of a format leave open, twice.
+_STEP = {dt.float32: 2.0**-22, dt.float16: 2.0**-9, dt.bfloat16: 2.0**-6}
+_TINY = 1.1754944e-38  # numbers below may be taken as zero
+
+
+@dataclass
+class Difference:
+    """Where two results differ.
+
+    Args:
+        index: of the first element.
+        found: its value on the device.
+        wanted: what it should be.
+        count: elements that differ.
+        size: all elements.
+    """
+
+    index: tuple[int, ...]
+    found: object
+    wanted: object
+    count: int
+    size: int
+
+    def __str__(self) -> str:
+        return f"at {list(self.index)} ({self.count} of {self.size} elements differ)"
+
+
+def _flushed(values: np.ndarray) -> np.ndarray:
+    return np.where(np.abs(values) < _TINY, 0, values)
+
+
+def peak(values: np.ndarray) -> float:
+    """The largest finite magnitude."""
+    if values.dtype.kind not in "fiu" or not values.size:
+        return 1.0
+    magnitudes = np.abs(values.astype(np.float64))
+    return float(np.max(magnitudes, initial=0.0, where=np.isfinite(magnitudes)))
+
+
+def difference(found: np.ndarray, wanted: np.ndarray, d: DType, relative: float, absolute: float):
+    """The first element by which results differ; None where they agree.
+
+    Args:
+        found: values from the device.
+        wanted: values of the reference.
+        d: their dtype.
+        relative: error that is allowed for each, beside what the dtype leaves open.
+        absolute: the same, of all.
+    """
+    if not d.is_floating_point:
+        wrong = found != wanted
+    else:
+        with np.errstate(all="ignore"):
+            a, b = _flushed(found.astype(np.float64)), _flushed(wanted.astype(np.float64))
+            allowed = absolute + (relative + _STEP[d]) * np.abs(b)
+            wrong = ~((a == b) | (np.abs(a - b) <= allowed) | (np.isnan(a) & np.isnan(b)))
+            wrong |= np.isinf(b) & (a != b)
+    if not wrong.any():
+        return None
+    index = tuple(int(k) for k in np.argwhere(wrong)[0])
+    return Difference(index, found[index], wanted[index], int(wrong.sum()), wrong.size)
+
+
+# Of elements: relative, and of the largest.
+_USUAL = 1e-5, 1e-6
+# Sums of many, in whatever order.
+_SUMS = {
+    "dense_matmul", "dense_linear", "quant_linear", "quant_product", "sum", "mean", "conv1d", "conv2d",
+    "conv_transpose1d", "conv_transpose2d", "convolution", "convolution_input", "convolution_weight",
+    "add_rows", "sum_rows", "scatter_add_lines", "norm_gradient", "rms_norm", "layer_norm", "average_windows",
+    "average_windows_gradient", "cumsum_last", "fused_attention", "attend_cache",
+}  # fmt: skip
+# Exponentials of sums, in which errors of these grow.
+_ROUGH = {"fused_attention", "attend_cache", "softmax", "log_softmax"}
+# A choice by random numbers: one of two neighbours, where rounding decides.
+_CHOICES = {"draw", "draw_nucleus"}
+
+
+def close(entry: Entry, found: np.ndarray, made: Seen) -> Difference | None:
+    """Where a result of an op is further from the reference's than the op allows; None where it is not.
+
+    Args:
+        entry: the op, with what it was given.
+        found: values from the device.
+        made: what the reference made.
+    """
+    name, wanted, d = entry.op.name, made.values, made.meta.dtype
+    if name in _CHOICES:
+        return None
+    relative, spread = (1e-4, 1e-4) if name in _ROUGH else _USUAL
+    absolute = spread * peak(wanted) if d.is_floating_point else 0.0
+    if name in _SUMS and d.is_floating_point:
+        absolute += _of_sums(entry, wanted)
+    return difference(found, wanted, dt.uint8 if d.is_quantized else d, relative, absolute)
+
+
+def _of_sums(entry: Entry, wanted: np.ndarray) -> float:
+    """The error of sums that were added up one by one, by how many there are and how large they are."""
+    given = [
+        v for v in (seen.values for seen in entry.seen if seen.meta.dtype.is_floating_point) if v.size > 1
+    ]
+    given = sorted(given, key=lambda v: v.size)[-2:]
+    if not given:
+        return 0.0
+    # Of a product of matrices this is the depth.
+    count = np.prod([float(v.size) for v in given]) ** (1 / len(given)) / max(wanted.size, 1) ** (
+        1 / len(given)
+    )
+    if entry.op.name == "cumsum_last":
+        count = given[-1].shape[-1]
+    count = max(count, 2.0)
+    sizes = float(np.prod([min(_root_mean_square(v), 1e30) for v in given]))
+    return sizes * min(2.0**-23 * count**1.5 / 4, 1e-3 * count**0.5)
+
+
+def _root_mean_square(values: np.ndarray) -> float:
+    finite = values[np.isfinite(values)].astype(np.float64)
+    return float(np.sqrt(np.mean(finite * finite))) if finite.size else 0.0

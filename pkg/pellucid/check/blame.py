@@ -1,0 +1,160 @@
+"""Which op of a window made the difference, or whether it was the window itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..device.storage import Storage
+from ..errors import CheckError
+from ..tensors.tensor import Tensor
+from .accuracy import Difference, close
+from .shadow import Seen, Shadow, decode
+
+if TYPE_CHECKING:
+    from .journal import Entry, Journal
+
+
+def blame(
+    journal: Journal,
+    entries: list[Entry],
+    found: dict[Shadow, np.ndarray],
+    wanted: dict[Shadow, np.ndarray],
+    differs: set[Shadow],
+) -> None:
+    """Name what is wrong, if something is: rounding may have added up.
+
+    Args:
+        journal: which the window is of.
+        entries: its ops.
+        found: what it left in memory.
+        wanted: what it should have left.
+        differs: where these are not the same bytes.
+
+    Raises:
+        CheckError: an op is wrong, or the window.
+    """
+    wrong = []
+    for entry in entries:
+        for made in entry.made:
+            if made.shadow in differs:
+                left = Seen(made.shadow, wanted[made.shadow], made.meta, made.offset)
+                if close(entry, decode(found[made.shadow], made.meta, made.offset), left) is not None:
+                    wrong.append(made.shadow)
+    if not wrong:
+        return
+    led = _led_to(entries, set(wrong))
+    with aside(journal):
+        for entry in led:
+            _check_alone(journal, entry)
+        _check_together(journal, led, found)
+
+
+def _led_to(entries: list[Entry], wrong: set[Shadow]) -> list[Entry]:
+    """The ops that what is wrong was made by, in order."""
+    led, sought = [], set(wrong)
+    for entry in reversed(entries):
+        if any(made.shadow in sought for made in entry.made):
+            led.append(entry)
+            sought.update(seen.shadow for seen in entry.seen)
+    return led[::-1]
+
+
+@contextmanager
+def aside(journal: Journal) -> Iterator[None]:
+    """What runs within is no part of the program: nobody listens to it, nothing of it is fused."""
+    s, was_aside = journal.stream, journal.is_aside
+    kept = s.rewrite, s.capturing, s.on_submit[:], s.after_op[:]
+    s.rewrite = s.capturing = None
+    s.on_submit.clear()
+    s.after_op.clear()
+    journal.is_aside = True
+    try:
+        yield
+    finally:
+        s.submit()
+        s.rewrite, s.capturing, s.on_submit[:], s.after_op[:] = kept
+        journal.is_aside = was_aside
+
+
+class _Memory:
+    """Storages of the device in the place of those that ops saw, for a second run."""
+
+    def __init__(self, journal: Journal):
+        self.journal = journal
+        self.storages: dict[Shadow, Storage] = {}
+
+    def given(self, value: Any) -> Any:
+        """An argument for a second run."""
+        if isinstance(value, list):
+            return [self.given(v) for v in value]
+        return value if not hasattr(value, "shadow") else self._tensor(value)
+
+    def _tensor(self, seen: Seen) -> Tensor:
+        storage = self.storages.get(seen.shadow)
+        if storage is None:
+            storage = self.storages[seen.shadow] = self.journal.stream.upload(seen.data)
+        return Tensor(storage, seen.meta, seen.offset)
+
+    def run(self, entry: Entry) -> None:
+        """An op once more, on this memory."""
+        result = entry.run(*map(self.given, entry.values))
+        if not (entry.written or entry.op.mutates):
+            tensors = result if entry.op.result else [result]
+            for made, t in zip(entry.made, tensors, strict=True):
+                self.storages[made.shadow] = t._storage
+
+    def left(self, made: Seen) -> Seen:
+        """What is there now in the place of what an op made."""
+        self.journal.stream.submit()
+        data = self.journal.read(self.storages[made.shadow])
+        return Seen(made.shadow, data, made.meta, made.offset)
+
+
+def _check_alone(journal: Journal, entry: Entry) -> None:
+    """Run an op by itself, on what the reference was given.
+
+    Raises:
+        CheckError: it makes something else.
+    """
+    memory = _Memory(journal)
+    memory.run(entry)
+    for made in entry.made:
+        if (wrong := close(entry, memory.left(made).values, made)) is not None:
+            raise CheckError(
+                f"{entry.name}: the result on webgpu differs from that of its reference {wrong}: "
+                f"{wrong.found} instead of {wrong.wanted}. The call was {entry}, at {entry.line}. Its kernel "
+                "is wrong, or its reference."
+            )
+
+
+def _check_together(journal: Journal, entries: Sequence[Entry], found: dict[Shadow, np.ndarray]) -> None:
+    """Run ops of a window one after the other, each as its own kernel, and compare with what the window left.
+
+    Raises:
+        CheckError: that is something else.
+    """
+    memory = _Memory(journal)
+    for entry in entries:
+        memory.run(entry)
+    for entry in entries:
+        for made in entry.made:
+            if made.shadow not in found:
+                continue
+            left = decode(found[made.shadow], made.meta, made.offset)
+            if (wrong := close(entry, left, memory.left(made))) is not None:
+                raise CheckError(_window_is_wrong(entry, entries, wrong))
+
+
+def _window_is_wrong(entry: Entry, entries: Sequence[Entry], wrong: Difference) -> str:
+    names = ", ".join(f"{e.name} ({e.line.short})" for e in entries[-12:])
+    more = f"{len(entries) - 12} others and " if len(entries) > 12 else ""
+    return (
+        f"{entry.name}: what a window made differs from what its ops make one by one {wrong}: {wrong.found} "
+        f"instead of {wrong.wanted}. The call was {entry}, at {entry.line}; it was made by {more}{names}. "
+        "Each of them agrees with its reference, so the way is wrong in which they were fused, ordered, or "
+        "given memory."
+    )

@@ -1,0 +1,181 @@
+"""Replays of captured functions against eager calls: the function runs first, what it changed is put back,
+and the replay must make the same of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..device.storage import Storage
+from ..errors import CheckError
+from ..jit.compiled import Compiled
+from ..jit.recording import Before
+from ..optim.optimizer import Optimizer
+from ..profiler.lines import caller
+from ..tensors.tensor import Tensor
+from .accuracy import difference, peak
+from .shadow import Seen, decode
+
+if TYPE_CHECKING:
+    from ..ops.random.generator import Generator
+    from .journal import Journal
+
+# Windows of a replay are cut and fused in other places than those of an eager call, and rounding adds up.
+_RELATIVE = 1e-3
+
+
+class Rehearsal:
+    """An eager call and what it changes, so that it can be put back. It stands where a recording would.
+
+    Args:
+        journal: which sees what ops write.
+    """
+
+    def __init__(self, journal: Journal):
+        self._journal = journal
+        self._before = Before()
+        self._storages = set(self._before.storages.values())
+        self._versions = [(storage, storage.version) for storage in self._storages]
+        self._generators: dict[int, tuple[Generator, int]] = {}
+        optimizers = [thing for thing in gc.get_objects() if issubclass(type(thing), Optimizer)]
+        self._states = [(state, dict(state)) for o in optimizers for state in o.state.values()]
+        # Of each storage that is written: its bytes before, and the tensors in it that were written.
+        self.written: dict[Storage, tuple[np.ndarray, list[Seen]]] = {}
+
+    def run(self, function: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """The result of a call."""
+        journal, s = self._journal, self._journal.stream
+        journal.rehearsal, s.capturing = self, self
+        try:
+            result = function(*args, **kwargs)
+        finally:
+            journal.rehearsal = s.capturing = None
+        s.flush()
+        return result
+
+    def changed(self, result: Any) -> dict[str, Any]:
+        """What a call gave and left behind: values by where they are."""
+        found = dict(_walk("the result", result, self._values))
+        for k, leaf in enumerate(self._before.grads):
+            if leaf.grad is not None:
+                name = f"the gradient of leaf {k}, of shape {tuple(leaf.shape)},"
+                found |= _walk(name, leaf.grad, self._values)
+        for k, (storage, (_, tensors)) in enumerate(self.written.items()):
+            data = self._journal.read(storage)
+            for seen in tensors:
+                name = f"tensor {k}, {seen}, which the call writes into,"
+                found[name] = seen.meta.dtype, decode(data, seen.meta, seen.offset)
+        return found
+
+    def _values(self, x: Tensor) -> Any:
+        if x.device.type != "webgpu" or x.dtype.is_quantized or not isinstance(x._storage, Storage):
+            return None
+        return x.dtype, decode(self._journal.read(x._storage), x._meta, x._offset)
+
+    def put_back(self) -> None:
+        """Make memory, versions, gradients, generators and optimizers what they were before the call."""
+        host = self._journal.stream.open()
+        for storage, (data, _) in self.written.items():
+            host.write(storage.slot, storage.nbytes, 0, data[: storage.nbytes + 3 & ~3])
+            self._journal.shadows[storage].data = data
+        for storage, version in self._versions:
+            storage.version = version
+        for leaf, grad in self._before.grads.items():
+            if leaf.grad is not grad:
+                leaf.grad = grad
+        for generator, offset in self._generators.values():
+            generator.offset = offset
+        for state, kept in self._states:
+            state.clear()
+            state.update(kept)
+
+    # What the function's ops tell
+
+    def note_write(self, storage: Storage, before: np.ndarray, seen: Seen) -> None:
+        """An op writes into memory."""
+        if storage in self._storages:
+            self.written.setdefault(storage, (before, []))[1].append(seen)
+
+    def note_draw(self, generator: Generator, count: int) -> None:
+        """A generator is about to give words."""
+        self._generators.setdefault(id(generator), (generator, generator.offset))
+
+    def note_update(self, optimizer: Any, group: dict[str, Any], state: dict[str, Any] | None) -> None:
+        """An optimizer is about to change a parameter."""
+
+    def read(self, x: Tensor) -> Any:
+        """The bytes of a tensor, for Python."""
+        return self._journal.stream.read(x._storage, *x._extent())
+
+    def note_read(self) -> None:
+        """A value is read: replays may be split."""
+
+    def note_upload(self, nbytes: int) -> None:
+        """Data is uploaded: a recording would have refused it."""
+
+    def refuse(self, reason: str, final: bool = True) -> None:
+        """What keeps a call from being captured did not keep this one."""
+
+
+def _walk(where: str, thing: Any, values: Callable[[Tensor], Any]) -> Iterator[tuple[str, Any]]:
+    """Tensors and numbers in what a function returns."""
+    if isinstance(thing, Tensor):
+        if (found := values(thing)) is not None:
+            yield where, found
+    elif isinstance(thing, dict):
+        for key, value in thing.items():
+            yield from _walk(f"{where}[{key!r}]", value, values)
+    elif isinstance(thing, (list, tuple)):
+        for k, value in enumerate(thing):
+            yield from _walk(f"{where}[{k}]", value, values)
+    elif dataclasses.is_dataclass(thing) and not isinstance(thing, type):
+        for field in dataclasses.fields(thing):
+            yield from _walk(f"{where}.{field.name}", getattr(thing, field.name), values)
+    elif isinstance(thing, (bool, int, float, str)):
+        yield where, thing
+
+
+def check_replays(journal: Journal) -> None:
+    """Let each replay of a captured function be compared with an eager call from now on."""
+
+    def serve(self: Compiled, capture: Any, call: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+        journal.stream.flush()
+        rehearsal = Rehearsal(journal)
+        wanted = rehearsal.changed(rehearsal.run(self._function, args, kwargs))
+        rehearsal.put_back()
+        result = capture.serve(call)
+        journal.stream.flush()
+        _compare(f"compile: {self._title}: a replay at {caller()}", rehearsal.changed(result), wanted)
+        return result
+
+    Compiled._serve = serve
+
+
+def _compare(where: str, found: dict[str, Any], wanted: dict[str, Any]) -> None:
+    """What a replay gave and left, and an eager call.
+
+    Raises:
+        CheckError: they differ.
+    """
+    if wanted.keys() != found.keys():
+        names = sorted(wanted.keys() ^ found.keys())
+        raise CheckError(f"{where} gives or leaves other things than an eager call: {', '.join(names)}.")
+    for name, value in wanted.items():
+        if (wrong := _differs(found[name], value)) is not None:
+            raise CheckError(f"{where} differs from an eager call: {name} {wrong}.")
+
+
+def _differs(found: Any, wanted: Any) -> str | None:
+    if not isinstance(wanted, tuple):
+        same = found == wanted or (found != found and wanted != wanted)
+        return None if same else f"is {found!r} instead of {wanted!r}"
+    (found_type, a), (wanted_type, b) = found, wanted
+    if found_type is not wanted_type or a.shape != b.shape:
+        return f"is {found_type.name}{list(a.shape)} instead of {wanted_type.name}{list(b.shape)}"
+    absolute = _RELATIVE * peak(b) if wanted_type.is_floating_point else 0.0
+    wrong = difference(a, b, wanted_type, _RELATIVE, absolute)
+    return None if wrong is None else f"has {wrong.found} instead of {wrong.wanted} {wrong}"

@@ -1,0 +1,93 @@
+"""Numbers and texts that the Python of a function finds in its closure and among globals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from types import CellType, CodeType, FunctionType, MethodType
+from typing import Any
+
+from ..nn.modules.module import Module
+
+_PLAIN = frozenset({int, float, complex, bool, str, bytes, type(None)})
+_OWN = __name__.partition(".")[0]
+
+
+def _is_plain(thing: Any) -> bool:
+    return type(thing) in _PLAIN or (type(thing) is tuple and all(map(_is_plain, thing)))
+
+
+def _is_same(now: Any, known: Any) -> bool:
+    # Texts tell 0.0 from -0.0, and a NaN is equal to itself.
+    return repr(now) == repr(known)
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """The code of a function and of those within it."""
+    yield code
+    for constant in code.co_consts:
+        if type(constant) is CodeType:
+            yield from _codes(constant)
+
+
+class Surroundings:
+    """What functions find, as it was before a call. Functions that they find are looked into as well, and the
+    modules that they call; those of this package are not.
+
+    Args:
+        functions: what is called.
+    """
+
+    def __init__(self, functions: Iterable[Any]):
+        # Where something is found, and what that was.
+        self._globals: list[tuple[Mapping[str, Any], str, Any]] = []
+        self._cells: list[tuple[CellType, Any]] = []
+        seen: set[int] = set()
+        for function in functions:
+            self._enter(function, seen)
+
+    def __bool__(self) -> bool:
+        return bool(self._globals or self._cells)
+
+    def _enter(self, thing: Any, seen: set[int]) -> None:
+        kind = type(thing)
+        if kind is MethodType:
+            thing, kind = thing.__func__, FunctionType
+        if id(thing) in seen:
+            return
+        seen.add(id(thing))
+        if issubclass(kind, Module):
+            for own in {type(m) for m in thing.modules()}:
+                self._enter(own.forward, seen)
+        elif kind is FunctionType and str(thing.__module__).partition(".")[0] != _OWN:
+            self._function(thing, seen)
+
+    def _function(self, function: FunctionType, seen: set[int]) -> None:
+        found = function.__globals__
+        for name in {name for code in _codes(function.__code__) for name in code.co_names} & found.keys():
+            thing = found[name]
+            if _is_plain(thing):
+                self._globals.append((found, name, thing))
+            else:
+                self._enter(thing, seen)
+        for cell in function.__closure__ or ():
+            try:
+                thing = cell.cell_contents
+            except ValueError:  # nothing is assigned yet
+                continue
+            if _is_plain(thing):
+                self._cells.append((cell, thing))
+            else:
+                self._enter(thing, seen)
+
+    def holds(self) -> bool:
+        """Whether the same is found."""
+        try:
+            for found, name, known in self._globals:
+                if found[name] is not known and not _is_same(found[name], known):
+                    return False
+            for cell, known in self._cells:
+                if cell.cell_contents is not known and not _is_same(cell.cell_contents, known):
+                    return False
+        except (KeyError, ValueError):  # there is nothing any more
+            return False
+        return True

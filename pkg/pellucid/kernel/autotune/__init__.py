@@ -1,0 +1,1 @@
+"""Autotuning: candidate kernels of a product or convolution, measured times, the choice."""

@@ -1,0 +1,1 @@
+"""Modules: layers, containers, losses."""

@@ -1,0 +1,242 @@
+"""Modules that hold modules or parameters: in a row, in a list, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, overload
+
+from ...errors import DimensionError
+from ...tensors.tensor import Tensor
+from ..parameter import Parameter
+from .module import Module
+
+
+def _position(index: int, length: int, where: str) -> int:
+    if not -length <= index < length:
+        raise DimensionError(f"{where}: index {index} is out of range for {length} entries.")
+    return index % length
+
+
+class _Numbered(Module):
+    """Submodules under the names "0", "1", ..."""
+
+    def _items(self) -> list[Any]:
+        return list(self._own("module").values())
+
+    def _renew(self, items: list[Any]) -> None:
+        for name in self._own("module"):
+            delattr(self, name)
+        for k, m in enumerate(items):
+            self.add_module(str(k), m)
+
+    def __len__(self) -> int:
+        return len(self._own("module"))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._items())
+
+    @overload
+    def __getitem__(self, index: int) -> Any: ...
+    @overload
+    def __getitem__(self, index: slice) -> Any: ...
+    def __getitem__(self, index):
+        items = self._items()
+        if isinstance(index, slice):
+            out = type(self)()
+            out._renew(items[index])
+            return out
+        return items[_position(index, len(items), type(self).__name__)]
+
+    def __setitem__(self, index: int, module: Module) -> None:
+        setattr(self, list(self._own("module"))[_position(index, len(self), type(self).__name__)], module)
+
+    def __delitem__(self, index: int | slice) -> None:
+        items = self._items()
+        if not isinstance(index, slice):
+            index = _position(index, len(items), type(self).__name__)
+        del items[index]
+        self._renew(items)
+
+    def append(self, module: Module):
+        """Add a module at the end, and return this one."""
+        self.add_module(str(len(self)), module)
+        return self
+
+    def insert(self, index: int, module: Module):
+        """Add a module before position ``index``, and return this one."""
+        items = self._items()
+        items.insert(index, module)
+        self._renew(items)
+        return self
+
+    def extend(self, modules: Iterable[Module]):
+        """Add modules at the end, and return this one."""
+        for m in list(modules):
+            self.append(m)
+        return self
+
+    def pop(self, index: int = -1) -> Any:
+        """Take out and return the module at a position."""
+        m = self[index]
+        del self[index]
+        return m
+
+
+class Sequential(_Numbered):
+    """Modules called one after the other.
+
+    Args:
+        args: modules, or one mapping of names to modules.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.Sequential.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> nn = torch.nn
+        >>> with torch.device("cpu"):
+        ...     net = nn.Sequential(nn.Linear(2, 8), nn.ReLU(), nn.Linear(8, 1))
+        ...     net(torch.zeros(4, 2)).shape
+        Size([4, 1])
+    """
+
+    def __init__(self, *args):
+        super().__init__()
+        named = args[0].items() if len(args) == 1 and isinstance(args[0], Mapping) else enumerate(args)
+        for name, m in named:
+            self.add_module(str(name), m)
+
+    def forward(self, input: Any) -> Any:
+        for m in self._items():
+            input = m(input)
+        return input
+
+
+class ModuleList(_Numbered):
+    """A list of modules, which are registered as submodules.
+
+    Args:
+        modules: what to begin with.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.ModuleList.html
+    """
+
+    def __init__(self, modules: Iterable[Module] | None = None):
+        super().__init__()
+        self.extend(modules or ())
+
+    def __add__(self, other: Iterable[Module]) -> ModuleList:
+        return ModuleList([*self, *other])
+
+    def __iadd__(self, other: Iterable[Module]) -> ModuleList:
+        return self.extend(other)
+
+
+class ModuleDict(Module):
+    """Modules by name, which are registered as submodules.
+
+    Args:
+        modules: a mapping, or pairs, to begin with.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.ModuleDict.html
+    """
+
+    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None):
+        super().__init__()
+        self.update(modules or {})
+
+    def __getitem__(self, key: str) -> Any:
+        return self._own("module")[key]
+
+    def __setitem__(self, key: str, module: Module) -> None:
+        self.add_module(key, module)
+
+    def __delitem__(self, key: str) -> None:
+        self[key]
+        delattr(self, key)
+
+    def __len__(self) -> int:
+        return len(self._own("module"))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._own("module"))
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._own("module")
+
+    def keys(self):
+        """The names."""
+        return self._own("module").keys()
+
+    def values(self):
+        """The modules."""
+        return self._own("module").values()
+
+    def items(self):
+        """Pairs of name and module."""
+        return self._own("module").items()
+
+    def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
+        """Add modules by name, replacing those of the same name."""
+        for name, m in dict(modules.items() if isinstance(modules, ModuleDict) else modules).items():
+            self[name] = m
+
+    def pop(self, key: str) -> Any:
+        """Take out and return a module."""
+        m = self[key]
+        del self[key]
+        return m
+
+    def clear(self) -> None:
+        """Take out all modules."""
+        for name in list(self):
+            del self[name]
+
+
+class ParameterList(Module):
+    """A list of parameters; plain tensors become parameters.
+
+    Args:
+        values: what to begin with.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.ParameterList.html
+    """
+
+    def __init__(self, values: Iterable[Tensor] | None = None):
+        super().__init__()
+        self.extend(values or ())
+
+    def __getitem__(self, index: int) -> Parameter:
+        return list(self)[_position(index, len(self), "ParameterList")]
+
+    def __setitem__(self, index: int, value: Tensor) -> None:
+        setattr(self, str(_position(index, len(self), "ParameterList")), _parameter(value))
+
+    def __len__(self) -> int:
+        return len(self._own("parameter"))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._own("parameter").values())
+
+    def append(self, value: Tensor) -> ParameterList:
+        """Add a parameter at the end, and return this list."""
+        self.register_parameter(str(len(self)), _parameter(value))
+        return self
+
+    def extend(self, values: Iterable[Tensor]) -> ParameterList:
+        """Add parameters at the end, and return this list."""
+        for value in list(values):
+            self.append(value)
+        return self
+
+    def extra_repr(self) -> str:
+        return "\n".join(
+            f"({k}): Parameter containing: [{p.dtype} of size {'x'.join(map(str, p.shape))}]"
+            for k, p in enumerate(self)
+        )
+
+
+def _parameter(value: Tensor) -> Parameter:
+    return value if isinstance(value, Parameter) else Parameter(value)
+
+
+__all__ = ["ModuleDict", "ModuleList", "ParameterList", "Sequential"]

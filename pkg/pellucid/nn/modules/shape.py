@@ -1,0 +1,49 @@
+"""Layers that only change the shape."""
+
+from __future__ import annotations
+
+from ...tensors.tensor import Tensor
+from .module import Module
+
+
+class Flatten(Module):
+    """Axes ``start_dim`` to ``end_dim`` as one.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.Flatten.html
+    """
+
+    def __init__(self, start_dim: int = 1, end_dim: int = -1):
+        super().__init__()
+        self.start_dim = start_dim
+        self.end_dim = end_dim
+
+    def forward(self, input: Tensor) -> Tensor:
+        return input.flatten(self.start_dim, self.end_dim)
+
+    def extra_repr(self) -> str:
+        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+
+
+class Unflatten(Module):
+    """Axis ``dim`` as several.
+
+    Args:
+        dim: the axis.
+        unflattened_size: their lengths.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.Unflatten.html
+    """
+
+    def __init__(self, dim: int, unflattened_size):
+        super().__init__()
+        self.dim = dim
+        self.unflattened_size = tuple(unflattened_size)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return input.unflatten(self.dim, self.unflattened_size)
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
+
+
+__all__ = ["Flatten", "Unflatten"]

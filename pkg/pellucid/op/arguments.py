@@ -1,0 +1,149 @@
+"""Arguments that are no tensors, made regular: only Python's numbers reach shapes, offsets and byte counts.
+
+Each annotation of a declaration names a reader here, which runs on the slow path only: the keys of plans hold
+regular values, so what is not regular finds no plan. A reader takes what PyTorch takes in the place (numpy's
+numbers, integer tensors of one element, which are read) and refuses the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..device import device as Device
+from ..errors import ArgumentError
+from ..tensors import dtypes as dt
+from ..tensors.dtypes import DType
+from ..tensors.shape import index
+from .symbols import SYMBOLS, settled
+
+Reader = Callable[[Any, str], Any]
+
+# Types of numbers that are part of a plan's key; what else is a number becomes one of them.
+NUMBERS = frozenset({bool, int, float})
+
+
+def describe(value: Any) -> str:
+    """A value as errors show it: its type, and what it is where that is short."""
+    if isinstance(value, (int, float, str, type(None))):
+        return f"{type(value).__name__} {value!r}"
+    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.size == 1):
+        return f"numpy {value.dtype} {value.item()!r}"
+    return type(value).__name__
+
+
+def wrong(name: str, kind: str, value: Any) -> ArgumentError:
+    """The error for an argument of a type that a call does not take."""
+    return ArgumentError(f"argument '{name}' must be {kind}, not {describe(value)}")
+
+
+def plain(value: Any, name: str = "") -> Any:
+    """A number of numpy, or of a class derived from Python's numbers, as Python's own; the rest as it is."""
+    if type(value) in NUMBERS or type(value) in SYMBOLS:
+        return value
+    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
+        value = value.item()
+    if isinstance(value, (int, float)) and type(value) not in NUMBERS:
+        return int(value) if isinstance(value, int) else float(value)
+    return value
+
+
+def number(value: Any, name: str) -> bool | int | float:
+    """A number: one of Python, of numpy, or a tensor without axes, which is read.
+
+    Raises:
+        ArgumentError: it is something else.
+    """
+    value = plain(value)
+    if type(value) in NUMBERS or type(value) in SYMBOLS:
+        return value
+    meta = getattr(value, "_meta", None)
+    if meta is not None and meta.shape == () and value._node is None and not meta.dtype.is_complex:
+        return value.item()
+    raise wrong(name, "a number", value)
+
+
+def boolean(value: Any, name: str) -> bool:
+    """True or False, and nothing that is only like them.
+
+    Raises:
+        ArgumentError: it is something else.
+    """
+    if type(value) is not bool:
+        raise wrong(name, "True or False", value)
+    return value
+
+
+def integers(value: Any, name: str) -> tuple[int, ...]:
+    """Several integers.
+
+    Raises:
+        ArgumentError: it is something else.
+    """
+    if type(value) is not tuple and not isinstance(value, (tuple, list)):
+        raise wrong(name, "a tuple or list of integers", value)
+    for each in value:
+        if type(each) is not int:
+            return tuple([index(each, name) for each in value])
+    return value if type(value) is tuple else tuple(value)
+
+
+def integer_or_integers(value: Any, name: str) -> int | tuple[int, ...]:
+    """One integer, or several."""
+    return integers(value, name) if isinstance(value, (tuple, list)) else index(value, name)
+
+
+_PYTHON_TYPES = {float: dt.float64, int: dt.int64, bool: dt.bool_, complex: dt.complex128}
+
+
+def element_type(value: Any, name: str = "dtype") -> DType:
+    """An element type; Python's own types of numbers stand for their widest.
+
+    Raises:
+        ArgumentError: it is something else.
+    """
+    if isinstance(value, DType):
+        return value
+    found = _PYTHON_TYPES.get(value) if isinstance(value, type) else None
+    if found is None:
+        raise wrong(name, "a dtype, such as pellucid.float32", value)
+    return found
+
+
+def text(value: Any, name: str) -> str:
+    """A string."""
+    if not isinstance(value, str):
+        raise wrong(name, "a string", value)
+    return value
+
+
+_READERS: dict[frozenset[str], Reader] = {
+    frozenset({"int"}): index,
+    frozenset({"bool"}): boolean,
+    frozenset({"float"}): lambda value, name: settled(number(value, name)),
+    frozenset({"float", "int"}): lambda value, name: settled(number(value, name)),
+    frozenset({"str"}): text,
+    frozenset({"tuple[int, ...]"}): integers,
+    frozenset({"int", "tuple[int, ...]"}): integer_or_integers,
+    frozenset({"DType"}): element_type,
+    frozenset({"Device"}): lambda value, name: Device(value),
+}
+
+
+def reader(annotation: str) -> Reader | None:
+    """The reader of a static argument with this annotation; None where an op's own rule checks it."""
+    parts = frozenset(annotation.split(" | "))
+    if "str" in parts and len(parts) > 1:
+        return _with_text(_READERS[parts - {"str"}])
+    found = _READERS.get(parts - {"None"})
+    return _or_none(found) if found and "None" in parts else found
+
+
+def _or_none(read: Reader) -> Reader:
+    return lambda value, name: None if value is None else read(value, name)
+
+
+def _with_text(read: Reader) -> Reader:
+    return lambda value, name: value if isinstance(value, str) else read(value, name)

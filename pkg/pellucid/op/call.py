@@ -1,0 +1,89 @@
+"""One call as rules and kernels see it: metas instead of tensors, by the names of the declaration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..device import device as Device
+from ..tensors import dtypes as dt
+from ..tensors.dtypes import DType
+from ..tensors.meta import Meta, meta
+from .arguments import Reader
+
+if TYPE_CHECKING:
+    from .declaration import Op
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One parameter of a declaration and the role that its annotation gives it.
+
+    Args:
+        name: as in the declaration.
+        role: tensor, optional, operand, tensors, number, dynamic or static.
+        default: as in the declaration.
+        keyword: whether it is given by name only.
+        read: makes a value regular, or refuses it; None where there is nothing to do.
+        typed: whether the value's type is part of a plan's key: 1, 1.0 and True are equal.
+    """
+
+    name: str
+    role: str
+    default: Any
+    keyword: bool
+    read: Reader | None = None
+    typed: bool = False
+
+
+class Call:
+    """One call on the slow path: metas instead of tensors. Rules and kernels read it.
+
+    ``call["x"]`` is the meta of a tensor argument, the type of a number, a list of metas, or the value of a
+    static argument.
+    """
+
+    def __init__(self, op: Op, args: dict[str, Any], device: Device):
+        self.op = op
+        self.args = args
+        self.device = device
+        self.outputs: list[Meta] = []
+        self.compute: DType = dt.float32
+        self.temporaries: dict[str, Meta] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        return self.args[name]
+
+    def tensors(self) -> list[tuple[str, Meta]]:
+        """Every tensor argument by the name that launches bind; those of a list as ``name[k]``."""
+        found: list[tuple[str, Meta]] = []
+        for a in self.op.arguments:
+            value = self.args[a.name]
+            if a.role == "tensors":
+                found += [(f"{a.name}[{k}]", m) for k, m in enumerate(value)]
+            elif isinstance(value, Meta):
+                found.append((a.name, value))
+        return found
+
+    def operands(self) -> list[tuple[str, Meta | type]]:
+        """Tensors and numbers that take part in the computation, in order."""
+        return [
+            (a.name, self.args[a.name])
+            for a in self.op.arguments
+            if a.role in ("tensor", "operand", "number", "optional")
+            and self.args[a.name] not in (None, type(None))
+        ]
+
+    def temporary(self, name: str, shape, dtype: DType = dt.float32) -> Meta:
+        """Memory that lives during this call only; launches bind it by name."""
+        self.temporaries[name] = m = meta(shape, dtype, self.device)
+        return m
+
+    def lay_out(self, strides: tuple[int, ...]) -> None:
+        """Give the output strides of the kernel's choice in the place of contiguous ones."""
+        m = self.out
+        self.outputs = [meta(m.shape, m.dtype, m.device, strides)]
+
+    @property
+    def out(self) -> Meta:
+        return self.outputs[0]

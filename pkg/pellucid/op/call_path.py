@@ -1,0 +1,183 @@
+"""Writes the call path of each op as Python text, once at its declaration.
+
+Nothing generic is left at call time.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ..device import get_default_device
+from ..tensors.meta import Meta
+from .plan import table_of_plans
+
+if TYPE_CHECKING:
+    from .declaration import Op
+
+_TENSORS = ("tensor", "optional", "operand", "tensors")
+
+_tensor_class: type | None = None
+_scopes: list[dict[str, Any]] = []
+
+
+def tensors_are(cls: type) -> None:
+    """Say, once, what class tensors are: it is made of ops, so it cannot be imported here."""
+    global _tensor_class
+    _tensor_class = cls
+    for scope in _scopes:
+        scope["Tensor"] = cls
+    _scopes.clear()
+
+
+@dataclass
+class _Parts:
+    """Pieces of text that both forms of an op are made of.
+
+    Args:
+        parameters: of the ``def`` line.
+        before: lines that find the kinds of operands.
+        keys: expressions of the plan's key.
+        nodes: by argument, whether a gradient is wanted of it.
+        shared: by argument, whether it shares memory with the first one.
+        names: all arguments.
+    """
+
+    parameters: list[str] = field(default_factory=list)
+    before: list[str] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
+    nodes: list[str] = field(default_factory=list)
+    shared: list[str] = field(default_factory=list)
+    names: str = ""
+
+    @property
+    def key(self) -> str:
+        return self.keys[0] if len(self.keys) == 1 else f"({', '.join(self.keys)})"
+
+
+def _parts(o: Op, scope: dict[str, Any], operator: bool = False) -> _Parts:
+    parts = _Parts(names=", ".join(a.name for a in o.arguments))
+    first = o.arguments[0].name
+    star = False
+    for k, a in enumerate(o.arguments):
+        name = a.name
+        if a.keyword and not star and not operator:
+            parts.parameters.append("*")
+            star = True
+        if a.keyword and operator:
+            scope[name] = a.default
+        elif a.default is inspect.Parameter.empty:
+            parts.parameters.append(name)
+        else:
+            scope[f"default_{k}"] = a.default
+            parts.parameters.append(f"{name}=default_{k}")
+        if a.role == "tensor":
+            parts.keys.append(f"{name}._meta")
+            parts.nodes.append(f"{name}._node is not None")
+            parts.shared.append(f"{name}._storage is {first}._storage")
+        elif a.role == "optional":
+            parts.keys.append(f"None if {name} is None else {name}._meta")
+            parts.nodes.append(f"({name} is not None and {name}._node is not None)")
+            parts.shared.append(f"({name} is not None and {name}._storage is {first}._storage)")
+        elif a.role == "operand":
+            parts.before.append(f"k{k} = type({name})")
+            # Each by itself: to look a class up in a set takes longer.
+            others = " and ".join(f"k{k} is not {number.__name__}" for number in (float, int, bool))
+            parts.before.append(f"if k{k} is Tensor or {others} and {name} is not None: k{k} = {name}._meta")
+            parts.keys.append(f"k{k}")
+            parts.nodes.append(f"(type(k{k}) is Meta and {name}._node is not None)")
+            parts.shared.append(f"(type(k{k}) is Meta and {name}._storage is {first}._storage)")
+        elif a.role == "tensors":
+            parts.keys.append(f"tuple([t._meta for t in {name}])")
+            parts.nodes.append(f"any([t._node is not None for t in {name}])")
+            parts.shared.append("True")
+        elif a.role in ("number", "dynamic"):
+            parts.keys.append(f"type({name})")
+        elif a.role == "static":
+            parts.keys += [name, f"type({name})"] if a.typed else [name]
+    if not any(a.role in _TENSORS for a in o.arguments):
+        parts.keys.append("default_device()")
+    return parts
+
+
+def _scope(o: Op, **more: Any) -> dict[str, Any]:
+    scope = {
+        "o": o,
+        "Meta": Meta,
+        "Tensor": _tensor_class,
+        "default_device": get_default_device,
+        "check": o.check,
+        **more,
+    }
+    if _tensor_class is None:
+        _scopes.append(scope)
+    return scope
+
+
+def call_path(o: Op, slow: Callable, into: Callable | None, operator: bool = False) -> Callable:
+    """The function that users call: build the key, find the plan, run it, record if a gradient is wanted.
+
+    Args:
+        o: the op.
+        slow: ``slow(o, values)`` for calls that have no plan yet.
+        into: ``into(o, out, values)`` for calls with ``out=``; None for ops that do not take it.
+        operator: keyword arguments have their defaults: Python would look each up at every call.
+    """
+    scope = _scope(o, plans=o.plans, slow=slow, record=o.record, into=into)
+    parts = _parts(o, scope, operator)
+    parameters = list(parts.parameters)
+    if into is not None:
+        parameters += ["out=None"] if "*" in parameters else ["*", "out=None"]
+    lines = [f"def {o.name}({', '.join(parameters)}):"]
+    if into is not None:
+        lines.append(f"    if out is not None: return into(o, out, ({parts.names},))")
+    lines += [
+        "    try:",
+        *[f"        {line}" for line in parts.before],
+        f"        plan = plans[{parts.key}]",
+        "    except (KeyError, AttributeError, TypeError):",
+        f"        return slow(o, ({parts.names},))",
+    ]
+    if o.check is not None:
+        lines.append(f"    check({parts.names})")
+    if o.grad is not None and parts.nodes:
+        lines += [f"    if {' or '.join(parts.nodes)}:", f"        return record(plan, {parts.names})"]
+    lines.append(f"    return plan({parts.names})")
+    exec("\n".join(lines), scope)
+    return scope[o.name]
+
+
+def in_place_path(o: Op, slow: Callable) -> tuple[Callable, dict]:
+    """The in-place form: at once where no gradient and no shared memory is concerned, else through ``slow``.
+
+    Args:
+        o: the op.
+        slow: ``slow(values)``, which also puts plans into the returned table.
+
+    Returns:
+        The function and its table of plans for the quick path.
+    """
+    plans = table_of_plans()
+    scope = _scope(o, plans=plans, slow=slow)
+    parts = _parts(o, scope)
+    first = o.arguments[0].name
+    quick = [f"{first}._node is None", f"{first}._base is None"]
+    quick += [f"not {n}" if n.startswith("(") else f"not ({n})" for n in parts.nodes[1:] + parts.shared[1:]]
+    lines = [
+        f"def {o.name}_({', '.join(parts.parameters)}):",
+        "    try:",
+        *[f"        {line}" for line in parts.before],
+        f"        plan = plans[{parts.key}]",
+        "    except (KeyError, AttributeError, TypeError):",
+        f"        return slow(({parts.names},))",
+        f"    if {' and '.join(quick)}:",
+        *([f"        check({parts.names})"] if o.check is not None else []),
+        f"        plan({parts.names})",
+        f"        {first}._storage.version += 1",
+        f"        return {first}",
+        f"    return slow(({parts.names},))",
+    ]
+    exec("\n".join(lines), scope)
+    return scope[f"{o.name}_"], plans

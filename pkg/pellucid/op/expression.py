@@ -1,0 +1,282 @@
+"""Kernels of element-by-element expressions: one of them, or several that hand their values on in registers.
+
+A `Map` is one expression with the way its operands are read. `write` makes the kernel of one; the fusion pass
+writes the functions of several into one kernel (`member`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..kernel.source import WGSL_TYPE, Launch, Source, convert, fetch, fold, load, narrowed, pack, physical
+from ..tensors.dtypes import DType
+
+WORKGROUP = 64
+# From so many elements on an invocation makes four, and all its loads are on their way before the first
+# store: on a GPU four times the bytes per second of one element each (measured: docs/design.md).
+MANY = 1 << 16
+_MANY_WORKGROUP, _MANY_EACH = 256, 4
+# Ends the name of a field that holds whether a number is true: its own word would lose fractions.
+TRUTH = "_truth"
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A tensor or a number of an expression.
+
+    Args:
+        local: its name in WGSL.
+        type: the value type in which the expression takes it.
+        dtype: of the tensor; None for a number.
+        index: how element i is found: "flat" (at i), "fixed" (one element for all), "strided" (up to four
+            axes) or "wide" (up to eight).
+        aliased: it is the view that is written.
+        narrow: the packed dtype to which its value is reduced first.
+    """
+
+    local: str
+    type: str
+    dtype: DType | None = None
+    index: str = ""
+    aliased: bool = False
+    narrow: DType | None = None
+
+    @property
+    def is_read(self) -> bool:
+        """Whether it has a buffer of its own."""
+        return self.dtype is not None and not self.aliased
+
+
+@dataclass(frozen=True)
+class Map:
+    """One element-by-element expression, ready to be written as a kernel or into one.
+
+    Args:
+        name: for messages.
+        expression: WGSL over the operands' names; ``index`` is the element's number.
+        operands: in the order of the bindings.
+        result: value type of the expression.
+        out: dtype that is stored.
+        out_index: "" for a fresh contiguous output, else how element i of the view that is written is found.
+        by_element: an invocation makes one element, even of a packed dtype.
+        shape: the axes over which strided operands are walked.
+        strides: steps of each strided operand, and of ``out``, over those axes.
+        count: invocations.
+    """
+
+    name: str
+    expression: str
+    operands: tuple[Operand, ...]
+    result: str
+    out: DType
+    out_index: str
+    by_element: bool
+    shape: tuple[int, ...]
+    strides: Mapping[str, tuple[int, ...]] = field(hash=False)
+    count: int
+
+    @property
+    def uses_index(self) -> bool:
+        return re.search(r"\bindex\b", self.expression) is not None
+
+    @property
+    def lanes(self) -> int:
+        """Elements in a word of the output."""
+        return physical(self.out)[1]
+
+    @property
+    def is_atomic(self) -> bool:
+        """Whether neighbours write to one word."""
+        return self.by_element and self.lanes > 1
+
+
+class Text:
+    """The pieces of a kernel as they come together: Params, functions, values."""
+
+    def __init__(self):
+        self.vectors: list[str] = []
+        self.fields: list[str] = []
+        self.functions: list[str] = []
+        self.values: dict[str, Any] = {}
+
+    def vector(self, name: str, value: tuple[int, ...]) -> str:
+        """A field of four words; returns how the kernel names it."""
+        if name not in self.values:
+            self.vectors.append(f"{name}: vec4<u32>")
+            self.values[name] = value
+        return f"params.{name}"
+
+    def scalar(self, name: str, kind: str) -> str:
+        """A field of one word; returns how the kernel names it."""
+        declared = f"{name}: {kind}"
+        if declared not in self.fields:
+            self.fields.append(declared)
+        return f"params.{name}"
+
+    @property
+    def params(self) -> str:
+        """The declaration of Params: vectors first, so that nothing lies between."""
+        return f"struct Params {{ {', '.join([*self.vectors, *self.fields])} }}"
+
+
+def index_of(text: Text, m: Map, local: str, how: str, suffix: str = "", zero: bool = False) -> str:
+    """The expression of the place of element ``i`` of an operand or of the output.
+
+    Args:
+        text: gets the fields that are needed.
+        m: whose operand it is.
+        local: the operand, or ``out``.
+        how: as `Operand.index`.
+        suffix: what ends the names of this member's fields.
+        zero: the operand starts its buffer, whatever the call.
+    """
+    start = "" if zero else text.scalar(f"{local}_offset{suffix}", "u32")
+    if how == "flat":
+        return f"{start} + i" if start else "i"
+    if how == "fixed":
+        return start or "0u"
+    rank = 8 if how == "wide" else 4
+    length = (1,) * (rank - len(m.shape)) + m.shape
+    steps = (0,) * (rank - len(m.shape)) + m.strides[local]
+    parts = [(length[k : k + 4], steps[k : k + 4]) for k in range(0, rank, 4)]
+    number = "" if rank == 4 else "{}"
+    shapes = [text.vector(f"shape{number.format(k)}{suffix}", a) for k, (a, _) in enumerate(parts)]
+    strides = [text.vector(f"{local}_strides{number.format(k)}{suffix}", b) for k, (_, b) in enumerate(parts)]
+    walk = "strided8({})" if how == "wide" else "strided4({})"
+    walked = walk.format(", ".join(["i", *shapes, *strides]))
+    return f"{start} + {walked}" if start else walked
+
+
+def number(text: Text, local: str, kind: str, narrow: DType | None, suffix: str = "") -> str:
+    """The expression of a number that is a field of Params."""
+    if narrow is not None:
+        return narrowed(narrow, number(text, local, kind, None, suffix))
+    if kind == "i64":
+        low, high = (text.scalar(f"{local}{half}{suffix}", "u32") for half in ("_low", "_high"))
+        return f"vec2<u32>({low}, {high})"
+    if kind == "bool":
+        return f"{text.scalar(f'{local}{TRUTH}{suffix}', 'u32')} != 0u"
+    return text.scalar(f"{local}{suffix}", kind)
+
+
+def member(
+    text: Text,
+    m: Map,
+    suffix: str = "",
+    buffers: Mapping[str, str] | None = None,
+    wired: Mapping[str, str] | None = None,
+    zero: frozenset[str] = frozenset(),
+) -> str:
+    """Write the functions of an expression and return the call that computes element ``i``.
+
+    Args:
+        text: gets functions and fields.
+        m: the expression.
+        suffix: ends all names, where several expressions share a kernel.
+        buffers: operand -> the binding it is read from, where that has another name.
+        wired: operand -> the value that another member has computed, in the operand's value type.
+        zero: operands that start their buffer.
+    """
+    buffers, wired = buffers or {}, wired or {}
+    functions = text.functions
+    arguments = []
+    for o in m.operands:
+        if o.local in wired:
+            arguments.append(wired[o.local] if o.narrow is None else narrowed(o.narrow, wired[o.local]))
+            continue
+        if o.dtype is None:
+            body = f"return {number(text, o.local, o.type, o.narrow, suffix)};"
+        else:
+            buffer = buffers.get(o.local, o.local)
+            if o.aliased:
+                name, atomic = f"index_out{suffix}", m.is_atomic
+            else:
+                name, atomic = f"index_{o.local}{suffix}", False
+                place = index_of(text, m, o.local, o.index, suffix, o.local in zero)
+                functions.append(f"fn {name}(i: u32) -> u32 {{ return {place}; }}")
+            before, read = fetch(o.dtype, buffer, f"{name}(i)", atomic)
+            value = convert(read, physical(o.dtype)[2], o.type)
+            body = f"{before}return {value if o.narrow is None else narrowed(o.narrow, value)};"
+        functions.append(f"fn load_{o.local}{suffix}(i: u32) -> {WGSL_TYPE[o.type]} {{ {body} }}")
+        arguments.append(f"load_{o.local}{suffix}(i)")
+    parameters = [f"{o.local}: {WGSL_TYPE[o.type]}" for o in m.operands]
+    if m.uses_index:
+        parameters.append("index: u32")
+        arguments.append("i")
+    functions.append(
+        f"fn apply{suffix}({', '.join(parameters)}) -> {WGSL_TYPE[m.result]} {{ return {m.expression}; }}"
+    )
+    return convert(f"apply{suffix}({', '.join(arguments)})", m.result, physical(m.out)[2])
+
+
+def write(m: Map, bind: dict[str, str]) -> Launch:
+    """The dispatch of one expression alone.
+
+    Args:
+        m: the expression.
+        bind: binding or field -> name of an op's argument, output or temporary.
+    """
+    text = Text()
+    text.scalar("count", "u32")
+    text.values["count"] = m.count
+    reads = [o for o in m.operands if o.is_read]
+    bindings = [
+        f"@group(0) @binding({k}) var<storage, read> {o.local}: array<{physical(o.dtype)[0]}>;"
+        for k, o in enumerate(reads)
+        if o.dtype is not None
+    ]
+    stored = "atomic<u32>" if m.is_atomic else physical(m.out)[0]
+    bindings.append(f"@group(0) @binding({len(reads)}) var<storage, read_write> out: array<{stored}>;")
+    if m.out_index:
+        place = index_of(text, m, "out", m.out_index)
+        text.functions.append(f"fn index_out(i: u32) -> u32 {{ return {place}; }}")
+    aliased = {o.local: "out" for o in m.operands if o.aliased}
+    computed = member(text, m, buffers=aliased)
+    element = WGSL_TYPE[physical(m.out)[2]]
+    text.functions.append(f"fn element(i: u32) -> {element} {{ return {computed}; }}")
+    if m.lanes == 1:
+        place = "index_out(i)" if m.out_index else "i"
+        text.functions.append(f"fn store_element(i: u32, value: {element}) {{ out[{place}] = value; }}")
+    else:
+        text.functions.append(f"fn store_out(i: u32) {{ {_store_packed(m)} }}")
+    file, kernel, groups = frame(bindings, text, m.count, m.lanes == 1)
+    source = Source(f"{file} ({m.name})", kernel, typed=True)
+    return Launch(source, fold(groups), dict(text.values), bind=bind, map=m)
+
+
+def frame(bindings: list[str], text: Text, invocations: int, by_element: bool) -> tuple[str, str, int]:
+    """A kernel around the functions that make an element: the file whose main it has, text, workgroups.
+
+    Args:
+        bindings: its declarations.
+        text: its functions and fields.
+        invocations: where each makes one element, or one word.
+        by_element: the functions are ``element(i)`` and ``store_element(i, value)``; else ``store_out(i)``.
+    """
+    many = by_element and invocations >= MANY
+    if by_element and not many:
+        text.functions.append("fn store_out(i: u32) { store_element(i, element(i)); }")
+    name = "elementwise/map_many" if many else "elementwise/map"
+    file = load(name).text
+    kept = [line for line in file.splitlines() if line.startswith(("@group(1)", "const WORKGROUP"))]
+    main = file[file.index("@compute") :]
+    made = _MANY_WORKGROUP * _MANY_EACH if many else WORKGROUP
+    kernel = "\n".join([*bindings, text.params, *kept, *text.functions, main])
+    return name, kernel, -(-invocations // made)
+
+
+def _store_packed(m: Map) -> str:
+    lanes = m.lanes
+    width, mask, shift = 32 // lanes, (1 << 32 // lanes) - 1, 1 if lanes == 2 else 2
+    if not m.by_element:
+        pieces = [f"({pack(m.out, f'element(i * {lanes}u + {k}u)')} << {k * width}u)" for k in range(lanes)]
+        return f"out[i] = {' | '.join(pieces)};"
+    # Neighbours share a word and belong to other invocations: each changes its own bits only.
+    return (
+        f"let bits = {pack(m.out, 'element(i)')}; let k = index_out(i); let place = (k & {lanes - 1}u) * "
+        f"{width}u; "
+        f"atomicAnd(&out[k >> {shift}u], ~({mask}u << place)); atomicOr(&out[k >> {shift}u], bits << place);"
+    )

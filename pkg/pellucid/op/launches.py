@@ -1,0 +1,196 @@
+"""Launches that the host knows: each is registered once, and what it does is remembered for fusion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from sys import getrefcount
+from typing import Any
+
+from ..device.host import ALLOC, CODE_BITS, COPY, FREE, RUN, UPLOAD, Host
+from ..device.stream import stream
+from ..errors import KernelError, ShapeError
+from ..kernel.source import Source, fold, pack_params
+from ..tensors.meta import Meta
+from .expression import Map
+
+
+class Head(int):
+    """The word that begins the records of a launch. Whoever holds the object holds the launch: plans, records
+    that wait, programs. Numbers that are equal do not."""
+
+    __slots__ = ()
+
+
+@dataclass(eq=False, slots=True, weakref_slot=True)
+class Node:
+    """What a registered launch does.
+
+    Args:
+        op: the op that planned it, as users know it.
+        source: the kernel, filled and typed.
+        values: of the fields of Params; those that each run brings are 0.
+        patched: fields that each run brings, in the order of the record's words.
+        metas: of the tensor behind each binding, None where there is none.
+        grid: workgroups.
+        map: the expression, for kernels that are one.
+        members: the launches that a fused one stands for.
+        head: the word that begins its records, once it is registered.
+    """
+
+    op: str
+    source: Source
+    values: dict[str, Any]
+    patched: tuple[str, ...]
+    metas: tuple[Meta | None, ...]
+    grid: int | tuple[int, int, int]
+    map: Map | None = None
+    members: tuple[Node, ...] = ()
+    head: Head = field(default=Head(-1), init=False)
+
+    @property
+    def number(self) -> int:
+        """That of the launch; -1 until it is registered."""
+        return self.head >> CODE_BITS
+
+    @property
+    def label(self) -> str:
+        """What errors and traces call it."""
+        return f"{self.op} ({self.source.name})"
+
+    def binding(self, name: str) -> int:
+        """The number of a binding."""
+        return next(k for k, b in enumerate(self.source.bindings) if b.name == name)
+
+    def offset_word(self, binding: str) -> int | None:
+        """Which word after the slots of a record holds the offset of a binding; None if it is fixed."""
+        name = f"{binding}_offset"
+        return self.patched.index(name) if name in self.patched else None
+
+
+# By the word that begins a record: what the launch does.
+nodes: dict[int, Node] = {}
+# By their text, those used last behind the others.
+_pipelines: dict[str, int] = {}
+_launches: dict[tuple, Node] = {}
+# Launches that are kept: past so many, those that nobody holds end. And pipelines that no launch uses: to
+# compile one again takes longer than to plan.
+MOST_LAUNCHES = 3072
+_MOST_PIPELINES = 512
+# Numbers of launches that ended, until the host has heard of it.
+_gone: list[int] = []
+# Called when there are too many launches, to let go of some: tables of plans.
+on_thin: list[Callable[[], None]] = []
+# How many launches there may be until some go.
+_most = [MOST_LAUNCHES]
+
+
+def register(node: Node, later: bool = False) -> Head:
+    """Make a launch known to the host; returns the word that begins its records.
+
+    Args:
+        node: what it does; its head is set.
+        later: its pipeline is not needed at once and may be compiled beside other work.
+
+    Raises:
+        KernelError: too many buffers or parameters for the device.
+        ShapeError: the grid is over the device's limit.
+    """
+    with stream().lock:
+        return _register(node, later)
+
+
+def _register(node: Node, later: bool) -> Head:
+    host = stream().open()
+    source = node.source
+    params = pack_params(source, node.values)
+    positions = tuple(source.fields[name].word for name in node.patched)
+    immediate = 0 < len(params) <= host.info.immediates
+    text = source.finish(immediate)
+    pipeline = _pipelines.get(text)
+    if pipeline is None:
+        letters = "".join("w" if b.written else "r" for b in source.bindings)
+        _check_limits(host, letters, params)
+        make = host.pipeline_later if later else host.pipeline
+        pipeline = _pipelines[text] = make(text, letters, len(params), immediate, node.label)
+    grid = node.grid if isinstance(node.grid, tuple) else fold(node.grid)
+    # Tensors of other shapes may need the same launch; what it does is to be known of each.
+    key = (pipeline, params, positions, grid, node.metas)
+    known = _launches.get(key)
+    if known is None:
+        if max(grid) > host.info.limits.get("maxComputeWorkgroupsPerDimension", 65535):
+            raise ShapeError(f"the grid {grid} is over the device's limit. Use smaller tensors.")
+        if len(_launches) >= _most[0]:
+            _thin(host)
+        node.head = head = Head(host.launch(pipeline, params, positions, *grid) << CODE_BITS | RUN)
+        nodes[head] = _launches[key] = known = node
+    node.head = known.head
+    return node.head
+
+
+def _thin(host: Host) -> None:
+    """End launches that nobody holds, and pipelines that no launch uses if these are many."""
+    if stream().has_more_than_records:
+        return  # what is on its way holds no launches; next time
+    for let_go in on_thin:
+        let_go()
+    for key in list(_launches):
+        node = _launches[key]
+        # By the two tables and this name; by the node and the table of nodes; and by the question itself.
+        if getrefcount(node) == 4 and getrefcount(node.head) == 3:
+            number = node.number
+            # One step, in which no call ends: an interrupt comes before all of it or after.
+            del nodes[node.head], _launches[key]
+            _gone.append(number)
+    # Whoever really has more goes on without asking every time.
+    _most[0] = max(MOST_LAUNCHES, 2 * len(_launches))
+    used = {key[0] for key in _launches}
+    unused = [text for text, pipeline in _pipelines.items() if pipeline not in used]
+    ended = [_pipelines.pop(text) for text in unused[: max(len(unused) - _MOST_PIPELINES, 0)]]
+    host.forget(_gone, ended)
+    _gone.clear()
+
+
+def most_buffers() -> int:
+    """Buffers that one kernel may bind on this device."""
+    return stream().open().info.limits.get("maxStorageBuffersPerShaderStage", 8)
+
+
+# What the arena takes for one launch.
+MOST_PARAMS = 256
+
+
+def _check_limits(host, letters: str, params: bytes) -> None:
+    limit = most_buffers()
+    if len(letters) > limit:
+        raise KernelError(
+            f"{len(letters)} buffers in one kernel; this device takes {limit}. Split the operation."
+        )
+    if len(params) > MOST_PARAMS:
+        raise KernelError(f"{len(params)} bytes of parameters; the arena takes {MOST_PARAMS}.")
+
+
+def _length(words: list[int], at: int) -> int:
+    """Words of the record that begins at a place; more than there are where that is not known."""
+    node = nodes.get(words[at])
+    if node is not None:
+        return 1 + len(node.metas) + len(node.patched)
+    code, nbytes = words[at] & (1 << CODE_BITS) - 1, words[at + 2 : at + 3]
+    if code == UPLOAD and nbytes and type(nbytes[0]) is int:
+        return 3 + (nbytes[0] + 3) // 4
+    return {ALLOC: 2, FREE: 1, COPY: 5}.get(code, len(words))
+
+
+def _forget() -> None:
+    _pipelines.clear()
+    _launches.clear()
+    nodes.clear()
+    _gone.clear()
+    _most[0] = MOST_LAUNCHES
+    from .declaration import forget_plans
+
+    forget_plans()
+
+
+stream().length = _length
+stream().on_close.append(_forget)

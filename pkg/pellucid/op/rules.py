@@ -1,0 +1,107 @@
+"""Rules that declarations share.
+
+A dtype rule returns (dtype of the outputs, dtype of the computation), a shape rule the shape of the output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..errors import DTypeError
+from ..tensors import dtypes as dt
+from ..tensors.dtypes import DType, result_type
+from ..tensors.meta import Meta
+from ..tensors.shape import Size, broadcast_shapes
+from .call import Call
+from .elementwise import Elementwise
+
+
+def _promoted(call: Call) -> DType:
+    own = call.op.kernel.own or {} if isinstance(call.op.kernel, Elementwise) else {}
+    dimensioned, zero_dim, numbers = [], [], []
+    for a in call.op.arguments:
+        value = call.args[a.name]
+        if a.name in own or a.role in ("number", "static", "dynamic"):
+            continue
+        for v in value if isinstance(value, list) else [value]:
+            if isinstance(v, Meta):
+                (dimensioned if v.rank else zero_dim).append(v.dtype)
+            elif isinstance(v, type) and v is not type(None):
+                numbers.append(v)
+    return result_type(dimensioned, zero_dim, numbers)
+
+
+def promote(call: Call) -> tuple[DType, DType]:
+    """The common type of the operands."""
+    d = _promoted(call)
+    return d, d
+
+
+def floating(call: Call) -> tuple[DType, DType]:
+    """The common type, integers and bools becoming the default float."""
+    d = _promoted(call)
+    d = d if d.is_floating_point or d.is_complex else dt.get_default_dtype()
+    return d, d
+
+
+def boolean(call: Call) -> tuple[DType, DType]:
+    """bool, computed in the common type."""
+    return dt.bool_, _promoted(call)
+
+
+def logical(call: Call) -> tuple[DType, DType]:
+    """bool, computed in bool: any value other than zero is true."""
+    return dt.bool_, dt.bool_
+
+
+_KINDS = {"b": "bool", "c": "complex"}
+_INSTEAD = {
+    "b": "Convert with .int() or .float() first.",
+    "c": "Take its .abs(), or work on its real and imaginary parts.",
+}
+
+
+def refusing(rule: Callable, kinds: str) -> Callable:
+    """A rule that refuses kinds of dtypes for which the op has no meaning, on every device alike.
+
+    Args:
+        rule: for what is left.
+        kinds: "b" for bool, "c" for complex.
+    """
+
+    def checked(call: Call):
+        found = rule(call)
+        d = found[1]
+        if d.kind in kinds:
+            raise DTypeError(f"takes no {_KINDS[d.kind]} tensors. {_INSTEAD[d.kind]}")
+        return found
+
+    return checked
+
+
+# Of what has an order; and of numbers that have one.
+ordered, real = refusing(promote, "c"), refusing(promote, "bc")
+
+
+def same(call: Call) -> tuple[DType, DType]:
+    """The type of the first tensor."""
+    d = call.tensors()[0][1].dtype
+    return d, d
+
+
+def float_only(call: Call) -> tuple[DType, DType]:
+    """The common type, which must be floating point."""
+    d = _promoted(call)
+    if not d.is_floating_point:
+        raise DTypeError(f"takes floating-point tensors, not {d}. Convert with .float().")
+    return d, d
+
+
+def broadcast(call: Call) -> Size:
+    """The shape that all tensor operands broadcast to."""
+    return broadcast_shapes(*[m.shape for _, m in call.tensors()])
+
+
+def as_input(call: Call) -> Size:
+    """The shape of the first tensor."""
+    return call.tensors()[0][1].shape

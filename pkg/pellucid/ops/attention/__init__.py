@@ -1,0 +1,1 @@
+"""Attention, rotary positions, KV caches."""

@@ -1,0 +1,200 @@
+"""Windows that move over one or two axes, and the references of what is taken of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...errors import ShapeError
+from .geometry import Lengths, per_axis
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Windows along each of the last axes.
+
+    Args:
+        image: lengths of what the windows move over.
+        result: how many windows there are.
+        kernel, stride, padding, dilation: of each axis; empty where windows adapt to their number.
+        count_padding: whether places of the padding count in a mean.
+        divisor: what a sum is divided by instead; 0 for the count.
+    """
+
+    image: Lengths
+    result: Lengths
+    kernel: Lengths = ()
+    stride: Lengths = ()
+    padding: Lengths = ()
+    dilation: Lengths = ()
+    count_padding: bool = False
+    divisor: int = 0
+
+    def params(self, planes: int, outputs: Lengths) -> dict[str, Any]:
+        """Parameters that all kernels have. Of two axes; where there is one, the other has one window."""
+        in_height, in_width = (1, *self.image)[-2:]
+        out_height, out_width = (1, *self.result)[-2:]
+        settings = list(zip(self.kernel, self.stride, self.padding, self.dilation, strict=True))
+        vertical, horizontal = [(1, 1, 0, 1), *(settings or [(0, 0, 0, 0)] * len(self.image))][-2:]
+        return {
+            "outputs": planes * prod(outputs), "in_height": in_height, "in_width": in_width,
+            "out_height": out_height, "out_width": out_width, "vertical": vertical, "horizontal": horizontal,
+        }  # fmt: skip
+
+    def taps(self) -> tuple[int, int]:
+        """Rows and columns of elements that a window has; of two axes, as in `params`."""
+        return _two(self.kernel)
+
+    def spans(self) -> tuple[int, int]:
+        """Rows and columns of places that the largest window holds."""
+        along = zip(self.image, self.result, strict=True)
+        return _two(self.kernel or [-(-n // max(m, 1)) + 1 for n, m in along])
+
+    def overlaps(self) -> tuple[int, int]:
+        """Rows and columns of windows that a place is in at most."""
+        if self.kernel:
+            return _two([-(-k // s) + 1 for k, s in zip(self.kernel, self.stride, strict=True)])
+        return _two([-(-m // max(n, 1)) + 2 for n, m in zip(self.image, self.result, strict=True)])
+
+    def planes(self, shape: Lengths) -> int:
+        """How many images a tensor has."""
+        return prod(shape[: -len(self.image)])
+
+    def bounds(self, axis: int, q: int) -> tuple[int, int, int]:
+        """(first place, the one behind the last, what a mean is divided by) of a window along an axis."""
+        length, windows = self.image[axis], self.result[axis]
+        if not self.kernel:
+            first, end = q * length // windows, -(-(q + 1) * length // windows)
+            return first, end, end - first
+        before = self.padding[axis]
+        begin = q * self.stride[axis] - before
+        last = min(begin + self.kernel[axis], length + before)
+        first, end = max(begin, 0), min(last, length)
+        return first, end, last - begin if self.count_padding else end - first
+
+
+def _two(along: Sequence[int]) -> tuple[int, int]:
+    """One number for each of two axes."""
+    tall, wide = (1, *along)[-2:]
+    return tall, wide
+
+
+@lru_cache(1024, typed=True)
+def moving(
+    name: str,
+    image: Lengths,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    ceil_mode: bool,
+    count_padding: bool = False,
+    divisor: int = 0,
+) -> Windows:
+    """Windows of one size that move by strides."""
+    count = len(image)
+    kernel = per_axis(f"{name}: kernel_size", kernel_size, count, 1)
+    strides = kernel if stride is None or stride == () else per_axis(f"{name}: stride", stride, count, 1)
+    pads = per_axis(f"{name}: padding", padding, count, 0)
+    dilations = per_axis(f"{name}: dilation", dilation, count, 1)
+    result = []
+    for n, k, s, p, d in zip(image, kernel, strides, pads, dilations, strict=True):
+        reach = d * (k - 1) + 1
+        if 2 * p > reach:
+            raise ShapeError(
+                f"{name}: padding is {padding}; it must be at most half of the {reach} places that a window "
+                "spans."
+            )
+        room = n + 2 * p - reach
+        windows = (-(-room // s) if ceil_mode else room // s) + 1
+        # A last window that is not full must begin in the image or before it.
+        result.append(windows - (ceil_mode and (windows - 1) * s >= n + p))
+    if min(result) < 1:
+        raise ShapeError(
+            f"{name}: images of {image} with padding {padding} are smaller than windows of {kernel} with "
+            f"dilation {dilation}. Pad more, or take smaller windows."
+        )
+    return Windows(image, tuple(result), kernel, strides, pads, dilations, count_padding, divisor)
+
+
+# References
+
+
+def _counts(windows: Windows) -> np.ndarray:
+    """What the sum of each window is divided by."""
+    if windows.divisor:
+        return np.full(windows.result, float(windows.divisor))
+    counts = np.ones(())
+    for axis, length in enumerate(windows.result):
+        along = np.array([windows.bounds(axis, q)[2] for q in range(length)], np.float64)
+        counts = counts[..., None] * along
+    return counts
+
+
+def means_of(input: np.ndarray, windows: Windows) -> np.ndarray:
+    """Means of windows on the cpu device."""
+    out = input.astype(np.float64)
+    for axis in range(len(windows.image)):
+        dim = axis - len(windows.image)
+        parts = [windows.bounds(axis, q)[:2] for q in range(windows.result[axis])]
+        sums = [out.take(range(*part), dim).sum(dim) for part in parts]
+        out = np.stack(sums, dim) if sums else out.take([], dim)
+    return out / _counts(windows)
+
+
+def spread_means(result: np.ndarray, windows: Windows) -> np.ndarray:
+    """The derivative of `means_of`, from that of its result."""
+    out = result.astype(np.float64) / _counts(windows)
+    for axis, length in enumerate(windows.image):
+        dim = axis - len(windows.image)
+        parts = np.moveaxis(out, dim, 0)
+        whole = np.zeros((length, *parts.shape[1:]))
+        for q, part in enumerate(parts):
+            whole[slice(*windows.bounds(axis, q)[:2])] += part
+        out = np.moveaxis(whole, 0, dim)
+    return out
+
+
+def maxima_of(input: np.ndarray, windows: Windows) -> tuple[np.ndarray, np.ndarray]:
+    """Maxima of windows and their places on the cpu device."""
+    count = len(windows.image)
+    x = input.reshape(-1, *(1, *windows.image)[-2:])
+    # A plane of places beside the images, both with what windows meet outside: there are no places.
+    places = np.arange(prod(windows.image)).reshape(x.shape[1:])
+    params = windows.params(1, windows.result)
+    settings = [params["vertical"], params["horizontal"]]
+    result = params["out_height"], params["out_width"]
+    reach = [
+        (before, max((n - 1) * stride + (kernel - 1) * dilation + 1 - before - length, 0))
+        for (kernel, stride, before, dilation), n, length in zip(settings, result, x.shape[1:], strict=True)
+    ]
+    places, x = np.pad(places, reach, constant_values=-1), np.pad(x, ((0, 0), *reach))
+    values = np.full((len(x), *result), -np.inf if input.dtype.kind == "f" else 0, input.dtype)
+    indices = np.full(values.shape, -1)
+    (tall, down, _, apart_y), (wide, across, _, apart_x) = settings
+    for tap_y in range(tall):
+        rows = slice(tap_y * apart_y, tap_y * apart_y + (result[0] - 1) * down + 1, down)
+        for tap_x in range(wide):
+            columns = slice(tap_x * apart_x, tap_x * apart_x + (result[1] - 1) * across + 1, across)
+            value, place = x[:, rows, columns], places[rows, columns]
+            # Comparisons with NaN are false: a NaN is taken always, and nothing but another after it.
+            taken = (place >= 0) & ((indices < 0) | (value > values) | (value != value))
+            values[taken] = value[taken]
+            indices[taken] = np.broadcast_to(place, taken.shape)[taken]
+    shape = (*input.shape[:-count], *windows.result)
+    return values.reshape(shape), indices.reshape(shape)
+
+
+def spread_maxima(result: np.ndarray, indices: np.ndarray, windows: Windows) -> np.ndarray:
+    """The derivative of `maxima_of`, from that of its values."""
+    planes, count = windows.planes(result.shape), prod(windows.result)
+    flat, places = result.reshape(planes, count), indices.reshape(planes, count)
+    out = np.zeros((planes, prod(windows.image)), np.float64)
+    plane, at = np.nonzero(places >= 0)
+    np.add.at(out, (plane, places[plane, at]), flat[plane, at])
+    return out

@@ -1,0 +1,355 @@
+"""Comparisons, logic and selection, element by element."""
+
+# A declaration has no body.
+# pyright: reportReturnType=false
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...autograd.formulas import zeros
+from ...errors import DTypeError, RangeError, ShapeError
+from ...op.arguments import number
+from ...op.call import Call
+from ...op.declaration import op
+from ...op.elementwise import elementwise
+from ...op.rules import boolean, broadcast, logical, promote, refusing
+from ...tensors.dtypes import uint8
+from ...tensors.meta import Meta
+
+if TYPE_CHECKING:
+    from ...tensors.tensor import Tensor
+
+
+# Complex numbers have no order.
+_ORDER = refusing(boolean, "c")
+
+
+@op(
+    dtype=boolean,
+    shape=broadcast,
+    kernel=elementwise(
+        "ordered(input, other) && input == other",
+        i32="input == other",
+        i64="i64_eq(input, other)",
+        boolean="input == other",
+        result="bool",
+    ),
+    reference=np.equal,
+    grad=None,
+)
+def eq(input: Tensor, other: Tensor | float) -> Tensor:
+    """``input == other``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.eq.html
+    """
+
+
+@op(
+    dtype=boolean,
+    shape=broadcast,
+    kernel=elementwise(
+        "!ordered(input, other) || input != other",
+        i32="input != other",
+        i64="!i64_eq(input, other)",
+        boolean="input != other",
+        result="bool",
+    ),
+    reference=np.not_equal,
+    grad=None,
+)
+def ne(input: Tensor, other: Tensor | float) -> Tensor:
+    """``input != other``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.ne.html
+    """
+
+
+@op(
+    dtype=_ORDER,
+    shape=broadcast,
+    kernel=elementwise(
+        "ordered(input, other) && input < other",
+        i32="input < other",
+        i64="i64_lt(input, other)",
+        boolean="!input && other",
+        result="bool",
+    ),
+    reference=np.less,
+    grad=None,
+)
+def lt(input: Tensor, other: Tensor | float) -> Tensor:
+    """``input < other``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.lt.html
+    """
+
+
+@op(
+    dtype=_ORDER,
+    shape=broadcast,
+    kernel=elementwise(
+        "ordered(input, other) && input <= other",
+        i32="input <= other",
+        i64="!i64_lt(other, input)",
+        boolean="!input || other",
+        result="bool",
+    ),
+    reference=np.less_equal,
+    grad=None,
+)
+def le(input: Tensor, other: Tensor | float) -> Tensor:
+    """``input <= other``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.le.html
+    """
+
+
+@op(
+    dtype=_ORDER,
+    shape=broadcast,
+    kernel=elementwise(
+        "ordered(input, other) && input > other",
+        i32="input > other",
+        i64="i64_lt(other, input)",
+        boolean="input && !other",
+        result="bool",
+    ),
+    reference=np.greater,
+    grad=None,
+)
+def gt(input: Tensor, other: Tensor | float) -> Tensor:
+    """``input > other``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.gt.html
+    """
+
+
+@op(
+    dtype=_ORDER,
+    shape=broadcast,
+    kernel=elementwise(
+        "ordered(input, other) && input >= other",
+        i32="input >= other",
+        i64="!i64_lt(input, other)",
+        boolean="input || !other",
+        result="bool",
+    ),
+    reference=np.greater_equal,
+    grad=None,
+)
+def ge(input: Tensor, other: Tensor | float) -> Tensor:
+    """``input >= other``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.ge.html
+    """
+
+
+_LOGICAL: Any = {"dtype": logical, "shape": broadcast, "grad": None}
+
+
+@op(kernel=elementwise(None, boolean="input && other"), reference=np.logical_and, **_LOGICAL)
+def logical_and(input: Tensor, other: Tensor) -> Tensor:
+    """Whether both are not zero.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.logical_and.html
+    """
+
+
+@op(kernel=elementwise(None, boolean="input || other"), reference=np.logical_or, **_LOGICAL)
+def logical_or(input: Tensor, other: Tensor) -> Tensor:
+    """Whether one is not zero.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.logical_or.html
+    """
+
+
+@op(kernel=elementwise(None, boolean="input != other"), reference=np.logical_xor, **_LOGICAL)
+def logical_xor(input: Tensor, other: Tensor) -> Tensor:
+    """Whether exactly one is not zero.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.logical_xor.html
+    """
+
+
+# Written over a floating-point tensor it makes zeros and ones of it.
+@op(
+    kernel=elementwise(None, boolean="!input"),
+    reference=np.logical_not,
+    **(_LOGICAL | {"grad": {"input": zeros}}),
+)
+def logical_not(input: Tensor) -> Tensor:
+    """Whether the value is zero.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.logical_not.html
+    """
+
+
+def _where_types(call: Call):
+    d = call["condition"].dtype
+    if d.kind != "b" and d is not uint8:
+        raise DTypeError(f"condition must be bool, not {d}. Compare it with something: condition != 0.")
+    return promote(call)
+
+
+@op(
+    dtype=_where_types,
+    shape=broadcast,
+    kernel=elementwise(
+        "select(other, input, condition)",
+        i64="select(other, input, condition)",
+        boolean="select(other, input, condition)",
+        own={"condition": "bool"},
+    ),
+    reference=np.where,
+    grad={
+        "input": lambda g, condition: g.where(condition, 0.0),
+        "other": lambda g, condition: g.where(condition.logical_not(), 0.0),
+    },
+    exact=("input", "other"),
+)
+def where(condition: Tensor, input: Tensor | float, other: Tensor | float) -> Tensor:
+    """``input`` where the condition holds, else ``other``.
+
+    Args:
+        condition: bool tensor.
+        input, other: tensors or numbers; everything broadcasts.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.where.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> x = torch.tensor([-1.0, 2.0], device="cpu")
+        >>> torch.where(x > 0, x, 0.0).tolist()
+        [0.0, 2.0]
+    """
+
+
+def _fill_types(call: Call):
+    d = call["input"].dtype
+    if call["mask"].dtype.kind != "b":
+        raise DTypeError(
+            f"mask must be bool, not {call['mask'].dtype}. Compare it with something, for example mask != 0."
+        )
+    value = call["value"]
+    if isinstance(value, Meta) and value.rank:
+        raise ShapeError(
+            f"value has shape {tuple(value.shape)}; give a number or a tensor without axes, or use where."
+        )
+    if isinstance(value, Meta) and value.dtype.is_complex and not d.is_complex:
+        raise DTypeError(f"{d} does not hold a complex value. Give a real one.")
+    return d, d
+
+
+@op(
+    dtype=_fill_types,
+    shape=broadcast,
+    kernel=elementwise(
+        "select(input, {value}, mask)",
+        i64="select(input, {value}, mask)",
+        boolean="select(input, {value}, mask)",
+        own={"mask": "bool"},
+    ),
+    reference=lambda input, mask, value: np.where(mask, np.asarray(value).astype(input.dtype), input),
+    grad={
+        "input": lambda g, mask: g.masked_fill(mask, 0.0),
+        "value": lambda g, mask: g.where(mask, 0.0).sum(),
+    },
+    fits=("value",),
+)
+def masked_fill(input: Tensor, mask: Tensor, value: Tensor | float) -> Tensor:
+    """``value`` where the mask holds, else ``input``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.masked_fill.html
+    """
+
+
+@op(
+    dtype=boolean,
+    shape=broadcast,
+    kernel=elementwise("is_nan(input)", i32="false", i64="false", boolean="false", result="bool"),
+    reference=np.isnan,
+    grad=None,
+)
+def isnan(input: Tensor) -> Tensor:
+    """Whether the value is NaN.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.isnan.html
+    """
+
+
+_INFINITE = "(bitcast<u32>(input) & 0x7fffffffu) == 0x7f800000u"
+_FINITE = "(bitcast<u32>(input) & 0x7fffffffu) < 0x7f800000u"
+
+
+@op(
+    dtype=boolean,
+    shape=broadcast,
+    kernel=elementwise(_INFINITE, i32="false", i64="false", boolean="false", result="bool"),
+    reference=np.isinf,
+    grad=None,
+)
+def isinf(input: Tensor) -> Tensor:
+    """Whether the value is infinite.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.isinf.html
+    """
+
+
+@op(
+    dtype=boolean,
+    shape=broadcast,
+    kernel=elementwise(_FINITE, i32="true", i64="true", boolean="true", result="bool"),
+    reference=np.isfinite,
+    grad=None,
+)
+def isfinite(input: Tensor) -> Tensor:
+    """Whether the value is neither infinite nor NaN.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.isfinite.html
+    """
+
+
+def isclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> Tensor:
+    """``|input - other| <= atol + rtol * |other|``, element by element.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.isclose.html
+    """
+    if input.dtype is not other.dtype:
+        raise DTypeError(f"isclose: input is {input.dtype} and other is {other.dtype}. Convert one of them.")
+    rtol, atol = number(rtol, "isclose: rtol"), number(atol, "isclose: atol")
+    if not (rtol >= 0 and atol >= 0):
+        raise RangeError(f"isclose: rtol is {rtol} and atol is {atol}; they must not be negative.")
+    same = input == other
+    if input.dtype.kind == "b":
+        return same
+    near = same | ((input - other).abs() <= atol + rtol * other.abs()) & isfinite(input) & isfinite(other)
+    return near | (isnan(input) & isnan(other)) if equal_nan else near
+
+
+def allclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> bool:
+    """Whether `isclose` holds everywhere. Reads the answer, and so waits.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.allclose.html
+    """
+    return bool(isclose(input, other, rtol, atol, equal_nan).all().item())
+
+
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same shape and values. Reads the answer, and so waits.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.equal.html
+    """
+    return input._meta.shape == other._meta.shape and bool((input == other).all().item())
+
+
+METHODS = (
+    "eq ne lt le gt ge logical_and logical_or logical_xor logical_not masked_fill isnan isinf isfinite "
+    "isclose allclose equal"
+)
+IN_PLACE = "masked_fill logical_not"

@@ -1,0 +1,666 @@
+"""Functions of one number, element by element: exponentials, roots, trigonometry, rounding, activations."""
+
+# A declaration has no body.
+# pyright: reportReturnType=false
+from __future__ import annotations
+
+from math import erf as _erf_of
+from math import erfc as _erfc_of
+from math import isfinite, nan, pi
+from math import sqrt as _root
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...autograd.composed import composed
+from ...autograd.formulas import without, zeros
+from ...errors import DTypeError, RangeError
+from ...op.arguments import number
+from ...op.call import Call
+from ...op.declaration import op
+from ...op.elementwise import elementwise
+from ...op.rules import as_input, broadcast, float_only, floating, ordered, promote, real, refusing
+from ...tensors import dtypes as dt
+from .comparison import where
+
+if TYPE_CHECKING:
+    from ...tensors.tensor import Tensor
+
+_erf = np.vectorize(_erf_of, otypes=[np.float64])
+_erfc = np.vectorize(_erfc_of, otypes=[np.float64])
+_SQRT_PI = _root(pi)
+# Of real numbers only.
+_REAL = refusing(floating, "c")
+
+
+def _smooth(expression: str, reference, gradient, dtype=floating):
+    """Declaration of a function whose result is always floating point."""
+    return op(
+        dtype=dtype,
+        shape=as_input,
+        kernel=elementwise(expression, i32=False),
+        reference=reference,
+        grad={"input": gradient},
+    )
+
+
+def _size_types(call: Call):
+    """The type of the input; complex numbers have a size that is a float."""
+    d, compute = refusing(promote, "b")(call)
+    return {dt.complex64: dt.float32, dt.complex128: dt.float64}.get(d, d), compute
+
+
+def _size_grad(g, input):
+    if input._meta.dtype.is_complex:
+        return g * (input / input.abs()).masked_fill(input == 0, 0.0)
+    return g * input.sign()
+
+
+@op(
+    dtype=_size_types,
+    shape=as_input,
+    kernel=elementwise("abs(input)", u32="input", i64="i64_abs(input)"),
+    reference=np.abs,
+    grad={"input": _size_grad},
+)
+def abs(input: Tensor) -> Tensor:
+    """Absolute value.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.abs.html
+    """
+
+
+@op(
+    dtype=ordered,
+    shape=as_input,
+    kernel=elementwise(
+        "select(sign(input), 0.0, is_nan(input))",
+        i32="sign(input)",
+        u32="min(input, 1u)",
+        i64="i64_sign(input)",
+        boolean="input",
+    ),
+    reference=lambda input: (
+        (input > 0).astype(input.dtype) - (input < 0) if input.dtype.kind != "b" else input
+    ),
+    grad={"input": zeros},
+)
+def sign(input: Tensor) -> Tensor:
+    """-1, 0 or 1 by the sign of the value; 0 for NaN.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.sign.html
+    """
+
+
+@_smooth("sqrt(input)", np.sqrt, lambda g, out: g * 0.5 / out)
+def sqrt(input: Tensor) -> Tensor:
+    """Square root.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.sqrt.html
+    """
+
+
+@_smooth("1.0 / sqrt(input)", lambda input: 1 / np.sqrt(input), lambda g, out: g * -0.5 * out * out * out)
+def rsqrt(input: Tensor) -> Tensor:
+    """``1 / sqrt(input)``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.rsqrt.html
+    """
+
+
+@_smooth("1.0 / input", lambda input: 1 / input, lambda g, out: -g * out * out)
+def reciprocal(input: Tensor) -> Tensor:
+    """``1 / input``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.reciprocal.html
+    """
+
+
+def _square_types(call: Call):
+    """The power of an integer: bools become int64."""
+    d = dt.result_type([call["input"].dtype], [], [int])
+    return d, d
+
+
+@op(
+    dtype=_square_types,
+    shape=as_input,
+    kernel=elementwise("input * input", i64="i64_mul(input, input)", boolean="input"),
+    reference=np.square,
+    grad={"input": lambda g, input: g * 2 * input},
+)
+def square(input: Tensor) -> Tensor:
+    """``input * input``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.square.html
+    """
+
+
+@_smooth("exp_of(input)", np.exp, lambda g, out: g * out)
+def exp(input: Tensor) -> Tensor:
+    """``e ** input``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.exp.html
+    """
+
+
+@_smooth("exp2_of(input)", np.exp2, lambda g, out: g * out * 0.6931471805599453)
+def exp2(input: Tensor) -> Tensor:
+    """``2 ** input``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.exp2.html
+    """
+
+
+@_smooth("expm1_of(input)", np.expm1, lambda g, out: g * (out + 1))
+def expm1(input: Tensor) -> Tensor:
+    """``e ** input - 1``, accurate near zero.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.expm1.html
+    """
+
+
+@_smooth("log_of(input)", np.log, lambda g, input: g / input)
+def log(input: Tensor) -> Tensor:
+    """Natural logarithm.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.log.html
+    """
+
+
+@_smooth("log2_of(input)", np.log2, lambda g, input: g / (input * 0.6931471805599453))
+def log2(input: Tensor) -> Tensor:
+    """Logarithm to base 2.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.log2.html
+    """
+
+
+@_smooth("log10_of(input)", np.log10, lambda g, input: g / (input * 2.302585092994046))
+def log10(input: Tensor) -> Tensor:
+    """Logarithm to base 10.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.log10.html
+    """
+
+
+@_smooth("log1p_of(input)", np.log1p, lambda g, input: g / (input + 1))
+def log1p(input: Tensor) -> Tensor:
+    """``log(1 + input)``, accurate near zero.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.log1p.html
+    """
+
+
+@_smooth("sin_of(input)", np.sin, lambda g, input: g * input.cos())
+def sin(input: Tensor) -> Tensor:
+    """Sine of an angle in radians.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.sin.html
+    """
+
+
+@_smooth("cos_of(input)", np.cos, lambda g, input: -g * input.sin())
+def cos(input: Tensor) -> Tensor:
+    """Cosine of an angle in radians.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.cos.html
+    """
+
+
+@_smooth("tan_of(input)", np.tan, lambda g, out: g * (out * out + 1))
+def tan(input: Tensor) -> Tensor:
+    """Tangent of an angle in radians.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.tan.html
+    """
+
+
+@_smooth("asin_of(input)", np.arcsin, lambda g, input: g * (1 - input * input).rsqrt())
+def asin(input: Tensor) -> Tensor:
+    """Angle in radians whose sine is the value.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.asin.html
+    """
+
+
+@_smooth("acos_of(input)", np.arccos, lambda g, input: -g * (1 - input * input).rsqrt())
+def acos(input: Tensor) -> Tensor:
+    """Angle in radians whose cosine is the value.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.acos.html
+    """
+
+
+@_smooth("atan_of(input)", np.arctan, lambda g, input: g / (input * input + 1))
+def atan(input: Tensor) -> Tensor:
+    """Angle in radians whose tangent is the value.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.atan.html
+    """
+
+
+def _inverse_square(a, b):
+    """One over the square of the distance from the origin, where it is taken as 0."""
+    return (a * a + b * b).reciprocal().masked_fill((a == 0) & (b == 0), 0.0)
+
+
+@op(
+    dtype=_REAL,
+    shape=broadcast,
+    kernel=elementwise("atan2_of(input, other)", i32=False),
+    reference=np.arctan2,
+    grad={
+        "input": lambda g, input, other: g * (other * _inverse_square(input, other)),
+        "other": lambda g, input, other: g * (-input * _inverse_square(input, other)),
+    },
+)
+def atan2(input: Tensor, other: Tensor) -> Tensor:
+    """Angle in radians of the point (``other``, ``input``).
+
+    Source: https://pytorch.org/docs/stable/generated/torch.atan2.html
+    """
+
+
+@_smooth("sinh_of(input)", np.sinh, lambda g, input: g * input.cosh())
+def sinh(input: Tensor) -> Tensor:
+    """Hyperbolic sine.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.sinh.html
+    """
+
+
+@_smooth("cosh_of(input)", np.cosh, lambda g, input: g * input.sinh())
+def cosh(input: Tensor) -> Tensor:
+    """Hyperbolic cosine.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.cosh.html
+    """
+
+
+@_smooth("tanh_of(input)", np.tanh, lambda g, out: g * (1 - out * out))
+def tanh(input: Tensor) -> Tensor:
+    """Hyperbolic tangent.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.tanh.html
+    """
+
+
+@_smooth("asinh_of(input)", np.arcsinh, lambda g, input: g * (input * input + 1).rsqrt())
+def asinh(input: Tensor) -> Tensor:
+    """Inverse hyperbolic sine.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.asinh.html
+    """
+
+
+@_smooth("acosh_of(input)", np.arccosh, lambda g, input: g * (input * input - 1).rsqrt())
+def acosh(input: Tensor) -> Tensor:
+    """Inverse hyperbolic cosine.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.acosh.html
+    """
+
+
+@_smooth("atanh_of(input)", np.arctanh, lambda g, input: g / (1 - input * input))
+def atanh(input: Tensor) -> Tensor:
+    """Inverse hyperbolic tangent.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.atanh.html
+    """
+
+
+@_smooth(
+    "erf_of(input)",
+    lambda input: _erf(input).astype(input.dtype),
+    lambda g, input: g * (2 / _SQRT_PI) * (-input * input).exp(),
+    _REAL,
+)
+def erf(input: Tensor) -> Tensor:
+    """Error function: ``2 / sqrt(pi) * integral of exp(-t^2) from 0 to input``.
+
+    Source: https://pytorch.org/docs/stable/special.html#torch.special.erf
+    """
+
+
+@_smooth(
+    "erfc_of(input)",
+    lambda input: _erfc(input).astype(input.dtype),
+    lambda g, input: g * (-2 / _SQRT_PI) * (-input * input).exp(),
+    _REAL,
+)
+def erfc(input: Tensor) -> Tensor:
+    """``1 - erf(input)``, accurate for large values.
+
+    Source: https://pytorch.org/docs/stable/special.html#torch.special.erfc
+    """
+
+
+def _stable_sigmoid(input):
+    e = np.exp(-np.abs(input))
+    return np.where(input < 0, e, 1) / (1 + e)
+
+
+@_smooth("sigmoid_of(input)", _stable_sigmoid, lambda g, out: g * out * (1 - out), _REAL)
+def sigmoid(input: Tensor) -> Tensor:
+    """``1 / (1 + exp(-input))``.
+
+    Source: https://pytorch.org/docs/stable/special.html#torch.special.expit
+    """
+
+
+# Outside (0, 1) the quotient is negative, but for divisors above 2^126, of which WGSL says nothing.
+@_smooth(
+    "log_of(select(input / (1.0 - input), -1.0, abs(input) > 1.0))",
+    lambda input: np.log(input / (1 - input)),
+    lambda g, input: g / (input * (1 - input)).masked_fill((input < 0) | (input > 1), nan),
+    _REAL,
+)
+def logit(input: Tensor) -> Tensor:
+    """``log(input / (1 - input))``.
+
+    Source: https://pytorch.org/docs/stable/special.html#torch.special.logit
+    """
+
+
+def _rounding(f32: str, reference):
+    return op(
+        dtype=real,
+        shape=as_input,
+        kernel=elementwise(f32, i32="input", i64="input"),
+        reference=lambda input: input if input.dtype.kind in "iu" else reference(input),
+        grad={"input": zeros},
+    )
+
+
+@_rounding("floor(input)", np.floor)
+def floor(input: Tensor) -> Tensor:
+    """Rounded down.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.floor.html
+    """
+
+
+@_rounding("ceil(input)", np.ceil)
+def ceil(input: Tensor) -> Tensor:
+    """Rounded up.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.ceil.html
+    """
+
+
+@_rounding("round(input)", np.round)
+def round(input: Tensor) -> Tensor:
+    """Rounded to the nearest integer, halves to even.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.round.html
+    """
+
+
+@_rounding("trunc(input)", np.trunc)
+def trunc(input: Tensor) -> Tensor:
+    """Rounded toward zero.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.trunc.html
+    """
+
+
+@op(
+    dtype=float_only,
+    shape=as_input,
+    kernel=elementwise("input - trunc(input)", i32=False),
+    reference=lambda input: input - np.trunc(input),
+    grad={"input": lambda g: g},
+)
+def frac(input: Tensor) -> Tensor:
+    """The part after the point: ``input - trunc(input)``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.frac.html
+    """
+
+
+# Activations (torch.nn.functional shows those that torch itself does not)
+
+
+@op(
+    dtype=real,
+    shape=as_input,
+    kernel=elementwise(
+        "select(input, 0.0, input < 0.0 && !is_nan(input))",
+        i32="max(input, 0)",
+        u32="input",
+        i64="i64_max(input, vec2<u32>(0u))",
+    ),
+    reference=lambda input: np.where(input < 0, 0, input).astype(input.dtype),
+    grad={"input": lambda g, out: without(g, out <= 0)},
+)
+def relu(input: Tensor) -> Tensor:
+    """``max(input, 0)``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.relu.html
+    """
+
+
+def _silu_grad(g, input):
+    s = input.sigmoid()
+    return g * s * (1 + input * (1 - s))
+
+
+@_smooth("silu_of(input)", lambda input: input * _stable_sigmoid(input), _silu_grad, float_only)
+def silu(input: Tensor) -> Tensor:
+    """``input * sigmoid(input)``, also called swish.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.silu.html
+    """
+
+
+def _gelu_reference(input, approximate):
+    if approximate == "tanh":
+        return 0.5 * input * (1 + np.tanh(_root(2 / pi) * (input + 0.044715 * input**3)))
+    return (0.5 * input * (1 + _erf(input / _root(2)))).astype(input.dtype)
+
+
+def _gelu_grad(g, input, approximate):
+    if approximate == "tanh":
+        inner = _root(2 / pi) * (input + 0.044715 * input * input * input)
+        t = inner.tanh()
+        slope = _root(2 / pi) * (1 + 3 * 0.044715 * input * input)
+        return g * (0.5 * (1 + t) + 0.5 * input * (1 - t * t) * slope)
+    return g * (
+        0.5 * (1 + (input / _root(2)).erf()) + input * (-0.5 * input * input).exp() * (1 / _root(2 * pi))
+    )
+
+
+def _gelu_types(call):
+    if call["approximate"] not in ("none", "tanh"):
+        raise ValueError(f"gelu: approximate must be 'none' or 'tanh', not {call['approximate']!r}.")
+    return float_only(call)
+
+
+def _gelu_text(call):
+    if call["approximate"] == "tanh":
+        return "0.5 * input * (1.0 + tanh_of(0.7978845608 * (input + 0.044715 * input * input * input)))"
+    return "0.5 * input * erfc_of(input * -0.7071067812)"
+
+
+@op(
+    dtype=_gelu_types,
+    shape=as_input,
+    kernel=elementwise(_gelu_text, i32=False),
+    reference=_gelu_reference,
+    grad={"input": _gelu_grad},
+)
+def gelu(input: Tensor, approximate: str = "none") -> Tensor:
+    """``input * Phi(input)`` with the normal distribution function Phi.
+
+    Args:
+        input: floating point.
+        approximate: "none" for the exact form, "tanh" for the approximation that GPT-2 uses.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.gelu.html
+    """
+
+
+@op(
+    dtype=float_only,
+    shape=as_input,
+    kernel=elementwise("select(negative_slope * input, input, input > 0.0)", i32=False),
+    reference=lambda input, negative_slope: np.where(input > 0, input, negative_slope * input),
+    grad={"input": lambda g, input, negative_slope: where(input > 0, g, g * negative_slope)},
+)
+def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
+    """``input`` where positive, else ``negative_slope * input``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.leaky_relu.html
+    """
+
+
+@op(
+    dtype=float_only,
+    shape=as_input,
+    kernel=elementwise("select(input, alpha * expm1_of(input), input < 0.0)", i32=False),
+    reference=lambda input, alpha: np.where(input < 0, alpha * np.expm1(np.minimum(input, 0)), input),
+    grad={
+        "input": lambda g, input, alpha: where(input <= 0, g * alpha * input.where(input < 0, 0.0).exp(), g)
+    },
+)
+def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """``input`` where positive, else ``alpha * (exp(input) - 1)``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.elu.html
+    """
+
+
+def _softplus_grad(g, input, beta, threshold):
+    scaled = input * beta
+    return where(scaled > threshold, g, g * scaled.sigmoid())
+
+
+@op(
+    dtype=float_only,
+    shape=as_input,
+    kernel=elementwise(
+        "select(softplus_of(beta * input) / beta, input, beta * input > threshold)", i32=False
+    ),
+    reference=lambda input, beta, threshold: np.where(
+        beta * input > threshold, input, np.logaddexp(0, beta * input) / beta
+    ),
+    grad={"input": _softplus_grad},
+)
+def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    """``log(1 + exp(beta * input)) / beta``, the input itself where ``beta * input`` exceeds the threshold.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.softplus.html
+    """
+
+
+@_smooth(
+    "min(input, 0.0) - log1p_of(exp_of(-abs(input)))",
+    lambda input: np.minimum(input, 0) - np.log1p(np.exp(-np.abs(input))),
+    lambda g, input: g * (-input).sigmoid(),
+    float_only,
+)
+def logsigmoid(input: Tensor) -> Tensor:
+    """``log(sigmoid(input))``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.logsigmoid.html
+    """
+
+
+def _mish_grad(g, input):
+    t = softplus(input).tanh()
+    return g * (t + input * input.sigmoid() * (1 - t * t))
+
+
+@composed(input=_mish_grad)
+def mish(input: Tensor) -> Tensor:
+    """``input * tanh(softplus(input))``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.mish.html
+    """
+    return input * softplus(input).tanh()
+
+
+def softsign(input: Tensor) -> Tensor:
+    """``input / (1 + |input|)``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.softsign.html
+    """
+    return input / (1 + input.abs())
+
+
+def _inside(g, input, low, high):
+    """The gradient between two corners; at them, beyond them and of NaN it is 0."""
+    return where((input > low) & (input < high), g, 0.0)
+
+
+def _bounded(name: str, input: Tensor, low: float, high: float) -> Tensor:
+    """`clamp` in the dtype of the input: bounds of integers are cut to integers."""
+    low, high = number(low, f"{name}: min_val"), number(high, f"{name}: max_val")
+    if low > high:
+        raise RangeError(f"{name}: min_val {low} is greater than max_val {high}. Exchange them.")
+    d = input.dtype
+    if d.kind == "b" or (d.kind == "u" and low < 0):
+        raise DTypeError(
+            f"{name}: takes no {d} tensors with bounds {low} and {high}. Convert with .int() first."
+        )
+    if d.is_integer and not (isfinite(low) and isfinite(high)):
+        raise RangeError(f"{name}: {d} does not hold bounds {low} and {high}. Give finite ones.")
+    return input.clamp(int(low), int(high)) if d.is_integer else input.clamp(low, high)
+
+
+def _float_input(name: str, input: Tensor) -> Tensor:
+    if not input.dtype.is_floating_point:
+        raise DTypeError(f"{name}: takes floating-point tensors, not {input.dtype}. Convert with .float().")
+    return input
+
+
+@composed(input=lambda g, input, min_val, max_val: _inside(g, input, min_val, max_val))
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+    """Values moved into ``[min_val, max_val]``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.hardtanh.html
+    """
+    return _bounded("hardtanh", input, min_val, max_val)
+
+
+@composed(input=lambda g, input: _inside(g, input, 0.0, 6.0))
+def relu6(input: Tensor) -> Tensor:
+    """``min(max(input, 0), 6)``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.relu6.html
+    """
+    return _bounded("relu6", input, 0.0, 6.0)
+
+
+@composed(input=lambda g, input: _inside(g / 6.0, input, -3.0, 3.0))
+def hardsigmoid(input: Tensor) -> Tensor:
+    """``relu6(input + 3) / 6``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.hardsigmoid.html
+    """
+    return (_float_input("hardsigmoid", input) + 3.0).clamp(0.0, 6.0) / 6.0
+
+
+def _hardswish_grad(g, input):
+    slope = where(input < 3.0, input.clamp(min=-3.0) / 3.0 + 0.5, 1.0)
+    return without(g * slope, input <= -3.0)
+
+
+@composed(input=_hardswish_grad)
+def hardswish(input: Tensor) -> Tensor:
+    """``input * relu6(input + 3) / 6``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.hardswish.html
+    """
+    return input * hardsigmoid(_float_input("hardswish", input))
+
+
+METHODS = (
+    "abs sign sqrt rsqrt reciprocal square exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan "
+    "atan2 sinh cosh tanh asinh acosh atanh erf erfc sigmoid logit floor ceil round trunc frac relu"
+)
+IN_PLACE = (
+    "abs sign sqrt rsqrt reciprocal square exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan "
+    "atan2 sinh cosh tanh asinh acosh atanh erf erfc sigmoid logit floor ceil round trunc frac relu"
+)

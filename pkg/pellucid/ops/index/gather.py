@@ -1,0 +1,333 @@
+"""Single elements by their places along an axis: gather and scatter.
+
+Bad indices are found on the device and raised as IndexError by the next read. Writes that meet are done in
+the order of the sources: the same bits on every run.
+"""
+
+# A declaration has no body.
+# pyright: reportReturnType=false
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...autograd.composed import composed
+from ...errors import DTypeError, ShapeError
+from ...kernel.source import Launch, flag, load, register_type
+from ...op.call import Call
+from ...op.declaration import op
+from ...tensors import dtypes as dt
+from ...tensors.shape import Size, axis
+from ..shape.joining import cat
+from ..shape.movement import copy_
+from .rows import integers, outside, segment_launches
+from .sort import order_launches
+
+if TYPE_CHECKING:
+    from ...tensors.tensor import Tensor
+
+
+# Sources per line up to which every output looks at all of them; more are sorted by where they go.
+_LINES = 16
+
+
+def _gather_types(call: Call):
+    integers(call, "index")
+    return call["input"].dtype, call["input"].dtype
+
+
+def _along_shape(call: Call) -> Size:
+    x, index = call["input"], call["index"]
+    k = axis(call["dim"], x.rank)
+    if index.numel == 0:
+        return index.shape
+    if max(x.rank, 1) != max(index.rank, 1) or any(
+        n > m for j, (n, m) in enumerate(zip(index.shape, x.shape, strict=False)) if j != k
+    ):
+        raise ShapeError(
+            f"index {tuple(index.shape)} must have as many axes as input {tuple(x.shape)} and not be longer "
+            f"but along axis {k}."
+        )
+    return index.shape
+
+
+def _line(shape, k: int) -> tuple[int, int, int]:
+    return prod(shape[:k]), shape[k] if shape else 1, prod(shape[k + 1 :])
+
+
+def _gather_launch(call: Call) -> Launch:
+    x, index = call["input"], call["index"]
+    k = axis(call["dim"], x.rank)
+    _, limit, _ = _line(x.shape, k)
+    _, picked, inner = _line(index.shape, k)
+    params: dict[str, int | float] = {"count": index.numel, "limit": limit, "picked": picked, "inner": inner}
+    return Launch(
+        load("index/gather").fill({"T": register_type(x.dtype)}),
+        -(-index.numel // 64),
+        params,
+        bind={"x": "input"},
+    )
+
+
+def _gather_reference(input, dim, index):
+    if input.ndim == 0:
+        outside(index, 1, "gather")
+        return np.broadcast_to(input, index.shape)
+    outside(index, input.shape[dim], "gather")
+    return np.take_along_axis(input.reshape(input.shape or (1,)), index, dim)
+
+
+@op(
+    public="gather",
+    dtype=_gather_types,
+    shape=_along_shape,
+    kernel=_gather_launch,
+    reference=_gather_reference,
+    grad={
+        "input": lambda g, index, input_meta, dim: scatter_add(g.new_zeros(input_meta.shape), dim, index, g)
+    },
+)
+def gather_lines(input: Tensor, dim: int, index: Tensor) -> Tensor:
+    """Elements along an axis, for an index that is as long as the input along every other axis; see
+    `gather`.
+    """
+
+
+def _cut(input: Tensor, dim: int, index: Tensor) -> Tensor:
+    """The part of a tensor that an index covers."""
+    k = axis(dim, input.dim())
+    for j, n in enumerate(index.shape):
+        if j != k and j < input.dim() and n < input.shape[j]:
+            input = input.narrow(j, 0, n)
+    return input
+
+
+def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
+    """``out[i][j] = input[index[i][j]][j]`` for dim 0, and so on for other axes.
+
+    Args:
+        input: any dtype.
+        dim: the axis that is looked up.
+        index: integers from 0 to the axis' length - 1; as many axes as the input and not longer along others.
+        sparse_grad: accepted; gradients are dense.
+
+    Returns:
+        The shape of the index.
+
+    Raises:
+        IndexError: at the next read, an index is out of range.
+        ShapeError: the index does not fit.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.gather.html
+    """
+    return gather_lines(_cut(input, dim, index), dim, index)
+
+
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
+    """`gather` with broadcasting of the other axes; all elements are counted through if ``dim`` is None.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.take_along_dim.html
+    """
+    if dim is None:
+        return gather(input.reshape(-1), 0, indices.reshape(-1))
+    k = axis(dim, input.dim())
+    if input.dim() != indices.dim():
+        raise ShapeError(
+            f"take_along_dim: input {tuple(input.shape)} and indices {tuple(indices.shape)} need as many "
+            f"axes each."
+        )
+    shape = np.broadcast_shapes(
+        *[tuple(1 if j == k else n for j, n in enumerate(t.shape)) for t in (input, indices)]
+    )
+    wide = input.expand(*shape[:k], input.shape[k], *shape[k + 1 :])
+    return gather(wide, dim, indices.expand(*shape[:k], indices.shape[k], *shape[k + 1 :]))
+
+
+# Writing
+
+
+def _scatter_types(call: Call):
+    integers(call, "index")
+    x, src = call["input"], call["src"]
+    if x.dtype is not src.dtype:
+        raise DTypeError(f"'input' is {x.dtype} and 'src' is {src.dtype}. They must be equal.")
+    return x.dtype, x.dtype
+
+
+def _scatter_shape(call: Call) -> Size:
+    _along_shape(call)
+    if call["src"].shape != call["index"].shape:
+        raise ShapeError(
+            f"src {tuple(call['src'].shape)} and index {tuple(call['index'].shape)} must have one shape."
+        )
+    return call["input"].shape
+
+
+def scatter_launches(call: Call, add: bool) -> list[Launch]:
+    """Few sources a line: one dispatch. Else where each source goes, their order, and what each output
+    collects.
+    """
+    x, index = call["input"], call["index"]
+    kind = register_type(x.dtype)
+    k = axis(call["dim"], x.rank)
+    outer, limit, inner = _line(x.shape, k)
+    sources = _line(index.shape, k)[1] if index.numel else 0
+    holes = {"T": kind, "ADD": flag(add), "apply": "i64_add(a, b)" if kind == "vec2<u32>" else "a + b"}
+    grid = -(-x.numel // 64)
+    if sources <= _LINES:
+        params: dict[str, int | float] = {
+            "count": x.numel,
+            "limit": limit,
+            "sources": sources,
+            "inner": inner,
+        }
+        return [Launch(load("index/scatter_lines").fill(holes), grid, params, bind={"x": "input"})]
+    total = outer * sources * inner
+    call.temporary("keys", (total,), dt.uint32)
+    keys: dict[str, int | float] = {"count": total, "limit": limit, "sources": sources, "inner": inner}
+    before = [Launch("index/scatter_keys", -(-total // 64), keys, bind={"out": "keys"})]
+    before += order_launches(call, "keys", dt.uint32, 1, total, False, "order")
+    return [*before, *segment_launches(call, "input", total, 1, holes)]
+
+
+def _scatter_reference(input, dim, index, src, add: bool):
+    out = input.copy().reshape(input.shape or (1,))
+    index, src = index.reshape(index.shape or (1,)), src.reshape(src.shape or (1,))
+    outside(index, out.shape[dim], "scatter")
+    places = list(np.indices(index.shape))
+    places[dim] = index
+    if add:
+        np.add.at(out, tuple(places), src)
+    else:
+        # numpy leaves the order of assignments open: write the last source of every place.
+        flat = np.ravel_multi_index(tuple(places), out.shape).reshape(-1)
+        last = dict(zip(flat.tolist(), range(flat.size), strict=True))
+        out.reshape(-1)[list(last)] = src.reshape(-1)[list(last.values())]
+    return out.reshape(input.shape)
+
+
+def _unreplaced(g, dim, index) -> Tensor:
+    return scatter_lines(g, dim, index, g.new_zeros(index.shape))
+
+
+@op(
+    public="scatter",
+    dtype=_scatter_types,
+    shape=_scatter_shape,
+    kernel=lambda call: scatter_launches(call, False),
+    reference=lambda input, dim, index, src: _scatter_reference(input, dim, index, src, False),
+    grad={
+        "input": _unreplaced,
+        "src": lambda g, dim, index: gather_lines(g, dim, index),
+    },
+)
+def scatter_lines(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """Write along an axis, for an index and sources of one shape; see `scatter`."""
+
+
+@op(
+    public="scatter_add",
+    dtype=_scatter_types,
+    shape=_scatter_shape,
+    kernel=lambda call: scatter_launches(call, True),
+    reference=lambda input, dim, index, src: _scatter_reference(input, dim, index, src, True),
+    grad={"input": lambda g: g, "src": lambda g, dim, index: gather_lines(g, dim, index)},
+)
+def scatter_add_lines(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """Add along an axis, for an index and sources of one shape; see `scatter_add`."""
+
+
+@composed(
+    name="scatter",
+    input=lambda g: g,
+    src=lambda g, src_meta: g.new_zeros(src_meta.shape, dtype=src_meta.dtype),
+)
+def _untouched(input: Tensor, src: Tensor) -> Tensor:
+    """What an index without elements leaves: sources take part in the graph all the same."""
+    return input.clone()
+
+
+def _scattered(write, input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    if index.numel() == 0:
+        return _untouched(input, src)
+    for j, n in enumerate(index.shape):
+        if j < src.dim() and n > src.shape[j]:
+            raise ShapeError(
+                f"scatter: index {tuple(index.shape)} is longer than src {tuple(src.shape)} along axis {j}."
+            )
+        if j < src.dim() and n < src.shape[j]:
+            src = src.narrow(j, 0, n)
+    k = axis(dim, input.dim())
+    cuts = [j for j, n in enumerate(index.shape) if j != k and j < input.dim() and n < input.shape[j]]
+    out = write(_cut(input, dim, index), dim, index, src)
+    # What the index does not cover is put back, one axis at a time.
+    while cuts:
+        j = cuts.pop()
+        rest = input
+        for c in cuts:
+            rest = rest.narrow(c, 0, index.shape[c])
+        out = cat([out, rest.narrow(j, index.shape[j], input.shape[j] - index.shape[j])], j)
+    return out
+
+
+def scatter(
+    input: Tensor, dim: int, index: Tensor, src=None, *, value: float | None = None, reduce: str | None = None
+) -> Tensor:
+    """A copy of ``input`` with ``out[index[i][j]][j] = src[i][j]`` for dim 0, and so on; of equal places
+    the last source stays.
+
+    Args:
+        input: any dtype.
+        dim: the axis that is looked up.
+        index: integers from 0 to the axis' length - 1.
+        src: a tensor at least as long as the index along every axis, same dtype; or a number.
+        value: the number, by name.
+        reduce: "add" adds instead.
+
+    Raises:
+        IndexError: at the next read, an index is out of range.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.scatter.html
+    """
+    if reduce not in (None, "add"):
+        raise ValueError(f"scatter: reduce={reduce!r} is not known. Give 'add' or nothing.")
+    source: Any = value if src is None else src
+    if not hasattr(source, "_meta"):
+        source = input.new_full(index.shape, source)
+    return _scattered(scatter_add_lines if reduce == "add" else scatter_lines, input, dim, index, source)
+
+
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """A copy of ``input`` with ``out[index[i][j]][j] += src[i][j]`` for dim 0, and so on, added in the
+    order of the sources.
+
+    Args:
+        input: any dtype.
+        dim: the axis that is looked up.
+        index: integers from 0 to the axis' length - 1.
+        src: at least as long as the index along every axis, same dtype.
+
+    Raises:
+        IndexError: at the next read, an index is out of range.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.scatter_add.html
+    """
+    return _scattered(scatter_add_lines, input, dim, index, src)
+
+
+def scatter_(
+    input: Tensor, dim: int, index: Tensor, src=None, *, value: float | None = None, reduce: str | None = None
+) -> Tensor:
+    """In-place form of `scatter`: writes the result into this tensor and returns it."""
+    return copy_(input, scatter(input, dim, index, src, value=value, reduce=reduce))
+
+
+def scatter_add_(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """In-place form of `scatter_add`: writes the result into this tensor and returns it."""
+    return copy_(input, scatter_add(input, dim, index, src))
+
+
+# What is also a method of Tensor.
+METHODS = "gather take_along_dim scatter scatter_ scatter_add scatter_add_"

@@ -1,0 +1,438 @@
+"""Whole rows by number: reading them (embedding, index_select) and writing them.
+
+Bad indices are found on the device and raised as IndexError by the next read. Writes that meet are done in
+the order of the sources: the same bits on every run.
+"""
+
+# A declaration has no body.
+# pyright: reportReturnType=false
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...errors import DimensionError, DTypeError, ShapeError
+from ...kernel.source import NATIVE, Launch, flag, load, register_type
+from ...kernel.turns import PIECE
+from ...kernel.variants import is_direct
+from ...op.call import Call
+from ...op.declaration import op
+from ...quant.rows import row_chunks
+from ...tensors import dtypes as dt
+from ...tensors.dtypes import DType
+from ...tensors.shape import Size, axis
+from ..shape.movement import contiguous, copy_
+from .sort import order_launches
+
+if TYPE_CHECKING:
+    from ...tensors.tensor import Tensor
+
+
+def integers(call: Call, name: str) -> None:
+    """Refuse an index that is not an integer tensor."""
+    d = call[name].dtype
+    if not d.is_integer:
+        raise DTypeError(f"'{name}' is {d}; an index must be int64 or int32. Convert it with .long().")
+
+
+def outside(index: np.ndarray, limit: int, op_name: str, wrap: bool = False) -> None:
+    """Raise for the first index outside a table on the cpu device."""
+    bad = (index >= limit) | (index < (-limit if wrap else 0))
+    if bad.any():
+        raise DimensionError(
+            f"{op_name}: index {int(index[bad][0])} is out of range for a length of {limit}."
+        )
+
+
+# Reading
+
+
+def _embedding_types(call: Call):
+    integers(call, "indices")
+    return call["weight"].dtype, call["weight"].dtype
+
+
+def _embedding_shape(call: Call) -> Size:
+    if call["weight"].rank != 2:
+        raise ShapeError(f"weight has shape {tuple(call['weight'].shape)}; it must be (rows, columns).")
+    return Size((*call["indices"].shape, call["weight"].shape[1]))
+
+
+def select_launch(
+    call: Call,
+    x: str,
+    ids: str,
+    d: DType,
+    outer: int,
+    limit: int,
+    picked: int,
+    inner: int,
+    wrap: bool = False,
+) -> Launch:
+    """The dispatch of ``out[o, j, i] = x[o, ids[j], i]``."""
+    count = outer * picked * inner
+    params: dict[str, int | float] = {"count": count, "limit": limit, "picked": picked, "inner": inner}
+    file = load("index/select").fill({"T": register_type(d), "WRAP": flag(wrap)})
+    return Launch(file, -(-count // 64), params, bind={"x": x, "ids": ids})
+
+
+def _embedding_launch(call: Call) -> Launch:
+    weight, ids = call["weight"], call["indices"]
+    return select_launch(
+        call, "weight", "indices", weight.dtype, 1, weight.shape[0], ids.numel, weight.shape[1]
+    )
+
+
+def _embedding_reference(weight, indices, padding_idx):
+    outside(indices, weight.shape[0], "embedding")
+    return weight[indices]
+
+
+def _embedding_grad(g, indices, weight_meta, padding_idx):
+    rows, columns = weight_meta.shape
+    g, indices = g.reshape(indices.numel(), columns), indices.reshape(-1)
+    if padding_idx >= 0:
+        g = g.masked_fill((indices == padding_idx).unsqueeze(1), 0.0)
+    return sum_rows(indices, g, rows)
+
+
+@op(
+    public="embedding",
+    dtype=_embedding_types,
+    shape=_embedding_shape,
+    kernel=_embedding_launch,
+    reference=_embedding_reference,
+    grad={"weight": _embedding_grad},
+)
+def dense_embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1) -> Tensor:
+    """Rows of a table of any dtype; see `embedding`."""
+
+
+def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1) -> Tensor:
+    """Rows of a table: ``out[..., :] = weight[indices[...], :]``.
+
+    Args:
+        weight: (rows, columns); rows of a quantized one come out as float32.
+        indices: any shape, integers from 0 to rows - 1.
+        padding_idx: a row that gets no gradient; none if negative.
+
+    Returns:
+        (*indices.shape, columns).
+
+    Raises:
+        IndexError: at the next read, an index is out of range.
+        DTypeError: the indices are not integers.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.embedding.html
+    """
+    if weight._meta.dtype.kind == "q":
+        from ..quant.products import quant_embedding
+
+        return quant_embedding(row_chunks(weight), indices)
+    return dense_embedding(weight, indices, padding_idx)
+
+
+def _select_types(call: Call):
+    integers(call, "index")
+    return call["input"].dtype, call["input"].dtype
+
+
+def _select_shape(call: Call) -> Size:
+    x, index = call["input"], call["index"]
+    if index.rank > 1:
+        raise DimensionError(
+            f"index has shape {tuple(index.shape)}; it must be one list of indices. Use gather or x[index]."
+        )
+    k = axis(call["dim"], x.rank)
+    return Size((*x.shape[:k], index.numel, *x.shape[k + 1 :])) if x.rank else Size()
+
+
+def _select_launch(call: Call) -> Launch:
+    x = call["input"]
+    k = axis(call["dim"], x.rank)
+    limit = x.shape[k] if x.rank else 1
+    return select_launch(
+        call, "input", "index", x.dtype, prod(x.shape[:k]), limit, call["index"].numel, prod(x.shape[k + 1 :])
+    )
+
+
+def _select_reference(input, dim, index):
+    outside(index, input.shape[dim] if input.ndim else 1, "index_select")
+    return input.take(index.reshape(-1), dim) if input.ndim else input
+
+
+def _select_grad(g, index, input_meta, dim):
+    if not input_meta.rank:
+        return g
+    k = axis(dim, input_meta.rank)
+    rows = g.transpose(0, k)
+    added = sum_rows(
+        index.reshape(-1), rows.reshape(rows.shape[0], prod(rows.shape[1:])), input_meta.shape[k]
+    )
+    return added.reshape(input_meta.shape[k], *rows.shape[1:]).transpose(0, k)
+
+
+@op(
+    dtype=_select_types,
+    shape=_select_shape,
+    kernel=_select_launch,
+    reference=_select_reference,
+    grad={"input": _select_grad},
+)
+def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
+    """``out[..., j, ...] = input[..., index[j], ...]`` along one axis.
+
+    Args:
+        input: any dtype.
+        dim: the axis.
+        index: (n,) integers from 0 to the axis' length - 1.
+
+    Raises:
+        IndexError: at the next read, an index is out of range.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.index_select.html
+    """
+
+
+# Writing
+
+# Sources up to which every workgroup looks through all of them; more are sorted by where they go.
+_SOURCES = 8192
+# Sources that one dispatch collects, in turns of eight.
+_WINDOW = 8 * PIECE
+# Words of workgroup memory for marks, and workgroups that fill a large GPU.
+_MARKS, _GROUPS = 2048, 1024
+
+
+def _types(call: Call):
+    integers(call, "index")
+    x, src = call["input"], call["src"]
+    if x.dtype is not src.dtype:
+        raise DTypeError(f"'input' is {x.dtype} and 'src' is {src.dtype}. They must be equal.")
+    return x.dtype, x.dtype
+
+
+def _shape(call: Call) -> Size:
+    x, index, src = call["input"], call["index"], call["src"]
+    if x.rank != 2 or index.rank != 1 or tuple(src.shape) != (index.numel, x.shape[1]):
+        raise ShapeError(
+            f"input {tuple(x.shape)}, index {tuple(index.shape)}, src {tuple(src.shape)}: give (rows, "
+            f"width), (n,), (n, width)."
+        )
+    return x.shape
+
+
+def _launches(call: Call, add: bool) -> list[Launch]:
+    """Few sources: one dispatch. Else where each source goes, their order, and what each row collects."""
+    index, out = call["index"], call.out
+    base = "input" if "input" in call.args else "src"  # any buffer will do where it is not read
+    kind = register_type(out.dtype)
+    rows, width = out.shape
+    sources = index.numel
+    holes = {
+        "T": kind,
+        "ADD": flag(add),
+        "HAS_BASE": flag(base == "input"),
+        "apply": "i64_add(a, b)" if kind == "vec2<u32>" else "a + b",
+    }
+    if sources <= _SOURCES:
+        return [_rows_launch(rows, width, sources, holes, base)]
+    call.temporary("keys", (sources,), dt.uint32)
+    params: dict[str, int | float] = {"count": sources, "limit": rows, "sources": sources, "inner": 1}
+    before = [Launch("index/scatter_keys", -(-sources // 64), params, bind={"out": "keys"})]
+    before += order_launches(call, "keys", dt.uint32, 1, sources, False, "order")
+    return [*before, *segment_launches(call, base, sources, width, holes)]
+
+
+def segment_launches(call: Call, base: str, sources: int, width: int, holes: dict[str, str]) -> list[Launch]:
+    """What each row of `out` collects of the sources, whose order by `keys` is known: a dispatch for as many
+    as a loop may be long, each of which goes on with what the one before made.
+    """
+    out = call.out
+    made: list[Launch] = []
+    for begin in range(0, max(sources, 1), _WINDOW):
+        is_last = begin + _WINDOW >= sources
+        target = "out" if is_last else f"collected{len(made)}"
+        if not is_last:
+            call.temporary(target, out.shape, NATIVE[holes["T"]])
+        params: dict[str, int | float] = {
+            "count": out.numel, "sources": sources, "begin": begin, "window": _WINDOW, "width": width,
+        }  # fmt: skip
+        file = load("index/segments").fill(holes)
+        made.append(Launch(file, -(-out.numel // 64), params, bind={"x": base, "out": target}))
+        base, holes = target, {**holes, "HAS_BASE": "true"}
+    return made
+
+
+def _rows_launch(rows: int, width: int, sources: int, holes: dict[str, str], base: str) -> Launch:
+    words = max(-(-sources // 32), 1)
+    # Rows share the search for their sources, as long as there are workgroups enough; else columns are split.
+    together = max(1, min(16, _MARKS // words, rows // _GROUPS))
+    groups = max(-(-rows // together), 1)
+    span = max(64, -(-width // max(_GROUPS // groups, 1)))
+    if is_direct():
+        lanes, span = _direct_lanes(together, span, sources, words)
+    else:
+        lanes = min(256, max(64, 1 << (together * span).bit_length() - 1))
+    own = {"WORKGROUP": f"{lanes}u", "ROWS": f"{together}u", "MARKS": f"{together * words}u"}
+    params: dict[str, int | float] = {
+        "rows": rows, "width": width, "span": span, "sources": sources, "words": words,
+    }  # fmt: skip
+    file = load("index/scatter_rows").fill({**holes, **own})
+    return Launch(file, groups * -(-width // span), params, bind={"x": base})
+
+
+def _direct_lanes(together: int, span: int, sources: int, words: int) -> tuple[int, int]:
+    """Lanes and columns of a workgroup on an adapter that runs on the CPU: few lanes, unless many sources may
+    go into a row."""
+    lanes = 16
+    while (span // lanes + 2) * (together * (words + 1) + sources) > PIECE // 2 and (
+        lanes < 256 or span > 64
+    ):
+        if lanes < 256:
+            lanes *= 2
+        else:
+            span = max(span // 2, 64)
+    return lanes, span
+
+
+def _add_reference(input, index, src):
+    outside(index, input.shape[0], "add_rows")
+    out = input.copy()
+    np.add.at(out, index, src)
+    return out
+
+
+def _put_reference(input, index, src):
+    outside(index, input.shape[0], "put_rows")
+    out = input.copy()
+    last = dict(zip(index.tolist(), range(index.size), strict=True))
+    out[list(last)] = src[list(last.values())]
+    return out
+
+
+@op(
+    public="index_add",
+    dtype=_types,
+    shape=_shape,
+    kernel=lambda call: _launches(call, True),
+    reference=_add_reference,
+    grad={"input": lambda g: g, "src": lambda g, index: embedding(g, index)},
+)
+def add_rows(input: Tensor, index: Tensor, src: Tensor) -> Tensor:
+    """A copy of ``input`` with ``out[index[n], :] += src[n, :]``, added in the order of n.
+
+    Args:
+        input: (rows, width).
+        index: (n,) integers from 0 to rows - 1.
+        src: (n, width), same dtype.
+
+    Raises:
+        IndexError: at the next read, an index is out of range.
+    """
+
+
+def _sum_types(call: Call):
+    integers(call, "index")
+    return call["src"].dtype, call["src"].dtype
+
+
+def _sum_shape(call: Call) -> Size:
+    index, src = call["index"], call["src"]
+    if index.rank != 1 or src.rank != 2 or src.shape[0] != index.numel:
+        raise ShapeError(f"index {tuple(index.shape)}, src {tuple(src.shape)}: give (n,), (n, width).")
+    return Size((call["rows"], src.shape[1]))
+
+
+def _sum_reference(index, src, rows):
+    outside(index, rows, "sum_rows")
+    out = np.zeros((rows, src.shape[1]), src.dtype)
+    np.add.at(out, index, src)
+    return out
+
+
+@op(
+    public="index_add",
+    dtype=_sum_types,
+    shape=_sum_shape,
+    kernel=lambda call: _launches(call, True),
+    reference=_sum_reference,
+    grad={"src": lambda g, index: embedding(g, index)},
+)
+def sum_rows(index: Tensor, src: Tensor, rows: int) -> Tensor:
+    """Zeros with ``out[index[n], :] += src[n, :]``, added in the order of n: `add_rows` without a base.
+
+    Args:
+        index: (n,) integers from 0 to rows - 1.
+        src: (n, width).
+        rows: of the result.
+
+    Raises:
+        IndexError: at the next read, an index is out of range.
+    """
+
+
+def _unreplaced(g, index, src_meta) -> Tensor:
+    return put_rows(g, index, g.new_zeros(src_meta.shape))
+
+
+@op(
+    public="index_put",
+    dtype=_types,
+    shape=_shape,
+    kernel=lambda call: _launches(call, False),
+    reference=_put_reference,
+    grad={
+        "input": _unreplaced,
+        "src": lambda g, index: embedding(g, index),
+    },
+)
+def put_rows(input: Tensor, index: Tensor, src: Tensor) -> Tensor:
+    """A copy of ``input`` with ``out[index[n], :] = src[n, :]``; of equal indices the last one stays.
+
+    Args:
+        input: (rows, width).
+        index: (n,) integers from 0 to rows - 1.
+        src: (n, width), same dtype.
+
+    Raises:
+        IndexError: at the next read, an index is out of range.
+    """
+
+
+def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
+    """A copy of ``input`` with ``out[..., index[n], ...] += alpha * source[..., n, ...]``, in the order of n.
+
+    Args:
+        input: any dtype.
+        dim: the axis.
+        index: (n,) integers from 0 to the axis' length - 1.
+        source: the input's shape, but n along the axis; same dtype.
+        alpha: factor of the source.
+
+    Raises:
+        IndexError: at the next read, an index is out of range.
+        ShapeError: the source does not fit.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.index_add_.html
+    """
+    k = axis(dim, input.dim())
+    expected = (*input.shape[:k], index.numel(), *input.shape[k + 1 :])
+    if tuple(source.shape) != expected:
+        raise ShapeError(f"index_add: source has shape {tuple(source.shape)}; it must have {expected}.")
+    rows, source = input.transpose(0, k), source.transpose(0, k)
+    width = prod(rows.shape[1:])
+    added = source.reshape(source.shape[0], width)
+    out = add_rows(rows.reshape(rows.shape[0], width), index, added if alpha == 1 else added * alpha)
+    return contiguous(out.reshape(rows.shape).transpose(0, k))
+
+
+def index_add_(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
+    """In-place form of `index_add`: writes the result into this tensor and returns it."""
+    return copy_(input, index_add(input, dim, index, source, alpha=alpha))
+
+
+# What is also a method of Tensor.
+METHODS = "index_select index_add index_add_"

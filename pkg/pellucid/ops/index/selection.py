@@ -1,0 +1,214 @@
+"""Tuples of index tensors and masks: what ``x[i, j]`` and ``x[mask] = v`` come down to."""
+
+# A declaration has no body.
+# pyright: reportReturnType=false
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...errors import DimensionError, DTypeError, ShapeError
+from ...kernel.source import Launch, flag, load
+from ...op.call import Call
+from ...op.declaration import op
+from ...op.rules import as_input
+from ...tensors import dtypes as dt
+from ...tensors.shape import Size, broadcast_shapes
+from ..shape.movement import contiguous, copy_
+from ..shape.views import broadcast_tensors
+from .rows import add_rows, embedding, index_select, integers, outside, put_rows
+
+if TYPE_CHECKING:
+    from ...tensors.tensor import Tensor
+
+
+def _linear_types(call: Call):
+    integers(call, "index")
+    return dt.int64, dt.int64
+
+
+def _linear_launch(call: Call) -> Launch:
+    m = call["index"]
+    params = {"count": m.numel, "limit": call["limit"]}
+    file = load("index/linear").fill({"HAS_PREVIOUS": flag(call["previous"] is not None)})
+    return Launch(file, -(-m.numel // 64), params)
+
+
+def _linear_reference(index, limit, previous):
+    outside(index, limit, "index", wrap=True)
+    place = np.where(index < 0, index + limit, index).astype(np.int64)
+    return place if previous is None else previous * limit + place
+
+
+@op(
+    public="index",
+    dtype=_linear_types,
+    shape=as_input,
+    kernel=_linear_launch,
+    reference=_linear_reference,
+    grad=None,
+)
+def linear_index(index: Tensor, limit: int, previous: Tensor | None = None) -> Tensor:
+    """The row-major position of a tuple of indices, one axis of length ``limit`` at a time; negative
+    indices count from the end.
+    """
+
+
+def _plan(input: Tensor, indices) -> tuple[list[int], list[Tensor], Size, bool]:
+    """Axes that are indexed, their indices broadcast, the shape of these, and whether the axes are
+    neighbours.
+    """
+    if len(indices) > input.dim():
+        raise DimensionError(f"index: {len(indices)} indices for a tensor of {input.dim()} axes.")
+    dims = [k for k, i in enumerate(indices) if i is not None]
+    found = broadcast_tensors(*[indices[k] for k in dims])
+    return dims, list(found), found[0].shape, dims == list(range(dims[0], dims[-1] + 1))
+
+
+def _front(input: Tensor, dims: list[int], found: list[Tensor]) -> tuple[Tensor, Tensor, list[int]]:
+    """The tensor as rows along the indexed axes, the row numbers, and the order of axes that brings those
+    to the front.
+    """
+    order = dims + [k for k in range(input.dim()) if k not in dims]
+    rows = prod(input.shape[k] for k in dims)
+    position = None
+    for k, i in zip(dims, found, strict=True):
+        if input.shape[k] == 0 and i.numel():
+            raise DimensionError(f"index: axis {k} has length 0 and cannot be indexed.")
+        position = linear_index(i, input.shape[k], position)
+    width = prod(input.shape[k] for k in order[len(dims) :])
+    return input.permute(*order).reshape(rows, width), position, order
+
+
+def index_get(input: Tensor, indices) -> Tensor:
+    """``input[indices]`` for index tensors, one per axis or None for a whole axis.
+
+    Args:
+        input: any dtype.
+        indices: integer tensors that broadcast together; negative ones count from the end.
+
+    Returns:
+        The indexed axes are replaced by the shape of the indices: in place where they are neighbours, else
+            at the front.
+
+    Raises:
+        IndexError: at the next read, an index is out of range.
+
+    Source: https://numpy.org/doc/stable/user/basics.indexing.html#advanced-indexing
+    """
+    dims, found, shape, neighbours = _plan(input, indices)
+    if len(dims) == 1 and dims[0] and input.shape[dims[0]]:
+        k = dims[0]
+        position = linear_index(found[0], input.shape[k]).reshape(-1)
+        return index_select(input, k, position).reshape(*input.shape[:k], *shape, *input.shape[k + 1 :])
+    rows, position, order = _front(input, dims, found)
+    rest = [input.shape[k] for k in order[len(dims) :]]
+    out = embedding(rows, position).reshape(*shape, *rest)
+    if neighbours and dims[0]:
+        out = out.movedim(tuple(range(len(shape))), tuple(range(dims[0], dims[0] + len(shape))))
+    return contiguous(out)
+
+
+def index_put(input: Tensor, indices, values: Tensor, accumulate: bool = False) -> Tensor:
+    """A copy of ``input`` with ``out[indices] = values``, or added with ``accumulate``.
+
+    Args:
+        input: any dtype.
+        indices: as `index_get`.
+        values: broadcasts to the shape of ``input[indices]``; same dtype.
+        accumulate: add, in the order of the indices; else the last of equal places stays.
+
+    Raises:
+        IndexError: at the next read, an index is out of range.
+        ShapeError: the values do not broadcast.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.index_put_.html
+    """
+    dims, found, shape, neighbours = _plan(input, indices)
+    rows, position, order = _front(input, dims, found)
+    rest = [input.shape[k] for k in order[len(dims) :]]
+    at = dims[0] if neighbours else 0
+    full = (*rest[:at], *shape, *rest[at:])
+    if broadcast_shapes(values.shape, full) != full:
+        raise ShapeError(
+            f"index_put: values of shape {tuple(values.shape)} do not broadcast to {full}. Reshape them."
+        )
+    values = values.expand(*full)
+    if at:
+        values = values.movedim(tuple(range(at, at + len(shape))), tuple(range(len(shape))))
+    write = add_rows if accumulate else put_rows
+    out = write(rows, position.reshape(-1), values.reshape(position.numel(), rows.shape[1]))
+    out = out.reshape(*[input.shape[k] for k in order])
+    return contiguous(out.permute(*[order.index(k) for k in range(len(order))]))
+
+
+def index_put_(input: Tensor, indices, values: Tensor, accumulate: bool = False) -> Tensor:
+    """In-place form of `index_put`: writes the result into this tensor and returns it."""
+    return copy_(input, index_put(input, indices, values, accumulate))
+
+
+def take_at(input: Tensor, index: dict[int, Tensor]) -> Tensor:
+    """`index_get` with the index tensors by axis."""
+    return index_get(input, [index.get(k) for k in range(max(index) + 1)])
+
+
+def put_at(input: Tensor, index: dict[int, Tensor], value: Tensor) -> None:
+    """Write at index tensors, by axis, into the tensor itself and outside the graph; the value is
+    converted.
+    """
+    value = value.detach().to(input.dtype)
+    copy_(input.detach(), index_put(input.detach(), [index.get(k) for k in range(max(index) + 1)], value))
+
+
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
+    """The indices of all elements that are not zero, in row-major order. Waits for the device: their
+    number is data.
+
+    Returns:
+        (n, axes) int64; with ``as_tuple`` a tuple of (n,) tensors, one per axis.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nonzero.html
+    """
+    return _places(input, input.detach().numpy(), as_tuple)
+
+
+async def nonzero_async(input: Tensor, *, as_tuple: bool = False) -> Any:
+    """The awaitable twin of `nonzero`."""
+    return _places(input, await input.detach().numpy_async(), as_tuple)
+
+
+def _places(input: Tensor, values: np.ndarray, as_tuple: bool):
+    from ...tensors.construct import tensor
+
+    found = np.argwhere(values).astype(np.int64)
+    if as_tuple:
+        if values.ndim == 0:
+            found = np.zeros((int(values != 0), 1), np.int64)
+        return tuple(tensor(np.ascontiguousarray(column), device=input.device) for column in found.T)
+    return tensor(found, device=input.device)
+
+
+def masked_select(input: Tensor, mask: Tensor) -> Tensor:
+    """The elements where ``mask`` is true, as one axis. Waits for the device: their number is data.
+
+    Args:
+        input: any dtype.
+        mask: bool; both broadcast together.
+
+    Raises:
+        DTypeError: the mask is not bool.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.masked_select.html
+    """
+    if mask.dtype is not dt.bool_:
+        raise DTypeError(
+            f"masked_select: the mask is {mask.dtype}, not bool. Compare it first, for example mask != 0."
+        )
+    input, mask = broadcast_tensors(input, mask)
+    return input.reshape(-1).index_select(0, nonzero(mask.reshape(-1)).reshape(-1))
+
+
+# What is also a method of Tensor.
+METHODS = "index_put index_put_ nonzero nonzero_async masked_select"

@@ -1,0 +1,284 @@
+"""Sorting rows, and their largest or smallest few. NaN counts as the largest value; sorts are stable on
+every device.
+"""
+
+# A declaration has no body.
+# pyright: reportReturnType=false
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...errors import ShapeError
+from ...kernel.source import NATIVE, Launch, flag, load, register_type
+from ...kernel.turns import PIECE
+from ...kernel.variants import is_direct
+from ...op.call import Call
+from ...op.declaration import op
+from ...op.rules import refusing, same
+from ...tensors import dtypes as dt
+from ...tensors.dtypes import DType
+from ...tensors.shape import Size, axis, index
+from ..reduce.extremum import order_holes
+from ..shape.movement import contiguous
+
+if TYPE_CHECKING:
+    from ...tensors.tensor import Tensor
+
+# Entries that one workgroup sorts: keys of 8 bytes and places of 4 stay below 16 KiB of workgroup memory.
+_BLOCK = 1024
+# The most that a top-k looks for by choosing; it sorts for more. And what a lane of its direct kernel keeps.
+_MOST, _LIST = 256, 64
+# A lane of a top-k looks at up to so many entries; a workgroup collects so many to choose from.
+_PER, _CANDIDATES = 16, 1024
+
+
+def order_launches(
+    call: Call, x: str, d: DType, rows: int, columns: int, descending: bool, out: str
+) -> list[Launch]:
+    """The dispatches that write the stable order of every row into the temporary ``out``: (rows, columns)
+    of uint32.
+    """
+    holes = order_holes(d, descending)
+    merges = max(-(-columns // _BLOCK) - 1, 0).bit_length()
+    names = [f"{out}{k}" for k in range(merges)] + [out]
+    for name in names:
+        call.temporary(name, (rows * columns,), dt.uint32)
+    block = min(_BLOCK, max(2, 1 << (columns - 1).bit_length()))
+    blocks = -(-columns // block)
+    params: dict[str, int | float] = {"groups": rows * blocks, "columns": columns, "blocks": blocks}
+    file = load("index/sort_blocks").fill(
+        {**holes, "BLOCK": f"{block}u", "WORKGROUP": f"{min(256, block // 2)}u"}
+    )
+    made = [Launch(file, rows * blocks, params, bind={"x": x, "order": names[0]})]
+    for k in range(merges):
+        params = {"count": rows * columns, "columns": columns, "run": _BLOCK << k}
+        file = load("index/sort_merge").fill(holes)
+        made.append(
+            Launch(
+                file,
+                -(-rows * columns // 64),
+                params,
+                bind={"x": x, "places": names[k], "order": names[k + 1]},
+            )
+        )
+    return made
+
+
+def _finish(d: DType, rows: int, columns: int, entries: int, keep: int, order: str) -> Launch:
+    params: dict[str, int | float] = {
+        "count": rows * keep,
+        "columns": columns,
+        "entries": entries,
+        "keep": keep,
+    }
+    file = load("index/sort_finish").fill({"T": register_type(d)})
+    return Launch(file, -(-rows * keep // 64), params, bind={"x": "input", "order": order})
+
+
+def _rows(shape) -> tuple[int, int]:
+    return prod(shape[:-1]), shape[-1] if shape else 1
+
+
+def _types(call: Call):
+    d, _ = refusing(same, "c")(call)
+    return (d, dt.int64), d
+
+
+def _sort_launches(call: Call) -> list[Launch]:
+    m = call["input"]
+    rows, columns = _rows(m.shape)
+    order = order_launches(call, "input", m.dtype, rows, columns, call["descending"], "order")
+    return [*order, _finish(m.dtype, rows, columns, columns, columns, "order")]
+
+
+def numpy_order(x: np.ndarray, descending: bool) -> np.ndarray:
+    """The stable order of the last axis; downwards NaN comes first."""
+    if not descending:
+        return np.argsort(x, axis=-1, kind="stable")
+    return x.shape[-1] - 1 - np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1]
+
+
+def _sort_reference(input, descending):
+    x = input.reshape(input.shape or (1,))
+    order = numpy_order(x, descending)
+    return np.take_along_axis(x, order, -1).reshape(input.shape), order.reshape(input.shape)
+
+
+def _at_indices(g, indices, input_meta):
+    return g.new_zeros(input_meta.shape).scatter(-1, indices, g)
+
+
+@op(
+    public="sort",
+    dtype=_types,
+    shape=lambda call: (call["input"].shape, call["input"].shape),
+    kernel=_sort_launches,
+    reference=_sort_reference,
+    grad={"input": _at_indices},
+    outputs=("values", "indices"),
+)
+def sort_last(input: Tensor, descending: bool = False) -> tuple[Tensor, Tensor]:
+    """Sort along the last axis; see `sort`."""
+
+
+def _along(input: Tensor, dim: int, function) -> tuple[Tensor, Tensor]:
+    """A function of the last axis along another one."""
+    k = axis(dim, input.dim())
+    if input.dim() == 0 or k == input.dim() - 1:
+        return function(input)
+    out = function(input.transpose(k, -1))
+    return type(out)(*[contiguous(t.transpose(k, -1)) for t in out])
+
+
+def sort(
+    input: Tensor, dim: int = -1, descending: bool = False, stable: bool = True
+) -> tuple[Tensor, Tensor]:
+    """Elements in order along an axis, and where they were.
+
+    Args:
+        input: any real dtype; NaN counts as the largest value.
+        dim: the axis.
+        descending: largest first.
+        stable: accepted; equal elements always keep their order.
+
+    Returns:
+        The named tuple (values, indices); indices are int64.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.sort.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> torch.sort(torch.tensor([3, 1, 2], device="cpu")).indices.tolist()
+        [1, 2, 0]
+    """
+    return _along(input, dim, lambda x: sort_last(x, descending))
+
+
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+    """The places of the elements in order along an axis, int64; arguments as `sort`.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.argsort.html
+    """
+    return sort(input, dim, descending, stable)[1]
+
+
+def _topk_types(call: Call):
+    refusing(same, "b")(call)
+    return _types(call)
+
+
+def _topk_shapes(call: Call):
+    shape, k = call["input"].shape, index(call["k"], "k")
+    columns = shape[-1] if shape else 1
+    if not 0 <= k <= columns:
+        raise ShapeError(f"k = {k} is out of range: the axis has {columns} elements. Give 0 to {columns}.")
+    out = Size((*shape[:-1], k)) if shape else shape
+    return out, out
+
+
+def _lanes_of_choice(entries: int, keep: int) -> tuple[int, int]:
+    """Lanes of a workgroup that chooses ``keep`` of a row, and the entries of each: the whole row where one
+    workgroup can, else so few that many workgroups share it, if what they keep is for one workgroup then."""
+    lanes = min(_MOST, max(32, 1 << (entries - 1).bit_length()))
+    most = min(_PER, 1 << (_CANDIDATES // keep).bit_length() - 1)
+    if entries <= lanes * most:
+        return lanes, 1 << (-(-entries // lanes) - 1).bit_length()
+    per = 4
+    while per < most and -(-entries // (lanes * per)) * keep > lanes * most:
+        per *= 2
+    return lanes, per
+
+
+def _topk_launches(call: Call) -> list[Launch]:
+    m = call["input"]
+    rows, columns = _rows(m.shape)
+    k = call["k"] if m.rank else 1
+    if k == 0:
+        return []
+    if k > _MOST:
+        order = order_launches(call, "input", m.dtype, rows, columns, call["largest"], "order")
+        return [*order, _finish(m.dtype, rows, columns, columns, k, "order")]
+    # Every block keeps its best k; of what is kept the best are chosen again, until one block is left.
+    holes = order_holes(m.dtype, call["largest"])
+    made: list[Launch] = []
+    entries, source, known = columns, "input", "input"
+    while True:
+        if k <= _LIST and is_direct():
+            # An entry may go past all that are kept.
+            block, per_group = min(_BLOCK, PIECE // (k + 1)), 16
+            file = load("index/sort_best_direct").fill({**holes, "KEEP": f"{k}u", "BLOCK": f"{block}u"})
+        else:
+            lanes, per = _lanes_of_choice(entries, k)
+            block, per_group = lanes * per, 1
+            own = {"WORKGROUP": f"{lanes}u", "PER": f"{per}u", "CANDIDATES": f"{k * per}u"}
+            file = load("index/sort_best").fill({**holes, **own})
+        file = file.fill({"HAS_PLACES": flag(known != "input")})
+        blocks = -(-entries // block)
+        pitch = (blocks - 1) * k + min(k, entries - (blocks - 1) * block)
+        best, places = ("values", "indices") if blocks == 1 else (f"values{len(made)}", f"places{len(made)}")
+        if blocks > 1:
+            call.temporary(best, (rows * pitch,), NATIVE[holes["T"]])
+            call.temporary(places, (rows * pitch,), dt.int64)
+        params: dict[str, int | float] = {
+            "groups": rows * blocks, "entries": entries, "blocks": blocks, "keep": k, "pitch": pitch,
+        }  # fmt: skip
+        bind = {"x": source, "places": known, "values": best, "indices": places}
+        made.append(Launch(file, -(-rows * blocks // per_group), params, bind=bind))
+        if blocks == 1:
+            return made
+        entries, source, known = pitch, best, places
+
+
+def _topk_reference(input, k, largest):
+    x = input.reshape(input.shape or (1,))
+    order = numpy_order(x, largest)[..., : k if input.ndim else 1]
+    shape = order.shape if input.ndim else ()
+    return np.take_along_axis(x, order, -1).reshape(shape), order.reshape(shape)
+
+
+@op(
+    public="topk",
+    dtype=_topk_types,
+    shape=_topk_shapes,
+    kernel=_topk_launches,
+    reference=_topk_reference,
+    grad={"input": _at_indices},
+    outputs=("values", "indices"),
+)
+def topk_last(input: Tensor, k: int, largest: bool = True) -> tuple[Tensor, Tensor]:
+    """The best few along the last axis; see `topk`."""
+
+
+def topk(
+    input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
+) -> tuple[Tensor, Tensor]:
+    """The ``k`` largest (or smallest) elements along an axis, in order, and where they were.
+
+    Args:
+        input: any real dtype; NaN counts as the largest value.
+        k: how many, at most the axis' length.
+        dim: the axis.
+        largest: False for the smallest.
+        sorted: accepted; the result is always in order, equal elements by place.
+
+    Returns:
+        The named tuple (values, indices); indices are int64.
+
+    Raises:
+        ShapeError: ``k`` is out of range.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.topk.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> torch.topk(torch.tensor([1.0, 5.0, 3.0], device="cpu"), 2).values.tolist()
+        [5.0, 3.0]
+    """
+    return _along(input, dim, lambda x: topk_last(x, k, largest))
+
+
+# What is also a method of Tensor.
+METHODS = "sort argsort topk"

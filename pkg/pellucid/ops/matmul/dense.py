@@ -1,0 +1,281 @@
+"""Matrix products. Operands are read with any strides, so a transposed operand is never copied."""
+
+# A declaration has no body.
+# pyright: reportReturnType=false
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...errors import DTypeError, ShapeError
+from ...kernel.source import Launch
+from ...op.arguments import number
+from ...op.call import Call
+from ...op.declaration import op
+from ...op.elementwise import cast_launch
+from ...tensors.meta import Meta, meta
+from ...tensors.shape import Size, broadcast_shapes, broadcast_strides, merge_axes
+from .launch import Operand, Product
+
+if TYPE_CHECKING:
+    from ...tensors.tensor import Tensor
+
+
+def floats(call: Call):
+    """One floating-point dtype for all operands."""
+    metas = call.tensors()
+    name, first = metas[0]
+    for other, m in metas[1:]:
+        if m.dtype is not first.dtype and not m.dtype.is_quantized:
+            raise DTypeError(
+                f"'{name}' is {first.dtype} and '{other}' is {m.dtype}. Convert one of them, for example "
+                f"with .to({first.dtype})."
+            )
+    if call.device.type == "webgpu" and not first.dtype.is_floating_point:
+        raise DTypeError(
+            f"there is no kernel for {first.dtype} on webgpu. Convert with .float(), or use the cpu device."
+        )
+    if first.dtype.kind == "b":
+        raise DTypeError("there is no product of bool tensors. Convert with .float() first.")
+    return first.dtype, first.dtype
+
+
+def _matrix(m: Meta, is_left: bool) -> tuple[Size, tuple[int, ...]]:
+    """Shape and strides with a missing matrix axis added: a vector on the left is a row, on the right a
+    column.
+    """
+    if m.rank > 1:
+        return m.shape, m.strides
+    return (Size((1, *m.shape)), (0, *m.strides)) if is_left else (Size((*m.shape, 1)), (*m.strides, 0))
+
+
+def _shape(call: Call) -> Size:
+    a, b = call["input"], call["other"]
+    if a.rank == 0 or b.rank == 0:
+        raise ShapeError(
+            f"both operands need at least one axis; they have shapes {tuple(a.shape)} and {tuple(b.shape)}. "
+            f"Use * for numbers."
+        )
+    (left, _), (right, _) = _matrix(a, True), _matrix(b, False)
+    if left[-1] != right[-2]:
+        raise ShapeError(
+            f"shapes {tuple(a.shape)} and {tuple(b.shape)} cannot be multiplied: the inner lengths are "
+            f"{left[-1]} and {right[-2]}. "
+            "They must be equal; transpose one operand if its axes are exchanged."
+        )
+    batch = broadcast_shapes(left[:-2], right[:-2])
+    return Size((*batch, *((left[-2],) if a.rank > 1 else ()), *((right[-1],) if b.rank > 1 else ())))
+
+
+def product_of(call: Call, first: str, second: str) -> tuple[list[Launch], Product, str, str]:
+    """The product of two arguments; more than two batch axes that do not merge are copied first."""
+    before: list[Launch] = []
+    names = [first, second]
+    a, b = call[first], call[second]
+    (left, left_strides), (right, right_strides) = _matrix(a, True), _matrix(b, False)
+    batch = broadcast_shapes(left[:-2], right[:-2])
+    strides = [
+        broadcast_strides(left[:-2], left_strides[:-2], batch),
+        broadcast_strides(right[:-2], right_strides[:-2], batch),
+    ]
+    lengths, merged = merge_axes(batch, strides)
+    if len(lengths) > 2:
+        for k, (m, name) in enumerate(((a, first), (b, second))):
+            matrix = (left, right)[k][-2:]
+            held = meta(
+                (*batch, *matrix), m.dtype, m.device, (*strides[k], *(left_strides, right_strides)[k][-2:])
+            )
+            names[k] = f"{name}_dense"
+            call.temporary(names[k], held.shape, m.dtype)
+            copy = cast_launch(name, names[k], held, call.temporaries[names[k]])
+            before.append(copy)
+        left_strides, right_strides = (left[-1], 1), (right[-1], 1)
+        lengths, merged = (prod(batch),), [(left[-2] * left[-1],), (right[-2] * right[-1],)]
+    pads = (0,) * (2 - len(lengths))
+    (a_outer, a_inner), (b_outer, b_inner) = pads + merged[0], pads + merged[1]
+    product = Product(
+        prod(batch), lengths[-1] if lengths else 1, left[-2], right[-1], left[-1],
+        Operand(a_outer, a_inner, *left_strides[-2:]), Operand(b_outer, b_inner, *right_strides[-2:]),
+    )  # fmt: skip
+    return before, product, names[0], names[1]
+
+
+def _launches(call: Call) -> list[Launch]:
+    before, product, a, b = product_of(call, "input", "other")
+    return [*before, *product.launches(call, a, b)]
+
+
+def _columns(x: Tensor, rank: int) -> Tensor:
+    return x.unsqueeze(-1) if rank == 1 else x
+
+
+def _whole(g: Tensor, a_rank: int, b_rank: int) -> Tensor:
+    """The gradient of the result with the matrix axes that a vector operand took away."""
+    if b_rank == 1:
+        g = g.unsqueeze(-1)
+    return g.unsqueeze(-2) if a_rank == 1 else g
+
+
+def _grad_left(g, input_meta, other):
+    right = _columns(other, other.dim())
+    grad = matmul(_whole(g, input_meta.rank, other.dim()), right.transpose(-2, -1))
+    return grad.squeeze(-2) if input_meta.rank == 1 else grad
+
+
+def _grad_right(g, input, other_meta):
+    g = _whole(g, input.dim(), other_meta.rank)
+    left = input.unsqueeze(0) if input.dim() == 1 else input
+    if other_meta.rank <= 2 and left.dim() > 2:
+        # One product over all rows instead of one for each batch and a sum.
+        rows = prod(left.shape[:-1])
+        left, g = left.reshape(rows, left.shape[-1]), g.reshape(rows, g.shape[-1])
+    grad = matmul(left.transpose(-2, -1), g)
+    return grad.squeeze(-1) if other_meta.rank == 1 else grad
+
+
+def wide_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The reference: float32 products are added in float64."""
+    return (a.astype(np.float64) @ b.astype(np.float64)) if a.dtype == np.float32 else a @ b
+
+
+@op(
+    public="matmul",
+    dtype=floats,
+    shape=_shape,
+    kernel=_launches,
+    reference=lambda input, other: wide_product(input, other),
+    grad={"input": _grad_left, "other": _grad_right},
+    strided=("input", "other"),
+)
+def dense_matmul(input: Tensor, other: Tensor) -> Tensor:
+    """Matrix product of float tensors; see `matmul`."""
+
+
+def matmul(input: Tensor, other: Tensor) -> Tensor:
+    """Matrix product over the last two axes: ``out[..., i, j] = sum_l input[..., i, l] * other[..., l, j]``.
+
+    Args:
+        input: (..., n, l) or (l,).
+        other: (..., l, m) or (l,), same dtype; leading axes broadcast. Or a quantized weight.
+
+    Returns:
+        (..., n, m), without n or m where an operand is a vector.
+
+    Raises:
+        ShapeError: the inner lengths differ, or an operand has no axes.
+        DTypeError: dtypes differ.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.matmul.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> (torch.ones(2, 3, device="cpu") @ torch.ones(3, device="cpu")).tolist()
+        [3.0, 3.0]
+    """
+    if other.dtype.is_quantized:
+        from ...quant.weight import product
+
+        return product(input, other)
+    return dense_matmul(input, other)
+
+
+def _ranked(name: str, ranks: tuple[int, int], a: Tensor, b: Tensor) -> Tensor:
+    if (a.dim(), b.dim()) != ranks:
+        raise ShapeError(
+            f"{name}: takes tensors of {ranks[0]} and {ranks[1]} axes, not of shapes {tuple(a.shape)} and "
+            f"{tuple(b.shape)}. Use matmul."
+        )
+    return matmul(a, b)
+
+
+def mm(input: Tensor, mat2: Tensor) -> Tensor:
+    """Product of two matrices, (n, l) by (l, m).
+
+    Source: https://pytorch.org/docs/stable/generated/torch.mm.html
+    """
+    return _ranked("mm", (2, 2), input, mat2)
+
+
+def bmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """Products of two batches of matrices, (b, n, l) by (b, l, m).
+
+    Source: https://pytorch.org/docs/stable/generated/torch.bmm.html
+    """
+    if input.dim() == 3 and mat2.dim() == 3 and input.shape[0] != mat2.shape[0]:
+        raise ShapeError(
+            f"bmm: the batches are {input.shape[0]} and {mat2.shape[0]}. They must be equal; matmul "
+            f"broadcasts."
+        )
+    return _ranked("bmm", (3, 3), input, mat2)
+
+
+def mv(input: Tensor, vec: Tensor) -> Tensor:
+    """Product of a matrix and a vector, (n, l) by (l,).
+
+    Source: https://pytorch.org/docs/stable/generated/torch.mv.html
+    """
+    return _ranked("mv", (2, 1), input, vec)
+
+
+def dot(input: Tensor, tensor: Tensor) -> Tensor:
+    """Product of two vectors, (l,) by (l,): a tensor without axes.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.dot.html
+    """
+    return _ranked("dot", (1, 1), input, tensor)
+
+
+def outer(input: Tensor, vec2: Tensor) -> Tensor:
+    """``out[i, j] = input[i] * vec2[j]``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.outer.html
+    """
+    if (input.dim(), vec2.dim()) != (1, 1):
+        raise ShapeError(
+            f"outer: takes two vectors, not shapes {tuple(input.shape)} and {tuple(vec2.shape)}. Flatten "
+            f"them."
+        )
+    return input.unsqueeze(1) * vec2
+
+
+def _factor(value: float, product: Tensor) -> float:
+    """A factor as the products' dtype holds it: of integers it is one."""
+    value = number(value, "a factor")
+    return int(value) if product.dtype.is_integer else value
+
+
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """``beta * input + alpha * (mat1 @ mat2)``; ``input`` broadcasts and is not read where beta is 0.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.addmm.html
+    """
+    product = mm(mat1, mat2)
+    alpha, beta = _factor(alpha, product), _factor(beta, product)
+    if alpha != 1:
+        product = product * alpha
+    if beta == 0:
+        return product
+    if broadcast_shapes(input.shape, product.shape) != product.shape:
+        raise ShapeError(
+            f"addmm: input of shape {tuple(input.shape)} does not broadcast to {tuple(product.shape)}. "
+            f"Reshape it."
+        )
+    return product + (input if beta == 1 else input * beta)
+
+
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.baddbmm.html
+    """
+    product = bmm(batch1, batch2)
+    alpha, beta = _factor(alpha, product), _factor(beta, product)
+    if alpha != 1:
+        product = product * alpha
+    return product if beta == 0 else product + (input if beta == 1 else input * beta)
+
+
+# What is also a method of Tensor.
+METHODS = "matmul mm bmm mv dot outer addmm baddbmm"

@@ -1,0 +1,97 @@
+"""The linear layer's product: rows times a weight that lies as (out, in), float or quantized."""
+
+# A declaration has no body.
+# pyright: reportReturnType=false
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING
+
+from ...errors import ShapeError
+from ...kernel.source import Launch
+from ...op.call import Call
+from ...op.declaration import op
+from ...quant.rows import row_chunks
+from ...tensors.shape import Size
+from ..quant.products import quant_linear
+from .dense import floats, matmul, wide_product
+from .launch import Operand, Product
+
+if TYPE_CHECKING:
+    from ...tensors.tensor import Tensor
+
+
+def _shape(call: Call) -> Size:
+    x, weight, bias = call["input"], call["weight"], call["bias"]
+    if weight.rank != 2 or x.rank == 0:
+        raise ShapeError(
+            f"weight has shape {tuple(weight.shape)} and input {tuple(x.shape)}; they must be (out, in) and "
+            f"(..., in)."
+        )
+    if x.shape[-1] != weight.shape[1]:
+        raise ShapeError(
+            f"input of shape {tuple(x.shape)} ends in {x.shape[-1]}, weight of shape {tuple(weight.shape)} "
+            f"takes {weight.shape[1]}."
+        )
+    if bias is not None and tuple(bias.shape) != (weight.shape[0],):
+        raise ShapeError(
+            f"bias has shape {tuple(bias.shape)}, weight makes {weight.shape[0]} features. Give "
+            f"({weight.shape[0]},)."
+        )
+    return Size((*x.shape[:-1], weight.shape[0]))
+
+
+def _launches(call: Call) -> list[Launch]:
+    columns, depth = call["weight"].shape
+    rows = call.out.numel // max(columns, 1)
+    by_column, by_depth = call["weight"].strides
+    product = Product(1, 1, rows, columns, depth, Operand(0, 0, depth, 1), Operand(0, 0, by_depth, by_column))
+    return product.launches(call, "input", "weight", "bias" if call["bias"] is not None else None)
+
+
+def _as_rows(x: Tensor) -> Tensor:
+    return x.reshape(prod(x.shape[:-1]), x.shape[-1])
+
+
+def _reference(input, weight, bias):
+    out = wide_product(input, weight.T)
+    return out if bias is None else out + bias
+
+
+@op(
+    public="linear",
+    dtype=floats,
+    shape=_shape,
+    kernel=_launches,
+    reference=_reference,
+    grad={
+        "input": lambda g, weight: matmul(g, weight),
+        "weight": lambda g, input: matmul(_as_rows(g).t(), _as_rows(input)),
+        "bias": lambda g: g,
+    },
+    strided=("weight",),
+)
+def dense_linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Rows times a float weight; see `linear`."""
+
+
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """``out[..., j] = sum_l input[..., l] * weight[j, l] + bias[j]``.
+
+    Args:
+        input: (..., in).
+        weight: (out, in), same dtype or quantized.
+        bias: (out,) or None.
+
+    Returns:
+        (..., out).
+
+    Raises:
+        ShapeError: lengths do not fit.
+        DTypeError: dtypes differ.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.linear.html
+    """
+    if weight._meta.dtype.kind == "q":
+        return quant_linear(input, row_chunks(weight), bias)
+    return dense_linear(input, weight, bias)

@@ -1,0 +1,1 @@
+"""Softmax, layer_norm, rms_norm and norms."""

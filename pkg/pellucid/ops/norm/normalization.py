@@ -1,0 +1,323 @@
+"""Normalization of rows (RMS norm, layer norm) and vector norms."""
+
+# A declaration has no body.
+# pyright: reportReturnType=false
+from __future__ import annotations
+
+from math import inf, prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...autograd.composed import composed
+from ...autograd.formulas import zeros
+from ...errors import DTypeError, RangeError, ShapeError
+from ...kernel.source import Launch, flag
+from ...kernel.variants import rows_of
+from ...op.arguments import number
+from ...op.call import Call
+from ...op.declaration import op
+from ...op.rules import as_input
+from ...tensors import dtypes as dt
+from ...tensors.dtypes import DType
+from ...tensors.shape import axes
+from ..reduce.extremum import amax, amin
+from ..reduce.reductions import mean, restore, spread, sum
+
+if TYPE_CHECKING:
+    from ...tensors.tensor import Tensor
+
+# The distance from 1 to the next number, which PyTorch adds where rms_norm is given no eps.
+_EPSILON = {dt.float64: 2.0**-52, dt.float32: 2.0**-23, dt.float16: 2.0**-10, dt.bfloat16: 2.0**-7}
+
+
+def _types(call: Call):
+    m = call["input"]
+    if not m.dtype.is_floating_point:
+        raise DTypeError(f"the input is {m.dtype}, not floating point. Convert it with .float().")
+    shape = call["normalized_shape"]
+    if not isinstance(shape, tuple) or not shape or tuple(m.shape[-len(shape) :]) != shape:
+        raise ShapeError(
+            f"normalized_shape {shape} does not end the input's shape {tuple(m.shape)}. Give the lengths of "
+            f"its last axes."
+        )
+    for name in ("weight", "bias"):
+        if (given := call.args.get(name)) is not None and tuple(given.shape) != shape:
+            raise ShapeError(
+                f"{name} has shape {tuple(given.shape)}, normalized_shape is {shape}. They must be equal."
+            )
+    return m.dtype, m.dtype
+
+
+def _launch(call: Call, kind: str, flags: dict[str, bool], eps: float) -> Launch:
+    columns = prod(call["normalized_shape"])
+    rows = call.out.numel // max(columns, 1)
+    lanes = rows_of(columns, rows)
+    file = f"norm/{kind}_held" if lanes.quads else f"norm/{kind}"
+    source = lanes.fill(file, {name: flag(on) for name, on in flags.items()})
+    params: dict[str, int | float] = {"rows": rows, "columns": columns, "eps": eps}
+    return Launch(source, lanes.grid(rows), params, bind={"x": "input"})
+
+
+def _last(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(range(-len(shape), 0))
+
+
+def _rms_eps(d: DType, eps: float | None) -> float:
+    return _EPSILON[d] if eps is None else eps
+
+
+def _gradient_launch(call: Call) -> Launch:
+    columns = prod(call["normalized_shape"])
+    lanes = rows_of(columns, several=False)
+    holes = {
+        "HAS_WEIGHT": flag(call["weight"] is not None),
+        "CENTRED": flag(call["centred"]),
+    }
+    rows = call.out.numel // max(columns, 1)
+    params: dict[str, int | float] = {"rows": rows, "columns": columns, "eps": call["eps"]}
+    return Launch(lanes.fill("norm/gradient", holes), rows, params, bind={"x": "input"})
+
+
+def _gradient_composite(g, input, weight, normalized_shape, eps, centred):
+    dims = _last(normalized_shape)
+    x = input - mean(input, dims, True) if centred else input
+    scale = (mean(x * x, dims, True) + eps).rsqrt()
+    normal = x * scale
+    g = g if weight is None else g * weight
+    rest = g - normal * mean(g * normal, dims, True)
+    return scale * (rest - mean(g, dims, True) if centred else rest)
+
+
+def _gradient_reference(g, input, weight, normalized_shape, eps, centred):
+    g, x, dims = g.astype(np.float64), input.astype(np.float64), _last(normalized_shape)
+    if centred:
+        x = x - x.mean(dims, keepdims=True)
+    scale = 1 / np.sqrt((x * x).mean(dims, keepdims=True) + eps)
+    normal = x * scale
+    g = g if weight is None else g * weight
+    rest = g - normal * (g * normal).mean(dims, keepdims=True)
+    return scale * (rest - g.mean(dims, keepdims=True) if centred else rest)
+
+
+@op(
+    dtype=_types,
+    shape=as_input,
+    kernel=_gradient_launch,
+    reference=_gradient_reference,
+    composite=_gradient_composite,
+    grad="composite",
+)
+def norm_gradient(
+    g: Tensor,
+    input: Tensor,
+    weight: Tensor | None,
+    normalized_shape: tuple[int, ...],
+    eps: float | int,
+    centred: bool,
+) -> Tensor:
+    """The derivative of a norm with respect to its input, where ``g`` is that with respect to its output.
+
+    ``out = s * (h - n * mean(h * n))`` with ``n = input * s``, ``s = 1 / sqrt(mean(input^2) + eps)`` and
+    ``h = g * weight``; ``centred``: the input without its mean, and less ``s * mean(h)``.
+
+    Args:
+        g, input: (*, *normalized_shape), floating point.
+        weight: normalized_shape, or None.
+        normalized_shape: lengths of the axes that were normalized together.
+        eps: what was added to the mean of squares.
+        centred: whether it was a layer norm.
+
+    Returns:
+        Shape and dtype of the input.
+
+    Source: Ba, Kiros and Hinton 2016, "Layer Normalization", equation 3, differentiated
+    """
+
+
+def _normalized(input: Tensor, normalized_shape: tuple[int, ...], eps: float | None, centred: bool) -> Tensor:
+    """The norm before its weight."""
+    if centred:
+        return layer_norm(input, normalized_shape, None, None, 0.0 if eps is None else eps)
+    return rms_norm(input, normalized_shape, None, eps)
+
+
+def _summed(g, normalized_shape, weight_meta):
+    """What every row adds to the gradient of a weight or a bias."""
+    leading = tuple(range(g.dim() - len(normalized_shape)))
+    return (sum(g, leading) if leading else g).to(weight_meta.dtype)
+
+
+def _rms_reference(input, normalized_shape, weight, eps):
+    x = input.astype(np.float64)
+    if eps is None:
+        eps = np.finfo(input.dtype).eps
+    out = x / np.sqrt((x * x).mean(_last(normalized_shape), keepdims=True) + eps)
+    return out if weight is None else out * weight
+
+
+@op(
+    dtype=_types,
+    shape=as_input,
+    kernel=lambda call: _launch(
+        call,
+        "rms",
+        {"HAS_WEIGHT": call["weight"] is not None},
+        _rms_eps(call["input"].dtype, call["eps"]),
+    ),
+    reference=_rms_reference,
+    grad={
+        "input": lambda g, input, normalized_shape, weight, eps: norm_gradient(
+            g, input, weight, normalized_shape, _rms_eps(input.dtype, eps), False
+        ),
+        "weight": lambda g, input, normalized_shape, weight_meta, eps: _summed(
+            g * _normalized(input, normalized_shape, eps, centred=False), normalized_shape, weight_meta
+        ),
+    },
+)
+def rms_norm(
+    input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None = None, eps: float | None = None
+) -> Tensor:
+    """``out = input / sqrt(mean(input^2) + eps) * weight`` over the last axes.
+
+    Args:
+        input: (*, *normalized_shape), floating point.
+        normalized_shape: lengths of the axes that are normalized together.
+        weight: normalized_shape, or None.
+        eps: added to the mean; the dtype's machine epsilon if None.
+
+    Returns:
+        Shape and dtype of the input.
+
+    Raises:
+        ShapeError: ``normalized_shape`` or the weight does not fit.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.rms_norm.html; Zhang and Sennrich
+        2019, equation 4
+    """
+
+
+def _layer_reference(input, normalized_shape, weight, bias, eps):
+    x = input.astype(np.float64)
+    dims = _last(normalized_shape)
+    centred = x - x.mean(dims, keepdims=True)
+    out = centred / np.sqrt((centred * centred).mean(dims, keepdims=True) + eps)
+    out = out if weight is None else out * weight
+    return out if bias is None else out + bias
+
+
+@op(
+    dtype=_types,
+    shape=as_input,
+    kernel=lambda call: _launch(
+        call,
+        "layer",
+        {"HAS_WEIGHT": call["weight"] is not None, "HAS_BIAS": call["bias"] is not None},
+        call["eps"],
+    ),
+    reference=_layer_reference,
+    grad={
+        "input": lambda g, input, normalized_shape, weight, eps: norm_gradient(
+            g, input, weight, normalized_shape, eps, True
+        ),
+        "weight": lambda g, input, normalized_shape, weight_meta, eps: _summed(
+            g * _normalized(input, normalized_shape, eps, centred=True), normalized_shape, weight_meta
+        ),
+        "bias": lambda g, normalized_shape, bias_meta: _summed(g, normalized_shape, bias_meta),
+    },
+)
+def layer_norm(
+    input: Tensor,
+    normalized_shape: tuple[int, ...],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float | int = 1e-5,
+) -> Tensor:
+    """``out = (input - mean) / sqrt(variance + eps) * weight + bias`` over the last axes.
+
+    Args:
+        input: (*, *normalized_shape), floating point.
+        normalized_shape: lengths of the axes that are normalized together.
+        weight, bias: normalized_shape, or None.
+        eps: added to the variance.
+
+    Returns:
+        Shape and dtype of the input.
+
+    Raises:
+        ShapeError: ``normalized_shape``, the weight or the bias does not fit.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.layer_norm.html; Ba, Kiros and
+        Hinton 2016, equation 3
+    """
+
+
+def _norm_grad(g, input, p, dim, keepdim, out):
+    """Where a norm is 0 its slope is taken as 0."""
+    m = input._meta
+    if p == 0:
+        return zeros(spread(g, m, dim, keepdim))
+    g, out = restore(g, m, dim, keepdim), restore(out, m, dim, keepdim)
+    if p == 1:
+        return g * input.sign()
+    if p == 2:
+        return g * (input / out).masked_fill(out == 0, 0.0)
+    size = input.abs()
+    if p in (inf, -inf):  # equal ones share it, and so do NaN
+        chosen = ((size == out) | input.isnan()).to(g.dtype)
+        return input.sign() * (g / sum(chosen, dim, True) * chosen)
+    if p < 1:
+        return input.sign() * (size ** (p - 1)).masked_fill(input == 0, 0.0) * g * out ** (1 - p)
+    scale = (g / out ** (p - 1)).masked_fill(out == 0, 0.0)
+    return (input.sign() * size ** (p - 1) if p < 2 else input * size ** (p - 2)) * scale
+
+
+@composed(name="norm", input=_norm_grad)
+def _norm(input: Tensor, p: float, dim, keepdim: bool) -> Tensor:
+    if p == 2:
+        return sum(input * input, dim, keepdim).sqrt()
+    if p == 0:
+        return sum((input != 0).to(input.dtype), dim, keepdim)
+    size = input.abs()
+    if p == inf:
+        return amax(size, dim, keepdim)
+    if p == -inf:
+        return amin(size, dim, keepdim)
+    if p == 1:
+        return sum(size, dim, keepdim)
+    return sum(size**p, dim, keepdim) ** (1.0 / p)
+
+
+def norm(
+    input: Tensor, p: float | str = "fro", dim=None, keepdim: bool = False, dtype: DType | None = None
+) -> Tensor:
+    """Vector norm over axes: ``(sum |x|^p)^(1/p)``; p = inf largest, -inf smallest, 0 the number of
+    nonzero elements.
+
+    Args:
+        input: floating point.
+        p: the order; "fro" is 2.
+        dim: axis or axes; all if None.
+        keepdim: keep the axes, with length 1.
+        dtype: type to convert to first.
+
+    Raises:
+        DTypeError: an integer tensor.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.norm.html
+    """
+    if dtype is not None:
+        input = input.to(dtype)
+    if not input.dtype.is_floating_point:
+        raise DTypeError(f"norm: the input is {input.dtype}, not floating point. Convert it with .float().")
+    if isinstance(p, str):
+        if p != "fro":
+            raise RangeError(f"norm: p={p!r} is not a vector norm. Give a number or 'fro'.")
+        p = 2.0
+    p = 2.0 if p is None else number(p, "norm: p")
+    axes(dim, input.dim())
+    return _norm(input, p, dim, keepdim)
+
+
+# What is also a method of Tensor.
+METHODS = "norm"

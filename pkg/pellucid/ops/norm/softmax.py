@@ -1,0 +1,140 @@
+"""Softmax and its logarithm along an axis."""
+
+# A declaration has no body.
+# pyright: reportReturnType=false
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...errors import DTypeError
+from ...kernel.source import Launch, flag, load
+from ...kernel.variants import is_direct, rows_of
+from ...op.call import Call
+from ...op.declaration import op
+from ...op.rules import as_input
+from ...tensors.dtypes import DType
+from ...tensors.shape import axis
+from ..reduce.reductions import sum
+
+if TYPE_CHECKING:
+    from ...tensors.tensor import Tensor
+
+# Columns from which a row is worth several workgroups, while there are few rows.
+_LONG = 8192
+# For an axis that is not the last: as many rows, or columns as few, are worth only a lane a row.
+_MANY, _SHORT = 2048, 64
+
+
+def _types(call: Call):
+    d = call["dtype"] or call["input"].dtype
+    if not d.is_floating_point:
+        raise DTypeError(
+            f"softmax of {d}: its values lie between 0 and 1. Give dtype=pellucid.float32, or convert the "
+            f"input with .float()."
+        )
+    axis(call["dim"], call["input"].rank)
+    return d, d
+
+
+def _launches(call: Call, log: bool) -> list[Launch]:
+    shape = call["input"].shape
+    k = axis(call["dim"], len(shape))
+    columns = shape[k] if shape else 1
+    inner = prod(shape[k + 1 :])
+    rows = call.out.numel // max(columns, 1)
+    holes = {"LOG": flag(log)}
+    params: dict[str, int | float] = {"rows": rows, "columns": columns, "inner": inner}
+    bind = {"x": "input"}
+    if inner > 1 and (rows >= _MANY or columns <= _SHORT):
+        return [Launch(load("norm/softmax_columns").fill(holes), -(-rows // 64), params, bind=bind)]
+    lanes = rows_of(columns, rows)
+    if lanes.quads and inner == 1:
+        del params["inner"]
+        return [Launch(lanes.fill("norm/softmax_held", holes), lanes.grid(rows), params, bind=bind)]
+    if columns < _LONG or (rows >= 256 and not is_direct()):
+        return [
+            Launch(
+                rows_of(columns, rows, several=False).fill("norm/softmax_rows", holes),
+                rows,
+                params,
+                bind=bind,
+            )
+        ]
+    chunk = 2048 if is_direct() else 1024
+    parts = -(-columns // chunk)
+    lanes = rows_of(chunk, rows * parts, several=False)
+    params |= {"parts": parts, "chunk": chunk}
+    call.temporary("state", (rows, parts, 2))
+    return [
+        Launch(lanes.fill("norm/softmax_parts", holes), rows * parts, params, bind=bind),
+        Launch(lanes.fill("norm/softmax_finish", holes), rows * parts, params, bind=bind),
+    ]
+
+
+def _numpy(x: np.ndarray, dim: int, log: bool) -> np.ndarray:
+    x = x.astype(np.float64)
+    if x.size == 0:
+        return x
+    if x.ndim == 0:
+        return _numpy(x.reshape(1), 0, log).reshape(())
+    shifted = x - x.max(dim, keepdims=True)
+    total = np.exp(shifted).sum(dim, keepdims=True)
+    return shifted - np.log(total) if log else np.exp(shifted) / total
+
+
+@op(
+    dtype=_types,
+    shape=as_input,
+    kernel=lambda call: _launches(call, False),
+    reference=lambda input, dim, dtype: _numpy(input, dim, False),
+    grad={"input": lambda g, out, dim: out * (g - sum(g * out, dim, True))},
+)
+def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
+    """``out_i = exp(x_i) / sum_j exp(x_j)`` along an axis; a row of only -inf gives NaN.
+
+    Args:
+        input: floating point.
+        dim: the axis along which the results sum to 1.
+        dtype: type to convert to first.
+
+    Raises:
+        DTypeError: an integer tensor.
+        DimensionError: the axis is out of range.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.softmax.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> torch.softmax(torch.zeros(4, device="cpu"), 0).tolist()
+        [0.25, 0.25, 0.25, 0.25]
+    """
+
+
+@op(
+    dtype=_types,
+    shape=as_input,
+    kernel=lambda call: _launches(call, True),
+    reference=lambda input, dim, dtype: _numpy(input, dim, True),
+    grad={"input": lambda g, out, dim: g - out.exp() * sum(g, dim, True)},
+)
+def log_softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
+    """``out_i = x_i - log(sum_j exp(x_j))`` along an axis, without overflow.
+
+    Args:
+        input: floating point.
+        dim: the axis along which the exponentials of the results sum to 1.
+        dtype: type to convert to first.
+
+    Raises:
+        DTypeError: an integer tensor.
+        DimensionError: the axis is out of range.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.log_softmax.html
+    """
+
+
+# What is also a method of Tensor.
+METHODS = "softmax log_softmax"

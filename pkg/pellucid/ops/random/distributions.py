@@ -1,0 +1,276 @@
+"""Random tensors: uniform, normal, integers, permutations, dropout."""
+
+# A declaration has no body.
+# pyright: reportReturnType=false
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...autograd.composed import composed
+from ...autograd.formulas import zeros
+from ...device import device as Device
+from ...device import get_default_device
+from ...errors import ArgumentError, DTypeError, RangeError, ShapeError
+from ...op.arguments import element_type, number
+from ...op.call import Call
+from ...op.declaration import op
+from ...op.elementwise import elementwise
+from ...tensors import dtypes as dt
+from ...tensors.dtypes import DType
+from ...tensors.shape import Size, index, sizes
+from .generator import Generator, default_generator, words
+
+if TYPE_CHECKING:
+    from ...tensors.tensor import Tensor
+
+_STATE = "index, seed_low, seed_high, offset_low, offset_high"
+_OWN: dict[str, str] = dict.fromkeys(("seed_low", "seed_high", "offset_low", "offset_high", "span"), "u32")
+
+
+def _types(call: Call):
+    return call["dtype"], call["dtype"]
+
+
+def _shape(call: Call):
+    if any(n < 0 for n in call["size"]):
+        raise ShapeError(f"size {call['size']} has a negative length.")
+    return Size(call["size"])
+
+
+def _uniform(size, seed_low, seed_high, offset_low, offset_high, dtype, device):
+    bits = words(int(np.prod(size)), seed_low, seed_high, offset_low, offset_high)
+    return ((bits >> 8).astype(np.float32) * np.float32(2**-24)).reshape(size)
+
+
+def _normal(size, seed_low, seed_high, offset_low, offset_high, dtype, device):
+    count = int(np.prod(size))
+    bits = words(count + count % 2, seed_low, seed_high, offset_low, offset_high).reshape(-1, 2) >> 8
+    radius = np.sqrt(-2 * np.log((bits[:, 0] + 1.0) * 2**-24))
+    angle = bits[:, 1] * (2 * np.pi * 2**-24)
+    return np.stack([radius * np.cos(angle), radius * np.sin(angle)], 1).reshape(-1)[:count].reshape(size)
+
+
+def _integers(size, low, span, seed_low, seed_high, offset_low, offset_high, dtype, device):
+    bits = words(int(np.prod(size)), seed_low, seed_high, offset_low, offset_high)
+    return (low + (bits % np.uint32(span)).astype(np.int64)).reshape(size)
+
+
+@op(
+    public="rand",
+    dtype=_types,
+    shape=_shape,
+    kernel=elementwise(f"uniform_of({_STATE})", i32=False, own=_OWN),
+    reference=_uniform,
+    grad=None,
+)
+def uniform_block(
+    size: tuple[int, ...],
+    seed_low: float,
+    seed_high: float,
+    offset_low: float,
+    offset_high: float,
+    dtype: DType,
+    device: Device,
+) -> Tensor:
+    """Uniform numbers in [0, 1) from a place in a generator's stream."""
+
+
+@op(
+    public="randn",
+    dtype=_types,
+    shape=_shape,
+    kernel=elementwise(f"normal_of({_STATE})", i32=False, own=_OWN),
+    reference=_normal,
+    grad=None,
+)
+def normal_block(
+    size: tuple[int, ...],
+    seed_low: float,
+    seed_high: float,
+    offset_low: float,
+    offset_high: float,
+    dtype: DType,
+    device: Device,
+) -> Tensor:
+    """Standard normal numbers from a place in a generator's stream."""
+
+
+_WORD = f"(random_word({_STATE}) % span)"
+
+
+@op(
+    public="randint",
+    dtype=_types,
+    shape=_shape,
+    kernel=elementwise(
+        f"low + f32{_WORD}",
+        i32=f"low + bitcast<i32>{_WORD}",
+        u32=f"low + {_WORD}",
+        i64=f"i64_add(low, vec2<u32>({_WORD}, 0u))",
+        own=_OWN,
+    ),
+    reference=_integers,
+    grad=None,
+)
+def integer_block(
+    size: tuple[int, ...],
+    low: float,
+    span: float,
+    seed_low: float,
+    seed_high: float,
+    offset_low: float,
+    offset_high: float,
+    dtype: DType,
+    device: Device,
+) -> Tensor:
+    """Integers from ``low`` to before ``low + span`` from a place in a generator's stream."""
+
+
+def _draw(
+    block, size, dtype: DType | None, device, generator: Generator | None, requires_grad: bool, *arguments
+) -> Tensor:
+    shape = sizes(size)
+    d = dt.get_default_dtype() if dtype is None else element_type(dtype)
+    state = (generator or default_generator).take(max(prod(shape), 0))
+    out = block(shape, *arguments, *state, d, get_default_device() if device is None else Device(device))
+    return out.requires_grad_() if requires_grad else out
+
+
+def _floating(name: str, d: DType | None) -> None:
+    if d is not None and not element_type(d).is_floating_point:
+        raise DTypeError(f"{name}: dtype must be floating point, not {d}. Use randint for integers.")
+
+
+def rand(
+    *size,
+    dtype: DType | None = None,
+    device=None,
+    generator: Generator | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Uniform random numbers in [0, 1), 24 bits each; the same on every device.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.rand.html
+    """
+    _floating("rand", dtype)
+    return _draw(uniform_block, size, dtype, device, generator, requires_grad)
+
+
+def randn(
+    *size,
+    dtype: DType | None = None,
+    device=None,
+    generator: Generator | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Standard normal random numbers; equal on every device within 1e-5.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.randn.html
+    """
+    _floating("randn", dtype)
+    return _draw(normal_block, size, dtype, device, generator, requires_grad)
+
+
+def randint(
+    low: int,
+    high=None,
+    size=None,
+    *,
+    dtype: DType | None = None,
+    device=None,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Random integers from ``low`` to before ``high``.
+
+    Args:
+        low, high: bounds; ``randint(high, size)`` begins at 0. The range is below 2^32.
+        size: the shape.
+        dtype: int64 if not given.
+        device: where; the default device if not given.
+        generator: the default one if not given.
+
+    Raises:
+        RangeError: the range is empty or too large.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.randint.html
+    """
+    if size is None:
+        low, high, size = 0, low, high
+    if high is None:
+        raise ArgumentError("randint: give randint(high, size) or randint(low, high, size).")
+    low, high = index(low, "low"), index(high, "high")
+    if not 0 < high - low < 2**32:
+        raise RangeError(f"randint: from {low} to {high} is not a range of 1 to 2^32 - 1 integers.")
+    return _draw(integer_block, (size,), dtype or dt.int64, device, generator, False, low, high - low)
+
+
+def rand_like(input: Tensor, *, dtype: DType | None = None, device=None) -> Tensor:
+    """`rand` with the shape, dtype and device of ``input``."""
+    return rand(*input._meta.shape, dtype=dtype or input._meta.dtype, device=device or input._meta.device)
+
+
+def randn_like(input: Tensor, *, dtype: DType | None = None, device=None) -> Tensor:
+    """`randn` with the shape, dtype and device of ``input``."""
+    return randn(*input._meta.shape, dtype=dtype or input._meta.dtype, device=device or input._meta.device)
+
+
+def randperm(
+    n: int, *, dtype: DType | None = None, device=None, generator: Generator | None = None
+) -> Tensor:
+    """The integers from 0 to before ``n`` in random order.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.randperm.html
+    """
+    from ...tensors.construct import tensor
+
+    n = index(n, "n")
+    if n < 0:
+        raise ShapeError(f"randperm: n is {n}; there are no permutations of fewer than 0 integers.")
+    keys = words(2 * n, *(generator or default_generator).take(2 * n)).reshape(n, 2).astype(np.uint64)
+    order = np.argsort(keys[:, 0] << np.uint64(32) | keys[:, 1], kind="stable")
+    return tensor(order.astype(np.int64), dtype=dtype or dt.int64, device=device)
+
+
+@composed(input=zeros)
+def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
+    """1 with the probability that ``input`` gives, else 0.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.bernoulli.html
+    """
+    m = input._meta
+    return (rand(*m.shape, device=m.device, generator=generator) < input).to(m.dtype)
+
+
+def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+    """Elements zeroed with probability ``p``, the others divided by ``1 - p``.
+
+    Raises:
+        RangeError: ``p`` is not a probability.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.dropout.html
+    """
+    if type(p) is not float:
+        p = number(p, "p")
+    if not 0.0 <= p <= 1.0:
+        raise RangeError(f"dropout: p must lie between 0 and 1, not {p}.")
+    if not training or p == 0:
+        return input
+    if p == 1:
+        return input * 0.0
+    m = input._meta
+    return input * (rand(*m.shape, device=m.device) >= p).to(m.dtype) * (1 / (1 - p))
+
+
+def normal_(
+    self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None
+) -> Tensor:
+    """Fill with normal random numbers."""
+    return self.copy_(randn(*self._meta.shape, device=self._meta.device, generator=generator) * std + mean)
+
+
+def uniform_(self: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with uniform random numbers from ``a`` to ``b``."""
+    return self.copy_(rand(*self._meta.shape, device=self._meta.device, generator=generator) * (b - a) + a)

@@ -1,0 +1,130 @@
+"""Random numbers: Philox with explicit state, the same words on every device."""
+
+from __future__ import annotations
+
+import secrets
+
+import numpy as np
+
+from ...device.stream import stream
+
+_MULTIPLIERS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
+_INCREMENTS = 0x9E3779B9, 0xBB67AE85
+_LOW = np.uint64(0xFFFFFFFF)
+
+
+class Generator:
+    """A stream of random numbers: a seed (the key) and how many blocks of four words are used (the counter).
+
+    Args:
+        device: accepted for PyTorch's sake; a generator serves every device.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.Generator.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> g = torch.Generator().manual_seed(7)
+        >>> a = torch.rand(3, generator=g, device="cpu")
+        >>> a.tolist() == torch.rand(3, generator=g.manual_seed(7), device="cpu").tolist()
+        True
+    """
+
+    def __init__(self, device=None):
+        _note_seeding()
+        self.seed_value = 0
+        self.offset = 0
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Begin anew with this seed (64 bits) and return the generator."""
+        _note_seeding()
+        self.seed_value = int(seed) & 0xFFFFFFFFFFFFFFFF
+        self.offset = 0
+        return self
+
+    def seed(self) -> int:
+        """Begin anew with a seed from the system, and return it."""
+        return self.manual_seed(secrets.randbits(64)).seed_value
+
+    def initial_seed(self) -> int:
+        """The seed."""
+        return self.seed_value
+
+    def get_state(self) -> tuple[int, int]:
+        """Seed and counter."""
+        return self.seed_value, self.offset
+
+    def set_state(self, state: tuple[int, int]) -> None:
+        """Go on from a state that `get_state` gave."""
+        _note_seeding()
+        self.seed_value, self.offset = state
+
+    def take(self, count: int) -> tuple[int, int, int, int]:
+        """Reserve ``count`` words: (seed low, seed high, counter low, counter high)."""
+        if (capturing := stream().capturing) is not None:
+            capturing.note_draw(self, count)
+        # No call from here on, so that two threads never get the same words.
+        seed, start = self.seed_value, self.offset
+        self.offset = (start + -(-count // 4)) & 0xFFFFFFFFFFFFFFFF
+        return seed & 0xFFFFFFFF, seed >> 32, start & 0xFFFFFFFF, start >> 32
+
+
+def _note_seeding() -> None:
+    """A replay of a captured function seeds nothing."""
+    if (capturing := stream().capturing) is not None:
+        capturing.refuse("it seeds a random generator. Seed it before the call")
+
+
+default_generator = Generator()
+default_generator.seed()
+
+
+def manual_seed(seed: int) -> Generator:
+    """Seed the default generator, for all devices.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.manual_seed.html
+    """
+    return default_generator.manual_seed(seed)
+
+
+def seed() -> int:
+    """Seed the default generator from the system, and return the seed."""
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed of the default generator."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> tuple[int, int]:
+    """The state of the default generator."""
+    return default_generator.get_state()
+
+
+def set_rng_state(state: tuple[int, int]) -> None:
+    """Set the state of the default generator."""
+    default_generator.set_state(state)
+
+
+def words(count: int, seed_low: int, seed_high: int, offset_low: int, offset_high: int) -> np.ndarray:
+    """``count`` random words, Philox4x32-10.
+
+    Returns:
+        uint32 array.
+
+    Source: Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3", section 4.3.
+    """
+    blocks = np.arange(-(-count // 4), dtype=np.uint64) + np.uint64(offset_low | offset_high << 32)
+    x, y = blocks & _LOW, blocks >> np.uint64(32)
+    z, w = np.zeros_like(x), np.zeros_like(x)
+    key = [seed_low, seed_high]
+    for _ in range(10):
+        first, second = _MULTIPLIERS[0] * x, _MULTIPLIERS[1] * z
+        x, y, z, w = (
+            (second >> np.uint64(32)) ^ y ^ np.uint64(key[0]),
+            second & _LOW,
+            (first >> np.uint64(32)) ^ w ^ np.uint64(key[1]),
+            first & _LOW,
+        )
+        key = [(k + i) & 0xFFFFFFFF for k, i in zip(key, _INCREMENTS, strict=True)]
+    return np.stack([x, y, z, w], 1).reshape(-1)[:count].astype(np.uint32)

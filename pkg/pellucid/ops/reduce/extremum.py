@@ -1,0 +1,341 @@
+"""Largest and smallest elements along axes, and where they are. A NaN is taken before any number; ties go
+to the first place.
+"""
+
+# A declaration has no body.
+# pyright: reportReturnType=false
+from __future__ import annotations
+
+from math import prod as product
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...autograd.composed import composed
+from ...errors import DimensionError, ShapeError
+from ...kernel.source import NATIVE, Launch, flag, load, register_type
+from ...kernel.variants import rows_of
+from ...op.call import Call
+from ...op.declaration import op
+from ...op.rules import refusing, same
+from ...tensors import dtypes as dt
+from ...tensors.dtypes import DType
+from ...tensors.shape import Size, axes
+from ..elementwise.comparison import where
+from .passes import stages
+from .reductions import reduced_shape, restore, sum
+
+if TYPE_CHECKING:
+    from ...tensors.tensor import Tensor
+
+
+def order_holes(d: DType, descending: bool) -> dict[str, str]:
+    """Holes by which a kernel orders elements of a dtype (wgsl/parts/number/order.wgsl)."""
+    kind = register_type(d)
+    key = "value.yx" if kind == "vec2<u32>" else "vec2<u32>(bitcast<u32>(value), 0u)"
+    return {
+        "T": kind,
+        "apply": key,
+        "FLOAT": flag(kind == "f32"),
+        "SIGNED": flag(kind in ("i32", "vec2<u32>")),
+        "DESCENDING": flag(descending),
+    }
+
+
+def _launches(call: Call, largest: bool, values: str, indices: str | None) -> list[Launch]:
+    """One dispatch, or for long axes several: each takes the best of the parts that the one before found.
+
+    ``indices`` names the output for the places, which one run of neighbouring axes must have made.
+    """
+    m = call["input"]
+    steps = stages(m.shape, axes(call["dim"], m.rank))
+    holes = order_holes(m.dtype, largest)
+    made: list[Launch] = []
+    source, known = "input", "input"
+    for k, step in enumerate(steps):
+        last = k == len(steps) - 1
+        best = values if last else f"values{k}"
+        if best not in call.op.outputs:
+            call.temporary(best, (step.outputs,), NATIVE[holes["T"]])
+        place = indices if indices and last else f"places{k}"
+        if place != indices:
+            call.temporary(place, (step.outputs,), dt.int64)
+        # After the first pass a place counts parts, and its place in the input is looked up.
+        holes["HAS_PLACES"] = flag(indices is not None and k > 0)
+        if step.form == "rows":
+            file = rows_of(step.chunk, step.outputs, several=False).fill("reduce/extremum_rows", holes)
+        else:
+            file = load(f"reduce/extremum_{step.form}").fill(holes)
+        bind = {"x": source, "places": known, "values": best, "indices": place}
+        made.append(Launch(file, step.grid, step.params, bind=bind))
+        source, known = best, place
+    return made
+
+
+def _best(call: Call, largest: bool) -> list[Launch]:
+    return _launches(call, largest, "out", None)
+
+
+def _place(call: Call, largest: bool) -> list[Launch]:
+    return _launches(call, largest, "best", "out")
+
+
+def _has_order(call: Call, refused: str) -> None:
+    refusing(same, refused)(call)
+
+
+# Complex numbers have no order.
+_ordered = refusing(same, "c")
+
+
+def _not_empty(call: Call) -> Size:
+    m = call["input"]
+    if product(m.shape[d] for d in axes(call["dim"], m.rank)) == 0:
+        if call["dim"] is None:
+            # As in PyTorch, whose argmax raises IndexError and whose max RuntimeError.
+            error = DimensionError if call.op.name.startswith("arg") else ShapeError
+            raise error("an empty tensor has no extreme element. Give a dim whose length is not 0.")
+        raise DimensionError(
+            f"dim {call['dim']} has length 0 in shape {tuple(m.shape)}: there is no extreme element."
+        )
+    return reduced_shape(call)
+
+
+def _shared(g, input, out, dim, keepdim):
+    """Equal elements share the gradient equally."""
+    chosen = (input == restore(out, input._meta, dim, keepdim)).to(g.dtype)
+    return chosen * (restore(g, input._meta, dim, keepdim) / sum(chosen, dim, True))
+
+
+@op(
+    dtype=_ordered,
+    shape=_not_empty,
+    kernel=lambda call: _best(call, True),
+    reference=lambda input, dim, keepdim: input.max(axes(dim, input.ndim), keepdims=keepdim),
+    grad={"input": _shared},
+)
+def amax(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
+    """Largest element over axes; equal ones share the gradient.
+
+    Args:
+        input: any real dtype.
+        dim: axis or axes; all if None or ().
+        keepdim: keep the axes, with length 1.
+
+    Raises:
+        DimensionError: an axis is out of range or has no elements.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.amax.html
+    """
+
+
+@op(
+    dtype=_ordered,
+    shape=_not_empty,
+    kernel=lambda call: _best(call, False),
+    reference=lambda input, dim, keepdim: input.min(axes(dim, input.ndim), keepdims=keepdim),
+    grad={"input": _shared},
+)
+def amin(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
+    """Smallest element over axes; equal ones share the gradient.
+
+    Args:
+        input: any real dtype.
+        dim: axis or axes; all if None or ().
+        keepdim: keep the axes, with length 1.
+
+    Raises:
+        DimensionError: an axis is out of range or has no elements.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.amin.html
+    """
+
+
+def _to_int64(call: Call):
+    _has_order(call, "bc")
+    return dt.int64, call["input"].dtype
+
+
+def _numpy_place(x: np.ndarray, dim, keepdim: bool, largest: bool) -> np.ndarray:
+    if dim is None:
+        place = x.argmax() if largest else x.argmin()
+        return np.full((1,) * x.ndim, place) if keepdim else np.asarray(place)
+    if x.ndim == 0:
+        return np.zeros((), np.int64)
+    return x.argmax(dim, keepdims=keepdim) if largest else x.argmin(dim, keepdims=keepdim)
+
+
+@op(
+    dtype=_to_int64,
+    shape=_not_empty,
+    kernel=lambda call: _place(call, True),
+    reference=lambda input, dim, keepdim: _numpy_place(input, dim, keepdim, True),
+    grad=None,
+)
+def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """Where the largest element along an axis is, int64; the first of equal ones.
+
+    Args:
+        input: any real dtype.
+        dim: the axis; None counts through the flattened tensor.
+        keepdim: keep the axis, with length 1.
+
+    Raises:
+        DimensionError: the axis is out of range or has no elements.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.argmax.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> torch.tensor([1.0, 3.0, 3.0], device="cpu").argmax().item()
+        1
+    """
+
+
+@op(
+    dtype=_to_int64,
+    shape=_not_empty,
+    kernel=lambda call: _place(call, False),
+    reference=lambda input, dim, keepdim: _numpy_place(input, dim, keepdim, False),
+    grad=None,
+)
+def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """Where the smallest element along an axis is, int64; the first of equal ones.
+
+    Args:
+        input: any real dtype.
+        dim: the axis; None counts through the flattened tensor.
+        keepdim: keep the axis, with length 1.
+
+    Raises:
+        DimensionError: the axis is out of range or has no elements.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.argmin.html
+    """
+
+
+def _pair_types(call: Call):
+    _has_order(call, "c")
+    return (call["input"].dtype, dt.int64), call["input"].dtype
+
+
+def _pair_shapes(call: Call):
+    shape = _not_empty(call)
+    return shape, shape
+
+
+def _numpy_pair(x: np.ndarray, dim: int, keepdim: bool, largest: bool):
+    if x.ndim == 0:
+        return x, np.zeros((), np.int64)
+    place = _numpy_place(x, dim, True, largest)
+    value = np.take_along_axis(x, place, dim)
+    return (value, place) if keepdim else (value.squeeze(dim), place.squeeze(dim))
+
+
+def _at_places(g, indices, input_meta, dim, keepdim):
+    m = input_meta
+    return (
+        g.new_zeros(m.shape).scatter(dim, restore(indices, m, dim, keepdim), restore(g, m, dim, keepdim))
+        if m.rank
+        else g
+    )
+
+
+@op(
+    public="max",
+    dtype=_pair_types,
+    shape=_pair_shapes,
+    kernel=lambda call: _launches(call, True, "values", "indices"),
+    reference=lambda input, dim, keepdim: _numpy_pair(input, dim, keepdim, True),
+    grad={"input": _at_places},
+    outputs=("values", "indices"),
+)
+def max_dim(input: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """Largest elements along an axis and their places; see `max`."""
+
+
+@op(
+    public="min",
+    dtype=_pair_types,
+    shape=_pair_shapes,
+    kernel=lambda call: _launches(call, False, "values", "indices"),
+    reference=lambda input, dim, keepdim: _numpy_pair(input, dim, keepdim, False),
+    grad={"input": _at_places},
+    outputs=("values", "indices"),
+)
+def min_dim(input: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """Smallest elements along an axis and their places; see `min`."""
+
+
+def max(input: Tensor, dim=None, keepdim: bool = False, *, other: Tensor | None = None):
+    """Largest element of all; with ``dim`` largest along it as (values, indices); with a tensor the larger
+    of two, element by element.
+
+    Args:
+        input: any real dtype.
+        dim: an axis, or a second tensor (as `maximum`).
+        keepdim: keep the axis, with length 1.
+
+    Returns:
+        A tensor, or the named tuple (values, indices) where ``dim`` is an axis; indices are int64, the
+        first of equal ones.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.max.html
+    """
+    return _overloads(input, dim, keepdim, other, _largest, max_dim, "maximum")
+
+
+def min(input: Tensor, dim=None, keepdim: bool = False, *, other: Tensor | None = None):
+    """Smallest element of all; with ``dim`` smallest along it as (values, indices); with a tensor the
+    smaller of two.
+
+    Args:
+        input: any real dtype.
+        dim: an axis, or a second tensor (as `minimum`).
+        keepdim: keep the axis, with length 1.
+
+    Returns:
+        A tensor, or the named tuple (values, indices) where ``dim`` is an axis; indices are int64, the
+        first of equal ones.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.min.html
+    """
+    return _overloads(input, dim, keepdim, other, _smallest, min_dim, "minimum")
+
+
+def _overloads(input, dim, keepdim, other, whole, along, pairwise):
+    from ..elementwise import arithmetic
+
+    if other is None and hasattr(dim, "_meta") and not keepdim:
+        other = dim
+    if other is not None:
+        return getattr(arithmetic, pairwise)(input, other)
+    return whole(input) if dim is None else along(input, dim, keepdim)
+
+
+def _whole_grad(g, input, out):
+    """As that of `amax`, but NaN share it, too."""
+    chosen = (input == out) | (input.isnan() & out.isnan())
+    return where(chosen, g / sum(chosen).to(g.dtype), 0.0)
+
+
+@composed(name="max", input=_whole_grad)
+def _largest(input: Tensor) -> Tensor:
+    return amax(input)
+
+
+@composed(name="min", input=_whole_grad)
+def _smallest(input: Tensor) -> Tensor:
+    return amin(input)
+
+
+def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """``(amin(input, dim), amax(input, dim))``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.aminmax.html
+    """
+    return amin(input, dim, keepdim), amax(input, dim, keepdim)
+
+
+# What is also a method of Tensor.
+METHODS = "amax amin argmax argmin max min aminmax"

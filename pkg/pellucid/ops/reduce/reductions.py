@@ -1,0 +1,512 @@
+"""Reductions along axes that combine values: sums, products, means, and what is made of them. Extremes are
+in extremum.py.
+"""
+
+# A declaration has no body.
+# pyright: reportReturnType=false
+from __future__ import annotations
+
+from math import inf
+from math import prod as product
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...autograd.composed import composed
+from ...autograd.grad_mode import is_grad_enabled
+from ...errors import ArgumentError, DTypeError
+from ...kernel.source import NATIVE, Launch, flag, load, register_type
+from ...kernel.variants import rows_of
+from ...op.arguments import boolean, number
+from ...op.call import Call
+from ...op.declaration import op
+from ...tensors import dtypes as dt
+from ...tensors.dtypes import DType
+from ...tensors.shape import Size, axes
+from ..elementwise.comparison import where
+from .passes import runs, stages
+
+if TYPE_CHECKING:
+    from ...tensors.tensor import Tensor
+
+
+def reduced_shape(call: Call) -> Size:
+    """The shape without the axes ``dim``, or with length 1 there."""
+    return _without(call["input"].shape, axes(call["dim"], call["input"].rank), call["keepdim"])
+
+
+def _without(shape, dims: tuple[int, ...], keepdim: bool) -> Size:
+    if keepdim:
+        return Size(1 if k in dims else n for k, n in enumerate(shape))
+    return Size(n for k, n in enumerate(shape) if k not in dims)
+
+
+def spread(g: Tensor, m, dim, keepdim: bool) -> Tensor:
+    """A reduced tensor as a view of the shape before."""
+    return restore(g, m, dim, keepdim).expand(m.shape)
+
+
+def restore(g: Tensor, m, dim, keepdim: bool) -> Tensor:
+    """A reduced tensor with the axes that went back in place, of length 1."""
+    return g if keepdim else g.reshape(tuple(_without(m.shape, axes(dim, m.rank), True)))
+
+
+def _fold(one: dict[str, str], identity: dict[str, str], mean: bool = False):
+    """Launches that combine by an expression over a and b, chosen by register type."""
+
+    def launches(call: Call) -> list[Launch]:
+        m = call["input"]
+        kind = register_type(call.compute)
+        steps = stages(m.shape, axes(call["dim"], m.rank), strips=True)
+        count = m.numel // max(call.out.numel, 1)
+        made, source = [], "input"
+        for k, step in enumerate(steps):
+            last = k == len(steps) - 1
+            target = "out" if last else f"partial{k}"
+            if not last:
+                call.temporary(target, (step.outputs,), NATIVE[kind])
+            holes = {
+                "T": kind,
+                "IDENTITY": identity[kind],
+                "apply": one[kind],
+                "MEAN": flag(mean and last),
+            }
+            if step.is_split and kind == "vec2<u32>":
+                holes |= _WIDE
+            grid = step.grid
+            if step.form == "rows":
+                lanes = rows_of(step.chunk, step.outputs)
+                file, grid = lanes.fill("reduce/rows", holes), lanes.grid(step.outputs)
+            else:
+                file = load(f"reduce/{step.form}").fill(holes)
+            made.append(
+                Launch(file, grid, {**step.params, "divisor": count}, bind={"x": source, "out": target})
+            )
+            source = target
+        return made
+
+    return launches
+
+
+_SUM = {"f32": "a + b", "i32": "a + b", "u32": "a + b", "vec2<u32>": "i64_add(a, b)"}
+_PRODUCT = {"f32": "a * b", "i32": "a * b", "u32": "a * b", "vec2<u32>": "i64_mul(a, b)"}
+_ZERO = {"f32": "0.0", "i32": "0", "u32": "0u", "vec2<u32>": "vec2<u32>(0u, 0u)"}
+# How the kernels of split forms hand on a value of two words.
+_WIDE = {"WIDE": "true", "to_bits": "value", "from_bits": "bits"}
+_ONE = {"f32": "1.0", "i32": "1", "u32": "1u", "vec2<u32>": "vec2<u32>(1u, 0u)"}
+
+
+# Factors of a part of a long product: so few that the parts of a row fill a device.
+_FACTORS = 64
+
+
+def product_parts(source: str, out: str, shape: tuple[int, int, int], chunk: int, **holes: str) -> Launch:
+    """The dispatch that makes products of parts of the middle axis, ``chunk`` long, with a range of their
+    own."""
+    outer, columns, inner = shape
+    parts = -(-columns // chunk)
+    count = outer * parts * inner
+    params: dict[str, int | float] = {
+        "count": count, "columns": columns, "inner": inner, "parts": parts, "chunk": chunk
+    }  # fmt: skip
+    file = load("reduce/product_parts").fill(holes)
+    return Launch(file, -(-count // 16), params, bind={"x": source, "out": out})
+
+
+def _product(call: Call) -> list[Launch]:
+    m = call["input"]
+    dims = axes(call["dim"], m.rank)
+    parts = {step.parts for step in stages(m.shape, dims, strips=True)}
+    if register_type(call.compute) != "f32" or parts == {1}:
+        return _fold(_PRODUCT, _ONE)(call)
+    # Parts of a long product are infinite, or 0, where the whole is not: they have a range of their own.
+    steps = []
+    for outer, reduced, inner in runs(m.shape, dims):
+        while not steps or reduced > 1:
+            chunk = reduced if reduced <= 4 * _FACTORS else _FACTORS
+            steps.append(((outer, reduced, inner), chunk))
+            reduced = -(-reduced // chunk)
+    made, source = [], "input"
+    for k, (shape, chunk) in enumerate(steps):
+        first, last = k == 0, k == len(steps) - 1
+        outer, columns, inner = shape
+        target = "out" if last else f"partial{k}"
+        if not last:
+            call.temporary(target, (outer * -(-columns // chunk) * inner,), dt.int64)
+        holes = {} if first else {"T": "vec2<u32>", "factor": "value"}
+        holes |= {"U": "f32", "result": "product_value(value)"} if last else {}
+        made.append(product_parts(source, target, shape, chunk, **holes))
+        source = target
+    return made
+
+
+def _accumulated(call: Call):
+    """Integers and bools add up in int64, unless a dtype is asked for."""
+    d = call["dtype"] or (
+        call["input"].dtype
+        if call["input"].dtype.is_floating_point or call["input"].dtype.is_complex
+        else dt.int64
+    )
+    return d, d
+
+
+def _averaged(call: Call):
+    d = call["dtype"] or call["input"].dtype
+    if not (d.is_floating_point or d.is_complex):
+        raise DTypeError(
+            f"the mean of {d} is not an integer. Give dtype=pellucid.float32, or convert the input with "
+            f".float()."
+        )
+    return d, d
+
+
+def wide(x: np.ndarray, d: DType | None = None) -> np.ndarray:
+    """What the references accumulate in: float64 for floats, int64 for integers."""
+    kind = np.dtype(d.numpy if d else x.dtype).kind
+    return x.astype(
+        {"f": np.float64, "c": np.complex128}.get(kind, np.int64 if d is None or kind != "b" else np.bool_)
+    )
+
+
+@op(
+    dtype=_accumulated,
+    shape=reduced_shape,
+    kernel=_fold(_SUM, _ZERO),
+    reference=lambda input, dim, keepdim, dtype: wide(input, dtype).sum(
+        axes(dim, input.ndim), keepdims=keepdim
+    ),
+    grad={"input": lambda g, input_meta, dim, keepdim: spread(g, input_meta, dim, keepdim)},
+)
+def sum(
+    input: Tensor,
+    dim: int | tuple[int, ...] | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+) -> Tensor:
+    """Sum over axes: ``out = sum_r input[..., r, ...]``.
+
+    Args:
+        input: any dtype; integers and bools are added in int64.
+        dim: axis or axes; all if None.
+        keepdim: keep the axes, with length 1.
+        dtype: type to convert to before adding.
+
+    Raises:
+        DimensionError: an axis is out of range.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.sum.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> torch.tensor([[1, 2], [3, 4]], device="cpu").sum(0).tolist()
+        [4, 6]
+    """
+
+
+@op(
+    dtype=_averaged,
+    shape=reduced_shape,
+    kernel=_fold(_SUM, _ZERO, mean=True),
+    reference=lambda input, dim, keepdim, dtype: _mean(wide(input, dtype), axes(dim, input.ndim), keepdim),
+    grad={
+        "input": lambda g, input_meta, dim, keepdim: spread(
+            g / _count(input_meta, dim), input_meta, dim, keepdim
+        )
+    },
+)
+def mean(
+    input: Tensor,
+    dim: int | tuple[int, ...] | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+) -> Tensor:
+    """Mean over axes: ``sum(input, dim) / count``.
+
+    Args:
+        input: floating point, unless ``dtype`` says so.
+        dim: axis or axes; all if None.
+        keepdim: keep the axes, with length 1.
+        dtype: type to convert to first.
+
+    Raises:
+        DTypeError: an integer tensor.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.mean.html
+    """
+
+
+def _count(m, dim) -> int:
+    return max(product(m.shape[d] for d in axes(dim, m.rank)), 1)
+
+
+def _mean(x: np.ndarray, dims: tuple[int, ...], keepdim: bool) -> np.ndarray:
+    count = product(x.shape[d] for d in dims)
+    with np.errstate(all="ignore"):
+        return x.sum(dims, keepdims=keepdim) / np.float64(count)
+
+
+def _product_grad(g, input, dim, keepdim):
+    if is_grad_enabled():
+        return restore(g, input._meta, dim, keepdim) * _products_of_others(input, dim)
+    # A zero leaves a derivative only where it is the one zero: there it is the product of the others.
+    is_zero = input == 0
+    others = input.masked_fill(is_zero, 1)
+    rest = prod_dims(others, dim, True)
+    zeros = sum(is_zero, dim, True)
+    alone = is_zero & (zeros == 1)
+    plain = (~is_zero) & (zeros == 0)
+    slope = where(plain, rest / others, rest)
+    return where(alone | plain, restore(g, input._meta, dim, keepdim) * slope, 0.0)
+
+
+def _products_of_others(input, dim):
+    """For each element the product of those before and behind it, whose own derivative is right at zeros."""
+    from ..shape.joining import cat
+    from .scan import cumprod_last
+
+    x = input.reshape(-1) if dim is None else input.movedim(dim, -1)
+    one = x.new_ones((*x.shape[:-1], 1))
+    before = cumprod_last(cat([one, x[..., :-1]], -1))
+    behind = cumprod_last(cat([one, x.flip(-1)[..., :-1]], -1)).flip(-1)
+    others = before * behind
+    return others.reshape(input.shape) if dim is None else others.movedim(-1, dim)
+
+
+@op(
+    public="prod",
+    dtype=_accumulated,
+    shape=reduced_shape,
+    kernel=_product,
+    reference=lambda input, dim, keepdim, dtype: wide(input, dtype).prod(
+        axes(dim, input.ndim), keepdims=keepdim
+    ),
+    grad={"input": _product_grad},
+)
+def prod_dims(
+    input: Tensor,
+    dim: int | tuple[int, ...] | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+) -> Tensor:
+    """Product over several axes; see `prod`."""
+
+
+def prod(
+    input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None
+) -> Tensor:
+    """Product over one axis, or of all elements: ``out = prod_r input[..., r, ...]``.
+
+    Args:
+        input: any dtype; integers and bools are multiplied in int64.
+        dim: the axis; all if None.
+        keepdim: keep the axis, with length 1.
+        dtype: type to convert to before multiplying.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.prod.html
+    """
+    return prod_dims(input, dim, keepdim, dtype=dtype)
+
+
+def _logic(call: Call):
+    return dt.bool_, dt.uint32
+
+
+@op(
+    public="any",
+    dtype=_logic,
+    shape=reduced_shape,
+    kernel=_fold({"u32": "a | b"}, _ZERO),
+    reference=lambda input, dim, keepdim: input.any(axes(dim, input.ndim), keepdims=keepdim),
+    grad=None,
+)
+def any_true(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
+    """Whether a bool tensor is true anywhere along axes; see `any`."""
+
+
+@op(
+    public="all",
+    dtype=_logic,
+    shape=reduced_shape,
+    kernel=_fold({"u32": "a & b"}, _ONE),
+    reference=lambda input, dim, keepdim: input.all(axes(dim, input.ndim), keepdims=keepdim),
+    grad=None,
+)
+def all_true(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
+    """Whether a bool tensor is true everywhere along axes; see `all`."""
+
+
+def _truth(input: Tensor) -> Tensor:
+    return input if input.dtype is dt.bool_ else input != 0
+
+
+def any(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
+    """Whether any element along axes differs from zero; bool (uint8 for uint8 input).
+
+    Source: https://pytorch.org/docs/stable/generated/torch.any.html
+    """
+    out = any_true(_truth(input), dim, keepdim)
+    return out.to(dt.uint8) if input.dtype is dt.uint8 else out
+
+
+def all(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
+    """Whether all elements along axes differ from zero; bool (uint8 for uint8 input).
+
+    Source: https://pytorch.org/docs/stable/generated/torch.all.html
+    """
+    out = all_true(_truth(input), dim, keepdim)
+    return out.to(dt.uint8) if input.dtype is dt.uint8 else out
+
+
+def count_nonzero(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
+    """Number of elements that differ from zero, int64.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.count_nonzero.html
+    """
+    return sum(_truth(input), dim)
+
+
+def logsumexp(input: Tensor, dim: int | tuple[int, ...], keepdim: bool = False) -> Tensor:
+    """``log(sum(exp(input), dim))`` without overflow.
+
+    Args:
+        input: floating point; integers become the default float.
+        dim: axis or axes.
+        keepdim: keep the axes, with length 1.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.logsumexp.html
+    """
+    from .extremum import amax
+
+    _no_complex("logsumexp", input)
+    if not input.dtype.is_floating_point:
+        input = input.to(dt.get_default_dtype())
+    if input.numel() == 0:
+        return sum(input.exp(), dim, keepdim).log()
+    largest = amax(input.detach(), dim, True)
+    largest = largest.masked_fill(largest.isinf(), 0.0)
+    return sum((input - largest).exp(), dim, keepdim).log() + largest.reshape(
+        tuple(_without(input.shape, axes(dim, input.dim()), keepdim))
+    )
+
+
+def _correction(unbiased, correction):
+    if unbiased is not None and correction is not None:
+        raise ArgumentError("var: give correction or unbiased, not both")
+    if unbiased is not None:
+        return 1 if boolean(unbiased, "unbiased") else 0
+    return 1 if correction is None else number(correction, "correction")
+
+
+def _spread_of(input: Tensor, dim, unbiased, correction) -> tuple:
+    """The axes of a variance, and what the sum of squares is divided by."""
+    _no_complex("var", input)
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    correction = _correction(unbiased, correction)
+    dims = axes(dim, input.dim())
+    count = product(input.shape[d] for d in dims)
+    return dims or None, (count - correction if count > correction else 0.0)
+
+
+def _variance_grad(g, input, dims, keepdim, divisor):
+    slope = 2.0 / divisor if divisor else inf
+    return restore(g, input._meta, dims, keepdim) * slope * (input - mean(input, dims, True))
+
+
+@composed(name="var", input=_variance_grad)
+def _variance(input: Tensor, dims, keepdim: bool, divisor: float) -> Tensor:
+    centred = input - mean(input, dims, True)
+    return sum(centred * centred, dims, keepdim) / divisor
+
+
+def _deviation_grad(g, input, dims, keepdim, divisor, out):
+    # Of equal values the slope is infinite; there it is taken as 0.
+    return _variance_grad((g / (out * 2)).masked_fill(out == 0, 0.0), input, dims, keepdim, divisor)
+
+
+@composed(name="std", input=_deviation_grad)
+def _deviation(input: Tensor, dims, keepdim: bool, divisor: float) -> Tensor:
+    return _variance(input, dims, keepdim, divisor).sqrt()
+
+
+def _no_complex(name: str, input: Tensor) -> None:
+    if input.dtype.is_complex:
+        raise DTypeError(f"{name}: takes no complex tensors. Work on their real and imaginary parts.")
+
+
+def var(
+    input: Tensor,
+    dim=None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> Tensor:
+    """Variance over axes: ``sum((input - mean)^2) / max(count - correction, 0)``.
+
+    Args:
+        input: floating point.
+        dim: axis or axes; all if None. A bool here is ``unbiased``.
+        unbiased: True means correction=1, False correction=0.
+        keepdim: keep the axes, with length 1.
+        correction: what is taken from the count; 1 unless given.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.var.html
+    """
+    dims, divisor = _spread_of(input, dim, unbiased, correction)
+    return _variance(input, dims, keepdim, divisor)
+
+
+def std(
+    input: Tensor,
+    dim=None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> Tensor:
+    """Standard deviation over axes: the square root of `var`, same arguments.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.std.html
+    """
+    dims, divisor = _spread_of(input, dim, unbiased, correction)
+    return _deviation(input, dims, keepdim, divisor)
+
+
+def var_mean(
+    input: Tensor,
+    dim=None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+):
+    """``(var(input, ...), mean(input, ...))``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.var_mean.html
+    """
+    dims = None if isinstance(dim, bool) else dim
+    return var(input, dim, unbiased, keepdim, correction=correction), mean(input, dims, keepdim)
+
+
+def std_mean(
+    input: Tensor,
+    dim=None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+):
+    """``(std(input, ...), mean(input, ...))``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.std_mean.html
+    """
+    dims = None if isinstance(dim, bool) else dim
+    return std(input, dim, unbiased, keepdim, correction=correction), mean(input, dims, keepdim)
+
+
+# What is also a method of Tensor.
+METHODS = "sum mean prod any all count_nonzero logsumexp var std"

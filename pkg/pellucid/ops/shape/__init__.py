@@ -1,0 +1,1 @@
+"""Views, slices, copies, joins and creation of tensors."""

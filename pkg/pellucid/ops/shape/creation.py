@@ -1,0 +1,268 @@
+"""Tensors from nothing but a shape: zeros, ones, full, arange, linspace, eye, and their ``_like`` forms."""
+
+# A declaration has no body.
+# pyright: reportReturnType=false
+from __future__ import annotations
+
+from math import ceil
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...device import device as Device
+from ...device import get_default_device
+from ...device.cpu import CpuStorage
+from ...device.stream import Storage, stream
+from ...errors import RangeError, ShapeError
+from ...kernel.source import physical
+from ...op.arguments import element_type, number
+from ...op.call import Call
+from ...op.declaration import op
+from ...op.elementwise import elementwise
+from ...op.plan import NoStorage
+from ...tensors import dtypes as dt
+from ...tensors.dtypes import DType
+from ...tensors.meta import Meta, meta
+from ...tensors.shape import Size, index, sizes
+
+if TYPE_CHECKING:
+    from ...tensors.tensor import Tensor
+
+
+# What the numbers of a range stay within, as in PyTorch.
+_FAR = 1 << 63
+
+
+def _static_types(call: Call):
+    return call["dtype"], call["dtype"]
+
+
+def _static_shape(call: Call):
+    if any(n < 0 for n in call["size"]):
+        raise ShapeError(f"size {tuple(call['size'])} has a negative length.")
+    return Size(call["size"])
+
+
+def _array_type(d: DType):
+    return d.numpy
+
+
+@op(
+    public="full",
+    dtype=_static_types,
+    shape=_static_shape,
+    kernel=elementwise("fill_value", i64="fill_value", boolean="fill_value"),
+    reference=lambda size, fill_value, dtype, device: np.full(size, fill_value, _array_type(dtype)),
+    grad=None,
+    fits=("fill_value",),
+)
+def filled(size: tuple[int, ...], fill_value: float, dtype: DType, device: Device) -> Tensor:
+    """A tensor of one value; `full` without defaults."""
+
+
+def _progression_types(call: Call):
+    return call["dtype"], call["dtype"]
+
+
+@op(
+    public="arange",
+    dtype=_progression_types,
+    shape=lambda call: Size((call["count"],)),
+    kernel=elementwise(
+        "start + f32(index) * step",
+        i32="start + i32(index) * step",
+        u32="start + index * step",
+        i64="i64_add(start, i64_mul(vec2<u32>(index, 0u), step))",
+    ),
+    reference=lambda start, step, count, dtype, device: (
+        start + np.arange(count, dtype=_array_type(dtype)) * np.asarray(step, _array_type(dtype))
+    ),
+    grad=None,
+)
+def progression(start: float, step: float, count: int, dtype: DType, device: Device) -> Tensor:
+    """``out[i] = start + i * step``."""
+
+
+def _finish(out: Tensor, requires_grad: bool) -> Tensor:
+    return out.requires_grad_() if requires_grad else out
+
+
+def _where(device) -> Device:
+    return get_default_device() if device is None else Device(device)
+
+
+def full(size, fill_value, *, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
+    """A tensor of one value.
+
+    Args:
+        size: its shape.
+        fill_value: the value.
+        dtype: the value's own type if not given (float32, int64 or bool).
+        device: where; the default device if not given.
+        requires_grad: whether to record what is computed from it.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.full.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> torch.full((2,), 3.5, device="cpu").tolist()
+        [3.5, 3.5]
+    """
+    if type(fill_value) is not float and not isinstance(fill_value, complex):
+        fill_value = number(fill_value, "full: fill_value")
+    d = dt.scalar_dtype(fill_value.__class__) if dtype is None else element_type(dtype)
+    return _finish(filled(sizes((size,)), fill_value, d, _where(device)), requires_grad)
+
+
+def zeros(*size, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
+    """A tensor of zeros.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.zeros.html
+    """
+    return _finish(filled(sizes(size), 0, dtype or dt.get_default_dtype(), _where(device)), requires_grad)
+
+
+def ones(*size, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
+    """A tensor of ones.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.ones.html
+    """
+    return _finish(filled(sizes(size), 1, dtype or dt.get_default_dtype(), _where(device)), requires_grad)
+
+
+def empty(*size, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
+    """A tensor whose values are whatever the memory holds.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.empty.html
+    """
+    shape = sizes(size)
+    if any(n < 0 for n in shape):
+        raise ShapeError(f"empty: size {shape} has a negative length.")
+    m = meta(shape, dt.get_default_dtype() if dtype is None else element_type(dtype), _where(device))
+    return _finish(blank(m), requires_grad)
+
+
+def blank(m: Meta) -> Tensor:
+    """`empty` of a layout that is known."""
+    from ...tensors.tensor import Tensor
+
+    if m.device.type == "cpu":
+        return Tensor(CpuStorage(np.zeros(m.shape, m.dtype.numpy)), m, 0)
+    if m.device.type == "meta":
+        return Tensor(NoStorage(), m, 0)
+    physical(m.dtype)
+    stream().check_size(m.nbytes)
+    return Tensor(Storage(m.nbytes), m, 0)
+
+
+def full_like(
+    input: Tensor, fill_value, *, dtype: DType | None = None, device=None, requires_grad: bool = False
+) -> Tensor:
+    """`full` with the shape, dtype and device of ``input``."""
+    m = input._meta
+    return _finish(
+        filled(m.shape, fill_value, dtype or m.dtype, m.device if device is None else Device(device)),
+        requires_grad,
+    )
+
+
+def zeros_like(
+    input: Tensor, *, dtype: DType | None = None, device=None, requires_grad: bool = False
+) -> Tensor:
+    """`zeros` with the shape, dtype and device of ``input``."""
+    return full_like(input, 0, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def ones_like(
+    input: Tensor, *, dtype: DType | None = None, device=None, requires_grad: bool = False
+) -> Tensor:
+    """`ones` with the shape, dtype and device of ``input``."""
+    return full_like(input, 1, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def empty_like(
+    input: Tensor, *, dtype: DType | None = None, device=None, requires_grad: bool = False
+) -> Tensor:
+    """`empty` with the shape, dtype and device of ``input``."""
+    m = input._meta
+    return empty(
+        m.shape,
+        dtype=dtype or m.dtype,
+        device=m.device if device is None else device,
+        requires_grad=requires_grad,
+    )
+
+
+def arange(
+    start, end=None, step=1, *, dtype: DType | None = None, device=None, requires_grad: bool = False
+) -> Tensor:
+    """Numbers from ``start`` to before ``end``: ``out[i] = start + i * step``.
+
+    Args:
+        start, end, step: numbers; with one of them it is the end and the start is 0.
+        dtype: int64 if all are integers, else the default float.
+        device: where; the default device if not given.
+        requires_grad: whether to record what is computed from it.
+
+    Raises:
+        RangeError: ``step`` is zero or leads away from ``end``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.arange.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> torch.arange(1, 2, 0.25, device="cpu").tolist()
+        [1.0, 1.25, 1.5, 1.75]
+    """
+    if end is None:
+        start, end = 0, start
+    if not type(start) is type(end) is type(step) is int:
+        start, end, step = (
+            number(v, f"arange: {name}") for v, name in ((start, "start"), (end, "end"), (step, "step"))
+        )
+    is_near = -_FAR <= start < _FAR and -_FAR <= end < _FAR and -_FAR <= step < _FAR
+    whole = isinstance(start, int) and isinstance(end, int) and isinstance(step, int)
+    if dtype is not None and element_type(dtype) is dt.int64 and is_near:
+        start, end, step = int(start), int(end), int(step)  # as PyTorch counts them
+        whole = True
+    if not is_near:
+        raise RangeError(f"arange: from {start} to {end} in steps of {step} is not a range of numbers.")
+    if step == 0 or (end - start) * step < 0:
+        raise RangeError(f"arange: step {step} does not lead from {start} to {end}.")
+    if dtype is None:
+        dtype = dt.int64 if whole else dt.get_default_dtype()
+    count = len(range(start, end, step)) if whole else ceil((end - start) / step)  # type: ignore[arg-type]
+    return _finish(progression(start, step, count, element_type(dtype), _where(device)), requires_grad)
+
+
+def linspace(
+    start, end, steps: int, *, dtype: DType | None = None, device=None, requires_grad: bool = False
+) -> Tensor:
+    """``steps`` numbers from ``start`` to ``end``, both included, equally far apart.
+
+    Raises:
+        RangeError: there are fewer than no steps.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.linspace.html
+    """
+    from ...tensors.construct import tensor
+
+    steps = index(steps, "linspace: steps")
+    if steps < 0:
+        raise RangeError(f"linspace: steps is {steps}; it must not be negative.")
+    start, end = number(start, "linspace: start"), number(end, "linspace: end")
+    d = dt.get_default_dtype() if dtype is None else element_type(dtype)
+    values = np.linspace(start, end, steps, dtype=np.float64).astype(d.numpy)
+    return tensor(values, dtype=d, device=device, requires_grad=requires_grad)
+
+
+def eye(
+    n: int, m: int | None = None, *, dtype: DType | None = None, device=None, requires_grad: bool = False
+) -> Tensor:
+    """A matrix of ones on the diagonal and zeros elsewhere.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.eye.html
+    """
+    out = zeros(n, n if m is None else m, dtype=dtype, device=device)
+    out.diagonal().fill_(1)
+    return _finish(out, requires_grad)

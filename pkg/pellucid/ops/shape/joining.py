@@ -1,0 +1,375 @@
+"""New tensors put together from parts: joined, repeated, flipped, rolled."""
+
+# A declaration has no body.
+# pyright: reportReturnType=false
+from __future__ import annotations
+
+from itertools import accumulate, groupby
+from math import prod
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ...errors import DTypeError, PellucidError, ShapeError
+from ...kernel.source import Launch, load, physical, register_type
+from ...op.call import Call
+from ...op.declaration import metas_of, op
+from ...op.elementwise import launch_copy
+from ...op.expression import MANY
+from ...tensors.dtypes import int32, int64, result_type
+from ...tensors.meta import Meta, meta
+from ...tensors.shape import Size, axis, index, sizes
+from .movement import clone
+from .slicing import slice_dim
+from .views import expand_size, flatten, reshape, unsqueeze
+
+if TYPE_CHECKING:
+    from ...tensors.tensor import Tensor
+
+# Bindings of shape/join, which joins so many tensors at once: WebGPU promises eight buffers.
+_PLACES = "abcdefg"
+_MOST = len(_PLACES)
+# Of two tensors each is copied by itself: the copies go into the kernels that make them more often than not.
+_FEWEST = 3
+
+
+def _cat_types(call: Call):
+    d = result_type([m.dtype for m in call["tensors"]], [], [])
+    return d, d
+
+
+def _cat_shape(call: Call):
+    shapes = {j: m.shape for j, m in enumerate(call["tensors"]) if m.shape != (0,)}
+    if not shapes:
+        return Size((0,))
+    for j, shape in shapes.items():
+        if not shape:
+            raise ShapeError(f"tensor {j} has no axis to be joined along. Use stack, or unsqueeze(0) first.")
+    place, first = next(iter(shapes.items()))
+    k = axis(call["dim"], len(first))
+    for j, shape in shapes.items():
+        if len(shape) != len(first):
+            raise ShapeError(
+                f"tensor {place} has shape {tuple(first)} and tensor {j} {tuple(shape)}. Bring both to the "
+                "same number of axes, for example with unsqueeze."
+            )
+        if shape[:k] != first[:k] or shape[k + 1 :] != first[k + 1 :]:
+            raise ShapeError(
+                f"tensor {place} has shape {tuple(first)} and tensor {j} {tuple(shape)}: they must agree in "
+                f"every axis but {k}. Join along the axis where they differ, or slice or pad one of them."
+            )
+    return Size((*first[:k], sum(shape[k] for shape in shapes.values()), *first[k + 1 :]))
+
+
+def _cat_launches(call: Call) -> list[Launch]:
+    if not call.out.numel:
+        return []
+    k = axis(call["dim"], call.out.rank)
+    parts, at = [], 0
+    for j, m in enumerate(call["tensors"]):
+        if m.numel:
+            parts.append(_Part(f"tensors[{j}]", m, at))
+            at += m.shape[k]
+    launches: list[Launch] = []
+    for is_small, run in groupby(parts, lambda part: len(parts) >= _FEWEST and _is_small(part, call.out)):
+        run = list(run)
+        for at in range(0, len(run), _MOST if is_small else 1):
+            some = run[at : at + _MOST] if is_small else [run[at]]
+            launches.append(_join(call.out, k, some) if len(some) > 1 else _copy(call.out, k, some[0]))
+    return launches
+
+
+class _Part(NamedTuple):
+    """A tensor that becomes a part of another, and where it begins on the joined axis."""
+
+    name: str
+    meta: Meta
+    begin: int
+
+
+def _is_small(part: _Part, out: Meta) -> bool:
+    """Whether it is worth no dispatch of its own. Neighbours must not write to one word."""
+    return part.meta.is_contiguous and part.meta.numel < MANY and physical(out.dtype)[1] == 1
+
+
+def _copy(out: Meta, k: int, part: _Part) -> Launch:
+    """One tensor of any strides and size; an expression, which may become a part of another kernel."""
+    seen = meta(part.meta.shape, out.dtype, out.device, out.strides)
+    return launch_copy(part.name, part.meta, "out", seen, part.begin * out.strides[k])
+
+
+def _join(out: Meta, k: int, parts: list[_Part]) -> Launch:
+    """Several tensors at once."""
+    inner = prod(out.shape[k + 1 :])
+    ends = list(accumulate(part.meta.shape[k] * inner for part in parts))
+    count = prod(out.shape[:k]) * ends[-1]
+    params: dict[str, int | float] = {
+        "count": count,
+        "out_columns": out.shape[k] * inner,
+        "first": parts[0].begin * inner,
+    }
+    bind = {}
+    for j, binding in enumerate(_PLACES):
+        params[f"{binding}_end"] = ends[min(j, len(ends) - 1)]
+        bind[binding] = parts[j if j < len(parts) else 0].name
+    file = load("shape/join").fill({"T": register_type(out.dtype)})
+    return Launch(file, -(-count // 64), params, bind=bind)
+
+
+def _cat_reference(tensors, dim):
+    some = [t for t in tensors if t.shape != (0,)]
+    return np.concatenate(some, dim) if some else np.concatenate(tensors)
+
+
+def _cat_grad(g, tensors_meta, dim):
+    parts, at = [], 0
+    for m in tensors_meta:
+        if m.shape == (0,):
+            parts.append(g.new_zeros((0,)))
+            continue
+        k = axis(dim, m.rank)
+        parts.append(slice_dim(g, k, at, at + m.shape[k], 1))
+        at += m.shape[k]
+    return parts
+
+
+@op(
+    dtype=_cat_types,
+    shape=_cat_shape,
+    kernel=_cat_launches,
+    reference=_cat_reference,
+    grad={"tensors": _cat_grad},
+    strided=("tensors",),
+    out=True,
+)
+def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
+    """Tensors one after the other along an axis.
+
+    Args:
+        tensors: equal shapes but for axis ``dim``; of empty ones of shape (0,) only the dtype counts.
+        dim: the axis.
+
+    Returns:
+        A tensor of the common dtype.
+
+    Raises:
+        ShapeError: other axes differ, a tensor has no axes, or there are no tensors.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.cat.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> torch.cat([torch.zeros(1, device="cpu"), torch.ones(2, device="cpu")]).tolist()
+        [0.0, 1.0, 1.0]
+    """
+
+
+concat = concatenate = cat
+
+
+def _join_as(name: str, tensors: list[Tensor], dim: int, out: Tensor | None) -> Tensor:
+    """`cat` for the functions that are made of it: its errors say their names."""
+    try:
+        return cat(tensors, dim) if out is None else cat(tensors, dim, out=out)
+    except PellucidError as error:
+        raise type(error)(f"{name}: {str(error).removeprefix('cat: ')}") from None
+
+
+def stack(tensors: list[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
+    """Tensors of one shape along a new axis.
+
+    Raises:
+        DimensionError: the result has no such axis.
+        ShapeError: shapes differ, or there are no tensors.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.stack.html
+    """
+    metas = metas_of("stack", "tensors", tensors)
+    first = metas[0].shape
+    k = axis(dim, len(first) + 1)
+    for j, m in enumerate(metas):
+        if m.shape != first:
+            raise ShapeError(
+                f"stack: tensor 0 has shape {tuple(first)} and tensor {j} {tuple(m.shape)}; all must have "
+                "the same. Use cat to join along an axis that they have."
+            )
+    return _join_as("stack", [unsqueeze(x, k) for x in tensors], k, out)
+
+
+def hstack(tensors: list[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """Tensors side by side: along axis 1, or 0 for tensors of one axis.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.hstack.html
+    """
+    metas = metas_of("hstack", "tensors", tensors)
+    tensors = [x if m.rank else reshape(x, 1) for x, m in zip(tensors, metas, strict=True)]
+    return _join_as("hstack", tensors, 0 if metas[0].rank < 2 else 1, out)
+
+
+def vstack(tensors: list[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """Tensors below one another: along axis 0, each of fewer than two axes as a row.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.vstack.html
+    """
+    metas = metas_of("vstack", "tensors", tensors)
+    tensors = [x if m.rank > 1 else reshape(x, 1, m.numel) for x, m in zip(tensors, metas, strict=True)]
+    return _join_as("vstack", tensors, 0, out)
+
+
+def dstack(tensors: list[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """Tensors behind one another: along axis 2, each of one axis as a row, of two as they are.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.dstack.html
+    """
+    metas = metas_of("dstack", "tensors", tensors)
+    shapes = [m.shape if m.rank > 1 else (1, m.numel) for m in metas]
+    tensors = [
+        x if m.rank > 2 else reshape(x, *shape, 1) for x, m, shape in zip(tensors, metas, shapes, strict=True)
+    ]
+    return _join_as("dstack", tensors, 2, out)
+
+
+def column_stack(tensors: list[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """Tensors side by side: along axis 1, each of fewer than two axes as a column.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.column_stack.html
+    """
+    metas = metas_of("column_stack", "tensors", tensors)
+    tensors = [x if m.rank > 1 else reshape(x, m.numel, 1) for x, m in zip(tensors, metas, strict=True)]
+    return _join_as("column_stack", tensors, 1, out)
+
+
+def repeat(input: Tensor, *repeats) -> Tensor:
+    """The tensor copied several times along each axis.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.repeat.html
+    """
+    counts = sizes(repeats)
+    shape = input._meta.shape
+    if len(counts) < len(shape):
+        raise ShapeError(f"repeat: {len(counts)} counts for {len(shape)} axes. Give at least as many.")
+    shape = (1,) * (len(counts) - len(shape)) + tuple(shape)
+    spread = [v for n in shape for v in (1, n)]
+    wide = [v for c, n in zip(counts, shape, strict=True) for v in (c, n)]
+    out = expand_size(reshape(input, *spread), tuple(wide))
+    return _copied(reshape(out, *[c * n for c, n in zip(counts, shape, strict=True)]), input)
+
+
+def _copied(out: Tensor, input: Tensor) -> Tensor:
+    """The result of what promises a copy, also where there was nothing to move."""
+    return clone(out) if out._storage is input._storage else out
+
+
+def tile(input: Tensor, *dims) -> Tensor:
+    """`repeat` with missing leading counts taken as 1."""
+    counts = sizes(dims)
+    return repeat(input, *(1,) * (input._meta.rank - len(counts)), *counts)
+
+
+def repeat_interleave(
+    input: Tensor,
+    repeats: int | Tensor | None = None,
+    dim: int | None = None,
+    *,
+    output_size: int | None = None,
+) -> Tensor:
+    """Every element of an axis repeated in place.
+
+    Args:
+        input: any tensor; alone it is how often each of 0, 1, 2, ... is repeated.
+        repeats: how often; or a tensor of int64 or int32, one for each element, which is read: this waits.
+        dim: the axis; without it the flat tensor.
+        output_size: how long the axis of the result will be, if that is known.
+
+    Raises:
+        ShapeError: there are not as many counts as elements, one is negative, or ``output_size`` is wrong.
+        DTypeError: the counts are no integers.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.repeat_interleave.html
+    """
+    if repeats is None:
+        from .creation import arange
+
+        return repeat_interleave(
+            arange(input.numel(), device=input.device), input, 0, output_size=output_size
+        )
+    if dim is None:
+        input, dim = flatten(input), 0
+    k = axis(dim, input._meta.rank)
+    if not input._meta.rank:
+        input = reshape(input, 1)
+    shape = input._meta.shape
+    if hasattr(repeats, "_meta"):
+        return _repeated_each(input, k, repeats, output_size)
+    count = index(repeats, "repeat_interleave: repeats")
+    if count < 0:
+        raise ShapeError(f"repeat_interleave: repeats is {count}; it must not be negative.")
+    _check_length(shape[k] * count, output_size)
+    wide = expand_size(unsqueeze(input, k + 1), (*shape[: k + 1], count, *shape[k + 1 :]))
+    return _copied(reshape(wide, *shape[:k], shape[k] * count, *shape[k + 1 :]), input)
+
+
+def _check_length(length: int, wanted: int | None) -> None:
+    if wanted is not None and index(wanted, "repeat_interleave: output_size") != length:
+        raise ShapeError(
+            f"repeat_interleave: output_size is {wanted} and the result has {length}. Leave it out."
+        )
+
+
+def _repeated_each(input: Tensor, k: int, repeats: Any, output_size: int | None) -> Tensor:
+    """Positions of an axis, each as often as a tensor says."""
+    from ...tensors.construct import tensor
+    from ..index.rows import index_select
+
+    m = repeats._meta
+    length = input._meta.shape[k]
+    if m.dtype not in (int32, int64):
+        raise DTypeError(
+            f"repeat_interleave: repeats is {m.dtype}; it must be int64 or int32. Convert it with .long()."
+        )
+    if m.rank > 1 or m.numel not in (1, length):
+        raise ShapeError(
+            f"repeat_interleave: repeats of shape {tuple(m.shape)} for {length} elements. Give one count, or "
+            "one for each."
+        )
+    counts = repeats.detach().numpy().reshape(-1)
+    if (counts < 0).any():
+        raise ShapeError(f"repeat_interleave: a count is {counts.min()}; none may be negative.")
+    places = np.repeat(np.arange(length), counts if m.numel == length else counts[0])
+    _check_length(places.size, output_size)
+    return index_select(input, k, tensor(places, device=input.device))
+
+
+def flip(input: Tensor, *dims) -> Tensor:
+    """A copy with the order of some axes reversed.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.flip.html
+    """
+    for d in sizes(dims):
+        if not input._meta.rank:
+            axis(d, 0)
+            continue
+        input = slice_dim(input, d, None, None, -1)
+    return clone(input)
+
+
+def roll(input: Tensor, shifts, dims=None) -> Tensor:
+    """Elements moved along axes; those that leave at one end come in at the other.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.roll.html
+    """
+    if dims is None:
+        return reshape(roll(flatten(input), shifts, 0), *input._meta.shape)
+    shifts, dims = sizes((shifts,)), sizes((dims,))
+    if len(shifts) != len(dims):
+        raise ShapeError(f"roll: {len(shifts)} shifts for {len(dims)} axes. Give one for each.")
+    out = input
+    for s, d in zip(shifts, dims, strict=True):
+        total = input._meta.shape[axis(d, input._meta.rank)]
+        cut = -s % total if total else 0
+        if cut:
+            out = cat([slice_dim(out, d, cut, None, 1), slice_dim(out, d, 0, cut, 1)], d)
+    return _copied(out, input)
+
+
+METHODS = "repeat tile repeat_interleave flip roll"

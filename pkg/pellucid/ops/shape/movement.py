@@ -1,0 +1,182 @@
+"""Copies that move elements: clone, cast, copy_, fill_ and triangles."""
+
+# A declaration has no body.
+# pyright: reportReturnType=false
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...autograd.formulas import zeros
+from ...errors import ShapeError
+from ...kernel.source import Launch, register_type
+from ...op.call import Call
+from ...op.declaration import op
+from ...op.elementwise import elementwise
+from ...op.inplace import in_place
+from ...op.rules import as_input, same
+from ...tensors.dtypes import DType
+from ...tensors.meta import Meta
+from ...tensors.shape import Size
+
+if TYPE_CHECKING:
+    from ...tensors.tensor import Tensor
+
+
+@op(
+    dtype=same,
+    shape=as_input,
+    kernel=elementwise("input", i64="input", boolean="input"),
+    reference=lambda input: input,
+    grad={"input": lambda g: g},
+)
+def clone(input: Tensor) -> Tensor:
+    """A contiguous copy.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.clone.html
+    """
+
+
+def contiguous(input: Tensor) -> Tensor:
+    """The tensor itself if its elements lie in row-major order, else a copy that does."""
+    return input if input._meta.is_contiguous else clone(input)
+
+
+def warn_of_lost_parts(source: DType, target: DType) -> None:
+    """Say that imaginary parts go, where they do."""
+    if source.is_complex and not target.is_complex and target.kind != "b":
+        import warnings
+
+        warnings.warn(
+            "Casting complex values to real discards the imaginary part.", UserWarning, stacklevel=3
+        )
+
+
+def _cast_types(call: Call):
+    return call["dtype"], call["input"].dtype
+
+
+@op(
+    public="to",
+    dtype=_cast_types,
+    shape=as_input,
+    kernel=elementwise("input", i64="input", boolean="input"),
+    reference=lambda input, dtype: input,
+    grad={"input": lambda g: g},
+)
+def cast(input: Tensor, dtype: DType) -> Tensor:
+    """The values as another element type; floats are truncated toward zero when they become integers."""
+
+
+def _copy_types(call: Call):
+    warn_of_lost_parts(call["src"].dtype, call["input"].dtype)
+    return call["input"].dtype, call["src"].dtype
+
+
+def _copy_shape(call: Call):
+    target, source = call["input"].shape, call["src"].shape
+    tail = target[len(target) - len(source) :]
+    if len(source) > len(target) or any(n not in (1, m) for n, m in zip(source, tail, strict=True)):
+        raise ShapeError(
+            f"src of shape {tuple(source)} does not broadcast to {tuple(target)}. Reshape it so that its "
+            "lengths "
+            "agree, counted from the right, or are 1."
+        )
+    return target
+
+
+@op(
+    dtype=_copy_types,
+    shape=_copy_shape,
+    kernel=elementwise("src", i64="src", boolean="src"),
+    reference=lambda input, src: np.broadcast_to(src, input.shape),
+    grad={"input": zeros, "src": lambda g: g},
+)
+def copy(input: Tensor, src: Tensor) -> Tensor:
+    """``src`` broadcast to the shape of ``input`` and converted to its dtype."""
+
+
+copy_ = in_place(copy.op)
+
+
+def _fill_types(call: Call):
+    value = call["value"]
+    if isinstance(value, Meta) and value.rank:
+        raise ShapeError(
+            f"value has shape {tuple(value.shape)}; give a number or a tensor without axes, or use copy_."
+        )
+    return call["input"].dtype, call["input"].dtype
+
+
+@op(
+    dtype=_fill_types,
+    shape=as_input,
+    kernel=elementwise("{value}", i64="{value}", boolean="{value}"),
+    reference=lambda input, value: np.broadcast_to(value, input.shape),
+    grad={"input": zeros, "value": lambda g: g},
+    fits=("value",),
+)
+def fill(input: Tensor, value: Tensor | float) -> Tensor:
+    """One value in the shape and dtype of ``input``."""
+
+
+fill_ = in_place(fill.op)
+
+
+def copy_into(target: Tensor, source: Tensor) -> None:
+    """Overwrite ``target``, which may be a view, outside the graph."""
+    copy_(target.detach(), source.detach())
+
+
+# Triangles
+
+
+def _triangle_shape(call: Call) -> Size:
+    shape = call["input"].shape
+    if len(shape) < 2:
+        raise ShapeError(f"takes at least two axes, not shape {tuple(shape)}.")
+    return shape
+
+
+def _triangle(keep: str):
+    def launches(call: Call) -> Launch:
+        m = call.out
+        rows, columns = m.shape[-2:]
+        params = {"count": m.numel, "rows": rows, "columns": columns, "diagonal": call["diagonal"]}
+        return Launch(
+            "shape/triangle", -(-m.numel // 64), params, {"keep": keep, "T": register_type(m.dtype)}
+        )
+
+    return launches
+
+
+@op(
+    dtype=same,
+    shape=_triangle_shape,
+    kernel=_triangle("column <= row + params.diagonal"),
+    reference=lambda input, diagonal: np.tril(input, diagonal),
+    grad={"input": lambda g, diagonal: g.tril(diagonal)},
+)
+def tril(input: Tensor, diagonal: int = 0) -> Tensor:
+    """The lower triangle of the last two axes; zero above the diagonal.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.tril.html
+    """
+
+
+@op(
+    dtype=same,
+    shape=_triangle_shape,
+    kernel=_triangle("column >= row + params.diagonal"),
+    reference=lambda input, diagonal: np.triu(input, diagonal),
+    grad={"input": lambda g, diagonal: g.triu(diagonal)},
+)
+def triu(input: Tensor, diagonal: int = 0) -> Tensor:
+    """The upper triangle of the last two axes; zero below the diagonal.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.triu.html
+    """
+
+
+METHODS = "clone contiguous tril triu"

@@ -1,0 +1,378 @@
+"""Views of a whole tensor: the same elements in another shape or order, by new strides, without a launch."""
+
+# A declaration has no body.
+# pyright: reportReturnType=false
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING
+
+from ...autograd.grad_mode import is_grad_enabled
+from ...errors import DTypeError, ShapeError
+from ...op.arguments import integers
+from ...op.call import Call
+from ...op.declaration import op
+from ...op.inplace import show
+from ...tensors.dtypes import DType
+from ...tensors.meta import meta
+from ...tensors.shape import axis, broadcast_shapes, broadcast_strides, index, infer, sizes, view_strides
+from .movement import clone
+
+if TYPE_CHECKING:
+    from ...tensors.tensor import Tensor
+
+
+def _view(call: Call):
+    m = call["input"]
+    shape = infer(call["size"], m.numel)
+    strides = view_strides(m.shape, m.strides, shape)
+    if strides is None:
+        raise ShapeError(
+            f"shape {tuple(shape)} cannot show a tensor of shape {tuple(m.shape)} and strides {m.strides} "
+            "without a copy. Use reshape."
+        )
+    return shape, strides, 0
+
+
+@op(public="view", view=_view, grad={"input": lambda g, input_meta: g.reshape(input_meta.shape)})
+def view_size(input: Tensor, size: tuple[int, ...]) -> Tensor:
+    """The same elements in another shape, sharing storage (`Tensor.view` with a shape)."""
+
+
+def view(input: Tensor, *size) -> Tensor:
+    """The same elements in another shape, sharing storage.
+
+    Args:
+        input: any tensor whose strides allow the shape.
+        size: lengths; one may be -1. A dtype of the same size reads the bits as that type instead.
+
+    Raises:
+        ShapeError: the shape needs a copy or has another number of elements.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.view.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> torch.arange(6, device="cpu").view(2, 3).shape
+        Size([2, 3])
+    """
+    if len(size) == 1 and isinstance(size[0], DType):
+        return _view_dtype(input, size[0])
+    return view_size(input, sizes(size))
+
+
+def _view_dtype(input: Tensor, d: DType) -> Tensor:
+    m = input._meta
+    if d.itemsize != m.dtype.itemsize:
+        raise DTypeError(
+            f"view: {m.dtype} and {d} have elements of {m.dtype.itemsize} and {d.itemsize} bytes. Choose a "
+            "type of the same size, or use .to()."
+        )
+    return type(input.detach())(input._storage, meta(m.shape, d, m.device, m.strides), input._offset)
+
+
+def view_as(input: Tensor, other: Tensor) -> Tensor:
+    """``input.view(other.shape)``."""
+    return view_size(input, other._meta.shape)
+
+
+def reshape(input: Tensor, *shape) -> Tensor:
+    """The same elements in another shape: a view where strides allow it, else a copy.
+
+    Args:
+        input: any tensor.
+        shape: lengths; one may be -1.
+
+    Raises:
+        ShapeError: the shape has another number of elements.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.reshape.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> torch.arange(6, device="cpu").reshape(2, 3).t().reshape(-1).tolist()
+        [0, 3, 1, 4, 2, 5]
+    """
+    wanted = sizes(shape)
+    m = input._meta
+    if not m.is_contiguous:
+        full = infer(wanted, m.numel)
+        if view_strides(m.shape, m.strides, full) is None:
+            input = clone(input)
+    return view_size(input, wanted)
+
+
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """Axes ``start_dim`` to ``end_dim`` as one.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.flatten.html
+    """
+    shape = input._meta.shape
+    if not shape:
+        return input.reshape(1)
+    first, last = axis(start_dim, len(shape)), axis(end_dim, len(shape))
+    if first > last:
+        raise ShapeError(f"flatten: start_dim {start_dim} comes after end_dim {end_dim}. Exchange them.")
+    return reshape(input, *shape[:first], prod(shape[first : last + 1]), *shape[last + 1 :])
+
+
+def unflatten(input: Tensor, dim: int, sizes: tuple[int, ...]) -> Tensor:
+    """One axis as several.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.unflatten.html
+    """
+    shape = input._meta.shape
+    k = axis(dim, len(shape))
+    return reshape(input, *shape[:k], *infer(integers(sizes, "sizes"), shape[k]), *shape[k + 1 :])
+
+
+def _permute(call: Call):
+    m = call["input"]
+    dims = tuple(axis(d, m.rank) for d in call["dims"])
+    if sorted(dims) != list(range(m.rank)):
+        raise ShapeError(
+            f"dims {tuple(call['dims'])} are not a permutation of the {m.rank} axes. Name each once."
+        )
+    return tuple(m.shape[d] for d in dims), tuple(m.strides[d] for d in dims), 0
+
+
+def _unpermute(g, dims):
+    order = [axis(d, len(dims)) for d in dims]
+    return g.permute(*[order.index(k) for k in range(len(order))])
+
+
+@op(public="permute", view=_permute, grad={"input": _unpermute})
+def permute_dims(input: Tensor, dims: tuple[int, ...]) -> Tensor:
+    """Axes in another order, sharing storage."""
+
+
+def permute(input: Tensor, *dims) -> Tensor:
+    """Axes in another order, sharing storage.
+
+    Args:
+        input: any tensor.
+        dims: each axis once.
+
+    Raises:
+        ShapeError: not a permutation.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.permute.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> torch.zeros(2, 3, 4, device="cpu").permute(2, 0, 1).shape
+        Size([4, 2, 3])
+    """
+    return permute_dims(input, sizes(dims))
+
+
+def _transpose(call: Call):
+    m = call["input"]
+    shape, strides = list(m.shape), list(m.strides)
+    a, b = axis(call["dim0"], m.rank), axis(call["dim1"], m.rank)
+    if m.rank:
+        shape[a], shape[b] = shape[b], shape[a]
+        strides[a], strides[b] = strides[b], strides[a]
+    return tuple(shape), tuple(strides), 0
+
+
+@op(view=_transpose, grad={"input": lambda g, dim0, dim1: g.transpose(dim0, dim1)})
+def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """Two axes exchanged, sharing storage.
+
+    Args:
+        input: any tensor.
+        dim0, dim1: the axes.
+
+    Raises:
+        DimensionError: an axis does not exist.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.transpose.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> torch.tensor([[1, 2], [3, 4]], device="cpu").transpose(0, 1).tolist()
+        [[1, 3], [2, 4]]
+    """
+
+
+def t(input: Tensor) -> Tensor:
+    """The transpose of a matrix; tensors of fewer axes as they are.
+
+    Raises:
+        ShapeError: more than two axes.
+    """
+    if input._meta.rank > 2:
+        raise ShapeError(f"t: takes at most two axes, not {input._meta.rank}. Use transpose(dim0, dim1).")
+    return transpose(input, 0, 1) if input._meta.rank == 2 else input
+
+
+def movedim(input: Tensor, source, destination) -> Tensor:
+    """Axes moved to new places, the others keeping their order.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.movedim.html
+    """
+    rank = input._meta.rank
+    origin = [axis(s, rank) for s in (source if isinstance(source, (tuple, list)) else (source,))]
+    target = [
+        axis(d, rank) for d in (destination if isinstance(destination, (tuple, list)) else (destination,))
+    ]
+    if len(origin) != len(target) or len(set(origin)) != len(origin) or len(set(target)) != len(target):
+        raise ShapeError(
+            f"movedim: source {source} and destination {destination} must name as many axes each, and none "
+            "twice."
+        )
+    order: list[int | None] = [None] * rank
+    for s, d in zip(origin, target, strict=True):
+        order[d] = s
+    rest = iter(k for k in range(rank) if k not in origin)
+    return permute_dims(input, tuple(next(rest) if o is None else o for o in order))
+
+
+def _expand(call: Call):
+    m, size = call["input"], call["size"]
+    lead = len(size) - m.rank
+    if lead < 0:
+        raise ShapeError(
+            f"size {tuple(size)} has fewer axes than the tensor of shape {tuple(m.shape)}. Give at least "
+            f"{m.rank}."
+        )
+    shape = []
+    for k, wanted in enumerate(size):
+        have = m.shape[k - lead] if k >= lead else 1
+        if wanted == -1 and k < lead:
+            raise ShapeError(
+                f"size {tuple(size)}: -1 stands for an axis that the tensor of shape {tuple(m.shape)} does "
+                "not have. Give its length."
+            )
+        shape.append(have if wanted == -1 else wanted)
+        if shape[k] != have and have != 1:
+            raise ShapeError(
+                f"size {tuple(size)}: axis {k} of length {have} cannot become {wanted}; only axes of "
+                f"length 1 expand. Shape is {tuple(m.shape)}."
+            )
+    return tuple(shape), broadcast_strides(m.shape, m.strides, shape), 0
+
+
+@op(public="expand", view=_expand, grad={"input": lambda g: g})
+def expand_size(input: Tensor, size: tuple[int, ...]) -> Tensor:
+    """Axes of length 1 repeated without a copy."""
+
+
+def expand(input: Tensor, *size) -> Tensor:
+    """Axes of length 1 repeated without a copy (their stride becomes 0).
+
+    Args:
+        input: any tensor.
+        size: lengths; -1 keeps one.
+
+    Raises:
+        ShapeError: an axis of another length would have to change.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.expand.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> torch.tensor([[1], [2]], device="cpu").expand(-1, 3).tolist()
+        [[1, 1, 1], [2, 2, 2]]
+    """
+    return expand_size(input, sizes(size))
+
+
+def expand_as(input: Tensor, other: Tensor) -> Tensor:
+    """``input.expand(other.shape)``."""
+    return expand_size(input, other._meta.shape)
+
+
+def broadcast_to(input: Tensor, size) -> Tensor:
+    """``input.expand(size)``."""
+    return expand_size(input, integers(size, "size"))
+
+
+def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """All tensors expanded to their common shape."""
+    shape = broadcast_shapes(*[x._meta.shape for x in tensors])
+    return tuple(expand_size(x, shape) for x in tensors)
+
+
+def _squeeze(call: Call):
+    m, dim = call["input"], call["dim"]
+    dims = (
+        range(m.rank)
+        if dim is None
+        else [axis(d, m.rank) for d in (dim if isinstance(dim, tuple) else (dim,))]
+    )
+    drop = {d for d in dims if m.rank and m.shape[d] == 1}
+    keep = [k for k in range(m.rank) if k not in drop]
+    return tuple(m.shape[k] for k in keep), tuple(m.strides[k] for k in keep), 0
+
+
+@op(view=_squeeze, grad={"input": lambda g, input_meta: g.reshape(input_meta.shape)})
+def squeeze(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
+    """Without axes of length 1 (all, or those of ``dim``), sharing storage.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.squeeze.html
+    """
+
+
+def _unsqueeze(call: Call):
+    m = call["input"]
+    k = axis(call["dim"], m.rank + 1)
+    stride = m.shape[k] * m.strides[k] if k < m.rank else 1
+    return (*m.shape[:k], 1, *m.shape[k:]), (*m.strides[:k], stride, *m.strides[k:]), 0
+
+
+@op(view=_unsqueeze, grad={"input": lambda g, dim: g.squeeze(dim)})
+def unsqueeze(input: Tensor, dim: int) -> Tensor:
+    """With a new axis of length 1 at ``dim``, sharing storage.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.unsqueeze.html
+    """
+
+
+def _as_strided(call: Call):
+    size, stride = call["size"], call["stride"]
+    if len(size) != len(stride):
+        raise ShapeError(f"size {tuple(size)} and stride {tuple(stride)} must have the same number of axes.")
+    return tuple(size), tuple(stride), 0
+
+
+@op(public="as_strided", view=_as_strided, grad=None)
+def _strided_view(input: Tensor, size: tuple[int, ...], stride: tuple[int, ...]) -> Tensor:
+    """The same storage with given strides, from the tensor's own start."""
+
+
+def as_strided(input: Tensor, size, stride, storage_offset: int | None = None) -> Tensor:
+    """A view of the storage with given shape, strides and offset, all in elements.
+
+    Args:
+        input: any tensor.
+        size, stride: lengths and strides.
+        storage_offset: where the first element lies; the tensor's own start if not given.
+
+    Raises:
+        ShapeError: the view would reach outside the storage.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.as_strided.html
+    """
+    size, stride = integers(size, "size"), integers(stride, "stride")
+    start = input._offset if storage_offset is None else index(storage_offset, "storage_offset")
+    reach = [(n - 1) * s for n, s in zip(size, stride, strict=True)]
+    entries = input._storage.nbytes // max(input._meta.nbytes // max(input._meta.numel, 1), 1)
+    low, high = start + sum(min(r, 0) for r in reach), start + sum(max(r, 0) for r in reach)
+    if prod(size) and (low < 0 or high >= entries):
+        raise ShapeError(
+            f"as_strided: size {size}, stride {stride} from {start} reach elements {low} to {high} of "
+            f"{entries}. Choose smaller ones."
+        )
+    out = _strided_view(input, size, stride)
+    out._offset = start
+    if input._node is not None and is_grad_enabled():
+        show(out, input)
+    return out
+
+
+METHODS = (
+    "view view_as reshape flatten unflatten permute transpose t movedim expand expand_as broadcast_to "
+    "squeeze unsqueeze as_strided"
+)

@@ -1,0 +1,1 @@
+"""Tensors: shape, strides and offset over a storage; their methods, indexing, reading and printing."""

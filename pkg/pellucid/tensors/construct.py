@@ -1,0 +1,171 @@
+"""Making tensors from data: Python numbers and lists, numpy arrays, other tensors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..device import device as Device
+from ..device import get_default_device
+from ..device.cpu import CpuStorage, rounded
+from ..device.stream import Storage, stream
+from ..errors import ArgumentError, DTypeError, RangeError, ShapeError
+from ..kernel.source import physical
+from ..op.arguments import describe, element_type
+from ..ops.shape import creation
+from . import dtypes as dt
+from .dtypes import DType, from_numpy_dtype
+from .meta import meta
+from .tensor import Tensor
+
+
+def upload(array: np.ndarray, d: DType, kind: str = "activation") -> Tensor:
+    """A webgpu tensor with the values of an array that already has dtype ``d``."""
+    physical(d)
+    if d is dt.bfloat16:
+        array = (np.asarray(array, np.float32, order="C").view(np.uint32) >> 16).astype(np.uint16)
+    data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    storage = stream().upload(data, kind) if data.size else Storage(0, kind)
+    return Tensor(storage, meta(array.shape, d, Device("webgpu")), 0)
+
+
+def tensor(data, *, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
+    """A new tensor with a copy of the data.
+
+    Args:
+        data: a number, nested lists, a numpy array or a tensor.
+        dtype: inferred if not given: bool, int64 or the default float for Python data, else the array's own.
+        device: where; the default device if not given.
+        requires_grad: whether to record what is computed from it.
+
+    Raises:
+        DTypeError: the device has no such dtype (float64 on webgpu).
+        ShapeError: nested lists are ragged.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.tensor.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> torch.tensor([[1, 2], [3, 4]], device="cpu").sum().item()
+        10
+    """
+    dtype = None if dtype is None else element_type(dtype)
+    if isinstance(data, Tensor):
+        out = data.detach().to(device or data.device, dtype or data.dtype, copy=True)
+        return out.requires_grad_(requires_grad)
+    where = get_default_device() if device is None else Device(device)
+    if isinstance(data, (list, tuple)) and _holds_tensors(data):
+        data = _values(data)
+    if isinstance(data, (np.ndarray, np.generic)):
+        array = np.asarray(data)
+        d = dtype or from_numpy_dtype(array.dtype)
+    else:
+        try:
+            array = np.asarray(data)
+        except ValueError as error:
+            raise ShapeError(f"tensor: nested lists must have equal lengths ({error}).") from None
+        if array.dtype.kind == "O" and dtype is not None and dtype.kind in "fb" and _are_integers(array):
+            array = array.astype(np.float64)  # integers past 64 bits are as good as floats here
+        if array.dtype.kind not in "biufc":
+            raise ArgumentError(
+                f"tensor: cannot make a tensor of {type(data).__name__}; give numbers, nested lists or an "
+                "array."
+            )
+        if array.dtype == np.uint64 and (
+            dtype is None or dtype.is_integer
+        ):  # what numpy makes of Python integers past int64
+            raise RangeError(
+                f"tensor: {array.max()} is larger than int64 holds. Give smaller integers, or floats."
+            )
+        d = dtype or dt.scalar_dtype(
+            {"b": bool, "i": int, "u": int, "f": float, "c": complex}[array.dtype.kind]
+            if array.size
+            else float
+        )
+        if array.size and d.is_integer and array.dtype.kind in "iuf":
+            _check_ends(array, d)
+    if array.dtype.kind not in "biufc":
+        raise DTypeError(f"tensor: numpy dtype {array.dtype} has no numbers. Convert the array first.")
+    if array.dtype.kind == "c" and not (d.is_complex or d.kind == "b"):
+        raise DTypeError(f"tensor: {d} does not hold complex numbers. Take the real part first.")
+    if where.type == "meta":
+        out = creation.empty(array.shape, dtype=d, device=where)
+    elif where.type == "webgpu":
+        physical(d)
+        out = upload(rounded(array, d), d)
+    else:
+        out = Tensor(
+            CpuStorage(np.array(rounded(array, d), order="C", copy=True)), meta(array.shape, d, where), 0
+        )
+    return out.requires_grad_() if requires_grad else out
+
+
+def _are_integers(array: np.ndarray) -> bool:
+    return all(isinstance(value, int) for value in array.flat)
+
+
+def _check_ends(array: np.ndarray, d: DType) -> None:
+    """Refuse numbers that an integer dtype does not hold: its least and its largest say so, and NaN is both.
+
+    Raises:
+        RangeError: there are such.
+    """
+    for value in (array.min().item(), array.max().item()):
+        if not dt.holds(d, value):
+            raise RangeError(f"tensor: {value} does not fit {d}. Give other numbers, or another dtype.")
+
+
+def _holds_tensors(data) -> bool:
+    return any(isinstance(v, Tensor) or (isinstance(v, (list, tuple)) and _holds_tensors(v)) for v in data)
+
+
+def _values(data):
+    return [
+        v.tolist() if isinstance(v, Tensor) else _values(v) if isinstance(v, (list, tuple)) else v
+        for v in data
+    ]
+
+
+def as_tensor(data, *, dtype: DType | None = None, device=None) -> Tensor:
+    """`tensor`, but a tensor that already fits is returned as it is, and on ``cpu`` an array's memory is
+    shared as by `from_numpy`."""
+    if isinstance(data, Tensor):
+        return data.to(device or data.device, dtype or data.dtype)
+    where = get_default_device() if device is None else Device(device)
+    if isinstance(data, np.ndarray) and where.type == "cpu":
+        shared = from_numpy(data)
+        return shared if dtype is None else shared.to(dtype)
+    return tensor(data, dtype=dtype, device=device)
+
+
+def from_numpy(array: np.ndarray) -> Tensor:
+    """A cpu tensor that shares memory with the array, also with negative strides.
+
+    Raises:
+        ArgumentError: it is no array.
+        DTypeError: numpy's type has no counterpart.
+        ShapeError: its elements do not lie a whole number of elements apart, as the fields of a record.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.from_numpy.html
+    """
+    if not isinstance(array, np.ndarray):
+        raise ArgumentError(f"from_numpy: takes a numpy array, not {describe(array)}. Use tensor.")
+    d = from_numpy_dtype(array.dtype)
+    owner = array
+    while isinstance(owner.base, np.ndarray) and not array.flags.c_contiguous:
+        owner = owner.base
+    size = array.itemsize
+    begin = array.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
+    if not owner.flags.forc or begin % size or any(s % size for s in array.strides):
+        raise ShapeError(
+            f"from_numpy: strides of {array.strides} bytes lead to elements of {size} bytes in memory that "
+            "has no strides of its own. Copy the array first, with .copy()."
+        )
+    strides = tuple(s // size for s in array.strides)
+    return Tensor(
+        CpuStorage(owner.ravel(order="K")), meta(array.shape, d, Device("cpu"), strides), begin // size
+    )
+
+
+def rebuild(array: np.ndarray, dtype: str, device: str, requires_grad: bool) -> Tensor:
+    """What a pickled tensor becomes."""
+    return tensor(array, dtype=dt.NAMES[dtype], device=device, requires_grad=requires_grad)

@@ -1,0 +1,229 @@
+"""``x[key]`` and ``x[key] = value``: basic keys are views, tensors and lists in the key gather or scatter."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..autograd.edges import edge
+from ..autograd.grad_mode import is_grad_enabled
+from ..autograd.nodes import Node
+from ..errors import ArgumentError, DimensionError, RangeError
+from ..op import inplace
+from ..op.symbols import SYMBOLS
+from ..ops.shape import movement, slicing, views
+from . import dtypes as dt
+from .shape import index as index_of
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+
+def _expanded(items: list, rank: int) -> list:
+    """The key with an entry for every axis, the ellipsis written out."""
+    used = sum(_taken(k) for k in items if k is not Ellipsis)
+    if sum(1 for k in items if k is Ellipsis) > 1:
+        raise DimensionError("an index can only have one ellipsis ('...').")
+    if used > rank:
+        raise DimensionError(f"too many indices: {used} for a tensor of {rank} axes.")
+    if not any(k is Ellipsis for k in items):
+        items.append(Ellipsis)
+    at = next(j for j, k in enumerate(items) if k is Ellipsis)
+    return items[:at] + [slice(None)] * (rank - used) + items[at + 1 :]
+
+
+def _taken(k: Any) -> int:
+    """How many axes of the tensor an entry of the key stands for."""
+    if k is None or _is_truth(k):
+        return 0
+    return k.ndim if _is_mask(k) else 1
+
+
+def _is_truth(k: Any) -> bool:
+    """Whether an entry of the key is one bool: all of the tensor or nothing, below a new axis."""
+    return isinstance(k, bool) or (getattr(k, "dtype", None) is dt.bool_ and k.ndim == 0)
+
+
+def _is_mask(k: Any) -> bool:
+    return getattr(k, "dtype", None) in (dt.bool_, np.dtype(bool)) and getattr(k, "ndim", 0) > 0
+
+
+def _as_index(k: Any, like: Tensor) -> Any:
+    """Lists and arrays as index tensors on the device of the tensor."""
+    from .construct import tensor
+    from .tensor import Tensor
+
+    if isinstance(k, (list, range)):
+        k = np.asarray(list(k)) if len(k) else np.zeros(0, np.int64)
+    if isinstance(k, np.ndarray):
+        return tensor(k if k.dtype == bool else k.astype(np.int64), device=like.device)
+    if isinstance(k, Tensor) and k.device is not like.device:
+        return k.to(like.device)
+    return k
+
+
+def _resolve(x: Tensor, key: Any) -> tuple[Tensor, dict[int, Tensor]]:
+    """The view that the basic part of a key shows, and the index tensors by axis of that view."""
+    from .tensor import Tensor
+
+    keys = key if isinstance(key, tuple) else (key,)
+    items = _expanded([_as_index(k, x) for k in keys], x.ndim)
+    index: dict[int, Tensor] = {}
+    axis = source = 0
+    shape = x.shape
+    for k in items:
+        here, source = source, source + _taken(k)
+        if k is None:
+            x = views.unsqueeze(x, axis)
+            axis += 1
+        elif _is_truth(k):
+            x = views.unsqueeze(x, axis)
+            x = slicing.slice_dim(x, axis, 0, 1 if bool(k) else 0, 1)
+            axis += 1
+        elif isinstance(k, slice):
+            start, stop, step = (_bound(v) for v in (k.start, k.stop, k.step))
+            if step == 0:
+                raise RangeError("slice step cannot be zero")
+            if (start, stop, step) not in ((None, None, None), (None, None, 1)):
+                x = slicing.slice_at(x, axis, start, stop, step)
+            axis += 1
+        elif isinstance(k, Tensor) and k.dtype is dt.bool_:
+            _check_mask(k, x, axis)
+            for positions in _nonzero(k):
+                index[axis] = positions
+                axis += 1
+        elif isinstance(k, Tensor) and (k.ndim or any(isinstance(j, Tensor) and j.ndim for j in items)):
+            if not k.dtype.is_integer:
+                raise DimensionError(f"tensors used as indices must be integer or bool, not {k.dtype}.")
+            index[axis] = k
+            axis += 1
+        elif hasattr(k, "__index__"):
+            at = k if type(k) in SYMBOLS else k.__index__()
+            if not -shape[here] <= at < shape[here]:
+                raise DimensionError(f"index {at} is out of range for axis {here} of length {shape[here]}.")
+            x = slicing.select_at(x, axis, at)
+        else:
+            raise ArgumentError(
+                "an index must be an integer, a slice, None, ..., a list or a tensor, not "
+                f"{type(k).__name__}."
+            )
+    return x, index
+
+
+def _bound(value: Any) -> int | None:
+    """One of the three numbers of a slice."""
+    if value is None or type(value) is int or type(value) in SYMBOLS:
+        return value
+    return int(value) if type(value) is bool else index_of(value, "a slice's bound")
+
+
+def _check_mask(mask: Tensor, x: Tensor, axis: int) -> None:
+    part = tuple(x.shape[axis : axis + mask.ndim])
+    if tuple(mask.shape) != part:
+        raise DimensionError(
+            f"a mask of shape {tuple(mask.shape)} does not fit axes {axis} to {axis + mask.ndim - 1} of "
+            f"shape {part}."
+        )
+
+
+def _nonzero(mask: Tensor) -> tuple[Tensor, ...]:
+    """Positions of a mask along each axis; how many there are must be read, so this waits."""
+    from .construct import tensor
+
+    return tuple(tensor(p.astype(np.int64), device=mask.device) for p in np.nonzero(mask.numpy()))
+
+
+_PLAIN = {int, type(None)}
+
+
+def get(x: Tensor, key: Any) -> Tensor:
+    """``x[key]``. Basic keys share storage; index tensors copy.
+
+    Raises:
+        DimensionError: an index or the number of indices is out of range (also an IndexError).
+    """
+    if type(key) is int:
+        return slicing.select(x, 0, key)
+    if type(key) is slice and {type(key.start), type(key.stop), type(key.step)} <= _PLAIN and x._meta.shape:
+        return slicing.slice_dim(x, 0, key.start, key.stop, key.step)
+    x, index = _resolve(x, key)
+    if not index:
+        copies = any(map(_is_truth, key if isinstance(key, tuple) else (key,)))
+        return movement.clone(x) if copies else x
+    from ..ops.index.selection import take_at
+
+    return take_at(x, index)
+
+
+class _Overwrite:
+    """What the graph needs to know of ``x[key] = value``: the value's gradient is the part, the rest is
+    x's."""
+
+    name = "setitem"
+    arguments = ()
+    outputs = ("out",)
+
+    grad = {
+        "input": (lambda g, key: _without(g, key), ("g", "key")),
+        "value": (lambda g, key: get(g, key), ("g", "key")),
+    }
+
+
+def _without(g: Tensor, key: Any) -> Tensor:
+    g = movement.clone(g)
+    put(g, key, 0)
+    return g
+
+
+def put(x: Tensor, key: Any, value: Any) -> None:
+    """``x[key] = value``: written in place, broadcast and converted.
+
+    Raises:
+        GradientError: ``x`` is a leaf that requires grad.
+        ShapeError: the value does not broadcast to the part.
+    """
+    from .construct import tensor
+    from .tensor import Tensor
+
+    wants = is_grad_enabled()
+    if wants:
+        inplace.prepare("setitem", x)
+        wants = x._node is not None or (isinstance(value, Tensor) and value._node is not None)
+    view, index = _resolve(x.detach(), key)
+    # A number that a half does not hold is infinite here, which fill_ refuses; a tensor of it is as well.
+    if not index and isinstance(value, (int, float)) and (x.dtype.is_integer or dt.holds(x.dtype, value)):
+        movement.fill_(view, value)
+    else:
+        value = value if isinstance(value, Tensor) else tensor(value, dtype=x.dtype, device=x.device)
+        _write(view, index, value.detach().to(x.device))
+    if wants:
+        edges = {}
+        if x._node is not None:
+            edges["input"] = (edge(x), x._meta)
+        if isinstance(value, Tensor) and value._node is not None:
+            edges["value"] = (edge(value), value._meta)
+        node = Node(_Overwrite, edges, {"key": _fixed(key)})
+        inplace.rebase(node, x, "input")
+
+
+def _fixed(key: Any) -> Any:
+    """A key for later: what changes in place until then is copied."""
+    from .tensor import Tensor
+
+    if isinstance(key, tuple):
+        return tuple(_fixed(k) for k in key)
+    if isinstance(key, Tensor):
+        return movement.clone(key.detach())
+    return key.copy() if isinstance(key, (list, np.ndarray)) else key
+
+
+def _write(view: Tensor, index: dict[int, Tensor], plain: Tensor) -> None:
+    if index:
+        from ..ops.index.selection import put_at
+
+        put_at(view, index, plain)
+    else:
+        while plain.ndim > view.ndim and plain.shape[0] == 1:
+            plain = slicing.select(plain, 0, 0)
+        movement.copy_(view, plain)

@@ -1,0 +1,509 @@
+"""Tensor: shape, strides and offset over a storage. Its methods are ops, one line each; nothing is computed
+here."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+from .. import autograd
+from ..autograd.edges import LEAF, note_change
+from ..autograd.engine import differences
+from ..autograd.handle import Handle
+from ..device import device as Device
+from ..device.stream import stream
+from ..errors import DimensionError, DTypeError, GradientError
+from ..op.arguments import number
+from ..op.call_path import tensors_are
+from ..ops.elementwise import comparison
+from ..ops.shape import creation, movement, slicing, views
+from . import dtypes as dt
+from .dtypes import DType
+from .meta import Meta
+from .reading import Readable
+from .shape import Size, axis
+
+
+class Tensor(Readable):
+    """A tensor, with PyTorch's attributes and methods.
+
+    Make one with `tensor`, `zeros`, `arange` and so on. Its memory is freed when the last reference to it
+    goes.
+    """
+
+    _node: Any = None
+    _index = 0
+    _hooks: dict | None = None
+    _grad: Tensor | None = None
+    _base: Tensor | None = None  # what it is a view of
+    _views: dict[weakref.ref, None] | None = None  # in the order in which they were taken
+    __array_priority__ = 1000
+
+    if TYPE_CHECKING:
+        # Methods and operators are the ops themselves, attached in `methods`; type checkers see that they
+        # are there.
+        def __getattr__(self, name: str) -> Any: ...
+
+        __add__: Any
+        __radd__: Any
+        __sub__: Any
+        __rsub__: Any
+        __mul__: Any
+        __rmul__: Any
+        __truediv__: Any
+        __rtruediv__: Any
+        __floordiv__: Any
+        __rfloordiv__: Any
+        __mod__: Any
+        __rmod__: Any
+        __pow__: Any
+        __rpow__: Any
+        __neg__: Any
+        __matmul__: Any
+        __rmatmul__: Any
+        __pos__: Any
+        __abs__: Any
+        __invert__: Any
+        __and__: Any
+        __rand__: Any
+        __or__: Any
+        __ror__: Any
+        __xor__: Any
+        __rxor__: Any
+        __lshift__: Any
+        __rshift__: Any
+        __lt__: Any
+        __le__: Any
+        __gt__: Any
+        __ge__: Any
+        __eq__: Any
+        __ne__: Any
+
+    def __init__(self, storage, m: Meta, offset: int):
+        self._storage = storage
+        self._meta = m
+        self._offset = offset
+
+    # What it is
+
+    @property
+    def shape(self) -> Size:
+        return self._meta.shape
+
+    @property
+    def dtype(self) -> DType:
+        return self._meta.dtype
+
+    @property
+    def device(self) -> Device:
+        return self._meta.device
+
+    @property
+    def ndim(self) -> int:
+        return len(self._meta.shape)
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether derivatives with respect to it, or through it, are recorded."""
+        return self._node is not None
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    @property
+    def is_leaf(self) -> bool:
+        return self._node is None or self._node is LEAF
+
+    @property
+    def grad_fn(self):
+        """The node of the graph that computed it, or None for a leaf."""
+        return None if self.is_leaf else self._node
+
+    @property
+    def itemsize(self) -> int:
+        return self._meta.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self._storage.nbytes if self._meta.dtype.is_quantized else self._meta.nbytes
+
+    @property
+    def is_webgpu(self) -> bool:
+        return self._meta.device.type == "webgpu"
+
+    @property
+    def _version(self) -> int:
+        return self._storage.version
+
+    def dim(self) -> int:
+        """Number of axes."""
+        return len(self._meta.shape)
+
+    def size(self, dim: int | None = None):
+        """The shape, or the length of one axis."""
+        return self._meta.shape if dim is None else _along(self._meta.shape, dim)
+
+    def numel(self) -> int:
+        """Number of elements."""
+        return self._meta.numel
+
+    nelement = numel
+
+    def stride(self, dim: int | None = None):
+        """Strides in elements, or that of one axis."""
+        return self._meta.strides if dim is None else _along(self._meta.strides, dim)
+
+    def storage_offset(self) -> int:
+        """Where the first element lies in the storage, in elements."""
+        _note_place()
+        return self._offset
+
+    def data_ptr(self) -> int:
+        """A number that is equal for tensors that begin at the same element of the same storage."""
+        _note_place()
+        return id(self._storage) + self._offset * self.itemsize
+
+    def element_size(self) -> int:
+        """Bytes of one element."""
+        return self._meta.dtype.itemsize
+
+    def is_contiguous(self) -> bool:
+        """Whether the elements lie in row-major order without gaps."""
+        return self._meta.is_contiguous
+
+    def is_floating_point(self) -> bool:
+        """Whether the elements are floating-point numbers."""
+        return self._meta.dtype.is_floating_point
+
+    def __len__(self) -> int:
+        if not self._meta.shape:
+            raise TypeError("len() of a tensor without axes. Use numel().")
+        return self._meta.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if not self._meta.shape:
+            raise TypeError("iteration over a tensor without axes. Use item().")
+        return iter(slicing.unbind(self, 0))
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    # In Python's own syntax
+
+    def __contains__(self, element) -> bool:
+        return bool((self == element).any().item())
+
+    def __repr__(self) -> str:
+        from .printing import describe
+
+        return describe(self)
+
+    def __format__(self, spec: str) -> str:
+        if self._meta.numel == 1 and (spec or not self._meta.shape):
+            return format(self.item(), spec)
+        return format(repr(self), spec)
+
+    # The graph
+
+    def backward(
+        self,
+        gradient: Tensor | None = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs=None,
+    ) -> None:
+        """Add to ``.grad`` of every leaf the derivative of this tensor; see `pellucid.autograd.backward`."""
+        autograd.backward([self], [gradient], retain_graph, create_graph, inputs)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Switch recording for a leaf on or off, and return it.
+
+        Raises:
+            DTypeError: the dtype is not floating point.
+            GradientError: it is not a leaf.
+        """
+        if requires_grad:
+            if self._node is None:
+                if not self._meta.dtype.is_floating_point:
+                    raise DTypeError(
+                        "requires_grad: only floating-point tensors have gradients, not "
+                        f"{self._meta.dtype}. Convert with .float()."
+                    )
+                note_change()
+                self._node = LEAF
+        elif self._node is not None:
+            if self._node is not LEAF:
+                raise GradientError("requires_grad: only a leaf can be switched off. Use .detach().")
+            note_change()
+            self._node = None
+        return self
+
+    def detach(self) -> Tensor:
+        """The same values outside the graph, sharing storage."""
+        return Tensor(self._storage, self._meta, self._offset)
+
+    def detach_(self) -> Tensor:
+        """Take this tensor itself out of the graph."""
+        note_change()
+        self._node = None
+        return self
+
+    @property
+    def data(self) -> Tensor:
+        """The same values outside the graph, sharing storage; assigning replaces the values' storage."""
+        return self.detach()
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        note_change()
+        self._storage, self._meta, self._offset = value._storage, value._meta, value._offset
+
+    def _set_grad(self, value: Tensor | None) -> None:
+        if value is not None:
+            if not isinstance(value, Tensor):
+                raise TypeError(f"grad: must be a Tensor or None, not {type(value).__name__} {value!r}")
+            if value is self:
+                raise GradientError("grad: a tensor cannot be its own gradient. Give another tensor.")
+            if different := differences(value._meta, self._meta):
+                raise GradientError(
+                    f"grad: a gradient of {different}. Give one like the tensor, for example by .to() or "
+                    ".reshape()."
+                )
+        self._grad = value
+
+    # The gradient that walks added up here, or None; assigning replaces it.
+    grad = property(attrgetter("_grad"), _set_grad)
+
+    def retain_grad(self) -> None:
+        """Keep ``.grad`` of a tensor that is not a leaf."""
+        if self._node is None:
+            raise GradientError("retain_grad: the tensor does not require grad.")
+        if self._node is not LEAF:
+            if self._node.retained is None:
+                self._node.retained = {}
+            self._node.retained[self._index] = weakref.ref(self)
+
+    def register_hook(self, hook):
+        """Call ``hook(grad)`` when the gradient of this tensor is known; what it returns replaces the
+        gradient.
+
+        Returns:
+            A handle with ``remove()``.
+
+        Source: https://pytorch.org/docs/stable/generated/torch.Tensor.register_hook.html
+        """
+        if self._node is None:
+            raise GradientError("register_hook: the tensor does not require grad.")
+        if self._node is LEAF:
+            if self._hooks is None:
+                self._hooks = {}
+            hooks = self._hooks
+            note_change()
+        else:
+            if self._node.hooks is None:
+                self._node.hooks = {}
+            hooks = self._node.hooks.setdefault(self._index, {})
+        return Handle(hooks, hook)
+
+    # Where and as what
+
+    def to(
+        self, *args, dtype: DType | None = None, device=None, non_blocking: bool = False, copy: bool = False
+    ) -> Tensor:
+        """The tensor with another dtype or on another device; itself if nothing changes.
+
+        Args:
+            args: a dtype, a device (or its name), another tensor, or a device and a dtype.
+            dtype, device: the same by name.
+            non_blocking: accepted; uploads never block, reads always do.
+            copy: a copy even if nothing changes.
+
+        Raises:
+            DTypeError: the device has no such dtype (float64 on webgpu): ask for float32.
+
+        Source: https://pytorch.org/docs/stable/generated/torch.Tensor.to.html
+        """
+        for a in args:
+            if isinstance(a, DType):
+                dtype = a
+            elif isinstance(a, Tensor):
+                dtype, device = a.dtype, a.device
+            elif isinstance(a, (str, Device)):
+                device = a
+            elif a is not None and not isinstance(a, bool):
+                raise TypeError(f"to(): takes a dtype, a device or a tensor, not {type(a).__name__} {a!r}")
+        x = self
+        target = self._meta.device if device is None else Device(device)
+        if x._meta.dtype.is_quantized and dtype is not None and dtype is not x._meta.dtype:
+            x = x.dequantize()
+        if dtype is not None and x._meta.dtype.is_complex:
+            movement.warn_of_lost_parts(x._meta.dtype, dtype)
+        if target is self._meta.device:
+            if dtype is not None and dtype is not x._meta.dtype:
+                return movement.cast(x, dtype)
+            return movement.clone(x) if copy else x
+        # Change the type on the device where both types exist.
+        if dtype is not None and dtype is not x._meta.dtype and x._meta.device.type == "cpu":
+            x = movement.cast(x, dtype)
+        x = _moved(x, target)
+        return x if dtype is None or dtype is x._meta.dtype else movement.cast(x, dtype)
+
+    def cpu(self) -> Tensor:
+        """The tensor on the cpu device."""
+        return self.to("cpu")
+
+    def webgpu(self) -> Tensor:
+        """The tensor on the webgpu device."""
+        return self.to("webgpu")
+
+    def type(self, dtype: DType) -> Tensor:
+        """``to(dtype)``."""
+        return self.to(dtype)
+
+    def type_as(self, other: Tensor) -> Tensor:
+        """``to(other.dtype)``."""
+        return self.to(other.dtype)
+
+    def float(self) -> Tensor:
+        """As float32."""
+        return self.to(dt.float32)
+
+    def double(self) -> Tensor:
+        """As float64 (cpu only)."""
+        return self.to(dt.float64)
+
+    def half(self) -> Tensor:
+        """As float16."""
+        return self.to(dt.float16)
+
+    def bfloat16(self) -> Tensor:
+        """As bfloat16."""
+        return self.to(dt.bfloat16)
+
+    def int(self) -> Tensor:
+        """As int32."""
+        return self.to(dt.int32)
+
+    def long(self) -> Tensor:
+        """As int64."""
+        return self.to(dt.int64)
+
+    def bool(self) -> Tensor:
+        """As bool: whether values are not zero."""
+        return self.to(dt.bool_)
+
+    # New tensors like this one
+
+    def new_zeros(self, *size, dtype: DType | None = None, device=None) -> Tensor:
+        """Zeros of another shape, same dtype and device."""
+        return creation.zeros(*size, dtype=dtype or self.dtype, device=device or self.device)
+
+    def new_ones(self, *size, dtype: DType | None = None, device=None) -> Tensor:
+        """Ones of another shape, same dtype and device."""
+        return creation.ones(*size, dtype=dtype or self.dtype, device=device or self.device)
+
+    def new_empty(self, *size, dtype: DType | None = None, device=None) -> Tensor:
+        """Memory of another shape, same dtype and device."""
+        return creation.empty(*size, dtype=dtype or self.dtype, device=device or self.device)
+
+    def new_full(self, size, fill_value, dtype: DType | None = None, device=None) -> Tensor:
+        """One value in another shape, same dtype and device."""
+        return creation.full(size, fill_value, dtype=dtype or self.dtype, device=device or self.device)
+
+    def new_tensor(self, data, dtype: DType | None = None, device=None) -> Tensor:
+        """Data as a tensor, same dtype and device."""
+        from .construct import tensor
+
+        return tensor(data, dtype=dtype or self.dtype, device=device or self.device)
+
+    # Shape
+
+    @property
+    def T(self) -> Tensor:
+        """All axes in reverse order."""
+        return views.permute_dims(self, tuple(reversed(range(self.ndim))))
+
+    @property
+    def mT(self) -> Tensor:
+        """The last two axes exchanged."""
+        return views.transpose(self, -2, -1)
+
+    def __getitem__(self, key) -> Tensor:
+        from .indexing import get
+
+        return get(self, key)
+
+    def __setitem__(self, key, value) -> None:
+        from .indexing import put
+
+        put(self, key, value)
+
+    def where(self, condition: Tensor, other) -> Tensor:
+        """The tensor's own values where the condition holds, else ``other``."""
+        return comparison.where(condition, self, other)
+
+    # In place, without a declaration of their own
+
+    def zero_(self) -> Tensor:
+        """Every element 0."""
+        return self.fill_(0)
+
+    def fill_(self, value) -> Tensor:
+        """Every element ``value``."""
+        return movement.fill_(self, value)
+
+    def copy_(self, src: Tensor, non_blocking: bool = False) -> Tensor:
+        """Overwrite with the values of ``src``, broadcast and converted; from any device. A number fills."""
+        target = self._meta.device
+        try:
+            device = src._meta.device
+        except AttributeError:
+            from .construct import tensor
+
+            src, device = tensor(number(src, "copy_: src"), device=target), target
+        return movement.copy_(self, src if device is target else src.to(target))
+
+    def __reduce__(self):
+        from .construct import rebuild
+
+        return rebuild, (self.detach().numpy(), self.dtype.name, self.device.type, self.requires_grad)
+
+    def __deepcopy__(self, memo) -> Tensor:
+        if not self.is_leaf:
+            raise GradientError("deepcopy: only leaves can be copied. Use .detach().clone().")
+        out = movement.clone(self.detach())
+        out._node = self._node
+        memo[id(self)] = out
+        return out
+
+
+tensors_are(Tensor)
+
+
+def _note_place() -> None:
+    """Python asks where a tensor lies, which the next call of a captured function may change."""
+    if (capturing := stream().capturing) is not None:
+        capturing.refuse("it asks where a tensor lies in memory")
+
+
+def _along(values: tuple[int, ...], dim: int) -> int:
+    """What a tensor has along an axis."""
+    if type(dim) is int and -len(values) <= dim < len(values):
+        return tuple.__getitem__(values, dim)
+    if not values:
+        raise DimensionError(f"dimension {dim} is out of range: a tensor without axes has none.")
+    return values[axis(dim, len(values))]
+
+
+def _moved(x: Tensor, target: Device) -> Tensor:
+    """The tensor on another device. The graph follows: gradients come back."""
+    if x._meta.dtype.is_quantized:
+        from ..quant.weight import moved
+
+        return moved(x, target)
+    from ..ops.shape.transfer import transfer
+
+    return transfer(x, target)

@@ -1,0 +1,41 @@
+"""What a file is that is no model, as far as its first bytes tell: for messages."""
+
+from __future__ import annotations
+
+from .safetensors import LONGEST_HEADER
+
+BYTES = 16  # of the beginning are enough
+
+_MARKS = {
+    b"GGUF": "is a GGUF file",
+    b"PK\x03\x04": "is a zip archive, such as torch.save writes",
+    b"\x1f\x8b": "is compressed by gzip",
+}
+
+
+def describe(begin: bytes) -> str:
+    """A clause about a file that begins so, such as ``"is a web page"``."""
+    if not begin:
+        return "is empty"
+    for mark, clause in _MARKS.items():
+        if begin.startswith(mark):
+            return clause
+    if is_safetensors(begin):
+        return "is a safetensors file"
+    if _text(begin).startswith(b"<"):
+        return "is a web page (it begins with <)"
+    return f"is neither GGUF nor JSON: it begins with {begin[:8]!r}"
+
+
+def is_safetensors(begin: bytes) -> bool:
+    """Whether it may be one: the length of a header, and then the header."""
+    return begin[8:9] == b"{" and int.from_bytes(begin[:8], "little") <= LONGEST_HEADER
+
+
+def may_be_json(begin: bytes) -> bool:
+    """Whether an object may follow, as far as the first bytes go."""
+    return bool(begin) and _text(begin)[:1] in (b"", b"{")
+
+
+def _text(begin: bytes) -> bytes:
+    return begin.removeprefix(b"\xef\xbb\xbf").lstrip()

@@ -1,0 +1,47 @@
+// WIDTH neighbours in `inner` and several lanes for each, WIDTH apart, which take turns over r.
+//
+// strip_share(base, first, end)  a lane's share of x[base + r * inner] for r from `first`, before
+//                                `end`: every STRIPS-th, in four sums each, so that four loads are
+//                                under way at once
+// strip_fold(lane, value)        the values of the lanes that share an output combined, known to
+//                                the first WIDTH lanes. Every lane must call it, in uniform control
+//                                flow, with a barrier before the next call.
+//
+// The kernel declares `alias T`, `const IDENTITY`, `const WORKGROUP`, `const WIDTH`, `fn apply`,
+// `fn load_x`, and `inner` in Params.
+//
+// turns  (end - start) / STRIPS, and STRIPS
+
+const STRIPS = WORKGROUP / WIDTH;
+
+var<workgroup> strips: array<T, WORKGROUP>;
+
+fn strip_share(base: u32, first: u32, end: u32) -> T {
+    var a = IDENTITY;
+    var b = IDENTITY;
+    var c = IDENTITY;
+    var d = IDENTITY;
+    var r = first;
+    for (; r + 3u * STRIPS < end; r += 4u * STRIPS) {
+        a = apply(a, load_x(base + r * params.inner));
+        b = apply(b, load_x(base + (r + STRIPS) * params.inner));
+        c = apply(c, load_x(base + (r + 2u * STRIPS) * params.inner));
+        d = apply(d, load_x(base + (r + 3u * STRIPS) * params.inner));
+    }
+    for (; r < end; r += STRIPS) {
+        a = apply(a, load_x(base + r * params.inner));
+    }
+    return apply(apply(a, b), apply(c, d));
+}
+
+fn strip_fold(lane: u32, value: T) -> T {
+    strips[lane] = value;
+    workgroupBarrier();
+    var result = value;
+    if (lane < WIDTH) {
+        for (var strip = 1u; strip < STRIPS; strip++) {
+            result = apply(result, strips[strip * WIDTH + lane]);
+        }
+    }
+    return result;
+}

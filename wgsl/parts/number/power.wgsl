@@ -1,0 +1,155 @@
+// power(a, b)      a^b to about an ulp, with IEEE's results for zero, negative, infinite arguments and NaN
+// power_of_number(a, b)  the same for a b that is a number: half of one is a root, as in PyTorch
+// power_i32, power_u32  integer powers by squaring; negative exponents of integers give 0 or a unit
+//
+// |a|^b is 2^(b log2 |a|), of which 2^-30 must be known. No sum of floats is corrected by its rounding error,
+// which compilers may take for zero: pieces are cut by their bits and multiplied exactly, or added as integers.
+//
+// turns  at most 32 for integers, none for floats
+
+fn power(a: f32, b: f32) -> f32 {
+    let a_bits = bitcast<u32>(a);
+    let b_bits = bitcast<u32>(b);
+    let a_size = a_bits & 0x7fffffffu;
+    let b_size = b_bits & 0x7fffffffu;
+    if (b_size == 0u || a_bits == 0x3f800000u) { return 1.0; }
+    if (is_nan(a)) { return a; }
+    if (is_nan(b)) { return b; }
+    let is_negative = (a_bits >> 31u) == 1u;
+    let falls = (b_bits >> 31u) == 1u;
+    if (b_size == 0x7f800000u) {
+        if (a_size == 0x3f800000u) { return 1.0; }
+        return select(0.0, infinity(1.0), (a_size > 0x3f800000u) != falls);
+    }
+    if (b == 1.0) { return a; }
+    if (b == 2.0) { return a * a; }
+    if (b == 0.5 && a_size != 0u && !is_negative) { return sqrt(a); }
+    if (b == -1.0) { return 1.0 / a; }
+    // from 2^24 on all are even
+    let whole = b_size >= 0x4b800000u || b == trunc(b);
+    let odd = whole && b_size < 0x4b800000u && (i32(b) & 1) == 1;
+    if (a_size == 0u || a_size == 0x7f800000u) {
+        let grows = (a_size != 0u) != falls;
+        let size = select(0.0, infinity(1.0), grows);
+        return select(size, with_sign(size, a), odd);
+    }
+    if (is_negative && !whole) { return bitcast<f32>(0x7fc00000u | (a_bits & 0x80000000u)); }
+    if (whole && b_size <= 0x41b80000u) {
+        // up to 23: products of whole numbers are exact, and so are few factors but for an ulp
+        let n = u32(abs(b));
+        let a_2 = a * a;
+        let a_4 = a_2 * a_2;
+        let a_8 = a_4 * a_4;
+        var result = select(1.0, a, (n & 1u) != 0u);
+        result *= select(1.0, a_2, (n & 2u) != 0u);
+        result *= select(1.0, a_4, (n & 4u) != 0u);
+        result *= select(1.0, a_8, (n & 8u) != 0u);
+        result *= select(1.0, a_8 * a_8, (n & 16u) != 0u);
+        let is_exact = a == trunc(a) && abs(result) < 16777216.0;
+        let is_safe = abs(result) > 1e-30 && abs(result) < 1e30;
+        if (is_exact || (n <= 4u && is_safe)) { return select(result, 1.0 / result, falls); }
+    }
+    let size = power_of_size(a_size, b);
+    return select(size, -size, is_negative && odd);
+}
+
+fn power_of_number(a: f32, b: f32) -> f32 {
+    let a_bits = bitcast<u32>(a);
+    if (abs(b) != 0.5) { return power(a, b); }
+    // where a root differs from a power
+    if (a_bits == 0x80000000u) { return select(a, infinity(a), b < 0.0); }
+    if (a_bits == 0xff800000u) { return bitcast<f32>(a_bits | 0x400000u); }
+    return power(a, b);
+}
+
+// The first 12 bits of a number.
+fn power_head(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) & 0xfffff000u); }
+
+// For numbers from 1 + i / 16 on: (128 r, 16 t, u) with t + u / 2^34 = -log2 r, where r is near their inverse.
+fn power_entry(i: u32) -> vec3<i32> {
+    switch i {
+        case 0u: { return vec3<i32>(128, 0, 0); }
+        case 1u: { return vec3<i32>(117, 2, 79633511); }
+        case 2u: { return vec3<i32>(111, 3, 310683050); }
+        case 3u: { return vec3<i32>(105, 5, -459484495); }
+        case 4u: { return vec3<i32>(100, 6, -323946874); }
+        case 5u: { return vec3<i32>(95, 7, -126368389); }
+        case 6u: { return vec3<i32>(91, 8, -133910899); }
+        case 7u: { return vec3<i32>(87, 9, -93518547); }
+        case 8u: { return vec3<i32>(84, 10, -297511058); }
+        case 9u: { return vec3<i32>(80, 11, -161973437); }
+        case 10u: { return vec3<i32>(77, 12, -288390573); }
+        case 11u: { return vec3<i32>(74, 13, -377155950); }
+        case 12u: { return vec3<i32>(72, 13, 301936176); }
+        case 13u: { return vec3<i32>(69, 14, 283047677); }
+        case 14u: { return vec3<i32>(67, 15, -61661823); }
+        default: { return vec3<i32>(64, 16, 0); }
+    }
+}
+
+// Whole and fractional parts of numbers, added: a fraction has 26 bits.
+fn power_added(sum: vec2<i32>, x: f32) -> vec2<i32> {
+    let whole = floor(x);
+    return sum + vec2<i32>(i32(whole), i32((x - whole) * 67108864.0));
+}
+
+// a^b of a positive finite a, given as its bits, and a finite b.
+fn power_of_size(a: u32, b: f32) -> f32 {
+    var exponent = i32(a >> 23u) - 127;
+    var mantissa = a & 0x7fffffu;
+    if (exponent == -127) {
+        let places = countLeadingZeros(mantissa) - 8u;
+        mantissa = (mantissa << places) & 0x7fffffu;
+        exponent = -126 - i32(places);
+    }
+    let entry = power_entry(mantissa >> 19u);
+    // log2 a = exponent + t + u + log2(1 + f), f in units of 2^-30
+    let f_units = i32((mantissa | 0x800000u) * u32(entry.x)) - 1073741824;
+    let f = f32(f_units) * 9.3132257e-10;
+    let f_head = power_head(f);
+    let f_rest = f32(f_units - i32(f_head * 1073741824.0)) * 9.3132257e-10;
+    // log(1 + f) - f
+    let series = (f * f) * (-0.5 + f * (0.33333333 + f * (-0.25 + f * (0.2 + f * (-0.16666667 + f * 0.14285714)))));
+    // log2(e) is 1.4423828125 and 3.1222855e-4
+    let near = f_head * 1.4423828125;
+    let rest = f_head * 3.1222855e-4 + (f_rest + series) * 1.44269504;
+    let coarse = f32(16 * exponent + entry.y) * 0.0625;
+    var middle = power_head(near);
+    var fine = (near - middle) + rest;
+    if (entry.z != 0) {
+        let units = entry.z + i32(round(near * 17179869184.0)) + i32(round(rest * 17179869184.0));
+        middle = f32(units & -524288) * 5.8207661e-11;
+        fine = f32(units & 524287) * 5.8207661e-11;
+    }
+    let about = b * (coarse + (middle + fine));
+    if (about > 129.0) { return infinity(1.0); }
+    if (about < -151.0) { return 0.0; }
+    let b_head = power_head(b);
+    let b_rest = b - b_head;
+    var sum = power_added(vec2<i32>(), b_head * coarse);
+    sum = power_added(sum, b_rest * coarse);
+    sum = power_added(sum, b_head * middle);
+    sum = power_added(sum, b_rest * middle);
+    sum = power_added(sum, b * fine);
+    // the nearest whole number, and what is left, from -1/2 to 1/2
+    let n = (sum.y + 33554432) >> 26u;
+    let left = f32(sum.y - (n << 26u)) * 1.4901161e-8;
+    return scaled(exp_small(left * 0.69314718), sum.x + n);
+}
+
+fn power_u32(a: u32, b: u32) -> u32 {
+    var result = 1u;
+    var base = a;
+    var n = b;
+    while (n != 0u) {
+        if ((n & 1u) != 0u) { result *= base; }
+        base *= base;
+        n >>= 1u;
+    }
+    return result;
+}
+
+fn power_i32(a: i32, b: i32) -> i32 {
+    if (b < 0) { return select(select(0, select(1, -1, (b & 1) == 1), a == -1), 1, a == 1); }
+    return bitcast<i32>(power_u32(bitcast<u32>(a), u32(b)));
+}

@@ -1,0 +1,141 @@
+// sin_of, cos_of, tan_of: accurate for every argument, the builtins' bounds are loose beyond pi.
+// asin_of, acos_of, atan_of, atan2_of: polynomials, since builtins may be off by 1e-3.
+//
+// source  Payne and Hanek 1983, "Radian reduction for trigonometric functions", for large arguments
+// turns  3
+
+// The remainder of x modulo pi/2, and how many pi/2 were taken off (modulo 4 for large x).
+fn turn(x: f32) -> vec2<f32> {
+    if (abs(x) > 2000.0) { return turn_large(x); }
+    // pi/2 in three parts of few bits (Cody and Waite).
+    let n = round(x * 0.63661977);
+    var r = x - n * 1.5703125;
+    r = r - n * 4.83751297e-4;
+    r = r - n * 7.54978995e-8;
+    return vec2<f32>(r, n);
+}
+
+// x * 2/pi modulo 4 by integers: the mantissa times those 96 bits of 2/pi that matter for x's exponent.
+fn turn_large(x: f32) -> vec2<f32> {
+    var digits = array<u32, 8>(
+        0u, 0xA2F9836Eu, 0x4E441529u, 0xFC2757D1u, 0xF534DDC0u, 0xDB629599u, 0x3C439041u, 0xFE5163ABu);
+    let bits = bitcast<u32>(x);
+    let mantissa = (bits & 0x7fffffu) | 0x800000u;
+    // The value is mantissa * 2^(exponent - 150); digits before 2^(152 - exponent) give multiples of 4. One word of zeros leads.
+    let first = ((bits >> 23u) & 0xffu) - 120u;
+    let word = first >> 5u;
+    let shift = first & 31u;
+    var window: vec3<u32>;
+    for (var k = 0u; k < 3u; k++) {
+        // Two shifts, since one by 32 is not defined.
+        window[k] = (digits[word + k] << shift) | ((digits[word + k + 1u] >> 1u) >> (31u - shift));
+    }
+    let low = i64_mul_words(mantissa, window.z);
+    let middle = i64_add(i64_mul_words(mantissa, window.y), vec2<u32>(low.y, 0u));
+    let high = mantissa * window.x + middle.y;
+    var quadrant = i32(high >> 30u);
+    var fraction = vec2<u32>((middle.x << 2u) | (low.x >> 30u), (high << 2u) | (middle.x >> 30u));
+    var sign = select(1.0, -1.0, (bits >> 31u) != 0u);
+    let turns = sign;
+    if ((fraction.y >> 31u) != 0u) {
+        quadrant += 1;
+        fraction = i64_neg(fraction);
+        sign = -sign;
+    }
+    var scale = 2.3283064365386963e-10;
+    if (fraction.y == 0u) {
+        fraction = vec2<u32>(0u, fraction.x);
+        scale *= 2.3283064365386963e-10;
+    }
+    let zeros = min(countLeadingZeros(fraction.y), 31u);
+    let top = (fraction.y << zeros) | ((fraction.x >> 1u) >> (31u - zeros));
+    let r = f32(top) * (scale * bitcast<f32>((127u - zeros) << 23u)) * 1.57079633;
+    return vec2<f32>(sign * r, turns * f32(quadrant));
+}
+
+fn sin_small(r: f32) -> f32 {
+    let z = r * r;
+    return r + r * z * (-1.6666655e-1 + z * (8.3321609e-3 + z * -1.9515296e-4));
+}
+
+fn cos_small(r: f32) -> f32 {
+    let z = r * r;
+    return 1.0 - 0.5 * z + z * z * (4.1666646e-2 + z * (-1.3887316e-3 + z * 2.4433157e-5));
+}
+
+fn quadrant(n: f32) -> i32 { return i32(n) & 3; }
+
+fn undefined_of(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) >= 0x7f800000u; }
+
+fn sin_of(x: f32) -> f32 {
+    if (undefined_of(x)) { return bitcast<f32>(bitcast<u32>(x) | 0x7fc00000u); }
+    let t = turn(abs(x));
+    let q = quadrant(t.y);
+    let v = select(sin_small(t.x), cos_small(t.x), (q & 1) == 1);
+    return with_sign(select(v, -v, (q & 2) == 2), x);
+}
+
+fn cos_of(x: f32) -> f32 {
+    if (undefined_of(x)) { return bitcast<f32>(bitcast<u32>(x) | 0x7fc00000u); }
+    let t = turn(x);
+    let q = quadrant(t.y);
+    let v = select(cos_small(t.x), sin_small(t.x), (q & 1) == 1);
+    return select(v, -v, q == 1 || q == 2);
+}
+
+fn tan_of(x: f32) -> f32 { return sin_of(x) / cos_of(x); }
+
+fn atan_of(x: f32) -> f32 {
+    if ((bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u) { return x; }
+    let a = abs(x);
+    var base = 0.0;
+    var t = a;
+    if (a > 2.41421356) {
+        base = 1.57079633;
+        t = -1.0 / a;
+    } else if (a > 0.41421356) {
+        base = 0.78539816;
+        t = (a - 1.0) / (a + 1.0);
+    }
+    let z = t * t;
+    let v = base + (t + t * z * (-3.33329491e-1 + z * (1.99777106e-1 + z * (-1.38776856e-1 + z * 8.05374449e-2))));
+    return with_sign(v, x);
+}
+
+fn asin_of(x: f32) -> f32 {
+    let a = abs(x);
+    if (a > 1.0) { return bitcast<f32>(bitcast<u32>(x) | 0x7fc00000u); }
+    let large = a > 0.5;
+    let z = select(a * a, 0.5 * (1.0 - a), large);
+    let t = select(a, sqrt(z), large);
+    let p = t + t * z * (1.6666752e-1 + z * (7.4953003e-2 + z * (4.5470025e-2 + z * (2.4181311e-2 + z * 4.2163199e-2))));
+    return with_sign(select(p, 1.57079633 - 2.0 * p, large), x);
+}
+
+fn acos_of(x: f32) -> f32 {
+    if (abs(x) > 1.0) { return bitcast<f32>(bitcast<u32>(x) | 0x7fc00000u); }
+    if (x > 0.5) { return 2.0 * asin_of(sqrt(0.5 * (1.0 - x))); }
+    if (x < -0.5) { return 3.14159265 - 2.0 * asin_of(sqrt(0.5 * (1.0 + x))); }
+    return 1.57079633 - asin_of(x);
+}
+
+fn atan2_of(y: f32, x: f32) -> f32 {
+    if ((bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u) { return x; }
+    if ((bitcast<u32>(y) & 0x7fffffffu) > 0x7f800000u) { return y; }
+    let sign = select(1.0, -1.0, (bitcast<u32>(y) >> 31u) != 0u);
+    let left = (bitcast<u32>(x) >> 31u) != 0u;
+    if (y == 0.0) { return sign * select(0.0, 3.14159265, left); }
+    if (x == 0.0) { return sign * 1.57079633; }
+    let infinite_x = abs(x) > 3.4028234e38;
+    let infinite_y = abs(y) > 3.4028234e38;
+    var v: f32;
+    if (infinite_x && infinite_y) { v = 0.78539816; }
+    else if (infinite_x) { v = 0.0; }
+    else if (infinite_y) { v = 1.57079633; }
+    else {
+        // Divisors above 2^126 may have a reciprocal of zero.
+        let scale = select(1.0, 0.0625, abs(x) > 8.0e37);
+        v = atan_of((abs(y) * scale) / (abs(x) * scale));
+    }
+    return sign * select(v, 3.14159265 - v, left);
+}

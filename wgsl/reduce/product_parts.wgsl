@@ -1,0 +1,54 @@
+// out[o, p, i] = the product of part p of x[o, :, i]
+//
+// Of floats, by default with the range that wgsl/parts/number/product.wgsl has, so that neither a part nor the
+// whole is infinite or 0 before its time. First of the dispatches of a running product, see
+// reduce/product_scan; and those of a product over a long axis, each of which has the parts of the one
+// before as `x`, and whose last one makes floats.
+//
+// x      (outer, columns, inner)   contiguous
+// out    (outer, parts, inner)
+// grid   one invocation per part, which is `chunk` long
+// turns  chunk
+// uses   product
+
+alias T = f32;
+alias U = vec2<u32>;
+const WORKGROUP = 16u;
+
+struct Params {
+    x_offset: u32,
+    count: u32,
+    columns: u32,
+    inner: u32,
+    parts: u32,
+    chunk: u32,
+}
+
+@group(0) @binding(0) var<storage, read> x: array<T>;
+@group(0) @binding(1) var<storage, read_write> out: array<U>;
+@group(1) @binding(0) var<uniform> params: Params;
+
+fn load_x(i: u32) -> T { return x[params.x_offset + i]; }
+fn store_out(i: u32, value: U) { out[i] = value; }
+fn factor(value: T) -> vec2<u32> { return product_of(value); }
+fn result(value: vec2<u32>) -> U { return value; }
+
+@compute @workgroup_size(WORKGROUP)
+fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
+        @builtin(local_invocation_index) lane: u32) {
+    let place = (id.y * count.x + id.x) * WORKGROUP + lane;
+    if (place >= params.count) {
+        return;
+    }
+    let inner = place % params.inner;
+    let part = place / params.inner % params.parts;
+    let outer = place / params.inner / params.parts;
+    let start = part * params.chunk;
+    let end = min(start + params.chunk, params.columns);
+    var running = PRODUCT_ONE;
+    for (var column = start; column < end; column++) {
+        let at = (outer * params.columns + column) * params.inner + inner;
+        running = product_times(running, factor(load_x(at)));
+    }
+    store_out(place, result(running));
+}
