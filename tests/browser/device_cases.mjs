@@ -125,19 +125,19 @@ export async function case_a_read_without_a_window_is_a_copy_alone(stream, immed
 export async function case_bad_wgsl_is_reported_with_its_line(stream) {
   const source =
     "@group(0) @binding(0) var<storage, read_write> out: array<u32>;\n@compute @workgroup_size(1)\nfn main() {\n    out[0] = missing;\n}\n";
-  const bad = stream.pipeline(source, "w", 0, false, "softmax/rows");
+  const bad = stream.pipeline(source, "w", 0, false, "norm/softmax_rows");
   const launch = stream.launch(bad, new Uint8Array(0), [], 1, 1, 1);
   new Window().alloc(1, 16).run(launch, [1]).submit(stream);
   await stream.read(1, 0, 4);
   matches(
     stream.failure(),
-    /^validation: softmax\/rows: line 4:\d+: .*missing.*\n {4}4 \| {5}out\[0\] = missing;/s,
+    /^validation: norm\/softmax_rows: line 4:\d+: .*missing.*\n {4}4 \| {5}out\[0\] = missing;/s,
     "text",
   );
   equal(stream.failure(), null, "it is reported once");
   await fails(
     () => new Window().run(launch, [1]).submit(stream),
-    /^softmax\/rows: .*could not be made/,
+    /^norm\/softmax_rows: .*could not be made/,
     "afterwards",
   );
   await fails(

@@ -406,3 +406,23 @@ def _nothing_is_kept(selenium, source):
 
 def test_nothing_is_kept(selenium):
     _nothing_is_kept(selenium, STEP)
+
+
+@run_in_pyodide(packages=["pellucid"])
+async def test_a_page_that_opens_many_devices_imports_its_modules_once(selenium):
+    from pyodide.code import run_js
+
+    import pellucid
+
+    # The browser keeps every module, and what is made for it, as long as the page.
+    run_js(
+        "globalThis.made = 0; URL.make = URL.createObjectURL;"
+        "URL.createObjectURL = (blob) => (made++, URL.make(blob))"
+    )
+    counts = []
+    for _ in range(3):
+        await pellucid.webgpu.open_async()
+        assert await (pellucid.ones(2) + 1).tolist_async() == [2.0, 2.0]
+        pellucid.webgpu.reset()
+        counts.append(run_js("made"))
+    assert counts[0] == counts[1] == counts[2] > 10

@@ -10,7 +10,7 @@ def _dispatches_are_timed_and_named(selenium):
 
     import pellucid as torch
     from pellucid.device.stream import stream
-    from pellucid.launches import _pipelines
+    from pellucid.op.launches import _pipelines
 
     def step(x):
         return (x @ x).relu() * 2 + 1

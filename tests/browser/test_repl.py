@@ -198,6 +198,152 @@ def test_lines_typed_while_python_is_busy_run_afterwards(repl):
     expect(repl.editor).to_have_value("unfinished")
 
 
+DRAWN = 250_000  # characters of one input's output that may be on the page at a time, with room to spare
+
+
+def drawn_characters(page: Page) -> int:
+    return page.evaluate("document.getElementById('transcript').textContent.length")
+
+
+def saved(repl: Repl) -> str:
+    with repl.page.expect_download() as download:
+        repl.page.get_by_role("button", name="Save all").last.click()
+    return download.value.path().read_text(encoding="utf-8")
+
+
+def test_long_output_is_folded_and_all_of_it_can_be_drawn_and_saved(repl):
+    repl.editor.fill("for i in range(30_000): print(i, 'lines')")
+    repl.editor.press("Control+Enter")
+    expect(repl.editor).to_have_value("")
+    repl.ready()
+    lines = [f"{i} lines" for i in range(30_000)]
+    shown = repl.output().split("\n")
+    assert shown[:100] == lines[:100]
+    assert shown[-101:] == [*lines[-100:], ""]
+    assert drawn_characters(repl.page) < DRAWN
+    fold = repl.page.locator("#transcript .fold")
+    found = re.search(r"([\d,]+) lines \(([\d,]+) characters\) folded away", fold.inner_text())
+    assert found
+    hidden = int(found[1].replace(",", ""))
+    drawn = "".join(repl.page.locator("#transcript .stdout").all_text_contents())
+    assert drawn.count("\n") == 30_000 - hidden
+    assert saved(repl).split("\n", 1)[1] == "\n".join([*lines, ""])
+    while fold.count():
+        fold.get_by_role("button", name="Show more").click()
+        repl.page.wait_for_timeout(50)
+    assert repl.output() == "\n".join([*lines, ""])
+
+
+def test_a_long_value_is_folded(repl):
+    shown = repl.type("'xé' * 1_000_000")
+    assert shown.startswith("'xéxé")
+    assert shown.endswith("éxé'\n")
+    assert "characters folded away" in shown
+    assert drawn_characters(repl.page) < DRAWN
+    assert saved(repl).split("\n", 1)[1] == "'" + "xé" * 1_000_000 + "'\n"
+
+
+@pytest.mark.parametrize("line", ["print('spam')", "print('spam', end='')", "print('x' * 1_000_000)"])
+def test_ctrl_c_ends_endless_printing(repl, line):
+    repl.type_block(f"def forever():\n    while True: {line}\n")
+    repl.start("forever()")
+    repl.page.wait_for_function("document.querySelector('#transcript .fold') !== null")
+    assert drawn_characters(repl.page) < DRAWN
+    repl.page.keyboard.press("Control+c")
+    repl.ready(10_000)
+    assert repl.output().endswith("KeyboardInterrupt\n")
+    assert drawn_characters(repl.page) < DRAWN
+    assert repl.type("1 + 1") == "2\n"
+
+
+def test_python_waits_for_a_page_that_is_busy(repl):
+    repl.type_block("def count():\n    i = 0\n    while True:\n        i += 1\n        print(i)\n")
+    repl.start("count()")
+    repl.page.wait_for_function("document.querySelector('#transcript .fold') !== null")
+    last = (
+        "Number([...document.querySelectorAll('#transcript .stdout')].at(-1).textContent.split('\\n').at(-2))"
+    )
+    before = repl.page.evaluate(
+        f"""() => {{
+            const printed = {last};
+            const until = performance.now() + 3000;
+            while (performance.now() < until);
+            document.getElementById("interrupt").click();
+            return printed;
+        }}"""
+    )
+    repl.ready(10_000)
+    assert repl.output().endswith("KeyboardInterrupt\n")
+    assert before < repl.page.evaluate(last) < before + 10_000  # tens of thousands where nothing holds it up
+
+
+def test_streams_and_values_come_in_the_order_in_which_they_were_written(repl):
+    repl.type("import sys")
+    printed = repl.type("for i in range(800): print(i, file=(sys.stdout, sys.stderr)[i % 2])", "")
+    assert printed == "".join(f"{i}\n" for i in range(800))
+    printed = repl.type("print('a'); print('b', file=sys.stderr); 'c'; print('d', end=''); 1 / 0")
+    assert re.sub(r"\s*Traceback.*\n(.*\n)*", "T", printed) == "a\nb\n'c'\ndT"
+    kinds = repl.page.locator("#transcript > *").evaluate_all(
+        "all => all.slice(-4).map((one) => one.className)"
+    )
+    assert kinds == ["stdout", "stderr", "stdout", "stderr"]
+
+
+def test_a_carriage_return_begins_the_line_anew(repl):
+    assert repl.type(r"print('step 1', end=''); print('\rstep 2', end=''); print('\rstop')") == "stop 2\n"
+    assert repl.type(r"print('a\r\nb\rc\n', end='')") == "a\nc\n"
+    repl.editor.fill(r"for i in range(20_000): print(f'\rstep {i}', end='')")
+    repl.editor.press("Control+Enter")
+    expect(repl.editor).to_have_value("")
+    repl.ready()
+    assert repl.output() == "step 19999"
+
+
+def test_the_transcript_is_bounded_and_says_what_it_let_go(page, site_server):
+    page.goto(site_server.url)
+    said = page.evaluate(
+        """async () => {
+            const { Transcript } = await import("/web/repl/transcript.js");
+            document.body.innerHTML = '<main><div id="all"></div><div class="prompt"></div></main>';
+            const all = document.getElementById("all");
+            const transcript = new Transcript(all, document.querySelector("main"));
+            const said = [];
+            for (const [passages, lines] of [[40, 10_000], [5_000, 3]]) {
+                for (let i = 0; i < passages; i++) {
+                    transcript.block("input", ">>> again\\n");
+                    transcript.print("stdout", "a line of output\\n".repeat(lines));
+                    if (i % 20 === 19) transcript.draw();
+                }
+                said.push([all.textContent.length, all.childElementCount, all.firstElementChild.textContent]);
+            }
+            transcript.clear();
+            return [...said, [all.textContent.length, all.childElementCount, ""]];
+        }"""
+    )
+    (long, _, _), (short, blocks, first), empty = said
+    assert long < 1_500_000
+    assert short < 1_500_000
+    assert blocks < 11_000
+    let_go = re.match(r"⋯ ([\d,]+) lines \(([\d,]+) characters\) before dropped", first)
+    assert let_go
+    assert int(let_go[1].replace(",", "")) > 100_000
+    assert empty == [0, 0, ""]
+
+
+def test_history_does_not_outgrow_the_storage(page, site_server):
+    page.goto(site_server.url)
+    kept = page.evaluate(
+        """async () => {
+            const { History } = await import("/web/repl/history.js");
+            const history = new History();
+            const long = ["x".repeat(3_000_000), "y".repeat(300_000), "z".repeat(300_000)];
+            for (const text of ["first", ...long, "last"]) history.add(text);
+            return JSON.parse(Object.values(localStorage)[0]).map((entry) => entry.slice(0, 5));
+        }"""
+    )
+    assert kept == ["zzzzz", "last"]
+
+
 def test_top_level_await(repl):
     repl.type("import asyncio")
     assert repl.type("await asyncio.sleep(0.01, 'awaited')") == "'awaited'\n"
@@ -286,7 +432,7 @@ def test_ctrl_c_interrupts_waits_for_the_device(repl, wait, long):
     repl.start("forever()")
     repl.page.wait_for_timeout(200)
     repl.page.keyboard.press("Control+c")
-    repl.ready(10_000)
+    repl.ready(30_000)
     assert "KeyboardInterrupt\n" in repl.output()
     assert repl.type("torch.ones(2).sum().item()") == "2.0\n"
 
@@ -322,6 +468,19 @@ def test_tab_completes_names_and_attributes(repl):
     expect(repl.editor).to_have_value("x = json.loads(")
     expect(options).to_have_count(0)
     assert repl.type("'[1]')", "x") == "[1]\n"
+
+
+def test_a_long_list_of_completions_is_cut_and_says_so(repl):
+    repl.type_block("class Many:\n    def __dir__(self): return [f'name{i:05}' for i in range(20_000)]\n")
+    repl.type("many = Many()")
+    repl.editor.press_sequentially("many.n")
+    repl.editor.press("Tab")
+    expect(repl.editor).to_have_value("many.name")
+    expect(repl.page.get_by_role("option")).to_have_count(200)
+    expect(repl.page.locator("#completions li").last).to_have_text("⋯ 19,800 more: type on")
+    repl.editor.press("ArrowUp")
+    repl.editor.press("Enter")
+    expect(repl.editor).to_have_value("many.name00199")
 
 
 def test_tab_on_the_empty_first_line_takes_the_hint(fresh_repl):
@@ -396,6 +555,16 @@ def test_a_read_inside_a_javascript_callback_names_the_twin(repl):
     assert repl.type("x.sum().item()") == "4.0\n"
 
 
+def test_a_lost_device_is_told_and_reset_begins_anew(repl):
+    repl.type("import pellucid as torch", "from pellucid.device.stream import stream", "x = torch.ones(3)")
+    for _ in range(2):
+        assert repl.type("x.sum().item()") == "3.0\n"
+        repl.type("stream().open().stream.device.destroy()")
+        for line in ("(x + 1).tolist()", "torch.addcmul(x, x, x).tolist()"):
+            assert re.search(r"DeviceError: .*destroyed.*\n$", repl.type(line)), line
+        assert repl.type("torch.webgpu.reset()", "x = torch.ones(3)") == ""
+
+
 def test_restart_begins_anew(repl):
     repl.type("x = 1")
     repl.page.get_by_role("button", name="Restart Python").click()
@@ -422,8 +591,30 @@ def test_without_isolation_waiting_is_interrupted_and_computing_needs_a_restart(
     repl.type("def forever():", "while True: pass", "", "")
     repl.start("forever()")
     repl.page.keyboard.press("Control+c")
-    expect(repl.status).to_contain_text("Press Restart Python", timeout=10_000)
+    expect(repl.status).to_have_text(
+        "Only waiting can be interrupted on this page. To end a computation, press Restart Python.",
+        timeout=1_000,
+    )
     repl.page.get_by_role("button", name="Restart Python").click()
+    repl.ready(BOOT)
+    assert repl.type("1 + 1") == "2\n"
+
+
+def test_without_isolation_all_that_is_printed_is_shown_in_order(plain_repl):
+    repl = plain_repl
+    repl.type("import sys, time")
+    repl.editor.fill("for i in range(20_000): print(i)\nprint('end', file=sys.stderr); 'value'")
+    repl.editor.press("Control+Enter")
+    expect(repl.editor).to_have_value("")
+    repl.ready()
+    assert repl.output().endswith("19998\n19999\nend\n'value'\n")
+    lines = saved(repl).split("\n")
+    assert lines[2:] == [*map(str, range(20_000)), "end", "'value'", ""]
+    repl.type_block("def forever():\n    while True: print('spam')\n")
+    repl.start("forever()")
+    repl.page.wait_for_function("document.querySelectorAll('#transcript .fold').length === 2")
+    repl.page.get_by_role("button", name="Restart Python").click()
+    assert drawn_characters(repl.page) < 2 * DRAWN
     repl.ready(BOOT)
     assert repl.type("1 + 1") == "2\n"
 

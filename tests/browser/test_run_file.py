@@ -37,6 +37,12 @@ def test_output_arguments_and_status(script, host):
 
 
 @HOSTS
+def test_long_output_arrives_whole_and_in_order(script, host):
+    done = script("for i in range(30_000): print(i)\nprint('x' * 3_000_000)\n", host)
+    assert done.stdout == "".join(f"{i}\n" for i in range(30_000)) + "x" * 3_000_000 + "\n"
+
+
+@HOSTS
 def test_top_level_await(script, host):
     done = script("import asyncio\nprint(await asyncio.sleep(0.01, 'awaited'))\n", host)
     assert (done.returncode, done.stdout) == (0, "awaited\n")

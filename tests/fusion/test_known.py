@@ -12,7 +12,7 @@ from pellucid.device.stream import stream
 from pellucid.fusion import known as known_module
 from pellucid.fusion.known import Pattern, Table
 from pellucid.fusion.records import period, read, structure
-from pellucid.launches import nodes
+from pellucid.op.launches import nodes
 
 pytestmark = pytest.mark.gpu
 
@@ -44,7 +44,18 @@ def window_of(chance, launches):
 
 
 def fits(pattern, words):
-    return pattern.size == len(words) and pattern.fits(words, np.frombuffer(array("I", words), np.uint32))
+    """Whether the pattern fits; what it says of the slots that end is compared with the records."""
+    if pattern.size != len(words):
+        return False
+    ends = pattern.fits(words, np.frombuffer(array("I", words), np.uint32))
+    if ends is None:
+        return False
+    made = {r.slots[0]: words[r.words[0] + 1] for r in read(words) if r.code == ALLOC}
+    ended = [r.slots[0] for r in read(words) if r.code == FREE]
+    assert ends.inside == [slot for slot in ended if slot in made]
+    assert ends.nbytes == sum(made[slot] for slot in ends.inside)
+    assert ends.outside == [slot for slot in ended if slot not in made]
+    return True
 
 
 def renamed(words, names):
@@ -106,7 +117,7 @@ def test_what_was_used_longest_ago_goes_first(launches):
     table = Table(2 * len(windows[2]))
 
     def find(words):
-        return table.find(words, np.frombuffer(array("I", words), np.uint32))
+        return table.find(words, np.frombuffer(array("I", words), np.uint32))[0]
 
     plan = object()
     for words in windows[:2]:

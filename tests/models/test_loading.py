@@ -6,6 +6,7 @@ import gc
 import json
 import shutil
 import struct
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import pellucid
+from fuzz.interrupts import Interrupt, places
 from models.gguf_files import written
 from models.tiny import close, loaded, made, ours, saved, some_ids
 from pellucid.device.stream import stream
@@ -25,7 +27,7 @@ from pellucid.errors import (
     SourceError,
     WeightError,
 )
-from pellucid.models import AutoModelForCausalLM
+from pellucid.models import AutoModelForCausalLM, auto
 from pellucid.quant.weight import row_chunks
 
 
@@ -74,9 +76,10 @@ def refuse(folder, device: str, error: type[Exception], words: str | None, **set
         ({"num_experts": 8}, r"does not know \{'num_experts': 8\}"),
         ({"partial_rotary_factor": 0.5}, "does not know"),
         ({"hidden_act": "gelu"}, "hidden_act 'gelu' is not known"),
-        ({"hidden_size": "32"}, "hidden_size is '32'; it must be a whole number above 0"),
+        ({"hidden_size": "32"}, "hidden_size is '32'; it must be a whole number from 1 to 1,048,576"),
         ({"num_hidden_layers": 0}, "num_hidden_layers is 0"),
-        ({"num_hidden_layers": 10**9}, "claims 1000000000 layers"),
+        ({"num_hidden_layers": 10**9}, "num_hidden_layers is 1000000000"),
+        ({"num_hidden_layers": 4000}, "claims 4000 layers"),
         ({"rms_norm_eps": None, "rope_theta": "big"}, "rope_theta is 'big'; it must be a number"),
         ({"tie_word_embeddings": 1}, "tie_word_embeddings is 1; it must be a bool"),
         (
@@ -84,7 +87,7 @@ def refuse(folder, device: str, error: type[Exception], words: str | None, **set
             "rope_scaling of type 'yarn' is not known",
         ),
         ({"rope_scaling": {"type": "linear"}}, "factor of rope_scaling is None"),
-        ({"rope_scaling": [1]}, r"rope_scaling is \[1\]; it must be a dict"),
+        ({"rope_scaling": [1]}, r"rope_scaling is \[1\]; it must be an object"),
     ],
     ids=lambda value: str(value)[:40],
 )
@@ -314,3 +317,18 @@ def test_a_header_that_lies_is_a_format_error(copy, device, frees_everything):
     data = path.read_bytes()
     path.write_bytes(struct.pack("<Q", 1 << 60) + data[8:])
     refuse(copy, device, FormatError, "safetensors")
+
+
+def test_an_interrupt_while_a_model_is_built_leaves_the_default_device():
+    folder, config = SimpleNamespace(checkpoint={"weight": None}), SimpleNamespace(num_hidden_layers=1)
+    before, files = pellucid.get_default_device(), ("models/auto.py", "device/__init__.py")
+
+    def program():
+        auto._build(lambda config: pellucid.ones(2), config, folder)
+
+    everywhere = places(program, files)
+    assert len(everywhere) > 4
+    for at in everywhere:
+        interrupt = Interrupt(at, files)
+        interrupt.run(program)
+        assert pellucid.get_default_device() is before, interrupt.where

@@ -114,6 +114,22 @@ def test_kl(log_target, reduction, device):
     same_call(ours, theirs, device, logs, target)
 
 
+EDGES = np.array([np.inf, -np.inf, np.nan, 0.0, -0.0, 1.0, -1.0, 0.5], np.float32)
+
+
+@pytest.mark.parametrize("log_target", [False, True])
+def test_divergence_of_special_values(log_target, device):
+    """Infinity times 0 is NaN, but for 0 log 0."""
+
+    def made(p, x, t):
+        return p.nn.functional.kl_div(x, t, reduction="none", log_target=log_target)
+
+    pairs = np.repeat(EDGES, len(EDGES)), np.tile(EDGES, len(EDGES))
+    theirs = made(torch, *map(torch.tensor, pairs))
+    ours = made(pellucid, *(pellucid.tensor(a, device=device) for a in pairs))
+    np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

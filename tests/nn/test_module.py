@@ -261,7 +261,7 @@ def test_memory_goes_with_the_last_reference():
 
 
 def test_version_counts_what_may_change_a_call():
-    from pellucid.nn import module
+    from pellucid.nn.modules import module
 
     m = pellucid.nn.Linear(2, 2, device="cpu")
     changes = [

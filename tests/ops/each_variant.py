@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import pellucid
-from pellucid.op import forget_plans
-from pellucid.variants import VARIANTS
+from pellucid.kernel.variants import VARIANTS
+from pellucid.op.declaration import forget_plans
 
 
 @pytest.fixture(params=VARIANTS, autouse=True)

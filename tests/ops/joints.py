@@ -4,10 +4,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pellucid
+from checked import leave_out_checked
 from pellucid.device.stream import stream
 from pellucid.fusion.records import Record, read
-from pellucid.launches import Node, register
-from pellucid.ops.joint import Joint
+from pellucid.op.launches import Node, register
+from pellucid.ops.attention.joint import Joint
 
 
 class Window:
@@ -32,8 +33,7 @@ class Window:
 
     def run(self, joint: Joint, parts: Sequence[Record]) -> None:
         """Run a joint launch on the slots and numbers of its parts."""
-        number = register(joint.node)
-        assert number == joint.node.number
+        assert register(joint.node) is joint.node.head
         slots = [parts[part].slots[binding] for part, binding in joint.slots]
         words = [self.words[parts[part].patch_at(word)] for part, word in joint.patches]
         self._run(joint.node, slots, words)
@@ -50,6 +50,7 @@ class Window:
         self._places[record.slots[record.node.binding(binding)]] = tensor._storage.slot
 
     def _run(self, node: Node, slots: Sequence[int], words: Sequence[int]) -> None:
+        leave_out_checked("runs launches that no op recorded")
         slots = [self._places.get(slot, slot) for slot in slots]
         stream().make_way(0)
         stream().words.extend((node.head, *slots, *words))

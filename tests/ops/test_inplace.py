@@ -200,6 +200,9 @@ def test_refused(device):
         x.add_(pellucid.zeros(4, 1, 3, device=device))
     with pytest.raises(ShapeError, match="expanded tensor has elements that share memory"):
         x[:, :1].expand(2, 3).add_(1)
+    with pytest.raises(ShapeError, match=r"share memory, here of shape \(3, 3\) and strides \(1, 1\)"):
+        x.as_strided((3, 3), (1, 1)).mul_(2)
+    assert x.as_strided((2, 2), (3, 2)).zero_() is not None  # strides in any order that keep elements apart
     with pytest.raises(
         DTypeError, match=r"add_: a result of pellucid.float32 does not fit into a tensor of pellucid.int64"
     ):

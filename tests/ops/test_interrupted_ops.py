@@ -7,6 +7,7 @@ import sys
 import pytest
 
 import pellucid
+from fuzz.interrupts import Interrupt, places
 from pellucid.device.stream import stream
 
 pytestmark = pytest.mark.gpu
@@ -27,6 +28,8 @@ def interrupted(program, count: int) -> bool:
                 if left == 0:
                     raise KeyboardInterrupt
             was_call = dis.opname[frame.f_code.co_code[frame.f_lasti]] == "CALL"
+        elif event == "exception":  # where a call raises, Python does not look for interrupts
+            was_call = False
         return trace
 
     before = sys.gettrace()
@@ -81,3 +84,104 @@ def test_an_interrupted_op_gives_the_numbers_of_its_slots_back():
             count += 1
         assert max(lost) == 1
         assert lost.count(1) <= len(lost) // 3, lost
+
+
+def test_the_end_of_a_storage_cannot_be_interrupted():
+    """What a finalizer of Python's raises is lost, and with it the memory."""
+
+    def interrupt(frame, event, _):
+        if "pellucid" in frame.f_code.co_filename:
+            sys.settrace(None)
+            raise KeyboardInterrupt
+
+    def settled():
+        gc.collect()
+        pellucid.webgpu.synchronize()
+        return pellucid.webgpu.memory_allocated()
+
+    x = pellucid.ones(1000, device="webgpu")
+    before, y = settled(), x * 2
+    settled()
+    tracer = sys.gettrace()
+    sys.settrace(interrupt)
+    try:
+        del y
+    finally:
+        sys.settrace(tracer)
+    assert settled() == before
+
+
+def test_an_interrupt_in_the_table_of_known_windows_leaves_it_whole():
+    def program():
+        x = pellucid.tensor([1.0, 2.0], device="webgpu")
+        return (x * 2 + 1).sin().tolist()
+
+    def trace(frame, event, _):
+        nonlocal left
+        if not frame.f_code.co_filename.endswith("fusion/known.py"):
+            return trace if frame.f_code.co_name != "<genexpr>" else None
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            left -= 1
+            if left == 0:
+                raise KeyboardInterrupt
+        return trace
+
+    with pellucid.webgpu.fusion(True):
+        for _ in range(5):
+            wanted = program()
+        tracer, left, count = sys.gettrace(), 0, 0
+        while left <= 0:
+            count, left = count + 3, count + 3
+            sys.settrace(trace)
+            try:
+                program()
+            except KeyboardInterrupt:
+                pass
+            finally:
+                sys.settrace(tracer)
+            for _ in range(3):
+                assert program() == wanted, count
+        assert count > 60
+
+
+def grad_mode_programs():
+    x = pellucid.ones(2, 2, device="cpu", requires_grad=True)
+    optimizer = pellucid.optim.SGD([x], lr=0.1)
+    layer = pellucid.nn.Linear(2, 2, device="cpu")
+
+    def loss():
+        optimizer.zero_grad()
+        loss = (x * x).sum()
+        loss.backward()
+        return loss
+
+    @pellucid.no_grad()
+    def pausing():
+        yield x * 2
+
+    return {
+        "step": lambda: optimizer.step(loss),
+        "inputs": lambda: [(x * x).sum().backward(inputs=[x]) for _ in range(2)],
+        "composite": lambda: pellucid.nn.functional.smooth_l1_loss(x, x * 2).backward(),
+        "generator": lambda: list(pausing()),
+        "decorated": lambda: pellucid.nn.init.normal_(x),
+        "load": lambda: layer.load_state_dict(layer.state_dict()),
+        "embedding": lambda: pellucid.nn.Embedding(3, 2, padding_idx=0, device="cpu"),
+    }
+
+
+@pytest.mark.parametrize("name", grad_mode_programs())
+def test_an_interrupt_leaves_the_grad_mode_as_it_was(name):
+    """Of a program that does not change it by a ``with`` of its own."""
+    program = grad_mode_programs()[name]
+    files = "autograd/__init__.py", "autograd/engine.py", "autograd/grad_mode.py", "optim/optimizer.py"
+    everywhere = places(program, files)
+    assert len(everywhere) > 4
+    try:
+        for at in everywhere:
+            interrupt = Interrupt(at, files)
+            interrupt.run(program)
+            assert pellucid.is_grad_enabled(), interrupt.where
+    finally:
+        pellucid.set_grad_enabled(True)

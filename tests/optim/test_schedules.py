@@ -1,6 +1,7 @@
 """Learning rate schedules against PyTorch's, step by step."""
 
 import copy
+import inspect
 
 import pytest
 import torch
@@ -67,6 +68,85 @@ def test_goes_on_from_a_state(name):
         assert [g["lr"] for g in one.param_groups] == [g["lr"] for g in two.param_groups]
 
 
+def adam(lib, **settings):
+    w = lib.tensor([1.0, -2.0], requires_grad=True)
+    return w, lib.optim.Adam([w], lr=0.1, **settings)
+
+
+def sgd(lib):
+    params = [lib.tensor([1.0, -2.0], requires_grad=True) for _ in range(2)]
+    o = lib.optim.SGD([{"params": params[0]}, {"params": params[1], "momentum": 0.5}], lr=0.1, momentum=0.9)
+    return params[1], o
+
+
+CYCLES = {
+    "as it is": {},
+    "few steps": {"total_steps": 4},
+    "no rise": {"pct_start": 0.0},
+    "one step up": {"total_steps": 20, "pct_start": 0.05 + 1e-9},
+    "linear": {"anneal_strategy": "linear", "base_momentum": 0.5, "max_momentum": 0.9},
+    "three phases": {"three_phase": True},
+    "three phases, linear": {"three_phase": True, "pct_start": 0.4, "anneal_strategy": "linear"},
+    "rates only": {"cycle_momentum": False},
+    "by epochs": {"total_steps": None, "epochs": 3, "steps_per_epoch": 4, "div_factor": 5.0},
+}
+
+
+@pytest.mark.parametrize("make", [adam, sgd])
+@pytest.mark.parametrize("settings", CYCLES.values(), ids=list(CYCLES))
+def test_one_cycle_trains_as_pytorchs(make, settings):
+    seen = []
+    for lib in (pellucid, torch):
+        w, o = make(lib)
+        many = len(o.param_groups) > 1
+        given = {"total_steps": 12, **settings}
+        if many and given.get("cycle_momentum", True):
+            given |= {"base_momentum": [0.7, 0.8], "max_momentum": [0.9, 0.95]}
+        schedule = lib.optim.lr_scheduler.OneCycleLR(o, [0.2, 0.4] if many else 0.2, **given)
+        rows = []
+        for _ in range(schedule.total_steps):
+            o.zero_grad()
+            (w * w).sum().backward()
+            o.step()
+            schedule.step()
+            rows += [x for g in o.param_groups for x in (g["lr"], g.get("momentum", g.get("betas", [0])[0]))]
+            rows += w.tolist()
+        seen.append(rows)
+    assert seen[0] == pytest.approx(seen[1], rel=1e-5, abs=1e-6)
+
+
+def test_one_cycle_goes_on_from_a_state():
+    (_, one), (_, two) = adam(pellucid), adam(pellucid)
+    first, second = (pellucid.optim.lr_scheduler.OneCycleLR(o, 0.2, total_steps=20) for o in (one, two))
+    for _ in range(9):
+        first.step()
+    second.load_state_dict(copy.deepcopy(first.state_dict()))
+    two.load_state_dict(one.state_dict())
+    for _ in range(5):
+        first.step()
+        second.step()
+        assert one.param_groups[0]["betas"] == two.param_groups[0]["betas"]
+
+
+# Arguments of PyTorch that say how a step is computed, not what; we refuse them.
+HOW = {"foreach", "fused", "capturable", "differentiable"}
+
+
+def test_no_argument_of_pytorch_is_missing():
+    for ours, theirs in (
+        (pellucid.optim.lr_scheduler, torch.optim.lr_scheduler),
+        (pellucid.optim, torch.optim),
+    ):
+        for name in ours.__all__:
+            if not isinstance(getattr(ours, name), type):
+                continue
+            have, wanted = (inspect.signature(getattr(m, name)).parameters for m in (ours, theirs))
+            assert [k for k in wanted if k in have] == list(have), name
+            assert set(wanted) - set(have) <= HOW, name
+            for k, p in have.items():
+                assert p.default == wanted[k].default, (name, k)
+
+
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
@@ -78,6 +158,9 @@ def test_goes_on_from_a_state(name):
         (lambda s, o: s.OneCycleLR(o, 1.0), ValueError, "give total_steps"),
         (lambda s, o: s.OneCycleLR(o, 1.0, 0), ValueError, "must be positive"),
         (lambda s, o: s.OneCycleLR(o, 1.0, 5, anneal_strategy="x"), ValueError, "'cos' or 'linear'"),
+        (lambda s, o: s.OneCycleLR(3, 1.0, 5), TypeError, "takes an optimizer, not int"),
+        (lambda s, o: s.OneCycleLR(o, [1.0], 5), ValueError, "1 values of max_lr for 2 groups"),
+        (lambda s, o: s.OneCycleLR(o, 1.0, 5, max_momentum=[1.0]), ValueError, "1 values of max_momentum"),
         (lambda s, o: s.SequentialLR(o, [s.StepLR(o, 1)], [1]), ValueError, "1 schedules need 0 milestones"),
     ],
 )

@@ -16,7 +16,7 @@ from pellucid.device.stream import MAX_WINDOW_WORDS, stream
 from pellucid.errors import DeviceError
 from pellucid.fusion import window
 from pellucid.fusion.records import read
-from pellucid.launches import _pipelines, nodes
+from pellucid.op.launches import _pipelines, nodes
 
 pytestmark = pytest.mark.gpu
 

@@ -11,7 +11,7 @@ from samples import tame_blocks, widths
 import pellucid
 from pellucid.device.stream import stream
 from pellucid.nn.functional import linear
-from pellucid.ops.quant_lanes import DOT_FORMATS, FEATURE, choose
+from pellucid.ops.quant.lanes import DOT_FORMATS, FEATURE, choose
 from pellucid.quant.weight import dequantize, weight_from_blocks
 
 info = stream().open().info

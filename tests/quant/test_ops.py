@@ -8,7 +8,7 @@ import pellucid
 from pellucid.device.stream import stream
 from pellucid.errors import DTypeError, FormatError, GradientError, ShapeError
 from pellucid.nn.functional import embedding, linear
-from pellucid.ops.quant import quant_linear
+from pellucid.ops.quant.products import quant_linear
 from pellucid.quant import FORMATS
 from pellucid.quant.weight import RowStorage, dequantize, moved, row_chunks, weight_from_blocks
 from quant.samples import any_blocks, tame_blocks, widths

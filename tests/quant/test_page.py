@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pellucid.ops.quant_lanes import DOT_FORMATS
+from pellucid.ops.quant.lanes import DOT_FORMATS
 from pellucid.quant import FORMATS
 
 from paths import SCRIPTS

@@ -94,6 +94,19 @@ def test_loop_controls_generation_marks_and_time_work(smollm):
     assert smollm.apply_chat_template(CHAT, chat_template=source, tokenize=False) == "Hi <b>&4"
 
 
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("{{ 'a' + messages[1].role + (1 + 2) | string + 'b' }}", "aassistant3b"),
+        ("{{ 1 + 2 + 3 * (4 + 5) + [6, 7][0 + 1] }}", "37"),
+        ("{{ ([1] + [2] + messages[:0])[0] }}{% if 'a' + 'b' == 'ab' %}{{ 'c' + 'd' }}{% endif %}", "1cd"),
+        ("{{ " + "1+" * 20000 + "1 }}", "20001"),
+    ],
+)
+def test_chains_of_sums(smollm, source, text):
+    assert smollm.apply_chat_template(CHAT, chat_template=source, tokenize=False) == text
+
+
 def test_named_templates_are_chosen_by_use(smollm):
     named = {"default": "plain", "tool_use": "tools", "rag": "documents"}
     plain, smollm.chat_template = smollm.chat_template, named

@@ -254,7 +254,7 @@ def test_damaged_files_are_format_errors(tmp_path):
         AutoTokenizer.from_pretrained(str(tmp_path))
     (tmp_path / "tokenizer.json").write_bytes((folder("gpt2") / "tokenizer.json").read_bytes())
     (tmp_path / "tokenizer_config.json").write_text("[1]")
-    with pytest.raises(FormatError, match=r"tokenizer_config.json: is a JSON list"):
+    with pytest.raises(FormatError, match=r"tokenizer_config.json: holds a JSON list"):
         AutoTokenizer.from_pretrained(str(tmp_path))
 
 

@@ -3,7 +3,7 @@
 import re
 from importlib import import_module
 
-from pellucid.op import OPS
+from pellucid.op.declaration import OPS
 
 from paths import ROOT
 

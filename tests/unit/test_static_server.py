@@ -127,6 +127,13 @@ def test_mounts_and_nothing_outside(serve, folder):
         assert ask(server, path)[0] == 404, path
 
 
+def test_a_name_longer_than_any_file_has(serve, capfd):
+    server = serve()
+    for path in ("/" + "a" * 300, "/deep/" + "%C3%A4" * 200, "/" + "a/" * 5000):
+        assert ask(server, path)[0] == 404
+    assert "Traceback" not in capfd.readouterr().err
+
+
 def test_missing_folder():
     with pytest.raises(FileNotFoundError, match="not a folder"):
         StaticServer("no/such/folder")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pellucid import settings
+from pellucid.weights import settings
 from weights.file_server import FileServer
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import pyodide_js
 from pyodide.code import run_js
 
-from pellucid import settings, weights
+from pellucid import weights
 from pellucid.device.browser import BrowserHost
-from pellucid.weights import Cancel, Target
+from pellucid.weights import Cancel, Target, settings
 
 URL = os.environ["PELLUCID_TEST_URL"]
 downloads = run_js(os.environ["PELLUCID_TEST_WATCH"])

@@ -6,9 +6,9 @@ import time
 import numpy as np
 import pytest
 
-from pellucid import settings, weights
+from pellucid import weights
 from pellucid.errors import FormatError, SourceError
-from pellucid.weights import MissingFile
+from pellucid.weights import MissingFile, settings
 from pellucid.weights.header import LARGEST_READ
 from weights import samples
 

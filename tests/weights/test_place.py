@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pellucid import settings, weights
+from pellucid import weights
 from pellucid.errors import FormatError, SourceError
-from pellucid.weights import MissingFile
+from pellucid.weights import MissingFile, settings
 from pellucid.weights.place import Place, find
 from weights import samples
 

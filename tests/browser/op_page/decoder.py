@@ -6,7 +6,7 @@ from pellucid import webgpu
 from pellucid.fusion import window
 from pellucid.models.rotary import RotaryEmbedding
 from pellucid.nn import functional as F
-from pellucid.ops.cache import cache_write, cached_attention
+from pellucid.ops.attention.cache import cache_write, cached_attention
 from pellucid.quant import FORMATS
 from pellucid.quant.weight import weight_from_blocks
 

@@ -67,9 +67,9 @@ def matmul() -> list[Case]:
 
 
 def _in_parts(t, a, b):
-    from pellucid.ops.matmul_choice import forced
-    from pellucid.ops.matmul_variants import Variant
-    from pellucid.variants import is_direct
+    from pellucid.kernel.variants import is_direct
+    from pellucid.ops.matmul.choice import forced
+    from pellucid.ops.matmul.variants import Variant
 
     if a.device.type != "webgpu" or is_direct():
         return a @ b
@@ -117,7 +117,7 @@ def attention() -> list[Case]:
 
 
 def _cached(keys, values, queries, step):
-    from pellucid.ops.cache import cache_write, cached_attention
+    from pellucid.ops.attention.cache import cache_write, cached_attention
 
     key_cache, value_cache = keys.new_zeros(1, 2, 400, 8), keys.new_zeros(1, 2, 400, 8)
     out = []
@@ -130,7 +130,7 @@ def _cached(keys, values, queries, step):
 
 
 def _rotary(x):
-    from pellucid.ops.cache import rotary_embedding, rotary_tables
+    from pellucid.ops.attention.cache import rotary_embedding, rotary_tables
 
     cos, sin = rotary_tables([1.0, 0.5, 0.1, 0.01], 20, device=x.device)
     return rotary_embedding(x, cos, sin, 3), rotary_embedding(x, cos, sin, 0, interleaved=True)

@@ -83,8 +83,14 @@ def functions() -> list[Case]:
 
 def arithmetic() -> list[Case]:
     a, b = normal(3, 4), positive(3, 4)
-    made = [Case(name, _named(name), (b if name == "pow" else a, b)) for name in BINARY]
-    made += [Case(f"{name}, broadcast", _named(name), (positive(3, 1), positive(2, 1, 4))) for name in BINARY]
+    spread = (positive(3, 1), positive(2, 1, 4))
+    made = []
+    for name in BINARY:
+        grad = name != "floor_divide"  # it has no derivative, as in PyTorch
+        made += [
+            Case(name, _named(name), (b if name == "pow" else a, b), grad=grad),
+            Case(f"{name}, broadcast", _named(name), spread, grad=grad),
+        ]
     made += [Case("a large result", lambda t, x, y: x + y, (positive(257, 1), positive(1, 260)))]
     made += [
         Case(f"{n} at edges", _named(n), pairs(EDGES), grad=False, atol=1e-30)

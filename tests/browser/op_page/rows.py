@@ -22,6 +22,7 @@ def reduce() -> list[Case]:
         ]
     made += [
         Case("prod", lambda t, x: (t.prod(x), t.prod(x, 1), t.prod(x, -1, True)), (small,)),
+        Case("long prod", lambda t, x: (x.prod(-1), x.T.prod(0)), (1 + normal(2, 9001) / 100,), rtol=1e-3),
         Case(
             "any and all",
             lambda t, x: (t.any(x > 2), t.all(x > -9), t.any(x > 1, 1), t.all(x > 0, -1, True)),
@@ -138,6 +139,7 @@ def scan() -> list[Case]:
         Case("cumsum", lambda t, x: (x.cumsum(0), x.cumsum(1), x.cumsum(-1)), (x,)),
         Case("cumprod", lambda t, x: (x.cumprod(0), x.cumprod(-1)), (x,)),
         Case("long cumsum", lambda t, x: x.cumsum(-1), (normal(2, 9001),), atol=2e-3, rtol=1e-4),
+        Case("long cumprod", lambda t, x: x.cumprod(-1), (1 + normal(2, 9001) / 100,), rtol=1e-3),
         Case("int64", lambda t, x: (x.cumsum(0), x.cumprod(0)), (np.array([3, -2, 2**33, 5], np.int64),)),
         Case("bool", lambda t, x: (x > 1).cumsum(1), (x,), grad=False),
     ]
@@ -217,7 +219,7 @@ RANDOMS = np.array([0.01, 0.2, 0.4, 0.6, 0.8, 0.97], np.float32)
 
 
 def _sample(logits, chance, ids, options):
-    from pellucid.ops.sampling import repetition_penalty, sample
+    from pellucid.ops.random.token_sampling import repetition_penalty, sample
 
     seen = ids if "penalty" in options else None
     return sample(logits, chance, seen=seen, **options), repetition_penalty(logits, ids, 1.5)

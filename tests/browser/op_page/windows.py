@@ -2,7 +2,7 @@
 
 from case import EDGES, Case, apart, normal
 
-from pellucid.nn.padding import MODES
+from pellucid.nn.modules.padding import MODES
 
 
 def moved(name: str, *args, **options):

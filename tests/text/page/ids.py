@@ -11,6 +11,15 @@ from pellucid.text import AutoTokenizer
 from pellucid.text.page import PageBackend
 
 URL = os.environ["PELLUCID_MOUNT_URL"]
+ENDLESS = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"
+DOUBLING = "{% set n = namespace(a='a') %}{% for i in range(60) %}{% set n.a = n.a + n.a %}{% endfor %}"
+_STEP = {"type": "Replace", "pattern": {"String": "a"}, "content": "aa"}
+GROWING = json.dumps(
+    {
+        "normalizer": {"type": "Sequence", "normalizers": [_STEP] * 40},
+        "model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "a"},
+    }
+).encode()
 
 
 def measure(tokenizer, job):
@@ -70,6 +79,10 @@ results["errors"] = {
     "damaged": raised(lambda: AutoTokenizer.from_pretrained(b"{")),
     "template": raised(lambda: llama.apply_chat_template(hello, chat_template="{% if %}")),
     "refused": raised(lambda: llama.apply_chat_template(hello, chat_template="{{ raise_exception('no') }}")),
+    "endless": raised(lambda: llama.apply_chat_template(hello, chat_template=ENDLESS)),
+    "doubling": raised(lambda: llama.apply_chat_template(hello, chat_template=DOUBLING)),
+    "long range": raised(lambda: llama.apply_chat_template(hello, chat_template="{{ range(10**9) }}")),
+    "growing": raised(lambda: AutoTokenizer.from_pretrained(GROWING)),
     "missing": raised(lambda: AutoTokenizer.from_pretrained(URL + "nothing.gguf")),
     "too short": raised(lambda: llama("Hello", truncation=True, max_length=0)),
     "callback": raised_in_callback(lambda: AutoTokenizer.from_pretrained(URL + "gpt2")),

@@ -1,0 +1,184 @@
+"""Gradients of tensors that were written in place: every form, also through views, beside PyTorch's."""
+
+import numpy as np
+import pytest
+import torch
+
+import pellucid
+from ops.oracle import DEVICES
+from pellucid.errors import GradientError
+
+VALUES = np.linspace(0.15, 0.85, 12, dtype=np.float32).reshape(3, 4)
+
+# Arguments of the forms that take some; functions make them for the part that is written.
+ARGUMENTS = {
+    **dict.fromkeys(
+        ("add", "sub", "mul", "div", "true_divide", "floor_divide", "remainder", "fmod", "pow"), (1.5,)
+    ),
+    "atan2": (lambda p, part: full(p, part, 0.7),),
+    "clamp": (0.3, 0.6),
+    "lerp": (lambda p, part: full(p, part, 0.7), 0.25),
+    **dict.fromkeys(("addcmul", "addcdiv"), (lambda p, part: full(p, part, 0.7),) * 2),
+    "masked_fill": (lambda p, part: part.detach() > 0.6, 3.0),
+    "fill": (3.0,),
+    "copy": (lambda p, part: full(p, part, 0.7),),
+    **dict.fromkeys(
+        ("scatter", "scatter_add"),
+        (0, lambda p, part: places(p, part, 1), lambda p, part: full(p, part[:1], 0.7)),
+    ),
+    "index_add": (0, lambda p, part: places(p, part, 0), lambda p, part: full(p, part[:1], 0.7)),
+    "index_put": (lambda p, part: (places(p, part, 0),), lambda p, part: full(p, part[:1], 0.7)),
+}
+RANDOM = {"normal", "uniform"}
+# Not of values, or only of integers.
+ELSE = {"requires_grad", "detach", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not"}
+# Of which PyTorch has no derivative in place.
+HYPERBOLIC = {"acosh", "asinh", "atanh"}
+
+FORMS = sorted(
+    name[:-1]
+    for name in dir(pellucid.Tensor)
+    if name.endswith("_") and not name.endswith("__") and not name.startswith("_") and name[:-1] not in ELSE
+)
+
+
+def full(p, part, value):
+    return p.full(tuple(part.shape), value, **({} if p is torch else {"device": part.device}))
+
+
+def places(p, part, first):
+    """Indices that are all 0: along the first axis, or of the shape of its first line."""
+    shape = tuple(part[:1].shape) if first else (1,)
+    return p.zeros(shape, dtype=p.int64, **({} if p is torch else {"device": part.device}))
+
+
+def whole(y, write):
+    write(y)
+    return y
+
+
+def a_part(y, write):
+    write(y[1:, ::2])
+    return y
+
+
+def a_view_of_a_view(y, write):
+    part = y.t()[1:3][:, 1]
+    write(part)
+    return y * part.sum()
+
+
+def a_view_read_after_its_base(y, write):
+    part = y[:, 1:][1]
+    write(y)
+    return part
+
+
+def a_base_read_after_another_shape(y, write):
+    part = y.view(-1)[2:7]
+    write(y.view(2, 6))
+    return y[0] * part[:4]
+
+
+PLACES = [whole, a_part, a_view_of_a_view, a_view_read_after_its_base, a_base_read_after_another_shape]
+
+
+def gradient(p, name, place, device):
+    """The gradient of a leaf of which a product was written."""
+    options = {} if p is torch else {"device": device}
+    x = p.tensor(VALUES + (name == "acosh"), requires_grad=True, **options)
+
+    def write(part):
+        if p is torch and name in HYPERBOLIC:
+            part.copy_(getattr(part.clone(), name)())
+        else:
+            getattr(part, f"{name}_")(*[a(p, part) if callable(a) else a for a in ARGUMENTS.get(name, ())])
+
+    y = place(x * 1.1, write)
+    (y * p.arange(1, 1 + y.numel(), **options).reshape(*y.shape)).sum().backward()
+    return x.grad.numpy()
+
+
+def test_every_form_is_known():
+    """A form that takes arguments needs some here."""
+    assert {"zero", "relu", "exp", "normal", "copy"} <= set(FORMS)
+    assert set(ARGUMENTS) | RANDOM <= set(FORMS)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", FORMS)
+def test_gradient_of_what_was_written(name, device):
+    for place in PLACES:
+        if name in RANDOM and place in (a_view_of_a_view, a_base_read_after_another_shape):
+            continue  # other numbers, so other gradients
+        try:
+            expected = gradient(torch, name, place, None)
+        except RuntimeError:
+            with pytest.raises(GradientError, match="has no derivative, as in PyTorch"):
+                gradient(pellucid, name, place, device)
+            continue
+        if name == "logical_not":  # PyTorch lets the old gradient pass
+            expected = gradient(torch, "zero", place, None)
+        found = gradient(pellucid, name, place, device)
+        np.testing.assert_allclose(
+            found, expected, rtol=1e-4, atol=1e-5, err_msg=f"{name}_ of {place.__name__}"
+        )
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_state_that_is_begun_anew(device):
+    x = pellucid.tensor([1.0, 2.0], requires_grad=True, device=device)
+    state = pellucid.zeros(2, device=device) + x
+    state.zero_()
+    (state + x * 3).sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_what_is_written_without_a_graph_keeps_its_gradient(device):
+    x = pellucid.tensor([1.0, 2.0], requires_grad=True, device=device)
+    y = x * 2
+    with pellucid.no_grad():
+        y.zero_()
+    (y + 1).sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]
+
+
+INTO_INTEGERS = {
+    "copy_": lambda p, m, x: m.copy_(x),
+    "setitem": lambda p, m, x: m.__setitem__(slice(None), x),
+    "setitem of a part": lambda p, m, x: m.__setitem__(slice(1, 3), x[1:3]),
+    "copy_ into a view": lambda p, m, x: m.view(2, 2)[1].copy_(x[2:]),
+    "floor": lambda p, m, x: m.copy_(x.floor()),
+}
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "bool"])
+def test_integers_take_values_but_no_gradient(dtype, device):
+    for what, write in INTO_INTEGERS.items():
+        found = []
+        for p in (torch, pellucid):
+            options = {} if p is torch else {"device": device}
+            x = p.tensor([1.5, 2.5, 0.0, 3.5], requires_grad=True, **options)
+            m = p.zeros(4, dtype=getattr(p, dtype if p is torch or dtype != "bool" else "bool_"), **options)
+            write(p, m, x)
+            assert not m.requires_grad, what
+            (m * x).sum().backward()
+            found.append((m.tolist(), x.grad.tolist()))
+        assert found[1] == found[0], what
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_integers_that_fill_and_index_take_no_gradient(device):
+    """PyTorch refuses some of these and marks the rest; the values are cut off, so nothing follows."""
+    x = pellucid.tensor([1.5, 2.5], requires_grad=True, device=device)
+    for write in (
+        lambda m: m.fill_(x[0]),
+        lambda m: m.masked_fill_(pellucid.tensor([True, False], device=device), x[0]),
+        lambda m: m.__setitem__(pellucid.tensor([1, 0], device=device), x),
+    ):
+        m = pellucid.zeros(2, dtype=pellucid.int64, device=device)
+        write(m)
+        assert not m.requires_grad
+        (m * x).sum().backward()

@@ -1,0 +1,130 @@
+"""Kernel sources: declarations, holes, types, parameters."""
+
+import struct
+
+import pytest
+
+from pellucid.errors import DTypeError, KernelError
+from pellucid.kernel.source import Launch, Source, convert, fetch, fold, load, pack_params, physical
+from pellucid.tensors import dtypes as dt
+
+TEXT = """// out[i] = x[i] * factor
+alias T = f32;
+@group(0) @binding(0) var<storage, read> x: array<T>;
+@group(0) @binding(1) var<storage, read_write> out: array<f32>;
+struct Params {
+    count: u32, // elements
+    shape: vec4<u32>,
+    factor: f32,
+    shift: i32,
+    x_offset: u32,
+}
+@group(1) @binding(0) var<uniform> params: Params;
+const TILE = 16u;
+const WIDE: bool = false;
+fn load_x(i: u32) -> f32 { return x[params.x_offset + i]; }
+fn apply(a: f32) -> f32 { return a; }
+fn note(i: u32) { out[i] = 0.0; }
+"""
+
+
+@pytest.fixture
+def source() -> Source:
+    return Source("group/name", TEXT)
+
+
+def test_declarations(source):
+    assert [(b.name, b.written, b.element) for b in source.bindings] == [
+        ("x", False, "f32"),
+        ("out", True, "f32"),
+    ]
+    assert {n: (f.type, f.word) for n, f in source.fields.items()} == {
+        "count": ("u32", 0),
+        "shape": ("vec4<u32>", 4),
+        "factor": ("f32", 8),
+        "shift": ("i32", 9),
+        "x_offset": ("u32", 10),
+    }
+    assert source.params_words == 12
+
+
+def test_parameters_are_packed_as_uniform_layout_says(source):
+    data = pack_params(
+        source, {"count": 7, "shape": (1, 2, 3, 2**32 - 1), "factor": 1.5, "shift": -2, "x_offset": 9}
+    )
+    assert struct.unpack("<I12x4IfiI4x", data) == (7, 1, 2, 3, 2**32 - 1, 1.5, -2, 9)
+    with pytest.raises(
+        KernelError, match=r"group/name: Params lacks a value for \['shift'\] and has no field \['shifts'\]"
+    ):
+        pack_params(source, {"count": 7, "shape": (1, 2, 3, 4), "factor": 1.5, "shifts": -2, "x_offset": 9})
+    with pytest.raises(KernelError, match=r"field sizes of Params has type array<u32>"):
+        Source("a", "struct Params { sizes: array<u32> }")
+
+
+def test_holes(source):
+    filled = source.fill(
+        {"T": "u32", "TILE": "8u", "WIDE": "true", "apply": "a * 2.0", "note": "out[i] = 1.0;"}
+    )
+    for line in (
+        "alias T = u32;",
+        "const TILE = 8u;",
+        "const WIDE: bool = true;",
+        "fn apply(a: f32) -> f32 { return a * 2.0; }",
+        "fn note(i: u32) { out[i] = 1.0; }",
+    ):
+        assert line in filled.text
+    assert filled.bindings[0].element == "u32"
+    assert source.text == TEXT
+    with pytest.raises(
+        KernelError, match="group/name: there is no alias, const or one-line fn called MISSING to replace"
+    ):
+        source.fill({"MISSING": "1"})
+
+
+def test_bindings_of_other_types(source):
+    half = source.retype("x", dt.float16)
+    assert "var<storage, read> x: array<u32>;" in half.text
+    assert (
+        "fn load_x(i: u32) -> f32 { let k = params.x_offset + i; return half_to_float(((x[k >> 1u] >> ((k "
+        "& 1u) * 16u)) & 65535u)); }" in half.text
+    )
+    assert source.retype("x", dt.float32) is source
+    assert "return f32(x[params.x_offset + i]);" in source.retype("x", dt.int32).text
+    with pytest.raises(KernelError, match="no one-line fn load_x returns"):
+        Source("a", TEXT.replace("return x[", "return 1.0 * x[")).retype("x", dt.int8)
+
+
+def test_parts_are_joined_once(source):
+    text = source.fill({"apply": "sin_of(a) + exp_of(a)"}).retype("x", dt.float16).finish(False)
+    for function in ("sin_of", "exp_of", "half_to_float", "i64_mul_words", "with_sign"):
+        assert text.count(f"fn {function}(") == 1
+    assert "var<uniform> params" in text
+    assert "var<immediate> params: Params;" in source.finish(True)
+    assert "@group(1)" not in source.finish(True)
+
+
+def test_types_of_webgpu():
+    assert physical(dt.int64) == ("vec2<u32>", 1, "i64")
+    assert physical(dt.bool_) == ("u32", 4, "bool")
+    with pytest.raises(DTypeError, match=r"pellucid\.float64 does not exist on webgpu"):
+        physical(dt.float64)
+    assert fetch(dt.float32, "x", "i") == ("", "x[i]")
+    assert fetch(dt.uint8, "x", "i", atomic=True)[1].startswith("((atomicLoad(&x[k >> 2u])")
+    assert convert("a", "i32", "i32") == "a"
+    assert convert("a", "i64", "f32") == "i64_to_f32(a)"
+
+
+def test_grids():
+    assert fold(0) == fold(1) == (1, 1, 1)
+    assert fold(65535) == (65535, 1, 1)
+    for groups in (65536, 70001, 1 << 24, 65535 * 65535):
+        x, y, z = fold(groups)
+        assert z == 1
+        assert max(x, y) <= 65535
+        assert groups <= x * y < groups + y
+
+
+def test_launches_read_files_by_name():
+    launch = Launch("shape/triangle", 3)
+    assert launch.source is load("shape/triangle")
+    assert launch.source.name == "shape/triangle"

@@ -1,0 +1,130 @@
+"""The op table: declarations, plan keys, metas."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import pellucid
+from pellucid import Tensor
+from pellucid.device import device
+from pellucid.op.declaration import BY_INDEX, OPS, op
+from pellucid.op.elementwise import elementwise
+from pellucid.op.rules import as_input, broadcast
+from pellucid.tensors import dtypes as dt
+from pellucid.tensors.meta import meta
+
+
+def test_metas_are_interned():
+    cpu = device("cpu")
+    assert meta((2, 3), dt.float32, cpu) is meta([2, 3], dt.float32, cpu, (3, 1))
+    assert meta((2, 3), dt.float32, cpu) is not meta((2, 3), dt.float32, device("webgpu"))
+    assert meta((2, 3), dt.float16, cpu).nbytes == 12
+    assert meta((2, 3), dt.bfloat16, cpu).nbytes == 24  # held as float32
+    assert meta((2, 3), dt.bfloat16, device("webgpu")).nbytes == 12
+    assert not meta((2, 3), dt.float32, cpu, (1, 2)).is_contiguous
+
+
+def test_plans():
+    """Types of numbers make plans, values do not; offsets do not either."""
+    x = pellucid.ones(6, 5, device="cpu")
+    plans = OPS["add"].plans
+    x + 0.25
+    count = len(plans)
+    for k in range(20):
+        x + k * 0.1
+    assert len(plans) == count
+    x[0] + 1
+    count = len(plans)
+    for k in range(6):
+        x[k] + k
+    assert len(plans) == count
+    a, b, c = x + 1, x + 1.0, x + True
+    assert a.tolist() == b.tolist() == c.tolist()
+    keyword, positional = pellucid.add(x, x, alpha=2), pellucid.add(input=x, other=x, alpha=2)
+    assert keyword.tolist() == positional.tolist()
+
+
+def test_static_arguments_are_told_apart_by_type():
+    i = pellucid.tensor([[1, 2], [3, 4]], device="cpu")
+    assert i.sum(1, keepdim=True).shape == (2, 1)
+    assert i.sum(1, keepdim=False).shape == (2,)
+    assert i.tril(0).tolist() == [[1, 0], [3, 4]]
+    with pytest.raises(TypeError, match="diagonal must be an integer, not bool"):
+        i.tril(False)
+
+
+def test_numbers_of_numpy_are_numbers():
+    x = pellucid.ones(2, device="cpu")
+    assert (x * np.float32(2)).dtype is dt.float32
+    assert (x * np.float64(2)).dtype is dt.float32
+    assert (x.long() * np.int32(2)).dtype is dt.int64
+    assert pellucid.add(x, x, alpha=np.float32(0.5)).tolist() == [1.5, 1.5]
+
+
+def test_declarations_are_total():
+    def doubled(input: Tensor) -> Tensor:
+        """Twice."""
+
+    kernel, reference = elementwise("input + input"), lambda input: input + input
+    for wrong, options in {
+        "declare either view=": {"grad": None},
+        "a kernel needs a shape rule": {"kernel": kernel, "reference": reference, "grad": None},
+        "grad=composite needs composite=": {
+            "kernel": kernel,
+            "reference": reference,
+            "shape": as_input,
+            "grad": "composite",
+        },
+        "names something that the op does not have": {
+            "kernel": kernel,
+            "reference": reference,
+            "shape": as_input,
+            "grad": {"other": lambda g: g},
+        },
+    }.items():
+        with pytest.raises(TypeError, match=f"op doubled: .*{wrong}"):
+            op(**options)(doubled)
+    with pytest.raises(TypeError, match="grad"):
+        op(kernel=kernel, reference=reference, shape=as_input)(doubled)
+    doubled.__doc__ = None
+    with pytest.raises(TypeError, match="needs a docstring"):
+        op(kernel=kernel, reference=reference, shape=as_input, grad=None)(doubled)
+    with pytest.raises(TypeError, match="op add is declared twice"):
+        op(kernel=kernel, reference=reference, shape=as_input, grad=None)(OPS["add"].function)
+    assert "doubled" not in OPS
+
+
+def test_an_op_of_ones_own():
+    @op(
+        shape=broadcast,
+        kernel=elementwise("input * input + weight * other"),
+        reference=lambda input, other, weight: input * input + weight * other,
+        grad={"input": lambda g, input: 2 * g * input, "other": lambda g, weight: g * weight},
+    )
+    def square_plus(input: Tensor, other: Tensor | float, weight: float = 2.0) -> Tensor:
+        """``input^2 + weight * other``."""
+
+    try:
+        for where in ("cpu", "webgpu"):
+            x = pellucid.tensor([1.0, 2.0], device=where, requires_grad=True)
+            y = pellucid.tensor([[3.0], [4.0]], device=where, requires_grad=True)
+            out = square_plus(x, y, weight=0.5)
+            assert out.tolist() == [[2.5, 5.5], [3.0, 6.0]]
+            out.sum().backward()
+            assert x.grad.tolist() == [4.0, 8.0]
+            assert y.grad.tolist() == [[1.0], [1.0]]
+            assert square_plus(x.detach(), 1).tolist() == [3.0, 6.0]
+    finally:
+        OPS.pop("square_plus")
+
+
+def test_every_op_is_documented_and_numbered():
+    assert [o.name for o in BY_INDEX[: len(OPS)]] == list(OPS)
+    for o in OPS.values():
+        assert (
+            o.call.__doc__.strip().endswith((".", "`", "]", ")", "html"))
+            or "Example" in o.call.__doc__
+            or "Source" in o.call.__doc__
+        ), o.name
+        assert o.kernel is None or o.reference is not None

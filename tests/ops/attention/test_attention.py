@@ -1,0 +1,265 @@
+"""Scaled dot-product attention, rotary embedding and the cache against PyTorch."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+import pellucid
+from ops.oracle import check, normal, plain, same
+from pellucid.errors import DimensionError, DTypeError, ShapeError
+from pellucid.ops.attention.cache import cache_write, cached_attention, rotary_embedding, rotary_tables
+from pellucid.ops.attention.scaled_dot_product import scaled_dot_product_attention
+
+
+def attend(**kwargs):
+    """The op and PyTorch's, with the same keywords."""
+    return (
+        lambda p, *tensors: scaled_dot_product_attention(*tensors, **kwargs),
+        lambda p, *tensors: F.scaled_dot_product_attention(*tensors, **kwargs),
+    )
+
+
+@pytest.mark.parametrize("is_causal", [False, True])
+@pytest.mark.parametrize(
+    ("query", "key", "value_dim"),
+    [
+        ((2, 3, 5, 8), (2, 3, 7, 8), 8),
+        ((1, 2, 40, 64), (1, 2, 40, 64), 64),
+        ((1, 1, 70, 33), (1, 1, 50, 33), 20),
+        ((1, 2, 1, 64), (1, 2, 300, 64), 64),
+        ((1, 1, 33, 128), (1, 1, 33, 128), 256),
+        ((1, 1, 40, 8), (1, 1, 40, 8), 300),
+        ((3, 6, 16), (3, 9, 16), 16),
+        ((6, 16), (9, 16), 4),
+    ],
+)
+def test_attention(query, key, value_dim, is_causal):
+    ours, theirs = attend(is_causal=is_causal)
+    check(
+        ours,
+        normal(*query),
+        normal(*key),
+        normal(*key[:-1], value_dim),
+        theirs=theirs,
+        layouts=("contiguous", "strided"),
+        atol=2e-5,
+    )
+
+
+@pytest.mark.parametrize("time", [1, 4, 20, 45])
+def test_grouped_heads(time):
+    ours, theirs = attend(is_causal=True, enable_gqa=True, scale=0.3)
+    check(
+        ours,
+        normal(2, 6, time, 16),
+        normal(2, 2, 50, 16),
+        normal(2, 2, 50, 16),
+        theirs=theirs,
+        layouts=("contiguous",),
+        atol=2e-5,
+    )
+
+
+@pytest.mark.parametrize("time", [2, 40])
+@pytest.mark.parametrize("shape", [(2, 3), (2, 1), (1, 3), (1, 1), ()])
+def test_masks(time, shape):
+    q, k, v = normal(2, 3, time, 16), normal(2, 3, 33, 16), normal(2, 3, 33, 16)
+    additive = normal(*shape, time, 33)
+    additive[..., :5] = -np.inf
+    boolean = np.random.random((*shape, time, 33)) > 0.4
+    boolean[..., 0] = True
+    for mask in (additive, boolean):
+        check(
+            lambda p, q, k, v, m=mask: scaled_dot_product_attention(
+                q, k, v, pellucid.tensor(m, device=q.device)
+            ),
+            q, k, v,
+            theirs=lambda p, q, k, v, m=mask: F.scaled_dot_product_attention(q, k, v, torch.tensor(m)),
+            layouts=("contiguous",), atol=2e-5,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("time", [2, 40])
+def test_a_row_that_sees_nothing_is_zero(time):
+    mask = np.ones((time, 9), bool)
+    mask[1] = False
+    q, k, v = normal(1, 2, time, 8), normal(1, 2, 9, 8), normal(1, 2, 9, 8)
+    for device in ("webgpu", "cpu"):
+        tensors = [pellucid.tensor(a, device=device) for a in (q, k, v, mask)]
+        out = plain(scaled_dot_product_attention(*tensors))
+        assert not out[:, :, 1].any()
+        assert out[:, :, 0].any()
+
+
+def test_lowest_finite_mask_keeps_uniform_weights():
+    mask = np.full((4, 9), np.finfo(np.float32).min, np.float32)
+    q, k, v = normal(1, 1, 4, 8), normal(1, 1, 9, 8), normal(1, 1, 9, 8)
+    tensors = [pellucid.tensor(a, device="webgpu") for a in (q, k, v, mask)]
+    np.testing.assert_allclose(
+        plain(scaled_dot_product_attention(*tensors)),
+        np.broadcast_to(v.mean(2, keepdims=True), q.shape),
+        atol=1e-5,
+    )
+
+
+def test_large_scores_do_not_overflow():
+    ours, theirs = attend(scale=50.0)
+    check(
+        ours,
+        normal(1, 1, 40, 16),
+        normal(1, 1, 40, 16),
+        normal(1, 1, 40, 16),
+        theirs=theirs,
+        grad=False,
+        atol=1e-4,
+        layouts=("contiguous",),
+    )
+
+
+def test_dropout_keeps_the_mean():
+    ones = pellucid.ones(1, 1, 64, 8)
+    out = plain(scaled_dot_product_attention(ones, ones, ones, dropout_p=0.5))
+    assert abs(out.mean() - 1) < 0.1
+    assert out.std() > 0.01
+
+
+def test_errors():
+    q, k = (
+        pellucid.tensor(normal(1, 4, 3, 8), device="cpu"),
+        pellucid.tensor(normal(1, 2, 3, 8), device="cpu"),
+    )
+    with pytest.raises(ShapeError, match="enable_gqa"):
+        scaled_dot_product_attention(q, k, k)
+    with pytest.raises(ShapeError, match="multiple"):
+        scaled_dot_product_attention(
+            q, k[:, :1].expand(1, 3, 3, 8), k[:, :1].expand(1, 3, 3, 8), enable_gqa=True
+        )
+    with pytest.raises(ShapeError, match="head_dim"):
+        scaled_dot_product_attention(q, q[..., :4], q)
+    with pytest.raises(ShapeError, match="not both"):
+        scaled_dot_product_attention(q, q, q, pellucid.ones(3, 3, device="cpu"), is_causal=True)
+    with pytest.raises(DTypeError, match="must be equal"):
+        scaled_dot_product_attention(q, q.half(), q)
+
+
+@pytest.mark.parametrize("interleaved", [False, True])
+@pytest.mark.parametrize("half", [4, 8])
+def test_rotary_embedding(interleaved, half):
+    frequencies = 1.0 / 10000 ** (np.arange(half) / half)
+    angles = np.outer(np.arange(30), frequencies)
+
+    def reference(p, x):
+        c, s = (torch.tensor(f(angles)[7:12], dtype=torch.float32) for f in (np.cos, np.sin))
+        turned, rest = x[..., : 2 * half], x[..., 2 * half :]
+        if interleaved:
+            first, second = turned[..., 0::2], turned[..., 1::2]
+            turned = torch.stack([first * c - second * s, second * c + first * s], -1).flatten(-2)
+        else:
+            first, second = turned[..., :half], turned[..., half:]
+            turned = torch.cat([first * c - second * s, second * c + first * s], -1)
+        return torch.cat([turned, rest], -1)
+
+    def ours(p, x):
+        cos, sin = rotary_tables(frequencies, 30, device=x.device)
+        return rotary_embedding(x, cos, sin, 7, interleaved=interleaved)
+
+    check(ours, normal(2, 3, 5, 16), theirs=reference)
+
+
+@pytest.mark.parametrize("device", ["webgpu", "cpu"])
+def test_rows_of_any_strides_are_turned_and_written_without_a_copy(device):
+    cos, sin = rotary_tables([1.0, 0.1, 0.01], 30, device=device)
+    rows = pellucid.tensor(normal(2, 5, 3, 16), device=device)
+    for x in (
+        rows.transpose(1, 2),
+        rows.transpose(1, 2)[:, 1:, ::2, 3:9],
+        rows[1].transpose(0, 1),
+        rows[0, :, 1],
+        rows.view(1, 2, 5, 3, 16).transpose(2, 3),
+        rows.view(2, 5, 3, 2, 8).permute(0, 3, 2, 1, 4),  # three leading axes that are not two
+    ):
+        copied = rotary_embedding(x.contiguous(), cos, sin, 4)
+        np.testing.assert_array_equal(plain(rotary_embedding(x, cos, sin, 4)), plain(copied))
+    heads = rows.transpose(1, 2)
+    cache = pellucid.zeros(2, 3, 9, 16, device=device)
+    before = pellucid.webgpu.memory_stats()["dispatches"]
+    cache_write(cache, heads, 2)
+    rotary_embedding(heads, cos, sin, 1)
+    if device == "webgpu":
+        assert pellucid.webgpu.memory_stats()["dispatches"] - before == 2
+    np.testing.assert_array_equal(plain(cache)[:, :, 2:7], plain(heads))
+    assert not plain(cache)[:, :, [0, 1, 7, 8]].any()
+
+
+def test_a_cache_is_written_from_itself():
+    values = normal(1, 2, 6, 6)
+    cache = pellucid.tensor(values)
+    cache_write(cache, cache.transpose(2, 3)[:, :, :2], 3)
+    values[:, :, 3:5] = values.transpose(0, 1, 3, 2)[:, :, :2].copy()
+    np.testing.assert_array_equal(plain(cache), values)
+
+
+def test_rotary_gradients_of_any_strides():
+    x = normal(2, 5, 3, 8)
+    cos, sin = rotary_tables([1.0, 0.1], 30)
+    ours = pellucid.tensor(x, requires_grad=True)
+    weights = pellucid.tensor(normal(2, 3, 5, 8))
+    (rotary_embedding(ours.transpose(1, 2), cos, sin, 3) * weights).sum().backward()
+    turned_back = rotary_embedding(weights, cos, -sin, 3).transpose(1, 2)
+    np.testing.assert_allclose(plain(ours.grad), plain(turned_back), atol=1e-6)
+
+
+def test_rotary_positions_are_checked():
+    cos, sin = rotary_tables([1.0, 0.1], 10, device="cpu")
+    with pytest.raises(DimensionError, match="outside the tables"):
+        rotary_embedding(pellucid.zeros(1, 1, 3, 4, device="cpu"), cos, sin, 8)
+    with pytest.raises(ShapeError, match="half"):
+        rotary_embedding(pellucid.zeros(1, 1, 3, 3, device="cpu"), cos, sin, 0)
+
+
+@pytest.mark.parametrize("device", ["webgpu", "cpu"])
+@pytest.mark.parametrize(("heads", "kv_heads", "capacity"), [(6, 2, 700), (3, 3, 64)])
+def test_a_growing_cache_equals_attention_over_everything(device, heads, kv_heads, capacity):
+    steps = [5, 1, 1, 40, 1]
+    total = sum(steps)
+    q, k, v = normal(2, heads, total, 16), normal(2, kv_heads, total, 16), normal(2, kv_heads, total, 16)
+    expected = F.scaled_dot_product_attention(
+        *(torch.tensor(a) for a in (q, k, v)), is_causal=True, enable_gqa=True
+    )
+    keys, values = (pellucid.zeros(2, kv_heads, capacity, 16, device=device) for _ in range(2))
+    at = 0
+    for time in steps:
+        part = slice(at, at + time)
+        cache_write(keys, pellucid.tensor(k[:, :, part], device=device), at)
+        cache_write(values, pellucid.tensor(v[:, :, part], device=device), at)
+        at += time
+        out = cached_attention(pellucid.tensor(q[:, :, part], device=device), keys, values, at)
+        same(out, expected[:, :, part], 1e-5, 2e-5, f"positions up to {at}")
+    np.testing.assert_array_equal(plain(keys)[:, :, :total], k)
+    assert not plain(keys)[:, :, total:].any()
+
+
+def test_a_new_position_plans_nothing():
+    keys = pellucid.zeros(1, 1, 90, 8, device="webgpu")
+    row = pellucid.ones(1, 1, 1, 8, device="webgpu")
+    plans = (
+        cached_attention(row, keys, keys, 1),
+        len(pellucid.ops.attention.cache.attend_cache.op.plans),
+        len(pellucid.ops.attention.cache.write_rows.op.plans),
+    )
+    for position in range(1, 20):
+        cache_write(keys, row, position)
+        cached_attention(row, keys, keys, position + 1)
+    assert len(pellucid.ops.attention.cache.attend_cache.op.plans) == plans[1]
+    assert len(pellucid.ops.attention.cache.write_rows.op.plans) <= plans[2] + 1
+
+
+def test_cache_bounds():
+    cache = pellucid.zeros(1, 2, 8, 4, device="cpu")
+    with pytest.raises(DimensionError, match="outside"):
+        cache_write(cache, pellucid.zeros(1, 2, 3, 4, device="cpu"), 6)
+    with pytest.raises(DimensionError, match="length 9"):
+        cached_attention(pellucid.zeros(1, 2, 1, 4, device="cpu"), cache, cache, 9)
+    with pytest.raises(ShapeError, match="only axis 2"):
+        cache_write(pellucid.zeros(1, 2, 8, 4), pellucid.zeros(1, 2, 3, 5), 0)

@@ -1,0 +1,162 @@
+"""Sorting, top-k and sampling against PyTorch."""
+
+import numpy as np
+import pytest
+import torch
+
+import pellucid
+from ops.oracle import check, check_error, normal, plain
+from pellucid.ops.random.token_sampling import draw, repetition_penalty, sample
+
+
+@pytest.mark.parametrize("columns", [1, 2, 50, 1024, 1025, 5000])
+@pytest.mark.parametrize("descending", [False, True])
+def test_sort(columns, descending):
+    x = np.round(normal(3, columns), 1)
+    check(
+        lambda p, x: p.sort(x, dim=-1, descending=descending, stable=True),
+        x,
+        layouts=("contiguous", "strided"),
+    )
+    check(
+        lambda p, x: p.argsort(x, dim=-1, descending=descending, stable=True),
+        x,
+        layouts=("contiguous",),
+        grad=False,
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.uint8, np.int16, np.bool_, np.float16])
+def test_sort_of_every_dtype(dtype):
+    x = (normal(4, 300) * 40).astype(dtype)
+    check(lambda p, x: p.sort(x, dim=1, stable=True), x, grad=False)
+    check(lambda p, x: p.sort(x, dim=1, descending=True, stable=True), x, grad=False)
+
+
+def test_int64_is_compared_in_full():
+    x = np.random.randint(-(2**62), 2**62, (2, 2000))
+    x[:, ::2] = x[:, 1::2] + 1
+    check(lambda p, x: p.sort(x, dim=1), x)
+    check(lambda p, x: p.topk(x, 7, 1), x)
+
+
+@pytest.mark.parametrize("columns", [40, 3000])
+@pytest.mark.parametrize("descending", [False, True])
+def test_nan_and_infinities(columns, descending):
+    x = normal(2, columns)
+    x[0, 3] = x[0, 30] = np.nan
+    x[1, 1], x[1, 2] = np.inf, -np.inf
+    x[1, 5], x[1, 6], x[1, 7] = 0.0, -0.0, 0.0
+    check(lambda p, x: p.sort(x, dim=1, descending=descending, stable=True), x, grad=False)
+    check(lambda p, x: p.topk(x, 5, 1, largest=descending)[0], x, grad=False)
+
+
+@pytest.mark.parametrize("dim", [0, 1, -2])
+def test_other_axes(dim):
+    check(lambda p, x: p.sort(x, dim=dim), normal(6, 7, 5))
+    check(lambda p, x: p.topk(x, 3, dim), normal(6, 7, 5))
+    check(lambda p, x: x.sort(dim).indices, normal(6, 7, 5), grad=False)
+
+
+@pytest.mark.parametrize(
+    ("columns", "k"), [(10, 10), (10, 0), (700, 3), (5000, 64), (5000, 600), (49152, 50), (151936, 8)]
+)
+def test_topk(columns, k):
+    check(lambda p, x: p.topk(x, k), normal(2, columns), layouts=("contiguous",), grad=columns < 10000)
+    check(
+        lambda p, x: p.topk(x, k, largest=False),
+        normal(2, columns),
+        layouts=("contiguous",),
+        devices=("webgpu",),
+        grad=False,
+    )
+
+
+def test_without_axes_and_empty():
+    check(lambda p, x: (*p.sort(x), *p.topk(x, 1)), np.float32(2))
+    check(lambda p, x: p.sort(x), np.zeros((0, 3), np.float32))
+    check(lambda p, x: p.sort(x), np.zeros((3, 0), np.float32))
+
+
+def test_errors():
+    check_error(lambda p, x: p.topk(x, 5), normal(4))
+    check_error(lambda p, x: p.topk(x, -1), normal(4))
+    check_error(lambda p, x: p.sort(x, 2), normal(4, 4))
+
+
+# Sampling
+
+
+@pytest.mark.parametrize("device", ["webgpu", "cpu"])
+def test_repetition_penalty(device):
+    logits, seen = normal(3, 80), np.random.randint(0, 80, (3, 9))
+    scores = torch.tensor(logits).gather(1, torch.tensor(seen))
+    expected = torch.tensor(logits).scatter(
+        1, torch.tensor(seen), torch.where(scores < 0, scores * 1.3, scores / 1.3)
+    )
+    out = repetition_penalty(
+        pellucid.tensor(logits, device=device), pellucid.tensor(seen, device=device), 1.3
+    )
+    np.testing.assert_allclose(plain(out), expected.numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("temperature", [0.4, 1.0, 1.7])
+@pytest.mark.parametrize(("top_k", "top_p"), [(0, 1.0), (5, 1.0), (0, 0.8), (20, 0.6), (200, 0.05)])
+def test_devices_draw_the_same_token(temperature, top_k, top_p):
+    logits, uniforms = normal(40, 700) * 3, np.random.random(40).astype(np.float32)
+    drawn = [
+        plain(
+            sample(
+                pellucid.tensor(logits, device=d),
+                pellucid.tensor(uniforms, device=d),
+                temperature=temperature,
+                top_k=top_k,
+                top_p=top_p,
+            )
+        )
+        for d in ("webgpu", "cpu")
+    ]
+    # A chance within rounding of a border may fall on either side.
+    assert (drawn[0] == drawn[1]).mean() >= 0.95
+    assert drawn[0].dtype == np.int64
+
+
+@pytest.mark.parametrize("device", ["webgpu", "cpu"])
+def test_drawn_frequencies_are_the_probabilities(device):
+    logits = np.log(np.array([0.5, 0.3, 0.15, 0.05], np.float32))
+    uniforms = ((np.arange(1000) + 0.5) / 1000).astype(np.float32)
+    rows = pellucid.tensor(np.tile(logits, (1000, 1)), device=device)
+    chance = pellucid.tensor(uniforms, device=device)
+    counts = np.bincount(plain(sample(rows, chance)), minlength=4)
+    np.testing.assert_allclose(counts, [500, 300, 150, 50], atol=1)
+    counts = np.bincount(plain(sample(rows, chance, top_k=2)), minlength=4)
+    np.testing.assert_allclose(counts, [625, 375, 0, 0], atol=1)
+    counts = np.bincount(plain(sample(rows, chance, top_p=0.9)), minlength=4)
+    np.testing.assert_allclose(counts, [526, 316, 158, 0], atol=1)
+    assert set(plain(sample(rows, chance, top_p=0.01))) == {0}
+
+
+@pytest.mark.parametrize("device", ["webgpu", "cpu"])
+def test_masked_tokens_are_never_drawn(device):
+    logits = np.full((3, 3000), -np.inf, np.float32)
+    logits[:, 1777] = 1.0
+    for u in (0.0, 0.5, 1 - 2**-24):
+        out = sample(
+            pellucid.tensor(logits, device=device), pellucid.tensor(np.full(3, u, np.float32), device=device)
+        )
+        assert plain(out).tolist() == [1777] * 3
+
+
+def test_a_vocabulary_is_sampled_from():
+    logits = normal(1, 151936)
+    chance = pellucid.tensor([0.5], device="webgpu")
+    token = sample(pellucid.tensor(logits, device="webgpu"), chance, top_k=50, top_p=0.9).item()
+    assert token in np.argsort(-logits[0])[:50]
+    assert draw(pellucid.tensor(logits, device="webgpu"), chance, 1.0, 1.0).item() < 151936
+
+
+def test_sampling_arguments_are_checked():
+    row, chance = pellucid.zeros(1, 4, device="cpu"), pellucid.zeros(1, device="cpu")
+    for bad in ({"temperature": 0.0}, {"top_k": -1}, {"top_p": 0.0}, {"top_p": 1.5}):
+        with pytest.raises(ValueError, match="argmax"):
+            sample(row, chance, **bad)

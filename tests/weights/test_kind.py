@@ -1,0 +1,46 @@
+"""What a file is called that is no model: by its first bytes, and before the rest of it is read."""
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+import pellucid as torch
+from pellucid.errors import FormatError
+from pellucid.weights import LocalSource
+from pellucid.weights.kind import describe, is_safetensors, may_be_json
+
+CASES = [
+    (b"", "is empty"),
+    (b"<!doctype html><html>", "is a web page"),
+    (b"\xef\xbb\xbf\r\n <html>", "is a web page"),
+    (b"PK\x03\x04\x14\x00archive", "is a zip archive"),
+    (b"\x1f\x8b\x08\x00", "is compressed by gzip"),
+    (b"\x93NUMPY\x01\x00", "begins with b'"),
+    (b"plain text", "begins with b'plain te'"),
+]
+
+
+@pytest.mark.parametrize(("begin", "words"), CASES)
+def test_a_wrong_file_is_named(begin, words):
+    assert words in describe(begin)
+    assert not may_be_json(begin)
+    with pytest.raises(FormatError, match="Give a GGUF file") as raised:
+        torch.AutoTokenizer.from_pretrained(begin)
+    assert words in str(raised.value)
+
+
+@pytest.mark.parametrize("begin", [b"{", b'\xef\xbb\xbf{"a": 1}', b" " * 16, b'\n\t{"version"'])
+def test_what_may_be_json_is_read(begin):
+    assert may_be_json(begin)
+
+
+def test_weights_alone_are_named_without_being_read(tmp_path):
+    file = tmp_path / "model.safetensors"
+    safetensors.numpy.save_file({"x": np.zeros(1000, "f")}, file)
+    assert is_safetensors(file.read_bytes()[:16])
+    source, reads = LocalSource(file), []
+    read = source.read
+    source.read = lambda start, stop: reads.append(stop) or read(start, stop)
+    with pytest.raises(FormatError, match="is a safetensors file, which holds no tokenizer"):
+        torch.AutoTokenizer.from_pretrained(source)
+    assert reads == [16]
