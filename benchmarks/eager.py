@@ -47,8 +47,9 @@ def calibrate() -> float:
 def drop_records() -> None:
     """Forget what was recorded, as if it had been submitted; slots come back as after a flush."""
     s = stream()
+    torch.webgpu.memory_allocated()  # which looks for what went away
     del s.words[:]
-    s.window_bytes = 0
+    s.window_bytes = s.gone_bytes = s._seen = 0
     s.free += s.dead
     del s.dead[:]
 

@@ -21,9 +21,10 @@ import json
 import sys
 
 import pellucid as torch
-from pellucid import contests, tuning
-from pellucid.ops.matmul_choice import candidates, key, variant_for
-from pellucid.ops.matmul_variants import Shape, Variant
+from pellucid.kernel.autotune import candidates as contests
+from pellucid.kernel.autotune import tune as tuning
+from pellucid.ops.matmul.choice import candidates, key, variant_for
+from pellucid.ops.matmul.variants import Shape, Variant
 
 SQUARES = ["nn:256x256x256", "nn:512x512x512", "nn:1024x1024x1024", "nn:2048x2048x2048", "nn:4096x4096x4096"]
 # The products of SmolLM2-135M with 512 tokens, of a layer of 4096 with 1, 8, 32, 128 and 1024, of the

@@ -18,12 +18,12 @@ import time
 import numpy as np
 
 import pellucid as torch
-from pellucid import tuning
 from pellucid.device.stream import Storage, stream
-from pellucid.meta import meta
+from pellucid.kernel.autotune import tune as tuning
 from pellucid.nn.functional import linear
 from pellucid.quant import FORMATS
-from pellucid.tensor import Tensor
+from pellucid.tensors.meta import meta
+from pellucid.tensors.tensor import Tensor
 
 # Bytes of the copies of a weight, and seconds of the shorter batch.
 COLD, BATCH = 300_000_000, 0.06
