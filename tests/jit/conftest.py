@@ -18,7 +18,7 @@ def plain_windows():
 
 @pytest.fixture(autouse=True)
 def nothing_stays(request: pytest.FixtureRequest):
-    """Live bytes after a test equal those before it."""
+    """Live bytes after a test are no more than those before it, which a test that closes the device takes along."""
     gc.collect()
     before = torch.webgpu.memory_allocated()
     failures = request.session.testsfailed
@@ -27,7 +27,7 @@ def nothing_stays(request: pytest.FixtureRequest):
     gc.collect()
     # The traceback of a failed test holds its tensors.
     if request.session.testsfailed == failures:
-        assert torch.webgpu.memory_allocated() == before
+        assert torch.webgpu.memory_allocated() <= before
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import pytest
 import pellucid
 from models.tiny import loaded, some_ids
 from pellucid.device.stream import stream
+from pellucid.op.declaration import Op
 
 NO_STOP = {"eos_token_id": ()}
 
@@ -46,7 +47,7 @@ def counted(monkeypatch, owner, name: str) -> list:
 )
 def test_a_token_costs_one_small_read_and_no_plan(gpu, monkeypatch, settings):
     reads = counted(monkeypatch, type(stream().open()), "begin_read")
-    plans = counted(monkeypatch, pellucid.op.Op, "plan")
+    plans = counted(monkeypatch, Op, "plan")
     found = []
     for _ in gpu.stream(some_ids(1, 5).tolist(), max_new_tokens=40, **settings, **NO_STOP):
         found.append((len(reads), len(plans)))

@@ -72,7 +72,7 @@ def test_a_dispatch_tells_what_ran(alone):
     assert [d.ops for d in t] == [("mul",), ("softmax",)]
     assert [numbers(d) for d in t] == [[line - 1], [line]]
     assert str(t[1].lines[0]) == f"{__file__}:{line}"
-    assert t[1].kernel.startswith("softmax/")
+    assert t[1].kernel.startswith("norm/softmax")
     assert t[0].grid == (math.ceil(1000 / 64), 1, 1)
     assert (t[0].bytes_read, t[0].bytes_written) == (4000, 4000)
     assert (t[1].bytes_read, t[1].bytes_written) == (2400, 2400)
