@@ -18,7 +18,7 @@ def plain_windows():
 
 @pytest.fixture(autouse=True)
 def nothing_stays(request: pytest.FixtureRequest):
-    """Live bytes after a test are no more than those before it, which a test that closes the device takes along."""
+    """No test leaves more live bytes than it found; one that closes the device may leave fewer."""
     gc.collect()
     before = torch.webgpu.memory_allocated()
     failures = request.session.testsfailed
