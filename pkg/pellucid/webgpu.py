@@ -127,7 +127,7 @@ def tune(products=None, *, dtype=float32, seconds: float = 50.0, keep: bool = Tr
             the same, or natively those of wgpu and the driver: natively in the user's cache folder, in a page
             in the storage of its origin. The variable PELLUCID_TUNING names another file, or, if it is empty,
             none. What cannot be written is a warning.
-        on_progress: called with a `Progress` after each product; its str() is a line of text.
+        on_progress: called with a `TuneProgress` after each product; its str() is a line of text.
 
     Returns:
         For each product its fastest variant and what was measured; ``kept`` says where it was written down.

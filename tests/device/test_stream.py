@@ -444,17 +444,17 @@ def test_ctrl_c_in_the_middle_of_a_window_loses_nothing():
 import os, signal, pellucid
 from pellucid.device.stream import stream
 from pellucid.device import native_window
-run = native_window.Window._run
+run = native_window.NativeWindow._run
 def interrupted(self, launch, words):
     os.kill(os.getpid(), signal.SIGINT)
     run(self, launch, words)
-native_window.Window._run = interrupted
+native_window.NativeWindow._run = interrupted
 x = [pellucid.ones(2) + k for k in range(5)]
 try:
     stream().flush()
 except KeyboardInterrupt:
     print("interrupted")
-native_window.Window._run = run
+native_window.NativeWindow._run = run
 print([v.tolist()[0] for v in x])
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

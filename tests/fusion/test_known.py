@@ -10,7 +10,7 @@ import pellucid as torch
 from pellucid.device.host import ALLOC, CODE_BITS, COPY, FREE, UPLOAD
 from pellucid.device.stream import stream
 from pellucid.fusion import known as known_module
-from pellucid.fusion.known import Pattern, Table
+from pellucid.fusion.known import Pattern, PlanCache
 from pellucid.fusion.records import period, read, structure
 from pellucid.op.launches import nodes
 
@@ -114,7 +114,7 @@ def test_a_pattern_tells_windows_apart_as_their_digests_do(launches):
 def test_what_was_used_longest_ago_goes_first(launches):
     head, slots, patches = launches[0]
     windows = [[head, *range(5, 5 + slots), *[0] * patches] * n for n in (1, 2, 3)]
-    table = Table(2 * len(windows[2]))
+    table = PlanCache(2 * len(windows[2]))
 
     def find(words):
         return table.find(words, np.frombuffer(array("I", words), np.uint32))[0]
@@ -136,7 +136,7 @@ def test_what_goes_before_it_has_paid_waits_twice_as_long_each_time(launches):
     head, slots, patches = launches[0]
     windows = [[head, *range(5, 5 + slots), *[0] * patches] * n for n in (3, 4)]
     first, second = [structure(words)[0] for words in windows]
-    table = Table(len(windows[1]))
+    table = PlanCache(len(windows[1]))
 
     def come_and_go(uses):
         """The first structure is planned, makes windows, and goes for the second, which never waits."""
@@ -163,7 +163,7 @@ def test_what_has_waited_longest_is_forgotten_when_too_many_wait(launches, monke
     monkeypatch.setattr(known_module, "_MOST_WAITING", 2)
     head, slots, patches = launches[0]
     windows = [[head, *range(5, 5 + slots), *[0] * patches] * n for n in (1, 2, 3, 4)]
-    table = Table(1)
+    table = PlanCache(1)
     for words in windows:
         table.add_plan(table.add(structure(words)[0], Pattern(words, read(words)), 0), object())
     assert [table.is_due(structure(words)[0]) for words in windows] == [True, False, False, True]

@@ -10,7 +10,7 @@ import pytest
 import pellucid as torch
 from pellucid.device.stream import stream
 from pellucid.fusion import window
-from pellucid.fusion.known import Table
+from pellucid.fusion.known import PlanCache
 
 pytestmark = pytest.mark.gpu
 
@@ -224,7 +224,7 @@ def test_windows_after_a_wait_do_not_depend_on_what_ran_before(planned):
 
 def test_what_was_planned_in_vain_is_planned_again_once_it_comes_often(planned, monkeypatch):
     """A program with more kinds of windows than are kept, again and again, and then with one of them."""
-    monkeypatch.setattr(window, "_known", Table(300))
+    monkeypatch.setattr(window, "_known", PlanCache(300))
     x = torch.randn(8)
 
     def run(n):
@@ -303,7 +303,7 @@ def test_an_interrupt_while_planning_loses_nothing(monkeypatch):
         if k == 1:
             with monkeypatch.context() as patch:
                 patch.setattr(window, "make_plan", interrupted)
-                patch.setattr(window, "_known", Table(1 << 18))
+                patch.setattr(window, "_known", PlanCache(1 << 18))
                 patch.setattr(window, "_at_once", True)
                 with pytest.raises(KeyboardInterrupt):
                     torch.webgpu.flush()

@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from pellucid.errors import DTypeError, KernelError
-from pellucid.kernel.source import Launch, Source, convert, fetch, fold, load, pack_params, physical
+from pellucid.kernel.source import KernelSource, Launch, convert, fetch, fold, load, pack_params, physical
 from pellucid.tensors import dtypes as dt
 
 TEXT = """// out[i] = x[i] * factor
@@ -29,8 +29,8 @@ fn note(i: u32) { out[i] = 0.0; }
 
 
 @pytest.fixture
-def source() -> Source:
-    return Source("group/name", TEXT)
+def source() -> KernelSource:
+    return KernelSource("group/name", TEXT)
 
 
 def test_declarations(source):
@@ -58,7 +58,7 @@ def test_parameters_are_packed_as_uniform_layout_says(source):
     ):
         pack_params(source, {"count": 7, "shape": (1, 2, 3, 4), "factor": 1.5, "shifts": -2, "x_offset": 9})
     with pytest.raises(KernelError, match=r"field sizes of Params has type array<u32>"):
-        Source("a", "struct Params { sizes: array<u32> }")
+        KernelSource("a", "struct Params { sizes: array<u32> }")
 
 
 def test_holes(source):
@@ -91,7 +91,7 @@ def test_bindings_of_other_types(source):
     assert source.retype("x", dt.float32) is source
     assert "return f32(x[params.x_offset + i]);" in source.retype("x", dt.int32).text
     with pytest.raises(KernelError, match="no one-line fn load_x returns"):
-        Source("a", TEXT.replace("return x[", "return 1.0 * x[")).retype("x", dt.int8)
+        KernelSource("a", TEXT.replace("return x[", "return 1.0 * x[")).retype("x", dt.int8)
 
 
 def test_parts_are_joined_once(source):

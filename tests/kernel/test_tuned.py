@@ -16,13 +16,13 @@ from pellucid.kernel.autotune import measured as tuned
 from pellucid.op.declaration import forget_plans
 from pellucid.ops.conv import tiles as conv_tiles
 from pellucid.ops.matmul.choice import variant_for
-from pellucid.ops.matmul.variants import Shape, Tile, Variant
+from pellucid.ops.matmul.variants import MatmulTile, Shape, Variant
 
 DEVICE = Info("browser", "nvidia", "hopper", "NVIDIA H200", version="Chrome 156")
 NEWER = Info("browser", "nvidia", "hopper", "NVIDIA H200", version="Chrome 157")
 SHAPE = Shape(1, 40, 40, 64)
 KEY = "float32 nn 1x48x48x64"
-OTHER = Variant("tiled", Tile(32, 32, 4, 4), 2)
+OTHER = Variant("tiled", MatmulTile(32, 32, 4, 4), 2)
 # Every text that names what makes a convolution.
 CHOICES = {str(conv_tiles.Choice(tile, parts)) for tile in conv_tiles.TILES for parts in conv_tiles.PARTS}
 

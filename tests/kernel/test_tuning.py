@@ -21,12 +21,12 @@ from pellucid.op import launches
 from pellucid.op.declaration import forget_plans
 from pellucid.ops.conv import tiles as conv_tiles
 from pellucid.ops.matmul.choice import choose, variant_for
-from pellucid.ops.matmul.variants import Shape, Tile, Variant
+from pellucid.ops.matmul.variants import MatmulTile, Shape, Variant
 
 DEVICE = Info("browser", "nvidia", "hopper", "NVIDIA H200", version="Chrome 156")
 SHAPE = Shape(1, 40, 40, 64)
 KEY = "float32 nn 1x48x48x64"
-TWO = [Variant("tiled", Tile(32, 32, 4, 4)), Variant("tiled", Tile(32, 32, 4, 4), 2)]
+TWO = [Variant("tiled", MatmulTile(32, 32, 4, 4)), Variant("tiled", MatmulTile(32, 32, 4, 4), 2)]
 
 
 shortlist = contests.shortlist
@@ -138,7 +138,7 @@ def test_products_stay_right(table):
 
 def test_deterministic_algorithms_ignore_it():
     info = stream().open().info
-    other = Variant("tiled", Tile(64, 32, 4, 4), 2)
+    other = Variant("tiled", MatmulTile(64, 32, 4, 4), 2)
     assert choose(SHAPE, info) != other
     tuned.use(info, {KEY: str(other)})
     assert variant_for(SHAPE, "float32", info) == other

@@ -8,7 +8,7 @@ import pytest
 
 from pellucid.device.resources import path
 from pellucid.errors import ShapeError
-from pellucid.kernel.source import Source, load, loops
+from pellucid.kernel.source import KernelSource, load, loops
 from pellucid.kernel.turns import PIECE, boxes, turns_of
 
 FILES = sorted(path("wgsl").rglob("*.wgsl"))
@@ -45,7 +45,7 @@ def test_loops_state_their_turns(file):
 
 def test_consts_are_those_of_the_filled_kernel():
     text = "// turns  count // STEP + 1\n\nconst LANES = 16u;\nconst STEP = 4u * LANES;\n"
-    source = Source("some", text)
+    source = KernelSource("some", text)
     assert turns_of(source, {"count": 640}) == 11
     assert turns_of(source.fill({"LANES": "32u"}), {"count": 640}) == 6
 

@@ -6,8 +6,8 @@ from typing import Any
 import pellucid
 from checked import leave_out_checked
 from pellucid.device.stream import stream
-from pellucid.fusion.records import Record, read
-from pellucid.op.launches import Node, register
+from pellucid.fusion.records import Command, read
+from pellucid.op.launches import RegisteredLaunch, register
 from pellucid.ops.attention.joint import Joint
 
 
@@ -27,29 +27,29 @@ class Window:
             stream().flush()
         self._places: dict[int, int] = {}
 
-    def named(self, name: str) -> list[Record]:
+    def named(self, name: str) -> list[Command]:
         """The launches of a kernel."""
         return [r for r in self.runs if r.node is not None and r.node.source.name == name]
 
-    def run(self, joint: Joint, parts: Sequence[Record]) -> None:
+    def run(self, joint: Joint, parts: Sequence[Command]) -> None:
         """Run a joint launch on the slots and numbers of its parts."""
         assert register(joint.node) is joint.node.head
         slots = [parts[part].slots[binding] for part, binding in joint.slots]
         words = [self.words[parts[part].patch_at(word)] for part, word in joint.patches]
         self._run(joint.node, slots, words)
 
-    def again(self, record: Record) -> None:
+    def again(self, record: Command) -> None:
         """Run a recorded launch once more."""
         assert record.node is not None
         words = [self.words[at] for at in record.words[len(record.slots) :]]
         self._run(record.node, record.slots, words)
 
-    def give(self, record: Record, binding: str, tensor: Any) -> None:
+    def give(self, record: Command, binding: str, tensor: Any) -> None:
         """Use a tensor in the place of a temporary, which is gone."""
         assert record.node is not None
         self._places[record.slots[record.node.binding(binding)]] = tensor._storage.slot
 
-    def _run(self, node: Node, slots: Sequence[int], words: Sequence[int]) -> None:
+    def _run(self, node: RegisteredLaunch, slots: Sequence[int], words: Sequence[int]) -> None:
         leave_out_checked("runs launches that no op recorded")
         slots = [self._places.get(slot, slot) for slot in slots]
         stream().make_way(0)
@@ -57,6 +57,6 @@ class Window:
         stream().flush()
 
 
-def nodes(records: Sequence[Record]) -> list[Any]:
+def nodes(records: Sequence[Command]) -> list[Any]:
     """What the records run."""
     return [record.node for record in records]

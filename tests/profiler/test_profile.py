@@ -12,7 +12,7 @@ from pellucid.device.native import NativeHost
 from pellucid.device.stream import stream
 from pellucid.errors import DeviceError
 from pellucid.kernel.source import load
-from pellucid.op.launches import Node, register
+from pellucid.op.launches import RegisteredLaunch, register
 from pellucid.profiler import ProfilerActivity, peak, peak_async, profile, record_function
 from pellucid.profiler.lines import Line
 from pellucid.profiler.recording import Dispatch, OpCall, Recording, Window
@@ -325,7 +325,9 @@ def test_the_kernel_of_the_peak_copies_everything(groups):
     """Also where its grid is folded, and with more workgroups than one round has."""
     count = 2048
     x, out = torch.rand(4 * count), torch.zeros(4 * count)
-    node = Node("peak", load("profiler/copy"), {"count": count, "groups": groups}, (), (None, None), groups)
+    node = RegisteredLaunch(
+        "peak", load("profiler/copy"), {"count": count, "groups": groups}, (), (None, None), groups
+    )
     register(node)
     stream().words += (node.head, x._storage.slot, out._storage.slot)
     assert out.tolist() == x.tolist()

@@ -12,7 +12,7 @@ from ..tensors.dtypes import DType
 
 if TYPE_CHECKING:
     from .journal import Entry
-    from .shadow import Seen
+    from .shadow import Snapshot
 
 # Of a result's last place: what the numbers of a format leave open, twice.
 _STEP = {dt.float32: 2.0**-22, dt.float16: 2.0**-9, dt.bfloat16: 2.0**-6}
@@ -92,7 +92,7 @@ _ROUGH = {"fused_attention", "attend_cache", "softmax", "log_softmax"}
 _CHOICES = {"draw", "draw_nucleus"}
 
 
-def close(entry: Entry, found: np.ndarray, made: Seen) -> Difference | None:
+def close(entry: Entry, found: np.ndarray, made: Snapshot) -> Difference | None:
     """Where a result of an op is further from the reference's than the op allows; None where it is not.
 
     Args:

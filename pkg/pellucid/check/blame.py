@@ -12,7 +12,7 @@ from ..device.storage import Storage
 from ..errors import CheckError
 from ..tensors.tensor import Tensor
 from .accuracy import Difference, close
-from .shadow import Seen, Shadow, decode
+from .shadow import Shadow, Snapshot, decode
 
 if TYPE_CHECKING:
     from .journal import Entry, Journal
@@ -41,7 +41,7 @@ def blame(
     for entry in entries:
         for made in entry.made:
             if made.shadow in differs:
-                left = Seen(made.shadow, wanted[made.shadow], made.meta, made.offset)
+                left = Snapshot(made.shadow, wanted[made.shadow], made.meta, made.offset)
                 if close(entry, decode(found[made.shadow], made.meta, made.offset), left) is not None:
                     wrong.append(made.shadow)
     if not wrong:
@@ -93,7 +93,7 @@ class _Memory:
             return [self.given(v) for v in value]
         return value if not hasattr(value, "shadow") else self._tensor(value)
 
-    def _tensor(self, seen: Seen) -> Tensor:
+    def _tensor(self, seen: Snapshot) -> Tensor:
         storage = self.storages.get(seen.shadow)
         if storage is None:
             storage = self.storages[seen.shadow] = self.journal.stream.upload(seen.data)
@@ -107,11 +107,11 @@ class _Memory:
             for made, t in zip(entry.made, tensors, strict=True):
                 self.storages[made.shadow] = t._storage
 
-    def left(self, made: Seen) -> Seen:
+    def left(self, made: Snapshot) -> Snapshot:
         """What is there now in the place of what an op made."""
         self.journal.stream.submit()
         data = self.journal.read(self.storages[made.shadow])
-        return Seen(made.shadow, data, made.meta, made.offset)
+        return Snapshot(made.shadow, data, made.meta, made.offset)
 
 
 def _check_alone(journal: Journal, entry: Entry) -> None:

@@ -18,7 +18,7 @@ from ..profiler.lines import Line, caller
 from ..tensors.tensor import Tensor
 from .blame import blame
 from .reference import expected, on_cpu
-from .shadow import Seen, Shadow, blank, encode, padded
+from .shadow import Shadow, Snapshot, blank, encode, padded
 
 if TYPE_CHECKING:
     from ..op.call import Call
@@ -34,7 +34,7 @@ class Entry:
         op: the op.
         run: its plan.
         written: the argument that its in-place form writes into.
-        values: its arguments, with `Seen` for tensors.
+        values: its arguments, with `Snapshot` for tensors.
         made: what it made or wrote into, as the reference has it.
         line: of the program.
     """
@@ -43,7 +43,7 @@ class Entry:
     run: Callable
     written: str | None
     values: tuple[Any, ...]
-    made: list[Seen]
+    made: list[Snapshot]
     line: Line
 
     @property
@@ -51,19 +51,19 @@ class Entry:
         return f"{self.op.public}_" if self.written else self.op.public
 
     @property
-    def seen(self) -> list[Seen]:
+    def seen(self) -> list[Snapshot]:
         """The tensors among the arguments."""
         found = []
         for value in self.values:
-            found += [v for v in value if isinstance(v, Seen)] if isinstance(value, (list, tuple)) else ()
-            found += [value] if isinstance(value, Seen) else ()
+            found += [v for v in value if isinstance(v, Snapshot)] if isinstance(value, (list, tuple)) else ()
+            found += [value] if isinstance(value, Snapshot) else ()
         return found
 
     def __str__(self) -> str:
         def shown(value: Any) -> str:
-            if isinstance(value, list) and value and isinstance(value[0], Seen):
+            if isinstance(value, list) and value and isinstance(value[0], Snapshot):
                 return f"[{', '.join(map(shown, value))}]"
-            return str(value) if isinstance(value, Seen) else repr(value)
+            return str(value) if isinstance(value, Snapshot) else repr(value)
 
         pairs = zip(self.op.arguments, self.values, strict=True)
         return f"{self.name}({', '.join(f'{a.name}={shown(v)}' for a, v in pairs)})"
@@ -154,9 +154,9 @@ class Journal:
         if not isinstance(value, Tensor):
             return value
         shadow = self._shadow(value._storage)
-        return Seen(shadow, shadow.data, value._meta, value._offset)
+        return Snapshot(shadow, shadow.data, value._meta, value._offset)
 
-    def _write(self, target: Tensor, values: np.ndarray) -> Seen:
+    def _write(self, target: Tensor, values: np.ndarray) -> Snapshot:
         storage, m = target._storage, target._meta
         shadow = self.shadows.get(storage)
         data = blank(storage.nbytes) if shadow is None else shadow.data.copy()
@@ -166,7 +166,7 @@ class Journal:
             encode(data, m, target._offset, values)
         if shadow is None:
             shadow = self.shadows[storage] = Shadow(storage, data)
-        seen = Seen(shadow, data, m, target._offset)
+        seen = Snapshot(shadow, data, m, target._offset)
         if self.rehearsal is not None:
             self.rehearsal.note_write(storage, shadow.data, seen)
         shadow.data = data
@@ -269,9 +269,9 @@ class Journal:
 
 
 def _on_cpu(value: Any) -> Any:
-    if isinstance(value, list) and value and isinstance(value[0], Seen):
+    if isinstance(value, list) and value and isinstance(value[0], Snapshot):
         return [_on_cpu(v) for v in value]
-    return on_cpu(value.values, value.meta.shape, value.meta.dtype) if isinstance(value, Seen) else value
+    return on_cpu(value.values, value.meta.shape, value.meta.dtype) if isinstance(value, Snapshot) else value
 
 
 def _written_slots(window: array) -> set[int] | None:

@@ -18,7 +18,7 @@ from ..optim.optimizer import Optimizer
 from ..profiler.lines import caller
 from ..tensors.tensor import Tensor
 from .accuracy import difference, peak
-from .shadow import Seen, decode
+from .shadow import Snapshot, decode
 
 if TYPE_CHECKING:
     from ..ops.random.generator import Generator
@@ -44,7 +44,7 @@ class Rehearsal:
         optimizers = [thing for thing in gc.get_objects() if issubclass(type(thing), Optimizer)]
         self._states = [(state, dict(state)) for o in optimizers for state in o.state.values()]
         # Of each storage that is written: its bytes before, and the tensors in it that were written.
-        self.written: dict[Storage, tuple[np.ndarray, list[Seen]]] = {}
+        self.written: dict[Storage, tuple[np.ndarray, list[Snapshot]]] = {}
 
     def run(self, function: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
         """The result of a call."""
@@ -95,7 +95,7 @@ class Rehearsal:
 
     # What the function's ops tell
 
-    def note_write(self, storage: Storage, before: np.ndarray, seen: Seen) -> None:
+    def note_write(self, storage: Storage, before: np.ndarray, seen: Snapshot) -> None:
         """An op writes into memory."""
         if storage in self._storages:
             self.written.setdefault(storage, (before, []))[1].append(seen)

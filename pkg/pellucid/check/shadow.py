@@ -72,7 +72,7 @@ def encode(data: np.ndarray, m: Meta, offset: int, values: np.ndarray) -> None:
 
 
 @dataclass
-class Seen:
+class Snapshot:
     """A tensor as an op saw it or left it.
 
     Args:

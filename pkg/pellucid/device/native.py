@@ -25,7 +25,7 @@ from ..errors import DeviceError, OutOfMemoryError
 from .host import AFTER_LOSS, STATUS_BYTES, STATUS_SLOT, WINDOW
 from .native_adapter import request
 from .native_timestamps import Timestamps
-from .native_window import ARENA_BYTES, ARENA_STEP, Window, uninterrupted
+from .native_window import ARENA_BYTES, ARENA_STEP, NativeWindow, uninterrupted
 from .pool import Pool
 from .table import TableFile
 
@@ -111,7 +111,7 @@ class NativeHost:
         self.table = TableFile(folder / "pellucid" / "tuned.json") if folder else None
         self.pool = Pool(self._create_buffer, lambda block: self._drop(block))
         # The window that is being encoded.
-        self._window: Window | None = None
+        self._window: NativeWindow | None = None
         self.slots: dict[int, tuple[Any, int]] = {}  # slot -> (block, nbytes); block None until first use
         self._layouts: dict[str, Any] = {}
         # By number; those that ended gave theirs back.
@@ -307,7 +307,7 @@ class NativeHost:
         with uninterrupted():
             self.taken = words
             while at < end:
-                self._window = window = Window(self)
+                self._window = window = NativeWindow(self)
                 at, failed = window.interpret(words, at, end)
                 first = first or failed
                 try:

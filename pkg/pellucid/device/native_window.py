@@ -23,7 +23,7 @@ ARENA_BYTES = 1 << 20
 _CODE_MASK = (1 << CODE_BITS) - 1
 
 
-class Window:
+class NativeWindow:
     """An encoder and what belongs to it.
 
     Args:

@@ -33,15 +33,15 @@ class End(int):
     __slots__ = ()
 
 
-class Size(int):
+class AccountedBytes(int):
     """The bytes of a storage that is accounted as something else than an activation."""
 
     kind: str
 
 
 @lru_cache(1024)
-def _sized(nbytes: int, kind: str) -> Size:
-    size = Size(nbytes)
+def _sized(nbytes: int, kind: str) -> AccountedBytes:
+    size = AccountedBytes(nbytes)
     size.kind = kind
     return size
 

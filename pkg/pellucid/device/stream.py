@@ -27,7 +27,7 @@ from .host import (
     Host,
 )  # fmt: skip
 from .read import Read
-from .storage import KINDS, End, Size, Storage, ended, finalizers, slots_of
+from .storage import KINDS, AccountedBytes, End, Storage, ended, finalizers, slots_of
 
 MAX_WINDOW_WORDS = 1 << 13
 # The first window after a wait is shorter, and each that fills up twice as long as the one before: a device
@@ -376,7 +376,7 @@ class Stream:
         for slot in dead:
             size = sizes[slot]
             gone += size
-            if type(size) is Size:
+            if type(size) is AccountedBytes:
                 if by_kind is self._gone_by_kind:
                     by_kind = dict(by_kind)
                 by_kind[size.kind] += size

@@ -11,8 +11,8 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ..kernel.source import PHYSICAL, WGSL_TYPE, Source
-from ..op.launches import Node
+from ..kernel.source import PHYSICAL, WGSL_TYPE, KernelSource
+from ..op.launches import RegisteredLaunch
 
 _LOADS = {
     "reduce/rows": "x",
@@ -74,7 +74,7 @@ _STORE = re.compile(r"(\w+)\[i\] = (\w+);")
 
 
 @lru_cache(1024)
-def _sites(source: Source) -> tuple[Site, ...]:
+def _sites(source: KernelSource) -> tuple[Site, ...]:
     found = []
     for m in _FUNCTION.finditer(source.text):
         arguments = dict(part.strip().split(": ") for part in m[2].split(","))
@@ -86,19 +86,19 @@ def _sites(source: Source) -> tuple[Site, ...]:
     return tuple(found)
 
 
-def load_of(node: Node) -> str | None:
+def load_of(node: RegisteredLaunch) -> str | None:
     """The input through which a kernel takes another one's values instead of a tensor."""
     return _LOADS.get(node.source.name)
 
 
-def sites(node: Node) -> tuple[Site, ...]:
+def sites(node: RegisteredLaunch) -> tuple[Site, ...]:
     """Where a kernel can hand its values on; none where it cannot."""
     if node.map is not None or node.source.name not in _STORES:
         return ()
     return _sites(node.source)
 
 
-def handed_on(node: Node) -> frozenset[str]:
+def handed_on(node: RegisteredLaunch) -> frozenset[str]:
     """The outputs of a kernel that others may take over: of types that are stored element by element."""
     names = [(b.name, m) for b, m in zip(node.source.bindings, node.metas, strict=True)]
     return frozenset(

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 
 from ..device.host import ALLOC, FREE, STATUS_SLOT
 from ..device.stream import EMPTY_SLOT
-from ..op.launches import Node, most_buffers
+from ..op.launches import RegisteredLaunch, most_buffers
 from ..tensors.meta import Meta
 from .anchors import handed_on, load_of, sites
-from .records import Record
+from .records import Command
 
 # A group that nobody has joined for so many records is closed, so that memory goes back where it was given.
 _PATIENCE = 24
@@ -36,13 +36,13 @@ class Member:
         site: the anchor's store that computes it; None for the anchor and where there is none.
     """
 
-    record: Record
+    record: Command
     wires: dict[str, Value] = field(default_factory=dict)
     is_before: bool = False
     site: int | None = None
 
     @property
-    def node(self) -> Node:
+    def node(self) -> RegisteredLaunch:
         assert self.record.node is not None
         return self.record.node
 
@@ -106,7 +106,7 @@ class Group:
     reads: Counter = field(default_factory=Counter)
     writes: set[int] = field(default_factory=set)
     crossed: set[int] = field(default_factory=set)
-    frees: list[Record] = field(default_factory=list)
+    frees: list[Command] = field(default_factory=list)
     last: int = 0
     live: set[int] = field(default_factory=set)
 
@@ -119,11 +119,11 @@ class Planner:
         records: the same, read.
     """
 
-    def __init__(self, words: list[int], records: list[Record]):
+    def __init__(self, words: list[int], records: list[Command]):
         self._words = words
         self._records = records
         self._open: list[Group] = []
-        self.placed: list[Record | Group] = []
+        self.placed: list[Command | Group] = []
         # Offsets that were taken to be zero: their words in the window.
         self.zeros: list[int] = []
         allocated = {r.slots[0] for r in records if r.code == ALLOC}
@@ -136,7 +136,7 @@ class Planner:
         self._waiting: dict[int, int] = {}
         self._most = most_buffers()
 
-    def run(self) -> list[Record | Group]:
+    def run(self) -> list[Command | Group]:
         """The window as groups and records, in order."""
         for k, record in enumerate(self._records):
             if record.code == ALLOC:
@@ -149,7 +149,7 @@ class Planner:
             self._close(group)
         return self.placed
 
-    def _free(self, record: Record) -> None:
+    def _free(self, record: Command) -> None:
         slot = record.slots[0]
         users = [g for g in self._open if slot in g.reads or slot in g.writes]
         if not users:
@@ -159,7 +159,7 @@ class Planner:
         for group in users:
             group.frees.append(record)
 
-    def _take(self, record: Record, k: int) -> None:
+    def _take(self, record: Command, k: int) -> None:
         for group in [g for g in self._open if k - g.last > _PATIENCE]:
             self._close(group)
         group = self._join(record) if record.node is not None else None
@@ -177,7 +177,7 @@ class Planner:
 
     # What a launch is
 
-    def _is_plain(self, record: Record) -> bool:
+    def _is_plain(self, record: Command) -> bool:
         """Whether it is an expression over all elements of a contiguous tensor from its beginning."""
         assert record.node is not None
         m = record.node.map
@@ -185,7 +185,7 @@ class Planner:
             return False
         return self._starts(record, "out")
 
-    def _starts(self, record: Record, binding: str) -> bool:
+    def _starts(self, record: Command, binding: str) -> bool:
         """Whether a tensor begins where its buffer does."""
         node = record.node
         assert node is not None
@@ -194,7 +194,7 @@ class Planner:
             return node.values.get(f"{binding}_offset", 0) == 0
         return self._words[record.patch_at(word)] == 0
 
-    def _note_start(self, record: Record, binding: str) -> None:
+    def _note_start(self, record: Command, binding: str) -> None:
         """Make it a condition of the plan that a tensor begins where its buffer does."""
         assert record.node is not None
         word = record.node.offset_word(binding)
@@ -214,7 +214,7 @@ class Planner:
 
     # Starting a group
 
-    def _lead(self, record: Record) -> Group | None:
+    def _lead(self, record: Command) -> Group | None:
         member = Member(record)
         group = Group()
         if self._is_plain(record):
@@ -254,7 +254,7 @@ class Planner:
 
     # Joining one
 
-    def _join(self, record: Record) -> Group | None:
+    def _join(self, record: Command) -> Group | None:
         """The group that a launch joins, maybe bringing several together; None where it stands alone."""
         assert record.node is not None
         touched = record.reads | record.writes
@@ -283,7 +283,7 @@ class Planner:
         self._add(target, member, [Value(member, "out", site)])
         return target
 
-    def _takes(self, group: Group, record: Record) -> bool:
+    def _takes(self, group: Group, record: Command) -> bool:
         """Whether a group can go on with an expression."""
         node = record.node
         assert node is not None
@@ -318,7 +318,7 @@ class Planner:
         # Packed types are stored by whole words, which only kernels of expressions do.
         return m.lanes == 1 or group.anchor is None or self._dies(made.slot, readers=1)
 
-    def _wires(self, group: Group, record: Record) -> dict[str, Value]:
+    def _wires(self, group: Group, record: Command) -> dict[str, Value]:
         """Operands whose values the group has computed."""
         node = record.node
         assert node is not None
@@ -352,7 +352,7 @@ class Planner:
             else:
                 target.frees.append(record)
 
-    def _has_room(self, groups: list[Group], record: Record) -> bool:
+    def _has_room(self, groups: list[Group], record: Command) -> bool:
         """Whether a kernel of these groups and a launch stays within the buffers that a device binds."""
         if sum(len(g.members) for g in groups) >= _MOST_MEMBERS:
             return False
@@ -373,7 +373,7 @@ class Planner:
         """Whether nobody needs a slot's values after what has been read so far, and so many more readers."""
         return slot in self._short and self._reads_left[slot] - readers <= 0
 
-    def _anchor(self, record: Record, makers: list[Group]) -> Group | None:
+    def _anchor(self, record: Command, makers: list[Group]) -> Group | None:
         """Let a kernel's loads compute what a group of expressions would have stored for it alone."""
         node = record.node
         assert node is not None
@@ -413,7 +413,7 @@ class Planner:
                 self.placed.append(record)
 
 
-def needed(r: Record) -> frozenset[int]:
+def needed(r: Command) -> frozenset[int]:
     """Slots whose old values a record needs."""
     if r.node is None:
         return r.reads

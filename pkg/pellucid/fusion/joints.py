@@ -11,28 +11,30 @@ from functools import lru_cache
 
 from ..device.host import ALLOC, FREE
 from ..device.stream import stream
-from ..op.launches import Node, on_thin, register
+from ..op.launches import RegisteredLaunch, on_thin, register
 from ..ops.attention.decode import STEP, place, step
 from ..ops.attention.joint import Joint
 from ..ops.quant.vectors import NORMS, PRODUCTS, vectors
-from .records import Record, run_of
+from .records import Command, run_of
 
 # Joints of each kind that are remembered.
 _MOST_JOINTS = 1024
 
 
 @lru_cache(_MOST_JOINTS)
-def _vectors(products: tuple[Node, ...], norm: Node | None = None, paired: bool = False) -> Joint | None:
+def _vectors(
+    products: tuple[RegisteredLaunch, ...], norm: RegisteredLaunch | None = None, paired: bool = False
+) -> Joint | None:
     return vectors(products, norm, paired)
 
 
 @lru_cache(_MOST_JOINTS)
-def _step(parts: tuple[Node, ...]) -> Joint | None:
+def _step(parts: tuple[RegisteredLaunch, ...]) -> Joint | None:
     return step(parts)
 
 
 @lru_cache(_MOST_JOINTS)
-def _place(parts: tuple[Node, ...]) -> Joint | None:
+def _place(parts: tuple[RegisteredLaunch, ...]) -> Joint | None:
     return place(parts)
 
 
@@ -52,7 +54,7 @@ class Joiner:
         records: the same, read.
     """
 
-    def __init__(self, words: list[int], records: list[Record]):
+    def __init__(self, words: list[int], records: list[Command]):
         self._words = words
         self._records = records
         self._runs = [k for k, r in enumerate(records) if r.node is not None]
@@ -67,9 +69,9 @@ class Joiner:
         # Words that were taken to be zero.
         self.zeros: list[int] = []
 
-    def run(self) -> list[Record]:
+    def run(self) -> list[Command]:
         """The records, with those of a pattern replaced by the one that stands for them."""
-        placed: dict[int, Record] = {}
+        placed: dict[int, Command] = {}
         gone: set[int] = set()
         # The step before what it contains.
         for kinds in (PRODUCTS, ("attention/decode",), ("attention/cache_write",)):
@@ -264,7 +266,7 @@ class Joiner:
         )
 
     @staticmethod
-    def _stand_for(joint: Joint, parts: Sequence[Record]) -> Record:
+    def _stand_for(joint: Joint, parts: Sequence[Command]) -> Command:
         """The record of a launch that stands for several."""
         if joint.node.number < 0:
             register(joint.node, later=True)

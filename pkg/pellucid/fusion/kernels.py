@@ -10,9 +10,9 @@ from typing import Any
 
 from ..device.stream import stream
 from ..errors import KernelError
-from ..kernel.source import WGSL_TYPE, Source, convert, loops, narrowed, pack, physical
+from ..kernel.source import WGSL_TYPE, KernelSource, convert, loops, narrowed, pack, physical
 from ..op.expression import Map, Text, frame, member
-from ..op.launches import MOST_PARAMS, Node, most_buffers, on_thin, register
+from ..op.launches import MOST_PARAMS, RegisteredLaunch, most_buffers, on_thin, register
 from ..tensors.dtypes import bool_
 from ..tensors.meta import Meta
 from .anchors import Site, sites
@@ -32,7 +32,7 @@ class Fused:
         zeros: words of the window that were taken to be zero.
     """
 
-    node: Node
+    node: RegisteredLaunch
     words: list[int]
     zeros: list[int]
 
@@ -47,7 +47,7 @@ class _Recipe:
         zeros: words that were taken to be zero.
     """
 
-    node: Node | None
+    node: RegisteredLaunch | None
     words: list[Word]
     zeros: list[Word]
 
@@ -192,7 +192,7 @@ class _Writer:
 
     # Whole kernels
 
-    def expressions(self) -> tuple[Source, int]:
+    def expressions(self) -> tuple[KernelSource, int]:
         """A kernel of expressions only, and its workgroups."""
         members = self.group.members
         values = [Value(m, "out") for m in members]
@@ -215,7 +215,7 @@ class _Writer:
         else:
             self._store_words(stored, lanes, count)
         _, text, groups = frame(self.bindings, self.text, self.values["count"], lanes == 1)
-        return Source("fused expressions", text, typed=True), groups
+        return KernelSource("fused expressions", text, typed=True), groups
 
     def _stores(self, stored: list[Value]) -> list[str]:
         return [f"{self.out(v)}[i] = {self.names[v.member, v.binding]};" for v in stored]
@@ -240,7 +240,7 @@ class _Writer:
                 body.append(f"if (({place}) * {per}u < {limit}) {{ {out}[{place}] = {packed}; }}")
         functions.append(f"fn store_out(i: u32) {{ {' '.join(body)} }}")
 
-    def around(self, anchor: Member) -> tuple[Source, Any]:
+    def around(self, anchor: Member) -> tuple[KernelSource, Any]:
         """The anchor's kernel with expressions in its loads and stores, and its workgroups."""
         node, source = anchor.node, anchor.node.source
         text = source.text
@@ -273,7 +273,7 @@ class _Writer:
         declared = f"struct Params {{ {', '.join([*self.text.vectors, *fields, *self.text.fields])} }}"
         text = text[: struct.start()] + declared + text[struct.end() :]
         text = "\n".join([*self.bindings, text, *self.text.functions])
-        return Source(f"fused {source.name}", text, typed=True), node.grid
+        return KernelSource(f"fused {source.name}", text, typed=True), node.grid
 
     def _refuse_loops(self, members: list[Member]) -> None:
         """Loops of an expression would be turned within the anchor's own, for which turns are counted
@@ -285,7 +285,7 @@ class _Writer:
         if any(loops(expression_of(m).expression) for m in members):
             raise KernelError("an expression loops within a kernel that may loop itself")
 
-    def _load(self, text: str, source: Source, local: str, value: Value) -> str:
+    def _load(self, text: str, source: KernelSource, local: str, value: Value) -> str:
         """Replace the body of ``load_<local>`` by the value of an expression."""
         found = re.search(rf"^fn load_{local}\((.*?)\) -> ([\w<>]+) \{{ (.*) \}}$", text, re.M)
         place = found and re.search(rf"let k = (.*?);|\b{local}\[(.*)\]", found[3])
@@ -363,7 +363,7 @@ def _write(group: Group, words: list[int]) -> _Recipe:
     values = {**writer.values, **writer.text.values}
     values = {name: 0 if name in writer.patches_at else values[name] for name in source.fields}
     ops = " + ".join(m.op for m in members)
-    node = Node(ops, source, values, patched, tuple(writer.metas), grid, members=members)
+    node = RegisteredLaunch(ops, source, values, patched, tuple(writer.metas), grid, members=members)
     register(node, later=True)
     return _Recipe(node, [*writer.slots_at, *[writer.patches_at[name] for name in patched]], writer.zeros)
 

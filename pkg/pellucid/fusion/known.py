@@ -13,8 +13,8 @@ import numpy as np
 from ..device.host import ALLOC, CODE_BITS, COPY, FREE, RUN, UPLOAD
 
 if TYPE_CHECKING:
-    from .records import Record
-    from .window import Plan
+    from .records import Command
+    from .window import FusionPlan
 
 # Words that are looked at before all are: windows of one length mostly differ in one of these.
 _PROBES = 8
@@ -54,7 +54,7 @@ class Pattern:
         records: the same, read.
     """
 
-    def __init__(self, words: Sequence[int], records: Sequence[Record]):
+    def __init__(self, words: Sequence[int], records: Sequence[Command]):
         fixed: list[int] = []
         slots: list[tuple[int, int, int]] = []  # where, how far the slot is shifted, what is added to it
         for record in records:
@@ -161,7 +161,7 @@ class Known:
     period: int
     wait: int
     heads: frozenset[int] = frozenset()
-    plans: list[Plan] = field(default_factory=list)
+    plans: list[FusionPlan] = field(default_factory=list)
     after: Known | None = None
     uses: int = 0
     turn: int = 0
@@ -185,7 +185,7 @@ class _Wait:
     then: int
 
 
-class Table:
+class PlanCache:
     """The structures that have plans; those used longest ago go first.
 
     One that goes before its plans have paid must come more often each time before it is planned again: a
@@ -254,7 +254,7 @@ class Table:
         self._waiting.pop(key, None)
         return known
 
-    def add_plan(self, known: Known, plan: Plan) -> None:
+    def add_plan(self, known: Known, plan: FusionPlan) -> None:
         """Keep a plan of a structure that is kept."""
         known.plans.append(plan)
         kept = sum(other.words for other in self._by_key.values())

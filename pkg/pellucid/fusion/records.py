@@ -10,7 +10,7 @@ from hashlib import blake2b
 from itertools import count
 
 from ..device.host import ALLOC, CODE_BITS, COPY, FREE, RUN, UPLOAD
-from ..op.launches import Node, nodes
+from ..op.launches import RegisteredLaunch, nodes
 
 _CODE_MASK = (1 << CODE_BITS) - 1
 # Records by which the beginning of a window is found again in it.
@@ -18,7 +18,7 @@ _LOOK = 12
 
 
 @dataclass(eq=False)
-class Record:
+class Command:
     """One record of a window, or one that stands for several.
 
     Args:
@@ -34,10 +34,10 @@ class Record:
     words: Sequence[int]
     code: int
     slots: tuple[int, ...]
-    node: Node | None = None
+    node: RegisteredLaunch | None = None
     reads: frozenset[int] = frozenset()
     writes: frozenset[int] = frozenset()
-    parts: tuple[Record, ...] = ()
+    parts: tuple[Command, ...] = ()
 
     @property
     def is_run(self) -> bool:
@@ -54,11 +54,11 @@ class Record:
 
 
 def run_of(
-    node: Node, slots: tuple[int, ...], words: Sequence[int], parts: tuple[Record, ...] = ()
-) -> Record:
+    node: RegisteredLaunch, slots: tuple[int, ...], words: Sequence[int], parts: tuple[Command, ...] = ()
+) -> Command:
     """The record of a launch; a written binding may be read as well."""
     written = {s for s, b in zip(slots, node.source.bindings, strict=True) if b.written}
-    return Record(words, RUN, slots, node, frozenset(slots), frozenset(written), parts)
+    return Command(words, RUN, slots, node, frozenset(slots), frozenset(written), parts)
 
 
 def structure(words: list[int]) -> tuple[bytes, list[int]] | None:
@@ -142,7 +142,7 @@ def _length(kind: int) -> int:
     return {ALLOC: 2, FREE: 1, COPY: 5}.get(code) or 3 + (nbytes + 3) // 4
 
 
-def read(words: list[int]) -> list[Record]:
+def read(words: list[int]) -> list[Command]:
     """All records of a window."""
     records = []
     at, end = 0, len(words)
@@ -158,14 +158,14 @@ def read(words: list[int]) -> list[Record]:
             after = at + 5
             both = (payload, words[at + 1])
             records.append(
-                Record(range(at, after), code, both, None, frozenset(both[:1]), frozenset(both[1:]))
+                Command(range(at, after), code, both, None, frozenset(both[:1]), frozenset(both[1:]))
             )
         elif code == UPLOAD:
             after = at + 3 + (words[at + 2] + 3) // 4
             one = (payload,)
-            records.append(Record(range(at, after), code, one, None, frozenset(), frozenset(one)))
+            records.append(Command(range(at, after), code, one, None, frozenset(), frozenset(one)))
         else:
             after = at + (2 if code == ALLOC else 1)
-            records.append(Record(range(at, after), code, (payload,)))
+            records.append(Command(range(at, after), code, (payload,)))
         at = after
     return records

@@ -18,12 +18,12 @@ import numpy as np
 from ..device.handover import first_work
 from ..device.host import ALLOC, CODE_BITS, FREE
 from ..device.stream import stream
-from ..op.launches import MOST_LAUNCHES, Node, on_thin
+from ..op.launches import MOST_LAUNCHES, RegisteredLaunch, on_thin
 from .groups import Group, Planner
 from .joints import Joiner
 from .kernels import Fused, fuse
-from .known import Ends, Known, Pattern, Table
-from .records import Record, period, read, structure
+from .known import Ends, Known, Pattern, PlanCache
+from .records import Command, period, read, structure
 
 # Structures that were met once and are remembered; past that they are forgotten: a program may never repeat
 # itself. Words of all plans that are kept; past that the plans used longest ago go.
@@ -34,7 +34,7 @@ _MOST_PLANS = 4
 
 
 @dataclass
-class Plan:
+class FusionPlan:
     """How a fused window is made from the records of one.
 
     Args:
@@ -50,7 +50,7 @@ class Plan:
     constants: np.ndarray
     zeros: np.ndarray
     heads: tuple[int, ...]
-    stands: dict[int, tuple[Node, tuple[int, ...]]]
+    stands: dict[int, tuple[RegisteredLaunch, tuple[int, ...]]]
 
     def holds(self, window: np.ndarray) -> bool:
         """Whether the tensors of a window begin where the plan takes them to."""
@@ -62,10 +62,10 @@ class Plan:
 
 
 # Called with the records of every window and the plan that is applied to them: traces.
-on_rewrite: list[Callable[[list[int], Plan | None], None]] = []
+on_rewrite: list[Callable[[list[int], FusionPlan | None], None]] = []
 # Structures that were met once.
 _met: set[bytes] = set()
-_known = Table(_MOST_WORDS)
+_known = PlanCache(_MOST_WORDS)
 _at_once = False
 _NONE = array("I")
 
@@ -136,7 +136,7 @@ def rewrite(words: list[int], window: array, found: Found | None = None) -> arra
     return begin + window if begin else window
 
 
-def _plan_for(words: list[int], window: np.ndarray, known: Known | None) -> Plan | None:
+def _plan_for(words: list[int], window: np.ndarray, known: Known | None) -> FusionPlan | None:
     """The plan of a window; None while it runs as it is."""
     is_full = len(words) >= stream().window_words
     if known is None:
@@ -172,16 +172,16 @@ def _plan_for(words: list[int], window: np.ndarray, known: Known | None) -> Plan
     return plan if _at_once else None
 
 
-def make_plan(words: list[int]) -> Plan:
+def make_plan(words: list[int]) -> FusionPlan:
     """Fuse the launches of a window."""
     joiner = Joiner(words, read(words))
     planner = Planner(words, joiner.run())
     placed = planner.run()
-    allocations = {r.slots[0]: r for r in placed if isinstance(r, Record) and r.code == ALLOC}
-    freed = {r.slots[0] for r in placed if isinstance(r, Record) and r.code == FREE}
+    allocations = {r.slots[0]: r for r in placed if isinstance(r, Command) and r.code == ALLOC}
+    freed = {r.slots[0] for r in placed if isinstance(r, Command) and r.code == FREE}
     constants: list[int] = []
     groups: list[Fused] = []
-    stands: dict[int, tuple[Node, tuple[int, ...]]] = {}
+    stands: dict[int, tuple[RegisteredLaunch, tuple[int, ...]]] = {}
     picked: list[int] = []
 
     def constant(word: int) -> int:
@@ -194,7 +194,7 @@ def make_plan(words: list[int]) -> Plan:
             if (record := allocations.pop(slot, None)) is not None:
                 picked.extend(record.words)
 
-    def run(node: Node, words_of_run: Iterable[int], records: Iterable[Record]) -> None:
+    def run(node: RegisteredLaunch, words_of_run: Iterable[int], records: Iterable[Command]) -> None:
         if node.members:
             stands[len(picked)] = node, tuple([word for r in records for word in r.origins])
         picked.append(constant(node.head))
@@ -224,7 +224,7 @@ def make_plan(words: list[int]) -> Plan:
     # What is held and was never used.
     exist([slot for slot in allocations if slot not in freed])
     zeros = sorted({*joiner.zeros, *planner.zeros, *[z for made in groups for z in made.zeros]})
-    return Plan(
+    return FusionPlan(
         np.array(picked, np.intp),
         np.array(constants, np.uint32),
         np.array(zeros, np.intp),

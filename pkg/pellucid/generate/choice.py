@@ -34,7 +34,7 @@ class Rule:
 
 
 @dataclass
-class Seen:
+class SeenIds:
     """The ids of every row so far, which the repetition penalty asks for.
 
     Args:
@@ -47,7 +47,12 @@ class Seen:
 
 
 def pick(
-    logits: Tensor, column: int, rule: Rule, seen: Seen | None, ban: Tensor | None, chance: Generator | None
+    logits: Tensor,
+    column: int,
+    rule: Rule,
+    seen: SeenIds | None,
+    ban: Tensor | None,
+    chance: Generator | None,
 ) -> Tensor:
     """The next id of every row: (batch, vocab) to (batch,).
 
@@ -95,7 +100,7 @@ class Choice:
         self._seen = None
         if penalty != 1.0:
             more = ids[:, :1].expand(batch, room - self._length)
-            self._seen = Seen(cat([ids, more], 1), arange(room, device=ids.device))
+            self._seen = SeenIds(cat([ids, more], 1), arange(room, device=ids.device))
         self._ban: Tensor | None = None
 
     def inputs(self, logits: Tensor, count: int) -> tuple:

@@ -48,7 +48,7 @@ class Same:
         return mine is not None and mine is other._get()
 
 
-class Call:
+class CallArguments:
     """The arguments of one call, read.
 
     Attributes:
@@ -171,7 +171,7 @@ class Call:
             tuned.changes(),
         )
 
-    def extended(self, more: list[Tensor]) -> Call:
+    def extended(self, more: list[Tensor]) -> CallArguments:
         """The call with tensors that the function takes without being given them."""
         if not more:
             return self
@@ -195,7 +195,7 @@ class Call:
         return tuple(positional), named
 
 
-def read(names: list[str], dynamic: frozenset[str], args: tuple, kwargs: Mapping[str, Any]) -> Call:
+def read(names: list[str], dynamic: frozenset[str], args: tuple, kwargs: Mapping[str, Any]) -> CallArguments:
     """Read the arguments of a call.
 
     Args:
@@ -203,7 +203,7 @@ def read(names: list[str], dynamic: frozenset[str], args: tuple, kwargs: Mapping
         dynamic: parameters whose numbers may change.
         args, kwargs: the call's.
     """
-    call = Call()
+    call = CallArguments()
     branches = []
     for k, value in enumerate(args):
         if type(value) is Tensor:

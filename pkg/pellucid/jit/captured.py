@@ -9,9 +9,9 @@ from typing import Any
 from ..autograd import edges
 from ..device.stream import Storage, stream
 from ..nn.modules import module as modules
-from .calls import Call
+from .calls import CallArguments
 from .program import ARGUMENT, number_of, program_of
-from .recording import Before, Recording, Refused
+from .recording import Before, FunctionRecording, Refused
 from .replay import Replay
 from .run import Run
 from .stretch import BEGINNING, Start
@@ -52,7 +52,12 @@ class Capture:
     """
 
     def __init__(
-        self, call: Call, recording: Recording, before: Before, result: Any, start: Start = BEGINNING
+        self,
+        call: CallArguments,
+        recording: FunctionRecording,
+        before: Before,
+        result: Any,
+        start: Start = BEGINNING,
     ):
         self._start, self._conditions = start, recording.conditions
         own = {slot: k for k, slot in enumerate([*call.slots, *start.carried])}
@@ -128,7 +133,7 @@ class Capture:
 
     # Guards
 
-    def look(self, call: Call) -> tuple[str, Call]:
+    def look(self, call: CallArguments) -> tuple[str, CallArguments]:
         """What this is for a call, and the call with the gradients that are arguments, too."""
         if not self._watch.holds():
             return GONE, call
@@ -170,7 +175,9 @@ class Capture:
         self._unhooked = version
         return False
 
-    def confirm(self, call: Call, recording: Recording, result: Any, start: Start = BEGINNING) -> bool:
+    def confirm(
+        self, call: CallArguments, recording: FunctionRecording, result: Any, start: Start = BEGINNING
+    ) -> bool:
         """Learn from a call that was recorded once more; whether it was the same program.
 
         Raises:
@@ -221,7 +228,7 @@ class Capture:
             )
         return self._replay
 
-    def serve(self, call: Call, carried: Sequence[Storage] = ()) -> Any:
+    def serve(self, call: CallArguments, carried: Sequence[Storage] = ()) -> Any:
         """Replay: the results of a call without running its Python.
 
         Args:

@@ -20,9 +20,9 @@ from ..nn.modules import module as modules
 from ..nn.modules.module import Module
 from ..profiler.debug import _settle
 from ..profiler.listeners import is_listening
-from .calls import Call, read
+from .calls import CallArguments, read
 from .captured import GONE, READY, UNSURE, Capture
-from .recording import Before, Recording, Refused
+from .recording import Before, FunctionRecording, Refused
 from .split import Split, TooMany, Unknown
 from .stretch import Lawless
 from .surroundings import Surroundings
@@ -201,7 +201,9 @@ class Compiled:
         self._passed[reason] += 1
         return self._function(*args, **kwargs)
 
-    def _serve(self, capture: Capture | Split, call: Call, args: tuple, kwargs: dict[str, Any]) -> Any:
+    def _serve(
+        self, capture: Capture | Split, call: CallArguments, args: tuple, kwargs: dict[str, Any]
+    ) -> Any:
         """The result of a replay. PELLUCID_CHECK puts another method here, which calls the function, too."""
         return capture.serve(call)
 
@@ -247,7 +249,7 @@ class Compiled:
         # Not whole: what is seen may be nothing that a replay can make, which is no fault of the function.
         return Compiled(run, self._dynamic, like=self._like, tree=lambda: (), quiet=self._is_quiet)
 
-    def _new_kind(self, call: Call) -> _Kind:
+    def _new_kind(self, call: CallArguments) -> _Kind:
         shown = [f"{m.dtype.name}{list(m.shape)}" for m in call.key[1][:4]]
         kind = _Kind(f"({', '.join(shown)}{', ...' if len(call.tensors) > 4 else ''})", stream().opened)
         for key in [k for k, other in self._kinds.items() if other.opened != kind.opened]:
@@ -265,7 +267,7 @@ class Compiled:
     def _record(
         self,
         kind: _Kind,
-        call: Call,
+        call: CallArguments,
         unsure: list[tuple[Capture | Split, Any]],
         args: tuple,
         kwargs: dict[str, Any],
@@ -282,7 +284,7 @@ class Compiled:
         s = stream()
         s.flush()
         rewrite = s.rewrite
-        recording = Recording(not self._is_whole, fused=rewrite is not None, surroundings=around)
+        recording = FunctionRecording(not self._is_whole, fused=rewrite is not None, surroundings=around)
         take = recording.take
         try:
             # Its windows are not fused one by one: plans would serve only the few calls that are recorded.
@@ -329,9 +331,9 @@ class Compiled:
     def _understand(
         self,
         kind: _Kind,
-        call: Call,
+        call: CallArguments,
         unsure: list[tuple[Capture | Split, Any]],
-        recording: Recording,
+        recording: FunctionRecording,
         before: Before | None,
         result: Any,
     ) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..op.plan import bits_of_floats
 from ..ops.random.generator import Generator
-from .calls import Call
+from .calls import CallArguments
 from .program import Program
 from .recording import Draw, Refused, Update
 
@@ -108,7 +108,9 @@ class Followed:
         Refused: a number that was noted is found in no launch.
     """
 
-    def __init__(self, program: Program, draws: Sequence[Draw], updates: Sequence[Update], call: Call):
+    def __init__(
+        self, program: Program, draws: Sequence[Draw], updates: Sequence[Update], call: CallArguments
+    ):
         self.words: dict[int, tuple[str, int, int]] = {}
         self._draws: list[_Draw] = []
         changed: dict[tuple, set[int]] = {}
@@ -153,11 +155,11 @@ class Followed:
             raise Refused(f"{type(o).__name__} changes parameters that are not on webgpu")
         self.words |= {at: ("update", alike[key], k) for k, at in enumerate(places)}
 
-    def draws(self, call: Call) -> list[tuple[int, ...]]:
+    def draws(self, call: CallArguments) -> list[tuple[int, ...]]:
         """Reserve the random words of a replay."""
         return [_generator(d, call).take(d.count) for d in self._draws] if self._draws else []
 
-    def generators(self, call: Call) -> list[Generator]:
+    def generators(self, call: CallArguments) -> list[Generator]:
         """Whom the random words are reserved of, in order."""
         return [_generator(d, call) for d in self._draws]
 
@@ -170,7 +172,7 @@ class Followed:
         )
 
 
-def _generator(draw: _Draw, call: Call) -> Generator:
+def _generator(draw: _Draw, call: CallArguments) -> Generator:
     found = draw.generator
     return call.generators[found] if isinstance(found, int) else found
 

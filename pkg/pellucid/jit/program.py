@@ -9,7 +9,7 @@ from functools import cached_property
 
 from ..device.host import ALLOC, CODE_BITS, COPY, FREE, RUN, STATUS_SLOT, UPLOAD
 from ..device.stream import EMPTY_SLOT
-from ..op.launches import Node, nodes
+from ..op.launches import RegisteredLaunch, nodes
 
 # Slots of a program: arguments by number, what was made by number; any other is a slot of the stream.
 ARGUMENT, MADE = 1 << 40, 1 << 41
@@ -23,7 +23,7 @@ def number_of(slot: int) -> int:
 
 
 @dataclass(frozen=True)
-class Step:
+class ProgramStep:
     """One record, and what its words are.
 
     Args:
@@ -41,10 +41,10 @@ class Step:
     head: int | None
     slots: range
     numbers: range
-    node: Node | None = None
+    node: RegisteredLaunch | None = None
 
 
-def steps(words: Sequence[int]) -> Iterator[Step]:
+def steps(words: Sequence[int]) -> Iterator[ProgramStep]:
     """The records of a window in order."""
     at, end = 0, len(words)
     while at < end:
@@ -54,16 +54,16 @@ def steps(words: Sequence[int]) -> Iterator[Step]:
             node = nodes[word]
             first = at + 1 + len(node.metas)
             after = first + len(node.patched)
-            yield Step(at, after, code, None, range(at + 1, first), range(first, after), node)
+            yield ProgramStep(at, after, code, None, range(at + 1, first), range(first, after), node)
         elif code == COPY:
             after = at + 5
-            yield Step(at, after, code, payload, range(at + 1, at + 2), range(at + 2, after))
+            yield ProgramStep(at, after, code, payload, range(at + 1, at + 2), range(at + 2, after))
         elif code == UPLOAD:
             after = at + 3 + (words[at + 2] + 3) // 4
-            yield Step(at, after, code, payload, range(0), range(at + 3, after))
+            yield ProgramStep(at, after, code, payload, range(0), range(at + 3, after))
         else:
             after = at + (2 if code == ALLOC else 1)
-            yield Step(at, after, code, payload, range(0), range(0))
+            yield ProgramStep(at, after, code, payload, range(0), range(0))
         at = after
 
 
@@ -91,7 +91,7 @@ class Program:
     ended: set[int] = field(default_factory=set)
     external: set[int] = field(default_factory=set)
     changed: set[int] = field(default_factory=set)
-    runs: list[tuple[int, int, Node]] = field(default_factory=list)
+    runs: list[tuple[int, int, RegisteredLaunch]] = field(default_factory=list)
 
     @cached_property
     def skeleton(self) -> list[int]:

@@ -20,7 +20,7 @@ from .surroundings import Surroundings
 if TYPE_CHECKING:
     from ..ops.random.generator import Generator
     from ..optim.optimizer import Optimizer
-    from .calls import Call
+    from .calls import CallArguments
 
 
 # Bytes that a program may go on by: values that a function decides by, not data.
@@ -104,7 +104,7 @@ class Reading:
 
 
 @dataclass
-class Recording:
+class FunctionRecording:
     """What a function does. Whoever makes one hands `take` to the stream, and ends it.
 
     Args:
@@ -136,7 +136,7 @@ class Recording:
 
     _is_reading: bool = field(default=False, init=False)
 
-    def run(self, function: Callable, call: Call, args: tuple, kwargs: dict[str, Any]) -> Any:
+    def run(self, function: Callable, call: CallArguments, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Call the function and listen."""
         s = stream()
         self.conditions = conditions = Conditions(call.given)

@@ -12,7 +12,7 @@ from ..device.stream import stream
 from ..fusion.window import make_plan
 from ..op.plan import float_bits
 from .law import Law, real
-from .program import ARGUMENT, MADE, Program, Step, number_of, steps
+from .program import ARGUMENT, MADE, Program, ProgramStep, number_of, steps
 
 _WORD = (1 << 32) - 1
 # What a word that changes may be, in the order in which a replay computes them.
@@ -172,7 +172,7 @@ class Replay:
             places[:] = [at + len(made) if at >= begin else at for at in places]
         self._out += [_passing_slot(n) << CODE_BITS | FREE for n in range(len(pages))]
 
-    def _touched(self, words: list[int], step: Step) -> list[int]:
+    def _touched(self, words: list[int], step: ProgramStep) -> list[int]:
         """What is made and dies within the window, among the slots of a record."""
         slots = [words[at] for at in step.slots] + ([] if step.head is None else [step.head])
         found = [s for s in dict.fromkeys(slots) if s & MADE]
@@ -182,7 +182,7 @@ class Replay:
         self._places.setdefault(source, []).append(len(self._out))
         self._out.append(0)
 
-    def _step(self, words: list[int], origin: list[int], step: Step, home: dict[int, int]) -> None:
+    def _step(self, words: list[int], origin: list[int], step: ProgramStep, home: dict[int, int]) -> None:
         for at in range(step.at, step.end):
             if at == step.at and step.head is None:
                 self._out.append(words[at])

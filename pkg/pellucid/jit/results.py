@@ -12,10 +12,10 @@ from ..device import device as Device
 from ..device.stream import Storage
 from ..tensors.dtypes import DType
 from ..tensors.tensor import Tensor
-from .calls import Call
+from .calls import CallArguments
 
 # Makes a value: from the call, the tensors that were made for it, and the plain integers.
-_Build = Callable[[Call, list[Tensor], list[int]], Any]
+_Build = Callable[[CallArguments, list[Tensor], list[int]], Any]
 _CONSTANTS = frozenset({type(None), bool, float, complex, str, bytes, DType, Device})
 
 
@@ -62,7 +62,7 @@ class Results:
         reason: why it cannot be made again.
     """
 
-    def __init__(self, call: Call, alive: Mapping[int, int], before: Collection[int], carried: int):
+    def __init__(self, call: CallArguments, alive: Mapping[int, int], before: Collection[int], carried: int):
         self._call, self._alive, self._before = call, alive, before
         self._arguments = {id(t): k for k, t in enumerate(call.tensors)}
         self._others = {id(value): k for k, value in enumerate(call.others)}
@@ -192,7 +192,7 @@ class Results:
                         self._refuse("it returns a tensor whose graph leads to an argument")
                         return
 
-    def make(self, call: Call, storages: Sequence[Storage], plain: list[int]) -> list[Tensor]:
+    def make(self, call: CallArguments, storages: Sequence[Storage], plain: list[int]) -> list[Tensor]:
         """New tensors over the storages of a replay: what it carried over its last read, then ``made``."""
         found: list[Tensor] = []
         tensors, blank = call.tensors, object.__new__

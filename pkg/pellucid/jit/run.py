@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from ..tensors.tensor import Tensor
-from .calls import Call
-from .recording import Recording, Refused
+from .calls import CallArguments
+from .recording import FunctionRecording, Refused
 from .results import Results
 from .stretch import BEGINNING, Start, Stretch
 
@@ -34,8 +34,8 @@ class Run(Stretch):
 
     def __init__(
         self,
-        call: Call,
-        recording: Recording,
+        call: CallArguments,
+        recording: FunctionRecording,
         result: Any,
         known: Collection[int],
         leaves: Sequence[Tensor],

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ..device.stream import Storage, stream
 from ..ops.random.generator import Generator
-from .calls import Call
+from .calls import CallArguments
 from .captured import ref_of
 from .law import Law
 from .program import ARGUMENT, MADE, Program, number_of
-from .recording import Before, Reading, Recording, Refused
+from .recording import Before, FunctionRecording, Reading, Refused
 from .replay import Replay
 from .stretch import Start, Stretch
 
@@ -19,7 +19,7 @@ class Draws:
     def __init__(self):
         self._taken: list[tuple[Generator, tuple[int, int], tuple[int, int]]] = []
 
-    def take(self, segment: Segment, call: Call) -> list[tuple[int, ...]]:
+    def take(self, segment: Segment, call: CallArguments) -> list[tuple[int, ...]]:
         """Reserve the words of a segment."""
         generators = segment.followed.generators(call)
         before = [(g, g.get_state()) for g in dict.fromkeys(generators)]
@@ -60,7 +60,7 @@ class Segment(Stretch):
 
     rest = "the read"
 
-    def __init__(self, call: Call, recording: Recording, start: Start, reading: Reading):
+    def __init__(self, call: CallArguments, recording: FunctionRecording, start: Start, reading: Reading):
         super().__init__(call, recording, start, reading.at)
         self.reading = reading
         program, carried = self.program, start.carried
@@ -115,7 +115,7 @@ class Head:
         fused: whether launches are fused.
     """
 
-    def __init__(self, call: Call, segment: Segment, before: Before, fused: bool):
+    def __init__(self, call: CallArguments, segment: Segment, before: Before, fused: bool):
         self.segment, self._fused = segment, fused
         self._conditions = segment.reading.conditions
         self.law: Law = segment.law(call)
@@ -129,7 +129,7 @@ class Head:
     def dispatches(self) -> int:
         return 0 if self._replay is None else self._replay.dispatches
 
-    def learn(self, call: Call, segment: Segment) -> bool:
+    def learn(self, call: CallArguments, segment: Segment) -> bool:
         """Learn from a call that was recorded; whether it runs the same segment.
 
         Raises:
@@ -145,7 +145,7 @@ class Head:
             self._conditions.join(segment.reading.conditions)
         return learned is not None
 
-    def is_of(self, call: Call, segment: Segment) -> bool:
+    def is_of(self, call: CallArguments, segment: Segment) -> bool:
         """Whether a call runs the same segment, and Python learned the same of its numbers: then they follow
         the same law."""
         return self._conditions.holds(call.given) and segment.is_like(self.segment)
@@ -161,7 +161,7 @@ class Head:
             )
         return self._replay
 
-    def run(self, call: Call, carried: list[Storage], draws: Draws) -> tuple[bytes, list[Storage]]:
+    def run(self, call: CallArguments, carried: list[Storage], draws: Draws) -> tuple[bytes, list[Storage]]:
         """Replay the segment and wait for the value.
 
         Args:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..device.stream import Storage
-from .calls import Call
+from .calls import CallArguments
 from .captured import GONE, OTHER, READY, UNSURE, Capture
-from .recording import Before, Recording
+from .recording import Before, FunctionRecording
 from .segment import Draws, Head, Segment
 from .stretch import BEGINNING, Start
 
@@ -37,7 +37,7 @@ class Path:
     values: list[bytes]
     capture: Capture
 
-    def look(self, call: Call) -> tuple[str, Call]:
+    def look(self, call: CallArguments) -> tuple[str, CallArguments]:
         """What the way is for a call; see `Capture.look`."""
         state, own = self.capture.look(call)
         if state is READY and not all(head.law.holds(call.values) for head in self.heads):
@@ -63,8 +63,8 @@ class Asked:
         paths: ways that it may go, each with the call as it takes it.
     """
 
-    call: Call
-    paths: list[tuple[Path, Call]]
+    call: CallArguments
+    paths: list[tuple[Path, CallArguments]]
 
 
 class Unknown(Exception):
@@ -79,7 +79,7 @@ class Unknown(Exception):
         self.asked = asked
 
 
-def _segments(call: Call, recording: Recording) -> tuple[list[Segment], Start]:
+def _segments(call: CallArguments, recording: FunctionRecording) -> tuple[list[Segment], Start]:
     """What a call recorded before each of its reads, and where the rest begins."""
     start, found = BEGINNING, []
     for reading in recording.reads:
@@ -105,7 +105,7 @@ class Split:
         Refused: it cannot be replayed.
     """
 
-    def __init__(self, call: Call, recording: Recording, before: Before, result: Any):
+    def __init__(self, call: CallArguments, recording: FunctionRecording, before: Before, result: Any):
         # The way that was taken last comes first.
         self._paths: list[Path] = []
         segments, start = _segments(call, recording)
@@ -154,7 +154,7 @@ class Split:
     def is_hooked(self) -> bool:
         return any(path.capture.is_hooked for path in self._paths)
 
-    def look(self, call: Call) -> tuple[str, Any]:
+    def look(self, call: CallArguments) -> tuple[str, Any]:
         """What this is for a call, ready if any way is: all of them begin alike.
 
         Returns:
@@ -172,13 +172,13 @@ class Split:
             return UNSURE, self._ask(call)
         return (OTHER if OTHER in states else GONE), call
 
-    def _ask(self, call: Call) -> Asked:
+    def _ask(self, call: CallArguments) -> Asked:
         looks = [(path, *path.look(call)) for path in self._paths]
         return Asked(call, [(path, own) for path, state, own in looks if state is UNSURE])
 
     # Learning
 
-    def confirm(self, asked: Asked, recording: Recording, result: Any) -> bool:
+    def confirm(self, asked: Asked, recording: FunctionRecording, result: Any) -> bool:
         """Learn from a call that was recorded once more; whether it went a way that is known.
 
         Raises:
@@ -196,7 +196,7 @@ class Split:
                 return True
         return False
 
-    def add(self, call: Call, recording: Recording, before: Before, result: Any) -> bool:
+    def add(self, call: CallArguments, recording: FunctionRecording, before: Before, result: Any) -> bool:
         """Add the way that a call went, if it began like the others.
 
         Raises:
@@ -218,7 +218,7 @@ class Split:
         return True
 
     @staticmethod
-    def _learn(heads: list[Head], call: Call, segments: list[Segment]) -> bool:
+    def _learn(heads: list[Head], call: CallArguments, segments: list[Segment]) -> bool:
         return len(heads) <= len(segments) and all(
             head.learn(call, segment) for head, segment in zip(heads, segments)
         )
@@ -228,8 +228,8 @@ class Split:
         known: list[Head],
         segments: list[Segment],
         start: Start,
-        call: Call,
-        recording: Recording,
+        call: CallArguments,
+        recording: FunctionRecording,
         before: Before,
         result: Any,
     ) -> None:
@@ -256,7 +256,7 @@ class Split:
 
     # Replays
 
-    def serve(self, call: Call) -> Any:
+    def serve(self, call: CallArguments) -> Any:
         """Replay: the results of a call without running its Python.
 
         Raises:

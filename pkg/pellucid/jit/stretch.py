@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from .calls import Call
+from .calls import CallArguments
 from .follow import Followed
 from .law import Law, Unlawful
 from .program import program_of
-from .recording import Recording
+from .recording import FunctionRecording
 
 
 class Lawless(Exception):
@@ -55,7 +55,7 @@ class Stretch:
     # Where numbers that are no words of the program belong.
     rest = "the results"
 
-    def __init__(self, call: Call, recording: Recording, start: Start, end: int | None):
+    def __init__(self, call: CallArguments, recording: FunctionRecording, start: Start, end: int | None):
         slots = [*call.slots, *start.carried]
         arguments = {slot: k for k, slot in reversed(list(enumerate(slots)))}
         self.program = program_of(recording.words[start.at : end], arguments)
@@ -69,14 +69,14 @@ class Stretch:
         """Whether both are one program."""
         return self.signature == other.signature and self.program.skeleton == other.program.skeleton
 
-    def law(self, call: Call) -> Law:
+    def law(self, call: CallArguments) -> Law:
         """What is known of the numbers after one call."""
         count = len(call.tensors)
         floats = frozenset(count + k for k, number in enumerate(call.given) if type(number) is float)
         reals = frozenset(n for n, place in enumerate(self.places) if place in self.program.reals)
         return Law(call.values, self.numbers, len(self.places), count, floats, reals)
 
-    def teach(self, law: Law, call: Call) -> bool | None:
+    def teach(self, law: Law, call: CallArguments) -> bool | None:
         """Let a law of this program learn from the numbers of this call.
 
         Returns:

@@ -135,7 +135,7 @@ def flag(on: bool) -> str:
 
 
 @dataclass(frozen=True)
-class Field:
+class ParamsField:
     """One field of Params: its type and the word at which it lies."""
 
     type: str
@@ -173,7 +173,7 @@ _SIZES = {
 @lru_cache(_MOST_TEXTS)
 def _declarations(
     name: str, text: str
-) -> tuple[str, dict[str, str], tuple[Binding, ...], dict[str, Field], int]:
+) -> tuple[str, dict[str, str], tuple[Binding, ...], dict[str, ParamsField], int]:
     """A text, its aliases, bindings and fields of Params, and the words of these. Kernels of tensors of
     different shapes mostly have one text, which is kept once."""
     aliases = {m[1]: m[2] for m in _ALIAS.finditer(text)}
@@ -181,7 +181,7 @@ def _declarations(
         Binding(m[2], m[1] == "read_write", aliases.get(m[3], m[3])) for m in _BINDING.finditer(text)
     )
     found = _PARAMS.search(text)
-    fields: dict[str, Field] = {}
+    fields: dict[str, ParamsField] = {}
     if not found:
         return text, aliases, bindings, fields, 0
     at, align = 0, 1
@@ -197,12 +197,12 @@ def _declarations(
             )
         at = -(-at // size) * size
         align = max(align, size)
-        fields[field_name] = Field(field_type, at)
+        fields[field_name] = ParamsField(field_type, at)
         at += size
     return text, aliases, bindings, fields, -(-at // align) * align
 
 
-class Source:
+class KernelSource:
     """A WGSL text with its declarations, ready to be filled. Immutable.
 
     Args:
@@ -218,7 +218,7 @@ class Source:
         self.typed = typed
         self.text, self.aliases, self.bindings, self.fields, self.params_words = _declarations(name, text)
 
-    def fill(self, holes: Mapping[str, str]) -> Source:
+    def fill(self, holes: Mapping[str, str]) -> KernelSource:
         """A new source with declarations replaced by name.
 
         A hole is ``alias NAME``, ``const NAME`` (the value after ``=``), or a one-line ``fn NAME`` (the
@@ -247,9 +247,9 @@ class Source:
                 raise KernelError(
                     f"{self.name}: there is no alias, const or one-line fn called {name} to replace."
                 )
-        return Source(self.name, text, self.typed)
+        return KernelSource(self.name, text, self.typed)
 
-    def retype(self, binding: str, d: DType) -> Source:
+    def retype(self, binding: str, d: DType) -> KernelSource:
         """A new source that reads ``binding`` as dtype ``d``: its element type and the body of
         ``load_<binding>`` change."""
         element, _, value = physical(d)
@@ -275,7 +275,7 @@ class Source:
         text = re.sub(
             rf"(var<storage, read> {binding}: array<).+(>;)", rf"\g<1>{element}\g<2>", text, count=1
         )
-        return Source(self.name, text, self.typed)
+        return KernelSource(self.name, text, self.typed)
 
     def finish(self, immediate: bool) -> str:
         """The whole text: parts joined, parameters as immediates if asked."""
@@ -344,9 +344,9 @@ def _collect(text: str, parts: dict[str, str]) -> None:
 
 
 @cache
-def load(name: str) -> Source:
+def load(name: str) -> KernelSource:
     """The source of ``wgsl/<name>.wgsl``."""
-    return Source(name, read_text(f"wgsl/{name}.wgsl"))
+    return KernelSource(name, read_text(f"wgsl/{name}.wgsl"))
 
 
 @dataclass
@@ -354,18 +354,18 @@ class Launch:
     """One dispatch: which file, how its holes and parameters are filled, how many workgroups.
 
     Args:
-        file: a name below ``wgsl/`` without its ending, or a `Source`.
+        file: a name below ``wgsl/`` without its ending, or a `KernelSource`.
         grid: workgroups; a number is folded into two dimensions past 65,535, a tuple is taken as it is.
         params: values of the fields of Params. ``<binding>_offset`` fields, fields named like a float
             argument and ``op`` are filled by the op.
-        holes: declarations to replace (`Source.fill`).
+        holes: declarations to replace (`KernelSource.fill`).
         bind: binding name -> name of an op's argument, output or temporary, where they differ.
             ``"tensors[2]"`` picks one of a list.
         map: the expression, for kernels that are one: others may take it up.
         at_most: of fields that each run brings the largest value, where a loop is as long (`turns.py`).
     """
 
-    file: str | Source
+    file: str | KernelSource
     grid: int | tuple[int, int, int]
     params: dict[str, int | float] = field(default_factory=dict)
     holes: dict[str, str] = field(default_factory=dict)
@@ -374,7 +374,7 @@ class Launch:
     at_most: dict[str, int] = field(default_factory=dict)
 
     @property
-    def source(self) -> Source:
+    def source(self) -> KernelSource:
         return load(self.file) if isinstance(self.file, str) else self.file
 
 
@@ -391,7 +391,7 @@ def fold(groups: int, limit: int = 65535) -> tuple[int, int, int]:
     return -(-groups // rows), rows, 1
 
 
-def pack_params(source: Source, values: Mapping[str, Any]) -> bytes:
+def pack_params(source: KernelSource, values: Mapping[str, Any]) -> bytes:
     """The bytes of Params from values by field name.
 
     Raises:

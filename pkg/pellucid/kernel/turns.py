@@ -18,7 +18,7 @@ from typing import Any
 
 from ..device.stream import stream
 from ..errors import ShapeError
-from .source import Source
+from .source import KernelSource
 
 # Turns of one dispatch's loops where more are cut into several dispatches: by every device alike.
 PIECE = 3 << 14
@@ -32,7 +32,7 @@ _KNOWN = {"__builtins__": {}, "min": min, "max": max, "select": lambda a, b, con
 class _Names(dict):
     """Fields of Params, and consts of a kernel, which are found when they are asked for."""
 
-    def __init__(self, source: Source, fields: Mapping[str, Any]):
+    def __init__(self, source: KernelSource, fields: Mapping[str, Any]):
         super().__init__(fields)
         self.text = source.text
 
@@ -55,7 +55,7 @@ def most_turns() -> int:
     return _SOFTWARE if stream().open().info.is_software else _GPU
 
 
-def turns_of(source: Source, fields: Mapping[str, Any]) -> int:
+def turns_of(source: KernelSource, fields: Mapping[str, Any]) -> int:
     """The most turns of loops that an invocation of a kernel takes; 0 where the kernel's header names none.
 
     Args:
@@ -66,7 +66,7 @@ def turns_of(source: Source, fields: Mapping[str, Any]) -> int:
     return eval(_compiled(line[1]), _KNOWN, _Names(source, fields)) if line else 0
 
 
-def check_turns(source: Source, fields: Mapping[str, Any]) -> None:
+def check_turns(source: KernelSource, fields: Mapping[str, Any]) -> None:
     """Refuse a launch whose loops would be too long for the device.
 
     Raises:

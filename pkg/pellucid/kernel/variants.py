@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..device.stream import stream
-from .source import Source, load
+from .source import KernelSource, load
 from .subgroups import are_sound
 
 VARIANTS = ("direct", "shared", "subgroups")
@@ -90,7 +90,7 @@ class Rows:
         """Workgroups for so many rows."""
         return -(-rows // (self.workgroup // self.lanes))
 
-    def fill(self, file: str, holes: Mapping[str, str]) -> Source:
+    def fill(self, file: str, holes: Mapping[str, str]) -> KernelSource:
         """A kernel of rows for these lanes: its holes filled, and its functions ``across_...``, which combine
         the values of a row's lanes, as they do it."""
         source = load(file)

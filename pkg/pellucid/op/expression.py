@@ -11,7 +11,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..kernel.source import WGSL_TYPE, Launch, Source, convert, fetch, fold, load, narrowed, pack, physical
+from ..kernel.source import (
+    WGSL_TYPE,
+    KernelSource,
+    Launch,
+    convert,
+    fetch,
+    fold,
+    load,
+    narrowed,
+    pack,
+    physical,
+)
 from ..tensors.dtypes import DType
 
 WORKGROUP = 64
@@ -243,7 +254,7 @@ def write(m: Map, bind: dict[str, str]) -> Launch:
     else:
         text.functions.append(f"fn store_out(i: u32) {{ {_store_packed(m)} }}")
     file, kernel, groups = frame(bindings, text, m.count, m.lanes == 1)
-    source = Source(f"{file} ({m.name})", kernel, typed=True)
+    source = KernelSource(f"{file} ({m.name})", kernel, typed=True)
     return Launch(source, fold(groups), dict(text.values), bind=bind, map=m)
 
 

@@ -11,13 +11,13 @@ from ..kernel.source import PHYSICAL, Launch
 from ..kernel.turns import check_turns
 from ..tensors.meta import Meta
 from .expression import TRUTH
-from .launches import Head, Node, register
+from .launches import LaunchId, RegisteredLaunch, register
 
 if TYPE_CHECKING:
     from .declaration import Op
 
 
-def plan_launch(o: Op, launch: Launch, metas: dict[str, Meta]) -> tuple[Head, list[str]]:
+def plan_launch(o: Op, launch: Launch, metas: dict[str, Meta]) -> tuple[LaunchId, list[str]]:
     """Type a kernel's bindings, fill its Params and register it with the host.
 
     Args:
@@ -93,7 +93,7 @@ def plan_launch(o: Op, launch: Launch, metas: dict[str, Meta]) -> tuple[Head, li
             patches.append(f"int({name}) & 0xFFFFFFFF")
     check_turns(source, dict(launch.params) | launch.at_most)
     named = [metas.get(launch.bind.get(b.name, b.name)) for b in source.bindings]
-    node = Node(o.public, source, values, tuple(patched), tuple(named), launch.grid, launch.map)
+    node = RegisteredLaunch(o.public, source, values, tuple(patched), tuple(named), launch.grid, launch.map)
     return register(node), patches
 
 

@@ -10,12 +10,12 @@ from typing import Any
 from ..device.host import ALLOC, CODE_BITS, COPY, FREE, RUN, UPLOAD, Host
 from ..device.stream import stream
 from ..errors import KernelError, ShapeError
-from ..kernel.source import Source, fold, pack_params
+from ..kernel.source import KernelSource, fold, pack_params
 from ..tensors.meta import Meta
 from .expression import Map
 
 
-class Head(int):
+class LaunchId(int):
     """The word that begins the records of a launch. Whoever holds the object holds the launch: plans, records
     that wait, programs. Numbers that are equal do not."""
 
@@ -23,7 +23,7 @@ class Head(int):
 
 
 @dataclass(eq=False, slots=True, weakref_slot=True)
-class Node:
+class RegisteredLaunch:
     """What a registered launch does.
 
     Args:
@@ -39,14 +39,14 @@ class Node:
     """
 
     op: str
-    source: Source
+    source: KernelSource
     values: dict[str, Any]
     patched: tuple[str, ...]
     metas: tuple[Meta | None, ...]
     grid: int | tuple[int, int, int]
     map: Map | None = None
-    members: tuple[Node, ...] = ()
-    head: Head = field(default=Head(-1), init=False)
+    members: tuple[RegisteredLaunch, ...] = ()
+    head: LaunchId = field(default=LaunchId(-1), init=False)
 
     @property
     def number(self) -> int:
@@ -69,10 +69,10 @@ class Node:
 
 
 # By the word that begins a record: what the launch does.
-nodes: dict[int, Node] = {}
+nodes: dict[int, RegisteredLaunch] = {}
 # By their text, those used last behind the others.
 _pipelines: dict[str, int] = {}
-_launches: dict[tuple, Node] = {}
+_launches: dict[tuple, RegisteredLaunch] = {}
 # Launches that are kept: past so many, those that nobody holds end. And pipelines that no launch uses: to
 # compile one again takes longer than to plan.
 MOST_LAUNCHES = 3072
@@ -85,7 +85,7 @@ on_thin: list[Callable[[], None]] = []
 _most = [MOST_LAUNCHES]
 
 
-def register(node: Node, later: bool = False) -> Head:
+def register(node: RegisteredLaunch, later: bool = False) -> LaunchId:
     """Make a launch known to the host; returns the word that begins its records.
 
     Args:
@@ -100,7 +100,7 @@ def register(node: Node, later: bool = False) -> Head:
         return _register(node, later)
 
 
-def _register(node: Node, later: bool) -> Head:
+def _register(node: RegisteredLaunch, later: bool) -> LaunchId:
     host = stream().open()
     source = node.source
     params = pack_params(source, node.values)
@@ -122,7 +122,7 @@ def _register(node: Node, later: bool) -> Head:
             raise ShapeError(f"the grid {grid} is over the device's limit. Use smaller tensors.")
         if len(_launches) >= _most[0]:
             _thin(host)
-        node.head = head = Head(host.launch(pipeline, params, positions, *grid) << CODE_BITS | RUN)
+        node.head = head = LaunchId(host.launch(pipeline, params, positions, *grid) << CODE_BITS | RUN)
         nodes[head] = _launches[key] = known = node
     node.head = known.head
     return node.head

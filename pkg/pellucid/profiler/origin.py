@@ -7,13 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..fusion.records import Record
-from ..fusion.window import Plan
-from ..op.launches import Node
+from ..fusion.records import Command
+from ..fusion.window import FusionPlan
+from ..op.launches import RegisteredLaunch
 from .recording import OpCall
 
 # For the record of a run, and what is known of its launch: what it does, and the calls it does the work of.
-Origin = Callable[[Node, Record], tuple[Node, tuple[OpCall, ...]]]
+Origin = Callable[[RegisteredLaunch, Command], tuple[RegisteredLaunch, tuple[OpCall, ...]]]
 
 
 @dataclass
@@ -31,10 +31,10 @@ class Submission:
     length: int
     ends: list[int]
     calls: list[OpCall]
-    plan: Plan | None
+    plan: FusionPlan | None
     start: int
 
-    def origin(self, node: Node, record: Record) -> tuple[Node, tuple[OpCall, ...]]:
+    def origin(self, node: RegisteredLaunch, record: Command) -> tuple[RegisteredLaunch, tuple[OpCall, ...]]:
         """What a run of the host's window does, and the calls that it comes from."""
         if self.plan is not None:
             stands = self.plan.stands.get(record.words[0] - 1 - self.start)

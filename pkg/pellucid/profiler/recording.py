@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from ..kernel.source import fold
-from ..op.launches import Node
+from ..op.launches import RegisteredLaunch
 from .lines import Line
 from .work import moved, operations
 
@@ -63,7 +63,7 @@ class Dispatch:
     """
 
     window: Window
-    node: Node
+    node: RegisteredLaunch
     slots: tuple[int, ...]
     calls: tuple[OpCall, ...]
     immediates: int
@@ -147,7 +147,7 @@ class Dispatch:
         return f"<{' + '.join(self.ops)} ({self.kernel}), grid {self.grid}>"
 
 
-def _launches(node: Node) -> int:
+def _launches(node: RegisteredLaunch) -> int:
     return sum(map(_launches, node.members)) if node.members else 1
 
 

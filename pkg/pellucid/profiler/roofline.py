@@ -10,7 +10,7 @@ from ..device.host import Host
 from ..device.stream import Storage, stream
 from ..errors import DeviceError
 from ..kernel.source import load
-from ..op.launches import Node, register
+from ..op.launches import RegisteredLaunch, register
 from .recorder import active
 from .text import with_unit
 
@@ -122,13 +122,13 @@ def _measuring(host: Host) -> Generator[None, list[tuple[int, int, int]], Peak]:
 
         def copy(rounds: int) -> tuple[int, ...]:
             groups = rounds * vectors // _COPIED
-            node = Node(
+            node = RegisteredLaunch(
                 "peak", load("profiler/copy"), {"count": vectors, "groups": groups}, (), (None, None), groups
             )  # fmt: skip
             register(node)
             return node.head, *slots
 
-        compute = Node(
+        compute = RegisteredLaunch(
             "peak", load("profiler/multiply_add"), {"scale": 0.999, "shift": 0.001, "rounds": 0},
             ("rounds",), (None,), invocations // _WORKGROUP,
         )  # fmt: skip

@@ -9,8 +9,8 @@ from functools import lru_cache
 
 from ..device.host import STATUS_SLOT
 from ..device.stream import EMPTY_SLOT
-from ..kernel.source import Source
-from ..op.launches import Node
+from ..kernel.source import KernelSource
+from ..op.launches import RegisteredLaunch
 from ..tensors.meta import Meta
 
 # Kernels that reach a part of a tensor only: such tensors, and the one that has as many elements.
@@ -23,7 +23,7 @@ _PARTS = {
 }
 
 
-def moved(node: Node, slots: Sequence[int]) -> tuple[int, int]:
+def moved(node: RegisteredLaunch, slots: Sequence[int]) -> tuple[int, int]:
     """Bytes that a launch reads and writes, if each element of its tensors goes over the bus once.
 
     A cache counts as a whole, however little of it is in use.
@@ -62,7 +62,7 @@ def stored_bytes(m: Meta) -> int:
     return m.dtype.itemsize * math.prod(n for n, s in zip(m.shape, m.strides, strict=True) if s or n == 0)
 
 
-def _needs_old_values(node: Node) -> bool:
+def _needs_old_values(node: RegisteredLaunch) -> bool:
     """Whether a kernel may compute with what it overwrites: of an expression it is known."""
     maps = [member.map for member in node.members or (node,)]
     return any(
@@ -72,7 +72,7 @@ def _needs_old_values(node: Node) -> bool:
 
 
 @lru_cache(1024)
-def _is_loaded(source: Source, binding: str) -> bool:
+def _is_loaded(source: KernelSource, binding: str) -> bool:
     """Whether a kernel also reads what it writes: some place is not the left side of an assignment."""
     text = re.sub(r"//[^\n]*", "", source.text)
     for found in re.finditer(rf"\b{binding}\[", text):
@@ -85,7 +85,7 @@ def _is_loaded(source: Source, binding: str) -> bool:
     return False
 
 
-def operations(node: Node) -> int:
+def operations(node: RegisteredLaunch) -> int:
     """Floating-point operations of the products of matrices in a launch; 0 for what is none.
 
     The kernels of products only, as PyTorch's ``with_flops``: two operations for each pair of elements.

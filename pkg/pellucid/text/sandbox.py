@@ -37,7 +37,7 @@ _LONG = (str, list, tuple)  # what can be repeated and joined
 _WITHOUT = ("pprint", "striptags", "urlize", "wordwrap", "xmlattr")
 
 
-class Size(NamedTuple):
+class ValueSize(NamedTuple):
     """How large a value is, with everything in it, as a tree: what occurs twice counts twice."""
 
     parts: int
@@ -45,13 +45,13 @@ class Size(NamedTuple):
     depth: int
 
 
-def size(value: Any) -> Size:
+def size(value: Any) -> ValueSize:
     """The size of a value; linear in the number of different objects in it.
 
     Raises:
         SecurityError: it is larger than a template's values may be.
     """
-    known: dict[int, Size] = {}
+    known: dict[int, ValueSize] = {}
     waiting = [value]
     while waiting:
         v = waiting[-1]
@@ -63,7 +63,7 @@ def size(value: Any) -> Size:
         elif isinstance(v, list | tuple | set | frozenset):
             inner = list(v)
         else:
-            known[id(v)] = Size(1, len(v) if isinstance(v, str | bytes) else 1, 0)
+            known[id(v)] = ValueSize(1, len(v) if isinstance(v, str | bytes) else 1, 0)
             waiting.pop()
             continue
         new = [x for x in inner if id(x) not in known]
@@ -73,7 +73,7 @@ def size(value: Any) -> Size:
             waiting += new
             continue
         sizes = [known[id(x)] for x in inner]
-        whole = Size(
+        whole = ValueSize(
             1 + sum(s.parts for s in sizes),
             sum(s.text for s in sizes),
             1 + max((s.depth for s in sizes), default=0),

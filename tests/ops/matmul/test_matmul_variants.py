@@ -11,10 +11,10 @@ from ops.oracle import normal
 from pellucid.errors import KernelError
 from pellucid.ops.matmul.choice import bucket, candidates, choose, forced, key, processors, variant_for
 from pellucid.ops.matmul.linear import linear
-from pellucid.ops.matmul.variants import PARTS, TILES, Shape, Tile, Variant
+from pellucid.ops.matmul.variants import PARTS, TILES, MatmulTile, Shape, Variant
 
-SMALL = Tile(32, 32, 4, 4)
-SLICED = Tile(16, 16, 4, 4, step=64, slices=8)
+SMALL = MatmulTile(32, 32, 4, 4)
+SLICED = MatmulTile(16, 16, 4, 4, step=64, slices=8)
 # Relative to the sum of the products' magnitudes, whatever the order of additions.
 CLOSE = {"float32": 1e-6, "float16": 1e-3, "bfloat16": 8e-3}
 
@@ -51,7 +51,9 @@ def test_every_tile(tile):
 
 
 @pytest.mark.parametrize("layouts", ["nn", "nt", "tn", "tt"])
-@pytest.mark.parametrize("tile", [Tile(64, 32, 4, 4), Tile(64, 64, 8, 4, buffers=2), SLICED], ids=str)
+@pytest.mark.parametrize(
+    "tile", [MatmulTile(64, 32, 4, 4), MatmulTile(64, 64, 8, 4, buffers=2), SLICED], ids=str
+)
 def test_whole_tiles_in_fours(tile, layouts):
     depth = 3 * tile.step
     (a, x), (b, y) = matrix((128, depth), layouts[0]), matrix((depth, 64), layouts[1])

@@ -13,7 +13,7 @@ from ops.each_variant import device, dispatches
 from pellucid.device.host import STATUS_SLOT
 from pellucid.device.stream import PARTIAL_WORDS, STATUS_BUFFER_BYTES, STATUS_BYTES, stream
 from pellucid.errors import DeviceError
-from pellucid.kernel.source import Source, load
+from pellucid.kernel.source import KernelSource, load
 from pellucid.op.declaration import forget_plans
 from pellucid.ops.reduce import passes
 from pellucid.ops.reduce import reductions as reduce
@@ -330,7 +330,9 @@ def test_a_part_that_never_arrives_is_an_error(monkeypatch):
     x, y = pellucid.ones(3, 9000), pellucid.ones(300, 40)
     with monkeypatch.context() as patched:
         patched.setattr(
-            reduce, "load", lambda file: Source(file, text) if file == "reduce/split_rows" else load(file)
+            reduce,
+            "load",
+            lambda file: KernelSource(file, text) if file == "reduce/split_rows" else load(file),
         )
         with pytest.raises(DeviceError, match="parts of a reduction did not arrive"):
             x.sum(-1).tolist()

@@ -200,7 +200,7 @@ def compare(contest: Contest, until: float) -> Steps:
     return (yield from _in_turns({k: calls[k] for k in dict.fromkeys((first, *near))}, count))
 
 
-class Progress(NamedTuple):
+class TuneProgress(NamedTuple):
     """State of `pellucid.webgpu.tune`, as ``on_progress`` gets it.
 
     Attributes:
@@ -242,7 +242,7 @@ def steps(
     products: Iterable[tuple[str, Iterable[int]]] | None,
     dtype: DType,
     seconds: float,
-    on_progress: Callable[[Progress], None] | None,
+    on_progress: Callable[[TuneProgress], None] | None,
     results: Measurements,
 ) -> Steps:
     """The steps of `pellucid.webgpu.tune`: each product is used and among the results when it is measured."""
@@ -266,4 +266,4 @@ def steps(
             tuned.use(info, {contest.name: str(best)})
             forget_plans()
             if on_progress is not None:
-                on_progress(Progress(done, len(asked), contest.name, results[contest.name]))
+                on_progress(TuneProgress(done, len(asked), contest.name, results[contest.name]))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ...device.stream import stream
 from ...kernel.source import Launch, flag, load
 from ...kernel.turns import most_turns, turns_of
-from ...op.launches import Node
+from ...op.launches import RegisteredLaunch
 from ..matmul.choice import processors
 from .joint import Joint, join
 
@@ -40,7 +40,7 @@ _INPUTS = {
 _ALONE = 1 << 17
 
 
-def step(parts: Sequence[Node]) -> Joint | None:
+def step(parts: Sequence[RegisteredLaunch]) -> Joint | None:
     """One launch for the attention of one new position, or None where there is no kernel for it.
 
     Args:
@@ -77,7 +77,7 @@ def step(parts: Sequence[Node]) -> Joint | None:
     return join(Launch(source, pairs * splits, params, bind=bind), parts if alone else parts[:5])
 
 
-def place(parts: Sequence[Node]) -> Joint | None:
+def place(parts: Sequence[RegisteredLaunch]) -> Joint | None:
     """One launch for what brings new positions to attention, or None where there is no kernel for it.
 
     Args:
@@ -108,7 +108,7 @@ def place(parts: Sequence[Node]) -> Joint | None:
     return join(Launch(source, -(-(count + 2 * rows) // 64), params, bind=bind), parts)
 
 
-def _are_placed(parts: Sequence[Node]) -> bool:
+def _are_placed(parts: Sequence[RegisteredLaunch]) -> bool:
     """Whether sizes agree, and the write takes the turned key as it is."""
     turn_query, turn_key, write_key, write_value = parts
     values = write_key.values
@@ -148,7 +148,7 @@ def _memory(quads: int, key_lanes: int, vectors: int) -> int:
     return 16 * (queries + key_lanes * (keys + 1) + vectors * (keys + 16))
 
 
-def _fits(parts: Sequence[Node]) -> bool:
+def _fits(parts: Sequence[RegisteredLaunch]) -> bool:
     """Whether there is one position, of float32, all sizes agree and heads are turned alike.
 
     Sizes are read off the parameters: launches that differ in the shapes of their tensors only are one.
@@ -172,7 +172,7 @@ def _fits(parts: Sequence[Node]) -> bool:
     )
 
 
-def _are_turned_alike(turn_query: Node, turn_key: Node) -> bool:
+def _are_turned_alike(turn_query: RegisteredLaunch, turn_key: RegisteredLaunch) -> bool:
     return (
         turn_query.values["half"] == turn_key.values["half"]
         and _hole(turn_query, "INTERLEAVED") == _hole(turn_key, "INTERLEAVED")
@@ -180,11 +180,11 @@ def _are_turned_alike(turn_query: Node, turn_key: Node) -> bool:
     )
 
 
-def _is_float32(node: Node) -> bool:
+def _is_float32(node: RegisteredLaunch) -> bool:
     return all(b.element == "f32" for b in node.source.bindings)
 
 
-def _is_dense(node: Node, binding: str) -> bool:
+def _is_dense(node: RegisteredLaunch, binding: str) -> bool:
     """Whether everything is float32, and the heads of one position lie one after the other."""
     heads, dim, count = (node.values[name] for name in ("heads", "head_dim", "count"))
     by_batch, by_head, _, by_column = node.values[f"{binding}_strides"]
@@ -196,7 +196,7 @@ def _is_dense(node: Node, binding: str) -> bool:
     )
 
 
-def _hole(node: Node, name: str) -> str:
+def _hole(node: RegisteredLaunch, name: str) -> str:
     """How a const of a kernel is filled."""
     line = next(s for s in node.source.text.splitlines() if s.startswith(f"const {name} = "))
     return line.partition(" = ")[2].rstrip(";")

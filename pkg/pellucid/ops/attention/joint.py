@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...kernel.source import Launch
-from ...op.launches import Node
+from ...op.launches import RegisteredLaunch
 
 
 @dataclass(frozen=True)
@@ -19,12 +19,12 @@ class Joint:
         patches: for each field that runs bring (part, field): who brings it.
     """
 
-    node: Node
+    node: RegisteredLaunch
     slots: tuple[tuple[int, int], ...]
     patches: tuple[tuple[int, int], ...]
 
 
-def join(launch: Launch, parts: Sequence[Node]) -> Joint:
+def join(launch: Launch, parts: Sequence[RegisteredLaunch]) -> Joint:
     """A launch as one that stands for its parts.
 
     Args:
@@ -48,7 +48,9 @@ def join(launch: Launch, parts: Sequence[Node]) -> Joint:
             patched.append(field)
             patches.append((part, parts[part].patched.index(name)))
     ops = " + ".join(part.op for part in parts)
-    node = Node(ops, source, values, tuple(patched), tuple(metas), launch.grid, members=tuple(parts))
+    node = RegisteredLaunch(
+        ops, source, values, tuple(patched), tuple(metas), launch.grid, members=tuple(parts)
+    )
     return Joint(node, tuple(slots), tuple(patches))
 
 

@@ -20,7 +20,7 @@ from ...tensors.dtypes import float32
 from ...tensors.meta import Meta
 from ...tensors.shape import Size, broadcast_shapes, broadcast_strides
 from ..elementwise.comparison import where
-from ..matmul.dense import Operand, Product, matmul
+from ..matmul.dense import MatrixOperand, Product, matmul
 from ..norm.softmax import softmax
 
 if TYPE_CHECKING:
@@ -195,13 +195,13 @@ def _direct_launches(
     group, time, capacity, head_dim, value_dim = (int(params[name]) for name in sizes)
     rows, length = group * time, bind.get("params.keys")
     call.temporary("scores", (pairs, rows, capacity))
-    by_scores = Operand(rows * capacity, 0, capacity, 1)
+    by_scores = MatrixOperand(rows * capacity, 0, capacity, 1)
     dots = Product(
         pairs, 1, rows, keys, head_dim,
-        Operand(rows * head_dim, 0, head_dim, 1), Operand(capacity * head_dim, 0, 1, head_dim),
+        MatrixOperand(rows * head_dim, 0, head_dim, 1), MatrixOperand(capacity * head_dim, 0, 1, head_dim),
     ).direct(bind["query"], bind["key"], out_columns=capacity)  # fmt: skip
     out = Product(
-        pairs, 1, rows, value_dim, keys, by_scores, Operand(capacity * value_dim, 0, value_dim, 1)
+        pairs, 1, rows, value_dim, keys, by_scores, MatrixOperand(capacity * value_dim, 0, value_dim, 1)
     ).direct("scores", bind["value"])
     dots.bind["out"] = "scores"
     if length:

@@ -9,7 +9,7 @@ from ...kernel.variants import is_direct
 from ...op.call import Call
 from ..matmul.launch import in_parts, read_as
 from .geometry import Geometry
-from .tiles import Choice, Sizes, choice_for, choose, chunk
+from .tiles import Sizes, TileChoice, choice_for, choose, chunk
 
 
 def _ceil(count: int, size: int) -> int:
@@ -21,7 +21,7 @@ def _held(rows: int) -> int:
     return min(1 << max(rows - 1, 0).bit_length(), 8)
 
 
-def _cut(sizes: Sizes, choice: Choice) -> tuple[int, int]:
+def _cut(sizes: Sizes, choice: TileChoice) -> tuple[int, int]:
     """The parts of the depth and the length of one."""
     length = chunk(choice.tile, sizes.depth, choice.parts)
     return max(_ceil(sizes.depth, length), 1), length

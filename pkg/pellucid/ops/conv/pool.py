@@ -8,7 +8,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ShapeError
-from ...kernel.source import Launch, Source, flag, load
+from ...kernel.source import KernelSource, Launch, flag, load
 from ...kernel.turns import boxes
 from ...op.arguments import boolean, integer_or_integers
 from ...op.call import Call
@@ -52,7 +52,7 @@ def _average_launches(call: Call, file: str, x: str, outputs: Lengths) -> list[L
 
 
 def _in_boxes(
-    call: Call, source: Source, params: dict[str, Any], spans: tuple[int, int], bind: dict[str, str]
+    call: Call, source: KernelSource, params: dict[str, Any], spans: tuple[int, int], bind: dict[str, str]
 ) -> list[Launch]:
     """A dispatch for as many places of each window as a loop may be long, and where there are several the one
     that adds them up.

@@ -34,7 +34,7 @@ class Sizes:
         return self.products * tile.groups(self.rows, self.columns)
 
 
-class Choice(NamedTuple):
+class TileChoice(NamedTuple):
     """A tile, and into how many parts the depth is cut. As text: ``16x32x64 4x4, 8 slices, 2 parts``."""
 
     tile: Tile
@@ -105,12 +105,12 @@ def estimate(tile: Tile, parts: int, sizes: Sizes, at_once: int) -> float:
     return clocks
 
 
-def candidates(sizes: Sizes, info: Info) -> list[Choice]:
+def candidates(sizes: Sizes, info: Info) -> list[TileChoice]:
     """Every tile that suits a device with every number of parts, the pair with the least estimate first."""
     most = info.limits.get("maxComputeWorkgroupStorageSize", 16384)
     at_once = processors(info)
     found = [
-        Choice(tile, parts)
+        TileChoice(tile, parts)
         for tile in TILES
         if tile.nbytes(beside=tile.step) <= most
         for parts in PARTS
@@ -124,10 +124,10 @@ def candidates(sizes: Sizes, info: Info) -> list[Choice]:
     return sorted(found, key=lambda pair: estimate(*pair, sizes, at_once))
 
 
-_forced: Forced[Choice] = Forced()
+_forced: Forced[TileChoice] = Forced()
 
 
-def choose(sizes: Sizes, info: Info) -> Choice:
+def choose(sizes: Sizes, info: Info) -> TileChoice:
     """The tile for a convolution, and the parts of its depth."""
     return _forced.choice or candidates(sizes, info)[0]
 
@@ -138,7 +138,7 @@ def key(sizes: Sizes, dtype: str) -> str:
     return f"{dtype} conv2d {'x'.join(str(bucket(n)) for n in lengths)}"
 
 
-def choice_for(sizes: Sizes, dtype: str, info: Info) -> Choice:
+def choice_for(sizes: Sizes, dtype: str, info: Info) -> TileChoice:
     """What a convolution gets that makes a result: what was measured, where that suits, else `choose`."""
     text = None if _forced.choice else tuned.measured(info, key(sizes, dtype))
     found = (choice for choice in candidates(sizes, info) if str(choice) == text) if text else ()
@@ -147,4 +147,4 @@ def choice_for(sizes: Sizes, dtype: str, info: Info) -> Choice:
 
 def forced(tile: Tile | None, parts: int = 1) -> AbstractContextManager[None]:
     """Take one tile for every convolution that is planned meanwhile; for measurements and tests."""
-    return _forced(None if tile is None else Choice(tile, parts))
+    return _forced(None if tile is None else TileChoice(tile, parts))

@@ -12,7 +12,7 @@ from ...errors import KernelError
 from ...kernel.autotune import measured as tuned
 from ...kernel.variants import is_direct
 from .tiles import Forced, Rates
-from .variants import MOST_VECTORS, PARTS, TILES, Shape, Tile, Variant
+from .variants import MOST_VECTORS, PARTS, TILES, MatmulTile, Shape, Variant
 
 # Processors that run workgroups beside each other. WebGPU does not say how many there are; names must do.
 # Too high a number costs little: smaller tiles and more parts lose less than idle processors.
@@ -46,7 +46,7 @@ def processors(info: Info) -> int:
     return next((n for words, n in _PROCESSORS if any(word in names for word in words)), _OTHERS)
 
 
-def _clocks(shape: Shape, tile: Tile, parts: int, at_once: int) -> float:
+def _clocks(shape: Shape, tile: MatmulTile, parts: int, at_once: int) -> float:
     """An estimate of the time that a product takes, with the sum of its parts."""
     depth = tile.step // tile.slices
     multiplying = tile.lane_rows * tile.lane_columns * depth

@@ -17,7 +17,7 @@ from ...op.declaration import op
 from ...op.elementwise import cast_launch
 from ...tensors.meta import Meta, meta
 from ...tensors.shape import Size, broadcast_shapes, broadcast_strides, merge_axes
-from .launch import Operand, Product
+from .launch import MatrixOperand, Product
 
 if TYPE_CHECKING:
     from ...tensors.tensor import Tensor
@@ -97,7 +97,8 @@ def product_of(call: Call, first: str, second: str) -> tuple[list[Launch], Produ
     (a_outer, a_inner), (b_outer, b_inner) = pads + merged[0], pads + merged[1]
     product = Product(
         prod(batch), lengths[-1] if lengths else 1, left[-2], right[-1], left[-1],
-        Operand(a_outer, a_inner, *left_strides[-2:]), Operand(b_outer, b_inner, *right_strides[-2:]),
+        MatrixOperand(a_outer, a_inner, *left_strides[-2:]),
+        MatrixOperand(b_outer, b_inner, *right_strides[-2:]),
     )  # fmt: skip
     return before, product, names[0], names[1]
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 
 from ...device.stream import stream
-from ...kernel.source import Launch, Source, flag, load
+from ...kernel.source import KernelSource, Launch, flag, load
 from ...kernel.turns import boxes
 from ...op.call import Call
 from ...tensors import dtypes as dt
@@ -16,7 +16,7 @@ from .variants import Shape, Variant
 
 
 @dataclass(frozen=True)
-class Operand:
+class MatrixOperand:
     """One side of a batched product as strides: two batch axes and the two axes of the matrix."""
 
     outer: int
@@ -25,8 +25,8 @@ class Operand:
     column: int
 
     @property
-    def transposed(self) -> Operand:
-        return Operand(self.outer, self.inner, self.column, self.row)
+    def transposed(self) -> MatrixOperand:
+        return MatrixOperand(self.outer, self.inner, self.column, self.row)
 
     @property
     def is_by_row(self) -> bool:
@@ -44,7 +44,7 @@ class Operand:
 _HALVES = {dt.float16: "half_to_float({})", dt.bfloat16: "bfloat_to_float({})"}
 
 
-def read_as(source: Source, binding: str, d: DType, in_fours: bool) -> Source:
+def read_as(source: KernelSource, binding: str, d: DType, in_fours: bool) -> KernelSource:
     """A kernel that reads an operand of dtype ``d``; ``load4_<binding>`` is one load if it lies in fours."""
     if d is not dt.float32:
         source = source.retype(binding, d)
@@ -56,13 +56,13 @@ def read_as(source: Source, binding: str, d: DType, in_fours: bool) -> Source:
     elif in_fours:
         declared = rf"(var<storage, read> {binding}: )array<f32>;"
         text = re.sub(declared, r"\g<1>array<vec4<f32>>;", source.text, count=1)
-        source = Source(source.name, text).fill(
+        source = KernelSource(source.name, text).fill(
             {
                 f"load_{binding}": f"let k = params.{binding}_offset + i; return {binding}[k / 4u][k % 4u];",
                 f"load4_{binding}": f"{binding}[params.{binding}_offset / 4u + i]",
             }
         )
-    return Source(source.name, source.text, typed=True)
+    return KernelSource(source.name, source.text, typed=True)
 
 
 def in_parts(
@@ -108,8 +108,8 @@ class Product:
     rows: int
     columns: int
     depth: int
-    a: Operand
-    b: Operand
+    a: MatrixOperand
+    b: MatrixOperand
 
     @property
     def shape(self) -> Shape:

@@ -15,7 +15,7 @@ from ...quant.rows import row_chunks
 from ...tensors.shape import Size
 from ..quant.products import quant_linear
 from .dense import floats, matmul, wide_product
-from .launch import Operand, Product
+from .launch import MatrixOperand, Product
 
 if TYPE_CHECKING:
     from ...tensors.tensor import Tensor
@@ -45,7 +45,9 @@ def _launches(call: Call) -> list[Launch]:
     columns, depth = call["weight"].shape
     rows = call.out.numel // max(columns, 1)
     by_column, by_depth = call["weight"].strides
-    product = Product(1, 1, rows, columns, depth, Operand(0, 0, depth, 1), Operand(0, 0, by_depth, by_column))
+    product = Product(
+        1, 1, rows, columns, depth, MatrixOperand(0, 0, depth, 1), MatrixOperand(0, 0, by_depth, by_column)
+    )
     return product.launches(call, "input", "weight", "bias" if call["bias"] is not None else None)
 
 

@@ -30,7 +30,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Tile:
+class MatmulTile:
     """The consts of ``wgsl/matmul/tiled.wgsl``.
 
     Args:
@@ -87,30 +87,30 @@ class Tile:
 # slices share out the depth: a tile then has many lanes and long steps, of which there are few to wait for.
 # Tiles that came second by 10 % or more for every product on an H200 are left out.
 TILES = (
-    Tile(128, 128, 8, 8),
-    Tile(128, 128, 8, 8, step=8, buffers=2),
-    Tile(128, 64, 8, 4),
-    Tile(128, 64, 8, 4, buffers=2),
-    Tile(64, 64, 8, 8),
-    Tile(64, 64, 8, 4),
-    Tile(64, 64, 8, 4, buffers=2),
-    Tile(64, 64, 4, 4),
-    Tile(64, 64, 4, 4, buffers=2),
-    Tile(64, 32, 4, 4),
-    Tile(32, 64, 4, 4),
-    Tile(32, 32, 4, 4),
-    Tile(32, 32, 4, 4, buffers=2),
-    Tile(64, 128, 8, 8, slices=2),
-    Tile(64, 64, 8, 4, step=32, slices=2),
-    Tile(32, 64, 4, 4, step=32, slices=2),
-    Tile(32, 32, 8, 4, step=64, slices=8),
-    Tile(32, 32, 4, 4, step=32, slices=2),
-    Tile(32, 32, 4, 4, step=32, slices=4),
-    Tile(32, 32, 4, 4, step=64, slices=4),
-    Tile(16, 32, 4, 4, step=64, slices=8),
-    Tile(16, 16, 4, 4, step=64, slices=8),
-    Tile(16, 16, 4, 4, step=64, slices=16),
-    Tile(16, 16, 4, 4, step=128, slices=16),
+    MatmulTile(128, 128, 8, 8),
+    MatmulTile(128, 128, 8, 8, step=8, buffers=2),
+    MatmulTile(128, 64, 8, 4),
+    MatmulTile(128, 64, 8, 4, buffers=2),
+    MatmulTile(64, 64, 8, 8),
+    MatmulTile(64, 64, 8, 4),
+    MatmulTile(64, 64, 8, 4, buffers=2),
+    MatmulTile(64, 64, 4, 4),
+    MatmulTile(64, 64, 4, 4, buffers=2),
+    MatmulTile(64, 32, 4, 4),
+    MatmulTile(32, 64, 4, 4),
+    MatmulTile(32, 32, 4, 4),
+    MatmulTile(32, 32, 4, 4, buffers=2),
+    MatmulTile(64, 128, 8, 8, slices=2),
+    MatmulTile(64, 64, 8, 4, step=32, slices=2),
+    MatmulTile(32, 64, 4, 4, step=32, slices=2),
+    MatmulTile(32, 32, 8, 4, step=64, slices=8),
+    MatmulTile(32, 32, 4, 4, step=32, slices=2),
+    MatmulTile(32, 32, 4, 4, step=32, slices=4),
+    MatmulTile(32, 32, 4, 4, step=64, slices=4),
+    MatmulTile(16, 32, 4, 4, step=64, slices=8),
+    MatmulTile(16, 16, 4, 4, step=64, slices=8),
+    MatmulTile(16, 16, 4, 4, step=64, slices=16),
+    MatmulTile(16, 16, 4, 4, step=128, slices=16),
 )
 # Into how many parts the depth may be cut.
 PARTS = (1, 2, 4, 8, 16)
@@ -131,7 +131,7 @@ class Variant:
     """
 
     file: str
-    tile: Tile | None = None
+    tile: MatmulTile | None = None
     parts: int = 1
 
     def suits(self, shape: Shape, info: Info) -> bool:

@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass, replace
 
 from ...device.host import Info
-from ...kernel.source import Source
+from ...kernel.source import KernelSource
 from ..matmul.choice import processors
 
 # The language feature that a device must have, and what `PELLUCID_DOTS` may say.
@@ -94,11 +94,11 @@ class Lanes:
         chunk = -(-units // (8 * self.parts)) * 8
         return {} if self.parts == 1 else {"parts": -(-units // chunk), "chunk": chunk}
 
-    def fill(self, source: Source) -> Source:
+    def fill(self, source: KernelSource) -> KernelSource:
         """A kernel of lanes with these consts; the files name quant_lanes as the one that multiplies."""
         text = source.text.replace("matmul/quant/lanes", "matmul/quant/dots") if self.dots else source.text
         sizes = {"WORKGROUP": self.workgroup, "LANES": self.lanes, "BATCH": self.batch, "STEP": self.step}
-        return Source(source.name, text).fill({name: f"{size}u" for name, size in sizes.items()})
+        return KernelSource(source.name, text).fill({name: f"{size}u" for name, size in sizes.items()})
 
 
 def _is_slow(info: Info) -> bool:

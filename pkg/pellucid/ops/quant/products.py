@@ -16,7 +16,7 @@ import numpy as np
 
 from ...device.stream import stream
 from ...errors import DTypeError, ShapeError
-from ...kernel.source import Launch, Source, flag, load
+from ...kernel.source import KernelSource, Launch, flag, load
 from ...kernel.variants import is_direct
 from ...op.call import Call
 from ...op.declaration import op
@@ -27,7 +27,7 @@ from ...tensors import dtypes as dt
 from ...tensors.meta import Meta
 from ...tensors.shape import Size
 from ..index.selection import integers, outside
-from ..matmul.dense import Operand, Product
+from ..matmul.dense import MatrixOperand, Product
 from ..matmul.launch import read_as
 from .lanes import MOST_ROWS
 from .lanes import choose as choose_lanes
@@ -41,10 +41,10 @@ METHODS = "dequantize"
 
 
 @cache
-def format_source(file: str, name: str) -> Source:
+def format_source(file: str, name: str) -> KernelSource:
     """A kernel of format ``name``; the files name q4_0 as the one that stands for all."""
     source = load(file)
-    return Source(source.name, source.text.replace("q4_0", name))
+    return KernelSource(source.name, source.text.replace("q4_0", name))
 
 
 def _format(m: Meta) -> QuantFormat:
@@ -129,7 +129,9 @@ def _dequantized_launches(
     for first in range(0, rows, held):
         count = min(held, rows - first)
         launches.append(_values_launch(name, m, first, count, 0, "values"))
-        product = Product(1, 1, batch, count, columns, Operand(0, 0, columns, 1), Operand(0, 0, 1, columns))
+        product = Product(
+            1, 1, batch, count, columns, MatrixOperand(0, 0, columns, 1), MatrixOperand(0, 0, 1, columns)
+        )
         launches.append(product.direct("input", "values", bias, start + first, features))
     return launches
 

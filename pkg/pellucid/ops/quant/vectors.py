@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...device.stream import stream
-from ...kernel.source import Launch, Source, flag
+from ...kernel.source import KernelSource, Launch, flag
 from ...kernel.variants import uses_subgroups
-from ...op.launches import Node
+from ...op.launches import RegisteredLaunch
 from ...tensors.dtypes import float32
 from ..attention.joint import Joint, join
 from ..matmul.launch import read_as
@@ -26,7 +26,9 @@ PRODUCTS = {
 }
 
 
-def vectors(products: Sequence[Node], norm: Node | None = None, paired: bool = False) -> Joint | None:
+def vectors(
+    products: Sequence[RegisteredLaunch], norm: RegisteredLaunch | None = None, paired: bool = False
+) -> Joint | None:
     """One launch for products of the same rows, or None where there is no kernel for them.
 
     Args:
@@ -63,7 +65,7 @@ def vectors(products: Sequence[Node], norm: Node | None = None, paired: bool = F
     return join(launch, products) if alone else _with_norm(launch, products, norm)
 
 
-def _launch(products: Sequence[Node], rows: list[int], paired: bool) -> Launch:
+def _launch(products: Sequence[RegisteredLaunch], rows: list[int], paired: bool) -> Launch:
     """The kernel of several products, its sizes and workgroups."""
     first = products[0]
     units = int(first.values["units"])
@@ -88,7 +90,7 @@ def _launch(products: Sequence[Node], rows: list[int], paired: bool) -> Launch:
     return Launch(source.fill({"PADDED": padded}), grid, params)
 
 
-def _tiled(products: Sequence[Node], rows: list[int], paired: bool) -> Launch:
+def _tiled(products: Sequence[RegisteredLaunch], rows: list[int], paired: bool) -> Launch:
     """The kernel of several products of many rows."""
     first = products[0]
     batch, columns, units = (int(first.values[name]) for name in ("batch", "columns", "units"))
@@ -109,17 +111,17 @@ def _tiled(products: Sequence[Node], rows: list[int], paired: bool) -> Launch:
     return Launch(read_as(source, "x", float32, in_fours), grid, params)
 
 
-def _is_tiled(product: Node) -> bool:
+def _is_tiled(product: RegisteredLaunch) -> bool:
     """Whether it has many rows of x, which are normalized by a launch of its own."""
     return product.source.name == "matmul/quant/tiled"
 
 
-def _is_direct(product: Node) -> bool:
+def _is_direct(product: RegisteredLaunch) -> bool:
     """Whether it runs without workgroup memory: one row of x, which is normalized by a launch of its own."""
     return product.source.name == "matmul/quant/direct_vector"
 
 
-def _fits(product: Node, first: Node) -> bool:
+def _fits(product: RegisteredLaunch, first: RegisteredLaunch) -> bool:
     """Whether a product can share a kernel with the first one."""
     same = ("columns", "units") if _is_direct(first) else ("batch", "columns", "units")
     return (
@@ -130,13 +132,13 @@ def _fits(product: Node, first: Node) -> bool:
     )
 
 
-def _is_whole(product: Node) -> bool:
+def _is_whole(product: RegisteredLaunch) -> bool:
     """Whether it is not some rows of a weight in several buffers; of one row of x the first may be."""
     values = product.values
     return not values["start"] and (_is_direct(product) or values["out_columns"] == values["rows"])
 
 
-def _is_norm_of(norm: Node, product: Node) -> bool:
+def _is_norm_of(norm: RegisteredLaunch, product: RegisteredLaunch) -> bool:
     return (
         norm.source.name in NORMS
         and product.source.name in ("matmul/quant/vector", "matmul/quant/split")
@@ -147,34 +149,34 @@ def _is_norm_of(norm: Node, product: Node) -> bool:
     )
 
 
-def _dtype(node: Node, binding: str):
+def _dtype(node: RegisteredLaunch, binding: str):
     m = node.metas[node.binding(binding)]
     return None if m is None else m.dtype
 
 
-def _format(product: Node) -> str:
+def _format(product: RegisteredLaunch) -> str:
     m = product.metas[product.binding("weight")]
     assert m is not None
     return m.dtype.name
 
 
-def _has_bias(product: Node) -> bool:
+def _has_bias(product: RegisteredLaunch) -> bool:
     return _dtype(product, "bias") is not None
 
 
-def _planes(product: Node) -> tuple[int, int, int, int]:
+def _planes(product: RegisteredLaunch) -> tuple[int, int, int, int]:
     values = product.values
     return values["rows"], values["plane_1"], values["plane_2"], values["plane_3"]
 
 
-def _without_third(source: Source) -> Source:
+def _without_third(source: KernelSource) -> KernelSource:
     """The kernel of two weights: the third output, which it must not bind, is its last buffer."""
     third = next(line for line in source.text.splitlines() if "@group(0)" in line and " out_2:" in line)
     text = source.fill({"store_out_2": "return;"}).text.replace(f"{third}\n", "")
-    return Source(source.name, text)
+    return KernelSource(source.name, text)
 
 
-def _alone(product: Node, norm: Node) -> Joint | None:
+def _alone(product: RegisteredLaunch, norm: RegisteredLaunch) -> Joint | None:
     """One product with the norm before it."""
     source, grid = product.source, product.grid
     if source.name == "matmul/quant/split":
@@ -193,7 +195,7 @@ def _alone(product: Node, norm: Node) -> Joint | None:
     return _with_norm(Launch(source, grid, params, bind=bind), [product], norm)
 
 
-def _with_norm(launch: Launch, products: Sequence[Node], norm: Node | None) -> Joint:
+def _with_norm(launch: Launch, products: Sequence[RegisteredLaunch], norm: RegisteredLaunch | None) -> Joint:
     """Let the launch normalize its row, or have it read as it is."""
     if norm is None:
         launch.bind |= {"norm_weight": "0.x", "params.norm_weight_offset": "0.x_offset"}
