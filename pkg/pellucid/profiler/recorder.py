@@ -46,7 +46,7 @@ class Recorder:
         self._calls: list[OpCall] = []
         # Of the submission under way: when it began, how its window was fused and which words that is about.
         self._entered: float | None = None
-        self._rewritten: tuple[fusion.Plan | None, int] | None = None
+        self._rewritten: tuple[fusion.FusionPlan | None, int] | None = None
         self._submission: Submission | None = None
         self._since = self._away = 0.0
         # Windows before this one are of a device that was closed.
@@ -186,7 +186,7 @@ class Recorder:
             self._entered = None
             self._away += now() - began
 
-    def _on_rewrite(self, records: list[int], plan: fusion.Plan | None) -> None:
+    def _on_rewrite(self, records: list[int], plan: fusion.FusionPlan | None) -> None:
         self._rewritten = plan, len(records)
 
     def _on_submit(self, records: list[int]) -> None:
