@@ -177,6 +177,8 @@ def test_the_result_is_that_of_pytorch(name, device):
 REFUSED = {
     "lerp of integers": lambda p: p.lerp(p.tensor([1]), p.tensor([2]), 0.5),
     "lerp of two dtypes": lambda p: p.lerp(p.tensor([1.0]), p.tensor([2.0], dtype=p.float16), 0.5),
+    "isclose to a number": lambda p: p.isclose(p.ones(2), 1.0),
+    "equal to a number": lambda p: p.equal(p.ones(2), 1.0),
     "isclose of two dtypes": lambda p: p.isclose(p.tensor([1.0]), p.tensor([1])),
     "isclose below nothing": lambda p: p.isclose(p.ones(1), p.ones(1), rtol=-1.0),
     "frac of integers": lambda p: p.tensor([1]).frac(),

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...autograd.formulas import zeros
 from ...errors import DTypeError, RangeError, ShapeError
-from ...op.arguments import number
+from ...op.arguments import number, wrong
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import elementwise
@@ -311,6 +311,11 @@ def isfinite(input: Tensor) -> Tensor:
     """
 
 
+def _check_is_tensor(value: Any, name: str) -> None:
+    if getattr(value, "_meta", None) is None:
+        raise wrong(name, "a tensor", value)
+
+
 def isclose(
     input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Tensor:
@@ -318,6 +323,7 @@ def isclose(
 
     Source: https://pytorch.org/docs/stable/generated/torch.isclose.html
     """
+    _check_is_tensor(other, "isclose: other")
     if input.dtype is not other.dtype:
         raise DTypeError(f"isclose: input is {input.dtype} and other is {other.dtype}. Convert one of them.")
     rtol, atol = number(rtol, "isclose: rtol"), number(atol, "isclose: atol")
@@ -345,6 +351,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
 
     Source: https://pytorch.org/docs/stable/generated/torch.equal.html
     """
+    _check_is_tensor(other, "equal: other")
     return input._meta.shape == other._meta.shape and bool((input == other).all().item())
 
 
