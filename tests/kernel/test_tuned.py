@@ -24,7 +24,7 @@ SHAPE = Shape(1, 40, 40, 64)
 KEY = "float32 nn 1x48x48x64"
 OTHER = Variant("tiled", MatmulTile(32, 32, 4, 4), 2)
 # Every text that names what makes a convolution.
-CHOICES = {str(conv_tiles.Choice(tile, parts)) for tile in conv_tiles.TILES for parts in conv_tiles.PARTS}
+CHOICES = {str(conv_tiles.TileChoice(tile, parts)) for tile in conv_tiles.TILES for parts in conv_tiles.PARTS}
 
 
 @pytest.fixture(autouse=True)

@@ -139,7 +139,7 @@ def convolution(sizes: tuple[int, ...], dtype: DType) -> Contest:
     values = (x, weight, None, 1, "same", 1, 1)
     as_product = conv_tiles.Sizes(1, made, batch * height * width, channels * kernel * kernel)
 
-    def call_of(choice: conv_tiles.Choice | str) -> Callable[[], Tensor]:
+    def call_of(choice: conv_tiles.TileChoice | str) -> Callable[[], Tensor]:
         with nullcontext() if isinstance(choice, str) else conv_tiles.forced(*choice):
             return partial(conv2d.op.plan(values), *values)
 
