@@ -16,7 +16,7 @@ from pellucid.fusion import kernels
 register = kernels.register
 def broken(node, later):
     text = node.source.text.replace("return sin_of(input)", "return 1.0 + sin_of(input)")
-    node.source = kernels.Source(node.source.name, text, typed=True)
+    node.source = kernels.KernelSource(node.source.name, text, typed=True)
     return register(node, later)
 kernels.register = broken
 """
