@@ -1,5 +1,5 @@
 // The pool of GPU buffers: which block a slot gets, which free blocks are kept, which are destroyed.
-// The rules are those of docs/design.md and equal to the native host's, so both hosts give a window the same blocks.
+// The rules are those of docs/design.md, "Memory", and equal to the native host's, so both hosts give a window the same blocks.
 
 const SMALLEST_STEP = 256;
 const LARGEST_STEP = 256 << 10;

@@ -1,5 +1,5 @@
 // Large uploads through buffers of their own that stay mapped between two of them: on a GPU about three times as fast as
-// writeBuffer, which finds new memory each time (measured: docs/design.md).
+// writeBuffer, which finds new memory each time (docs/performance.md).
 
 const CHUNK_BYTES = 4 << 20;
 const MOST_BUFFERS = 8;

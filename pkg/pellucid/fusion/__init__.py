@@ -1,4 +1,4 @@
-"""Fusion at the flush: launches of a window that hand values on become one kernel; see docs/design.md."""
+"""Fusion at the flush: launches of a window that hand values on become one kernel; see docs/fusion.md."""
 
 from __future__ import annotations
 

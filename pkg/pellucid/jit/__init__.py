@@ -1,4 +1,4 @@
-"""Capture and replay: `compile` records what a function runs; see docs/design.md, "Capture"."""
+"""Capture and replay: `compile` records what a function runs; see docs/jit.md."""
 
 from .compiled import Compiled, Explanation
 from .optimized import OptimizedModule, compile

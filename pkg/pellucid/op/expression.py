@@ -27,7 +27,7 @@ from ..tensors.dtypes import DType
 
 WORKGROUP = 64
 # From so many elements on an invocation makes four, and all its loads are on their way before the first
-# store: on a GPU four times the bytes per second of one element each (measured: docs/design.md).
+# store: on a GPU four times the bytes per second of one element each (docs/performance.md).
 MANY = 1 << 16
 _MANY_WORKGROUP, _MANY_EACH = 256, 4
 # Ends the name of a field that holds whether a number is true: its own word would lose fractions.
