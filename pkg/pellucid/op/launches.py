@@ -121,15 +121,20 @@ def _register(node: RegisteredLaunch, later: bool) -> LaunchId:
         if max(grid) > host.info.limits.get("maxComputeWorkgroupsPerDimension", 65535):
             raise ShapeError(f"the grid {grid} is over the device's limit. Use smaller tensors.")
         if len(_launches) >= _most[0]:
-            _thin(host)
+            _thin(host, pipeline)
         node.head = head = LaunchId(host.launch(pipeline, params, positions, *grid) << CODE_BITS | RUN)
         nodes[head] = _launches[key] = known = node
     node.head = known.head
     return node.head
 
 
-def _thin(host: Host) -> None:
-    """End launches that nobody holds, and pipelines that no launch uses if these are many."""
+def _thin(host: Host, needed: int) -> None:
+    """End launches that nobody holds, and pipelines that no launch uses if these are many.
+
+    Args:
+        host: whose they are.
+        needed: the pipeline of the launch to come.
+    """
     if stream().has_more_than_records:
         return  # what is on its way holds no launches; next time
     for let_go in on_thin:
@@ -144,7 +149,7 @@ def _thin(host: Host) -> None:
             _gone.append(number)
     # Whoever really has more goes on without asking every time.
     _most[0] = max(MOST_LAUNCHES, 2 * len(_launches))
-    used = {key[0] for key in _launches}
+    used = {key[0] for key in _launches} | {needed}
     unused = [text for text, pipeline in _pipelines.items() if pipeline not in used]
     ended = [_pipelines.pop(text) for text in unused[: max(len(unused) - _MOST_PIPELINES, 0)]]
     host.forget(_gone, ended)
