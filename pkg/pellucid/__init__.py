@@ -165,7 +165,8 @@ from .ops.shape.joining import (
     vstack,
 )
 from .ops.shape.movement import clone, tril, triu
-from .ops.shape.slicing import chunk, diagonal, narrow, select, split, unbind
+from .ops.shape.slicing import diagonal, narrow, select
+from .ops.shape.splitting import chunk, split, unbind
 from .ops.shape.views import (
     as_strided,
     broadcast_tensors,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from .device.stream import UNLIMITED, stream
 from .errors import PellucidError
 from .fusion import fusion, is_fusion_enabled, set_fusion
-from .op.declaration import forget_plans
+from .op.plan_cache import forget_plans
 from .tensors.dtypes import float32
 
 

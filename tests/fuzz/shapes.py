@@ -11,7 +11,7 @@ from random import Random
 
 import pellucid
 from pellucid.device.stream import stream
-from pellucid.op import launches, plan
+from pellucid.op import launches, plan_cache
 from pellucid.tensors import meta
 
 COUNT = 3
@@ -44,7 +44,7 @@ def _kept() -> dict[str, int]:
     return {
         "launches": len(launches._launches),
         "nodes": len(launches.nodes),
-        "plans": sum(map(len, plan.tables)),
+        "plans": sum(map(len, plan_cache.tables)),
         "layouts": len(meta._interned),
     }
 
@@ -75,8 +75,8 @@ def _step(chance: Random, n: int) -> None:
 def run(seed: int) -> None:
     """Go through new lengths, and come back to programs that last now and then."""
     chance = Random(seed)
-    before = launches._most[0], meta._most[0], plan._most[0]
-    launches._most[0], meta._most[0], plan._most[0] = _LAUNCHES, _METAS, _PLANS
+    before = launches._most[0], meta._most[0], plan_cache._most[0]
+    launches._most[0], meta._most[0], plan_cache._most[0] = _LAUNCHES, _METAS, _PLANS
     usual = launches.MOST_LAUNCHES, meta.MOST_METAS
     launches.MOST_LAUNCHES, meta.MOST_METAS = _LAUNCHES, _METAS
     try:
@@ -102,4 +102,4 @@ def run(seed: int) -> None:
             assert all(program() for program in lasting)
     finally:
         launches.MOST_LAUNCHES, meta.MOST_METAS = usual
-        launches._most[0], meta._most[0], plan._most[0] = before
+        launches._most[0], meta._most[0], plan_cache._most[0] = before

@@ -11,7 +11,7 @@ from checked import unchecked
 from jit.probe import bits, replays, settle, some
 from pellucid import nn
 from pellucid.kernel.autotune import measured as tuned
-from pellucid.op.declaration import forget_plans
+from pellucid.op.plan_cache import forget_plans
 
 pytestmark = pytest.mark.gpu
 

@@ -13,7 +13,7 @@ from pellucid.device.native import NativeHost
 from pellucid.device.resources import read_text
 from pellucid.device.stream import stream
 from pellucid.kernel.autotune import measured as tuned
-from pellucid.op.declaration import forget_plans
+from pellucid.op.plan_cache import forget_plans
 from pellucid.ops.conv import tiles as conv_tiles
 from pellucid.ops.matmul.choice import variant_for
 from pellucid.ops.matmul.variants import MatmulTile, Shape, Variant

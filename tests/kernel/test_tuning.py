@@ -18,7 +18,7 @@ from pellucid.kernel.autotune import candidates as contests
 from pellucid.kernel.autotune import measured as tuned
 from pellucid.kernel.autotune import tune as tuning
 from pellucid.op import launches
-from pellucid.op.declaration import forget_plans
+from pellucid.op.plan_cache import forget_plans
 from pellucid.ops.conv import tiles as conv_tiles
 from pellucid.ops.matmul.choice import choose, variant_for
 from pellucid.ops.matmul.variants import MatmulTile, Shape, Variant

@@ -28,7 +28,7 @@ from pellucid.errors import (
     WeightError,
 )
 from pellucid.models import AutoModelForCausalLM, auto
-from pellucid.quant.weight import row_chunks
+from pellucid.quant.rows import row_chunks
 
 
 @pytest.fixture

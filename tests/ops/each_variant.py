@@ -5,7 +5,7 @@ import pytest
 
 import pellucid
 from pellucid.kernel.variants import VARIANTS
-from pellucid.op.declaration import forget_plans
+from pellucid.op.plan_cache import forget_plans
 
 
 @pytest.fixture(params=VARIANTS, autouse=True)

@@ -8,7 +8,7 @@ import pytest
 import pellucid as torch
 from pellucid.models import LlamaConfig, LlamaForCausalLM
 from pellucid.nn import functional as F
-from pellucid.op.declaration import forget_plans
+from pellucid.op.plan_cache import forget_plans
 from pellucid.profiler import profile
 from pellucid.quant.weight import weight_from_blocks
 from quant.samples import tame_blocks

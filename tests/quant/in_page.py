@@ -8,7 +8,8 @@ from samples import any_blocks, tame_blocks, widths
 import pellucid
 from pellucid.nn.functional import embedding, linear
 from pellucid.quant import FORMATS, dequantize_planes, repack_blocks
-from pellucid.quant.weight import dequantize, moved, weight_from_blocks
+from pellucid.quant.rows import moved
+from pellucid.quant.weight import dequantize, weight_from_blocks
 
 rng = np.random.default_rng(0)
 failed = 0

@@ -10,7 +10,8 @@ from pellucid.errors import DTypeError, FormatError, GradientError, ShapeError
 from pellucid.nn.functional import embedding, linear
 from pellucid.ops.quant.products import quant_linear
 from pellucid.quant import FORMATS
-from pellucid.quant.weight import RowStorage, dequantize, moved, row_chunks, weight_from_blocks
+from pellucid.quant.rows import RowStorage, moved, row_chunks
+from pellucid.quant.weight import dequantize, weight_from_blocks
 from quant.samples import any_blocks, tame_blocks, widths
 from quant.test_formats import reference, same_bits
 

@@ -1,23 +1,20 @@
 """Derivatives by the graph that ops record: `backward` and `grad` walk through it; the formulas stand in the
 op table.
 
-Modules: `grad_mode` (whether ops record), `edges` (where tensors stand in the graph), `saved` (what nodes
-keep of them), `engine` (the walk), `nodes`, and `recorder`, which ops call.
+Modules: `grad_mode` (whether ops record), `edges` (where tensors stand in the graph), `nodes` and what they
+save, `engine` (the walk), and `recorder`, which ops call.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from operator import add
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import GradientError, ShapeError
+from ..tensors.tensor import Tensor
 from .engine import walk
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled, under
-from .saved import tensor_class
-
-if TYPE_CHECKING:
-    from ..tensors.tensor import Tensor
 
 
 def backward(
@@ -119,7 +116,6 @@ def _several(given: Any, where: str, name: str, optional: bool = False) -> list:
     Raises:
         TypeError: it is something else.
     """
-    Tensor = tensor_class()
     given = [given] if isinstance(given, Tensor) else given
     kind = "Tensors or None" if optional else "Tensors"
     if not isinstance(given, Iterable):
@@ -138,8 +134,6 @@ def _roots(tensors: Any, gradients: Any, where: str) -> list[tuple[Tensor, Tenso
         GradientError: a tensor is outside the graph, or gradients are missing, too many or on another device.
         ShapeError: a gradient has another shape.
     """
-    from ..ops.shape.creation import ones_like
-
     tensors = _several(tensors, where, "tensors")
     gradients = [None] * len(tensors) if gradients is None else _several(gradients, where, "gradients", True)
     if len(gradients) != len(tensors):
@@ -159,7 +153,7 @@ def _roots(tensors: Any, gradients: Any, where: str) -> list[tuple[Tensor, Tenso
                     f"{where}: grad can be created implicitly only for one element, and shape is "
                     f"{tuple(t._meta.shape)}. Give a gradient, or reduce first."
                 )
-            g = under(False, ones_like, t)
+            g = t.new_ones(t._meta.shape)
         elif g._meta.shape != t._meta.shape:
             raise ShapeError(
                 f"{where}: the gradient has shape {tuple(g._meta.shape)}, the tensor "

@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from ..op.call import Argument
+from ..op.schema import Argument
 from .grad_mode import grad_enabled
 from .recorder import finish, prepare
 

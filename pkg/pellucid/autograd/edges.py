@@ -1,13 +1,10 @@
 """Where tensors stand in the graph: edges to nodes and to leaves, and views, which move when their base is
-written."""
+written. The class of tensors is made with it, so tensors are `Any` here."""
 
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from ..tensors.tensor import Tensor
+from typing import Any
 
 # Stands for the node of a tensor that requires grad and was not computed. The graph's edge to it is the
 # tensor itself.
@@ -22,7 +19,7 @@ def note_change() -> None:
     version += 1
 
 
-def edge(t: Tensor) -> Any:
+def edge(t: Any) -> Any:
     """Where a gradient for ``t`` goes."""
     node = t._node
     if node is None:
@@ -30,7 +27,7 @@ def edge(t: Tensor) -> Any:
     return t if node is LEAF else (node, t._index)
 
 
-def note_view(base: Tensor, view: Tensor) -> None:
+def note_view(base: Any, view: Any) -> None:
     """Let a tensor know its views: their places in the graph change when it is written in place."""
     views = base._views
     if views is None:
@@ -38,7 +35,7 @@ def note_view(base: Tensor, view: Tensor) -> None:
     views[weakref.ref(view, views.pop)] = None
 
 
-def views_of(base: Tensor) -> list[Tensor]:
+def views_of(base: Any) -> list[Any]:
     """The views of a tensor that are alive and were taken where ops record."""
     return [v for found in list(base._views or ()) if (v := found()) is not None]
 

@@ -1,21 +1,19 @@
-"""The walk through the graph: nodes in reverse order of recording, gradients added where several meet."""
+"""The walk through the graph: nodes in reverse order of recording, gradients added where several meet. And
+the node of an op whose gradient is a walk through its definition."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 from ..errors import GradientError
+from ..op.schema import OPS
+from ..tensors.meta import differences
+from ..tensors.tensor import Tensor
 from .edges import LEAF, edge
-from .grad_mode import grad_enabled
-from .saved import tensor_class
-
-if TYPE_CHECKING:
-    from ..tensors.dtypes import DType
-    from ..tensors.meta import Meta
-    from ..tensors.tensor import Tensor
-    from .nodes import Node
+from .grad_mode import grad_enabled, under
+from .nodes import Node, freed, unpack
 
 
 def sum_to(g: Tensor, shape: Sequence[int]) -> Tensor:
@@ -92,7 +90,7 @@ def walk(
                     if target is not None and part is not None:
                         if part._meta is not m:
                             part = sum_to(part, m.shape)
-                            part = part if part._meta.dtype is m.dtype else _converted(part, m.dtype)
+                            part = part if part._meta.dtype is m.dtype else OPS["cast"].call(part, m.dtype)
                         send(target, part)
             if not keep_saved:
                 node.released = bool(node.saved)
@@ -125,13 +123,6 @@ def walk(
     return results
 
 
-def _converted(g: Tensor, d: DType) -> Tensor:
-    """A gradient in the dtype of what it belongs to: of a complex one a float has the real part."""
-    from ..ops.shape.movement import cast
-
-    return cast(g, d)
-
-
 def _hooked(hook: Any, g: Tensor) -> Tensor:
     """The gradient that a hook leaves.
 
@@ -143,7 +134,7 @@ def _hooked(hook: Any, g: Tensor) -> Tensor:
     if changed is None:
         return g
     name = getattr(hook, "__qualname__", type(hook).__name__)
-    if not isinstance(changed, tensor_class()):
+    if not isinstance(changed, Tensor):
         raise TypeError(
             f"register_hook: the hook {name} must return None or a Tensor, not {type(changed).__name__}"
         )
@@ -155,16 +146,45 @@ def _hooked(hook: Any, g: Tensor) -> Tensor:
     return changed
 
 
-def differences(have: Meta, wanted: Meta) -> str:
-    """In what a gradient differs from what it must be like; nothing if it fits."""
-    if have is wanted:
-        return ""
-    pairs = (
-        ("shape", tuple(have.shape), tuple(wanted.shape)),
-        ("dtype", have.dtype, wanted.dtype),
-        ("device", have.device, wanted.device),
-    )
-    return " and ".join(f"{what} {a}, where {b} is needed" for what, a, b in pairs if a != b)
+class CompositeNode(Node):
+    """An op that is differentiated through its definition, at the inputs that it saved."""
+
+    __slots__ = ()
+
+    def gradients(self, grads: list, keep_graph: bool) -> dict[str, Any]:
+        if grads[0] is None:
+            return {}
+        if self.released:
+            raise freed(self.public)
+        o = self.op
+        args = {a.name: unpack(self.saved[a.name], self, a.name, keep_graph) for a in o.arguments}
+        wanted: list[tuple[str, Tensor]] = []
+        for name in self.edges:
+            for k, t in enumerate(args[name]) if isinstance(args[name], list) else [(None, args[name])]:
+                if keep_graph and t._node is not None:
+                    # A new handle on the same value: the gradient stops here although the graph goes on.
+                    t = t.view_as(t)
+                else:
+                    t = t.detach()
+                    t._node = LEAF
+                if k is None:
+                    args[name] = t
+                else:
+                    args[name][k] = t
+                wanted.append((name, t))
+        positional = [args[a.name] for a in o.arguments if not a.keyword]
+        named = {a.name: args[a.name] for a in o.arguments if a.keyword}
+        out = under(True, cast(Callable, o.composite), *positional, **named)
+        outputs = list(out) if isinstance(out, tuple) else [out]
+        roots = [(t, g) for t, g in zip(outputs, grads, strict=True) if g is not None and t._node is not None]
+        results = walk(roots, [t for _, t in wanted], keep_graph, keep_graph)
+        found: dict[str, Any] = {}
+        for (name, _), g in zip(wanted, results, strict=True):
+            if isinstance(args[name], list):
+                found.setdefault(name, []).append(g)
+            else:
+                found[name] = g
+        return found
 
 
-__all__ = ["differences", "sum_to", "walk"]
+__all__ = ["CompositeNode", "sum_to", "walk"]

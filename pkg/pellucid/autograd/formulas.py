@@ -5,12 +5,9 @@ rather than multiplied by 0: infinity and NaN, which what comes behind may send,
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from ..errors import GradientError
-
-if TYPE_CHECKING:
-    from ..tensors.tensor import Tensor
+from ..tensors.tensor import Tensor
 
 
 def zeros(g: Tensor) -> Tensor:

@@ -1,22 +1,16 @@
-"""Nodes of the graph: one recorded op each, with the formulas of its derivative."""
+"""Nodes of the graph: one recorded op each, the values that it saved, and the formulas of its derivative."""
 
 from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from ..errors import GradientError
+from ..op.schema import Schema
 from ..tensors.meta import Meta
+from ..tensors.tensor import Tensor
 from .edges import LEAF
-from .engine import walk
-from .grad_mode import under
-from .saved import unpack
-
-if TYPE_CHECKING:
-    from ..op.declaration import Op
-    from ..tensors.tensor import Tensor
 
 # Whose formulas also hold where results are complex, as those of views do; others lack a conjugate.
 _COMPLEX = frozenset(
@@ -47,7 +41,7 @@ class Node:
     )
 
     def __init__(self, o: Any, edges: dict[str, Any], saved: dict[str, Any]):
-        self.op: Op = o
+        self.op: Schema = o
         self.edges = edges
         self.saved = saved
         self.sequence = next(sequence)
@@ -82,9 +76,6 @@ class Node:
                 f"{self.public}: has no derivative for complex results. Work on real and imaginary parts, or "
                 "detach what is complex."
             )
-        if o.grad == "composite":
-            return _composite_gradients(self, grads, keep_graph)
-
         found = {}
         for name in self.edges:
             formula, wanted = o.grad[name]
@@ -111,37 +102,68 @@ def freed(where: str) -> GradientError:
     )
 
 
-def _composite_gradients(node: Node, grads: list, keep_graph: bool) -> dict[str, Any]:
-    """Differentiate the op's definition at the saved inputs."""
-    o = node.op
-    args = {a.name: unpack(node.saved[a.name], node, a.name, keep_graph) for a in o.arguments}
-    wanted: list[tuple[str, Tensor]] = []
-    for name in node.edges:
-        for k, t in enumerate(args[name]) if isinstance(args[name], list) else [(None, args[name])]:
-            if keep_graph and t._node is not None:
-                # A new handle on the same value, so that the gradient stops here although the graph goes on.
-                t = t.view_as(t)
-            else:
-                t = t.detach()
-                t._node = LEAF
-            if k is None:
-                args[name] = t
-            else:
-                args[name][k] = t
-            wanted.append((name, t))
-    positional = [args[a.name] for a in o.arguments if not a.keyword]
-    named = {a.name: args[a.name] for a in o.arguments if a.keyword}
-    out = under(True, cast(Callable, o.composite), *positional, **named)
-    outputs = list(out) if isinstance(out, tuple) else [out]
-    roots = [(t, g) for t, g in zip(outputs, grads, strict=True) if g is not None and t._node is not None]
-    results = walk(roots, [t for _, t in wanted], keep_graph, keep_graph)
-    found: dict[str, Any] = {}
-    for (name, _), g in zip(wanted, results, strict=True):
-        if isinstance(args[name], list):
-            found.setdefault(name, []).append(g)
-        else:
-            found[name] = g
-    return found
+class Saved:
+    """A tensor kept for the derivative: the storage and how to look at it, never the tensor, so that no cycle
+    arises."""
+
+    __slots__ = ("index", "meta", "node", "offset", "storage", "version")
+
+    def __init__(self, t: Tensor):
+        self.storage, self.meta, self.offset = t._storage, t._meta, t._offset
+        self.version = t._storage.version
+        node = t._node
+        self.node = t if node is LEAF else node
+        self.index = t._index
+
+    def unpack(self, owner: Node, name: str, keep_graph: bool) -> Tensor:
+        """The tensor again.
+
+        Args:
+            owner: the node that kept it.
+            name: what its formulas call it.
+            keep_graph: give it its place in the graph, for derivatives of derivatives.
+
+        Raises:
+            GradientError: its memory was written since.
+        """
+        if self.storage.version != self.version:
+            raise GradientError(
+                f"{owner.public}: {name!r}, needed for the gradient, was changed in place after it was used "
+                f"(version {self.storage.version}, expected {self.version}). Use a form without "
+                "underscore, or clone it first."
+            )
+        t = Tensor(self.storage, self.meta, self.offset)
+        if keep_graph and self.node is not None:
+            node = self.node() if isinstance(self.node, weakref.ref) else self.node
+            if isinstance(node, Tensor):
+                return node
+            if node is not None:
+                t._node, t._index = node, self.index
+        return t
 
 
-__all__ = ["Node", "freed"]
+def save(value: Any) -> Any:
+    """An argument as a node keeps it: tensors, also those of a list, as `Saved`, anything else as it is."""
+    if isinstance(value, Tensor):
+        return Saved(value)
+    if isinstance(value, (list, tuple)) and any(isinstance(v, Tensor) for v in value):
+        return [save(v) for v in value]
+    return value
+
+
+def keep_result(node: Node, name: str, result: Tensor, index: int = 0) -> None:
+    """Save a result for the formulas. The node holds itself through its own result only weakly."""
+    kept = node.saved[name] = Saved(result)
+    kept.node, kept.index = weakref.ref(node), index
+
+
+def unpack(saved: Any, owner: Node, name: str, keep_graph: bool) -> Any:
+    """What `save` was given, of the same values; see `Saved.unpack`."""
+    if isinstance(saved, Saved):
+        return saved.unpack(owner, name, keep_graph)
+    if isinstance(saved, list) and saved and isinstance(saved[0], Saved):
+        return [s.unpack(owner, name, keep_graph) for s in saved]
+    return saved
+
+
+__all__ = ["Node", "Saved", "freed", "keep_result", "save"]

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..op.schema import Schema
+from ..tensors.tensor import Tensor
 from .edges import LEAF, edge
+from .engine import CompositeNode
 from .grad_mode import grad_enabled
-from .nodes import Node
-from .saved import Saved, keep_result, save, tensor_class
-
-if TYPE_CHECKING:
-    from ..op.declaration import Op
-    from ..tensors.tensor import Tensor
+from .nodes import Node, Saved, keep_result, save
 
 
-def recorder(o: Op) -> Any:
+def recorder(o: Schema) -> Any:
     """The function ``record(plan, *arguments)`` that runs a plan and, if gradients are wanted, hangs the
     results into the graph.
 
@@ -90,7 +88,7 @@ def recorder(o: Op) -> Any:
     return scope["record"]
 
 
-def _attach(o: Op, values: tuple, out: Any) -> None:
+def _attach(o: Schema, values: tuple, out: Any) -> None:
     """Hang fresh results into the graph."""
     results = out if o.result else (out,)
     if results[0]._meta.dtype.kind not in "fc":
@@ -104,11 +102,10 @@ def _attach(o: Op, values: tuple, out: Any) -> None:
             t._node, t._index = node, k
 
 
-def prepare(o: Op, values: tuple) -> Node:
+def prepare(o: Schema, values: tuple) -> Node:
     """The node of a call, before its results exist."""
     edges: dict[str, Any] = {}
     inputs: dict[str, Any] = {}
-    Tensor = tensor_class()
     composite = o.grad == "composite"
     for a, value in zip(o.arguments, values, strict=True):
         inputs[a.name] = value
@@ -138,7 +135,7 @@ def prepare(o: Op, values: tuple) -> Node:
             )
         elif name in inputs:
             saved[name] = save(inputs[name])
-    return Node(o, edges, saved)
+    return CompositeNode(o, edges, saved) if composite else Node(o, edges, saved)
 
 
 def finish(node: Node, results: Sequence[Tensor]) -> None:

@@ -17,7 +17,8 @@ from ..errors import DeviceError, DTypeError, OutOfMemoryError, WeightError
 from ..nn.parameter import Parameter
 from ..ops.shape.movement import cast
 from ..quant.formats import FORMATS
-from ..quant.weight import RowStorage, dequantize, largest_buffer, row_chunks, weight_from_blocks
+from ..quant.rows import RowStorage, row_chunks
+from ..quant.weight import dequantize, largest_buffer, weight_from_blocks
 from ..tensors import dtypes as dt
 from ..tensors.dtypes import DType
 from ..tensors.meta import meta

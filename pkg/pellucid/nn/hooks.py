@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..autograd.edges import edge
-from ..autograd.engine import differences
 from ..autograd.grad_mode import is_grad_enabled
 from ..autograd.handle import Handle
 from ..autograd.nodes import Node
 from ..errors import GradientError
+from ..tensors.meta import differences
 from ..tensors.tensor import Tensor
 
 if TYPE_CHECKING:

@@ -2,38 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..device import device as Device
 from ..tensors import dtypes as dt
 from ..tensors.dtypes import DType
 from ..tensors.meta import Meta, meta
-from .arguments import Reader
-
-if TYPE_CHECKING:
-    from .declaration import Op
-
-
-@dataclass(frozen=True)
-class Argument:
-    """One parameter of a declaration and the role that its annotation gives it.
-
-    Args:
-        name: as in the declaration.
-        role: tensor, optional, operand, tensors, number, dynamic or static.
-        default: as in the declaration.
-        keyword: whether it is given by name only.
-        read: makes a value regular, or refuses it; None where there is nothing to do.
-        typed: whether the value's type is part of a plan's key: 1, 1.0 and True are equal.
-    """
-
-    name: str
-    role: str
-    default: Any
-    keyword: bool
-    read: Reader | None = None
-    typed: bool = False
+from .schema import Schema
 
 
 class Call:
@@ -43,7 +18,7 @@ class Call:
     static argument.
     """
 
-    def __init__(self, op: Op, args: dict[str, Any], device: Device):
+    def __init__(self, op: Schema, args: dict[str, Any], device: Device):
         self.op = op
         self.args = args
         self.device = device

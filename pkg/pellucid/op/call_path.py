@@ -8,28 +8,15 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..device import get_default_device
 from ..tensors.meta import Meta
-from .plan import table_of_plans
-
-if TYPE_CHECKING:
-    from .declaration import Op
+from ..tensors.tensor import Tensor
+from .plan_cache import table_of_plans
+from .schema import Schema
 
 _TENSORS = ("tensor", "optional", "operand", "tensors")
-
-_tensor_class: type | None = None
-_scopes: list[dict[str, Any]] = []
-
-
-def tensors_are(cls: type) -> None:
-    """Say, once, what class tensors are: it is made of ops, so it cannot be imported here."""
-    global _tensor_class
-    _tensor_class = cls
-    for scope in _scopes:
-        scope["Tensor"] = cls
-    _scopes.clear()
 
 
 @dataclass
@@ -57,7 +44,7 @@ class _Parts:
         return self.keys[0] if len(self.keys) == 1 else f"({', '.join(self.keys)})"
 
 
-def _parts(o: Op, scope: dict[str, Any], operator: bool = False) -> _Parts:
+def _parts(o: Schema, scope: dict[str, Any], operator: bool = False) -> _Parts:
     parts = _Parts(names=", ".join(a.name for a in o.arguments))
     first = o.arguments[0].name
     star = False
@@ -102,21 +89,18 @@ def _parts(o: Op, scope: dict[str, Any], operator: bool = False) -> _Parts:
     return parts
 
 
-def _scope(o: Op, **more: Any) -> dict[str, Any]:
-    scope = {
+def _scope(o: Schema, **more: Any) -> dict[str, Any]:
+    return {
         "o": o,
         "Meta": Meta,
-        "Tensor": _tensor_class,
+        "Tensor": Tensor,
         "default_device": get_default_device,
         "check": o.check,
         **more,
     }
-    if _tensor_class is None:
-        _scopes.append(scope)
-    return scope
 
 
-def call_path(o: Op, slow: Callable, into: Callable | None, operator: bool = False) -> Callable:
+def call_path(o: Schema, slow: Callable, into: Callable | None, operator: bool = False) -> Callable:
     """The function that users call: build the key, find the plan, run it, record if a gradient is wanted.
 
     Args:
@@ -149,7 +133,7 @@ def call_path(o: Op, slow: Callable, into: Callable | None, operator: bool = Fal
     return scope[o.name]
 
 
-def in_place_path(o: Op, slow: Callable) -> tuple[Callable, dict]:
+def in_place_path(o: Schema, slow: Callable) -> tuple[Callable, dict]:
     """The in-place form: at once where no gradient and no shared memory is concerned, else through ``slow``.
 
     Args:

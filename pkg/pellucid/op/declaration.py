@@ -11,7 +11,6 @@ import functools
 import inspect
 from collections import namedtuple
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from ..autograd.grad_mode import is_grad_enabled
@@ -32,50 +31,23 @@ from ..tensors import dtypes as dt
 from ..tensors.meta import Meta, meta
 from ..tensors.shape import index
 from .arguments import NUMBERS, number, plain, reader, wrong
-from .call import Argument, Call
+from .call import Call
 from .call_path import call_path
 from .elementwise import Elementwise
-from .plan import cpu_plan, keep_plan, meta_plan, table_of_plans, tables, view_plan, webgpu_plan
+from .plan import cpu_plan, meta_plan, view_plan, webgpu_plan
+from .plan_cache import keep_plan
 from .rules import promote
+from .schema import OPS, Argument, Schema
 from .symbols import SYMBOLS, settled
 
-OPS: dict[str, Op] = {}
 # By the number that kernels write into the status buffer.
 BY_INDEX: list[Op] = []
 
 composite = "composite"  # grad=composite: differentiate the definition
 
 
-@dataclass
-class Op:
-    """A declaration, read. ``OPS`` holds all of them by name."""
-
-    name: str
-    function: Callable
-    arguments: tuple[Argument, ...]
-    dtype: Callable
-    shape: Callable | None
-    kernel: Any
-    reference: Callable | None
-    view: Callable | None
-    composite: Callable | None
-    grad: Any
-    outputs: tuple[str, ...]
-    strided: frozenset[str]
-    mutates: str | None
-    index: int
-    plans: dict = field(default_factory=table_of_plans)
-    call: Callable = field(default=lambda: None, repr=False)
-    record: Callable = field(default=lambda: None, repr=False)
-    saved: frozenset[str] = frozenset()
-    result: type | None = None
-    # All arguments that the kernel writes into; ``mutates`` is the first of them.
-    mutated: tuple[str, ...] = ()
-    public: str = ""
-    check: Callable | None = None
-    follow: Callable | None = None
-    exact: tuple[str, ...] = ()
-    fits: tuple[str, ...] = ()
+class Op(Schema):
+    """A declaration, read, and how its calls are planned. ``OPS`` holds all of them by name."""
 
     # The slow path: everything that is decided once per plan.
 
@@ -517,9 +489,3 @@ def _into(o: Op, out: Any, values: tuple) -> Any:
         )
     out.data = result.to(wanted.dtype)
     return out
-
-
-def forget_plans() -> None:
-    """Drop every plan: launches of a closed device mean nothing to the next one."""
-    for plans in tables:
-        plans.clear()

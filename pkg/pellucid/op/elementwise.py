@@ -5,17 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ..errors import DTypeError, ShapeError
 from ..kernel.source import PHYSICAL, Launch, physical
 from ..tensors.dtypes import DType
 from ..tensors.meta import Meta
 from ..tensors.shape import broadcast_strides, contiguous_strides, merge_axes
+from .call import Call
 from .expression import Map, Operand, write
-
-if TYPE_CHECKING:
-    from .call import Call
 
 _TAKEN = frozenset(
     {

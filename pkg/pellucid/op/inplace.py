@@ -4,7 +4,7 @@ written so, also through views: the whole gets a new node, and so does the view.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,14 +16,12 @@ from ..autograd.nodes import Node, freed
 from ..errors import DTypeError, GradientError, PellucidError, ShapeError
 from ..tensors import dtypes as dt
 from ..tensors.meta import Meta
+from ..tensors.tensor import Tensor
 from .call_path import in_place_path
-from .declaration import named, plain_numbers, regular
-from .plan import cpu_plan, keep_plan, meta_plan, table_of_plans, webgpu_plan
+from .declaration import Op, named, plain_numbers, regular
+from .plan import cpu_plan, meta_plan, webgpu_plan
+from .plan_cache import keep_plan, table_of_plans
 from .symbols import SYMBOLS
-
-if TYPE_CHECKING:
-    from ..tensors.tensor import Tensor
-    from .declaration import Op
 
 
 def in_place(o: Op) -> Callable:
@@ -139,13 +137,11 @@ def prepare(where: str, t: Tensor) -> None:
 
 def keep_original(node: Node, t: Tensor, names: tuple[str, ...]) -> None:
     """Let what a node saved of ``t``, which is about to be written, be a copy."""
-    from ..ops.shape.movement import clone
-
     copy = None
     for name in names:
         saved = node.saved.get(name)
         if saved is not None:
-            copy = clone(t.detach()) if copy is None else copy
+            copy = t.detach().clone() if copy is None else copy
             saved.storage, saved.meta, saved.offset, saved.version = copy._storage, copy._meta, 0, 0
 
 
@@ -207,9 +203,7 @@ def show(t: Tensor, base: Tensor) -> None:
 
 
 def _part_of(whole: Tensor, part: Meta, offset: int) -> Tensor:
-    from ..ops.shape.views import as_strided
-
-    return as_strided(whole, part.shape, part.strides, whole._offset + offset)
+    return whole.as_strided(part.shape, part.strides, whole._offset + offset)
 
 
 class _Part:
@@ -228,13 +222,11 @@ class _Part:
 
 
 def _placed(g: Tensor, base: Meta, part: Meta, offset: int) -> Tensor:
-    from ..ops.shape.movement import copy_
-
     whole = g.new_zeros(base.shape)
     if _may_overlap(part):
         index = whole.new_tensor(_positions(part) + offset, dtype=dt.int64)
         return whole.reshape(-1).index_add(0, index, g.reshape(-1)).reshape(base.shape)
-    copy_(_part_of(whole, part, offset), g)
+    _part_of(whole, part, offset).copy_(g)
     return whole
 
 
@@ -286,21 +278,19 @@ class _Written(Node):
         self.outputs = (base._meta,)
 
     def gradients(self, grads: list, keep_graph: bool) -> dict[str, Any]:
-        from ..ops.shape.movement import clone, copy_
-
         if grads[0] is None:
             return {}
         if self.released:
             raise freed(self.public)
         saved = self.saved
-        whole = clone(grads[0])
+        whole = grads[0].clone()
         part = _part_of(whole, saved["part"], saved["offset"])
-        found = saved["node"].gradients([clone(part)], keep_graph)
+        found = saved["node"].gradients([part.clone()], keep_graph)
         own = found.pop(saved["written"], None)
         if "base" in self.edges:
             if own is None:
                 part.fill_(0)
             else:
-                copy_(part, sum_to(own, part._meta.shape))
+                part.copy_(sum_to(own, part._meta.shape))
             found["base"] = whole
         return found

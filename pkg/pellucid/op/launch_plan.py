@@ -3,7 +3,7 @@ each run."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..device.stream import stream
 from ..errors import DeviceError, KernelError
@@ -12,12 +12,10 @@ from ..kernel.turns import check_turns
 from ..tensors.meta import Meta
 from .expression import TRUTH
 from .launches import LaunchId, RegisteredLaunch, register
-
-if TYPE_CHECKING:
-    from .declaration import Op
+from .schema import Schema
 
 
-def plan_launch(o: Op, launch: Launch, metas: dict[str, Meta]) -> tuple[LaunchId, list[str]]:
+def plan_launch(o: Schema, launch: Launch, metas: dict[str, Meta]) -> tuple[LaunchId, list[str]]:
     """Type a kernel's bindings, fill its Params and register it with the host.
 
     Args:

@@ -13,6 +13,7 @@ from ..errors import KernelError, ShapeError
 from ..kernel.source import KernelSource, fold, pack_params
 from ..tensors.meta import Meta
 from .expression import Map
+from .plan_cache import forget_plans, thin_plans
 
 
 class LaunchId(int):
@@ -79,8 +80,8 @@ MOST_LAUNCHES = 3072
 _MOST_PIPELINES = 512
 # Numbers of launches that ended, until the host has heard of it.
 _gone: list[int] = []
-# Called when there are too many launches, to let go of some: tables of plans.
-on_thin: list[Callable[[], None]] = []
+# Called when there are too many launches, to let go of some: tables of plans and what is made of launches.
+on_thin: list[Callable[[], None]] = [thin_plans]
 # How many launches there may be until some go.
 _most = [MOST_LAUNCHES]
 
@@ -192,8 +193,6 @@ def _forget() -> None:
     nodes.clear()
     _gone.clear()
     _most[0] = MOST_LAUNCHES
-    from .declaration import forget_plans
-
     forget_plans()
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, cast
+from functools import lru_cache
+from typing import Any, cast
 
 import numpy as np
 
@@ -20,56 +20,11 @@ from ..kernel.source import NATIVE, Launch
 from ..tensors.dtypes import bfloat16, float16
 from ..tensors.meta import Meta, meta
 from ..tensors.shape import index
+from ..tensors.tensor import Tensor
+from .call import Call
 from .elementwise import Elementwise, cast_launch
 from .launch_plan import plan_launch
-from .launches import on_thin
-
-if TYPE_CHECKING:
-    from .call import Call
-    from .declaration import Op
-
-# Plans of all ops that are kept; past that every other one goes. Which were used last is not known: a call
-# does not say that it used one. A program that goes round through more shapes than these finds some planned.
-MOST_PLANS = 6144
-tables: list[dict] = []
-
-
-def table_of_plans() -> dict:
-    """A table for the plans of an op, of which plans go when there are too many."""
-    made: dict = {}
-    tables.append(made)
-    return made
-
-
-def keep_plan(plans: dict, key: Any, plan: Callable) -> None:
-    """Keep a plan in a table."""
-    plans[key] = plan
-    _kept[0] += 1
-    if _kept[0] > _most[0]:
-        # Counted anew: what is counted along may be off by what an interrupt kept from it.
-        _kept[0] = sum(map(len, tables))
-        if _kept[0] > _most[0]:
-            thin_plans()
-
-
-def thin_plans() -> None:
-    """Let every other plan go, in the order in which they were made."""
-    for plans in tables:
-        for key in list(plans)[::2]:
-            plans.pop(key, None)
-    _kept[0] = sum(map(len, tables))
-
-
-_kept, _most = [0], [MOST_PLANS]
-on_thin.append(thin_plans)
-
-
-@cache
-def _tensor_class() -> type:
-    from ..tensors.tensor import Tensor
-
-    return Tensor
-
+from .schema import Schema
 
 # Bits of numbers, remembered: a program uses few. 0.0 and -0.0 are equal as keys, so zero is never
 # remembered.
@@ -98,14 +53,14 @@ def bits_of_floats(values: Sequence[float]) -> list[int]:
         return [float_bits(value) for value in values]
 
 
-def view_plan(o: Op, call: Call):
+def view_plan(o: Schema, call: Call):
     """New strides over the same storage."""
     shape, strides, delta = o.view(call)  # type: ignore[misc]
     delta = index(delta, "an offset")
     m = call.tensors()[0][1]
     out = meta(shape, m.dtype, m.device, tuple(strides))
     make = _view_factory(", ".join(a.name for a in o.arguments), call.tensors()[0][0])
-    return make(_tensor_class(), out, delta, LEAF, grad_enabled.get, note_view)
+    return make(Tensor, out, delta, LEAF, grad_enabled.get, note_view)
 
 
 @lru_cache(1024)
@@ -147,9 +102,8 @@ class NoStorage:
         self.kind = kind
 
 
-def meta_plan(o: Op, call: Call, written: str | None = None):
+def meta_plan(o: Schema, call: Call, written: str | None = None):
     """Shapes and dtypes without values."""
-    Tensor = _tensor_class()
     name = written or o.mutates
     where = next((k for k, a in enumerate(o.arguments) if a.name == name), 0)
 
@@ -165,9 +119,8 @@ def meta_plan(o: Op, call: Call, written: str | None = None):
 # cpu
 
 
-def cpu_plan(o: Op, call: Call, written: str | None = None):
+def cpu_plan(o: Schema, call: Call, written: str | None = None):
     """Run the numpy reference on views of the arguments."""
-    Tensor = _tensor_class()
     kernel = o.kernel
     compute = call.compute.numpy if isinstance(kernel, Elementwise) else None
     own = (kernel.own or {}) if isinstance(kernel, Elementwise) else {}
@@ -247,16 +200,16 @@ def cpu_plan(o: Op, call: Call, written: str | None = None):
 # webgpu
 
 # Makes another plan of each that is made: PELLUCID_CHECK.
-observe: Callable[[Op, Call, Callable, str | None], Callable] | None = None
+observe: Callable[..., Callable] | None = None
 
 
-def webgpu_plan(o: Op, call: Call, written: str | None = None, aliased: frozenset[str] = frozenset()):
+def webgpu_plan(o: Schema, call: Call, written: str | None = None, aliased: frozenset[str] = frozenset()):
     """Compile the launches of a call and write the function that records them."""
     run = _webgpu_plan(o, call, written, aliased)
     return run if observe is None else observe(o, call, run, written)
 
 
-def _webgpu_plan(o: Op, call: Call, written: str | None, aliased: frozenset[str]):
+def _webgpu_plan(o: Schema, call: Call, written: str | None, aliased: frozenset[str]):
     stream().open()
     is_empty = all(m.numel == 0 for m in ([call.args[written]] if written else call.outputs))
     if isinstance(o.kernel, Elementwise):
@@ -278,7 +231,7 @@ def _webgpu_plan(o: Op, call: Call, written: str | None, aliased: frozenset[str]
     return _record_function(o, call, launches, written)
 
 
-def _contiguous_call(o: Op, call: Call) -> Call:
+def _contiguous_call(o: Schema, call: Call) -> Call:
     """The call as the kernel sees it: inputs that it does not read strided are contiguous."""
     args = dict(call.args)
     for a in o.arguments:
@@ -303,21 +256,19 @@ def _dense(m: Meta) -> Meta:
     return m if m.is_contiguous or m.dtype.is_quantized else meta(m.shape, m.dtype, m.device)
 
 
-def _compute_then_copy(o: Op, call: Call, written: str):
+def _compute_then_copy(o: Schema, call: Call, written: str):
     """In place for kernels that cannot: the result first, then a copy over the target."""
-    from ..ops.shape.movement import copy_into
-
     plan = webgpu_plan(o, call)
     where = next(k for k, a in enumerate(o.arguments) if a.name == written)
 
     def run(*values):
-        copy_into(values[where], plan(*values))
+        values[where].detach().copy_(plan(*values).detach())
         return values[where]
 
     return run
 
 
-def _convert_outputs(o: Op, call: Call, launches: list[Launch]) -> list[Launch]:
+def _convert_outputs(o: Schema, call: Call, launches: list[Launch]) -> list[Launch]:
     """Kernels write their native type; where an output has another one, a temporary and a cast follow."""
     if isinstance(o.kernel, Elementwise):
         return launches
@@ -341,7 +292,7 @@ def _convert_outputs(o: Op, call: Call, launches: list[Launch]) -> list[Launch]:
     return launches + after
 
 
-def _record_function(o: Op, call: Call, launches: list[Launch], written: str | None):
+def _record_function(o: Schema, call: Call, launches: list[Launch], written: str | None):
     metas = dict(call.tensors())
     metas.update(zip(o.outputs, call.outputs, strict=True)) if not written else None
     metas.update(call.temporaries)
@@ -440,7 +391,7 @@ def _record_function(o: Op, call: Call, launches: list[Launch], written: str | N
     make = _factory(arguments, tuple(lines), len(constants))
     s = stream()
     return make(
-        constants, s, s.words, s.free, s.sizes, s.ends, s.returns, s.after_op, Storage, _tensor_class(),
+        constants, s, s.words, s.free, s.sizes, s.ends, s.returns, s.after_op, Storage, Tensor,
         _contiguous, float_bits, _bits, o.result,
     )  # fmt: skip
 
@@ -470,9 +421,7 @@ def _factory(arguments: str, lines: tuple[str, ...], constants: int):
 def _contiguous(t):
     if t._meta.is_contiguous or t._meta.dtype.is_quantized:
         return t
-    from ..ops.shape.movement import clone
-
-    return clone.op.plan_of(t)(t)
+    return t.detach().clone()
 
 
 def _bindings(launch: Launch):

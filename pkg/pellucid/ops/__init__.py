@@ -14,7 +14,7 @@ from .norm import normalization, softmax
 from .quant import products
 from .random import distributions
 from .reduce import extremum, reductions, scan
-from .shape import creation, joining, movement, slicing, views
+from .shape import creation, joining, movement, slicing, splitting, views
 
 GROUPS = (
     arithmetic,
@@ -39,6 +39,7 @@ GROUPS = (
     rows,
     scan,
     slicing,
+    splitting,
     softmax,
     sort,
     views,

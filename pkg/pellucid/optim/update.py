@@ -7,8 +7,6 @@ Rates and decays are parameters of the launch: a changing learning rate plans no
 # pyright: reportReturnType=false
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from ..errors import DTypeError, ShapeError
@@ -16,9 +14,7 @@ from ..kernel.source import Launch, flag, load
 from ..op.call import Call
 from ..op.declaration import op
 from ..tensors import dtypes as dt
-
-if TYPE_CHECKING:
-    from ..tensors.tensor import Tensor
+from ..tensors.tensor import Tensor
 
 _WORKGROUP = 256
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from ..device import device as Device
+from ..device.cpu import CpuStorage
+from ..device.stream import stream
 from ..errors import GradientError
-
-if TYPE_CHECKING:
-    from ..tensors.tensor import Tensor
+from ..tensors.dtypes import uint32
+from ..tensors.meta import meta
+from ..tensors.tensor import Tensor
 
 
 class RowStorage:
@@ -35,3 +36,22 @@ def row_chunks(weight: Tensor) -> list[Tensor]:
         )
     storage = weight._storage
     return storage.chunks if type(storage) is RowStorage else [weight]
+
+
+def moved(weight: Tensor, device) -> Tensor:
+    """A quantized weight on another device; waits when it comes from the GPU."""
+    where = Device(device)
+    if where is weight.device:
+        return weight
+    chunks = [_moved(chunk, where) for chunk in row_chunks(weight)]
+    if len(chunks) == 1:
+        return chunks[0]
+    return Tensor(RowStorage(chunks), meta(weight.shape, weight.dtype, where), 0)
+
+
+def _moved(chunk: Tensor, where: Device) -> Tensor:
+    m = meta(chunk.shape, chunk.dtype, where)
+    if where.type == "webgpu":
+        return Tensor(stream().upload(chunk._storage.data, "weight"), m, 0)
+    words = Tensor(chunk._storage, meta((chunk._storage.nbytes // 4,), uint32, chunk.device), 0)
+    return Tensor(CpuStorage(words.numpy(), "weight"), m, 0)

@@ -11,13 +11,13 @@ from ..device import get_default_device
 from ..device.cpu import CpuStorage
 from ..device.stream import Storage, stream
 from ..errors import DTypeError, FormatError, ShapeError
-from ..ops.quant.products import dequantize, quant_product, repack_rows
+from ..ops.quant.products import dequantize, repack_rows
 from ..tensors.dtypes import DType, uint32
 from ..tensors.meta import meta
 from ..tensors.tensor import Tensor
 from .formats import FORMATS, QuantFormat
 from .planes import repack_blocks
-from .rows import RowStorage, row_chunks
+from .rows import RowStorage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -153,37 +153,4 @@ def _pieces(fmt: QuantFormat, start: int, stop: int, columns: int, split: bool) 
         yield first, min(first + step, stop)
 
 
-__all__ = [
-    "RowStorage",
-    "dequantize",
-    "largest_buffer",
-    "moved",
-    "product",
-    "quant_format",
-    "row_chunks",
-    "weight_from_blocks",
-]
-
-
-def product(input: Tensor, weight: Tensor) -> Tensor:
-    """``input @ weight`` for a quantized weight; see `pellucid.ops.quant.products.quant_product`."""
-    return quant_product(input, row_chunks(weight))
-
-
-def moved(weight: Tensor, device) -> Tensor:
-    """A quantized weight on another device; waits when it comes from the GPU."""
-    where = Device(device)
-    if where is weight.device:
-        return weight
-    chunks = [_moved(chunk, where) for chunk in row_chunks(weight)]
-    if len(chunks) == 1:
-        return chunks[0]
-    return Tensor(RowStorage(chunks), meta(weight.shape, weight.dtype, where), 0)
-
-
-def _moved(chunk: Tensor, where: Device) -> Tensor:
-    m = meta(chunk.shape, chunk.dtype, where)
-    if where.type == "webgpu":
-        return Tensor(stream().upload(chunk._storage.data, "weight"), m, 0)
-    words = Tensor(chunk._storage, meta((chunk._storage.nbytes // 4,), uint32, chunk.device), 0)
-    return Tensor(CpuStorage(words.numpy(), "weight"), m, 0)
+__all__ = ["dequantize", "largest_buffer", "quant_format", "weight_from_blocks"]

@@ -11,7 +11,7 @@ from ..device.stream import Storage, stream
 from ..errors import ArgumentError, DTypeError, RangeError, ShapeError
 from ..kernel.source import physical
 from ..op.arguments import describe, element_type
-from ..ops.shape import creation
+from ..op.plan import NoStorage
 from . import dtypes as dt
 from .dtypes import DType, from_numpy_dtype
 from .meta import meta
@@ -88,7 +88,7 @@ def tensor(data, *, dtype: DType | None = None, device=None, requires_grad: bool
     if array.dtype.kind == "c" and not (d.is_complex or d.kind == "b"):
         raise DTypeError(f"tensor: {d} does not hold complex numbers. Take the real part first.")
     if where.type == "meta":
-        out = creation.empty(array.shape, dtype=d, device=where)
+        out = Tensor(NoStorage(), meta(array.shape, d, where), 0)
     elif where.type == "webgpu":
         physical(d)
         out = upload(rounded(array, d), d)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,12 +12,12 @@ from ..autograd.nodes import Node
 from ..errors import ArgumentError, DimensionError, RangeError
 from ..op import inplace
 from ..op.symbols import SYMBOLS
+from ..ops.index.selection import put_at, take_at
 from ..ops.shape import movement, slicing, views
 from . import dtypes as dt
+from .construct import tensor
 from .shape import index as index_of
-
-if TYPE_CHECKING:
-    from .tensor import Tensor
+from .tensor import Tensor
 
 
 def _expanded(items: list, rank: int) -> list:
@@ -51,9 +51,6 @@ def _is_mask(k: Any) -> bool:
 
 def _as_index(k: Any, like: Tensor) -> Any:
     """Lists and arrays as index tensors on the device of the tensor."""
-    from .construct import tensor
-    from .tensor import Tensor
-
     if isinstance(k, (list, range)):
         k = np.asarray(list(k)) if len(k) else np.zeros(0, np.int64)
     if isinstance(k, np.ndarray):
@@ -65,8 +62,6 @@ def _as_index(k: Any, like: Tensor) -> Any:
 
 def _resolve(x: Tensor, key: Any) -> tuple[Tensor, dict[int, Tensor]]:
     """The view that the basic part of a key shows, and the index tensors by axis of that view."""
-    from .tensor import Tensor
-
     keys = key if isinstance(key, tuple) else (key,)
     items = _expanded([_as_index(k, x) for k in keys], x.ndim)
     index: dict[int, Tensor] = {}
@@ -129,8 +124,6 @@ def _check_mask(mask: Tensor, x: Tensor, axis: int) -> None:
 
 def _nonzero(mask: Tensor) -> tuple[Tensor, ...]:
     """Positions of a mask along each axis; how many there are must be read, so this waits."""
-    from .construct import tensor
-
     return tuple(tensor(p.astype(np.int64), device=mask.device) for p in np.nonzero(mask.numpy()))
 
 
@@ -151,8 +144,6 @@ def get(x: Tensor, key: Any) -> Tensor:
     if not index:
         copies = any(map(_is_truth, key if isinstance(key, tuple) else (key,)))
         return movement.clone(x) if copies else x
-    from ..ops.index.selection import take_at
-
     return take_at(x, index)
 
 
@@ -183,9 +174,6 @@ def put(x: Tensor, key: Any, value: Any) -> None:
         GradientError: ``x`` is a leaf that requires grad.
         ShapeError: the value does not broadcast to the part.
     """
-    from .construct import tensor
-    from .tensor import Tensor
-
     wants = is_grad_enabled()
     if wants:
         inplace.prepare("setitem", x)
@@ -209,8 +197,6 @@ def put(x: Tensor, key: Any, value: Any) -> None:
 
 def _fixed(key: Any) -> Any:
     """A key for later: what changes in place until then is copied."""
-    from .tensor import Tensor
-
     if isinstance(key, tuple):
         return tuple(_fixed(k) for k in key)
     if isinstance(key, Tensor):
@@ -220,8 +206,6 @@ def _fixed(key: Any) -> Any:
 
 def _write(view: Tensor, index: dict[int, Tensor], plain: Tensor) -> None:
     if index:
-        from ..ops.index.selection import put_at
-
         put_at(view, index, plain)
     else:
         while plain.ndim > view.ndim and plain.shape[0] == 1:

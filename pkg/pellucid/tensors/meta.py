@@ -72,6 +72,18 @@ def meta(shape, dtype: DType, device: Device, strides: tuple[int, ...] | None = 
     return found
 
 
+def differences(have: Meta, wanted: Meta) -> str:
+    """In what a gradient differs from what it must be like; nothing if it fits."""
+    if have is wanted:
+        return ""
+    pairs = (
+        ("shape", tuple(have.shape), tuple(wanted.shape)),
+        ("dtype", have.dtype, wanted.dtype),
+        ("device", have.device, wanted.device),
+    )
+    return " and ".join(f"{what} {a}, where {b} is needed" for what, a, b in pairs if a != b)
+
+
 def _thin() -> None:
     for key in list(_interned):
         found = _interned.get(key)

@@ -1,16 +1,161 @@
-"""Methods and operators of Tensor: the ops themselves, attached when this is imported."""
+"""Methods and operators of Tensor: the ops themselves and what is made of them, attached when this is
+imported."""
 
 from __future__ import annotations
 
+from types import FunctionType
+
 import numpy as np
 
+from ..autograd import backward
+from ..device import device as Device
+from ..errors import GradientError
+from ..op.arguments import number
 from ..op.inplace import in_place
 from ..ops import GROUPS
 from ..ops.elementwise import arithmetic, comparison, functions
 from ..ops.matmul import dense as matmul
 from ..ops.random import distributions as random
-from .dtypes import LARGEST_HALF
+from ..ops.shape import creation, movement, views
+from ..ops.shape.transfer import transfer
+from ..quant.rows import moved
+from . import indexing
+from .construct import rebuild, tensor
+from .dtypes import LARGEST_HALF, DType
+from .printing import describe
 from .tensor import Tensor
+
+
+class _Methods(Tensor):
+    """Methods of Tensor that are made of ops and are no ops. They are attached to Tensor itself."""
+
+    def __repr__(self) -> str:
+        return describe(self)
+
+    def backward(
+        self,
+        gradient: Tensor | None = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs=None,
+    ) -> None:
+        """Add to ``.grad`` of every leaf the derivative of this tensor; see `pellucid.autograd.backward`."""
+        backward([self], [gradient], retain_graph, create_graph, inputs)
+
+    def to(
+        self, *args, dtype: DType | None = None, device=None, non_blocking: bool = False, copy: bool = False
+    ) -> Tensor:
+        """The tensor with another dtype or on another device; itself if nothing changes.
+
+        Args:
+            args: a dtype, a device (or its name), another tensor, or a device and a dtype.
+            dtype, device: the same by name.
+            non_blocking: accepted; uploads never block, reads always do.
+            copy: a copy even if nothing changes.
+
+        Raises:
+            DTypeError: the device has no such dtype (float64 on webgpu): ask for float32.
+
+        Source: https://pytorch.org/docs/stable/generated/torch.Tensor.to.html
+        """
+        for a in args:
+            if isinstance(a, DType):
+                dtype = a
+            elif isinstance(a, Tensor):
+                dtype, device = a.dtype, a.device
+            elif isinstance(a, (str, Device)):
+                device = a
+            elif a is not None and not isinstance(a, bool):
+                raise TypeError(f"to(): takes a dtype, a device or a tensor, not {type(a).__name__} {a!r}")
+        x = self
+        target = self._meta.device if device is None else Device(device)
+        if x._meta.dtype.is_quantized and dtype is not None and dtype is not x._meta.dtype:
+            x = x.dequantize()
+        if dtype is not None and x._meta.dtype.is_complex:
+            movement.warn_of_lost_parts(x._meta.dtype, dtype)
+        if target is self._meta.device:
+            if dtype is not None and dtype is not x._meta.dtype:
+                return movement.cast(x, dtype)
+            return movement.clone(x) if copy else x
+        # Change the type on the device where both types exist.
+        if dtype is not None and dtype is not x._meta.dtype and x._meta.device.type == "cpu":
+            x = movement.cast(x, dtype)
+        x = moved(x, target) if x._meta.dtype.is_quantized else transfer(x, target)
+        return x if dtype is None or dtype is x._meta.dtype else movement.cast(x, dtype)
+
+    # New tensors like this one
+
+    def new_zeros(self, *size, dtype: DType | None = None, device=None) -> Tensor:
+        """Zeros of another shape, same dtype and device."""
+        return creation.zeros(*size, dtype=dtype or self.dtype, device=device or self.device)
+
+    def new_ones(self, *size, dtype: DType | None = None, device=None) -> Tensor:
+        """Ones of another shape, same dtype and device."""
+        return creation.ones(*size, dtype=dtype or self.dtype, device=device or self.device)
+
+    def new_empty(self, *size, dtype: DType | None = None, device=None) -> Tensor:
+        """Memory of another shape, same dtype and device."""
+        return creation.empty(*size, dtype=dtype or self.dtype, device=device or self.device)
+
+    def new_full(self, size, fill_value, dtype: DType | None = None, device=None) -> Tensor:
+        """One value in another shape, same dtype and device."""
+        return creation.full(size, fill_value, dtype=dtype or self.dtype, device=device or self.device)
+
+    def new_tensor(self, data, dtype: DType | None = None, device=None) -> Tensor:
+        """Data as a tensor, same dtype and device."""
+        return tensor(data, dtype=dtype or self.dtype, device=device or self.device)
+
+    # Shape
+
+    @property
+    def T(self) -> Tensor:
+        """All axes in reverse order."""
+        return views.permute_dims(self, tuple(reversed(range(self.ndim))))
+
+    @property
+    def mT(self) -> Tensor:
+        """The last two axes exchanged."""
+        return views.transpose(self, -2, -1)
+
+    def __getitem__(self, key) -> Tensor:
+        return indexing.get(self, key)
+
+    def __setitem__(self, key, value) -> None:
+        indexing.put(self, key, value)
+
+    def where(self, condition: Tensor, other) -> Tensor:
+        """The tensor's own values where the condition holds, else ``other``."""
+        return comparison.where(condition, self, other)
+
+    # In place, without a declaration of their own
+
+    def zero_(self) -> Tensor:
+        """Every element 0."""
+        return self.fill_(0)
+
+    def fill_(self, value) -> Tensor:
+        """Every element ``value``."""
+        return movement.fill_(self, value)
+
+    def copy_(self, src: Tensor, non_blocking: bool = False) -> Tensor:
+        """Overwrite with the values of ``src``, broadcast and converted; from any device. A number fills."""
+        target = self._meta.device
+        try:
+            device = src._meta.device
+        except AttributeError:
+            src, device = tensor(number(src, "copy_: src"), device=target), target
+        return movement.copy_(self, src if device is target else src.to(target))
+
+    def __reduce__(self):
+        return rebuild, (self.detach().numpy(), self.dtype.name, self.device.type, self.requires_grad)
+
+    def __deepcopy__(self, memo) -> Tensor:
+        if not self.is_leaf:
+            raise GradientError("deepcopy: only leaves can be copied. Use .detach().clone().")
+        out = movement.clone(self.detach())
+        out._node = self._node
+        memo[id(self)] = out
+        return out
 
 
 def _reflected(function):
@@ -87,6 +232,11 @@ _OPERATORS = {
 
 
 def _attach() -> None:
+    for name, method in vars(_Methods).items():
+        if isinstance(method, FunctionType):
+            method.__qualname__ = f"Tensor.{name}"
+        if isinstance(method, (FunctionType, property)):
+            setattr(Tensor, name, method)
     for group in GROUPS:
         for name in getattr(group, "METHODS", "").split():
             setattr(Tensor, name, getattr(group, name))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..autograd.edges import LEAF
+from ..ops.shape.joining import cat
+from ..ops.shape.slicing import slice_dim
 from . import dtypes as dt
-
-if TYPE_CHECKING:
-    from .tensor import Tensor
+from .tensor import Tensor
 
 _options = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80}
 
@@ -91,9 +91,6 @@ def _values(x: Tensor) -> str:
 
 def _corners(x: Tensor) -> np.ndarray:
     """Only the items that are shown, so that printing a large tensor reads little."""
-    from ..ops.shape.joining import cat
-    from ..ops.shape.slicing import slice_dim
-
     edge = _options["edgeitems"]
     x = x.detach()
     for k, length in enumerate(x._meta.shape):

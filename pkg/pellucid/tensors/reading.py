@@ -10,12 +10,8 @@ import numpy as np
 from ..device.cpu import CpuStorage, as_array
 from ..device.stream import stream
 from ..errors import ArgumentError, DeviceError, DTypeError, GradientError, ShapeError
-from ..ops.shape.movement import clone
 from . import dtypes as dt
 from .meta import Meta
-
-if TYPE_CHECKING:
-    from .tensor import Tensor
 
 
 class Readable:
@@ -27,7 +23,8 @@ class Readable:
         _offset: int
         _node: Any
 
-        def detach(self) -> Tensor: ...
+        def clone(self) -> Readable: ...
+        def detach(self) -> Readable: ...
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """The values as a numpy array. Waits for the device.
@@ -73,11 +70,11 @@ class Readable:
                 "to read it."
             )
 
-    def _packed(self) -> Tensor:
+    def _packed(self) -> Readable:
         """Contiguous and beginning at a word, so that a plain copy can read it."""
         x = self.detach()
         if not x._meta.is_contiguous or x._offset * x._meta.dtype.itemsize % 4:
-            x = clone(x)
+            x = x.clone()
         return x
 
     def _extent(self) -> tuple[int, int]:

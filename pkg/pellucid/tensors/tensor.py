@@ -1,5 +1,5 @@
-"""Tensor: shape, strides and offset over a storage. Its methods are ops, one line each; nothing is computed
-here."""
+"""Tensor: shape, strides and offset over a storage, and its place in the graph. Methods that are made of ops
+are attached in `methods`."""
 
 from __future__ import annotations
 
@@ -8,20 +8,14 @@ from collections.abc import Iterator
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from .. import autograd
 from ..autograd.edges import LEAF, note_change
-from ..autograd.engine import differences
 from ..autograd.handle import Handle
 from ..device import device as Device
 from ..device.stream import stream
 from ..errors import DimensionError, DTypeError, GradientError
-from ..op.arguments import number
-from ..op.call_path import tensors_are
-from ..ops.elementwise import comparison
-from ..ops.shape import creation, movement, slicing, views
 from . import dtypes as dt
 from .dtypes import DType
-from .meta import Meta
+from .meta import Meta, differences
 from .reading import Readable
 from .shape import Size, axis
 
@@ -42,9 +36,11 @@ class Tensor(Readable):
     __array_priority__ = 1000
 
     if TYPE_CHECKING:
-        # Methods and operators are the ops themselves, attached in `methods`; type checkers see that they
-        # are there.
+        # Attached in `methods`; type checkers see that they are there.
         def __getattr__(self, name: str) -> Any: ...
+        def __getitem__(self, key: Any) -> Tensor: ...
+        def __setitem__(self, key: Any, value: Any) -> None: ...
+        def to(self, *args: Any, **kwargs: Any) -> Tensor: ...
 
         __add__: Any
         __radd__: Any
@@ -186,7 +182,7 @@ class Tensor(Readable):
     def __iter__(self) -> Iterator[Tensor]:
         if not self._meta.shape:
             raise TypeError("iteration over a tensor without axes. Use item().")
-        return iter(slicing.unbind(self, 0))
+        return iter(self.unbind(0))
 
     def __hash__(self) -> int:
         return id(self)
@@ -196,27 +192,12 @@ class Tensor(Readable):
     def __contains__(self, element) -> bool:
         return bool((self == element).any().item())
 
-    def __repr__(self) -> str:
-        from .printing import describe
-
-        return describe(self)
-
     def __format__(self, spec: str) -> str:
         if self._meta.numel == 1 and (spec or not self._meta.shape):
             return format(self.item(), spec)
         return format(repr(self), spec)
 
     # The graph
-
-    def backward(
-        self,
-        gradient: Tensor | None = None,
-        retain_graph: bool | None = None,
-        create_graph: bool = False,
-        inputs=None,
-    ) -> None:
-        """Add to ``.grad`` of every leaf the derivative of this tensor; see `pellucid.autograd.backward`."""
-        autograd.backward([self], [gradient], retain_graph, create_graph, inputs)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Switch recording for a leaf on or off, and return it.
@@ -310,47 +291,6 @@ class Tensor(Readable):
 
     # Where and as what
 
-    def to(
-        self, *args, dtype: DType | None = None, device=None, non_blocking: bool = False, copy: bool = False
-    ) -> Tensor:
-        """The tensor with another dtype or on another device; itself if nothing changes.
-
-        Args:
-            args: a dtype, a device (or its name), another tensor, or a device and a dtype.
-            dtype, device: the same by name.
-            non_blocking: accepted; uploads never block, reads always do.
-            copy: a copy even if nothing changes.
-
-        Raises:
-            DTypeError: the device has no such dtype (float64 on webgpu): ask for float32.
-
-        Source: https://pytorch.org/docs/stable/generated/torch.Tensor.to.html
-        """
-        for a in args:
-            if isinstance(a, DType):
-                dtype = a
-            elif isinstance(a, Tensor):
-                dtype, device = a.dtype, a.device
-            elif isinstance(a, (str, Device)):
-                device = a
-            elif a is not None and not isinstance(a, bool):
-                raise TypeError(f"to(): takes a dtype, a device or a tensor, not {type(a).__name__} {a!r}")
-        x = self
-        target = self._meta.device if device is None else Device(device)
-        if x._meta.dtype.is_quantized and dtype is not None and dtype is not x._meta.dtype:
-            x = x.dequantize()
-        if dtype is not None and x._meta.dtype.is_complex:
-            movement.warn_of_lost_parts(x._meta.dtype, dtype)
-        if target is self._meta.device:
-            if dtype is not None and dtype is not x._meta.dtype:
-                return movement.cast(x, dtype)
-            return movement.clone(x) if copy else x
-        # Change the type on the device where both types exist.
-        if dtype is not None and dtype is not x._meta.dtype and x._meta.device.type == "cpu":
-            x = movement.cast(x, dtype)
-        x = _moved(x, target)
-        return x if dtype is None or dtype is x._meta.dtype else movement.cast(x, dtype)
-
     def cpu(self) -> Tensor:
         """The tensor on the cpu device."""
         return self.to("cpu")
@@ -395,93 +335,6 @@ class Tensor(Readable):
         """As bool: whether values are not zero."""
         return self.to(dt.bool_)
 
-    # New tensors like this one
-
-    def new_zeros(self, *size, dtype: DType | None = None, device=None) -> Tensor:
-        """Zeros of another shape, same dtype and device."""
-        return creation.zeros(*size, dtype=dtype or self.dtype, device=device or self.device)
-
-    def new_ones(self, *size, dtype: DType | None = None, device=None) -> Tensor:
-        """Ones of another shape, same dtype and device."""
-        return creation.ones(*size, dtype=dtype or self.dtype, device=device or self.device)
-
-    def new_empty(self, *size, dtype: DType | None = None, device=None) -> Tensor:
-        """Memory of another shape, same dtype and device."""
-        return creation.empty(*size, dtype=dtype or self.dtype, device=device or self.device)
-
-    def new_full(self, size, fill_value, dtype: DType | None = None, device=None) -> Tensor:
-        """One value in another shape, same dtype and device."""
-        return creation.full(size, fill_value, dtype=dtype or self.dtype, device=device or self.device)
-
-    def new_tensor(self, data, dtype: DType | None = None, device=None) -> Tensor:
-        """Data as a tensor, same dtype and device."""
-        from .construct import tensor
-
-        return tensor(data, dtype=dtype or self.dtype, device=device or self.device)
-
-    # Shape
-
-    @property
-    def T(self) -> Tensor:
-        """All axes in reverse order."""
-        return views.permute_dims(self, tuple(reversed(range(self.ndim))))
-
-    @property
-    def mT(self) -> Tensor:
-        """The last two axes exchanged."""
-        return views.transpose(self, -2, -1)
-
-    def __getitem__(self, key) -> Tensor:
-        from .indexing import get
-
-        return get(self, key)
-
-    def __setitem__(self, key, value) -> None:
-        from .indexing import put
-
-        put(self, key, value)
-
-    def where(self, condition: Tensor, other) -> Tensor:
-        """The tensor's own values where the condition holds, else ``other``."""
-        return comparison.where(condition, self, other)
-
-    # In place, without a declaration of their own
-
-    def zero_(self) -> Tensor:
-        """Every element 0."""
-        return self.fill_(0)
-
-    def fill_(self, value) -> Tensor:
-        """Every element ``value``."""
-        return movement.fill_(self, value)
-
-    def copy_(self, src: Tensor, non_blocking: bool = False) -> Tensor:
-        """Overwrite with the values of ``src``, broadcast and converted; from any device. A number fills."""
-        target = self._meta.device
-        try:
-            device = src._meta.device
-        except AttributeError:
-            from .construct import tensor
-
-            src, device = tensor(number(src, "copy_: src"), device=target), target
-        return movement.copy_(self, src if device is target else src.to(target))
-
-    def __reduce__(self):
-        from .construct import rebuild
-
-        return rebuild, (self.detach().numpy(), self.dtype.name, self.device.type, self.requires_grad)
-
-    def __deepcopy__(self, memo) -> Tensor:
-        if not self.is_leaf:
-            raise GradientError("deepcopy: only leaves can be copied. Use .detach().clone().")
-        out = movement.clone(self.detach())
-        out._node = self._node
-        memo[id(self)] = out
-        return out
-
-
-tensors_are(Tensor)
-
 
 def _note_place() -> None:
     """Python asks where a tensor lies, which the next call of a captured function may change."""
@@ -496,14 +349,3 @@ def _along(values: tuple[int, ...], dim: int) -> int:
     if not values:
         raise DimensionError(f"dimension {dim} is out of range: a tensor without axes has none.")
     return values[axis(dim, len(values))]
-
-
-def _moved(x: Tensor, target: Device) -> Tensor:
-    """The tensor on another device. The graph follows: gradients come back."""
-    if x._meta.dtype.is_quantized:
-        from ..quant.weight import moved
-
-        return moved(x, target)
-    from ..ops.shape.transfer import transfer
-
-    return transfer(x, target)

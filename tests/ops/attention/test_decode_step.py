@@ -6,7 +6,7 @@ import pytest
 import pellucid
 from ops.joints import Window, nodes
 from ops.oracle import normal
-from pellucid.op.declaration import forget_plans
+from pellucid.op.plan_cache import forget_plans
 from pellucid.ops.attention import decode
 from pellucid.ops.attention.cache import (
     cache_write,

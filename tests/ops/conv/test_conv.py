@@ -12,7 +12,7 @@ import pellucid
 from ops.oracle import DEVICES, check, check_error, normal
 from pellucid.errors import DTypeError, ShapeError
 from pellucid.kernel.variants import VARIANTS
-from pellucid.op.declaration import forget_plans
+from pellucid.op.plan_cache import forget_plans
 
 
 @pytest.fixture(params=VARIANTS, autouse=True)

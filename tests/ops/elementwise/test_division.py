@@ -8,7 +8,7 @@ import pellucid
 from ops.oracle import agree, flushed
 from ops.values import FLOATS, ours
 from pellucid.kernel import source as kernel
-from pellucid.op.declaration import forget_plans
+from pellucid.op.plan_cache import forget_plans
 
 pytestmark = pytest.mark.gpu
 # WGSL allows 2.5 units in the last place: up to 3 beside the rounded quotient, in either direction.

@@ -12,7 +12,7 @@ from ops.quant.test_quant_vectors import compare, middle, weights
 from pellucid.device.host import Info
 from pellucid.device.stream import PARTIAL_WORDS, STATUS_BUFFER_BYTES, STATUS_BYTES, STATUS_SLOT, stream
 from pellucid.nn.functional import linear
-from pellucid.op.declaration import forget_plans
+from pellucid.op.plan_cache import forget_plans
 from pellucid.ops.quant.lanes import DOT_FORMATS, FEATURE, Lanes, choose
 from pellucid.quant.weight import dequantize, weight_from_blocks
 from quant.samples import any_blocks, tame_blocks, widths

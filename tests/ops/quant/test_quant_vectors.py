@@ -13,8 +13,8 @@ from ops.adapters import H200
 from ops.joints import Window, nodes
 from ops.oracle import agree, normal
 from pellucid.nn.functional import linear, rms_norm
-from pellucid.op.declaration import forget_plans
 from pellucid.op.launches import most_buffers
+from pellucid.op.plan_cache import forget_plans
 from pellucid.ops.quant.lanes import FEATURE, MOST_ROWS, Lanes, choose
 from pellucid.ops.quant.vectors import PRODUCTS, vectors
 from pellucid.quant import FORMATS

@@ -7,7 +7,7 @@ import torch
 import pellucid
 from pellucid.kernel import turns
 from pellucid.nn import functional as F
-from pellucid.op.declaration import forget_plans
+from pellucid.op.plan_cache import forget_plans
 from pellucid.ops.index import rows
 from pellucid.ops.random.token_sampling import sample
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from functools import partial
 from operator import index
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ...device.stream import stream
 from ...errors import DTypeError, ShapeError
@@ -17,10 +17,8 @@ from ...ops.matmul.dense import dense_matmul
 from ...ops.matmul.variants import Shape, Variant
 from ...ops.random.distributions import randn
 from ...tensors.dtypes import DType
+from ...tensors.tensor import Tensor
 from ..variants import is_direct
-
-if TYPE_CHECKING:
-    from ...tensors.tensor import Tensor
 
 Kernel = TypeVar("Kernel")
 

@@ -1,6 +1,6 @@
 """Whether kernels are chosen by shape and device alone."""
 
-from ...op.declaration import forget_plans
+from ...op.plan_cache import forget_plans
 
 _on = False
 

@@ -17,19 +17,17 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ...device.stream import MAX_WINDOW_WORDS, stream
 from ...fusion import fusion
-from ...op.declaration import forget_plans
+from ...op.plan_cache import forget_plans
 from ...ops.matmul.dense import dense_matmul
 from ...ops.matmul.variants import Shape
 from ...tensors.dtypes import DType, float32
+from ...tensors.tensor import Tensor
 from . import measured as tuned
 from .candidates import USUAL, Contest, contest_of, operands
-
-if TYPE_CHECKING:
-    from ...tensors.tensor import Tensor
 
 # A batch of calls takes this long at least; so many are recorded at most, and their threefold fits a window.
 _BATCH_SECONDS, _MOST_CALLS = 2e-3, 224

@@ -9,7 +9,6 @@ Positions and lengths are parameters of the launches: a growing sequence plans n
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,13 +17,12 @@ from ...kernel.source import Launch, flag, load
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.rules import as_input
+from ...tensors.construct import tensor
 from ...tensors.dtypes import float32
 from ...tensors.meta import Meta
 from ...tensors.shape import Size, merge_axes
+from ...tensors.tensor import Tensor
 from .scaled_dot_product import _scale, attention_launches, numpy_attention
-
-if TYPE_CHECKING:
-    from ...tensors.tensor import Tensor
 
 
 def _same_dtype(call: Call):
@@ -161,8 +159,6 @@ def rotary_tables(
     Returns:
         Two float32 tensors (positions, half).
     """
-    from ...tensors.construct import tensor
-
     angles = np.outer(np.arange(positions, dtype=np.float64), np.asarray(inverse_frequencies, np.float64))
     return tuple(tensor((f(angles) * factor).astype(np.float32), device=device) for f in (np.cos, np.sin))
 

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from math import prod, sqrt
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,12 +18,13 @@ from ...op.declaration import op
 from ...tensors.dtypes import float32
 from ...tensors.meta import Meta
 from ...tensors.shape import Size, broadcast_shapes, broadcast_strides
+from ...tensors.tensor import Tensor
 from ..elementwise.comparison import where
-from ..matmul.dense import MatrixOperand, Product, matmul
+from ..matmul.dense import matmul
+from ..matmul.launch import MatrixOperand, Product
 from ..norm.softmax import softmax
-
-if TYPE_CHECKING:
-    from ...tensors.tensor import Tensor
+from ..random.distributions import rand
+from ..shape.creation import arange
 
 # Rows (query times heads of a group) and columns of value that the decode kernel holds in registers, and the
 # bytes of workgroup memory that it may fill.
@@ -255,8 +255,6 @@ def _reference(query, key, value, attn_mask, dropout_p, is_causal, scale, enable
 
 
 def _weights(query, key, attn_mask, is_causal, scale):
-    from ..shape.creation import arange
-
     scores = matmul(query * _scale(query.shape, scale), key.transpose(-2, -1))
     if is_causal:
         visible = arange(key.shape[-2], device=query.device) <= arange(
@@ -279,8 +277,6 @@ def _is_too_long(query: Tensor) -> bool:
 
 
 def _composite(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa):
-    from ..random.distributions import rand
-
     group = query.shape[-3] // key.shape[-3] if query.dim() > 2 else 1
     if group > 1:
         key, value = key.repeat_interleave(group, -3), value.repeat_interleave(group, -3)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from ...kernel.source import Launch
 from ...op.call import Call
 from ...op.declaration import op
 from ...tensors.shape import Size, index
+from ...tensors.tensor import Tensor
 from ..matmul.dense import floats
 from ..reduce.reductions import sum as total
 from .geometry import (
@@ -30,9 +31,6 @@ from .geometry import (
     weight_of,
 )
 from .kernels import weight_launches, window_launches
-
-if TYPE_CHECKING:
-    from ...tensors.tensor import Tensor
 
 
 def _check(call: Call, count: int, is_transposed: bool) -> None:

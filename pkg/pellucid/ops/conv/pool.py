@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...errors import ShapeError
 from ...kernel.source import KernelSource, Launch, flag, load
@@ -16,15 +16,12 @@ from ...op.declaration import op
 from ...op.rules import float_only
 from ...tensors import dtypes as dt
 from ...tensors.shape import Size, index
+from ...tensors.tensor import Tensor
 from ..matmul.dense import floats
 from ..matmul.launch import in_parts
 from ..reduce.reductions import mean
 from .geometry import Lengths
 from .pool_windows import Windows, maxima_of, means_of, moving, spread_maxima, spread_means
-
-if TYPE_CHECKING:
-    from ...tensors.tensor import Tensor
-
 
 # Means
 

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,10 +17,8 @@ from ...op.elementwise import elementwise
 from ...op.rules import broadcast, floating, ordered, promote
 from ...tensors import dtypes as dt
 from ...tensors.meta import Meta
+from ...tensors.tensor import Tensor
 from .comparison import where
-
-if TYPE_CHECKING:
-    from ...tensors.tensor import Tensor
 
 
 def _no_bool(call: Call):

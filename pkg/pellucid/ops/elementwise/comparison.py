@@ -4,7 +4,7 @@
 # pyright: reportReturnType=false
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,10 +17,7 @@ from ...op.elementwise import elementwise
 from ...op.rules import boolean, broadcast, logical, promote, refusing
 from ...tensors.dtypes import uint8
 from ...tensors.meta import Meta
-
-if TYPE_CHECKING:
-    from ...tensors.tensor import Tensor
-
+from ...tensors.tensor import Tensor
 
 # Complex numbers have no order.
 _ORDER = refusing(boolean, "c")

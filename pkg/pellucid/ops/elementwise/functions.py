@@ -8,7 +8,6 @@ from math import erf as _erf_of
 from math import erfc as _erfc_of
 from math import isfinite, nan, pi
 from math import sqrt as _root
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,10 +20,8 @@ from ...op.declaration import op
 from ...op.elementwise import elementwise
 from ...op.rules import as_input, broadcast, float_only, floating, ordered, promote, real, refusing
 from ...tensors import dtypes as dt
+from ...tensors.tensor import Tensor
 from .comparison import where
-
-if TYPE_CHECKING:
-    from ...tensors.tensor import Tensor
 
 _erf = np.vectorize(_erf_of, otypes=[np.float64])
 _erfc = np.vectorize(_erfc_of, otypes=[np.float64])

@@ -9,7 +9,7 @@ the order of the sources: the same bits on every run.
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,14 +20,12 @@ from ...op.call import Call
 from ...op.declaration import op
 from ...tensors import dtypes as dt
 from ...tensors.shape import Size, axis
+from ...tensors.tensor import Tensor
 from ..shape.joining import cat
 from ..shape.movement import copy_
-from .rows import integers, outside, segment_launches
+from .bounds import integers, outside
+from .rows import segment_launches
 from .sort import order_launches
-
-if TYPE_CHECKING:
-    from ...tensors.tensor import Tensor
-
 
 # Sources per line up to which every output looks at all of them; more are sorted by where they go.
 _LINES = 16

@@ -9,7 +9,6 @@ the order of the sources: the same bits on every run.
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,28 +22,11 @@ from ...quant.rows import row_chunks
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType
 from ...tensors.shape import Size, axis
+from ...tensors.tensor import Tensor
+from ..quant.products import quant_embedding
 from ..shape.movement import contiguous, copy_
+from .bounds import integers, outside
 from .sort import order_launches
-
-if TYPE_CHECKING:
-    from ...tensors.tensor import Tensor
-
-
-def integers(call: Call, name: str) -> None:
-    """Refuse an index that is not an integer tensor."""
-    d = call[name].dtype
-    if not d.is_integer:
-        raise DTypeError(f"'{name}' is {d}; an index must be int64 or int32. Convert it with .long().")
-
-
-def outside(index: np.ndarray, limit: int, op_name: str, wrap: bool = False) -> None:
-    """Raise for the first index outside a table on the cpu device."""
-    bad = (index >= limit) | (index < (-limit if wrap else 0))
-    if bad.any():
-        raise DimensionError(
-            f"{op_name}: index {int(index[bad][0])} is out of range for a length of {limit}."
-        )
-
 
 # Reading
 
@@ -128,8 +110,6 @@ def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1) -> Tensor:
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.embedding.html
     """
     if weight._meta.dtype.kind == "q":
-        from ..quant.products import quant_embedding
-
         return quant_embedding(row_chunks(weight), indices)
     return dense_embedding(weight, indices, padding_idx)
 

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,13 +15,13 @@ from ...op.call import Call
 from ...op.declaration import op
 from ...op.rules import as_input
 from ...tensors import dtypes as dt
+from ...tensors.construct import tensor
 from ...tensors.shape import Size, broadcast_shapes
+from ...tensors.tensor import Tensor
 from ..shape.movement import contiguous, copy_
 from ..shape.views import broadcast_tensors
-from .rows import add_rows, embedding, index_select, integers, outside, put_rows
-
-if TYPE_CHECKING:
-    from ...tensors.tensor import Tensor
+from .bounds import integers, outside
+from .rows import add_rows, embedding, index_select, put_rows
 
 
 def _linear_types(call: Call):
@@ -180,8 +180,6 @@ async def nonzero_async(input: Tensor, *, as_tuple: bool = False) -> Any:
 
 
 def _places(input: Tensor, values: np.ndarray, as_tuple: bool):
-    from ...tensors.construct import tensor
-
     found = np.argwhere(values).astype(np.int64)
     if as_tuple:
         if values.ndim == 0:

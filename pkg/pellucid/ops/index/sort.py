@@ -7,7 +7,6 @@ every device.
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,11 +20,9 @@ from ...op.rules import refusing, same
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType
 from ...tensors.shape import Size, axis, index
+from ...tensors.tensor import Tensor
 from ..reduce.extremum import order_holes
 from ..shape.movement import contiguous
-
-if TYPE_CHECKING:
-    from ...tensors.tensor import Tensor
 
 # Entries that one workgroup sorts: keys of 8 bytes and places of 4 stay below 16 KiB of workgroup memory.
 _BLOCK = 1024

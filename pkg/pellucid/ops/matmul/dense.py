@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,12 +14,12 @@ from ...op.arguments import number
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import cast_launch
+from ...quant.rows import row_chunks
 from ...tensors.meta import Meta, meta
 from ...tensors.shape import Size, broadcast_shapes, broadcast_strides, merge_axes
+from ...tensors.tensor import Tensor
+from ..quant.products import quant_product
 from .launch import MatrixOperand, Product
-
-if TYPE_CHECKING:
-    from ...tensors.tensor import Tensor
 
 
 def floats(call: Call):
@@ -176,9 +175,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         [3.0, 3.0]
     """
     if other.dtype.is_quantized:
-        from ...quant.weight import product
-
-        return product(input, other)
+        return quant_product(input, row_chunks(other))
     return dense_matmul(input, other)
 
 

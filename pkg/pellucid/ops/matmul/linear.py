@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
 
 from ...errors import ShapeError
 from ...kernel.source import Launch
@@ -13,12 +12,10 @@ from ...op.call import Call
 from ...op.declaration import op
 from ...quant.rows import row_chunks
 from ...tensors.shape import Size
+from ...tensors.tensor import Tensor
 from ..quant.products import quant_linear
 from .dense import floats, matmul, wide_product
 from .launch import MatrixOperand, Product
-
-if TYPE_CHECKING:
-    from ...tensors.tensor import Tensor
 
 
 def _shape(call: Call) -> Size:

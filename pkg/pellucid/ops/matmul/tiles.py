@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from ...kernel.source import flag
-from ...op.declaration import forget_plans
+from ...op.plan_cache import forget_plans
 
 T = TypeVar("T")
 

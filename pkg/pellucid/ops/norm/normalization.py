@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from math import inf, prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,11 +20,9 @@ from ...op.rules import as_input
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType
 from ...tensors.shape import axes
+from ...tensors.tensor import Tensor
 from ..reduce.extremum import amax, amin
 from ..reduce.reductions import mean, restore, spread, sum
-
-if TYPE_CHECKING:
-    from ...tensors.tensor import Tensor
 
 # The distance from 1 to the next number, which PyTorch adds where rms_norm is given no eps.
 _EPSILON = {dt.float64: 2.0**-52, dt.float32: 2.0**-23, dt.float16: 2.0**-10, dt.bfloat16: 2.0**-7}

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,10 +16,8 @@ from ...op.declaration import op
 from ...op.rules import as_input
 from ...tensors.dtypes import DType
 from ...tensors.shape import axis
+from ...tensors.tensor import Tensor
 from ..reduce.reductions import sum
-
-if TYPE_CHECKING:
-    from ...tensors.tensor import Tensor
 
 # Columns from which a row is worth several workgroups, while there are few rows.
 _LONG = 8192

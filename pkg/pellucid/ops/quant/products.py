@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from functools import cache
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,16 +25,12 @@ from ...quant.rows import row_chunks
 from ...tensors import dtypes as dt
 from ...tensors.meta import Meta
 from ...tensors.shape import Size
-from ..index.selection import integers, outside
-from ..matmul.dense import MatrixOperand, Product
-from ..matmul.launch import read_as
+from ...tensors.tensor import Tensor
+from ..index.bounds import integers, outside
+from ..matmul.launch import MatrixOperand, Product, read_as
 from .lanes import MOST_ROWS
 from .lanes import choose as choose_lanes
 from .tiles import choose
-
-if TYPE_CHECKING:
-    from ...tensors.tensor import Tensor
-
 
 METHODS = "dequantize"
 

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,12 +18,11 @@ from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import elementwise
 from ...tensors import dtypes as dt
+from ...tensors.construct import tensor
 from ...tensors.dtypes import DType
 from ...tensors.shape import Size, index, sizes
+from ...tensors.tensor import Tensor
 from .generator import Generator, default_generator, words
-
-if TYPE_CHECKING:
-    from ...tensors.tensor import Tensor
 
 _STATE = "index, seed_low, seed_high, offset_low, offset_high"
 _OWN: dict[str, str] = dict.fromkeys(("seed_low", "seed_high", "offset_low", "offset_high", "span"), "u32")
@@ -224,8 +222,6 @@ def randperm(
 
     Source: https://pytorch.org/docs/stable/generated/torch.randperm.html
     """
-    from ...tensors.construct import tensor
-
     n = index(n, "n")
     if n < 0:
         raise ShapeError(f"randperm: n is {n}; there are no permutations of fewer than 0 integers.")

@@ -4,8 +4,6 @@
 # pyright: reportReturnType=false
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from ...device.stream import stream
@@ -17,11 +15,9 @@ from ...op.declaration import op
 from ...op.rules import as_input
 from ...tensors import dtypes as dt
 from ...tensors.shape import Size
+from ...tensors.tensor import Tensor
 from ..index.sort import sort_last, topk_last
 from ..shape.joining import flip
-
-if TYPE_CHECKING:
-    from ...tensors.tensor import Tensor
 
 # Columns of a row that one workgroup takes on, as a part of a long row.
 _BLOCK = 1024

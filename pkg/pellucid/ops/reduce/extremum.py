@@ -7,7 +7,6 @@ to the first place.
 from __future__ import annotations
 
 from math import prod as product
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,12 +20,11 @@ from ...op.rules import refusing, same
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType
 from ...tensors.shape import Size, axes
+from ...tensors.tensor import Tensor
+from ..elementwise import arithmetic
 from ..elementwise.comparison import where
 from .passes import stages
 from .reductions import reduced_shape, restore, sum
-
-if TYPE_CHECKING:
-    from ...tensors.tensor import Tensor
 
 
 def order_holes(d: DType, descending: bool) -> dict[str, str]:
@@ -304,8 +302,6 @@ def min(input: Tensor, dim=None, keepdim: bool = False, *, other: Tensor | None 
 
 
 def _overloads(input, dim, keepdim, other, whole, along, pairwise):
-    from ..elementwise import arithmetic
-
     if other is None and hasattr(dim, "_meta") and not keepdim:
         other = dim
     if other is not None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from math import inf
 from math import prod as product
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,11 +22,10 @@ from ...op.declaration import op
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType
 from ...tensors.shape import Size, axes
+from ...tensors.tensor import Tensor
 from ..elementwise.comparison import where
+from ..shape.joining import cat
 from .passes import runs, stages
-
-if TYPE_CHECKING:
-    from ...tensors.tensor import Tensor
 
 
 def reduced_shape(call: Call) -> Size:
@@ -263,13 +261,10 @@ def _product_grad(g, input, dim, keepdim):
 
 def _products_of_others(input, dim):
     """For each element the product of those before and behind it, whose own derivative is right at zeros."""
-    from ..shape.joining import cat
-    from .scan import cumprod_last
-
     x = input.reshape(-1) if dim is None else input.movedim(dim, -1)
     one = x.new_ones((*x.shape[:-1], 1))
-    before = cumprod_last(cat([one, x[..., :-1]], -1))
-    behind = cumprod_last(cat([one, x.flip(-1)[..., :-1]], -1)).flip(-1)
+    before = cat([one, x[..., :-1]], -1).cumprod(-1)
+    behind = cat([one, x.flip(-1)[..., :-1]], -1).cumprod(-1).flip(-1)
     others = before * behind
     return others.reshape(input.shape) if dim is None else others.movedim(-1, dim)
 
@@ -378,14 +373,12 @@ def logsumexp(input: Tensor, dim: int | tuple[int, ...], keepdim: bool = False) 
 
     Source: https://pytorch.org/docs/stable/generated/torch.logsumexp.html
     """
-    from .extremum import amax
-
     _no_complex("logsumexp", input)
     if not input.dtype.is_floating_point:
         input = input.to(dt.get_default_dtype())
     if input.numel() == 0:
         return sum(input.exp(), dim, keepdim).log()
-    largest = amax(input.detach(), dim, True)
+    largest = input.detach().amax(dim, True)
     largest = largest.masked_fill(largest.isinf(), 0.0)
     return sum((input - largest).exp(), dim, keepdim).log() + largest.reshape(
         tuple(_without(input.shape, axes(dim, input.dim()), keepdim))

@@ -4,8 +4,6 @@
 # pyright: reportReturnType=false
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ...autograd.formulas import without
 from ...autograd.grad_mode import is_grad_enabled
 from ...kernel.source import NATIVE, Launch, load, register_type
@@ -16,12 +14,10 @@ from ...op.rules import as_input
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType
 from ...tensors.shape import axis
+from ...tensors.tensor import Tensor
 from ..elementwise.comparison import where
 from ..shape.movement import contiguous
 from .reductions import _ONE, _PRODUCT, _SUM, _ZERO, product_parts, wide
-
-if TYPE_CHECKING:
-    from ...tensors.tensor import Tensor
 
 # A row up to this length is scanned by one workgroup (on a software adapter by one lane), also a longer one,
 # where there are many. Otherwise it is scanned in parts, which start from the scanned totals of those before.

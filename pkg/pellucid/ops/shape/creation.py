@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from math import ceil
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,13 +20,11 @@ from ...op.declaration import op
 from ...op.elementwise import elementwise
 from ...op.plan import NoStorage
 from ...tensors import dtypes as dt
+from ...tensors.construct import tensor
 from ...tensors.dtypes import DType
 from ...tensors.meta import Meta, meta
 from ...tensors.shape import Size, index, sizes
-
-if TYPE_CHECKING:
-    from ...tensors.tensor import Tensor
-
+from ...tensors.tensor import Tensor
 
 # What the numbers of a range stay within, as in PyTorch.
 _FAR = 1 << 63
@@ -144,8 +141,6 @@ def empty(*size, dtype: DType | None = None, device=None, requires_grad: bool = 
 
 def blank(m: Meta) -> Tensor:
     """`empty` of a layout that is known."""
-    from ...tensors.tensor import Tensor
-
     if m.device.type == "cpu":
         return Tensor(CpuStorage(np.zeros(m.shape, m.dtype.numpy)), m, 0)
     if m.device.type == "meta":
@@ -245,8 +240,6 @@ def linspace(
 
     Source: https://pytorch.org/docs/stable/generated/torch.linspace.html
     """
-    from ...tensors.construct import tensor
-
     steps = index(steps, "linspace: steps")
     if steps < 0:
         raise RangeError(f"linspace: steps is {steps}; it must not be negative.")

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from itertools import accumulate, groupby
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,15 +16,15 @@ from ...op.call import Call
 from ...op.declaration import metas_of, op
 from ...op.elementwise import launch_copy
 from ...op.expression import MANY
+from ...tensors.construct import tensor
 from ...tensors.dtypes import int32, int64, result_type
 from ...tensors.meta import Meta, meta
 from ...tensors.shape import Size, axis, index, sizes
+from ...tensors.tensor import Tensor
+from .creation import arange
 from .movement import clone
 from .slicing import slice_dim
 from .views import expand_size, flatten, reshape, unsqueeze
-
-if TYPE_CHECKING:
-    from ...tensors.tensor import Tensor
 
 # Bindings of shape/join, which joins so many tensors at once: WebGPU promises eight buffers.
 _PLACES = "abcdefg"
@@ -288,8 +288,6 @@ def repeat_interleave(
     Source: https://pytorch.org/docs/stable/generated/torch.repeat_interleave.html
     """
     if repeats is None:
-        from .creation import arange
-
         return repeat_interleave(
             arange(input.numel(), device=input.device), input, 0, output_size=output_size
         )
@@ -318,9 +316,6 @@ def _check_length(length: int, wanted: int | None) -> None:
 
 def _repeated_each(input: Tensor, k: int, repeats: Any, output_size: int | None) -> Tensor:
     """Positions of an axis, each as often as a tensor says."""
-    from ...tensors.construct import tensor
-    from ..index.rows import index_select
-
     m = repeats._meta
     length = input._meta.shape[k]
     if m.dtype not in (int32, int64):
@@ -337,7 +332,7 @@ def _repeated_each(input: Tensor, k: int, repeats: Any, output_size: int | None)
         raise ShapeError(f"repeat_interleave: a count is {counts.min()}; none may be negative.")
     places = np.repeat(np.arange(length), counts if m.numel == length else counts[0])
     _check_length(places.size, output_size)
-    return index_select(input, k, tensor(places, device=input.device))
+    return input.index_select(k, tensor(places, device=input.device))
 
 
 def flip(input: Tensor, *dims) -> Tensor:

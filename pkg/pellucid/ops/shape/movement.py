@@ -4,8 +4,6 @@
 # pyright: reportReturnType=false
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from ...autograd.formulas import zeros
@@ -19,9 +17,7 @@ from ...op.rules import as_input, same
 from ...tensors.dtypes import DType
 from ...tensors.meta import Meta
 from ...tensors.shape import Size
-
-if TYPE_CHECKING:
-    from ...tensors.tensor import Tensor
+from ...tensors.tensor import Tensor
 
 
 @op(

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ...autograd.edges import edge
 from ...autograd.grad_mode import is_grad_enabled
 from ...autograd.nodes import Node
 from ...device import device as Device
-
-if TYPE_CHECKING:
-    from ...tensors.tensor import Tensor
+from ...tensors.construct import tensor
+from ...tensors.tensor import Tensor
 
 
 class _Transfer:
@@ -28,8 +25,6 @@ def transfer(x: Tensor, target: Device) -> Tensor:
     Raises:
         DTypeError: the device has no such dtype.
     """
-    from ...tensors.construct import tensor
-
     out = tensor(x.detach().numpy(), dtype=x.dtype, device=target)
     if x._node is not None and is_grad_enabled():
         node = Node(_Transfer, {"input": (edge(x), x._meta)}, {"origin": x._meta.device})

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
 
 from ...autograd.grad_mode import is_grad_enabled
 from ...errors import DTypeError, ShapeError
@@ -16,10 +15,8 @@ from ...op.inplace import show
 from ...tensors.dtypes import DType
 from ...tensors.meta import meta
 from ...tensors.shape import axis, broadcast_shapes, broadcast_strides, index, infer, sizes, view_strides
+from ...tensors.tensor import Tensor
 from .movement import clone
-
-if TYPE_CHECKING:
-    from ...tensors.tensor import Tensor
 
 
 def _view(call: Call):

@@ -1,0 +1,146 @@
+"""split, chunk and unbind: all parts of an axis as views. Where ops record, the parts hang below one node,
+which joins their gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...autograd.edges import LEAF, edge, note_view
+from ...autograd.grad_mode import grad_enabled
+from ...autograd.nodes import Node
+from ...errors import DimensionError, ShapeError
+from ...op.arguments import integers
+from ...tensors.shape import axis, index
+from ...tensors.tensor import Tensor
+from .joining import cat, stack
+from .movement import copy_
+from .slicing import select, slice_dim
+
+
+class _Parting:
+    """What the graph needs to know of a call that makes several parts.
+
+    Args:
+        name: of the call.
+    """
+
+    arguments = ()
+    outputs = ("out",)
+    grad: dict = {}
+
+    def __init__(self, name: str):
+        self.name = name
+
+
+_SPLIT, _SPLIT_WITH_SIZES, _UNBIND = _Parting("split"), _Parting("split_with_sizes"), _Parting("unbind")
+
+
+class _Parts(Node):
+    """The node of all parts of a tensor: their gradients are joined, or lie in zeros where parts have none.
+
+    It saves nothing, so the parts may be walked through one after the other.
+    """
+
+    __slots__ = ("dim",)
+
+    def gradients(self, grads: list, keep_graph: bool) -> dict[str, Any]:
+        whole, dim = self.edges["input"][1], self.dim
+        has_axis = self.op is not _UNBIND
+        used = [g for g in grads if g is not None]
+        if len(used) == len(grads):
+            return {"input": cat(used, dim) if has_axis else stack(used, dim)}
+        out = used[0].new_zeros(whole.shape)
+        at = 0
+        for g, m in zip(grads, self.outputs, strict=True):
+            length = m.shape[dim] if has_axis else 1
+            if g is not None:
+                copy_(slice_dim(out, dim, at, at + length, 1) if has_axis else select(out, dim, at), g)
+            at += length
+        return {"input": out}
+
+
+def _below_one_node(parting: _Parting, take: Callable, tensor: Tensor, dim: int, *how) -> tuple:
+    """The parts that ``take(tensor, dim, *how)`` makes; where ops record, they hang below one node."""
+    if tensor._node is None or not grad_enabled.get():
+        return take(tensor, dim, *how)
+    before = grad_enabled.set(False)
+    try:
+        parts = take(tensor, dim, *how)
+    finally:
+        grad_enabled.reset(before)
+    node = _Parts(parting, {"input": (edge(tensor), tensor._meta)}, {})
+    node.outputs = tuple([part._meta for part in parts])
+    node.dim = dim
+    base = tensor if tensor._base is None else tensor._base
+    for k, part in enumerate(parts):
+        part._node, part._index = node, k
+        if base._node is not LEAF:
+            note_view(base, part)
+    return parts
+
+
+def _slices(tensor: Tensor, dim: int, lengths: list[int]) -> tuple[Tensor, ...]:
+    parts, at = [], 0
+    for n in lengths:
+        parts.append(slice_dim(tensor, dim, at, at + n, 1))
+        at += n
+    return tuple(parts)
+
+
+def _positions(tensor: Tensor, dim: int) -> tuple[Tensor, ...]:
+    return tuple([select(tensor, dim, k) for k in range(tensor._meta.shape[dim])])
+
+
+def split(tensor: Tensor, split_size_or_sections, dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of consecutive parts of an axis.
+
+    Args:
+        tensor: any tensor.
+        split_size_or_sections: the length of each part (the last may be shorter), or a list of lengths.
+        dim: the axis.
+
+    Raises:
+        ShapeError: listed lengths do not add up.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.split.html
+    """
+    k = axis(dim, tensor._meta.rank)
+    total = tensor._meta.shape[k]
+    if isinstance(split_size_or_sections, (list, tuple)):
+        parting, lengths = _SPLIT_WITH_SIZES, list(integers(split_size_or_sections, "lengths"))
+        if sum(lengths) != total or any(n < 0 for n in lengths):
+            raise ShapeError(f"split: lengths {lengths} must add up to {total}, the length of axis {dim}.")
+    else:
+        size = index(split_size_or_sections, "split_size")
+        if size < 0 or (size == 0 and total):
+            raise ShapeError(f"split: split_size {size} must be positive.")
+        parting, lengths = _SPLIT, [min(size, total - at) for at in range(0, total, size or 1)] or [0]
+    return _below_one_node(parting, _slices, tensor, k, lengths)
+
+
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """At most ``chunks`` views of equal length (the last may be shorter).
+
+    Source: https://pytorch.org/docs/stable/generated/torch.chunk.html
+    """
+    chunks = index(chunks, "chunks")
+    if chunks < 1:
+        raise ShapeError(f"chunk: chunks must be positive, not {chunks}.")
+    total = input._meta.shape[axis(dim, input._meta.rank)]
+    size = -(-total // chunks)
+    return split(input, size, dim) if size else tuple(split(input, [0] * chunks, dim))
+
+
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """Every position of an axis, as views without it.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.unbind.html
+    """
+    k = axis(dim, input._meta.rank)
+    if not input._meta.rank:
+        raise DimensionError("unbind: a tensor without axes has no positions.")
+    return _below_one_node(_UNBIND, _positions, input, k)
+
+
+METHODS = "split chunk unbind"
