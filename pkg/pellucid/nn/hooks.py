@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from ..autograd.edges import edge
 from ..autograd.grad_mode import is_grad_enabled
@@ -14,9 +14,6 @@ from ..errors import GradientError
 from ..tensors.meta import differences
 from ..tensors.tensor import Tensor
 
-if TYPE_CHECKING:
-    from .modules.module import Module
-
 
 class Hook(NamedTuple):
     """A registered function and how it wants to be called."""
@@ -25,6 +22,15 @@ class Hook(NamedTuple):
     function: Callable
     with_kwargs: bool = False
     always: bool = False
+
+
+class Watched(Protocol):
+    """What hooks need of a module."""
+
+    _hooks: OrderedDict[int, Hook]
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the module computes."""
 
 
 class Tap:
@@ -44,7 +50,7 @@ class Tap:
         self.seen, self.path, self.inputs = seen, path, inputs
         self.turn = 0
 
-    def __call__(self, module: Module, args: tuple, output: Any) -> None:
+    def __call__(self, module: Watched, args: tuple, output: Any) -> None:
         value = args if self.inputs else output
         while isinstance(value, (tuple, list)):
             value = value[0]
@@ -93,7 +99,7 @@ class HookHandle(Handle):
         self._changed()
 
 
-def call(module: Module, args: tuple, kwargs: dict) -> Any:
+def call(module: Watched, args: tuple, kwargs: dict) -> Any:
     """`Module.__call__` where somebody listens."""
     hooks = module._hooks
     done: set[int] = set()
@@ -126,7 +132,7 @@ def call(module: Module, args: tuple, kwargs: dict) -> Any:
         raise
 
 
-def _before(module: Module, hook: Hook, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+def _before(module: Watched, hook: Hook, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
     if not hook.with_kwargs:
         changed = hook.function(module, args)
         if changed is None:
@@ -170,7 +176,7 @@ class _Gate(Node):
 class _Gates:
     """The gates around one call: gradients of outputs come in at one, those of inputs go out at the other."""
 
-    def __init__(self, module: Module, hooks: list[Hook]):
+    def __init__(self, module: Watched, hooks: list[Hook]):
         self.module = module
         self.hooks = hooks
         self.grad_output: tuple = ()
@@ -234,7 +240,7 @@ def _gated(values: tuple, seen: Callable[[list], list]) -> tuple[list[int], tupl
     return places, tuple(made)
 
 
-def _changed(returned: Any, before: list, module: Module) -> list:
+def _changed(returned: Any, before: list, module: Watched) -> list:
     if returned is None:
         return before
     returned = list(returned) if isinstance(returned, (tuple, list)) else [returned]

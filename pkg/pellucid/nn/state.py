@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections import OrderedDict, namedtuple
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..autograd import no_grad
 from ..errors import WeightError
 from ..tensors.construct import as_tensor
 from ..tensors.tensor import Tensor
 from .parameter import Parameter
-
-if TYPE_CHECKING:
-    from .modules.module import Module
+from .tree import Tree
 
 # How many differences of one kind an error lists by name.
 _LISTED = 20
@@ -28,7 +26,7 @@ class IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpect
         return super().__repr__() if any(self) else "<All keys matched successfully>"
 
 
-def _places(module: Module, prefix: str):
+def _places(module: Tree, prefix: str):
     """(path, module, attribute, tensor) of all that is saved, shared ones under each of their names."""
     for path, m in module.named_modules(prefix=prefix, remove_duplicate=False):
         for kind in ("parameter", "buffer"):
@@ -37,14 +35,14 @@ def _places(module: Module, prefix: str):
                     yield (f"{path}.{name}" if path else name), m, name, t
 
 
-def save(module: Module, destination: OrderedDict, prefix: str) -> OrderedDict[str, Tensor]:
+def save(module: Tree, destination: OrderedDict, prefix: str) -> OrderedDict[str, Tensor]:
     """Add the state of a tree to a dictionary."""
     for path, _, _, t in _places(module, prefix.removesuffix(".")):
         destination[path] = t.detach()
     return destination
 
 
-def load(module: Module, given: Mapping[str, Any], strict: bool, assign: bool) -> IncompatibleKeys:
+def load(module: Tree, given: Mapping[str, Any], strict: bool, assign: bool) -> IncompatibleKeys:
     """Take over values by path; checks everything before it changes anything.
 
     Raises:
@@ -85,7 +83,7 @@ def _listed(found: list[str]) -> str:
 
 
 @no_grad
-def _take(m: Module, name: str, t: Tensor, value: Any, assign: bool) -> None:
+def _take(m: Tree, name: str, t: Tensor, value: Any, assign: bool) -> None:
     if not isinstance(value, Tensor):
         value = as_tensor(value, device="cpu")
     quantized = value.dtype.is_quantized or t.dtype.is_quantized

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any, Generic, TypeVar
 
-if TYPE_CHECKING:
-    from ..tensors.tensor import Tensor
-    from .modules.module import Module
-    from .parameter import Parameter
+from ..tensors.tensor import Tensor
+from .parameter import Parameter
+
+M = TypeVar("M", bound="Tree")
 
 
-class Tree:
-    """What every module knows of the modules, parameters and buffers in and below it."""
+class Tree(Generic[M]):
+    """What every module knows of the modules, parameters and buffers in and below it.
+
+    ``M`` is the class of modules, which is made with this one.
+    """
 
     # Attribute -> parameter, buffer or module, in the order of registration.
     _kinds: dict[str, str]
+    # Buffers that are not saved.
+    _transient: frozenset[str] = frozenset()
 
     def _own(self, kind: str) -> dict[str, Any]:
         """The attributes of one kind, None among them."""
@@ -33,12 +38,12 @@ class Tree:
         return self._own("buffer")
 
     @property
-    def _modules(self) -> dict[str, Module | None]:
+    def _modules(self) -> dict[str, M | None]:
         return self._own("module")
 
     def named_modules(
         self, memo: set | None = None, prefix: str = "", remove_duplicate: bool = True
-    ) -> Iterator[tuple[str, Module]]:
+    ) -> Iterator[tuple[str, M]]:
         """This module under the name ``prefix`` and all below it by path, each once."""
         memo = set() if memo is None else memo
         if self in memo:
@@ -50,12 +55,12 @@ class Tree:
             if m is not None:
                 yield from m.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
 
-    def modules(self) -> Iterator[Module]:
+    def modules(self) -> Iterator[M]:
         """This module and all below it, each once."""
         for _, m in self.named_modules():
             yield m
 
-    def named_children(self) -> Iterator[tuple[str, Module]]:
+    def named_children(self) -> Iterator[tuple[str, M]]:
         """The modules directly below by name, each once."""
         memo = set()
         for name, m in self._own("module").items():
@@ -63,7 +68,7 @@ class Tree:
                 memo.add(m)
                 yield name, m
 
-    def children(self) -> Iterator[Module]:
+    def children(self) -> Iterator[M]:
         """The modules directly below, each once."""
         for _, m in self.named_children():
             yield m
@@ -107,13 +112,13 @@ class Tree:
         for _, b in self.named_buffers(recurse=recurse):
             yield b
 
-    def get_submodule(self, target: str) -> Module:
+    def get_submodule(self, target: str) -> M:
         """The module at a path such as ``"layers.0.mlp"``; this one for ``""``.
 
         Raises:
             AttributeError: there is none.
         """
-        m: Module = self  # type: ignore[assignment]
+        m: M = self  # type: ignore[assignment]
         for part in target.split(".") if target else []:
             found = m.__dict__.get(part) if m._kinds.get(part) == "module" else None
             if found is None:
@@ -150,7 +155,7 @@ class Tree:
         """
         return self._get(target, "buffer")
 
-    def apply(self, fn: Callable[[Module], Any]) -> Module:
+    def apply(self, fn: Callable[[M], Any]) -> M:
         """Call ``fn`` on every module below and on this one, children first; returns this one."""
         for m in self.children():
             m.apply(fn)

@@ -10,8 +10,9 @@ from . import gguf, safetensors
 from .checkpoint import Checkpoint
 from .document import parse_object
 from .header import Header
+from .parsing import later, now
 from .place import LONGEST_DOCUMENT, LONGEST_FILE, Place, find, whole
-from .source import MissingFile, Source, later, now
+from .source import MissingFile, Source
 
 _PART = re.compile(r"-(\d{5})-of-\d{5}\.gguf$")  # of a split GGUF; its first part opens all
 

@@ -33,7 +33,7 @@ def _looked() -> None:
     looks += 1
 
 
-class Module(Tree):
+class Module(Tree["Module"]):
     """Base of all layers and models.
 
     Parameters, buffers and submodules lie among the other attributes, so that ``self.weight`` costs no more
@@ -54,7 +54,6 @@ class Module(Tree):
     training: bool
     # An empty table stands for all modules nobody listens to.
     _hooks: OrderedDict[int, Hook] = OrderedDict()
-    _transient: frozenset[str] = frozenset()
 
     def __init__(self):
         self.__dict__["_kinds"] = {}
