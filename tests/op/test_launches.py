@@ -6,7 +6,7 @@ import numpy as np
 
 import pellucid
 from pellucid.op import launches
-from pellucid.op.declaration import forget_plans
+from pellucid.op.plan_cache import forget_plans
 
 
 def test_a_pipeline_without_launches_stays_for_the_launch_that_makes_room(monkeypatch):

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..tensors import dtypes as dt
 from ..tensors.dtypes import DType
-
-if TYPE_CHECKING:
-    from .journal import Entry
-    from .shadow import Snapshot
+from .entry import Entry
+from .shadow import Snapshot
 
 # Of a result's last place: what the numbers of a format leave open, twice.
 _STEP = {dt.float32: 2.0**-22, dt.float16: 2.0**-9, dt.bfloat16: 2.0**-6}

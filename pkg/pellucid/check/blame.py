@@ -4,22 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from ..device.storage import Storage
+from ..device.stream import Stream
 from ..errors import CheckError
 from ..tensors.tensor import Tensor
 from .accuracy import Difference, close
+from .entry import Entry
 from .shadow import Shadow, Snapshot, decode
 
-if TYPE_CHECKING:
-    from .journal import Entry, Journal
+
+class Checked(Protocol):
+    """What a second run needs of the journal."""
+
+    stream: Stream
+    is_aside: bool
+
+    def read(self, storage: Storage) -> np.ndarray:
+        """The bytes of a storage."""
+        ...
 
 
 def blame(
-    journal: Journal,
+    journal: Checked,
     entries: list[Entry],
     found: dict[Shadow, np.ndarray],
     wanted: dict[Shadow, np.ndarray],
@@ -64,7 +74,7 @@ def _led_to(entries: list[Entry], wrong: set[Shadow]) -> list[Entry]:
 
 
 @contextmanager
-def aside(journal: Journal) -> Iterator[None]:
+def aside(journal: Checked) -> Iterator[None]:
     """What runs within is no part of the program: nobody listens to it, nothing of it is fused."""
     s, was_aside = journal.stream, journal.is_aside
     kept = s.rewrite, s.capturing, s.on_submit[:], s.after_op[:]
@@ -83,7 +93,7 @@ def aside(journal: Journal) -> Iterator[None]:
 class _Memory:
     """Storages of the device in the place of those that ops saw, for a second run."""
 
-    def __init__(self, journal: Journal):
+    def __init__(self, journal: Checked):
         self.journal = journal
         self.storages: dict[Shadow, Storage] = {}
 
@@ -114,7 +124,7 @@ class _Memory:
         return Snapshot(made.shadow, data, made.meta, made.offset)
 
 
-def _check_alone(journal: Journal, entry: Entry) -> None:
+def _check_alone(journal: Checked, entry: Entry) -> None:
     """Run an op by itself, on what the reference was given.
 
     Raises:
@@ -131,7 +141,7 @@ def _check_alone(journal: Journal, entry: Entry) -> None:
             )
 
 
-def _check_together(journal: Journal, entries: Sequence[Entry], found: dict[Shadow, np.ndarray]) -> None:
+def _check_together(journal: Checked, entries: Sequence[Entry], found: dict[Shadow, np.ndarray]) -> None:
     """Run ops of a window one after the other, each as its own kernel, and compare with what the window left.
 
     Raises:

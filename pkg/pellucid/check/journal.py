@@ -5,8 +5,7 @@ from __future__ import annotations
 import weakref
 from array import array
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,59 +13,14 @@ from ..device.storage import Storage
 from ..device.stream import Stream
 from ..errors import DeviceError
 from ..fusion.records import read as read_records
-from ..profiler.lines import Line, caller
+from ..op.call import Call
+from ..op.declaration import Op
+from ..profiler.lines import caller
 from ..tensors.tensor import Tensor
 from .blame import blame
+from .entry import Entry
 from .reference import expected, on_cpu
 from .shadow import Shadow, Snapshot, blank, encode, padded
-
-if TYPE_CHECKING:
-    from ..op.call import Call
-    from ..op.declaration import Op
-    from .replays import Rehearsal
-
-
-@dataclass
-class Entry:
-    """An op that was recorded.
-
-    Args:
-        op: the op.
-        run: its plan.
-        written: the argument that its in-place form writes into.
-        values: its arguments, with `Snapshot` for tensors.
-        made: what it made or wrote into, as the reference has it.
-        line: of the program.
-    """
-
-    op: Op
-    run: Callable
-    written: str | None
-    values: tuple[Any, ...]
-    made: list[Snapshot]
-    line: Line
-
-    @property
-    def name(self) -> str:
-        return f"{self.op.public}_" if self.written else self.op.public
-
-    @property
-    def seen(self) -> list[Snapshot]:
-        """The tensors among the arguments."""
-        found = []
-        for value in self.values:
-            found += [v for v in value if isinstance(v, Snapshot)] if isinstance(value, (list, tuple)) else ()
-            found += [value] if isinstance(value, Snapshot) else ()
-        return found
-
-    def __str__(self) -> str:
-        def shown(value: Any) -> str:
-            if isinstance(value, list) and value and isinstance(value[0], Snapshot):
-                return f"[{', '.join(map(shown, value))}]"
-            return str(value) if isinstance(value, Snapshot) else repr(value)
-
-        pairs = zip(self.op.arguments, self.values, strict=True)
-        return f"{self.name}({', '.join(f'{a.name}={shown(v)}' for a, v in pairs)})"
 
 
 class Journal:
@@ -84,8 +38,8 @@ class Journal:
         self.is_aside = False
         # While an op of the program records; and whether a window went to the host meanwhile.
         self._is_recording = self._is_late = False
-        # The eager call that stands before a replay.
-        self.rehearsal: Rehearsal | None = None
+        # Told of every write of the eager call that stands before a replay.
+        self.note_write: Callable[[Storage, np.ndarray, Snapshot], None] | None = None
         # The status that a read of the journal's own took from the program's next read.
         self._status: tuple[int, ...] | None = None
         self._before = {name: getattr(stream, name) for name in ("submit", "upload", "copy", "after_read")}
@@ -167,8 +121,8 @@ class Journal:
         if shadow is None:
             shadow = self.shadows[storage] = Shadow(storage, data)
         seen = Snapshot(shadow, data, m, target._offset)
-        if self.rehearsal is not None:
-            self.rehearsal.note_write(storage, shadow.data, seen)
+        if self.note_write is not None:
+            self.note_write(storage, shadow.data, seen)
         shadow.data = data
         return seen
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 import gc
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,15 +14,13 @@ from ..device.storage import Storage
 from ..errors import CheckError
 from ..jit.compiled import Compiled
 from ..jit.recording import Before
+from ..ops.random.generator import Generator
 from ..optim.optimizer import Optimizer
 from ..profiler.lines import caller
 from ..tensors.tensor import Tensor
 from .accuracy import difference, peak
+from .journal import Journal
 from .shadow import Snapshot, decode
-
-if TYPE_CHECKING:
-    from ..ops.random.generator import Generator
-    from .journal import Journal
 
 # Windows of a replay are cut and fused in other places than those of an eager call, and rounding adds up.
 _RELATIVE = 1e-3
@@ -49,11 +47,11 @@ class Rehearsal:
     def run(self, function: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
         """The result of a call."""
         journal, s = self._journal, self._journal.stream
-        journal.rehearsal, s.capturing = self, self
+        journal.note_write, s.capturing = self.note_write, self
         try:
             result = function(*args, **kwargs)
         finally:
-            journal.rehearsal = s.capturing = None
+            journal.note_write = s.capturing = None
         s.flush()
         return result
 

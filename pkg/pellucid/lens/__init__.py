@@ -1,7 +1,8 @@
 """Looking inside: capture and patch by module path, the logit lens, comparison with recorded values."""
 
 from .capture import Seen, capture, patch
-from .logits import LogitLens, logit_lens
+from .logits import logit_lens
+from .looks import LogitLens
 from .match import Match, match, match_async
 from .paths import matches, pick
 

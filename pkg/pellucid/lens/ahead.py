@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import ref
 
 from ..autograd import edges
@@ -17,9 +17,7 @@ from ..autograd.grad_mode import under
 from ..nn.modules import module as modules
 from ..tensors.meta import Meta
 from ..tensors.tensor import Tensor
-
-if TYPE_CHECKING:
-    from .logits import LogitLens, Request
+from .looks import LogitLens, Request
 
 # Looks that are begun with a step, those asked for last: who asks for more is not asking at every step.
 _MOST = 8
