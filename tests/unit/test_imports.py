@@ -11,7 +11,8 @@ from functools import cache
 from paths import ROOT
 
 PACKAGE = ROOT / "pkg" / "pellucid"
-# Modules of the largest circle: the stream with the storages and reads that it makes.
+# Modules of the largest circles: the stream with the storages and reads that it makes; the tokenizer with its
+# parts.
 LARGEST_CIRCLE = 3
 
 # From low to high. A module belongs to the longest name that is its own or its folder's.
@@ -64,9 +65,13 @@ def imports() -> dict[str, set[str]]:
     for name, path in files.items():
         found[name] = set()
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not isinstance(node, ast.ImportFrom) or not node.level:
+            if not isinstance(node, ast.ImportFrom):
                 continue
-            base = name.split(".")[: -node.level] + (node.module.split(".") if node.module else [])
+            base = node.module.split(".") if node.module else []
+            if node.level:
+                base = name.split(".")[: -node.level] + base
+            elif base.pop(0) != PACKAGE.name:
+                continue
             for alias in node.names:
                 # `from . import x` is x if that is a module, else a name of the package.
                 target = module([*base, alias.name]) or module(base)

@@ -1,4 +1,4 @@
-"""A weight in several buffers: what stands in the place of its storage, and how ops see it."""
+"""A weight in several buffers: what stands in the place of its storage, how ops see it, and how it moves."""
 
 from __future__ import annotations
 
