@@ -120,11 +120,6 @@ def fill(input: Tensor, value: Tensor | float) -> Tensor:
 fill_ = in_place(fill.op)
 
 
-def copy_into(target: Tensor, source: Tensor) -> None:
-    """Overwrite ``target``, which may be a view, outside the graph."""
-    copy_(target.detach(), source.detach())
-
-
 # Triangles
 
 
