@@ -237,6 +237,7 @@ _LAZY = {
     "optim": "optim",
     "profiler": "profiler",
     "quant": "quant",
+    "settings": "weights.settings",
     "text": "text",
     "weights": "weights",
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from struct import unpack_from
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -23,8 +23,8 @@ class Readable:
         _offset: int
         _node: Any
 
-        def clone(self) -> Readable: ...
-        def detach(self) -> Readable: ...
+        def clone(self) -> Self: ...
+        def detach(self) -> Self: ...
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """The values as a numpy array. Waits for the device.

@@ -1,6 +1,6 @@
 """Where Pellucid looks on the network, and how patient it is. Each endpoint that it contacts is here.
 
-Assign to change one: ``pellucid.weights.settings.hub_endpoint = "https://mirror.example"``.
+Assign to change one: ``pellucid.settings.hub_endpoint = "https://mirror.example"``.
 """
 
 import os
