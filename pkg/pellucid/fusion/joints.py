@@ -1,6 +1,6 @@
 """Launches that become one before the walk over the window, because a kernel does the work of all of them.
 
-A pattern is a set of runs; where it is found, and nobody in between minds, one record stands for the set.
+A pattern is a set of runs; where it is found, and nobody in between minds, one command stands for the set.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from collections import defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
 
-from ..device.host import ALLOC, FREE
+from ..device.commands import ALLOC, FREE
 from ..device.stream import stream
 from ..op.launches import RegisteredLaunch, on_thin, register
 from ..ops.attention.decode import STEP, place, step
 from ..ops.attention.joint import Joint
 from ..ops.quant.vectors import NORMS, PRODUCTS, vectors
-from .records import Command, run_of
+from .commands import FusionCommand, run_of
 
 # Joints of each kind that are remembered.
 _MOST_JOINTS = 1024
@@ -51,27 +51,28 @@ class Joiner:
 
     Args:
         words: the window.
-        records: the same, read.
+        commands: the same, read.
     """
 
-    def __init__(self, words: list[int], records: list[Command]):
+    def __init__(self, words: list[int], commands: list[FusionCommand]):
         self._words = words
-        self._records = records
-        self._runs = [k for k, r in enumerate(records) if r.node is not None]
-        self._touching: dict[int, list[int]] = defaultdict(list)  # slot -> numbers of the records that use it
-        for k, r in enumerate(records):
+        self._commands = commands
+        self._runs = [k for k, r in enumerate(commands) if r.node is not None]
+        # By slot: numbers of the commands that use it.
+        self._touching: dict[int, list[int]] = defaultdict(list)
+        for k, r in enumerate(commands):
             if r.code not in (ALLOC, FREE):
                 for slot in r.reads | r.writes:
                     self._touching[slot].append(k)
-        allocated = {r.slots[0] for r in records if r.code == ALLOC}
-        self._ends = {r.slots[0]: k for k, r in enumerate(records) if r.code == FREE}
+        allocated = {r.slots[0] for r in commands if r.code == ALLOC}
+        self._ends = {r.slots[0]: k for k, r in enumerate(commands) if r.code == FREE}
         self._short = self._ends.keys() & allocated
         # Words that were taken to be zero.
         self.zeros: list[int] = []
 
-    def run(self) -> list[Command]:
-        """The records, with those of a pattern replaced by the one that stands for them."""
-        placed: dict[int, Command] = {}
+    def run(self) -> list[FusionCommand]:
+        """The commands, with those of a pattern replaced by the one that stands for them."""
+        placed: dict[int, FusionCommand] = {}
         gone: set[int] = set()
         # The step before what it contains.
         for kinds in (PRODUCTS, ("attention/decode",), ("attention/cache_write",)):
@@ -86,25 +87,25 @@ class Joiner:
                     joint, numbers = found
                     # The norm before products waits for the first of them; all else comes early.
                     first = k if kinds is PRODUCTS else min(numbers)
-                    placed[first] = self._stand_for(joint, [self._records[n] for n in numbers])
+                    placed[first] = self._stand_for(joint, [self._commands[n] for n in numbers])
                     gone.update(numbers)
-        return [placed.get(k, r) for k, r in enumerate(self._records) if k in placed or k not in gone]
+        return [placed.get(k, r) for k, r in enumerate(self._commands) if k in placed or k not in gone]
 
     def _name(self, k: int) -> str:
-        node = self._records[k].node
+        node = self._commands[k].node
         return "" if node is None else node.source.name
 
     def _slot(self, k: int, binding: str) -> int:
-        record = self._records[k]
-        assert record.node is not None
-        return record.slots[record.node.binding(binding)]
+        command = self._commands[k]
+        assert command.node is not None
+        return command.slots[command.node.binding(binding)]
 
     def _offset_at(self, k: int, binding: str) -> int | None:
         """Where the word of an offset lies; None where it is fixed."""
-        record = self._records[k]
-        assert record.node is not None
-        word = record.node.offset_word(binding)
-        return None if word is None else record.patch_at(word)
+        command = self._commands[k]
+        assert command.node is not None
+        word = command.node.offset_word(binding)
+        return None if word is None else command.patch_at(word)
 
     def _vectors(self, first: int, gone: set[int]) -> tuple[Joint, list[int]] | None:
         """Products of the same rows that share a launch, with the norm before them; and their numbers."""
@@ -113,7 +114,7 @@ class Joiner:
         for k in self._touching[x]:
             if k <= first:
                 continue
-            if x in self._records[k].writes:
+            if x in self._commands[k].writes:
                 break
             if (
                 k not in gone
@@ -214,7 +215,7 @@ class Joiner:
         touching = self._touching[slot]
         place = touching.index(before)
         last = touching[place - 1] if place else None
-        return last if last is not None and slot in self._records[last].writes else None
+        return last if last is not None and slot in self._commands[last].writes else None
 
     def _together(self, numbers: Sequence[int]) -> bool:
         """Whether runs may all take place where the first of them does."""
@@ -222,14 +223,14 @@ class Joiner:
         return not any(
             first < n < k
             and n not in own
-            and (slot in self._records[k].writes or slot in self._records[n].writes)
+            and (slot in self._commands[k].writes or slot in self._commands[n].writes)
             for k in numbers
-            for slot in self._records[k].reads | self._records[k].writes
+            for slot in self._commands[k].reads | self._commands[k].writes
             for n in self._touching[slot]
         )
 
     def _node(self, k: int):
-        node = self._records[k].node
+        node = self._commands[k].node
         assert node is not None
         return node
 
@@ -245,29 +246,29 @@ class Joiner:
     def _norm_before(self, x: int, chosen: Sequence[int]) -> int | None:
         """The norm whose output only these products read, and whose inputs stay until they run."""
         maker = self._touching[x][0]
-        if self._name(maker) not in NORMS or x not in self._short or x not in self._records[maker].writes:
+        if self._name(maker) not in NORMS or x not in self._short or x not in self._commands[maker].writes:
             return None
-        inputs = self._records[maker].reads - {x}
+        inputs = self._commands[maker].reads - {x}
         return maker if self._unwritten(inputs, maker, chosen[0]) else None
 
     def _movable(self, k: int, to: int) -> bool:
         """Whether a run may take place earlier: its inputs are there, and nobody uses its outputs between."""
-        record = self._records[k]
-        outputs = record.writes
+        command = self._commands[k]
+        outputs = command.writes
         unused = not any(to < n < k for slot in outputs for n in self._touching[slot])
-        return unused and self._unwritten(record.reads - outputs, to, k)
+        return unused and self._unwritten(command.reads - outputs, to, k)
 
     def _unwritten(self, slots: frozenset[int], after: int, before: int) -> bool:
-        """Whether slots keep their values from one record to another."""
+        """Whether slots keep their values from one command to another."""
         return not any(
-            after < n < before and (n == self._ends.get(slot) or slot in self._records[n].writes)
+            after < n < before and (n == self._ends.get(slot) or slot in self._commands[n].writes)
             for slot in slots
             for n in [*self._touching[slot], self._ends.get(slot, -1)]
         )
 
     @staticmethod
-    def _stand_for(joint: Joint, parts: Sequence[Command]) -> Command:
-        """The record of a launch that stands for several."""
+    def _stand_for(joint: Joint, parts: Sequence[FusionCommand]) -> FusionCommand:
+        """The command of a launch that stands for several."""
         if joint.node.number < 0:
             register(joint.node, later=True)
         slots = tuple(parts[part].slots[binding] for part, binding in joint.slots)

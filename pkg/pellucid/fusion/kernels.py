@@ -18,7 +18,7 @@ from ..tensors.meta import Meta
 from .anchors import Site, sites
 from .groups import Group, Member, Value
 
-# Where a word comes from: the number of a member, and the word of its record behind the head.
+# Where a word comes from: the number of a member, and the word of its command behind the head.
 Word = tuple[int, int]
 
 
@@ -28,7 +28,7 @@ class Fused:
 
     Args:
         node: the launch.
-        words: for each word of its records, where it lies in the window.
+        words: for each word of its commands, where it lies in the window.
         zeros: words of the window that were taken to be zero.
     """
 
@@ -43,7 +43,7 @@ class _Recipe:
 
     Args:
         node: the launch; None where none can be made.
-        words: for each word of its records, where it comes from.
+        words: for each word of its commands, where it comes from.
         zeros: words that were taken to be zero.
     """
 
@@ -154,12 +154,12 @@ class _Writer:
         return self.outs[slot]
 
     def _word(self, m: Member, number: int) -> Word:
-        """A word of a member's record."""
+        """A word of a member's command."""
         return self.group.members.index(m), number
 
     def _patch(self, m: Member, number: int) -> Word:
         """A word that a member's runs bring."""
-        return self._word(m, len(m.record.slots) + number)
+        return self._word(m, len(m.command.slots) + number)
 
     def _bind(self, name: str, access: str, element: str, where: Word, meta: Meta | None) -> str:
         line = f"@group(0) @binding({len(self.bindings)}) var<storage, {access}> {name}: array<{element}>;"
@@ -172,7 +172,7 @@ class _Writer:
         word = m.node.offset_word(local)
         if word is None:
             return m.node.values.get(f"{local}_offset", 0) == 0
-        if self.words[m.record.patch_at(word)]:
+        if self.words[m.command.patch_at(word)]:
             return False
         self.zeros.append(self._patch(m, word))
         return True
@@ -259,7 +259,7 @@ class _Writer:
             if b.name not in dead and b.name not in anchor.wires:
                 self._bind(b.name, found[1], found[2], self._word(anchor, k), node.metas[k])
                 if b.written:
-                    self.outs[anchor.record.slots[k]] = b.name
+                    self.outs[anchor.command.slots[k]] = b.name
         self.values |= node.values
         self.patches_at |= {name: self._patch(anchor, k) for k, name in enumerate(node.patched)}
         for local, value in anchor.wires.items():
@@ -336,9 +336,9 @@ def fuse(group: Group, words: list[int]) -> Fused | None:
         _recipes[form] = recipe
     if recipe.node is None:
         return None
-    records = [m.record.words for m in group.members]
-    at = [records[member][word] for member, word in recipe.words]
-    return Fused(recipe.node, at, [records[member][word] for member, word in recipe.zeros])
+    commands = [m.command.words for m in group.members]
+    at = [commands[member][word] for member, word in recipe.words]
+    return Fused(recipe.node, at, [commands[member][word] for member, word in recipe.zeros])
 
 
 def _form(group: Group, words: list[int]) -> tuple:
@@ -347,8 +347,8 @@ def _form(group: Group, words: list[int]) -> tuple:
     slot = defaultdict(count().__next__)
     form: list[Any] = []
     for m in group.members:
-        patches = m.record.words[len(m.record.slots) :]
-        form.append((m.node.head, m.is_before, m.site, *[slot[s] for s in m.record.slots]))
+        patches = m.command.words[len(m.command.slots) :]
+        form.append((m.node.head, m.is_before, m.site, *[slot[s] for s in m.command.slots]))
         form.append(tuple([not words[at] for at in patches]))
     return *form, tuple(sorted(slot[s] for s in group.live))
 
