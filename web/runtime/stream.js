@@ -29,6 +29,9 @@ import { Slots, checkRange } from "./slots.js";
 import { Timestamps, WindowTimes } from "./timestamps.js";
 import { Uploads } from "./uploads.js";
 
+// Words of each command without data: constants, because they are read once for each.
+const { [ALLOC]: ALLOC_WORDS, [FREE]: FREE_WORDS, [UPLOAD]: UPLOAD_WORDS, [COPY]: COPY_WORDS } = LENGTHS;
+
 // A long window goes out in pieces, so that the GPU starts early and the page's compositor gets its turn.
 const MOST_DISPATCHES = 1024;
 
@@ -349,18 +352,18 @@ export class Stream {
         }
         case ALLOC:
           slots.declare(payload, words[at + 1]);
-          at += LENGTHS[ALLOC];
+          at += ALLOC_WORDS;
           break;
         case FREE:
           slots.release(payload);
-          at += LENGTHS[FREE];
+          at += FREE_WORDS;
           break;
         case UPLOAD:
-          at += LENGTHS[UPLOAD] + this.#upload(payload, words[at + 1], words[at + 2], words, at + LENGTHS[UPLOAD]);
+          at += UPLOAD_WORDS + this.#upload(payload, words[at + 1], words[at + 2], words, at + UPLOAD_WORDS);
           break;
         case COPY:
           this.#copy(payload, words[at + 1], words[at + 2], words[at + 3], words[at + 4]);
-          at += LENGTHS[COPY];
+          at += COPY_WORDS;
           break;
         default:
           throw new Error("no such record");

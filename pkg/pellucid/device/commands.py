@@ -47,6 +47,7 @@ class Launch(Protocol):
 
 
 L = TypeVar("L", bound=Launch)
+_NONE = range(0)
 
 
 class Command(NamedTuple, Generic[L]):
@@ -88,25 +89,25 @@ def walk(words: Sequence[int], launches: Mapping[int, L]) -> Iterator[Command[L]
     Raises:
         KeyError: a launch or a code that is not known.
     """
-    at = 0
-    while at < len(words):
+    at, end = 0, len(words)
+    while at < end:
         head = words[at]
         code = head & CODE_MASK
+        first = at + 1
         if code == RUN:
             launch = launches[head]
-            slot_words = range(at + 1, at + 1 + launch.slot_count)
-            data = range(slot_words.stop, at + launch.length)
-            slots = tuple(words[at + 1 : slot_words.stop])
-            yield Command(code, at, slots, slot_words, data[:0], data, launch=launch)
+            last, after = first + launch.slot_count, at + launch.length
+            slots = tuple(words[first:last])
+            yield Command(code, at, slots, range(first, last), _NONE, range(last, after), 0, launch)
         else:
-            operands = OPERANDS[code]
-            slot_words = range(at + 1, at + 1 + operands.slots)
-            numbers = range(slot_words.stop, slot_words.stop + operands.numbers)
-            nbytes = words[numbers[-1]] if numbers else 0
-            data = range(numbers.stop, at + length_of(code, nbytes))
-            slots = (head >> CODE_BITS, *words[at + 1 : slot_words.stop])
-            yield Command(code, at, slots, slot_words, numbers, data, nbytes)
-        at = data.stop
+            count, numbers = OPERANDS[code]
+            last = first + count
+            data = last + numbers
+            nbytes = words[data - 1] if numbers else 0
+            after = at + length_of(code, nbytes)
+            slots = (head >> CODE_BITS, *words[first:last]) if count else (head >> CODE_BITS,)
+            yield Command(code, at, slots, range(first, last), range(last, data), range(data, after), nbytes)
+        at = after
 
 
 def length_of(code: int, nbytes: int) -> int:
