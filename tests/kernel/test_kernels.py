@@ -6,6 +6,7 @@ import pytest
 
 from pellucid.device.resources import path
 from pellucid.device.stream import stream
+from pellucid.fusion.sites import sites_of
 from pellucid.kernel import source as kernel
 
 ROOT = path("wgsl")
@@ -45,6 +46,29 @@ def test_limits(name):
     assert 4 * source.params_words <= 256
     assert len(re.findall(r"@compute", source.text)) == 1
     assert re.search(r"@workgroup_size\(\w+", source.text)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_what_a_header_fuses_is_there(name):
+    """Every output that it names has a store function that fusion finds, and the input a load function."""
+    source = kernel.load(name)
+    stored = [output for site in sites_of(source) for output in site.values]
+    assert sorted(stored) == sorted(source.fuses.outputs if source.fuses else ())
+    if source.fuses and source.fuses.input:
+        assert re.search(
+            rf"^fn load_{source.fuses.input}\(i: u32\) -> \w+ \{{ return .*; \}}$", source.text, re.M
+        )
+
+
+def test_kernels_that_fuse():
+    """The lines are read as they are written; who has none takes no part."""
+    fuses = {name: kernel.load(name).fuses for name in KERNELS}
+    assert fuses["norm/rms"] == kernel.Fuses("x", ("out",))
+    assert fuses["attention/cache_write"] == kernel.Fuses("rows", ())
+    assert fuses["matmul/quant/vectors"] == kernel.Fuses(None, ("out_0", "out_1", "out_2"))
+    assert fuses["attention/decode"] is None
+    written = {name for name in KERNELS if re.search(r"^// fuses ", text(name), re.M)}
+    assert {name for name in KERNELS if fuses[name] is not None} == written
 
 
 @pytest.mark.gpu

@@ -17,8 +17,8 @@ from ..device.host import STATUS_SLOT
 from ..device.stream import EMPTY_SLOT
 from ..op.launches import RegisteredLaunch, most_buffers
 from ..tensors.meta import Meta
-from .anchors import handed_on, load_of, sites
 from .commands import FusionCommand
+from .sites import handed_on, load_of, sites
 
 # A group that nobody has joined for so many commands is closed, so that memory goes back where it was given.
 _PATIENCE = 24

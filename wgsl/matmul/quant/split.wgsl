@@ -13,6 +13,7 @@
 //         multiple of 8; the parts of the same rows are neighbours
 // format  quant/q4_0 stands for any file of quant/ with its two functions
 // lanes   quant_lanes multiplies with floats; matmul/quant/dots may stand in its place, with integers
+// fuses   -> out
 // turns   units + parts + 512
 // uses    matmul/quant/lanes, quant/q4_0, quant/halves, quant/planes, partial_fold, partials
 

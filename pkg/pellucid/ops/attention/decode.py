@@ -66,7 +66,7 @@ def step(parts: Sequence[RegisteredLaunch]) -> Joint | None:
     splits = 1 if alone else splits
     sizes = {"QUADS": dim // 4, "KEY_LANES": lanes[0], "VALUE_LANES": lanes[1], "ROW_VECTORS": vectors}
     holes = {name: f"{value}u" for name, value in sizes.items()}
-    holes |= {"ALONE": flag(alone), "INTERLEAVED": _hole(turn_query, "INTERLEAVED")}
+    holes |= {"ALONE": flag(alone), "INTERLEAVED": turn_query.source.const("INTERLEAVED")}
     fixed = ("group", "capacity", "scale")
     params = {name: values[name] for name in fixed} | {"splits": splits, "groups": pairs * splits}
     params["half"] = turn_query.values["half"]
@@ -104,7 +104,7 @@ def place(parts: Sequence[RegisteredLaunch]) -> Joint | None:
         **_INPUTS, "out": "0.out", "params.key_offset": "2.cache_offset",
         "params.value_offset": "3.cache_offset",
     }  # fmt: skip
-    source = load("attention/place").fill({"INTERLEAVED": _hole(turn_query, "INTERLEAVED")})
+    source = load("attention/place").fill({"INTERLEAVED": turn_query.source.const("INTERLEAVED")})
     return join(Launch(source, -(-(count + 2 * rows) // 64), params, bind=bind), parts)
 
 
@@ -167,7 +167,7 @@ def _fits(parts: Sequence[RegisteredLaunch]) -> bool:
         and _is_dense(turn_key, "x")
         and _is_dense(write_value, "rows")
         and values["value_dim"] == dim
-        and _hole(attend, "CAUSAL") == _hole(attend, "ALIGN_END") == "true"
+        and attend.source.const("CAUSAL") == attend.source.const("ALIGN_END") == "true"
         and _are_turned_alike(turn_query, turn_key)
     )
 
@@ -175,8 +175,8 @@ def _fits(parts: Sequence[RegisteredLaunch]) -> bool:
 def _are_turned_alike(turn_query: RegisteredLaunch, turn_key: RegisteredLaunch) -> bool:
     return (
         turn_query.values["half"] == turn_key.values["half"]
-        and _hole(turn_query, "INTERLEAVED") == _hole(turn_key, "INTERLEAVED")
-        and _hole(turn_query, "INVERSE") == _hole(turn_key, "INVERSE") == "false"
+        and turn_query.source.const("INTERLEAVED") == turn_key.source.const("INTERLEAVED")
+        and turn_query.source.const("INVERSE") == turn_key.source.const("INVERSE") == "false"
     )
 
 
@@ -194,9 +194,3 @@ def _is_dense(node: RegisteredLaunch, binding: str) -> bool:
         and (heads == 1 or by_head == dim)
         and (heads * dim == count or by_batch == heads * dim)
     )
-
-
-def _hole(node: RegisteredLaunch, name: str) -> str:
-    """How a const of a kernel is filled."""
-    line = next(s for s in node.source.text.splitlines() if s.startswith(f"const {name} = "))
-    return line.partition(" = ")[2].rstrip(";")

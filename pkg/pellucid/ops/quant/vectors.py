@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...device.stream import stream
-from ...kernel.source import KernelSource, Launch, flag
+from ...kernel.source import Launch, flag
 from ...kernel.variants import uses_subgroups
 from ...op.launches import RegisteredLaunch
 from ...tensors.dtypes import float32
@@ -58,7 +58,8 @@ def vectors(
     for k in range(len(products)):
         bind |= {f"weight_{k}": f"{k}.weight", f"out_{k}": f"{k}.out"}
     if len(products) == 2 and not paired:
-        launch.file = _without_third(launch.source)
+        # The third output, which a kernel of two weights must not bind, is its last buffer.
+        launch.file = launch.source.fill({"store_out_2": "return;"}).without("out_2")
         bind["weight_2"] = "1.weight"
     launch.bind = bind
     alone = _is_direct(first) or _is_tiled(first)
@@ -167,13 +168,6 @@ def _has_bias(product: RegisteredLaunch) -> bool:
 def _planes(product: RegisteredLaunch) -> tuple[int, int, int, int]:
     values = product.values
     return values["rows"], values["plane_1"], values["plane_2"], values["plane_3"]
-
-
-def _without_third(source: KernelSource) -> KernelSource:
-    """The kernel of two weights: the third output, which it must not bind, is its last buffer."""
-    third = next(line for line in source.text.splitlines() if "@group(0)" in line and " out_2:" in line)
-    text = source.fill({"store_out_2": "return;"}).text.replace(f"{third}\n", "")
-    return KernelSource(source.name, text)
 
 
 def _alone(product: RegisteredLaunch, norm: RegisteredLaunch) -> Joint | None:
