@@ -6,17 +6,17 @@ import pytest
 
 from pellucid.errors import DTypeError, KernelError
 from pellucid.kernel.source import (
-    Fuses,
+    Header,
     KernelSource,
     Launch,
     convert,
     fetch,
     fold,
+    header_of,
     load,
     pack_params,
     physical,
-    with_header,
-)  # fmt: skip
+)
 from pellucid.tensors import dtypes as dt
 
 TEXT = """// out[i] = x[i] * factor
@@ -144,7 +144,7 @@ def test_launches_read_files_by_name():
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("fuses", "'fuses '. Write one line"),
+        ("fuses", "'fuses '. Write one line: fuses input -> outputs"),
         ("fuses  ->", "'fuses ->'. Write one line"),
         ("fuses  x", "'fuses x'. Write one line"),
         ("fuses  x, y -> out", "'fuses x, y -> out'. Write one line"),
@@ -154,25 +154,30 @@ def test_launches_read_files_by_name():
         ("fuses  x -> x", "but x is no binding that is written"),
         ("fuses  out -> out", "but out is no binding that is read"),
         ("fuses  y ->", "but y is no binding that is read"),
+        ("joins", "'joins '. Write one line: joins folder/kernel"),
+        ("joint  vectors", "'joint vectors'. Write one line"),
+        ("norms  norm/rms norm/layer", "'norms norm/rms norm/layer'. Write one line"),
     ],
 )
-def test_a_header_that_says_fuses_wrongly(line, message):
+def test_a_header_that_does_not_fit(line, message):
     with pytest.raises(KernelError) as raised:
-        with_header(KernelSource("group/name", f"// {line}\n{TEXT}"))
+        header_of(KernelSource("group/name", f"// {line}\n{TEXT}"))
     assert message in str(raised.value)
-    assert str(raised.value).startswith("group/name: the header says 'fuses")
+    assert str(raised.value).startswith("group/name: the header says '")
 
 
 def test_a_header_is_kept_by_edits():
-    source = with_header(KernelSource("a", f"// fuses  x -> out\n// uses   one, two\n{TEXT}"))
-    assert source.fuses == Fuses("x", ("out",))
-    assert with_header(KernelSource("a", TEXT)).fuses is None
+    text = f"// fuses  x -> out\n// uses   one, two\n// norms  a/b, a/c/d\n{TEXT}"
+    header = header_of(KernelSource("a", text))
+    assert header == Header("x", ("out",), norms=("a/b", "a/c/d"))
+    assert header_of(KernelSource("a", TEXT)) == Header()
+    source = KernelSource("a", text, header=header)
     edited = source.fill({"TILE": "8u"}).retype("x", dt.float16).with_part("two", "three").as_typed()
     assert edited.typed
-    assert edited.fuses == source.fuses
+    assert edited.header == header
     assert "// uses   one, three\n" in edited.text
-    assert source.without("out").fuses == Fuses("x", ())
-    assert source.without("x").fuses == Fuses(None, ("out",))
+    assert source.without("out").header == header._replace(outputs=())
+    assert source.without("x").header == header._replace(input=None)
 
 
 def test_edits(source):

@@ -11,10 +11,11 @@ from functools import lru_cache
 
 from ..device.commands import ALLOC, FREE
 from ..device.stream import stream
+from ..kernel.source import load
 from ..op.launches import RegisteredLaunch, on_thin, register
-from ..ops.attention.decode import STEP, place, step
+from ..ops.attention.decode import place, step
 from ..ops.attention.joint import Joint
-from ..ops.quant.vectors import NORMS, PRODUCTS, vectors
+from ..ops.quant.vectors import vectors
 from .commands import FusionCommand, run_of
 
 # Joints of each kind that are remembered.
@@ -75,18 +76,13 @@ class Joiner:
         placed: dict[int, FusionCommand] = {}
         gone: set[int] = set()
         # The step before what it contains.
-        for kinds in (PRODUCTS, ("attention/decode",), ("attention/cache_write",)):
+        for find in (self._vectors, self._step, self._place):
             for k in self._runs:
-                if k in gone or self._name(k) not in kinds:
-                    continue
-                if kinds is PRODUCTS:
-                    found = self._vectors(k, gone)
-                else:
-                    found = self._step(k) if kinds == ("attention/decode",) else self._place(k, gone)
+                found = None if k in gone else find(k, gone)
                 if found is not None:
                     joint, numbers = found
                     # The norm before products waits for the first of them; all else comes early.
-                    first = k if kinds is PRODUCTS else min(numbers)
+                    first = k if find == self._vectors else min(numbers)
                     placed[first] = self._stand_for(joint, [self._commands[n] for n in numbers])
                     gone.update(numbers)
         return [placed.get(k, r) for k, r in enumerate(self._commands) if k in placed or k not in gone]
@@ -94,6 +90,11 @@ class Joiner:
     def _name(self, k: int) -> str:
         node = self._commands[k].node
         return "" if node is None else node.source.name
+
+    def _is_product(self, k: int) -> bool:
+        """Whether there is a kernel of several such launches."""
+        node = self._commands[k].node
+        return node is not None and bool(node.source.header.joint)
 
     def _slot(self, k: int, binding: str) -> int:
         command = self._commands[k]
@@ -109,6 +110,8 @@ class Joiner:
 
     def _vectors(self, first: int, gone: set[int]) -> tuple[Joint, list[int]] | None:
         """Products of the same rows that share a launch, with the norm before them; and their numbers."""
+        if not self._is_product(first):
+            return None
         x = self._slot(first, "x")
         chosen = [first]
         for k in self._touching[x]:
@@ -118,7 +121,7 @@ class Joiner:
                 break
             if (
                 k not in gone
-                and self._name(k) in PRODUCTS
+                and self._is_product(k)
                 and self._begins(k, "x")
                 and self._movable(k, first)
                 and len(chosen) < 3
@@ -141,21 +144,24 @@ class Joiner:
                     return joint, numbers
         return None
 
-    def _step(self, attend: int) -> tuple[Joint, list[int]] | None:
+    def _step(self, attend: int, gone: set[int]) -> tuple[Joint, list[int]] | None:
         """The launches of one new position of attention; and their numbers."""
+        joins = load("attention/decode_step").header.joins
+        if self._name(attend) != joins[4]:
+            return None
         keys, values = self._slot(attend, "key"), self._slot(attend, "value")
         turn_query = self._maker(self._slot(attend, "query"), attend)
         write_key, write_value = self._last_writer(keys, attend), self._last_writer(values, attend)
         combine = self._reader(self._slot(attend, "state"), attend)
         if turn_query is None or write_key is None or write_value is None or combine is None:
             return None
-        if self._name(write_key) != "attention/cache_write":
+        if self._name(write_key) != joins[2]:
             return None
         turn_key = self._maker(self._slot(write_key, "rows"), write_key)
         if turn_key is None:
             return None
         numbers = [turn_query, turn_key, write_key, write_value, attend, combine]
-        if tuple(self._name(n) for n in numbers) != STEP:
+        if tuple(self._name(n) for n in numbers) != joins:
             return None
         begin = [
             (attend, "query"), (attend, "key"), (attend, "value"), (write_key, "cache"), (write_key, "rows"),
@@ -177,13 +183,16 @@ class Joiner:
 
     def _place(self, write_key: int, gone: set[int]) -> tuple[Joint, list[int]] | None:
         """The launches that bring new positions to attention; and their numbers."""
+        turn, _, write, _ = load("attention/place").header.joins
+        if self._name(write_key) != write:
+            return None
         turn_key = self._maker(self._slot(write_key, "rows"), write_key)
-        if turn_key is None or turn_key in gone or self._name(turn_key) != "attention/rotary":
+        if turn_key is None or turn_key in gone or self._name(turn_key) != turn:
             return None
         at = self._runs.index(write_key)
         near = [k for k in self._runs[max(at - _NEAR, 0) : at + _NEAR] if k not in gone]
-        turns = [k for k in near if self._name(k) == "attention/rotary" and k != turn_key]
-        writes = [k for k in near if self._name(k) == "attention/cache_write" and k != write_key]
+        turns = [k for k in near if self._name(k) == turn and k != turn_key]
+        writes = [k for k in near if self._name(k) == write and k != write_key]
         tables = ("cosines", "sines")
         turns = [k for k in turns if all(self._slot(k, t) == self._slot(turn_key, t) for t in tables)]
         if not turns or not writes:
@@ -246,7 +255,8 @@ class Joiner:
     def _norm_before(self, x: int, chosen: Sequence[int]) -> int | None:
         """The norm whose output only these products read, and whose inputs stay until they run."""
         maker = self._touching[x][0]
-        if self._name(maker) not in NORMS or x not in self._short or x not in self._commands[maker].writes:
+        norms = self._node(chosen[0]).source.header.norms
+        if self._name(maker) not in norms or x not in self._short or x not in self._commands[maker].writes:
             return None
         inputs = self._commands[maker].reads - {x}
         return maker if self._unwritten(inputs, maker, chosen[0]) else None

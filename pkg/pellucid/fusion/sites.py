@@ -38,7 +38,7 @@ _STORE = re.compile(r"(\w+)\[i\] = (\w+);")
 @lru_cache(1024)
 def sites_of(source: KernelSource) -> tuple[Site, ...]:
     """Where a kernel can hand on the values that its header names; none where it names none."""
-    outputs = set() if source.fuses is None else {*source.fuses.outputs}
+    outputs = source.header.outputs
     found = []
     for m in _FUNCTION.finditer(source.text):
         arguments = dict(part.strip().split(": ") for part in m[2].split(","))
@@ -52,7 +52,7 @@ def sites_of(source: KernelSource) -> tuple[Site, ...]:
 
 def load_of(node: RegisteredLaunch) -> str | None:
     """The input through which a kernel takes another one's values instead of a tensor."""
-    return None if node.source.fuses is None else node.source.fuses.input
+    return node.source.header.input
 
 
 def sites(node: RegisteredLaunch) -> tuple[Site, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..device.resources import path, read_text
 from ..errors import DTypeError, KernelError
@@ -154,17 +154,22 @@ class Binding:
 _BINDING = re.compile(r"@group\(0\) @binding\(\d+\)\s*var<storage, (read|read_write)> (\w+): array<(.+)>;")
 
 
-@dataclass(frozen=True)
-class Fuses:
-    """What a kernel lets expressions take over, as its header says: the rule about `fuses` in wgsl/README.md.
+class Header(NamedTuple):
+    """What the header of a kernel's file says of fusion: rules 15 and 16 of wgsl/README.md.
 
     Args:
         input: the binding that it reads through ``load_<input>(i)`` alone; None if there is none.
         outputs: bindings that it writes through functions ``store_<name>(i, ...)`` alone.
+        joins: the kernels whose launches it takes the place of, in order.
+        joint: kernels of several launches of this one, and of two that make their results together.
+        norms: kernels whose work it does with NORM.
     """
 
-    input: str | None
-    outputs: tuple[str, ...]
+    input: str | None = None
+    outputs: tuple[str, ...] = ()
+    joins: tuple[str, ...] = ()
+    joint: tuple[str, ...] = ()
+    norms: tuple[str, ...] = ()
 
 
 _ALIAS = re.compile(r"^alias (\w+) = (.*);", re.M)
@@ -173,8 +178,10 @@ _PARAMS_LINE = "@group(1) @binding(0) var<uniform> params: Params;"
 # Texts whose declarations are remembered.
 _MOST_TEXTS = 1024
 _USES = re.compile(r"^// +uses +(.+)$", re.M)
-_FUSES = re.compile(r"^// +fuses\b *(.*)$", re.M)
-_FUSES_FORM = re.compile(r"(\w+)? *-> *(\w+(?:, *\w+)*)?")
+_FACTS = re.compile(r"^// +(fuses|joins|joint|norms)\b *(.*)$", re.M)
+_FUSES = re.compile(r"(\w+)? *-> *(\w+(?:, *\w+)*)?")
+_KERNELS = re.compile(r"\w+(?:/\w+)+(?:, *\w+(?:/\w+)+)*")
+_NO_HEADER = Header()
 _DECLARED = r"^@group\(0\) @binding\(\d+\)\s*var<storage, (?:read|read_write)> {}: array<.+>;\n"
 _SIZES = {
     "u32": 1,
@@ -240,21 +247,21 @@ class KernelSource:
         name: the file's, for messages.
         text: the WGSL.
         typed: whether the bindings are written for the dtypes of their tensors already.
-        fuses: what expressions may take over; None for kernels that take no part in fusion.
+        header: what its file says of fusion.
     """
 
     __slots__ = (
-        "__weakref__", "aliases", "bindings", "fields", "fuses", "name", "params_words", "text", "typed",
+        "__weakref__", "aliases", "bindings", "fields", "header", "name", "params_words", "text", "typed",
     )  # fmt: skip
 
-    def __init__(self, name: str, text: str, typed: bool = False, fuses: Fuses | None = None):
+    def __init__(self, name: str, text: str, typed: bool = False, header: Header = _NO_HEADER):
         self.name = name
         self.typed = typed
-        self.fuses = fuses
+        self.header = header
         self.text, self.aliases, self.bindings, self.fields, self.params_words = _declarations(name, text)
 
     def _with(self, text: str) -> KernelSource:
-        return KernelSource(self.name, text, self.typed, self.fuses)
+        return KernelSource(self.name, text, self.typed, self.header)
 
     def const(self, name: str) -> str:
         """The value of a const, as the text has it."""
@@ -265,7 +272,7 @@ class KernelSource:
 
     def as_typed(self) -> KernelSource:
         """The same source, whose bindings are written for the dtypes of their tensors."""
-        return KernelSource(self.name, self.text, True, self.fuses)
+        return KernelSource(self.name, self.text, True, self.header)
 
     def with_part(self, part: str, other: str) -> KernelSource:
         """A new source that uses another part in the place of one."""
@@ -297,14 +304,15 @@ class KernelSource:
 
     def without(self, *bindings: str) -> KernelSource:
         """A new source that does not declare some bindings, which must be on lines of their own."""
-        text, fuses = self.text, self.fuses
+        text, header = self.text, self.header
         for name in bindings:
             what = f"binding {name} on a line of its own"
             text = _replaced(self.name, text, _DECLARED.format(name), "", what)
-        if fuses is not None:
-            kept = fuses.input if fuses.input not in bindings else None
-            fuses = Fuses(kept, tuple([name for name in fuses.outputs if name not in bindings]))
-        return KernelSource(self.name, text, self.typed, fuses)
+        kept = header._replace(
+            input=None if header.input in bindings else header.input,
+            outputs=tuple([name for name in header.outputs if name not in bindings]),
+        )
+        return KernelSource(self.name, text, self.typed, kept)
 
     def fill(self, holes: Mapping[str, str]) -> KernelSource:
         """A new source with declarations replaced by name.
@@ -429,31 +437,42 @@ def load(name: str) -> KernelSource:
     """The source of ``wgsl/<name>.wgsl``.
 
     Raises:
-        KernelError: its header says `fuses` in another form, or of bindings that there are not.
+        KernelError: its header says something of fusion that does not fit.
     """
-    return with_header(KernelSource(name, read_text(f"wgsl/{name}.wgsl")))
+    source = KernelSource(name, read_text(f"wgsl/{name}.wgsl"))
+    return KernelSource(name, source.text, header=header_of(source))
 
 
-def with_header(source: KernelSource) -> KernelSource:
-    """A source of a file, with what its header says of fusion."""
-    lines = _FUSES.findall(source.text)
-    if not lines:
-        return source
-    form = _FUSES_FORM.fullmatch(lines[0].strip())
-    if len(lines) > 1 or form is None or not any(form.groups()):
-        raise KernelError(
-            f"{source.name}: the header says 'fuses {lines[-1]}'. Write one line, 'fuses input -> output, "
-            "output', of which either side may be empty."
-        )
-    outputs = tuple(re.split(", *", form[2])) if form[2] else ()
-    written = {b.name: b.written for b in source.bindings}
-    for name, is_output in [*[(n, True) for n in outputs], *([(form[1], False)] if form[1] else [])]:
-        if written.get(name) is not is_output:
-            raise KernelError(
-                f"{source.name}: the header says 'fuses {lines[0]}', but {name} is no binding that is "
-                f"{'written' if is_output else 'read'}."
+def header_of(source: KernelSource) -> Header:
+    """What the header of a file says of fusion.
+
+    Raises:
+        KernelError: a line has another form, comes twice, or names a binding that there is not.
+    """
+    header = _NO_HEADER
+    access = {b.name: "written" if b.written else "read" for b in source.bindings}
+    seen: set[str] = set()
+    for name, value in _FACTS.findall(source.text):
+        says = f"{source.name}: the header says '{name} {value}'"
+        found = (_FUSES if name == "fuses" else _KERNELS).fullmatch(value.strip())
+        if name in seen or found is None or value.strip() == "->":
+            form = (
+                "input -> outputs, where one side may be empty" if name == "fuses" else "folder/kernel, ..."
             )
-    return KernelSource(source.name, source.text, source.typed, Fuses(form[1], outputs))
+            raise KernelError(f"{says}. Write one line: {name} {form}.")
+        seen.add(name)
+        if name != "fuses":
+            header = header._replace(**{name: _names(value)})
+            continue
+        header = header._replace(input=found[1], outputs=_names(found[2] or ""))
+        for binding, wanted in [(header.input, "read"), *[(output, "written") for output in header.outputs]]:
+            if binding is not None and access.get(binding) != wanted:
+                raise KernelError(f"{says}, but {binding} is no binding that is {wanted}.")
+    return header
+
+
+def _names(listed: str) -> tuple[str, ...]:
+    return tuple([name.strip() for name in listed.split(",") if name.strip()])
 
 
 @dataclass

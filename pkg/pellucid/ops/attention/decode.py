@@ -11,23 +11,10 @@ from ...op.launches import RegisteredLaunch
 from ..matmul.choice import processors
 from .joint import Joint, join
 
-# The launches that `step` takes the place of, in its order.
-STEP = (
-    "attention/rotary",
-    "attention/rotary",
-    "attention/cache_write",
-    "attention/cache_write",
-    "attention/decode",
-    "attention/combine",
-)
-
-# The launches that `place` takes the place of, in its order.
-PLACE = STEP[:4]
-
 _WORKGROUP = 256
 # Workgroup memory that a kernel may fill.
 _BYTES = 16384
-# What both kernels take from the launches of `PLACE`.
+# What both kernels take from the launches that `place` joins.
 _INPUTS = {
     "query": "0.x", "key_row": "1.x", "value_row": "3.rows", "cosines": "0.cosines", "sines": "0.sines",
     "key": "2.cache", "value": "3.cache", "params.query_offset": "0.x_offset",
@@ -52,7 +39,8 @@ def step(parts: Sequence[RegisteredLaunch]) -> Joint | None:
     Returns:
         The launch. Its parts are all six, or the first five where the splits are still to be combined.
     """
-    if tuple(part.source.name for part in parts) != STEP:
+    kernel = load("attention/decode_step")
+    if tuple(part.source.name for part in parts) != kernel.header.joins:
         return None
     turn_query, attend = parts[0], parts[4]
     values = attend.values
@@ -71,7 +59,7 @@ def step(parts: Sequence[RegisteredLaunch]) -> Joint | None:
     params = {name: values[name] for name in fixed} | {"splits": splits, "groups": pairs * splits}
     params["half"] = turn_query.values["half"]
     bind = {**_INPUTS, "out": "5.out" if alone else "4.state", "params.keys": "4.keys"}
-    source = load("attention/decode_step").fill(holes)
+    source = kernel.fill(holes)
     if turns_of(source, params) > most_turns():
         return None
     return join(Launch(source, pairs * splits, params, bind=bind), parts if alone else parts[:5])
@@ -88,7 +76,8 @@ def place(parts: Sequence[RegisteredLaunch]) -> Joint | None:
     Returns:
         The launch, whose parts are all four.
     """
-    if tuple(part.source.name for part in parts) != PLACE or not _are_placed(parts):
+    kernel = load("attention/place")
+    if tuple(part.source.name for part in parts) != kernel.header.joins or not _are_placed(parts):
         return None
     turn_query, turn_key, write_key, write_value = parts
     count, rows = turn_query.values["count"], write_key.values["count"]
@@ -104,7 +93,7 @@ def place(parts: Sequence[RegisteredLaunch]) -> Joint | None:
         **_INPUTS, "out": "0.out", "params.key_offset": "2.cache_offset",
         "params.value_offset": "3.cache_offset",
     }  # fmt: skip
-    source = load("attention/place").fill({"INTERLEAVED": turn_query.source.const("INTERLEAVED")})
+    source = kernel.fill({"INTERLEAVED": turn_query.source.const("INTERLEAVED")})
     return join(Launch(source, -(-(count + 2 * rows) // 64), params, bind=bind), parts)
 
 
