@@ -6,7 +6,7 @@ import pytest
 
 from pellucid.errors import DTypeError, KernelError
 from pellucid.kernel.source import (
-    Header,
+    KernelHeader,
     KernelSource,
     Launch,
     convert,
@@ -169,8 +169,8 @@ def test_a_header_that_does_not_fit(line, message):
 def test_a_header_is_kept_by_edits():
     text = f"// fuses  x -> out\n// uses   one, two\n// norms  a/b, a/c/d\n{TEXT}"
     header = header_of(KernelSource("a", text))
-    assert header == Header("x", ("out",), norms=("a/b", "a/c/d"))
-    assert header_of(KernelSource("a", TEXT)) == Header()
+    assert header == KernelHeader("x", ("out",), norms=("a/b", "a/c/d"))
+    assert header_of(KernelSource("a", TEXT)) == KernelHeader()
     source = KernelSource("a", text, header=header)
     edited = source.fill({"TILE": "8u"}).retype("x", dt.float16).with_part("two", "three").as_typed()
     assert edited.typed

@@ -66,13 +66,13 @@ def test_what_a_header_names_is_there(name):
 def test_headers():
     """The lines are read as they are written; who has none takes no part."""
     headers = {name: kernel.load(name).header for name in KERNELS}
-    assert headers["norm/rms"] == kernel.Header("x", ("out",))
-    assert headers["attention/cache_write"] == kernel.Header("rows")
-    assert headers["matmul/quant/vectors"] == kernel.Header(None, ("out_0", "out_1", "out_2"))
+    assert headers["norm/rms"] == kernel.KernelHeader("x", ("out",))
+    assert headers["attention/cache_write"] == kernel.KernelHeader("rows")
+    assert headers["matmul/quant/vectors"] == kernel.KernelHeader(None, ("out_0", "out_1", "out_2"))
     assert headers["matmul/quant/vector"].joint == ("matmul/quant/vectors", "matmul/quant/pair")
     assert headers["attention/decode_step"].joins[:4] == headers["attention/place"].joins
     written = {name for name in KERNELS if re.search(r"^// (fuses|joins|joint|norms) ", text(name), re.M)}
-    assert {name for name in KERNELS if headers[name] != kernel.Header()} == written
+    assert {name for name in KERNELS if headers[name] != kernel.KernelHeader()} == written
 
 
 @pytest.mark.gpu

@@ -20,7 +20,7 @@ class Operands(NamedTuple):
     """Words between the first of a command and its data.
 
     Args:
-        slots: how many are slots. That in the payload of the first word, if it is none of a run, is no word.
+        slots: how many are slots; the one in the first word of all but runs is not counted.
         numbers: how many are numbers.
     """
 
@@ -34,7 +34,7 @@ OPERANDS = {ALLOC: Operands(0, 1), FREE: Operands(0, 0), UPLOAD: Operands(0, 2),
 LENGTHS = {code: 1 + slots + numbers for code, (slots, numbers) in OPERANDS.items()}
 
 
-class Launch(Protocol):
+class LaunchWords(Protocol):
     """What a walk has to know of a launch.
 
     Args:
@@ -46,7 +46,7 @@ class Launch(Protocol):
     length: int
 
 
-L = TypeVar("L", bound=Launch)
+L = TypeVar("L", bound=LaunchWords)
 _NONE = range(0)
 
 
@@ -115,7 +115,7 @@ def length_of(code: int, nbytes: int) -> int:
     return LENGTHS[code] + (-(-nbytes // 4) if code == UPLOAD else 0)
 
 
-def length(words: Sequence[int], at: int, launches: Mapping[int, Launch]) -> int:
+def length(words: Sequence[int], at: int, launches: Mapping[int, LaunchWords]) -> int:
     """Words of the command that begins at a place; as many as there are at all where that is not known."""
     head = words[at]
     launch = launches.get(head)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 
-from .commands import CODE_MASK, FREE, Launch, length
+from .commands import CODE_MASK, FREE, LaunchWords, length
 from .host import Host
 
 
@@ -42,7 +42,7 @@ def packed(commands: list[int]) -> array:
     return window
 
 
-def sound(commands: list[int], launches: Mapping[int, Launch]) -> list[int]:
+def sound(commands: list[int], launches: Mapping[int, LaunchWords]) -> list[int]:
     """The commands whose words are numbers that a host can read.
 
     Args:

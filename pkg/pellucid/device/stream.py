@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from ..errors import DeviceError, IndexOutOfRange, KernelError, OutOfMemoryError, PellucidError
-from .commands import ALLOC, CODE_BITS, COPY, LARGEST_SIZE, UPLOAD, Launch
+from .commands import ALLOC, CODE_BITS, COPY, LARGEST_SIZE, UPLOAD, LaunchWords
 from .handover import HandOver, is_work, joined, packed, sound
 from .host import AFTER_LOSS, STATUS_BYTES, STATUS_SLOT, Host
 from .read import Read
@@ -123,7 +123,7 @@ class Stream:
         self.rewrite: Callable[[list[int], array, Any], array] | None = None
         self.recognise: Callable[[list[int], array], Recognised] | None = None
         # By the word that begins their runs.
-        self.launches: Mapping[int, Launch] = {}
+        self.launches: Mapping[int, LaunchWords] = {}
         # Called with the records of every window before it is rewritten: captures.
         self.on_submit: list[Callable[[list[int]], None]] = []
         # The window that is handed over: an interrupt may leave it on its way.

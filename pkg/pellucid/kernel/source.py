@@ -154,7 +154,7 @@ class Binding:
 _BINDING = re.compile(r"@group\(0\) @binding\(\d+\)\s*var<storage, (read|read_write)> (\w+): array<(.+)>;")
 
 
-class Header(NamedTuple):
+class KernelHeader(NamedTuple):
     """What the header of a kernel's file says of fusion: rules 15 and 16 of wgsl/README.md.
 
     Args:
@@ -181,7 +181,7 @@ _USES = re.compile(r"^// +uses +(.+)$", re.M)
 _FACTS = re.compile(r"^// +(fuses|joins|joint|norms)\b *(.*)$", re.M)
 _FUSES = re.compile(r"(\w+)? *-> *(\w+(?:, *\w+)*)?")
 _KERNELS = re.compile(r"\w+(?:/\w+)+(?:, *\w+(?:/\w+)+)*")
-_NO_HEADER = Header()
+_NO_HEADER = KernelHeader()
 _DECLARED = r"^@group\(0\) @binding\(\d+\)\s*var<storage, (?:read|read_write)> {}: array<.+>;\n"
 _SIZES = {
     "u32": 1,
@@ -254,7 +254,7 @@ class KernelSource:
         "__weakref__", "aliases", "bindings", "fields", "header", "name", "params_words", "text", "typed",
     )  # fmt: skip
 
-    def __init__(self, name: str, text: str, typed: bool = False, header: Header = _NO_HEADER):
+    def __init__(self, name: str, text: str, typed: bool = False, header: KernelHeader = _NO_HEADER):
         self.name = name
         self.typed = typed
         self.header = header
@@ -443,7 +443,7 @@ def load(name: str) -> KernelSource:
     return KernelSource(name, source.text, header=header_of(source))
 
 
-def header_of(source: KernelSource) -> Header:
+def header_of(source: KernelSource) -> KernelHeader:
     """What the header of a file says of fusion.
 
     Raises:
