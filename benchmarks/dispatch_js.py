@@ -13,7 +13,8 @@ import sys
 import time
 from array import array
 
-from pellucid.device.host import ALLOC, CODE_BITS, FREE, RUN, STATUS_BYTES, STATUS_SLOT, Host
+from pellucid.device.commands import ALLOC, CODE_BITS, FREE, RUN
+from pellucid.device.host import STATUS_BYTES, STATUS_SLOT, Host
 
 WORDS = 64
 NBYTES = WORDS * 4

@@ -1,6 +1,6 @@
 // What the cases of the stream share: a window being written, a few integer kernels, checks.
 
-import { ALLOC, CODE_BITS, COPY, FREE, RUN, UPLOAD } from "/web/runtime/records.js";
+import { ALLOC, CODE_BITS, COPY, FREE, RUN, UPLOAD } from "/web/runtime/commands.js";
 import { Stream } from "/web/runtime/stream.js";
 
 /** Records in the order of the calls. */

@@ -17,7 +17,7 @@ def _windows_uploads_and_reads(selenium, source):
     from array import array
 
     from pellucid.device.browser import BrowserHost
-    from pellucid.device.host import ALLOC, FREE, RUN, UPLOAD
+    from pellucid.device.commands import ALLOC, FREE, RUN, UPLOAD
 
     host = BrowserHost()
     try:
@@ -61,7 +61,7 @@ def _errors_are_typed(selenium, source):
     import pytest
 
     from pellucid.device.browser import BrowserHost
-    from pellucid.device.host import RUN
+    from pellucid.device.commands import RUN
     from pellucid.errors import DeviceError
 
     host = BrowserHost(default_limits=True)
@@ -97,7 +97,7 @@ async def test_tasks_read_while_others_wait(selenium):
     from array import array
 
     from pellucid.device.browser import BrowserHost
-    from pellucid.device.host import UPLOAD
+    from pellucid.device.commands import UPLOAD
 
     host = await BrowserHost.open_async()
     try:
@@ -377,7 +377,7 @@ def _nothing_is_kept(selenium, source):
     import pyodide_js
 
     from pellucid.device.browser import BrowserHost
-    from pellucid.device.host import ALLOC, FREE, RUN
+    from pellucid.device.commands import ALLOC, FREE, RUN
 
     host = BrowserHost()
     step = host.pipeline(source, "w", 12, True, "step")

@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from pellucid.device import host
-
 from paths import ROOT
 from static_server import Response, StaticServer
 
@@ -41,13 +39,6 @@ def test_stream(stream_page: Page, module: str, case: str, limits: str):
         " await runCase(module, name, limits === 'default'); }",
         ["./" + module, case, limits],
     )
-
-
-def test_record_codes_are_those_of_python():
-    text = (ROOT / "web/runtime/records.js").read_text()
-    codes = {name: int(value) for name, value in re.findall(r"^export const (\w+) = (\d+);", text, re.M)}
-    names = ["RUN", "ALLOC", "FREE", "UPLOAD", "COPY", "CODE_BITS", "STATUS_SLOT", "STATUS_BYTES"]
-    assert codes == {name: getattr(host, name) for name in names}
 
 
 def test_block_sizes_are_those_of_python(stream_page: Page):

@@ -24,7 +24,7 @@ kernels.register = broken
 BREAK_WINDOWS = """
 from pellucid.device.handover import packed
 from pellucid.device.stream import stream
-from pellucid.fusion.records import read
+from pellucid.fusion.commands import read
 s, rewrite = stream(), stream().rewrite
 def without_the_last(words, window, found):
     runs = [r for r in read(words) if r.is_run]

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import pellucid as torch
-from pellucid.device.host import ALLOC, CODE_BITS, COPY, FREE, UPLOAD
+from pellucid.device.commands import ALLOC, CODE_BITS, COPY, FREE, UPLOAD, walk
 from pellucid.device.stream import stream
 from pellucid.fusion import known as known_module
+from pellucid.fusion.commands import period, structure
 from pellucid.fusion.known import Pattern, PlanCache
-from pellucid.fusion.records import period, read, structure
 from pellucid.op.launches import nodes
 
 pytestmark = pytest.mark.gpu
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.gpu
 
 @pytest.fixture(scope="module")
 def launches():
-    """Heads of records of launches that exist, with as many slots and patches as they take."""
+    """Heads of commands of launches that exist, with as many slots and patches as they take."""
     x = torch.ones(4)
     torch.webgpu.synchronize()
     assert (x + x * 2).sum().item() == 12
@@ -27,7 +27,7 @@ def launches():
 
 
 def window_of(chance, launches):
-    """Records of all kinds over few slots, so that they meet again."""
+    """Commands of all kinds over few slots, so that they meet again."""
     words = []
     for _ in range(chance.randint(1, 12)):
         kind = chance.choice([ALLOC, FREE, UPLOAD, COPY, None, None])
@@ -43,15 +43,19 @@ def window_of(chance, launches):
     return words
 
 
+def commands(words):
+    return list(walk(words, nodes))
+
+
 def fits(pattern, words):
-    """Whether the pattern fits; what it says of the slots that end is compared with the records."""
+    """Whether the pattern fits; what it says of the slots that end is compared with the commands."""
     if pattern.size != len(words):
         return False
     ends = pattern.fits(words, np.frombuffer(array("I", words), np.uint32))
     if ends is None:
         return False
-    made = {r.slots[0]: words[r.words[0] + 1] for r in read(words) if r.code == ALLOC}
-    ended = [r.slots[0] for r in read(words) if r.code == FREE]
+    made = {c.slots[0]: c.nbytes for c in commands(words) if c.code == ALLOC}
+    ended = [c.slots[0] for c in commands(words) if c.code == FREE]
     assert ends.inside == [slot for slot in ended if slot in made]
     assert ends.nbytes == sum(made[slot] for slot in ends.inside)
     assert ends.outside == [slot for slot in ended if slot not in made]
@@ -61,17 +65,13 @@ def fits(pattern, words):
 def renamed(words, names):
     """The same window with other slots and other patched words."""
     words = list(words)
-    for record in read(words):
-        at = record.words[0]
-        if record.node is None:
-            words[at] = names[words[at] >> CODE_BITS] << CODE_BITS | record.code
-            at += 1
-        for k, slot in enumerate(record.slots if record.node else record.slots[1:]):
-            words[at + k] = names[slot]
-        for word in range(len(record.node.patched)) if record.node else ():
-            words[record.patch_at(word)] = 99
-        if record.code == UPLOAD:
-            words[at + 2] = 77
+    for command in commands(words):
+        if command.launch is None:
+            words[command.at] = names[words[command.at] >> CODE_BITS] << CODE_BITS | command.code
+        for at in command.slot_words:
+            words[at] = names[words[at]]
+        for at in command.data:
+            words[at] = 99
     return words
 
 
@@ -80,7 +80,7 @@ def test_a_pattern_fits_what_has_the_same_structure(launches):
     chance = random.Random(1)
     for _ in range(200):
         words = window_of(chance, launches)
-        pattern = Pattern(words, read(words))
+        pattern = Pattern(words, commands(words))
         other = renamed(words, dict(zip(range(5, 10), chance.sample(range(5, 200), 5), strict=True)))
         assert fits(pattern, other)
         assert structure(other)[0] == structure(words)[0]
@@ -103,8 +103,8 @@ def test_a_pattern_tells_windows_apart_as_their_digests_do(launches):
             continue
         digest = digest and digest[0]
         # A patched word changes no structure.
-        outcomes.add(fits(Pattern(words, read(words)), other))
-        pattern = Pattern(words, read(words))
+        outcomes.add(fits(Pattern(words, commands(words)), other))
+        pattern = Pattern(words, commands(words))
         for _ in range(2):  # also when the window before it had other slots
             assert fits(pattern, other) == (digest == structure(words)[0]), (words, other)
             assert fits(pattern, renamed(words, dict(zip(range(5, 10), range(60, 65), strict=True))))
@@ -121,9 +121,9 @@ def test_what_was_used_longest_ago_goes_first(launches):
 
     plan = object()
     for words in windows[:2]:
-        table.add_plan(table.add(structure(words)[0], Pattern(words, read(words)), 0), plan)
+        table.add_plan(table.add(structure(words)[0], Pattern(words, commands(words)), 0), plan)
     assert find(windows[0]).plans == [plan]  # used last
-    table.add_plan(table.add(structure(windows[2])[0], Pattern(windows[2], read(windows[2])), 0), plan)
+    table.add_plan(table.add(structure(windows[2])[0], Pattern(windows[2], commands(windows[2])), 0), plan)
     assert find(windows[2]) is not None
     assert find(windows[0]) is not None
     table.add_plan(find(windows[2]), plan)
@@ -141,7 +141,7 @@ def test_what_goes_before_it_has_paid_waits_twice_as_long_each_time(launches):
     def come_and_go(uses):
         """The first structure is planned, makes windows, and goes for the second, which never waits."""
         for key, words, n in ((first, windows[0], uses), (second, windows[1], 1000)):
-            known = table.add(key, Pattern(words, read(words)), 0)
+            known = table.add(key, Pattern(words, commands(words)), 0)
             known.uses = n
             table.add_plan(known, object())
 
@@ -165,11 +165,11 @@ def test_what_has_waited_longest_is_forgotten_when_too_many_wait(launches, monke
     windows = [[head, *range(5, 5 + slots), *[0] * patches] * n for n in (1, 2, 3, 4)]
     table = PlanCache(1)
     for words in windows:
-        table.add_plan(table.add(structure(words)[0], Pattern(words, read(words)), 0), object())
+        table.add_plan(table.add(structure(words)[0], Pattern(words, commands(words)), 0), object())
     assert [table.is_due(structure(words)[0]) for words in windows] == [True, False, False, True]
 
 
-def test_a_period_is_that_of_kinds_of_records_in_words(launches):
+def test_a_period_is_that_of_kinds_of_commands_in_words(launches):
     """The shortest, if the window holds it twice; numbers of slots and patched words say nothing."""
     chance = random.Random(3)
 

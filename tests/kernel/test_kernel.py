@@ -5,7 +5,18 @@ import struct
 import pytest
 
 from pellucid.errors import DTypeError, KernelError
-from pellucid.kernel.source import KernelSource, Launch, convert, fetch, fold, load, pack_params, physical
+from pellucid.kernel.source import (
+    KernelHeader,
+    KernelSource,
+    Launch,
+    convert,
+    fetch,
+    fold,
+    header_of,
+    load,
+    pack_params,
+    physical,
+)
 from pellucid.tensors import dtypes as dt
 
 TEXT = """// out[i] = x[i] * factor
@@ -128,3 +139,73 @@ def test_launches_read_files_by_name():
     launch = Launch("shape/triangle", 3)
     assert launch.source is load("shape/triangle")
     assert launch.source.name == "shape/triangle"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("fuses", "'fuses '. Write one line: fuses input -> outputs"),
+        ("fuses  ->", "'fuses ->'. Write one line"),
+        ("fuses  x", "'fuses x'. Write one line"),
+        ("fuses  x, y -> out", "'fuses x, y -> out'. Write one line"),
+        ("fuses  x -> out out", "'fuses x -> out out'. Write one line"),
+        ("fuses  x -> out\n// fuses  x ->", "'fuses x ->'. Write one line"),
+        ("fuses  x -> sum", "'fuses x -> sum', but sum is no binding that is written"),
+        ("fuses  x -> x", "but x is no binding that is written"),
+        ("fuses  out -> out", "but out is no binding that is read"),
+        ("fuses  y ->", "but y is no binding that is read"),
+        ("joins", "'joins '. Write one line: joins folder/kernel"),
+        ("joint  vectors", "'joint vectors'. Write one line"),
+        ("norms  norm/rms norm/layer", "'norms norm/rms norm/layer'. Write one line"),
+    ],
+)
+def test_a_header_that_does_not_fit(line, message):
+    with pytest.raises(KernelError) as raised:
+        header_of(KernelSource("group/name", f"// {line}\n{TEXT}"))
+    assert message in str(raised.value)
+    assert str(raised.value).startswith("group/name: the header says '")
+
+
+def test_a_header_is_kept_by_edits():
+    text = f"// fuses  x -> out\n// uses   one, two\n// norms  a/b, a/c/d\n{TEXT}"
+    header = header_of(KernelSource("a", text))
+    assert header == KernelHeader("x", ("out",), norms=("a/b", "a/c/d"))
+    assert header_of(KernelSource("a", TEXT)) == KernelHeader()
+    source = KernelSource("a", text, header=header)
+    edited = source.fill({"TILE": "8u"}).retype("x", dt.float16).with_part("two", "three").as_typed()
+    assert edited.typed
+    assert edited.header == header
+    assert "// uses   one, three\n" in edited.text
+    assert source.without("out").header == header._replace(outputs=())
+    assert source.without("x").header == header._replace(input=None)
+
+
+def test_edits(source):
+    assert source.with_element("x", "vec4<f32>").bindings[0].element == "vec4<f32>"
+    assert [b.name for b in source.without("x").bindings] == ["out"]
+    line = r"fn apply(a: f32) -> f32 { return a * \1.0; }"
+    assert line in source.with_functions({"apply": line}).text
+    assert [*source.with_params(["count: u32", "sizes: vec4<u32>"]).fields] == ["count", "sizes"]
+    assert source.const("TILE") == "16u"
+    assert source.const("WIDE") == "false"
+    assert "\nvar<immediate> params: Params;\n" in source.finish(True)
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda s: s.with_part("one", "two"), "part one in a line 'uses' to replace"),
+        (lambda s: s.with_element("y", "u32"), "binding y to replace"),
+        (lambda s: s.without("y"), "binding y on a line of its own to replace"),
+        (lambda s: s.with_functions({"store": ""}), "one-line fn store to replace"),
+        (lambda s: s.const("NONE"), "const called NONE"),
+        (lambda s: s.fill({"NONE": "1"}), "alias, const or one-line fn called NONE to replace"),
+        (lambda s: KernelSource(s.name, "").with_params([]), "struct Params to replace"),
+        (lambda s: KernelSource(s.name, "").finish(True), "line @group(1) @binding(0) var<uniform> params"),
+    ],
+)
+def test_an_edit_that_finds_nothing(source, edit, message):
+    with pytest.raises(KernelError) as raised:
+        edit(source)
+    assert message in str(raised.value)
+    assert str(raised.value).startswith("group/name: there is no ")

@@ -6,6 +6,7 @@ import pytest
 
 from pellucid.device.resources import path
 from pellucid.device.stream import stream
+from pellucid.fusion.sites import sites_of
 from pellucid.kernel import source as kernel
 
 ROOT = path("wgsl")
@@ -19,8 +20,10 @@ def text(name: str) -> str:
 
 @pytest.fixture(scope="module")
 def sources() -> str:
-    """All Python of the package and all WGSL, in which a file's name must occur."""
-    return "\n".join(p.read_text(encoding="utf-8") for p in sorted(path("pkg/pellucid").rglob("*.py")))
+    """All Python of the package, and the kernels that headers name: a file's name must occur there."""
+    named = [f'"{joint}"' for name in KERNELS for joint in kernel.load(name).header.joint]
+    modules = sorted(path("pkg/pellucid").rglob("*.py"))
+    return "\n".join([*named, *[p.read_text(encoding="utf-8") for p in modules]])
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -45,6 +48,31 @@ def test_limits(name):
     assert 4 * source.params_words <= 256
     assert len(re.findall(r"@compute", source.text)) == 1
     assert re.search(r"@workgroup_size\(\w+", source.text)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_what_a_header_names_is_there(name):
+    """Outputs have store functions that fusion finds, the input a load function, and kernels exist."""
+    source = kernel.load(name)
+    header = source.header
+    assert sorted(output for site in sites_of(source) for output in site.values) == sorted(header.outputs)
+    if header.input:
+        load = rf"^fn load_{header.input}\(i: u32\) -> \w+ \{{ return .*; \}}$"
+        assert re.search(load, source.text, re.M)
+    assert {*header.joins, *header.joint, *header.norms} <= {*KERNELS}
+    assert len(header.joint) in (0, 2)
+
+
+def test_headers():
+    """The lines are read as they are written; who has none takes no part."""
+    headers = {name: kernel.load(name).header for name in KERNELS}
+    assert headers["norm/rms"] == kernel.KernelHeader("x", ("out",))
+    assert headers["attention/cache_write"] == kernel.KernelHeader("rows")
+    assert headers["matmul/quant/vectors"] == kernel.KernelHeader(None, ("out_0", "out_1", "out_2"))
+    assert headers["matmul/quant/vector"].joint == ("matmul/quant/vectors", "matmul/quant/pair")
+    assert headers["attention/decode_step"].joins[:4] == headers["attention/place"].joins
+    written = {name for name in KERNELS if re.search(r"^// (fuses|joins|joint|norms) ", text(name), re.M)}
+    assert {name for name in KERNELS if headers[name] != kernel.KernelHeader()} == written
 
 
 @pytest.mark.gpu

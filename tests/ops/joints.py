@@ -6,7 +6,7 @@ from typing import Any
 import pellucid
 from checked import leave_out_checked
 from pellucid.device.stream import stream
-from pellucid.fusion.records import Command, read
+from pellucid.fusion.commands import FusionCommand, read
 from pellucid.op.launches import RegisteredLaunch, register
 from pellucid.ops.attention.joint import Joint
 
@@ -27,24 +27,24 @@ class Window:
             stream().flush()
         self._places: dict[int, int] = {}
 
-    def named(self, name: str) -> list[Command]:
+    def named(self, name: str) -> list[FusionCommand]:
         """The launches of a kernel."""
         return [r for r in self.runs if r.node is not None and r.node.source.name == name]
 
-    def run(self, joint: Joint, parts: Sequence[Command]) -> None:
+    def run(self, joint: Joint, parts: Sequence[FusionCommand]) -> None:
         """Run a joint launch on the slots and numbers of its parts."""
         assert register(joint.node) is joint.node.head
         slots = [parts[part].slots[binding] for part, binding in joint.slots]
         words = [self.words[parts[part].patch_at(word)] for part, word in joint.patches]
         self._run(joint.node, slots, words)
 
-    def again(self, record: Command) -> None:
+    def again(self, record: FusionCommand) -> None:
         """Run a recorded launch once more."""
         assert record.node is not None
         words = [self.words[at] for at in record.words[len(record.slots) :]]
         self._run(record.node, record.slots, words)
 
-    def give(self, record: Command, binding: str, tensor: Any) -> None:
+    def give(self, record: FusionCommand, binding: str, tensor: Any) -> None:
         """Use a tensor in the place of a temporary, which is gone."""
         assert record.node is not None
         self._places[record.slots[record.node.binding(binding)]] = tensor._storage.slot
@@ -57,6 +57,6 @@ class Window:
         stream().flush()
 
 
-def nodes(records: Sequence[Command]) -> list[Any]:
+def nodes(records: Sequence[FusionCommand]) -> list[Any]:
     """What the records run."""
     return [record.node for record in records]

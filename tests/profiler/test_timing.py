@@ -6,7 +6,7 @@ import pytest
 
 import pellucid as torch
 from pellucid.device import native_timestamps
-from pellucid.device.host import CODE_BITS, RUN
+from pellucid.device.commands import CODE_BITS, RUN
 from pellucid.device.stream import stream
 
 MOST_PASSES = native_timestamps.MOST_PASSES

@@ -15,7 +15,7 @@ import pellucid as torch
 from pellucid.device.stream import MAX_WINDOW_WORDS, stream
 from pellucid.errors import DeviceError
 from pellucid.fusion import window
-from pellucid.fusion.records import read
+from pellucid.fusion.commands import read
 from pellucid.op.launches import _pipelines, nodes
 
 pytestmark = pytest.mark.gpu

@@ -2,7 +2,7 @@
 // moves when it grows.
 
 import { Kept } from "./kept.js";
-import { STATUS_BYTES } from "./records.js";
+import { STATUS_BYTES } from "./commands.js";
 import { Stream } from "./stream.js";
 import { Waiting } from "./waiting.js";
 

@@ -1,7 +1,7 @@
 // Reads: a range of a buffer and the status words travel back in one mappable buffer; several may be in flight.
 
 import { Nudger } from "./nudge.js";
-import { STATUS_BYTES } from "./records.js";
+import { STATUS_BYTES } from "./commands.js";
 
 const POOLED_LIMIT = 16 << 20;
 const KEPT_BUFFERS = 8;

@@ -1,30 +1,36 @@
-// The stream: owns the GPU device and interprets windows of records. Its interface is integers and typed arrays only.
-// The records and their meaning are in docs/design.md, "The stream".
+// The stream: owns the GPU device and interprets windows of commands. Its interface is integers and typed arrays only.
+// The commands and their meaning are in docs/design.md, "The stream".
 
 import { openDevice } from "./adapter.js";
 import { ARENA_BYTES, Arena, Staging } from "./arena.js";
 import { Buffers } from "./buffers.js";
-import { Faults } from "./faults.js";
-import { Groups } from "./groups.js";
-import { makeLaunch } from "./launch.js";
-import { Pipelines } from "./pipelines.js";
-import { Pool } from "./pool.js";
-import { Readback } from "./readback.js";
 import {
   ALLOC,
   CODE_BITS,
   CODE_MASK,
   COPY,
   FREE,
+  LENGTHS,
   RUN,
   STATUS_BYTES,
   STATUS_SLOT,
   UPLOAD,
-} from "./records.js";
-import { recordLength, recordName } from "./records.js";
+  commandLength,
+  commandName,
+  dataLength,
+} from "./commands.js";
+import { Faults } from "./faults.js";
+import { Groups } from "./groups.js";
+import { makeLaunch } from "./launch.js";
+import { Pipelines } from "./pipelines.js";
+import { Pool } from "./pool.js";
+import { Readback } from "./readback.js";
 import { Slots, checkRange } from "./slots.js";
 import { Timestamps, WindowTimes } from "./timestamps.js";
 import { Uploads } from "./uploads.js";
+
+// Words of each command without data: constants, because they are read once for each.
+const { [ALLOC]: ALLOC_WORDS, [FREE]: FREE_WORDS, [UPLOAD]: UPLOAD_WORDS, [COPY]: COPY_WORDS } = LENGTHS;
 
 // A long window goes out in pieces, so that the GPU starts early and the page's compositor gets its turn.
 const MOST_DISPATCHES = 1024;
@@ -131,7 +137,7 @@ export class Stream {
   }
 
   /**
-   * Interpret a window (Uint32Array) and submit it, or, `held`, let the read that follows do so. A record that fails is
+   * Interpret a window (Uint32Array) and submit it, or, `held`, let the read that follows do so. A command that fails is
    * left out; its error is thrown at the end.
    */
   submit(words, held = false) {
@@ -145,9 +151,9 @@ export class Stream {
         this.#interpret(words, at);
         at = words.length;
       } catch (error) {
-        failure ??= new Error(`${recordName(words, this.at, this.launches)}: ${error.message}`);
+        failure ??= new Error(`${commandName(words, this.at, this.launches)}: ${error.message}`);
         this.#unbind();
-        at = this.at + recordLength(words, this.at, this.launches);
+        at = this.at + commandLength(words, this.at, this.launches);
       }
     }
     // A window that is timed begins where it is submitted.
@@ -157,7 +163,7 @@ export class Stream {
     if (failure !== null) throw failure;
   }
 
-  /** Write bytes (Uint8Array) to a slot that no pending record touches; the slot is made when it is new. */
+  /** Write bytes (Uint8Array) to a slot that no pending command touches; the slot is made when it is new. */
   write(slot, nbytes, offset, bytes) {
     this.faults.alive();
     this.#settle(); // an interrupt may have kept the read from which a window was held
@@ -346,18 +352,18 @@ export class Stream {
         }
         case ALLOC:
           slots.declare(payload, words[at + 1]);
-          at += 2;
+          at += ALLOC_WORDS;
           break;
         case FREE:
           slots.release(payload);
-          at += 1;
+          at += FREE_WORDS;
           break;
         case UPLOAD:
-          at += 3 + this.#upload(payload, words[at + 1], words[at + 2], words, at + 3);
+          at += UPLOAD_WORDS + this.#upload(payload, words[at + 1], words[at + 2], words, at + UPLOAD_WORDS);
           break;
         case COPY:
           this.#copy(payload, words[at + 1], words[at + 2], words[at + 3], words[at + 4]);
-          at += 5;
+          at += COPY_WORDS;
           break;
         default:
           throw new Error("no such record");
@@ -378,7 +384,7 @@ export class Stream {
   }
 
   #upload(slot, offset, nbytes, words, first) {
-    const count = Math.ceil(nbytes / 4);
+    const count = dataLength(nbytes);
     const block = this.slots.block(slot);
     checkRange("upload", offset, count * 4, block);
     this.counts.uploads++;

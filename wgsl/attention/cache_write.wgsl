@@ -3,6 +3,7 @@
 // rows   (batch, kv_heads, time, head_dim)       any strides
 // cache  (batch, kv_heads, capacity, head_dim)   contiguous
 // grid   one workgroup per WORKGROUP elements of rows, one lane each
+// fuses  rows ->
 
 const WORKGROUP = 64u;
 

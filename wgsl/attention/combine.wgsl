@@ -8,6 +8,7 @@
 // out    (batch, heads, time, value_dim)
 // grid   one workgroup per (batch, kv head, row); lane i weighs split i, then lanes stride over
 //        the columns
+// fuses  -> out
 // turns  (value_dim // WORKGROUP + 1) * (splits // 4 + 2) + 64
 // uses   workgroup_max, workgroup_sum, attention_score
 

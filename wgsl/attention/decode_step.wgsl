@@ -21,6 +21,8 @@
 // out        (batch, heads, 1, head_dim); without ALONE (batch * kv_heads, splits, group,
 //            head_dim + 2)
 // grid       one workgroup per (batch, kv head, split); a split holds a multiple of 64 keys
+// fuses      -> out
+// joins      attention/rotary, attention/rotary, attention/cache_write, attention/cache_write, attention/decode, attention/combine
 // turns      (capacity // splits // STEP + 2) * ((KEY_LANES + PARTS) * ROW_VECTORS + STEP // PARTS + 4) + QUADS + 512
 // source     Dao et al. 2023, "Flash-Decoding for long-context inference"
 // uses       attention/turn, attention/decode_lanes, attention_score

@@ -16,6 +16,7 @@
 // key        (batch, kv_heads, capacity, head_dim)  contiguous
 // value      (batch, kv_heads, capacity, head_dim)  contiguous
 // grid       one workgroup per WORKGROUP elements of query, key_row and value_row, one lane each
+// joins      attention/rotary, attention/rotary, attention/cache_write, attention/cache_write
 // source     Su et al. 2021, "RoFormer", equation 34
 // uses       attention/turn
 

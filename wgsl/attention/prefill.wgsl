@@ -13,6 +13,7 @@
 // grid   one workgroup per (batch, kv head, tile of 32 rows, 32 * COLUMN_BLOCKS columns of value);
 //        128 lanes; a row is a (time, head of the group) pair, so that all query heads that share a
 //        key head share its tiles
+// fuses  -> out
 // turns  (capacity // TILE + 1) * (9 * (head_dim // TILE + 1) + 26) + 64
 // source Dao 2023, "FlashAttention-2", algorithm 1
 // uses   attention_score

@@ -7,6 +7,7 @@
 // sines   (positions, half)
 // out     (batch, heads, time, head_dim)
 // grid    one workgroup per WORKGROUP elements of out, one lane each
+// fuses   x -> out
 // source  Su et al. 2021, "RoFormer", equation 34
 // uses    attention/turn
 

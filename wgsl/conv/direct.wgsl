@@ -12,6 +12,7 @@
 // out     (batch, groups, rows, out_height, out_width)
 // grid    one invocation per (phase, group, ROWS rows, 4 pixels); neighbours have neighbouring
 //         pixels, and the 4 of one are a quarter of all apart
+// fuses   -> out
 // turns   TAPS_Y * (TAPS_X * (channels + 1) + 1) + 64
 // uses    conv_window
 

@@ -3,6 +3,7 @@
 // x     (planes, in_height, in_width)     contiguous
 // out   (planes, out_height, out_width)
 // grid  one invocation per output; count(q) is `divisor` unless that is 0
+// fuses -> out
 // turns (box[1] - box[0]) * (box[3] - box[2] + 1)
 // uses  pool_window
 

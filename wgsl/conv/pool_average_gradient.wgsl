@@ -4,6 +4,7 @@
 // x     (planes, out_height, out_width)   contiguous; of the means
 // out   (planes, in_height, in_width)     of what they are taken of
 // grid  one invocation per output; count(q) is `divisor` unless that is 0
+// fuses -> out
 // turns (box[1] - box[0]) * (box[3] - box[2] + 1)
 // uses  pool_window
 

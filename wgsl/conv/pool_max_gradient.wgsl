@@ -5,6 +5,7 @@
 // indices  (planes, out_height, out_width)   where they were found in their plane
 // out      (planes, in_height, in_width)     of what they were taken of
 // grid     one invocation per output; it asks every window that holds it, always in one order
+// fuses    -> out
 // turns    (box[1] - box[0]) * (box[3] - box[2] + 1)
 
 const WORKGROUP = 64u;

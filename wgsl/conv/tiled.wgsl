@@ -9,6 +9,7 @@
 // out     (parts, batch, groups, rows, out_height, out_width)   part p sums from p * chunk to (p +
 //         1) * chunk of the depth, which is channels * TAPS_Y * TAPS_X
 // grid    one workgroup per (part, phase, group, tile of TILE_COLUMNS pixels, of TILE_ROWS rows)
+// fuses   -> out
 // turns   chunk // STEP + 256
 // uses    conv/tile, tile, conv_window
 //

@@ -7,6 +7,7 @@
 // status   a bad index is written here once: 1, op, low word, high word, limit; its row is zero
 // grid     one invocation per octet of 8 columns of an index
 // format   quant/q4_0 stands for any file of quant/ with its two functions
+// fuses    -> out
 // turns    64
 // uses     status, quant/q4_0, quant/halves_direct, quant/planes
 

@@ -4,6 +4,7 @@
 // ids     (picked)                int64; a bad one is reported and reads row 0
 // out     (outer, picked, inner)
 // grid    one workgroup per WORKGROUP elements of out, one lane each
+// fuses   -> out
 // uses    status
 
 alias T = f32;

@@ -6,6 +6,7 @@
 // bias     (columns)              read only with HAS_BIAS
 // out      (batch, size)          contiguous
 // grid     one invocation per element
+// fuses    -> out
 // turns    parts
 
 const HAS_BIAS = false;

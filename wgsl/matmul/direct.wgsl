@@ -12,6 +12,7 @@
 // bias  (out_columns)             read only with HAS_BIAS
 // out   (batch, rows, out_columns)  contiguous; columns start to start + columns - 1 are written
 // grid  one invocation per (batch, ROWS rows, 8 columns), neighbours along the columns
+// fuses -> out
 // turns depth
 
 // 1, 2, 4 or 8.

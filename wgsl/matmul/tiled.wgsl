@@ -7,6 +7,7 @@
 // out   (batch, PARTS, rows, columns)  contiguous; part p is the sum over the p-th part of the
 //       depth, so with PARTS = 1 out is the product, else combine.wgsl adds the parts
 // grid  one workgroup per (batch, part, tile of TILE_ROWS rows, tile of TILE_COLUMNS columns)
+// fuses -> out
 // turns depth // STEP // PARTS + 512
 //
 // A lane makes LANE_ROWS x LANE_COLUMNS sums, each 4 or 8, in blocks of 4 x 4; the blocks of a lane

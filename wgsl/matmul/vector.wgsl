@@ -10,6 +10,7 @@
 // out   (batch, PARTS, rows, columns)  contiguous; part p is the sum over the p-th part of the
 //       depth, so with PARTS = 1 out is the product, else combine.wgsl adds the parts
 // grid  one workgroup per (batch, part, 4 columns); lanes stride over the depth, 4 elements each
+// fuses -> out
 // turns depth // STRIDE // PARTS + 128
 //
 // With B_FOUR the depth of b is contiguous, and its length and the other strides are multiples of 4;

@@ -10,6 +10,7 @@
 //       depth, so with PARTS = 1 out is the product, else combine.wgsl adds the parts
 // grid  one workgroup per (batch, part, 16 columns); 4 lanes have 4 columns each, the other lanes
 //       share the depth, 4 lines each
+// fuses -> out
 // turns depth // STRIDE // PARTS + 128
 //
 // With B_FOUR the columns of b are contiguous and the other strides multiples of 4, with A_FOUR the

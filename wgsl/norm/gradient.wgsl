@@ -9,6 +9,7 @@
 // out     (rows, columns)
 // grid    one workgroup per row; lanes stride over the columns three times: mean, the other sums,
 //         output; without CENTRED twice
+// fuses   -> out
 // turns   3 * (columns // WORKGROUP + 1) + 256
 // source  Ba, Kiros and Hinton 2016, "Layer Normalization", equation 3, differentiated
 

@@ -7,6 +7,7 @@
 // bias    (columns)         read only with HAS_BIAS
 // out     (rows, columns)
 // grid    one workgroup per WORKGROUP / LANES rows; LANES lanes share a row
+// fuses   x -> out
 // turns   256
 // source  Ba, Kiros and Hinton 2016, "Layer Normalization", equation 3
 // uses    row_quads

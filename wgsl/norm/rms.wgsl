@@ -4,6 +4,7 @@
 // weight  (columns)         read only with HAS_WEIGHT
 // out     (rows, columns)
 // grid    one workgroup per row; lanes stride over the columns
+// fuses   x -> out
 // turns   2 * (columns // WORKGROUP + 1) + 256
 // source  Zhang and Sennrich 2019, "Root Mean Square Layer Normalization", equation 4
 

@@ -6,6 +6,7 @@
 // weight  (columns)         read only with HAS_WEIGHT
 // out     (rows, columns)
 // grid    one workgroup per WORKGROUP / LANES rows; LANES lanes share a row
+// fuses   x -> out
 // turns   256
 // source  Zhang and Sennrich 2019, "Root Mean Square Layer Normalization", equation 4
 // uses    row_quads

@@ -7,6 +7,7 @@
 // x     (outer, columns, inner)   contiguous; rows = outer * inner
 // out   (outer, columns, inner)
 // grid  one workgroup per WORKGROUP rows, one lane each
+// fuses x -> out
 // turns columns // 4 + columns + 1
 // uses  inner_quad, softmax_state
 

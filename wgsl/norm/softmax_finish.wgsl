@@ -6,6 +6,7 @@
 // state  (rows, parts, 2)
 // out    (outer, columns, inner)
 // grid   one workgroup per row and part: it merges the row's states, then writes its own columns
+// fuses  -> out
 // turns  (parts + chunk) // WORKGROUP + 256
 // uses   softmax_state
 

@@ -7,6 +7,7 @@
 // x     (rows, columns)   contiguous; columns <= 4 * QUADS * LANES
 // out   (rows, columns)
 // grid  one workgroup per WORKGROUP / LANES rows; LANES lanes share a row
+// fuses x -> out
 // turns 256
 // uses  row_quads, softmax_state
 

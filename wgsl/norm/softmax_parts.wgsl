@@ -6,6 +6,7 @@
 // x      (outer, columns, inner)   contiguous; rows = outer * inner
 // state  (rows, parts, 2)   part p holds the columns from p * chunk to (p + 1) * chunk
 // grid   one workgroup per row and part; lanes stride over its columns
+// fuses  x ->
 // turns  chunk // WORKGROUP // 4 + 256
 // uses   inner_quad, softmax_state
 

@@ -7,6 +7,7 @@
 // out     (outer, columns, inner)
 // grid    one workgroup per row; lanes stride over the columns, twice: once for (m, s) together,
 //         four at a time, once to write
+// fuses   x -> out
 // turns   2 * (columns // WORKGROUP + 1) + 256
 // source  Milakov and Gimelshein 2018, "Online normalizer calculation for softmax", algorithm 3
 // uses    inner_quad, softmax_state

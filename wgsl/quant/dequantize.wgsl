@@ -3,6 +3,7 @@
 // weight   the planes of a quantized weight, `units` units of 32 columns a row
 // out      (all rows, columns); rows start to start + rows - 1 are written
 // grid     one invocation per octet of 8 columns
+// fuses    -> out
 // format   quant/q4_0 stands for any file of quant/ with its two functions
 // uses     quant/q4_0, quant/halves_direct, quant/planes
 

@@ -5,6 +5,7 @@
 // out   (outer, parts, inner)     part p holds r from p * chunk to (p + 1) * chunk
 // grid  one workgroup per WORKGROUP outputs, one lane each: neighbours in `inner` read
 //       neighbouring words; a lane keeps four sums, so that four loads are under way at once
+// fuses x -> out
 // turns chunk // 4 + 4
 
 alias T = f32;

@@ -4,6 +4,7 @@
 // x     (outer, reduced, inner)   contiguous
 // out   (outer, parts, inner)     part p holds r from p * chunk to (p + 1) * chunk
 // grid  one workgroup per WORKGROUP / LANES outputs; the LANES lanes of an output stride over r
+// fuses x -> out
 // turns chunk // LANES + 128
 // uses  lane_fold
 

@@ -5,6 +5,7 @@
 //        chunk
 // out    (rows, columns)
 // grid   one workgroup per row and chunk; it walks the chunk in steps of four elements a lane
+// fuses  x -> out
 // turns  (chunk // WORKGROUP // 4 + 1) * 64
 // uses   workgroup_scan
 

@@ -8,6 +8,7 @@
 //        chunk
 // out    (rows, columns)
 // grid   one invocation per row and chunk
+// fuses  x -> out
 // turns  chunk
 
 alias T = f32;

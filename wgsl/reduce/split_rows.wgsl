@@ -9,6 +9,7 @@
 // status  holds the parts on their way; see partials
 // grid    one workgroup per output and part: part p takes r from p * chunk to (p + 1) * chunk; its
 //         lanes stride over r
+// fuses   x -> out
 // turns   chunk // WORKGROUP + parts // WORKGROUP + 256
 // uses    lane_fold, workgroup_fold, partial_fold, partials
 

@@ -10,6 +10,7 @@
 // grid    one workgroup per outer, part and WIDTH neighbours in `inner`, which read neighbouring
 //         words: part p takes r from p * chunk to (p + 1) * chunk; lanes WIDTH apart share an
 //         output
+// fuses   x -> out
 // turns   chunk * WIDTH // WORKGROUP + parts + 256
 // uses    strip_fold, partial_fold, partials
 

@@ -8,6 +8,7 @@
 // out   (outer, parts, inner)     part p holds r from p * chunk to (p + 1) * chunk
 // grid  one workgroup per (outer, part) and WIDTH neighbours in `inner`, which read neighbouring
 //       words; lanes WIDTH apart share an output
+// fuses x -> out
 // turns chunk * WIDTH // WORKGROUP + 128
 // uses  strip_fold
 

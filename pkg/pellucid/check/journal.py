@@ -12,7 +12,7 @@ import numpy as np
 from ..device.storage import Storage
 from ..device.stream import Stream
 from ..errors import DeviceError
-from ..fusion.records import read as read_records
+from ..fusion.commands import read
 from ..op.call import Call
 from ..op.declaration import Op
 from ..profiler.lines import caller
@@ -231,6 +231,6 @@ def _on_cpu(value: Any) -> Any:
 def _written_slots(window: array) -> set[int] | None:
     """The slots that the records of a window write; None where launches are none of ops."""
     try:
-        return {slot for record in read_records(list(window)) for slot in record.writes}
+        return {slot for record in read(list(window)) for slot in record.writes}
     except KeyError:
         return None

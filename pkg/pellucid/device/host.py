@@ -7,12 +7,8 @@ from typing import Any, Protocol
 
 from .table import Table
 
-RUN, ALLOC, FREE, UPLOAD, COPY = range(5)
-CODE_BITS = 3
 STATUS_SLOT = 0
 STATUS_BYTES = 64
-# A record says sizes and offsets in one word each, whatever the device could hold.
-LARGEST_RECORD = (1 << 32) - 16
 # What stands in the place of a launch for the time of a window.
 WINDOW = -1
 # What every error of a lost device ends with.

@@ -22,6 +22,7 @@ except ImportError as error:  # the optional extra is not installed
     ) from error
 
 from ..errors import DeviceError, OutOfMemoryError
+from .commands import CODE_BITS, RUN
 from .host import AFTER_LOSS, STATUS_BYTES, STATUS_SLOT, WINDOW
 from .native_adapter import request
 from .native_timestamps import Timestamps
@@ -80,16 +81,20 @@ class _Launch:
         "immediate",
         "label",
         "layout",
+        "length",
         "params",
         "patches",
         "pipeline",
         "reads",
+        "slot_count",
     )
 
     def __init__(self, pipeline, params, patches, grid):
         self.pipeline, self.layout, self.reads, self.immediate, self.label = pipeline
         self.params = array("I", params)
         self.patches = patches
+        self.slot_count = len(self.reads)
+        self.length = 1 + self.slot_count + len(patches)
         self.grid = grid
         self.group = _NO_GROUP
 
@@ -118,6 +123,7 @@ class NativeHost:
         self._pipelines: dict[int, tuple] = {}
         self._new_pipelines, self._new_launches = count(), count()
         self._unused_pipelines: list[int] = []
+        # By the word that begins their runs.
         self.launches: dict[int, _Launch] = {}
         self._unused_launches: list[int] = []
         self._groups: dict[tuple, _Group] = {}
@@ -244,13 +250,13 @@ class NativeHost:
     def launch(self, pipeline: int, params: bytes, patches: tuple[int, ...], x: int, y: int, z: int) -> int:
         made = _Launch(self._pipelines[pipeline], params, patches, (x, y, z))
         number = self._unused_launches.pop() if self._unused_launches else next(self._new_launches)
-        self.launches[number] = made
+        self.launches[number << CODE_BITS | RUN] = made
         return number
 
     def forget(self, launches: Sequence[int], pipelines: Sequence[int]) -> None:
         """End launches and pipelines that nobody runs any more; their numbers are given out again."""
         for number in launches:
-            if self.launches.pop(number, None) is not None:
+            if self.launches.pop(number << CODE_BITS | RUN, None) is not None:
                 self._unused_launches.append(number)
         for number in pipelines:
             if self._pipelines.pop(number, None) is not None:

@@ -1,6 +1,6 @@
-"""One window of records on its way to wgpu: interpreted, encoded, submitted.
+"""One window of commands on its way to wgpu: interpreted, encoded, submitted.
 
-A record that fails is left out; the rest runs.
+A command that fails is left out; the rest runs.
 """
 
 from __future__ import annotations
@@ -13,21 +13,20 @@ from typing import TYPE_CHECKING, Any
 
 import wgpu
 
-from .host import ALLOC, CODE_BITS, COPY, FREE, RUN, UPLOAD
+from .commands import ALLOC, CODE_BITS, CODE_MASK, COPY, FREE, RUN, UPLOAD, length
 
 if TYPE_CHECKING:
     from .native import NativeHost
 
 ARENA_STEP = 256
 ARENA_BYTES = 1 << 20
-_CODE_MASK = (1 << CODE_BITS) - 1
 
 
 class NativeWindow:
     """An encoder and what belongs to it.
 
     Args:
-        host: whose buffers, launches and counters the records mean.
+        host: whose buffers, launches and counters the commands mean.
     """
 
     def __init__(self, host: NativeHost):
@@ -46,16 +45,18 @@ class NativeWindow:
         """Records from ``at`` on, as many as one submit takes.
 
         Returns:
-            Where the next window part begins, and the first error; its record alone was left out.
+            Where the next window part begins, and the first error; its command alone was left out.
         """
         failed: Exception | None = None
+        launches = self.host.launches
         while at < end:
-            code, payload = words[at] & _CODE_MASK, words[at] >> CODE_BITS
-            after = at + self._length(code, payload, words, at)
+            head = words[at]
+            code = head & CODE_MASK
+            after = at + length(words, at, launches)
             if code == RUN and (len(self.arena) >= ARENA_BYTES or self._is_timed_full()):
                 break
             try:
-                self._record(code, payload, words[at + 1 : after])
+                self._command(head, code, words[at + 1 : after])
             except Exception as error:  # raised once the others are submitted
                 failed = failed or error
             at = after
@@ -65,33 +66,29 @@ class NativeWindow:
         timestamps = self.host.timestamps
         return timestamps is not None and timestamps.full
 
-    def _length(self, code: int, payload: int, words: array, at: int) -> int:
+    def _command(self, head: int, code: int, words: array) -> None:
         if code == RUN:
-            launch = self.host.launches[payload]
-            return 1 + len(launch.reads) + len(launch.patches)
-        if code == UPLOAD:
-            return 3 + (words[at + 2] + 3) // 4
-        return {ALLOC: 2, FREE: 1, COPY: 5}[code]
-
-    def _record(self, code: int, payload: int, words: array) -> None:
-        if code == RUN:
-            self._run(payload, words)
-        elif code == ALLOC:
-            self.host.slots[payload] = (None, words[0])
+            self._run(head, words)
+            return
+        slot = head >> CODE_BITS
+        if code == ALLOC:
+            self.host.slots[slot] = (None, words[0])
         elif code == FREE:
             # A slot whose direct write was cancelled never existed here.
-            block, nbytes = self.host.slots.pop(payload, (None, 0))
+            block, nbytes = self.host.slots.pop(slot, (None, 0))
             if block is not None:
                 self.host.pool.give(block, nbytes)
         elif code == UPLOAD:
-            self._upload(payload, words[0], words[2:].tobytes())
+            self._upload(slot, words[0], words[2:].tobytes())
+        elif code == COPY:
+            self._copy(slot, *words)
         else:
-            self._copy(payload, *words)
+            raise KeyError(code)
 
-    def _run(self, number: int, words: array) -> None:
+    def _run(self, head: int, words: array) -> None:
         host = self.host
-        launch, timestamps = host.launches[number], host.timestamps
-        count = len(launch.reads)
+        launch, timestamps = host.launches[head], host.timestamps
+        count = launch.slot_count
         slots = words[:count]
         buffers = tuple([host.buffer(s) for s in slots])
         self.touched.update(map(id, buffers))
@@ -121,7 +118,7 @@ class NativeWindow:
         host.counts["dispatches"] += 1
         if timestamps is not None:
             if self.timed:
-                timestamps.ran(number)
+                timestamps.ran(head >> CODE_BITS)
             self._end_pass()
 
     def _upload(self, slot: int, offset: int, data: bytes) -> None:

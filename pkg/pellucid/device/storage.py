@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .host import ALLOC, CODE_BITS, FREE, LARGEST_RECORD
+from .commands import ALLOC, CODE_BITS, FREE, LARGEST_SIZE
 
 if TYPE_CHECKING:
     from .stream import Stream
@@ -67,8 +67,8 @@ class Storage:
 
     def __init__(self, nbytes: int, kind: str = "activation", direct: bool = False):
         stream = _stream
-        if type(nbytes) is not int or not 0 <= nbytes <= LARGEST_RECORD:
-            raise TypeError(f"Storage(): nbytes must be an int from 0 to {LARGEST_RECORD}, not {nbytes!r}")
+        if type(nbytes) is not int or not 0 <= nbytes <= LARGEST_SIZE:
+            raise TypeError(f"Storage(): nbytes must be an int from 0 to {LARGEST_SIZE}, not {nbytes!r}")
         if kind == "activation":
             size = nbytes
         elif kind in stream.made_by_kind:

@@ -8,24 +8,15 @@ import os
 import sys
 import threading
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from ..errors import DeviceError, IndexOutOfRange, KernelError, OutOfMemoryError, PellucidError
+from .commands import ALLOC, CODE_BITS, COPY, LARGEST_SIZE, UPLOAD, LaunchWords
 from .handover import HandOver, is_work, joined, packed, sound
-from .host import (
-    AFTER_LOSS,
-    ALLOC,
-    CODE_BITS,
-    COPY,
-    LARGEST_RECORD,
-    STATUS_BYTES,
-    STATUS_SLOT,
-    UPLOAD,
-    Host,
-)  # fmt: skip
+from .host import AFTER_LOSS, STATUS_BYTES, STATUS_SLOT, Host
 from .read import Read
 from .storage import KINDS, AccountedBytes, End, Storage, ended, finalizers, slots_of
 
@@ -131,8 +122,8 @@ class Stream:
         # what tells it, and the stream, ahead what is known of such a window.
         self.rewrite: Callable[[list[int], array, Any], array] | None = None
         self.recognise: Callable[[list[int], array], Recognised] | None = None
-        # Words of the record that begins at a place of a window.
-        self.length: Callable[[list[int], int], int] = lambda words, at: len(words)
+        # By the word that begins their runs.
+        self.launches: Mapping[int, LaunchWords] = {}
         # Called with the records of every window before it is rewritten: captures.
         self.on_submit: list[Callable[[list[int]], None]] = []
         # The window that is handed over: an interrupt may leave it on its way.
@@ -517,7 +508,7 @@ class Stream:
         """Take the records away that no host can read; whether there were any."""
         words = self.words
         count, seen = len(words), self._seen
-        kept = [*words[:seen], *sound(words[seen:count], self.length)]
+        kept = [*words[:seen], *sound(words[seen:count], self.launches)]
         front = slice(0, count)
         words[front] = kept
         return len(kept) < count
@@ -698,7 +689,7 @@ class Stream:
         """
         if type(nbytes) is not int or nbytes < 0:
             raise TypeError(f"the size of a tensor must be a whole number of bytes, not {nbytes!r}")
-        largest = min(self.open().info.limits.get("maxBufferSize", 1 << 28), LARGEST_RECORD)
+        largest = min(self.open().info.limits.get("maxBufferSize", 1 << 28), LARGEST_SIZE)
         if nbytes > largest:
             raise DeviceError(
                 f"a tensor of {nbytes} bytes is over this device's limit of {largest} for one buffer. "

@@ -15,10 +15,10 @@ from ..op.expression import Map, Text, frame, member
 from ..op.launches import MOST_PARAMS, RegisteredLaunch, most_buffers, on_thin, register
 from ..tensors.dtypes import bool_
 from ..tensors.meta import Meta
-from .anchors import Site, sites
 from .groups import Group, Member, Value
+from .sites import Site, sites
 
-# Where a word comes from: the number of a member, and the word of its record behind the head.
+# Where a word comes from: the number of a member, and the word of its command behind the head.
 Word = tuple[int, int]
 
 
@@ -28,7 +28,7 @@ class Fused:
 
     Args:
         node: the launch.
-        words: for each word of its records, where it lies in the window.
+        words: for each word of its commands, where it lies in the window.
         zeros: words of the window that were taken to be zero.
     """
 
@@ -43,7 +43,7 @@ class _Recipe:
 
     Args:
         node: the launch; None where none can be made.
-        words: for each word of its records, where it comes from.
+        words: for each word of its commands, where it comes from.
         zeros: words that were taken to be zero.
     """
 
@@ -154,12 +154,12 @@ class _Writer:
         return self.outs[slot]
 
     def _word(self, m: Member, number: int) -> Word:
-        """A word of a member's record."""
+        """A word of a member's command."""
         return self.group.members.index(m), number
 
     def _patch(self, m: Member, number: int) -> Word:
         """A word that a member's runs bring."""
-        return self._word(m, len(m.record.slots) + number)
+        return self._word(m, len(m.command.slots) + number)
 
     def _bind(self, name: str, access: str, element: str, where: Word, meta: Meta | None) -> str:
         line = f"@group(0) @binding({len(self.bindings)}) var<storage, {access}> {name}: array<{element}>;"
@@ -172,7 +172,7 @@ class _Writer:
         word = m.node.offset_word(local)
         if word is None:
             return m.node.values.get(f"{local}_offset", 0) == 0
-        if self.words[m.record.patch_at(word)]:
+        if self.words[m.command.patch_at(word)]:
             return False
         self.zeros.append(self._patch(m, word))
         return True
@@ -243,36 +243,24 @@ class _Writer:
     def around(self, anchor: Member) -> tuple[KernelSource, Any]:
         """The anchor's kernel with expressions in its loads and stores, and its workgroups."""
         node, source = anchor.node, anchor.node.source
-        text = source.text
         after = [m for m in self.group.members if m is not anchor and not m.is_before]
         places = [(k, site) for k, site in enumerate(sites(node)) if any(m.site == k for m in after)]
         taken_over = {name for _, site in places for name in site.values}
         dead = {name for name in taken_over if anchor.slot(name) not in self.group.live}
         for k, b in enumerate(source.bindings):
-            pattern = (
-                rf"^@group\(0\) @binding\(\d+\)\s*var<storage, (read|read_write)> {b.name}: array<(.+)>;\n"
-            )
-            found = re.search(pattern, text, re.M)
-            if found is None:
-                raise KernelError(f"{source.name}: the binding {b.name} is not on a line of its own")
-            text = text[: found.start()] + text[found.end() :]
             if b.name not in dead and b.name not in anchor.wires:
-                self._bind(b.name, found[1], found[2], self._word(anchor, k), node.metas[k])
+                access = "read_write" if b.written else "read"
+                self._bind(b.name, access, b.element, self._word(anchor, k), node.metas[k])
                 if b.written:
-                    self.outs[anchor.record.slots[k]] = b.name
+                    self.outs[anchor.command.slots[k]] = b.name
         self.values |= node.values
         self.patches_at |= {name: self._patch(anchor, k) for k, name in enumerate(node.patched)}
-        for local, value in anchor.wires.items():
-            text = self._load(text, source, local, value)
-        for k, site in places:
-            text = text.replace(site.line, self._store(anchor, k, site, after))
-        struct = re.search(r"struct Params \{(.*?)\}", text, re.S)
-        if struct is None:
-            raise KernelError(f"{source.name}: there is no struct Params")
-        fields = [part.strip() for part in re.sub(r"//[^\n]*", "", struct[1]).split(",") if part.strip()]
-        declared = f"struct Params {{ {', '.join([*self.text.vectors, *fields, *self.text.fields])} }}"
-        text = text[: struct.start()] + declared + text[struct.end() :]
-        text = "\n".join([*self.bindings, text, *self.text.functions])
+        lines = {f"load_{local}": self._load(source, local, value) for local, value in anchor.wires.items()}
+        lines |= {site.function: self._store(anchor, k, site, after) for k, site in places}
+        fields = [f"{name}: {field.type}" for name, field in source.fields.items()]
+        source = source.without(*[b.name for b in source.bindings]).with_functions(lines)
+        source = source.with_params([*self.text.vectors, *fields, *self.text.fields])
+        text = "\n".join([*self.bindings, source.text, *self.text.functions])
         return KernelSource(f"fused {source.name}", text, typed=True), node.grid
 
     def _refuse_loops(self, members: list[Member]) -> None:
@@ -285,9 +273,9 @@ class _Writer:
         if any(loops(expression_of(m).expression) for m in members):
             raise KernelError("an expression loops within a kernel that may loop itself")
 
-    def _load(self, text: str, source: KernelSource, local: str, value: Value) -> str:
-        """Replace the body of ``load_<local>`` by the value of an expression."""
-        found = re.search(rf"^fn load_{local}\((.*?)\) -> ([\w<>]+) \{{ (.*) \}}$", text, re.M)
+    def _load(self, source: KernelSource, local: str, value: Value) -> str:
+        """The function ``load_<local>``, of which the value of an expression is the body."""
+        found = re.search(rf"^fn load_{local}\((.*?)\) -> ([\w<>]+) \{{ (.*) \}}$", source.text, re.M)
         place = found and re.search(rf"let k = (.*?);|\b{local}\[(.*)\]", found[3])
         if found is None or place is None:
             raise KernelError(f"{source.name}: there is no one-line fn load_{local} that reads {local}[...]")
@@ -299,8 +287,7 @@ class _Writer:
         body = f"{' '.join(lines)} return {self._handed_on(value, wanted)};"
         self.text.functions.append(f"fn element_of_{local}(i: u32) -> {found[2]} {{ {body} }}")
         at = place[1] or place[2]
-        line = f"fn load_{local}({found[1]}) -> {found[2]} {{ return element_of_{local}({at}); }}"
-        return text[: found.start()] + line + text[found.end() :]
+        return f"fn load_{local}({found[1]}) -> {found[2]} {{ return element_of_{local}({at}); }}"
 
     def _store(self, anchor: Member, number: int, site: Site, after: list[Member]) -> str:
         """A store of the anchor that goes on with the expressions that follow."""
@@ -336,9 +323,9 @@ def fuse(group: Group, words: list[int]) -> Fused | None:
         _recipes[form] = recipe
     if recipe.node is None:
         return None
-    records = [m.record.words for m in group.members]
-    at = [records[member][word] for member, word in recipe.words]
-    return Fused(recipe.node, at, [records[member][word] for member, word in recipe.zeros])
+    commands = [m.command.words for m in group.members]
+    at = [commands[member][word] for member, word in recipe.words]
+    return Fused(recipe.node, at, [commands[member][word] for member, word in recipe.zeros])
 
 
 def _form(group: Group, words: list[int]) -> tuple:
@@ -347,8 +334,8 @@ def _form(group: Group, words: list[int]) -> tuple:
     slot = defaultdict(count().__next__)
     form: list[Any] = []
     for m in group.members:
-        patches = m.record.words[len(m.record.slots) :]
-        form.append((m.node.head, m.is_before, m.site, *[slot[s] for s in m.record.slots]))
+        patches = m.command.words[len(m.command.slots) :]
+        form.append((m.node.head, m.is_before, m.site, *[slot[s] for s in m.command.slots]))
         form.append(tuple([not words[at] for at in patches]))
     return *form, tuple(sorted(slot[s] for s in group.live))
 

@@ -1,5 +1,5 @@
 """Structures of windows that have plans, and how a window of one is recognised: without a walk over its
-records, by comparing all its words at once."""
+commands, by comparing all its words at once."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..device.host import ALLOC, CODE_BITS, COPY, FREE, RUN, UPLOAD
+from ..device.commands import ALLOC, CODE_BITS, FREE, RUN, Command
 
 if TYPE_CHECKING:
-    from .records import Command
     from .window import FusionPlan
 
 # Words that are looked at before all are: windows of one length mostly differ in one of these.
@@ -45,34 +44,25 @@ class Ends(NamedTuple):
 class Pattern:
     """What all windows of one structure share, as numbers to compare their words with.
 
-    A word is fixed, or says a slot (by itself, or before the code that begins a record), or is patched and
+    A word is fixed, or says a slot (by itself, or before the code that begins a command), or is patched and
     not looked at. Slots are numbered by first appearance; another window has the same structure if its fixed
     words are equal and its slots follow from those that stand where a number first appears, which all differ.
 
     Args:
         words: a window of the structure.
-        records: the same, read.
+        commands: the same, read.
     """
 
-    def __init__(self, words: Sequence[int], records: Sequence[Command]):
+    def __init__(self, words: Sequence[int], commands: Sequence[Command]):
         fixed: list[int] = []
         slots: list[tuple[int, int, int]] = []  # where, how far the slot is shifted, what is added to it
-        for record in records:
-            at = record.words[0]
-            if record.code == RUN:
-                fixed.append(at - 1)
-                slots += [(k, 0, 0) for k in range(at, at + len(record.slots))]
-                continue
-            slots.append((at, CODE_BITS, record.code))
-            if record.code == ALLOC:
-                fixed.append(at + 1)
-            elif record.code == UPLOAD:
-                fixed += (at + 1, at + 2)
-            elif record.code == COPY:
-                slots.append((at + 1, 0, 0))
-                fixed += (at + 2, at + 3, at + 4)
+        for command in commands:
+            if command.code == RUN:
+                fixed.append(command.at)
             else:
-                assert record.code == FREE
+                slots.append((command.at, CODE_BITS, command.code))
+            slots += [(at, 0, 0) for at in command.slot_words]
+            fixed += command.numbers
         numbers: dict[int, int] = {}
         first: list[tuple[int, int]] = []
         places, number, shift, base = (
@@ -98,8 +88,8 @@ class Pattern:
         # The slot of each number, of which the first stands for words that say none.
         self._slots = np.zeros(len(first) + 1, np.uint32)
         # Where slots end: those that the window makes, whose bytes are fixed words, and others.
-        made = {record.slots[0]: words[record.words[0] + 1] for record in records if record.code == ALLOC}
-        ends = [(record.slots[0], record.words[0]) for record in records if record.code == FREE]
+        made = {command.slots[0]: command.nbytes for command in commands if command.code == ALLOC}
+        ends = [(command.slots[0], command.at) for command in commands if command.code == FREE]
         self._inside = np.array([at for slot, at in ends if slot in made], np.intp)
         self._outside = np.array([at for slot, at in ends if slot not in made], np.intp)
         self._inside_bytes = sum([made[slot] for slot, _ in ends if slot in made])
@@ -147,12 +137,12 @@ class Known:
     Args:
         key: its digest.
         pattern: its windows.
-        period: after how many words its records begin anew; 0 if they do not.
+        period: after how many words its commands begin anew; 0 if they do not.
         plans: they differ in which tensors begin where their buffer does.
         wait: how often it must come again before it is planned again, if it goes before its plans have paid.
         after: the structure that came after it the last time.
         uses: windows that its plans made.
-        heads: the words that begin records of its launches, which hold these.
+        heads: the words that begin commands of its launches, which hold these.
         turn: when it came the last time, counted in windows that were recognised.
     """
 

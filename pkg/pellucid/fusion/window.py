@@ -15,15 +15,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..device.commands import ALLOC, CODE_BITS, FREE, walk
 from ..device.handover import first_work
-from ..device.host import ALLOC, CODE_BITS, FREE
 from ..device.stream import stream
-from ..op.launches import MOST_LAUNCHES, RegisteredLaunch, on_thin
+from ..op.launches import MOST_LAUNCHES, RegisteredLaunch, nodes, on_thin
+from .commands import FusionCommand, period, read, structure
 from .groups import Group, Planner
 from .joints import Joiner
 from .kernels import Fused, fuse
 from .known import Ends, Known, Pattern, PlanCache
-from .records import Command, period, read, structure
 
 # Structures that were met once and are remembered; past that they are forgotten: a program may never repeat
 # itself. Words of all plans that are kept; past that the plans used longest ago go.
@@ -35,15 +35,15 @@ _MOST_PLANS = 4
 
 @dataclass
 class FusionPlan:
-    """How a fused window is made from the records of one.
+    """How a fused window is made from the commands of one.
 
     Args:
         places: of the words of the fused window, in order: in the window or in the constants behind it.
         constants: words that no window has: heads of fused launches.
         zeros: places of words that must be zero for the plan to hold.
         heads: the same words, which hold these launches.
-        stands: the launches that stand for several, by where their record begins in the fused window: what
-            each does, and a word of every record whose work it does. For traces.
+        stands: the launches that stand for several, by where their command begins in the fused window: what
+            each does, and a word of every command whose work it does. For traces.
     """
 
     places: np.ndarray
@@ -61,7 +61,7 @@ class FusionPlan:
         return array("I", np.concatenate((window, self.constants))[self.places].tobytes())
 
 
-# Called with the records of every window and the plan that is applied to them: traces.
+# Called with the commands of every window and the plan that is applied to them: traces.
 on_rewrite: list[Callable[[list[int], FusionPlan | None], None]] = []
 # Structures that were met once.
 _met: set[bytes] = set()
@@ -81,7 +81,7 @@ class Found(NamedTuple):
 
     Args:
         begin: what went away before it, which belongs to no window's structure.
-        words: its records.
+        words: its commands.
         window: the same, packed.
         given: the same.
         known: its structure, if that has plans.
@@ -100,7 +100,7 @@ def recognise(words: list[int], window: array) -> Found:
     """What is known of a window; `rewrite` goes on from there.
 
     Args:
-        words: the records.
+        words: the commands.
         window: the same, packed.
     """
     first = first_work(words)
@@ -118,21 +118,21 @@ def recognise(words: list[int], window: array) -> Found:
 
 
 def rewrite(words: list[int], window: array, found: Found | None = None) -> array:
-    """The window that the host gets for the records of one.
+    """The window that the host gets for the commands of one.
 
     Args:
-        words: the records.
+        words: the commands.
         window: the same, packed.
         found: what is known of it, if somebody has asked.
     """
-    begin, records, window, given, known, _ = recognise(words, window) if found is None else found
+    begin, commands, window, given, known, _ = recognise(words, window) if found is None else found
     plan = None
-    if records:
-        plan = _plan_for(records, given, known)
+    if commands:
+        plan = _plan_for(commands, given, known)
         if plan is not None:
             window = plan.apply(given)
     for listener in on_rewrite:
-        listener(records, plan)
+        listener(commands, plan)
     return begin + window if begin else window
 
 
@@ -155,9 +155,9 @@ def _plan_for(words: list[int], window: np.ndarray, known: Known | None) -> Fusi
                     _met.clear()
                 _met.add(key)
                 return None
-        records = read(words)
-        heads = {record.node.head for record in records if record.node is not None}
-        known = _known.add(key, Pattern(words, records), again, frozenset(heads))
+        commands = list(walk(words, nodes))
+        heads = {command.launch.head for command in commands if command.launch is not None}
+        known = _known.add(key, Pattern(words, commands), again, frozenset(heads))
     elif is_full:
         stream().period = known.period
     for plan in known.plans:
@@ -177,8 +177,8 @@ def make_plan(words: list[int]) -> FusionPlan:
     joiner = Joiner(words, read(words))
     planner = Planner(words, joiner.run())
     placed = planner.run()
-    allocations = {r.slots[0]: r for r in placed if isinstance(r, Command) and r.code == ALLOC}
-    freed = {r.slots[0] for r in placed if isinstance(r, Command) and r.code == FREE}
+    allocations = {r.slots[0]: r for r in placed if isinstance(r, FusionCommand) and r.code == ALLOC}
+    freed = {r.slots[0] for r in placed if isinstance(r, FusionCommand) and r.code == FREE}
     constants: list[int] = []
     groups: list[Fused] = []
     stands: dict[int, tuple[RegisteredLaunch, tuple[int, ...]]] = {}
@@ -191,12 +191,12 @@ def make_plan(words: list[int]) -> FusionPlan:
     def exist(slots: Iterable[int]) -> None:
         """A slot exists from just before its first use; one that is never used needs no memory."""
         for slot in slots:
-            if (record := allocations.pop(slot, None)) is not None:
-                picked.extend(record.words)
+            if (command := allocations.pop(slot, None)) is not None:
+                picked.extend(command.words)
 
-    def run(node: RegisteredLaunch, words_of_run: Iterable[int], records: Iterable[Command]) -> None:
+    def run(node: RegisteredLaunch, words_of_run: Iterable[int], commands: Iterable[FusionCommand]) -> None:
         if node.members:
-            stands[len(picked)] = node, tuple([word for r in records for word in r.origins])
+            stands[len(picked)] = node, tuple([word for r in commands for word in r.origins])
         picked.append(constant(node.head))
         picked.extend(words_of_run)
 
@@ -207,11 +207,11 @@ def make_plan(words: list[int]) -> FusionPlan:
                 if fused is not None:  # else its members run one by one
                     groups.append(fused)
                     exist(words[at] for at in fused.words[: len(fused.node.metas)])
-                    run(fused.node, fused.words, [m.record for m in item.members])
+                    run(fused.node, fused.words, [m.command for m in item.members])
                     continue
             for m in item.members:
-                exist(m.record.slots)
-                run(m.node, m.record.words, [m.record])
+                exist(m.command.slots)
+                run(m.node, m.command.words, [m.command])
         elif item.code == FREE:
             if item.slots[0] not in allocations:
                 picked += item.words

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from ..device.host import ALLOC, CODE_BITS, COPY, FREE, RUN, STATUS_SLOT, UPLOAD
+from ..device.commands import ALLOC, CODE_BITS, COPY, FREE, RUN, UPLOAD
+from ..device.host import STATUS_SLOT
 from ..device.stream import EMPTY_SLOT
 from ..op.launches import RegisteredLaunch, nodes
 

@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from ..device.host import ALLOC, CODE_BITS, FREE
+from ..device.commands import ALLOC, CODE_BITS, FREE
 from ..device.pool import block_size
 from ..device.stream import stream
 from ..fusion.window import make_plan

@@ -6,11 +6,11 @@ from __future__ import annotations
 import re
 import struct
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..device.resources import path, read_text
 from ..errors import DTypeError, KernelError
@@ -152,12 +152,37 @@ class Binding:
 
 
 _BINDING = re.compile(r"@group\(0\) @binding\(\d+\)\s*var<storage, (read|read_write)> (\w+): array<(.+)>;")
+
+
+class KernelHeader(NamedTuple):
+    """What the header of a kernel's file says of fusion: rules 15 and 16 of wgsl/README.md.
+
+    Args:
+        input: the binding that it reads through ``load_<input>(i)`` alone; None if there is none.
+        outputs: bindings that it writes through functions ``store_<name>(i, ...)`` alone.
+        joins: the kernels whose launches it takes the place of, in order.
+        joint: kernels of several launches of this one, and of two that make their results together.
+        norms: kernels whose work it does with NORM.
+    """
+
+    input: str | None = None
+    outputs: tuple[str, ...] = ()
+    joins: tuple[str, ...] = ()
+    joint: tuple[str, ...] = ()
+    norms: tuple[str, ...] = ()
+
+
 _ALIAS = re.compile(r"^alias (\w+) = (.*);", re.M)
 _PARAMS = re.compile(r"struct Params \{(.*?)\}", re.S)
 _PARAMS_LINE = "@group(1) @binding(0) var<uniform> params: Params;"
 # Texts whose declarations are remembered.
 _MOST_TEXTS = 1024
 _USES = re.compile(r"^// +uses +(.+)$", re.M)
+_FACTS = re.compile(r"^// +(fuses|joins|joint|norms)\b *(.*)$", re.M)
+_FUSES = re.compile(r"(\w+)? *-> *(\w+(?:, *\w+)*)?")
+_KERNELS = re.compile(r"\w+(?:/\w+)+(?:, *\w+(?:/\w+)+)*")
+_NO_HEADER = KernelHeader()
+_DECLARED = r"^@group\(0\) @binding\(\d+\)\s*var<storage, (?:read|read_write)> {}: array<.+>;\n"
 _SIZES = {
     "u32": 1,
     "i32": 1,
@@ -202,21 +227,92 @@ def _declarations(
     return text, aliases, bindings, fields, -(-at // align) * align
 
 
+def _replaced(name: str, text: str, pattern: str, replacement: str | Callable, what: str) -> str:
+    """A kernel's text with the first match of a pattern replaced.
+
+    Raises:
+        KernelError: there is none.
+    """
+    text, count = re.subn(pattern, replacement, text, count=1, flags=re.M)
+    if not count:
+        raise KernelError(f"{name}: there is no {what} to replace.")
+    return text
+
+
 class KernelSource:
-    """A WGSL text with its declarations, ready to be filled. Immutable.
+    """A WGSL text with its declarations, ready to be filled. Immutable: an edit makes a new one, and raises
+    KernelError where it finds nothing to change.
 
     Args:
         name: the file's, for messages.
         text: the WGSL.
         typed: whether the bindings are written for the dtypes of their tensors already.
+        header: what its file says of fusion.
     """
 
-    __slots__ = ("__weakref__", "aliases", "bindings", "fields", "name", "params_words", "text", "typed")
+    __slots__ = (
+        "__weakref__", "aliases", "bindings", "fields", "header", "name", "params_words", "text", "typed",
+    )  # fmt: skip
 
-    def __init__(self, name: str, text: str, typed: bool = False):
+    def __init__(self, name: str, text: str, typed: bool = False, header: KernelHeader = _NO_HEADER):
         self.name = name
         self.typed = typed
+        self.header = header
         self.text, self.aliases, self.bindings, self.fields, self.params_words = _declarations(name, text)
+
+    def _with(self, text: str) -> KernelSource:
+        return KernelSource(self.name, text, self.typed, self.header)
+
+    def const(self, name: str) -> str:
+        """The value of a const, as the text has it."""
+        found = re.search(rf"^const {name}(?:: \w+)? = (.+?);", self.text, re.M)
+        if found is None:
+            raise KernelError(f"{self.name}: there is no const called {name}.")
+        return found[1]
+
+    def as_typed(self) -> KernelSource:
+        """The same source, whose bindings are written for the dtypes of their tensors."""
+        return KernelSource(self.name, self.text, True, self.header)
+
+    def with_part(self, part: str, other: str) -> KernelSource:
+        """A new source that uses another part in the place of one."""
+        pattern = rf"^(// +uses +(?:.*, *)?){re.escape(part)}(?= *(?:,|$))"
+        return self._with(
+            _replaced(self.name, self.text, pattern, rf"\g<1>{other}", f"part {part} in a line 'uses'")
+        )
+
+    def with_element(self, binding: str, element: str) -> KernelSource:
+        """A new source that has a binding as an array of another type."""
+        pattern = rf"(var<storage, (?:read|read_write)> {binding}: array<).+(>;)"
+        text = _replaced(self.name, self.text, pattern, rf"\g<1>{element}\g<2>", f"binding {binding}")
+        return self._with(text)
+
+    def with_functions(self, lines: Mapping[str, str]) -> KernelSource:
+        """A new source with other lines for one-line functions, by name."""
+        text = self.text
+        for name, line in lines.items():
+            what = f"one-line fn {name}"
+            text = _replaced(self.name, text, rf"^fn {name}\(.*\}}$", lambda m, line=line: line, what)
+        return self._with(text)
+
+    def with_params(self, fields: Sequence[str]) -> KernelSource:
+        """A new source with these declarations of fields in Params."""
+        declared = f"struct Params {{ {', '.join(fields)} }}"
+        return self._with(
+            _replaced(self.name, self.text, r"struct Params \{[^}]*\}", declared, "struct Params")
+        )
+
+    def without(self, *bindings: str) -> KernelSource:
+        """A new source that does not declare some bindings, which must be on lines of their own."""
+        text, header = self.text, self.header
+        for name in bindings:
+            what = f"binding {name} on a line of its own"
+            text = _replaced(self.name, text, _DECLARED.format(name), "", what)
+        kept = header._replace(
+            input=None if header.input in bindings else header.input,
+            outputs=tuple([name for name in header.outputs if name not in bindings]),
+        )
+        return KernelSource(self.name, text, self.typed, kept)
 
     def fill(self, holes: Mapping[str, str]) -> KernelSource:
         """A new source with declarations replaced by name.
@@ -247,7 +343,7 @@ class KernelSource:
                 raise KernelError(
                     f"{self.name}: there is no alias, const or one-line fn called {name} to replace."
                 )
-        return KernelSource(self.name, text, self.typed)
+        return self._with(text)
 
     def retype(self, binding: str, d: DType) -> KernelSource:
         """A new source that reads ``binding`` as dtype ``d``: its element type and the body of
@@ -266,22 +362,15 @@ class KernelSource:
         declared_type = self.aliases.get(found[2], found[2])
         target = next(k for k, v in WGSL_TYPE.items() if v == declared_type)
         before, expression = fetch(d, binding, found[4])
-        body = f"{before}return {convert(expression, value, target)};"
-        text = (
-            self.text[: found.start()]
-            + f"{found[1]}{found[2]}{found[3]}{body}{found[5]}"
-            + self.text[found.end() :]
-        )
-        text = re.sub(
-            rf"(var<storage, read> {binding}: array<).+(>;)", rf"\g<1>{element}\g<2>", text, count=1
-        )
-        return KernelSource(self.name, text, self.typed)
+        line = f"{found[1]}{found[2]}{found[3]}{before}return {convert(expression, value, target)};{found[5]}"
+        return self.with_functions({f"load_{binding}": line}).with_element(binding, element)
 
     def finish(self, immediate: bool) -> str:
         """The whole text: parts joined, parameters as immediates if asked."""
         text = self.text
         if immediate:
-            text = text.replace(_PARAMS_LINE, "var<immediate> params: Params;")
+            line = "var<immediate> params: Params;"
+            text = _replaced(self.name, text, re.escape(_PARAMS_LINE), line, f"line {_PARAMS_LINE}")
         parts: dict[str, str] = {}
         _collect(text, parts)
         whole = "\n".join([text, *parts.values()])
@@ -345,8 +434,45 @@ def _collect(text: str, parts: dict[str, str]) -> None:
 
 @cache
 def load(name: str) -> KernelSource:
-    """The source of ``wgsl/<name>.wgsl``."""
-    return KernelSource(name, read_text(f"wgsl/{name}.wgsl"))
+    """The source of ``wgsl/<name>.wgsl``.
+
+    Raises:
+        KernelError: its header says something of fusion that does not fit.
+    """
+    source = KernelSource(name, read_text(f"wgsl/{name}.wgsl"))
+    return KernelSource(name, source.text, header=header_of(source))
+
+
+def header_of(source: KernelSource) -> KernelHeader:
+    """What the header of a file says of fusion.
+
+    Raises:
+        KernelError: a line has another form, comes twice, or names a binding that there is not.
+    """
+    header = _NO_HEADER
+    access = {b.name: "written" if b.written else "read" for b in source.bindings}
+    seen: set[str] = set()
+    for name, value in _FACTS.findall(source.text):
+        says = f"{source.name}: the header says '{name} {value}'"
+        found = (_FUSES if name == "fuses" else _KERNELS).fullmatch(value.strip())
+        if name in seen or found is None or value.strip() == "->":
+            form = (
+                "input -> outputs, where one side may be empty" if name == "fuses" else "folder/kernel, ..."
+            )
+            raise KernelError(f"{says}. Write one line: {name} {form}.")
+        seen.add(name)
+        if name != "fuses":
+            header = header._replace(**{name: _names(value)})
+            continue
+        header = header._replace(input=found[1], outputs=_names(found[2] or ""))
+        for binding, wanted in [(header.input, "read"), *[(output, "written") for output in header.outputs]]:
+            if binding is not None and access.get(binding) != wanted:
+                raise KernelError(f"{says}, but {binding} is no binding that is {wanted}.")
+    return header
+
+
+def _names(listed: str) -> tuple[str, ...]:
+    return tuple([name.strip() for name in listed.split(",") if name.strip()])
 
 
 @dataclass

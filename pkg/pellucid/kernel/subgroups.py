@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from array import array
 
-from ..device.host import ALLOC, CODE_BITS, FREE, RUN, UPLOAD, Host
+from ..device.commands import ALLOC, CODE_BITS, FREE, RUN, UPLOAD
+from ..device.host import Host
 from ..device.stream import stream
 from ..errors import DeviceError
 from .source import load

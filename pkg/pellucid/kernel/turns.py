@@ -25,7 +25,6 @@ PIECE = 3 << 14
 # The most that an invocation may take on an adapter that runs on the CPU, and on a GPU.
 _SOFTWARE, _GPU = 65_000, 1 << 20
 _LINE = re.compile(r"^// +turns +(.+)$", re.M)
-_CONST = r"^const {}(?:: \w+)? = (.+?);"
 _KNOWN = {"__builtins__": {}, "min": min, "max": max, "select": lambda a, b, condition: b if condition else a}
 
 
@@ -34,13 +33,12 @@ class _Names(dict):
 
     def __init__(self, source: KernelSource, fields: Mapping[str, Any]):
         super().__init__(fields)
-        self.text = source.text
+        self.source = source
 
     def __missing__(self, name: str) -> Any:
-        found = re.search(_CONST.format(name), self.text, re.M)
-        if found is None:
+        if name in _KNOWN:
             raise KeyError(name)
-        value = re.sub(r"\b(\d+)u\b", r"\1", found[1]).replace("/", "//")
+        value = re.sub(r"\b(\d+)u\b", r"\1", self.source.const(name)).replace("/", "//")
         value = value.replace("true", "True").replace("false", "False")
         return eval(_compiled(value), _KNOWN, self)
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from sys import getrefcount
 from typing import Any
 
-from ..device.host import ALLOC, CODE_BITS, COPY, FREE, RUN, UPLOAD, Host
+from ..device.commands import CODE_BITS, RUN
+from ..device.host import Host
 from ..device.stream import stream
 from ..errors import KernelError, ShapeError
 from ..kernel.source import KernelSource, fold, pack_params
@@ -37,6 +38,8 @@ class RegisteredLaunch:
         map: the expression, for kernels that are one.
         members: the launches that a fused one stands for.
         head: the word that begins its records, once it is registered.
+        slot_count: slots that each run names.
+        length: words of each run.
     """
 
     op: str
@@ -48,6 +51,12 @@ class RegisteredLaunch:
     map: Map | None = None
     members: tuple[RegisteredLaunch, ...] = ()
     head: LaunchId = field(default=LaunchId(-1), init=False)
+    slot_count: int = field(init=False)
+    length: int = field(init=False)
+
+    def __post_init__(self):
+        self.slot_count = len(self.metas)
+        self.length = 1 + self.slot_count + len(self.patched)
 
     @property
     def number(self) -> int:
@@ -176,17 +185,6 @@ def _check_limits(host, letters: str, params: bytes) -> None:
         raise KernelError(f"{len(params)} bytes of parameters; the arena takes {MOST_PARAMS}.")
 
 
-def _length(words: list[int], at: int) -> int:
-    """Words of the record that begins at a place; more than there are where that is not known."""
-    node = nodes.get(words[at])
-    if node is not None:
-        return 1 + len(node.metas) + len(node.patched)
-    code, nbytes = words[at] & (1 << CODE_BITS) - 1, words[at + 2 : at + 3]
-    if code == UPLOAD and nbytes and type(nbytes[0]) is int:
-        return 3 + (nbytes[0] + 3) // 4
-    return {ALLOC: 2, FREE: 1, COPY: 5}.get(code, len(words))
-
-
 def _forget() -> None:
     _pipelines.clear()
     _launches.clear()
@@ -196,5 +194,5 @@ def _forget() -> None:
     forget_plans()
 
 
-stream().length = _length
+stream().launches = nodes
 stream().on_close.append(_forget)

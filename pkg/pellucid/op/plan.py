@@ -12,8 +12,8 @@ import numpy as np
 
 from ..autograd.edges import LEAF, note_view
 from ..autograd.grad_mode import grad_enabled
+from ..device.commands import ALLOC, CODE_BITS
 from ..device.cpu import CpuStorage, as_array, rounded, widened
-from ..device.host import ALLOC, CODE_BITS
 from ..device.stream import EMPTY_SLOT, STATUS_SLOT, Storage, stream
 from ..errors import KernelError, ShapeError
 from ..kernel.source import NATIVE, Launch

@@ -9,12 +9,13 @@ from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from ..device.host import COPY, UPLOAD, WINDOW, Host
+from ..device.commands import COPY, UPLOAD, walk
+from ..device.host import WINDOW, Host
 from ..device.stream import stream
 from ..errors import DeviceError
 from ..fusion import window as fusion
-from ..fusion.records import read
 from ..op.declaration import OPS
+from ..op.launches import nodes
 from .lines import caller, lines_of_nodes
 from .listeners import ignore, listen
 from .origin import Origin, Submission
@@ -221,20 +222,19 @@ class Recorder:
         call = OpCall("replay", caller(), self._since, began, seconds, spans.get(), is_replay=True)
         self.recording.calls.append(call)
         self._since, self._away = began, 0.0
-        return lambda node, record: (node, (call,))
+        return lambda node, at: (node, (call,))
 
     def _note(self, window: Window, words: list[int], origin: Origin) -> None:
         """What a window holds."""
         assert self._host is not None
-        for record in read(words):
-            first = record.words[0]
-            if record.code == UPLOAD:
-                window.uploads.append(words[first + 2])
-            elif record.code == COPY:
-                window.copies.append(words[first + 4])
-            elif record.node is not None:
-                node, calls = origin(record.node, record)
-                made = Dispatch(window, node, record.slots, calls, self._host.info.immediates)
+        for command in walk(words, nodes):
+            if command.code == UPLOAD:
+                window.uploads.append(command.nbytes)
+            elif command.code == COPY:
+                window.copies.append(command.nbytes)
+            elif command.launch is not None:
+                node, calls = origin(command.launch, command.at)
+                made = Dispatch(window, node, command.slots, calls, self._host.info.immediates)
                 window.dispatches.append(made)
 
     def _place(self, times: list[tuple[int, int, int]]) -> None:

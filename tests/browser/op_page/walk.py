@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import re
 import traceback
+from typing import NamedTuple
 
 import numpy as np
 from case import Case
 
 import pellucid
-from pellucid.device.host import ALLOC, CODE_BITS, COPY, FREE, RUN, UPLOAD
+from pellucid.device.commands import CODE_BITS, RUN, walk
 from pellucid.device.stream import stream
 
-WORDS = {ALLOC: 2, FREE: 1, COPY: 5}
+
+class Launch(NamedTuple):
+    """The file of a launch, and what a walk has to know of it."""
+
+    file: str
+    slot_count: int
+    length: int
 
 
 class Executed:
@@ -25,7 +32,7 @@ class Executed:
         self.files: set[str] = set()
         stream().after_op.append(self.ops.add)
         self._pipelines: dict[int, tuple[str, int]] = {}
-        self._launches: dict[int, tuple[str, int]] = {}
+        self._launches: dict[int, Launch] = {}
         host = stream().open()
         self._host_launch, self._host_submit = host.launch, host.submit
         host.pipeline = self._seen(host.pipeline)
@@ -45,21 +52,12 @@ class Executed:
     def _launch(self, pipeline, params, patches, x, y, z):
         number = self._host_launch(pipeline, params, patches, x, y, z)
         file, bindings = self._pipelines[pipeline]
-        self._launches[number] = file, 1 + bindings + len(patches)
+        self._launches[number << CODE_BITS | RUN] = Launch(file, bindings, 1 + bindings + len(patches))
         return number
 
     def _submit(self, words, held=False):
-        at = 0
-        while at < len(words):
-            code, payload = words[at] & ((1 << CODE_BITS) - 1), words[at] >> CODE_BITS
-            if code == RUN:
-                file, size = self._launches[payload]
-                self.files.add(file)
-            elif code == UPLOAD:
-                size = 3 + -(-words[at + 2] // 4)
-            else:
-                size = WORDS[code]
-            at += size
+        launches = [command.launch for command in walk(words, self._launches)]
+        self.files |= {launch.file for launch in launches if launch is not None}
         self._host_submit(words, held)
 
 

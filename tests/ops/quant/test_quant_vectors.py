@@ -12,17 +12,18 @@ import pellucid
 from ops.adapters import H200
 from ops.joints import Window, nodes
 from ops.oracle import agree, normal
+from pellucid.kernel.source import load
 from pellucid.nn.functional import linear, rms_norm
 from pellucid.op.launches import most_buffers
 from pellucid.op.plan_cache import forget_plans
 from pellucid.ops.quant.lanes import FEATURE, MOST_ROWS, Lanes, choose
-from pellucid.ops.quant.vectors import PRODUCTS, vectors
+from pellucid.ops.quant.vectors import vectors
 from pellucid.quant import FORMATS
 from pellucid.quant.weight import dequantize, weight_from_blocks
 from quant.samples import any_blocks, tame_blocks, widths
 
 pytestmark = pytest.mark.gpu
-NORMS = ("norm/rms", "norm/rms_held")
+NORMS = load("matmul/quant/vector").header.norms
 
 
 @pytest.fixture(autouse=True)
@@ -70,7 +71,7 @@ def compare(x, given, norm_weight=None, eps=None, paired=False, bias=None):
     for out in outs:
         out.fill_(np.nan)
     norms = [r for r in window.runs if r.node.source.name in NORMS]
-    products = [r for name in PRODUCTS for r in window.named(name)]
+    products = [r for r in window.runs if r.node.source.header.joint]
     joint = vectors(nodes(products), *nodes(norms), paired=paired)
     assert joint is not None
     assert len(joint.node.source.bindings) <= 8 <= most_buffers()

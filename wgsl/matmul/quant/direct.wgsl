@@ -10,6 +10,7 @@
 // out      (batch, out_columns); columns start to start + rows - 1 are written
 // grid     one invocation for 4 rows of the weight and BATCH rows of x, neighbours along the weight
 // format   quant/q4_0 stands for any file of quant/ with its two functions
+// fuses    -> out
 // turns    4 * units + 64
 // uses     quant/q4_0, quant/halves_direct, quant/planes
 

@@ -8,6 +8,7 @@
 // out_k     (rows)
 // grid      one invocation for 2 rows
 // format    quant/q4_0 stands for any file of quant/ with its two functions
+// fuses     -> out_0, out_1
 // turns     units + 64
 // uses      matmul/quant/direct_rows, quant/q4_0, quant/halves_direct
 

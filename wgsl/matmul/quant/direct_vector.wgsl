@@ -10,6 +10,8 @@
 // out      (out_columns); columns start to start + rows - 1 are written
 // grid     one invocation for 4 rows of the weight
 // format   quant/q4_0 stands for any file of quant/ with its two functions
+// fuses    -> out
+// joint    matmul/quant/direct_vectors, matmul/quant/direct_pair
 // turns    units + 64
 // uses     matmul/quant/direct_rows, quant/q4_0, quant/halves_direct, quant/planes
 

@@ -10,6 +10,7 @@
 // grid      one invocation for 4 rows of a weight: first the workgroups of weight 0, then of
 //           weight 1, then of weight 2
 // format    quant/q4_0 stands for any file of quant/ with its two functions
+// fuses     -> out_0, out_1, out_2
 // turns     units + 64
 // uses      matmul/quant/direct_rows, quant/q4_0, quant/halves_direct
 

@@ -12,6 +12,7 @@
 // format       quant/q4_0 stands for any file of quant/ with its two functions
 // lanes        quant_lanes multiplies with floats; for one row of x matmul/quant/dots may stand in
 //              its place, with integers
+// fuses        -> out_0, out_1
 // turns        units + 512
 // uses         matmul/quant/lanes, quant/q4_0, quant/halves
 

@@ -13,6 +13,9 @@
 //         multiple of 8; the parts of the same rows are neighbours
 // format  quant/q4_0 stands for any file of quant/ with its two functions
 // lanes   quant_lanes multiplies with floats; matmul/quant/dots may stand in its place, with integers
+// fuses   -> out
+// joint   matmul/quant/vectors, matmul/quant/pair
+// norms   norm/rms, norm/rms_held
 // turns   units + parts + 512
 // uses    matmul/quant/lanes, quant/q4_0, quant/halves, quant/planes, partial_fold, partials
 

@@ -8,6 +8,8 @@
 // out      (batch, out_columns); columns start to start + rows - 1 are written
 // grid     one workgroup for a tile; tiles_n of them along n, then along m
 // format   quant/q4_0 stands for any file of quant/ with its two functions
+// fuses    -> out
+// joint    matmul/quant/tiles, matmul/quant/tiled_pair
 // turns    32 * units // STEP + 256
 // uses     matmul/quant/tile, tile, quant/q4_0, quant/halves_direct, quant/planes
 

@@ -9,6 +9,7 @@
 // out_k     (batch, rows)
 // grid      one workgroup for a tile; tiles_n of them along n, then along m
 // format    quant/q4_0 stands for any file of quant/ with its two functions
+// fuses     -> out_0, out_1
 // turns     32 * units // STEP + 256
 // uses      matmul/quant/tile, tile, quant/q4_0, quant/halves_direct
 

@@ -10,6 +10,7 @@
 // grid      one workgroup for a tile: those of weight 0, then of weight 1, then of weight 2, and so
 //           on for the next TILE_ROWS rows of x
 // format    quant/q4_0 stands for any file of quant/ with its two functions
+// fuses     -> out_0, out_1, out_2
 // turns     32 * units // STEP + 256
 // uses      matmul/quant/tile, tile, quant/q4_0, quant/halves_direct
 

@@ -11,23 +11,10 @@ from ...op.launches import RegisteredLaunch
 from ..matmul.choice import processors
 from .joint import Joint, join
 
-# The launches that `step` takes the place of, in its order.
-STEP = (
-    "attention/rotary",
-    "attention/rotary",
-    "attention/cache_write",
-    "attention/cache_write",
-    "attention/decode",
-    "attention/combine",
-)
-
-# The launches that `place` takes the place of, in its order.
-PLACE = STEP[:4]
-
 _WORKGROUP = 256
 # Workgroup memory that a kernel may fill.
 _BYTES = 16384
-# What both kernels take from the launches of `PLACE`.
+# What both kernels take from the launches that `place` joins.
 _INPUTS = {
     "query": "0.x", "key_row": "1.x", "value_row": "3.rows", "cosines": "0.cosines", "sines": "0.sines",
     "key": "2.cache", "value": "3.cache", "params.query_offset": "0.x_offset",
@@ -52,7 +39,8 @@ def step(parts: Sequence[RegisteredLaunch]) -> Joint | None:
     Returns:
         The launch. Its parts are all six, or the first five where the splits are still to be combined.
     """
-    if tuple(part.source.name for part in parts) != STEP:
+    kernel = load("attention/decode_step")
+    if tuple(part.source.name for part in parts) != kernel.header.joins:
         return None
     turn_query, attend = parts[0], parts[4]
     values = attend.values
@@ -66,12 +54,12 @@ def step(parts: Sequence[RegisteredLaunch]) -> Joint | None:
     splits = 1 if alone else splits
     sizes = {"QUADS": dim // 4, "KEY_LANES": lanes[0], "VALUE_LANES": lanes[1], "ROW_VECTORS": vectors}
     holes = {name: f"{value}u" for name, value in sizes.items()}
-    holes |= {"ALONE": flag(alone), "INTERLEAVED": _hole(turn_query, "INTERLEAVED")}
+    holes |= {"ALONE": flag(alone), "INTERLEAVED": turn_query.source.const("INTERLEAVED")}
     fixed = ("group", "capacity", "scale")
     params = {name: values[name] for name in fixed} | {"splits": splits, "groups": pairs * splits}
     params["half"] = turn_query.values["half"]
     bind = {**_INPUTS, "out": "5.out" if alone else "4.state", "params.keys": "4.keys"}
-    source = load("attention/decode_step").fill(holes)
+    source = kernel.fill(holes)
     if turns_of(source, params) > most_turns():
         return None
     return join(Launch(source, pairs * splits, params, bind=bind), parts if alone else parts[:5])
@@ -88,7 +76,8 @@ def place(parts: Sequence[RegisteredLaunch]) -> Joint | None:
     Returns:
         The launch, whose parts are all four.
     """
-    if tuple(part.source.name for part in parts) != PLACE or not _are_placed(parts):
+    kernel = load("attention/place")
+    if tuple(part.source.name for part in parts) != kernel.header.joins or not _are_placed(parts):
         return None
     turn_query, turn_key, write_key, write_value = parts
     count, rows = turn_query.values["count"], write_key.values["count"]
@@ -104,7 +93,7 @@ def place(parts: Sequence[RegisteredLaunch]) -> Joint | None:
         **_INPUTS, "out": "0.out", "params.key_offset": "2.cache_offset",
         "params.value_offset": "3.cache_offset",
     }  # fmt: skip
-    source = load("attention/place").fill({"INTERLEAVED": _hole(turn_query, "INTERLEAVED")})
+    source = kernel.fill({"INTERLEAVED": turn_query.source.const("INTERLEAVED")})
     return join(Launch(source, -(-(count + 2 * rows) // 64), params, bind=bind), parts)
 
 
@@ -167,7 +156,7 @@ def _fits(parts: Sequence[RegisteredLaunch]) -> bool:
         and _is_dense(turn_key, "x")
         and _is_dense(write_value, "rows")
         and values["value_dim"] == dim
-        and _hole(attend, "CAUSAL") == _hole(attend, "ALIGN_END") == "true"
+        and attend.source.const("CAUSAL") == attend.source.const("ALIGN_END") == "true"
         and _are_turned_alike(turn_query, turn_key)
     )
 
@@ -175,8 +164,8 @@ def _fits(parts: Sequence[RegisteredLaunch]) -> bool:
 def _are_turned_alike(turn_query: RegisteredLaunch, turn_key: RegisteredLaunch) -> bool:
     return (
         turn_query.values["half"] == turn_key.values["half"]
-        and _hole(turn_query, "INTERLEAVED") == _hole(turn_key, "INTERLEAVED")
-        and _hole(turn_query, "INVERSE") == _hole(turn_key, "INVERSE") == "false"
+        and turn_query.source.const("INTERLEAVED") == turn_key.source.const("INTERLEAVED")
+        and turn_query.source.const("INVERSE") == turn_key.source.const("INVERSE") == "false"
     )
 
 
@@ -194,9 +183,3 @@ def _is_dense(node: RegisteredLaunch, binding: str) -> bool:
         and (heads == 1 or by_head == dim)
         and (heads * dim == count or by_batch == heads * dim)
     )
-
-
-def _hole(node: RegisteredLaunch, name: str) -> str:
-    """How a const of a kernel is filled."""
-    line = next(s for s in node.source.text.splitlines() if s.startswith(f"const {name} = "))
-    return line.partition(" = ")[2].rstrip(";")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 
 from ...device.stream import stream
@@ -54,15 +53,13 @@ def read_as(source: KernelSource, binding: str, d: DType, in_fours: bool) -> Ker
             load4 = f"let k = params.{binding}_offset / 2u + 2u * i; return vec4<f32>({values});"
             source = source.fill({f"load4_{binding}": load4})
     elif in_fours:
-        declared = rf"(var<storage, read> {binding}: )array<f32>;"
-        text = re.sub(declared, r"\g<1>array<vec4<f32>>;", source.text, count=1)
-        source = KernelSource(source.name, text).fill(
+        source = source.with_element(binding, "vec4<f32>").fill(
             {
                 f"load_{binding}": f"let k = params.{binding}_offset + i; return {binding}[k / 4u][k % 4u];",
                 f"load4_{binding}": f"{binding}[params.{binding}_offset / 4u + i]",
             }
         )
-    return KernelSource(source.name, source.text, typed=True)
+    return source.as_typed()
 
 
 def in_parts(

@@ -96,9 +96,10 @@ class Lanes:
 
     def fill(self, source: KernelSource) -> KernelSource:
         """A kernel of lanes with these consts; the files name quant_lanes as the one that multiplies."""
-        text = source.text.replace("matmul/quant/lanes", "matmul/quant/dots") if self.dots else source.text
+        if self.dots:
+            source = source.with_part("matmul/quant/lanes", "matmul/quant/dots")
         sizes = {"WORKGROUP": self.workgroup, "LANES": self.lanes, "BATCH": self.batch, "STEP": self.step}
-        return KernelSource(source.name, text).fill({name: f"{size}u" for name, size in sizes.items()})
+        return source.fill({name: f"{size}u" for name, size in sizes.items()})
 
 
 def _is_slow(info: Info) -> bool:

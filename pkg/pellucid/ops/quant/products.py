@@ -38,8 +38,7 @@ METHODS = "dequantize"
 @cache
 def format_source(file: str, name: str) -> KernelSource:
     """A kernel of format ``name``; the files name q4_0 as the one that stands for all."""
-    source = load(file)
-    return KernelSource(source.name, source.text.replace("q4_0", name))
+    return load(file).with_part("quant/q4_0", f"quant/{name}")
 
 
 def _format(m: Meta) -> QuantFormat:
@@ -395,7 +394,8 @@ def _repack_launch(call: Call) -> Launch:
     layout = fmt.layout(rows, columns)
     units = call["count"] * layout.units
     params = {**layout.params, "units": units, "columns": columns, "first": call["start"] * layout.units}
-    source = format_source("quant/repack", "half" if fmt.block == 1 else fmt.name)
+    unit = "half" if fmt.block == 1 else fmt.name
+    source = load("quant/repack").with_part("quant/repack_q4_0", f"quant/repack_{unit}")
     return Launch(source, -(-units // 64), params, bind={"out": "planes"})
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...device.stream import stream
-from ...kernel.source import KernelSource, Launch, flag
+from ...kernel.source import Launch, flag
 from ...kernel.variants import uses_subgroups
 from ...op.launches import RegisteredLaunch
 from ...tensors.dtypes import float32
@@ -16,15 +16,6 @@ from .lanes import choose as choose_lanes
 from .products import format_source
 from .tiles import choose
 
-NORMS = ("norm/rms", "norm/rms_held")
-# Kernels of one product: those of several, and of two that make their results together.
-PRODUCTS = {
-    "matmul/quant/vector": ("matmul/quant/vectors", "matmul/quant/pair"),
-    "matmul/quant/split": ("matmul/quant/vectors", "matmul/quant/pair"),
-    "matmul/quant/direct_vector": ("matmul/quant/direct_vectors", "matmul/quant/direct_pair"),
-    "matmul/quant/tiled": ("matmul/quant/tiles", "matmul/quant/tiled_pair"),
-}
-
 
 def vectors(
     products: Sequence[RegisteredLaunch], norm: RegisteredLaunch | None = None, paired: bool = False
@@ -32,8 +23,8 @@ def vectors(
     """One launch for products of the same rows, or None where there is no kernel for them.
 
     Args:
-        products: up to three launches of a kernel of `PRODUCTS` whose ``x`` is the same tensor, the output of
-            ``norm`` if that is given.
+        products: up to three launches of kernels whose header names a ``joint`` one. Their ``x`` is the same
+            tensor, the output of ``norm`` if that is given.
         norm: an RMS norm of one row, whose output nobody else needs.
         paired: two products of as many rows make their results together: ``store_pair(i, a, b)`` stores both,
             where else ``store_out_<k>(i, value)`` store one each.
@@ -42,7 +33,7 @@ def vectors(
         The launch; its parts are the products, then the norm.
     """
     first = products[0]
-    if any(p.source.name not in PRODUCTS for p in products) or not all(_fits(p, first) for p in products):
+    if not first.source.header.joint or not all(_fits(p, first) for p in products):
         return None
     if norm is not None and not _is_norm_of(norm, first):
         return None
@@ -58,7 +49,8 @@ def vectors(
     for k in range(len(products)):
         bind |= {f"weight_{k}": f"{k}.weight", f"out_{k}": f"{k}.out"}
     if len(products) == 2 and not paired:
-        launch.file = _without_third(launch.source)
+        # The third output, which a kernel of two weights must not bind, is its last buffer.
+        launch.file = launch.source.fill({"store_out_2": "return;"}).without("out_2")
         bind["weight_2"] = "1.weight"
     launch.bind = bind
     alone = _is_direct(first) or _is_tiled(first)
@@ -70,7 +62,7 @@ def _launch(products: Sequence[RegisteredLaunch], rows: list[int], paired: bool)
     first = products[0]
     units = int(first.values["units"])
     fixed = ["columns", "units"]
-    source = format_source(PRODUCTS[first.source.name][paired], _format(first))
+    source = format_source(first.source.header.joint[paired], _format(first))
     if _is_direct(first):
         per = 64
     else:
@@ -107,7 +99,7 @@ def _tiled(products: Sequence[RegisteredLaunch], rows: list[int], paired: bool) 
         grid = tile.groups(batch, *rows)
     in_fours = columns % 4 == 0
     holes = tile.holes(32 * units) | {"X_FOUR": flag(in_fours)}
-    source = format_source(PRODUCTS[first.source.name][paired], _format(first)).fill(holes)
+    source = format_source(first.source.header.joint[paired], _format(first)).fill(holes)
     return Launch(read_as(source, "x", float32, in_fours), grid, params)
 
 
@@ -125,7 +117,7 @@ def _fits(product: RegisteredLaunch, first: RegisteredLaunch) -> bool:
     """Whether a product can share a kernel with the first one."""
     same = ("columns", "units") if _is_direct(first) else ("batch", "columns", "units")
     return (
-        PRODUCTS[product.source.name] == PRODUCTS[first.source.name]
+        product.source.header.joint == first.source.header.joint
         and _format(product) == _format(first)
         and all(product.values[name] == first.values[name] for name in same)
         and _dtype(product, "x") is float32
@@ -140,8 +132,7 @@ def _is_whole(product: RegisteredLaunch) -> bool:
 
 def _is_norm_of(norm: RegisteredLaunch, product: RegisteredLaunch) -> bool:
     return (
-        norm.source.name in NORMS
-        and product.source.name in ("matmul/quant/vector", "matmul/quant/split")
+        norm.source.name in product.source.header.norms
         and norm.values["rows"] == product.values["batch"] == 1
         and norm.values["columns"] == product.values["columns"]
         and _dtype(norm, "x") is float32
@@ -167,13 +158,6 @@ def _has_bias(product: RegisteredLaunch) -> bool:
 def _planes(product: RegisteredLaunch) -> tuple[int, int, int, int]:
     values = product.values
     return values["rows"], values["plane_1"], values["plane_2"], values["plane_3"]
-
-
-def _without_third(source: KernelSource) -> KernelSource:
-    """The kernel of two weights: the third output, which it must not bind, is its last buffer."""
-    third = next(line for line in source.text.splitlines() if "@group(0)" in line and " out_2:" in line)
-    text = source.fill({"store_out_2": "return;"}).text.replace(f"{third}\n", "")
-    return KernelSource(source.name, text)
 
 
 def _alone(product: RegisteredLaunch, norm: RegisteredLaunch) -> Joint | None:

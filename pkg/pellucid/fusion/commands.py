@@ -1,4 +1,4 @@
-"""The records of a window, read: which launch each runs, on which slots, and where its words lie."""
+"""Commands of a window as fusion sees them, with what each reads and writes; the digest of its structure."""
 
 from __future__ import annotations
 
@@ -9,17 +9,30 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import count
 
-from ..device.host import ALLOC, CODE_BITS, COPY, FREE, RUN, UPLOAD
+from ..device.commands import (
+    ALLOC,
+    CODE_BITS,
+    CODE_MASK,
+    COPY,
+    FREE,
+    LENGTHS,
+    OPERANDS,
+    RUN,
+    UPLOAD,
+    length_of,
+    walk,
+)  # fmt: skip
 from ..op.launches import RegisteredLaunch, nodes
 
-_CODE_MASK = (1 << CODE_BITS) - 1
-# Records by which the beginning of a window is found again in it.
+# Commands by which the beginning of a window is found again in it.
 _LOOK = 12
+# `structure` walks over every new window: the commands that come most often have branches of their own there.
+_ALLOC_WORDS, _FREE_WORDS = LENGTHS[ALLOC], LENGTHS[FREE]
 
 
 @dataclass(eq=False)
-class Command:
-    """One record of a window, or one that stands for several.
+class FusionCommand:
+    """One command of a window, or one that stands for several.
 
     Args:
         words: where its words lie in the window; of a run those after the head.
@@ -28,7 +41,7 @@ class Command:
         node: the launch that it runs.
         reads: slots that it reads, or may read.
         writes: slots that it writes.
-        parts: the records that it stands for.
+        parts: the commands that it stands for.
     """
 
     words: Sequence[int]
@@ -37,7 +50,7 @@ class Command:
     node: RegisteredLaunch | None = None
     reads: frozenset[int] = frozenset()
     writes: frozenset[int] = frozenset()
-    parts: tuple[Command, ...] = ()
+    parts: tuple[FusionCommand, ...] = ()
 
     @property
     def is_run(self) -> bool:
@@ -49,16 +62,33 @@ class Command:
 
     @property
     def origins(self) -> list[int]:
-        """A word of each record of the window that it stands for, in their order, or of itself."""
+        """A word of each command of the window that it stands for, in their order, or of itself."""
         return sorted([part.words[0] for part in self.parts or (self,)])
 
 
 def run_of(
-    node: RegisteredLaunch, slots: tuple[int, ...], words: Sequence[int], parts: tuple[Command, ...] = ()
-) -> Command:
-    """The record of a launch; a written binding may be read as well."""
+    node: RegisteredLaunch,
+    slots: tuple[int, ...],
+    words: Sequence[int],
+    parts: tuple[FusionCommand, ...] = (),
+) -> FusionCommand:
+    """The command that runs a launch; a written binding may be read as well."""
     written = {s for s, b in zip(slots, node.source.bindings, strict=True) if b.written}
-    return Command(words, RUN, slots, node, frozenset(slots), frozenset(written), parts)
+    return FusionCommand(words, RUN, slots, node, frozenset(slots), frozenset(written), parts)
+
+
+def read(words: Sequence[int]) -> list[FusionCommand]:
+    """All commands of a window."""
+    commands = []
+    for command in walk(words, nodes):
+        code, slots = command.code, command.slots
+        if command.launch is not None:
+            commands.append(run_of(command.launch, slots, command.words[1:]))
+        else:
+            # A copy reads all but its last slot; what is made or ends is neither read nor written.
+            written = frozenset(slots[-1:]) if code in (COPY, UPLOAD) else frozenset()
+            commands.append(FusionCommand(command.words, code, slots, None, frozenset(slots[:-1]), written))
+    return commands
 
 
 def structure(words: list[int]) -> tuple[bytes, list[int]] | None:
@@ -68,7 +98,7 @@ def structure(words: list[int]) -> tuple[bytes, list[int]] | None:
     launch that is not known.
 
     Returns:
-        The digest; and a number for each record that says all but its slots and its patched words.
+        The digest; and a number for each command that says all but its slots and its patched words.
     """
     kinds: list[int] = []
     numbers: list[int] = [0]
@@ -77,32 +107,32 @@ def structure(words: list[int]) -> tuple[bytes, list[int]] | None:
     at, end = 0, len(words)
     while at < end:
         head = words[at]
-        code = head & _CODE_MASK
+        code = head & CODE_MASK
         if code == RUN:
             node = known(head)
             if node is None:
                 return None
             kinds.append(head)
-            last = at + 1 + len(node.metas)
-            numbers += map(slot, words[at + 1 : last])
-            at = last + len(node.patched)
+            numbers += map(slot, words[at + 1 : at + 1 + node.slot_count])
+            at += node.length
             continue
         numbers.append(slot(head >> CODE_BITS))
         if code == ALLOC:
             kinds.append(words[at + 1] << CODE_BITS | ALLOC)
-            at += 2
+            at += _ALLOC_WORDS
         elif code == FREE:
             kinds.append(FREE)
-            at += 1
-        elif code == UPLOAD:
-            numbers.append(words[at + 1])
-            kinds.append(words[at + 2] << CODE_BITS | UPLOAD)
-            at += 3 + (words[at + 2] + 3) // 4
-        elif code == COPY:
-            numbers.append(slot(words[at + 1]))
-            numbers += words[at + 2 : at + 4]
-            kinds.append(words[at + 4] << CODE_BITS | COPY)
-            at += 5
+            at += _FREE_WORDS
+        elif code in OPERANDS:
+            slots, fixed = OPERANDS[code]
+            first = at + 1 + slots
+            if slots:
+                numbers += map(slot, words[at + 1 : first])
+            last = first + fixed - 1
+            numbers += words[first:last]
+            nbytes = words[last]
+            kinds.append(nbytes << CODE_BITS | code)
+            at += length_of(code, nbytes)
         else:
             return None
     numbers[0] = len(kinds)  # which says where the numbers end
@@ -112,7 +142,7 @@ def structure(words: list[int]) -> tuple[bytes, list[int]] | None:
 
 
 def period(kinds: list[int]) -> int:
-    """After how many words the records of a window begin anew, at least twice; 0 if they do not.
+    """After how many words the commands of a window begin anew, at least twice; 0 if they do not.
 
     Args:
         kinds: as `structure` gives them.
@@ -134,38 +164,6 @@ def period(kinds: list[int]) -> int:
 
 
 def _length(kind: int) -> int:
-    """Words of a record."""
+    """Words of a command of a kind."""
     node = nodes.get(kind)
-    if node is not None:
-        return 1 + len(node.metas) + len(node.patched)
-    code, nbytes = kind & _CODE_MASK, kind >> CODE_BITS
-    return {ALLOC: 2, FREE: 1, COPY: 5}.get(code) or 3 + (nbytes + 3) // 4
-
-
-def read(words: list[int]) -> list[Command]:
-    """All records of a window."""
-    records = []
-    at, end = 0, len(words)
-    while at < end:
-        head = words[at]
-        code, payload = head & _CODE_MASK, head >> CODE_BITS
-        if code == RUN:
-            node = nodes[head]
-            count = len(node.metas)
-            after = at + 1 + count + len(node.patched)
-            records.append(run_of(node, tuple(words[at + 1 : at + 1 + count]), range(at + 1, after)))
-        elif code == COPY:
-            after = at + 5
-            both = (payload, words[at + 1])
-            records.append(
-                Command(range(at, after), code, both, None, frozenset(both[:1]), frozenset(both[1:]))
-            )
-        elif code == UPLOAD:
-            after = at + 3 + (words[at + 2] + 3) // 4
-            one = (payload,)
-            records.append(Command(range(at, after), code, one, None, frozenset(), frozenset(one)))
-        else:
-            after = at + (2 if code == ALLOC else 1)
-            records.append(Command(range(at, after), code, (payload,)))
-        at = after
-    return records
+    return length_of(kind & CODE_MASK, kind >> CODE_BITS) if node is None else node.length
