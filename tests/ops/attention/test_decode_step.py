@@ -6,6 +6,7 @@ import pytest
 import pellucid
 from ops.joints import Window, nodes
 from ops.oracle import normal
+from pellucid.device.profile import DeviceProfile
 from pellucid.op.plan_cache import forget_plans
 from pellucid.ops.attention import decode
 from pellucid.ops.attention.cache import (
@@ -24,7 +25,7 @@ def shared(monkeypatch):
     """Plans are made anew for kernels with workgroup memory, and forgotten again."""
     forget_plans()
     monkeypatch.setenv("PELLUCID_KERNELS", "shared")
-    monkeypatch.setattr(decode, "processors", lambda info: 132)
+    monkeypatch.setattr(decode, "profile", lambda info: DeviceProfile(132))
     yield
     forget_plans()
 

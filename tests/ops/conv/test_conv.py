@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import pellucid
 from ops.oracle import DEVICES, check, check_error, normal
+from pellucid.device.profile import DeviceProfile
 from pellucid.errors import DTypeError, ShapeError
 from pellucid.kernel.variants import VARIANTS
 from pellucid.op.plan_cache import forget_plans
@@ -135,7 +136,7 @@ LARGE = {
 @pytest.fixture
 def on_a_large_gpu(monkeypatch):
     """Work is cut as for a device of many processors."""
-    monkeypatch.setattr("pellucid.ops.conv.tiles.processors", lambda info: 132)
+    monkeypatch.setattr("pellucid.ops.conv.tiles.profile", lambda info: DeviceProfile(132))
 
 
 @pytest.mark.usefixtures("on_a_large_gpu")

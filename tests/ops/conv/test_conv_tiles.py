@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import pellucid
 from ops.adapters import H200, LAPTOP
 from ops.oracle import normal
+from pellucid.device.profile import profile
 from pellucid.ops.conv.tiles import TILES, Sizes, candidates, choose, chunk, forced
-from pellucid.ops.matmul.choice import processors
 
 pytestmark = pytest.mark.gpu
 EVERY_TILE = pytest.mark.parametrize("tile", TILES, ids=str)
@@ -134,7 +134,7 @@ def test_the_choice_fills_a_device(info):
     """Where a convolution is large enough for it, every processor has a tile."""
     for convolution in (Sizes(1, 64, 4096, 288), Sizes(1, 128, 8192, 576), Sizes(1, 256, 1568, 2304)):
         tile, parts = choose(convolution, info)
-        assert convolution.groups(tile) * parts >= processors(info) * 3 // 4
+        assert convolution.groups(tile) * parts >= profile(info).processors * 3 // 4
 
 
 def test_the_depth_is_cut_where_it_is_long_and_little_is_made():

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 import pellucid
 from ops.adapters import H200, LAPTOP, SOFTWARE
 from ops.oracle import normal
+from pellucid.device.profile import profile
 from pellucid.errors import KernelError
-from pellucid.ops.matmul.choice import bucket, candidates, choose, forced, key, processors, variant_for
+from pellucid.ops.matmul.choice import bucket, candidates, choose, forced, key, variant_for
 from pellucid.ops.matmul.linear import linear
 from pellucid.ops.matmul.variants import PARTS, TILES, MatmulTile, Shape, Variant
 
@@ -208,7 +209,9 @@ def test_large_products_have_large_tiles_and_small_ones_fill_the_device():
     assert areas == sorted(areas)
     assert areas[-1] > areas[0]
     for n in (1024, 2048, 4096):
-        assert choose(Shape(1, n, n, n), H200).tile.groups(Shape(1, n, n, n)) >= 0.9 * processors(H200)
+        assert (
+            choose(Shape(1, n, n, n), H200).tile.groups(Shape(1, n, n, n)) >= 0.9 * profile(H200).processors
+        )
 
 
 def test_small_products_are_one_dispatch_of_slices():

@@ -10,9 +10,9 @@ import pellucid
 from ops.adapters import H200, LAPTOP, SOFTWARE
 from ops.joints import Window, nodes
 from ops.oracle import normal
+from pellucid.device.profile import profile
 from pellucid.nn.functional import linear
 from pellucid.op.launches import most_buffers
-from pellucid.ops.matmul.choice import processors
 from pellucid.ops.quant.products import quant_product
 from pellucid.ops.quant.tiles import TILES, candidates, choose, forced
 from pellucid.ops.quant.vectors import vectors
@@ -176,7 +176,7 @@ def test_a_tile_is_what_its_kernel_takes(tile):
 @pytest.mark.parametrize("tokens", [33, 64])
 def test_short_prompts_fill_a_device(tokens):
     for rows, units in (((576,), 18), ((576, 192, 192), 18), ((3072,), 18), ((576,), 48)):
-        assert choose(tokens, rows, units, H200).groups(tokens, *rows) >= 0.5 * processors(H200)
+        assert choose(tokens, rows, units, H200).groups(tokens, *rows) >= 0.5 * profile(H200).processors
 
 
 def test_large_products_have_large_tiles():

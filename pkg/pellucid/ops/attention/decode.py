@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...device.profile import profile
 from ...device.stream import stream
 from ...kernel.source import Launch, flag, load
 from ...kernel.turns import most_turns, turns_of
 from ...op.launches import RegisteredLaunch
-from ..matmul.choice import processors
 from .joint import Joint, join
 
 _WORKGROUP = 256
@@ -118,7 +118,7 @@ def _are_placed(parts: Sequence[RegisteredLaunch]) -> bool:
 
 def _is_alone(pairs: int, numbers: int) -> bool:
     """Whether one workgroup for all keys of a head is faster than several and a launch that combines them."""
-    return numbers <= _ALONE or pairs >= processors(stream().open().info)
+    return numbers <= _ALONE or pairs >= profile(stream().open().info).processors
 
 
 def _lanes(dim: int) -> tuple[int, int] | None:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ...device.host import Info
+from ...device.profile import profile
 from ...kernel.autotune import measured as tuned
-from ..matmul.choice import bucket, processors
+from ..matmul.choice import bucket
 from ..matmul.tiles import Forced, Rates, Tile
 
 
@@ -108,7 +109,7 @@ def estimate(tile: Tile, parts: int, sizes: Sizes, at_once: int) -> float:
 def candidates(sizes: Sizes, info: Info) -> list[TileChoice]:
     """Every tile that suits a device with every number of parts, the pair with the least estimate first."""
     most = info.limits.get("maxComputeWorkgroupStorageSize", 16384)
-    at_once = processors(info)
+    at_once = profile(info).processors
     found = [
         TileChoice(tile, parts)
         for tile in TILES

@@ -8,22 +8,13 @@ counted is in `_clocks`; what the numbers rest on is written beside them.
 from __future__ import annotations
 
 from ...device.host import Info
+from ...device.profile import profile
 from ...errors import KernelError
 from ...kernel.autotune import measured as tuned
 from ...kernel.variants import is_direct
 from .tiles import Forced, Rates
 from .variants import MOST_VECTORS, PARTS, TILES, MatmulTile, Shape, Variant
 
-# Processors that run workgroups beside each other. WebGPU does not say how many there are; names must do.
-# Too high a number costs little: smaller tiles and more parts lose less than idle processors.
-_PROCESSORS = (
-    (("h100", "h200", "hopper", "blackwell"), 132),
-    (("nvidia",), 64),
-    (("amd", "radeon"), 48),
-    (("apple", "intel"), 24),
-)
-_OTHERS = 24
-_ON_A_CPU = 4
 # The numbers below fit times of 17 products on an H200 (132 processors, 2 GHz); those of most tiles are
 # scaled from an earlier form of the kernel's loop. Estimates of fast tiles are off by 11 % in the mean.
 #
@@ -36,14 +27,6 @@ _ENDS, _GATHER = 2000, 1000
 # Elements of the depth that a part of a product of few rows has at least, the lanes that read it at once on
 # a processor, how many parts are worth a second dispatch, and how many that one adds up in time.
 _LONG, _READING, _WORTH, _MOST = 2048, 256, 4, 64
-
-
-def processors(info: Info) -> int:
-    """How many workgroups a device is taken to run at once."""
-    if info.is_software:
-        return _ON_A_CPU
-    names = f"{info.vendor} {info.architecture} {info.description}".lower()
-    return next((n for words, n in _PROCESSORS if any(word in names for word in words)), _OTHERS)
 
 
 def _clocks(shape: Shape, tile: MatmulTile, parts: int, at_once: int) -> float:
@@ -71,7 +54,7 @@ def _clocks(shape: Shape, tile: MatmulTile, parts: int, at_once: int) -> float:
 
 def candidates(shape: Shape, info: Info) -> list[Variant]:
     """Every variant that suits a product and a device, the one with the least estimate first."""
-    at_once = processors(info)
+    at_once = profile(info).processors
     tiled = [
         Variant("tiled", tile, parts)
         for tile in TILES

@@ -7,16 +7,14 @@ import os
 from dataclasses import dataclass, replace
 
 from ...device.host import Info
+from ...device.profile import profile
 from ...kernel.source import KernelSource
-from ..matmul.choice import processors
 
 # The language feature that a device must have, and what `PELLUCID_DOTS` may say.
 FEATURE = "packed_4x8_integer_dot_product"
 _DOTS = ("integer", "float")
 # Formats whose quants are bytes after few operations, and cost more as floats than reading them does.
 DOT_FORMATS = frozenset({"q4_0", "q4_1", "q4_k", "q5_0", "q5_1", "q5_k", "q6_k"})
-# Without an instruction for them.
-_WITHOUT = ("apple",)
 # Every workgroup splits x into bytes, which is worth its time for 32 rows of the weight, and more so for 128:
 # what share of its time is left for those, by the lanes that four of them have. A processor holds two
 # workgroups; one alone takes this part of the time of two. Of 44 cases that were measured on an H200 all but
@@ -38,10 +36,9 @@ _LEAST = {"q4_1": 16}
 
 # Rows of x that a kernel of lanes has registers for: eight beside four of the weight took a compiler minutes.
 MOST_ROWS = 4
-# Invocations of a kernel that keep a large GPU busy; its processors; workgroups that it holds at once.
-_BUSY = 1 << 16
-_PROCESSORS = 132
-_WORKGROUPS = 2 * _PROCESSORS
+# Invocations of a kernel that keep a processor busy, and workgroups that it holds at once.
+_BUSY = 496
+_WORKGROUPS = 2
 # Workgroup memory that a norm takes beside the products.
 _NORM_BYTES = 2048
 # Units of a row from which on 16 lanes read it faster than 8, and 128 invocations than 256.
@@ -102,11 +99,6 @@ class Lanes:
         return source.fill({name: f"{size}u" for name, size in sizes.items()})
 
 
-def _is_slow(info: Info) -> bool:
-    """Whether integer dot products are no instruction there."""
-    return info.is_software or info.vendor.lower() in _WITHOUT
-
-
 def choose(batch: int, rows: int, units: int, name: str, info: Info, alone: bool = False) -> Lanes:
     """The lanes for ``batch`` rows of x and weights of format ``name`` with ``rows`` rows of ``units`` units.
 
@@ -131,22 +123,22 @@ def choose(batch: int, rows: int, units: int, name: str, info: Info, alone: bool
     if batch == 1 and name in DOT_FORMATS and FEATURE in info.features and chosen != "float":
         found = [_dot_lanes(n, name, units, info) for n in _DOT_LANES]
         split = _split(found[0], rows, units, info) if alone else None
-        worth = split is not None or rows >= _HELD * processors(info) * found[-1].rows
-        if chosen or (worth and not _is_slow(info)):
+        worth = split is not None or rows >= _HELD * profile(info).processors * found[-1].rows
+        if chosen or (worth and profile(info).has_integer_dots):
             wide = [lanes for lanes in found if lanes.lanes >= _LEAST.get(name, 0)]
             return split or min(wide, key=lambda lanes: _time(lanes, rows, info))
-    return _float_lanes(batch, rows, units, name)
+    return _float_lanes(batch, rows, units, name, info)
 
 
 def _time(lanes: Lanes, rows: int, info: Info) -> float:
     """What products by integers take in proportion, by the workgroups that one processor gets."""
-    each = -(-rows // (lanes.rows * processors(info)))
+    each = -(-rows // (lanes.rows * profile(info).processors))
     return (each // 2 + each % 2 * _ALONE) * lanes.rows / _DOT_LANES[lanes.lanes]
 
 
 def _split(lanes: Lanes, rows: int, units: int, info: Info) -> Lanes | None:
     """Lanes for few long rows in parts, as many workgroups as a device holds; None where it does not pay."""
-    blocks, held = -(-rows // lanes.rows), 2 * processors(info)
+    blocks, held = -(-rows // lanes.rows), _WORKGROUPS * profile(info).processors
     if units < _SPLIT_UNITS or not held <= blocks * _MOST_PARTS or 2 * blocks > held:
         return None
     return replace(lanes, parts=held // blocks)
@@ -159,15 +151,15 @@ def _dot_lanes(lanes: int, name: str, units: int, info: Info) -> Lanes:
     return found if found.nbytes <= room else replace(found, step=64)
 
 
-def _float_lanes(batch: int, rows: int, units: int, name: str) -> Lanes:
+def _float_lanes(batch: int, rows: int, units: int, name: str, info: Info) -> Lanes:
     """Few rows of the weight take more lanes each, while workgroup memory holds."""
-    held = _power(batch)
-    wanted = min(-(-4 * _BUSY // max(rows, 1)), units)
+    held, processors = _power(batch), profile(info).processors
+    wanted = min(-(-4 * _BUSY * processors // max(rows, 1)), units)
     lanes = min(max(_power(wanted), 16 if units >= _LONG else 8), _MOST_LANES[held])
     # Wide workgroups read x less often, which pays for short rows where there are enough workgroups. Narrow
     # ones spread little work over more processors; they must hold the x of a step.
-    wide = held <= 2 and units < _LONG and rows * lanes >= _WORKGROUPS * 4 * 256
-    little = rows * lanes < _PROCESSORS * 4 * 128 or (name in _HALVES and lanes == 32)
+    wide = held <= 2 and units < _LONG and rows * lanes >= _WORKGROUPS * processors * 4 * 256
+    little = rows * lanes < processors * 4 * 128 or (name in _HALVES and lanes == 32)
     narrow = held * lanes <= 32 and little
     return Lanes(256 if wide else 64 if narrow else 128, lanes, held, lanes)
 

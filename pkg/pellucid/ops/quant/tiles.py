@@ -4,7 +4,7 @@ device."""
 from __future__ import annotations
 
 from ...device.host import Info
-from ..matmul.choice import processors
+from ...device.profile import profile
 from ..matmul.tiles import Forced, Rates, Tile
 
 # Small ones are for small products: they fill a device, and their slices have as many lanes as large ones.
@@ -57,7 +57,7 @@ def estimate(tile: Tile, batch: int, rows: tuple[int, ...], units: int, at_once:
 def candidates(batch: int, rows: tuple[int, ...], units: int, info: Info) -> list[Tile]:
     """Every tile that suits a device, the one with the least estimate first."""
     most = info.limits.get("maxComputeWorkgroupStorageSize", 16384)
-    at_once = processors(info)
+    at_once = profile(info).processors
     found = [tile for tile in TILES if tile.nbytes() <= most]
     return sorted(found, key=lambda tile: estimate(tile, batch, rows, units, at_once))
 
