@@ -349,7 +349,11 @@ def test_an_interrupt_while_a_call_is_learned_from(rng):
         compiled, left = torch.compile(sums, dynamic=("n",)), [turn]
 
         def trace(frame, event, argument, left=left):
-            if frame.f_code.co_filename.rpartition("/")[2] not in ("trace.py", "segment.py", "compiled.py"):
+            if frame.f_code.co_filename.rpartition("/")[2] not in (
+                "captured.py",
+                "segment.py",
+                "compiled.py",
+            ):
                 return None
             frame.f_trace_opcodes = True
             if event == "opcode" and frame.f_code.co_name in ("takes_over", "is_like", "prepare", "add"):

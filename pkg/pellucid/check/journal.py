@@ -66,11 +66,13 @@ class Journal:
             with self.stream.lock:
                 return run(*values) if self.is_aside else self._run(o, run, written, values)
 
+        numbers: Any = getattr(run, "numbers", None)
+
         def followed(values, plain):
             with self.stream.lock:
                 return self._run(o, lambda *_: run_followed(run, numbers, values, plain), written, plain)
 
-        if (numbers := getattr(run, "numbers", None)) is not None:
+        if numbers is not None:
             checked.followed = followed  # type: ignore[attr-defined]
         return checked
 

@@ -22,9 +22,9 @@ from ..op.symbols import returned
 from ..profiler.debug import _settle
 from ..profiler.listeners import is_listening
 from .calls import CallArguments, read
+from .captured import GONE, READY, UNSURE, CapturedTrace, Unknown, segments_of
 from .recording import FunctionRecording, Refused
 from .segment import Segment
-from .trace import GONE, READY, UNSURE, Trace, Unknown, segments_of
 
 # Signatures that a function is captured for.
 _MOST_KINDS = 8
@@ -86,7 +86,7 @@ class _Kind:
 
     shapes: str
     opened: int
-    traces: list[Trace] = field(default_factory=list)
+    traces: list[CapturedTrace] = field(default_factory=list)
     reason: str | None = None
     error: Exception | None = None
     recorded: int = 0
@@ -127,7 +127,7 @@ class _Kind:
     def add(
         self,
         recording: FunctionRecording,
-        unsure: list[Trace],
+        unsure: list[CapturedTrace],
     ) -> None:
         """Add the trace of a call, which shares segments with those that begin like it, and takes over from
         one that ran the same.
@@ -157,7 +157,7 @@ class _Kind:
         alike = [t for t in ways if t.values == values]
         if not alike and len({tuple(t.values) for t in ways}) == _MOST_WAYS:
             raise _TooMany(f"it goes more than {_MOST_WAYS} ways through the values that it reads")
-        trace = Trace(recording, segments, start)
+        trace = CapturedTrace(recording, segments, start)
         for segment in trace.segments:
             for k, op in segment.program.computed.items():
                 if self.computed.setdefault(k, call.numbers[k]) != call.numbers[k]:
@@ -275,8 +275,8 @@ class Compiled:
 
     def _serve(
         self,
-        traces: list[Trace],
-        trace: Trace,
+        traces: list[CapturedTrace],
+        trace: CapturedTrace,
         call: CallArguments,
         own: CallArguments,
         args: tuple,
@@ -346,7 +346,7 @@ class Compiled:
         self,
         kind: _Kind,
         call: CallArguments,
-        unsure: list[Trace],
+        unsure: list[CapturedTrace],
         args: tuple,
         kwargs: dict[str, Any],
     ) -> Any:

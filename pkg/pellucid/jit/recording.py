@@ -15,8 +15,8 @@ from ..op.symbols import Conditions
 from ..profiler.lines import Line, caller
 from ..profiler.listeners import ignore, listen
 from ..tensors.tensor import Tensor
+from .guards import Surroundings
 from .per_replay import Draw, Update
-from .surroundings import Surroundings
 
 if TYPE_CHECKING:
     from ..ops.random.generator import Generator

@@ -361,9 +361,10 @@ class Real(Symbol):
             bool(self)
         elif (kind == "f32") is (type(self._plain) is float):
             return Followed(word, self, "value")
-        elif kind == "low":
+        else:
             self.settle()
-            return Followed(word, self, "computed")
+            if kind == "low":
+                return Followed(word, self, "computed")
         return word
 
     @property

@@ -10,11 +10,11 @@ from ..autograd import edges
 from ..device.stream import Storage, stream
 from ..nn.modules import module as modules
 from .calls import CallArguments
+from .guards import Watch
 from .per_replay import Draw, guards
 from .program import ARGUMENT, number_of, program_of
 from .recording import FunctionRecording, Refused
 from .segment import Segment, Start
-from .watch import Watch
 
 # What a trace is for a call: it serves it; it may, once the call has shown that it is the same program; it
 # does not; it never will again.
@@ -44,7 +44,7 @@ def segments_of(recording: FunctionRecording) -> tuple[list[Segment], Start]:
     return found, start
 
 
-class Trace:
+class CapturedTrace:
     """One way through a function: segments that end in reads, the values that were read, and the last
     segment, which ends in the return. A function that reads nothing has one segment. Traces that begin alike
     share segments, so all traces of a function are a tree.
@@ -173,7 +173,7 @@ class Trace:
         """Whether it is a way for a call that read this value after so many others."""
         return depth < len(self.values) and self.segments[depth] is segment and self.values[depth] == value
 
-    def takes_over(self, old: Trace) -> bool:
+    def takes_over(self, old: CapturedTrace) -> bool:
         """Whether an older trace ran the same; this one then serves its calls, too."""
         if self.values != old.values or not all(map(Segment.is_like, self.segments, old.segments)):
             return False
@@ -187,7 +187,7 @@ class Trace:
 
     # Replays
 
-    def serve(self, call: CallArguments, own: CallArguments, traces: Sequence[Trace]) -> Any:
+    def serve(self, call: CallArguments, own: CallArguments, traces: Sequence[CapturedTrace]) -> Any:
         """Replay: the results of a call without running its Python.
 
         Args:
