@@ -225,8 +225,10 @@ class Replay:
                 self._followed = None
                 words += [values[k] for k in self._values]
                 words += [start + slope * values[k] & _WORD for start, k, slope in self._singles]
-                words += [total(values, start, form) & _WORD for start, form in self._sums]
-                words += [float_bits(total(values, start, form)) for start, form in self._reals]
+                if self._sums:
+                    words += [total(values, start, form) & _WORD for start, form in self._sums]
+                if self._reals:
+                    words += [float_bits(total(values, start, form)) for start, form in self._reals]
             for k, word in enumerate(words):
                 if word != last[k]:
                     last[k] = None
