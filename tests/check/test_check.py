@@ -224,8 +224,8 @@ def test_the_error_is_one_of_ours():
 BREAK_REPLAYS = """
 from pellucid.jit.replay import Replay
 submit, first = Replay.submit, {}
-def stale(self, slots, values, draws, updates):
-    submit(self, slots, first.setdefault(id(self), values), draws, updates)
+def stale(self, slots, values):
+    submit(self, slots, first.setdefault(id(self), values))
 Replay.submit = stale
 """
 TRAIN = """

@@ -1,86 +1,92 @@
 """Dynamic numbers, and which of a program's words follow them."""
 
+import copy
+
 import numpy as np
 import pytest
 
 import pellucid as torch
 from jit.probe import bits, replays, some
-from pellucid.jit.law import Law, Unlawful
-from pellucid.op.plan import float_bits
+from pellucid.jit.replay import total
+from pellucid.op.symbols import Conditions, Followed, moved
 
 
-def law(values, numbers, words=None, offsets=0, floats=(), reals=()):
-    return Law(values, numbers, len(numbers) if words is None else words, offsets, floats, reals)
+def test_words_follow_integers():
+    conditions = Conditions([10, 4])
+    n, m = conditions.symbols()
+    word = (2 * n - m + 7).word(23, "low")
+    assert word == 23
+    kind, start, form = word.source(conditions)
+    assert kind == "sum"
+    assert total([20, 5], start, form) == 42
+    assert (n + 1).word(0x41300000, "f32").source(conditions) == ("real", 1, ((0, 1),))
+    assert conditions.holds([1 << 24, 4]) is False  # no float32 of every integer
+    assert conditions.holds([-(1 << 23), 4])
+    # The high half stays what it is.
+    assert type(m.word(0, "high")) is int
+    assert conditions.holds([10, 0])
+    assert not conditions.holds([10, -1])
+    assert n.word(1, "truth") == 1
+    assert not conditions.holds([0, 4])
 
 
-def test_a_number_grows_with_its_value():
-    found = law([10], [10, 7, 110, (1 << 32) - 10])
-    assert found.holds([10])
-    assert not found.holds([11])
-    assert found.learn([11], [11, 7, 120, (1 << 32) - 11])
-    assert found.holds([11])
-    assert not found.holds([12])
-    assert not found.learn([12], [12, 7, 130, (1 << 32) - 12])
-    assert found.holds([9])
-    assert found.predict([14]) == [14, 7, 150, (1 << 32) - 14]
-    assert found.varying == {0: {0: 1}, 2: {0: 10}, 3: {0: -1}}
-    # Powers of two are looked at once more.
-    assert not found.holds([16])
-    assert not found.learn([16], [16, 7, 170, (1 << 32) - 16])
-    assert found.holds([31])
-    assert not found.holds([-3])
+def test_integers_that_are_no_float32_are_settled():
+    conditions = Conditions([1 << 30])
+    (n,) = conditions.symbols()
+    assert type(n.word(0x4E800000, "f32")) is int
+    assert conditions.holds([1 << 30])
+    assert not conditions.holds([(1 << 30) + 1])
 
 
-@pytest.mark.parametrize("third", [[12, 8], [13, 6], [11, 6]])
-def test_what_does_not_grow_evenly_is_noticed(third):
-    found = law([10], [10, 6])
-    found.learn([11], [11, 6])
-    with pytest.raises(Unlawful, match="does not grow evenly"):
-        found.learn([12], third)
-    with pytest.raises(Unlawful, match="does not grow evenly"):
-        law([10], [10]).learn([13], [11])
-
-
-def test_values_are_told_apart_one_by_one():
-    found = law([1, 50], [1, 50, 51])
-    # Both for the first time: nothing can be said, and this call becomes the first one.
-    assert found.learn([2, 60], [2, 60, 62])
-    assert found.learn([3, 60], [3, 60, 63])
-    assert not found.learn([1, 60], [1, 60, 61])
-    assert found.learn([2, 61], [2, 61, 63])
-    assert not found.learn([3, 59], [3, 59, 62])
-    assert found.predict([2, 40]) == [2, 40, 42]
-
-
-def test_offsets_add_up_without_a_third_call():
-    found = law([0, 5], [0, 5, 9], offsets=2)
-    found.learn([8, 5], [8, 5, 17])
-    assert found.holds([1 << 20, 5])
-    assert found.predict([3, 5]) == [3, 5, 12]
+def test_offsets_add_up():
+    conditions = Conditions([3], [8, 100])
+    (n,) = conditions.symbols()
+    here = conditions.offset(0)
+    assert here == 8
+    for place, wanted in (
+        (here + 2, 22),
+        (2 + here, 22),
+        (here - 4, 16),
+        (here * 4, 80),
+        (moved(here, n * 5), 45),
+    ):
+        assert total([8, 20, 100], *place.source(conditions)[1:]) == wanted
+    assert type(moved(7, 3)) is int
+    # Where an offset does not change, it is a number.
+    assert type(here - conditions.offset(0)) is int
+    assert total([3, 20, 90], *(here + conditions.offset(1)).source(conditions)[1:]) == 110
+    conditions.is_open = False
+    assert type(here + 2) is int
+    assert type(copy.deepcopy(here)) is int
 
 
 def test_floats_are_their_bits():
-    found = law([100, 7], [100, 3, 100], floats=[0])
-    with pytest.raises(Unlawful, match="computed in Python"):
-        law([100], [101], floats=[0]).learn([200], [201])
-    found.learn([200, 7], [200, 3, 100])
-    assert found.holds([300, 7])
-    assert found.predict([300, 7]) == [300, 3, 100]
+    conditions = Conditions([7, 0.5])
+    _, x = conditions.symbols()
+    assert x.word(0x3F000000, "f32").source(conditions) == ("value", 1)
+    assert conditions.holds([7, 0.25])
+    assert x.word(0, "low").source(conditions) == ("computed", 1)
+    assert not conditions.holds([7, 0.25])
 
 
-def test_integers_arrive_as_floats():
-    found = law([1], [float_bits(1.0), float_bits(2.5)], reals=[0, 1])
-    found.learn([2], [float_bits(2.0), float_bits(2.0)])
-    assert not found.learn([3], [float_bits(3.0), float_bits(1.5)])
-    assert found.predict([10]) == [float_bits(10.0), float_bits(-2.0)]
-    with pytest.raises(Unlawful, match="does not grow evenly"):
-        found.learn([4], [float_bits(16.0), float_bits(1.0)])
+def test_what_replays_bring_is_followed_or_no_call_is_replayed():
+    conditions = Conditions([7], [0])
+    word, rate = conditions.brought(9, "it draws"), conditions.brought(0.5, "it steps")
+    assert word.word(9, "low").source(conditions) == ("value", 2)
+    assert rate.word(0x3F000000, "f32").source(conditions) == ("value", 3)
+    assert conditions.reason is None
+    assert word | 4 == 13
+    assert conditions.reason == "it draws"
+    assert rate > 0.25
+    assert conditions.holds([7])
 
 
-def test_plain_integers_do_not_wrap():
-    found = law([1], [1, 5_000_000_000], words=1)
-    found.learn([2], [2, 5_000_000_001])
-    assert found.plain([4]) == [5_000_000_003]
+def test_a_number_of_another_call_is_none_of_this_one():
+    conditions, other = Conditions([7]), Conditions([7])
+    (n,) = conditions.symbols()
+    word = n.word(7, "low")
+    assert type(word) is Followed
+    assert word.source(other) is None
 
 
 @pytest.mark.gpu
@@ -123,7 +129,6 @@ class TestFunctions:
 
     @pytest.mark.parametrize("fused", [False, True])
     def test_numbers_that_change_together_are_those_of_the_call(self, rng, fused):
-        """The call that the law begins with is then another one than the one that the program was made of."""
         whole, other = some(rng, 16), some(rng, 16)
         sums = torch.compile(lambda a, b: (a + b).sum())
         line = torch.compile(lambda x, a, b, s: x[a : a + 3] * s + b, dynamic=("a", "b", "s"))

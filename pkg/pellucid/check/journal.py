@@ -15,6 +15,7 @@ from ..errors import DeviceError
 from ..fusion.commands import read
 from ..op.call import Call
 from ..op.declaration import Op
+from ..op.plan import run_followed
 from ..profiler.lines import caller
 from ..tensors.tensor import Tensor
 from .blame import blame
@@ -65,6 +66,14 @@ class Journal:
             with self.stream.lock:
                 return run(*values) if self.is_aside else self._run(o, run, written, values)
 
+        numbers: Any = getattr(run, "numbers", None)
+
+        def followed(values, plain):
+            with self.stream.lock:
+                return self._run(o, lambda *_: run_followed(run, numbers, values, plain), written, plain)
+
+        if numbers is not None:
+            checked.followed = followed  # type: ignore[attr-defined]
         return checked
 
     def _run(self, o: Op, run: Callable, written: str | None, values: tuple) -> Any:

@@ -98,12 +98,14 @@ class Rehearsal:
         if storage in self._storages:
             self.written.setdefault(storage, (before, []))[1].append(seen)
 
-    def note_draw(self, generator: Generator, count: int) -> None:
-        """A generator is about to give words."""
-        self._generators.setdefault(id(generator), (generator, generator.offset))
+    def note_draw(self, generator: Generator, count: int, words: tuple) -> tuple:
+        """A generator gives words."""
+        self._generators.setdefault(id(generator), (generator, words[2] | words[3] << 32))
+        return words
 
-    def note_update(self, optimizer: Any, group: dict[str, Any], state: dict[str, Any] | None) -> None:
-        """An optimizer is about to change a parameter."""
+    def note_update(self, optimizer: Any, parameter: Tensor, group: dict[str, Any], numbers: tuple) -> tuple:
+        """An optimizer is about to change a parameter by these numbers."""
+        return numbers
 
     def read(self, x: Tensor) -> Any:
         """The bytes of a tensor, for Python."""
@@ -140,12 +142,14 @@ def _walk(where: str, thing: Any, values: Callable[[Tensor], Any]) -> Iterator[t
 def check_replays(journal: Journal) -> None:
     """Let each replay of a captured function be compared with an eager call from now on."""
 
-    def serve(self: Compiled, capture: Any, call: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    def serve(
+        self: Compiled, traces: Any, trace: Any, call: Any, own: Any, args: tuple, kwargs: dict[str, Any]
+    ) -> Any:
         journal.stream.flush()
         rehearsal = Rehearsal(journal)
         wanted = rehearsal.changed(rehearsal.run(self._function, args, kwargs))
         rehearsal.put_back()
-        result = capture.serve(call)
+        result = trace.serve(call, own, traces)
         journal.stream.flush()
         _compare(f"compile: {self._title}: a replay at {caller()}", rehearsal.changed(result), wanted)
         return result

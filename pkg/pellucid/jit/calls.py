@@ -61,23 +61,15 @@ class CallArguments:
         numbers: their values; floats by their bits.
         names: of their parameters.
         key: everything that must be equal for a replay.
-        values: what patched words may follow: offsets of the tensors, then the numbers.
+        offsets: where the tensors begin that are given.
+        values: what words of launches may follow: the numbers, then the offsets.
         reason: why the call can only run eagerly.
     """
 
     __slots__ = (
-        "generators",
-        "given",
-        "key",
-        "names",
-        "numbers",
-        "others",
-        "reason",
-        "slots",
-        "tensors",
-        "values",
-        "where",
-    )
+        "generators", "given", "key", "names", "numbers", "offsets", "others", "reason", "slots", "tensors",
+        "values", "where",
+    )  # fmt: skip
 
     def __init__(self):
         self.tensors: list[Tensor] = []
@@ -87,6 +79,7 @@ class CallArguments:
         # Most calls have no numbers, and lists take time to make.
         self.given = self.where = self.numbers = self.names = _NO_NUMBERS
         self.key: tuple = ()
+        self.offsets: list[int] = []
         self.values: list[int] = []
         self.reason: str | None = None
 
@@ -134,7 +127,7 @@ class CallArguments:
 
     def finish(self, branches: tuple) -> None:
         """Make the key, once all arguments are read."""
-        slots, values = self.slots, self.values
+        slots, offsets = self.slots, self.offsets
         grad = is_grad_enabled()
         metas, places = [], []
         for t in self.tensors:
@@ -143,7 +136,7 @@ class CallArguments:
                 self.reason = "an argument is not on webgpu"
                 return
             slots.append(storage.slot)
-            values.append(t._offset)
+            offsets.append(t._offset)
             metas.append(t._meta)
             if grad:
                 node = t._node
@@ -155,8 +148,8 @@ class CallArguments:
         shared: Any = None
         if len(set(slots)) < len(slots):
             # Where arguments share memory, their offsets are part of what must be equal.
-            shared = tuple([(slots.index(slot), at) for slot, at in zip(slots, values, strict=True)])
-        values += self.numbers
+            shared = tuple([(slots.index(slot), at) for slot, at in zip(slots, offsets, strict=True)])
+        self.values = self.numbers + offsets
         s = stream()
         self.key = (
             branches,
@@ -176,10 +169,8 @@ class CallArguments:
         if not more:
             return self
         made = copy(self)
-        count = len(self.tensors)
         made.tensors = self.tensors + more
         made.slots = self.slots + [t._storage.slot for t in more]
-        made.values = [*self.values[:count], *[t._offset for t in more], *self.values[count:]]
         return made
 
     def with_symbols(
@@ -196,13 +187,8 @@ class CallArguments:
 
 
 def read(names: list[str], dynamic: frozenset[str], args: tuple, kwargs: Mapping[str, Any]) -> CallArguments:
-    """Read the arguments of a call.
-
-    Args:
-        names: the function's positional parameters.
-        dynamic: parameters whose numbers may change.
-        args, kwargs: the call's.
-    """
+    """Read the arguments of a call: ``names`` are the positional parameters, ``dynamic`` those whose numbers
+    may change."""
     call = CallArguments()
     branches = []
     for k, value in enumerate(args):

@@ -1,4 +1,4 @@
-"""One captured program: which calls it serves, and how."""
+"""Traces: what a function ran from its arguments to its return, for which calls that is replayed, and how."""
 
 from __future__ import annotations
 
@@ -10,16 +10,19 @@ from ..autograd import edges
 from ..device.stream import Storage, stream
 from ..nn.modules import module as modules
 from .calls import CallArguments
+from .guards import Watch
+from .per_replay import Draw, guards
 from .program import ARGUMENT, number_of, program_of
-from .recording import Before, FunctionRecording, Refused
-from .replay import Replay
-from .run import Run
-from .stretch import BEGINNING, Start
-from .watch import Watch
+from .recording import FunctionRecording, Refused
+from .segment import Segment, Start
 
-# What a capture is for a call: it serves it; it may, once the call has shown that it is the same program; it
+# What a trace is for a call: it serves it; it may, once the call has shown that it is the same program; it
 # does not; it never will again.
 READY, UNSURE, OTHER, GONE = "ready", "unsure", "other", "gone"
+
+
+class Unknown(Exception):
+    """A read gave a value that no trace goes on from; nothing of the call is left."""
 
 
 def ref_of(thing: Any) -> Callable[[], Any]:
@@ -32,36 +35,42 @@ def _shared(slots: list[int]) -> list[int]:
     return [] if len(set(slots)) == len(slots) else [slots.index(slot) for slot in slots]
 
 
-class Capture:
-    """What one call recorded, as a program for others.
+def segments_of(recording: FunctionRecording) -> tuple[list[Segment], Start]:
+    """What a call recorded before each of its reads, and where the rest begins."""
+    start, found = Start(), []
+    for reading in recording.reads:
+        found.append(Segment(recording.call, recording, start, reading))
+        start = found[-1].end
+    return found, start
+
+
+class CapturedTrace:
+    """One way through a function: segments that end in reads, the values that were read, and the last
+    segment, which ends in the return. A function that reads nothing has one segment. Traces that begin alike
+    share segments, so all traces of a function are a tree.
 
     Args:
-        call: the call.
-        recording: what it recorded.
-        before: what was there before it.
-        result: what it returned.
-        start: what was recorded after the last read; its replays go on from there.
+        recording: what a call recorded.
+        segments: what of it comes before its reads.
+        start: where the last segment begins.
 
     Attributes:
+        segments: all of them.
+        values: what each read gave.
         replays: how many calls it served.
-        launches: how many were recorded.
-        dispatches: how many a replay makes of them; 0 before the first.
 
     Raises:
         Refused: it cannot be replayed.
     """
 
-    def __init__(
-        self,
-        call: CallArguments,
-        recording: FunctionRecording,
-        before: Before,
-        result: Any,
-        start: Start = BEGINNING,
-    ):
-        self._start, self._conditions = start, recording.conditions
+    def __init__(self, recording: FunctionRecording, segments: list[Segment], start: Start):
+        call, before = recording.call, recording.before
+        self.values = [reading.value for reading in recording.reads]
+        self.replays = 0
+        self._conditions, self._flushes = recording.conditions, recording.flushes
         own = {slot: k for k, slot in enumerate([*call.slots, *start.carried])}
-        external = program_of(recording.words[start.at :], own).external | start.external
+        words = recording.words[start.at :]
+        external = program_of(words, own, recording.conditions).external | start.external
         leaves = [t for t in before.grads if t._storage.slot in external]
         if any(t._hooks for t in leaves):
             raise Refused("a hook of a parameter runs Python at every call", False)
@@ -74,7 +83,7 @@ class Capture:
         added = [(t, g) for t, g in added if getattr(g._storage, "slot", -1) in used]
         if any(g._storage.slot in start.external for _, g in added):
             raise Refused("it uses gradients that were there before it, before it reads a value")
-        self._grad_inputs = [(ref_of(t), g._meta) for t, g in added]
+        self._grad_inputs = [(ref_of(t), g._meta, g._offset) for t, g in added]
         call = call.extended([g for _, g in added])
         changed = [t for t, old in before.grads.items() if t.grad is not old]
         given = set(map(id, call.tensors))
@@ -84,52 +93,30 @@ class Capture:
         self._bare = [ref_of(t) for t in leaves if before.grads[t] is None]
         self._grad_results = [ref_of(t) for t in changed]
         around = recording.surroundings
-        self._run = run = Run(call, recording, result, frozenset(map(id, before.tensors)), changed, start)
-        self._guards = [*([around.holds] if around else []), *run.followed.guards]
+        self._guards = [*([around.holds] if around else []), *guards(recording.brought)]
+        last = Segment(call, recording, start)
+        results = last.end_in_return(call, recording, changed)
         # What a replay leaves at them; a gradient that stays is not touched.
-        self._grad_places = [
-            (leaf, place) for leaf, place in zip(self._grad_results, run.grads, strict=True) if place != -1
-        ]
-        # Of these, which of the results that are made they are; below 0 where that was before the last read.
-        made, count = run.results.tensors, len(start.carried)
-        self._gradients: dict[int | None, int] = {
-            place: made[place].number - count
-            for place in run.grads
-            if place is not None and place != -1 and not made[place].is_argument
-        }
-        self._external = external = run.program.external | start.external
+        pairs = zip(self._grad_results, results.grads, strict=True)
+        self._grad_places = [(leaf, place) for leaf, place in pairs if place != -1]
+        self._results, self.segments = results, [*segments, last]
+        self._external = external = last.program.external | start.external
         if not external <= before.storages.keys():
             raise Refused("it uses memory that came and went in the middle of it", False)
         owners = [t for t in before.tensors if t._storage.slot in external]
-        constants, run.results.constants = run.results.constants, []
-        self._constants = frozenset(map(id, constants))
+        constants, results.constants = results.constants, []
         storages = [before.storages[slot] for slot in external]
         self._watch = Watch(storages, owners, [*constants, *leaves, *changed])
-        self._law = run.law(call)
-        self._slots, self._shared = call.slots, _shared(call.slots)
-        # Arguments that were in the same memory at all calls so far, and the others.
-        self._unmoved, self._moved = [*range(len(call.slots))], []
+        self._slots, self._offsets, self._shared = call.slots, call.offsets, _shared(call.slots)
+        # Arguments that were in the same memory, and that began at the same place, at all calls so far.
+        self._unmoved, self._unshifted = [*range(len(call.slots))], [*range(len(call.offsets))]
         # What was looked at last: of all modules, and of all tensors for hooks.
         self._version, self._unhooked = modules.version, -1
-        self._fused, self._flushes = recording.fused, recording.flushes
-        self._replay: Replay | None = None
-        program = run.program
-        self._made = [(program.sizes[n], kind) for n, kind in run.results.made.items()]
-        # What is accounted as something else than what passes, of what was made before the last read.
-        self._kinds = [(n, kind) for n, kind in run.results.carried.items() if kind != "activation"]
-        written = [number_of(slot) for slot in program.changed if slot & ARGUMENT]
+        written = [number_of(slot) for slot in last.program.changed if slot & ARGUMENT]
         self._written = [k for k in written if k < len(call.slots)]
-        self._written_storages = [ref_of(before.storages[slot]) for slot in program.changed & external]
-        self.replays = 0
-        self.launches = len(program.runs)
-
-    @property
-    def dispatches(self) -> int:
-        return 0 if self._replay is None else self._replay.dispatches
-
-    def describe(self) -> list[str]:
-        """Where the program is split: nowhere."""
-        return []
+        self._written_storages = [ref_of(before.storages[s]) for s in last.program.changed & external]
+        for segment in self.segments:
+            segment.find(before.storages)
 
     # Guards
 
@@ -146,9 +133,11 @@ class Capture:
             if leaf()._grad is not None:
                 return OTHER, call
         if self._grad_inputs:
-            grads = [r().grad for r, _ in self._grad_inputs]
-            for grad, (_, meta) in zip(grads, self._grad_inputs, strict=True):
-                if grad is None or grad._meta is not meta or type(grad._storage) is not Storage:
+            grads = [leaf().grad for leaf, _, _ in self._grad_inputs]
+            for grad, (_, meta, at) in zip(grads, self._grad_inputs, strict=True):
+                if grad is None or grad._meta is not meta or grad._offset != at:
+                    return OTHER, call
+                if type(grad._storage) is not Storage:
                     return OTHER, call
             call = call.extended(grads)
             if _shared(call.slots) != self._shared:
@@ -158,10 +147,15 @@ class Capture:
             external = self._external
             if [slots[k] for k in self._unmoved] != [first[k] for k in self._unmoved]:
                 return UNSURE if external.isdisjoint(slots) else OTHER, call
-            if not external.isdisjoint([slots[k] for k in self._moved]):
+            if not external.isdisjoint(slots):
                 return OTHER, call
-        if self._version != modules.version or not self._law.holds(call.values):
+        if self._version != modules.version:
             return UNSURE, call
+        if (at := call.offsets) != (first := self._offsets):
+            # What Python does besides with where an argument begins, nobody sees.
+            for k in self._unshifted:
+                if at[k] != first[k]:
+                    return UNSURE, call
         return READY, call
 
     @property
@@ -175,84 +169,69 @@ class Capture:
         self._unhooked = version
         return False
 
-    def confirm(
-        self, call: CallArguments, recording: FunctionRecording, result: Any, start: Start = BEGINNING
-    ) -> bool:
-        """Learn from a call that was recorded once more; whether it was the same program.
+    def goes_on(self, depth: int, segment: Segment, value: bytes) -> bool:
+        """Whether it is a way for a call that read this value after so many others."""
+        return depth < len(self.values) and self.segments[depth] is segment and self.values[depth] == value
 
-        Raises:
-            Refused: what it made is still held.
-            Lawless: it was, but for a number that does not follow a dynamic argument.
-        """
-        if start is BEGINNING and recording.reads:
+    def takes_over(self, old: CapturedTrace) -> bool:
+        """Whether an older trace ran the same; this one then serves its calls, too."""
+        if self.values != old.values or not all(map(Segment.is_like, self.segments, old.segments)):
             return False
-        leaves = [r() for r in self._grad_results]
-        try:
-            run = Run(call, recording, result, self._constants, leaves, start)
-        except Refused as error:
-            if not error.final:
-                raise
-            return False
-        if not run.is_like(self._run):
-            return False
-        # An interrupt may fall anywhere: no window outlives what it was made of.
-        replay, self._replay = self._replay, None
-        learned = run.teach(self._law, call)
-        if not learned:
-            self._replay = replay
-        if learned is None:
-            return False
-        self._conditions.join(recording.conditions)
-        moved = [k for k in self._unmoved if call.slots[k] != self._slots[k]]
-        self._moved += moved
-        self._unmoved = [k for k in self._unmoved if k not in moved]
-        self._version = modules.version
-        self.prepare()
+        self._conditions.join(old._conditions)
+        self._unmoved = [k for k in old._unmoved if self._slots[k] == old._slots[k]]
+        self._unshifted = [k for k in old._unshifted if self._offsets[k] == old._offsets[k]]
+        self.segments, self.replays = old.segments, old.replays
+        for segment in self.segments:
+            segment.prepare()
         return True
 
     # Replays
 
-    def prepare(self) -> Replay:
-        """The window, made ahead so that its kernels compile while other work goes on."""
-        if self._replay is None:
-            run = self._run
-            self._replay = Replay(
-                run.program,
-                self._law,
-                run.places,
-                len(self._slots) + len(self._start.carried),
-                run.followed.words,
-                list(run.results.made),
-                frozenset(self._gradients.values()),
-                self._fused,
-            )
-        return self._replay
-
-    def serve(self, call: CallArguments, carried: Sequence[Storage] = ()) -> Any:
+    def serve(self, call: CallArguments, own: CallArguments, traces: Sequence[CapturedTrace]) -> Any:
         """Replay: the results of a call without running its Python.
 
         Args:
             call: the call.
-            carried: what was made before the last read and is still there.
+            own: the same with gradients that are arguments.
+            traces: all traces of the function; which of them goes on, each read decides.
+
+        Raises:
+            Unknown: it read a value that no trace goes on from.
         """
-        replay, run = self.prepare(), self._run
-        replay.make_room()
-        storages = [Storage(nbytes, kind, True) for nbytes, kind in self._made]
-        if carried:
-            storages = [*carried, *storages]
-            for n, kind in self._kinds:
-                storages[n].set_kind(kind)
-        draws, updates = run.followed.draws(call), run.followed.updates()
-        replay.submit(call.slots + [s.slot for s in storages], call.values, draws, updates)
-        if self._flushes:
+        trace, values, depth = self, call.values, 0
+        carried: list[Storage] = []
+        while depth < len(trace.values):
+            segment = trace.segments[depth]
+            values = segment.bring(call, values)
+            value, carried = segment.read(call, values, segment.run(call, values, carried))
+            # While Python waited, another task may have changed what the guards look at.
+            ways = (t for t in traces if t.goes_on(depth, segment, value))
+            found = next(((t, own) for t in ways for state, own in [t.look(call)] if state is READY), None)
+            depth += 1
+            if found is None:
+                trace._give_back(call, depth, values)
+                raise Unknown
+            trace, own = found
+        segment = trace.segments[-1]
+        if segment.brought:
+            values = segment.bring(own, values)
+        storages = segment.run(own, values, carried)
+        if trace._flushes:
             stream().flush()
-        for k in self._written:
-            call.tensors[k]._storage.version += 1
-        for storage in self._written_storages:
+        for k in trace._written:
+            own.tensors[k]._storage.version += 1
+        for storage in trace._written_storages:
             storage().version += 1
-        plain = self._law.plain(call.values)
-        tensors = run.results.make(call, storages, plain)
-        for leaf, place in self._grad_places:
+        result, tensors = trace._results.make(own, storages, values)
+        for leaf, place in trace._grad_places:
             leaf()._grad = None if place is None else tensors[place]
-        self.replays += 1
-        return run.build(call, tensors, plain)
+        trace.replays += 1
+        return result
+
+    def _give_back(self, call: CallArguments, count: int, values: list[int]) -> None:
+        """Let generators be as they were before so many segments."""
+        end = len(values)
+        for parameter in reversed([p for segment in self.segments[:count] for p in segment.brought]):
+            if isinstance(parameter, Draw):
+                parameter.give_back(call, values[end - 4 : end])
+                end -= 4

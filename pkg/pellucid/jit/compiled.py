@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import inspect
 import warnings
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import update_wrapper
@@ -18,24 +18,34 @@ from ..errors import DeviceError
 from ..nn.hooks import Tap
 from ..nn.modules import module as modules
 from ..nn.modules.module import Module
+from ..op.symbols import returned
 from ..profiler.debug import _settle
 from ..profiler.listeners import is_listening
 from .calls import CallArguments, read
-from .captured import GONE, READY, UNSURE, Capture
-from .recording import Before, FunctionRecording, Refused
-from .split import Split, TooMany, Unknown
-from .stretch import Lawless
-from .surroundings import Surroundings
+from .captured import GONE, READY, UNSURE, CapturedTrace, Unknown, segments_of
+from .recording import FunctionRecording, Refused
+from .segment import Segment
 
 # Signatures that a function is captured for.
 _MOST_KINDS = 8
-# Captures of one signature: of training and evaluation, of steps that begin gradients and that add to them.
-_MOST_CAPTURES = 4
+# Traces of one signature that begin in another way, or go the same way: of training and evaluation, of steps
+# that begin gradients and that add to them.
+_MOST_ALIKE = 4
+# Values of one read that traces go on from, and ways through all reads of a function.
+_MOST_VALUES, _MOST_WAYS = 8, 16
 # Calls that are recorded without one being replayed in between, before a signature runs eagerly for good.
 _MOST_RECORDED = 16
 # Sets of modules looked at that a function is captured with at a time.
 _MOST_TAPPED = 4
 _PAUSING = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+
+
+class _TooMany(Exception):
+    """There are more values, or ways through the reads, than traces are kept for."""
+
+
+class _Unfollowed(Exception):
+    """A number does not follow a dynamic argument."""
 
 
 @dataclass
@@ -65,38 +75,100 @@ class _Kind:
     Args:
         shapes: of the tensors, for `explain`.
         opened: of which opening of the device they are.
-        captures: the one used last comes first; those that begin alike and read values are one.
+        traces: the one used last comes first.
         reason: why calls run eagerly for good.
         error: why they are refused.
         recorded: calls that were recorded since the last replay.
         milliseconds: of Python, that the last recorded call took.
-        last: why the last recorded call gave no capture.
-        is_new: the last recorded call was none of the captured programs.
+        last: why the last recorded call gave no trace.
+        computed: dynamic floats that Python made another number of, with what they were.
     """
 
     shapes: str
     opened: int
-    captures: list[Capture | Split] = field(default_factory=list)
+    traces: list[CapturedTrace] = field(default_factory=list)
     reason: str | None = None
     error: Exception | None = None
     recorded: int = 0
     milliseconds: float = 0.0
     last: str | None = None
-    is_new: bool = False
+    computed: dict[int, int] = field(default_factory=dict)
 
     def describe(self) -> list[str]:
         """How calls are served, and where their programs are split."""
-        return [self._served(), *[f"  {text}" for c in self.captures for text in c.describe()]]
-
-    def _served(self) -> str:
-        if self.reason is not None or not self.captures:
+        if self.reason is not None or not self.traces:
             why = self.reason or self.last or "not captured yet"
-            return f"{self.shapes}: runs eagerly, {self.milliseconds:.1f} ms of Python a call: {why}"
-        c = self.captures[0]
-        found = f"{self.shapes}: {sum(c.replays for c in self.captures)} replays of {c.launches} launches"
-        if c.dispatches:
-            found += f" in {c.dispatches} dispatches"
-        return f"{found}, {self.milliseconds:.1f} ms of Python each when it ran eagerly"
+            return [f"{self.shapes}: runs eagerly, {self.milliseconds:.1f} ms of Python a call: {why}"]
+        # Of the longest way, and of the longest that was replayed.
+        alike = [t for t in self.traces if t.segments[0] is self.traces[0].segments[0]]
+        launches = max(sum(len(s.program.runs) for s in t.segments) for t in alike)
+        dispatches = max((sum(s.dispatches for s in t.segments) for t in alike if t.replays), default=0)
+        found = f"{self.shapes}: {sum(t.replays for t in self.traces)} replays of {launches} launches"
+        if dispatches:
+            found += f" in {dispatches} dispatches"
+        return [f"{found}, {self.milliseconds:.1f} ms of Python each when it ran eagerly", *self._splits()]
+
+    def _splits(self) -> list[str]:
+        values: dict[Segment, set[bytes]] = defaultdict(set)
+        for trace in self.traces:
+            for segment, value in zip(trace.segments, trace.values):
+                values[segment].add(value)
+        lines: dict[str, list[int]] = defaultdict(list)
+        for segment, known in values.items():
+            reading = segment.reading
+            assert reading is not None
+            lines[f"split at {reading.line}, where it reads {reading.shown}"].append(len(known))
+        return [
+            f"  {text}: {sum(counts)} continuations known"
+            + (f" of {len(counts)} reads" if len(counts) > 1 else "")
+            for text, counts in lines.items()
+        ]
+
+    def add(
+        self,
+        recording: FunctionRecording,
+        unsure: list[CapturedTrace],
+    ) -> None:
+        """Add the trace of a call, which shares segments with those that begin like it, and takes over from
+        one that ran the same.
+
+        Raises:
+            Refused: it cannot be replayed.
+            _TooMany: there are too many already.
+            _Unfollowed: a number does not follow its argument.
+        """
+        call, (segments, start) = recording.call, segments_of(recording)
+        values = [reading.value for reading in recording.reads]
+        ways = self.traces
+        for depth, (segment, reading) in enumerate(zip(segments, recording.reads, strict=True)):
+            ways = [t for t in ways if depth < len(t.values)]
+            same = next((t.segments[depth] for t in ways if segment.is_like(t.segments[depth])), None)
+            if same is None:
+                break
+            segments[depth] = same
+            ways = [t for t in ways if t.segments[depth] is same]
+            if len({t.values[depth] for t in ways} | {values[depth]}) > _MOST_VALUES:
+                raise _TooMany(
+                    f"it reads {reading.shown}, which had more than {_MOST_VALUES} values ({reading.line}). "
+                    "What only Python needs is better returned, and read after the call"
+                )
+            ways = [t for t in ways if t.values[depth] == values[depth]]
+        ways = [t for t in self.traces if t.values and t.segments[0] is segments[0]]
+        alike = [t for t in ways if t.values == values]
+        if not alike and len({tuple(t.values) for t in ways}) == _MOST_WAYS:
+            raise _TooMany(f"it goes more than {_MOST_WAYS} ways through the values that it reads")
+        trace = CapturedTrace(recording, segments, start)
+        for segment in trace.segments:
+            for k, op in segment.program.computed.items():
+                if self.computed.setdefault(k, call.numbers[k]) != call.numbers[k]:
+                    raise _Unfollowed(
+                        f"a number of {op} is computed in Python from the argument {call.names[k]!r}, "
+                        "which dynamic= names"
+                    )
+        old = next((t for t in unsure if trace.takes_over(t)), None)
+        left = [t for t in self.traces if t is not old and t not in alike[_MOST_ALIKE - 1 :]]
+        heads = list(dict.fromkeys(t.segments[0] for t in [trace, *left]))[:_MOST_ALIKE]
+        self.traces[:] = [t for t in [trace, *left] if t.segments[0] in heads]
 
 
 class Compiled:
@@ -172,23 +244,23 @@ class Compiled:
         if self._is_watched:
             return self._pass("a module has hooks, which run Python at every call", args, kwargs)
         unsure = []
-        for capture in list(kind.captures):
-            state, own = capture.look(call)
+        for trace in list(kind.traces):
+            state, own = trace.look(call)
             if state is READY:
-                if capture.is_hooked:
+                if trace.is_hooked or (trace.values and any(t.is_hooked for t in kind.traces)):
                     return self._pass("a parameter has a hook, which runs Python", args, kwargs)
                 try:
-                    result = self._serve(capture, own, args, kwargs)
-                except Unknown as unknown:
+                    result = self._serve(kind.traces, trace, call, own, args, kwargs)
+                except Unknown:
                     # One more way to go on is recorded.
-                    unsure.append((capture, unknown.asked))
+                    unsure = [t for t in kind.traces if t.look(call)[0] is UNSURE]
                     break
                 kind.recorded = 0
                 return result
             if state is GONE:
-                kind.captures.remove(capture)
+                kind.traces.remove(trace)
             elif state is UNSURE:
-                unsure.append((capture, own))
+                unsure.append(trace)
         return self._record(kind, call, unsure, args, kwargs)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -202,10 +274,16 @@ class Compiled:
         return self._function(*args, **kwargs)
 
     def _serve(
-        self, capture: Capture | Split, call: CallArguments, args: tuple, kwargs: dict[str, Any]
+        self,
+        traces: list[CapturedTrace],
+        trace: CapturedTrace,
+        call: CallArguments,
+        own: CallArguments,
+        args: tuple,
+        kwargs: dict[str, Any],
     ) -> Any:
         """The result of a replay. PELLUCID_CHECK puts another method here, which calls the function, too."""
-        return capture.serve(call)
+        return trace.serve(call, own, traces)
 
     def _look_at_hooks(self) -> None:
         self._hooks_at = modules.version, modules.looks
@@ -268,7 +346,7 @@ class Compiled:
         self,
         kind: _Kind,
         call: CallArguments,
-        unsure: list[tuple[Capture | Split, Any]],
+        unsure: list[CapturedTrace],
         args: tuple,
         kwargs: dict[str, Any],
     ) -> Any:
@@ -277,39 +355,36 @@ class Compiled:
         if kind.recorded > _MOST_RECORDED:
             self._give_up(kind, kind.last or "hardly two calls run the same launches")
             return self._function(*args, **kwargs)
-        # Where values are read, any call may go another way.
-        is_split = any(isinstance(capture, Split) for capture, _ in unsure)
-        before = Before() if is_split or kind.is_new or not unsure else None
-        around = Surroundings((self._function, self._like))
         s = stream()
         s.flush()
         rewrite = s.rewrite
-        recording = FunctionRecording(not self._is_whole, fused=rewrite is not None, surroundings=around)
+        around = self._function, self._like
+        recording = FunctionRecording(call, not self._is_whole, rewrite is not None, around)
         take = recording.take
         try:
             # Its windows are not fused one by one: plans would serve only the few calls that are recorded.
             s.rewrite = None
             s.on_submit.append(take)
-            result = recording.run(self._function, call, args, kwargs)
+            recording.run(self._function, args, kwargs)
             kind.milliseconds = 1000 * recording.seconds
             try:
                 if recording.reason is not None:
                     raise Refused(recording.reason, recording.is_final)
                 try:
-                    self._understand(kind, call, unsure, recording, before, result)
+                    kind.add(recording, unsure)
                 except Refused as error:
                     if error.final:
                         raise
                     # Cycles may hold what the function made; they go sooner or later.
                     recording.collect()
-                    self._understand(kind, call, unsure, recording, before, result)
-            except TooMany as error:
+                    kind.add(recording, unsure)
+            except _TooMany as error:
                 self._give_up(kind, str(error))
-            except Lawless as error:
+            except _Unfollowed as error:
                 advice = "Leave it out there, or compute the number on the device"
                 self._end(kind, str(error), None if self._is_quiet else ValueError, advice)
             except Refused as error:
-                kind.last, kind.is_new = str(error), True
+                kind.last = str(error)
                 if error.final:
                     advice = "Leave out fullgraph= to run it eagerly"
                     self._end(kind, kind.last, DeviceError if self._is_whole else None, advice)
@@ -318,46 +393,19 @@ class Compiled:
             s.capturing, s.rewrite, recording.conditions.is_open = None, rewrite, False
             if take in s.on_submit:
                 s.on_submit.remove(take)
-        return result
+        return returned(recording.result)
 
     def _end(self, kind: _Kind, reason: str, error: type[Exception] | None, advice: str) -> None:
         """No further call of the kind is recorded."""
-        kind.captures.clear()
+        kind.traces.clear()
         kind.reason = reason
         if error is not None:
             kind.error = error(f"compile: {self._title}: {reason}. {advice}.")
             raise kind.error from None
 
-    def _understand(
-        self,
-        kind: _Kind,
-        call: CallArguments,
-        unsure: list[tuple[Capture | Split, Any]],
-        recording: FunctionRecording,
-        before: Before | None,
-        result: Any,
-    ) -> None:
-        for capture, own in unsure:
-            if capture.confirm(own, recording, result):
-                kind.captures.remove(capture)
-                kind.captures.insert(0, capture)
-                kind.is_new = False
-                return
-        # Only a call before which the collector was asked can begin a capture.
-        kind.is_new = before is None
-        if before is None:
-            return
-        if recording.reads:
-            for capture in kind.captures:
-                if isinstance(capture, Split) and capture.add(call, recording, before, result):
-                    return
-        make = Split if recording.reads else Capture
-        kind.captures.insert(0, make(call, recording, before, result))
-        del kind.captures[_MOST_CAPTURES:]
-
     def _give_up(self, kind: _Kind, reason: str) -> None:
         kind.reason = reason
-        kind.captures.clear()
+        kind.traces.clear()
         if not self._is_quiet:
             text = f"compile: {self._title} runs eagerly from here on: {reason}. See explain()."
             warnings.warn(text, RuntimeWarning, stacklevel=4)
@@ -380,7 +428,7 @@ class Compiled:
         lines = [line for kind in kinds for line in kind.describe()]
         lines += [f"{count} calls ran eagerly: {reason}" for reason, count in self._passed.items()]
         reasons = [kind.reason for kind in kinds if kind.reason is not None]
-        replays = sum(c.replays for kind in kinds for c in kind.captures)
+        replays = sum(t.replays for kind in kinds for t in kind.traces)
         for inner in self._tapped.values():
             found = inner.explain()
             lines += [f"{line}, while modules are looked at" for line in found.lines]

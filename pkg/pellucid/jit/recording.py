@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from threading import get_ident
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from ..device.handover import is_work
 from ..device.stream import Storage, stream
-from ..op.symbols import Conditions, returned
+from ..op.symbols import Conditions
 from ..profiler.lines import Line, caller
 from ..profiler.listeners import ignore, listen
 from ..tensors.tensor import Tensor
-from .surroundings import Surroundings
+from .guards import Surroundings
+from .per_replay import Draw, Update
 
 if TYPE_CHECKING:
     from ..ops.random.generator import Generator
@@ -41,46 +42,6 @@ class Refused(Exception):
 
 
 @dataclass
-class Draw:
-    """Random numbers that were reserved.
-
-    Args:
-        at: word of the recorded windows that comes next.
-        generator: whose.
-        count: how many words.
-        state: what `Generator.take` gave: four words.
-    """
-
-    at: int
-    generator: Generator
-    count: int
-    state: tuple[int, int, int, int]
-
-
-@dataclass
-class Update:
-    """A parameter that an optimizer changes with its next launch.
-
-    Args:
-        at: word of the recorded windows that comes next.
-        optimizer: whose.
-        parameter: the parameter.
-        group: its settings.
-        state: what the optimizer keeps of it, if it keeps something.
-        step: how many steps that counts by now.
-        table: where it keeps that of all.
-    """
-
-    at: int
-    optimizer: Optimizer
-    parameter: Tensor
-    group: dict[str, Any]
-    state: dict[str, Any] | None
-    step: int | None
-    table: Any
-
-
-@dataclass
 class Reading:
     """A value that was read, which Python may decide by.
 
@@ -91,7 +52,7 @@ class Reading:
         value: these.
         shown: its shape and dtype, as users know them.
         line: where it is read.
-        conditions: what Python had learned of the call's numbers before.
+        brought: how many per-replay parameters come before it.
     """
 
     at: int
@@ -100,18 +61,23 @@ class Reading:
     value: bytes
     shown: str
     line: Line
-    conditions: Conditions
+    brought: int
 
 
-@dataclass
 class FunctionRecording:
-    """What a function does. Whoever makes one hands `take` to the stream, and ends it.
+    """What a call of a function does. Whoever makes one hands `take` to the stream, and ends it.
 
     Args:
+        call: the call.
         splits: values may be read.
         fused: the launches of windows are fused, but for this listening.
+        around: what is called, where the function finds numbers.
+
+    Attributes:
+        before: what was there before the call.
+        result: what it returned; integers may be symbols.
         words: the records of its windows.
-        draws, updates: numbers that are other ones at every call, in order.
+        brought: per-replay parameters, in order.
         reads: values that were read, in order.
         reason: why it cannot be replayed.
         is_final: no other call of it could be either.
@@ -121,41 +87,43 @@ class FunctionRecording:
         surroundings: what it found besides, before it ran.
     """
 
-    splits: bool = False
-    fused: bool = False
-    words: list[int] = field(default_factory=list)
-    draws: list[Draw] = field(default_factory=list)
-    updates: list[Update] = field(default_factory=list)
-    reads: list[Reading] = field(default_factory=list)
-    reason: str | None = None
-    is_final: bool = False
-    seconds: float = 0.0
-    flushes: bool = False
-    conditions: Conditions = field(default_factory=lambda: Conditions(()))
-    surroundings: Surroundings = field(default_factory=lambda: Surroundings(()))
-
-    _is_reading: bool = field(default=False, init=False)
-
-    def run(self, function: Callable, call: CallArguments, args: tuple, kwargs: dict[str, Any]) -> Any:
-        """Call the function and listen."""
-        s = stream()
-        self.conditions = conditions = Conditions(call.given)
-        if call.given:
-            args, kwargs = call.with_symbols(args, kwargs, conditions)
-        s.capturing = self
+    def __init__(self, call: CallArguments, splits: bool, fused: bool, around: tuple):
+        self.call, self._splits, self.fused = call, splits, fused
+        self.before, self.surroundings = Before(), Surroundings(around)
+        self.conditions = Conditions(call.given, call.offsets)
+        self.result: Any = None
+        self.words: list[int] = []
+        self.brought: list[Draw | Update] = []
+        self.reads: list[Reading] = []
+        self.reason: str | None = None
+        self.is_final = self.flushes = self._is_reading = False
+        self.seconds = 0.0
         self._thread = get_ident()
+
+    def run(self, function: Callable, args: tuple, kwargs: dict[str, Any]) -> None:
+        """Call the function and listen."""
+        s, call = stream(), self.call
+        if call.given:
+            args, kwargs = call.with_symbols(args, kwargs, self.conditions)
+        # Views add to the offsets of the arguments, and launches take them as words.
+        offsets = [(t, self.conditions.offset(k)) for k, t in enumerate(call.tensors)]
+        s.capturing = self
         listen(self._ran)
         begun = perf_counter()
         try:
-            result = function(*args, **kwargs)
-            if call.given:
-                result = returned(result)
+            for t, offset in offsets:
+                t._offset = offset
+            self.result = function(*args, **kwargs)
         finally:
             s.capturing = None
             ignore(self._ran)
+            for t, offset in offsets:
+                if t._offset is offset:
+                    t._offset = int(offset)
+        if self.conditions.reason is not None and self.reason is None:
+            self.reason, self.is_final = self.conditions.reason, True
         self.seconds += perf_counter() - begun
         s.flush()
-        return result
 
     def collect(self) -> None:
         """Let cycles of what the function made go, as they would sooner or later."""
@@ -173,16 +141,6 @@ class FunctionRecording:
         self.words += records
         self.flushes |= stream().capturing is self and not self._is_reading
 
-    @property
-    def _at(self) -> int:
-        return len(self.words) + len(stream().words)
-
-    def noted(self, begin: int, end: int | None) -> tuple[list[Draw], list[Update]]:
-        """The numbers of some of the words, as if there were no others."""
-        past = len(self.words) + 1 if end is None else end
-        draws = [replace(d, at=d.at - begin) for d in self.draws if begin <= d.at < past]
-        return draws, [replace(u, at=u.at - begin) for u in self.updates if begin <= u.at < past]
-
     # What the function's ops tell
 
     def refuse(self, reason: str, final: bool = True) -> None:
@@ -194,8 +152,8 @@ class FunctionRecording:
         """The bytes of a tensor as they lie, for Python: the program is split here."""
         s, meta = stream(), x._meta
         offset, nbytes = x._extent()
-        self._is_reading = self.splits and nbytes <= _MOST_BYTES
-        if self.splits and not self._is_reading:
+        self._is_reading = self._splits and nbytes <= _MOST_BYTES
+        if self._splits and not self._is_reading:
             self.refuse(
                 f"it reads {nbytes} bytes, and a program is split only where {_MOST_BYTES} or less are read"
             )
@@ -219,8 +177,8 @@ class FunctionRecording:
         if is_split:
             shown = f"{meta.dtype.name}{list(meta.shape)}"
             value = bytes(memoryview(data).cast("B")[:nbytes])
-            known = self.conditions.so_far()
-            self.reads.append(Reading(at, x._storage.slot, offset, value, shown, caller(), known))
+            brought = len(self.brought)
+            self.reads.append(Reading(at, x._storage.slot, offset, value, shown, caller(), brought))
         return data
 
     def note_read(self) -> None:
@@ -233,17 +191,32 @@ class FunctionRecording:
         # What a function makes at its first call and keeps, such as a table, is there at the next one.
         self.refuse(f"it uploads {nbytes} bytes. Make the tensor before the call", False)
 
-    def note_draw(self, generator: Generator, count: int) -> None:
-        """A generator is about to give words."""
-        seed, start = generator.seed_value, generator.offset
-        state = seed & 0xFFFFFFFF, seed >> 32, start & 0xFFFFFFFF, start >> 32
-        self.draws.append(Draw(self._at, generator, count, state))
+    def note_draw(self, generator: Generator, count: int, words: tuple) -> tuple:
+        """A generator gives words: what stands for them."""
+        if not count:
+            return words
+        self.brought.append(Draw(generator, count, self.call))
+        reason = "it draws random numbers in Python, not on webgpu"
+        return tuple([self.conditions.brought(word, reason) for word in words])
 
-    def note_update(self, optimizer: Optimizer, parameter: Tensor, group: dict[str, Any]) -> None:
-        """An optimizer is about to change a parameter."""
-        table, state = optimizer.state, optimizer.state.get(parameter)
+    def note_update(
+        self, optimizer: Optimizer, parameter: Tensor, group: dict[str, Any], numbers: tuple[float, ...]
+    ) -> tuple:
+        """An optimizer is about to change a parameter by these numbers: what stands for them."""
+        state = optimizer.state.get(parameter)
         step = None if state is None else state.get("step")
-        self.updates.append(Update(self._at, optimizer, parameter, group, state, step, table))
+        for found in self.brought:
+            if isinstance(found, Update) and found.is_of(optimizer, group, step):
+                break
+        else:
+            reason = f"{type(optimizer).__name__} changes parameters that are not on webgpu"
+            symbols = tuple([self.conditions.brought(x, reason) for x in numbers])
+            found = Update(optimizer, group, step, symbols)
+            self.brought.append(found)
+        found.changed.add(id(parameter))
+        if state is not None:
+            found.states.append(state)
+        return found.symbols
 
 
 class Before:

@@ -1,191 +1,195 @@
-"""What a function runs between two reads, and the second of them, as a part of its programs."""
+"""A segment of a trace: what a function runs up to a read, or to its return."""
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
 from ..device.stream import Storage, stream
-from ..ops.random.generator import Generator
+from ..op.symbols import Followed
+from ..tensors.tensor import Tensor
 from .calls import CallArguments
-from .captured import ref_of
-from .law import Law
-from .program import ARGUMENT, MADE, Program, number_of
-from .recording import Before, FunctionRecording, Reading, Refused
-from .replay import Replay
-from .stretch import Start, Stretch
+from .program import ARGUMENT, MADE, number_of, program_of
+from .recording import FunctionRecording, Reading, Refused
+from .replay import Replay, total
+from .results import Results
 
 
-class Draws:
-    """Random words that the segments of a call reserved, so that they can be given back."""
+class Start(NamedTuple):
+    """Where a segment of a recorded call begins.
 
-    def __init__(self):
-        self._taken: list[tuple[Generator, tuple[int, int], tuple[int, int]]] = []
+    Args:
+        at: word of the recorded windows.
+        carried: slots that the call made before and that are still there, with their bytes.
+        external: slots that the call used before and that were there before it, arguments left out.
+        brought: how many per-replay parameters come before it.
+    """
 
-    def take(self, segment: Segment, call: CallArguments) -> list[tuple[int, ...]]:
-        """Reserve the words of a segment."""
-        generators = segment.followed.generators(call)
-        before = [(g, g.get_state()) for g in dict.fromkeys(generators)]
-        words = segment.followed.draws(call)
-        self._taken += [(g, state, g.get_state()) for g, state in before]
-        return words
-
-    def give_back(self) -> None:
-        """Let generators be as they were, where nobody else has drawn since."""
-        for generator, before, after in reversed(self._taken):
-            if generator.get_state() == after:
-                generator.set_state(before)
+    at: int = 0
+    carried: dict[int, int] = {}
+    external: frozenset[int] = frozenset()
+    brought: int = 0
 
 
-class Segment(Stretch):
-    """What a call recorded up to a read.
-
-    A call whose value is not known runs its Python from the beginning, after segments have been replayed. So
-    these write only memory that they make.
+class Segment:
+    """What a call recorded up to a read, or up to its return. Behind its arguments come slots of what earlier
+    segments made and is still there.
 
     Args:
         call: its arguments.
         recording: what it recorded.
         start: where the segment begins.
-        reading: the value that is read.
+        reading: the value that is read at its end; None at the end of the call.
 
     Attributes:
-        reading: the same.
-        arguments: how many slots it is handed.
-        kept: places of those that it carries on, in what is carried to it.
-        end: what comes after it.
-        source: where the value lies: "argument" and its number, "carried" and its place in what goes on to
-            the next segment, or "external" and its slot.
+        program: the records.
+        brought: its per-replay parameters.
+        end: what comes after the read.
 
     Raises:
-        Refused: it cannot be replayed, or leaves a trace.
+        Refused: it cannot be replayed, or leaves a trace before a read.
     """
 
-    rest = "the read"
+    def __init__(
+        self, call: CallArguments, recording: FunctionRecording, start: Start, reading: Reading | None = None
+    ):
+        self._fused, self._start, self.reading = recording.fused, start, reading
+        slots = [*call.slots, *start.carried]
+        arguments = {slot: k for k, slot in reversed(list(enumerate(slots)))}
+        at, brought = (None, None) if reading is None else (reading.at, reading.brought)
+        words = recording.words[start.at : at]
+        self.program = program = program_of(words, arguments, recording.conditions)
+        self.brought = recording.brought[start.brought : brought]
+        self._arguments, self._carried = len(slots), len(start.carried)
+        self._key: Any = [p.key for p in self.brought]
+        # Of what was made before, what a result is accounted as; and of what this makes, bytes and kind.
+        self._kinds: list[tuple[int, str]] = []
+        self._made = dict.fromkeys(program.alive.values(), "activation")
+        self._gradients: frozenset[int] = frozenset()
+        self._replay: Replay | None = None
+        self._external: Any = None
+        if reading is not None:
+            self._end_in_read(call, recording, reading)
 
-    def __init__(self, call: CallArguments, recording: FunctionRecording, start: Start, reading: Reading):
-        super().__init__(call, recording, start, reading.at)
-        self.reading = reading
-        program, carried = self.program, start.carried
-        self.arguments = len(call.slots) + len(carried)
-        self._refuse_traces(len(call.slots), bool(recording.noted(start.at, reading.at)[1]))
-        self.kept = [k for k, slot in enumerate(carried) if slot not in program.ended]
-        goes_on = {slot: n for slot, n in carried.items() if slot not in program.ended}
-        goes_on |= {slot: program.sizes[number] for slot, number in program.alive.items()}
-        slot = reading.slot
-        if slot in goes_on:
-            self.source = "carried", list(goes_on).index(slot)
-        elif slot in call.slots:
-            self.source = "argument", call.slots.index(slot)
-        else:
-            self.source = "external", slot
-            program.external.add(slot)
-        self.end = Start(reading.at, goes_on, start.external | program.external)
-        self.numbers.append(reading.offset)
-        self.signature = self.signature, self.source, self.kept, len(reading.value), reading.shown
-
-    def _refuse_traces(self, arguments: int, is_step: bool) -> None:
-        """Only what the call made itself may be written before a read."""
+    def _end_in_read(self, call: CallArguments, recording: FunctionRecording, reading: Reading) -> None:
+        """A call whose value is not known runs its Python from the beginning, after segments have been
+        replayed. So these write only memory that they make."""
+        program, start, given = self.program, self._start, len(call.slots)
 
         def is_outside(slot: int) -> bool:
-            return number_of(slot) < arguments if slot & ARGUMENT else not slot & MADE
+            return number_of(slot) < given if slot & ARGUMENT else not slot & MADE
 
-        outside = {slot for slot in self.program.changed if is_outside(slot)}
-        if outside or is_step:
-            what = _writer(self.program, outside) or "it"
+        if outside := {slot for slot in program.changed if is_outside(slot)}:
+            writer = program.writer(outside) or "it"
             raise Refused(
-                f"{what} writes memory that was there before the call, and a value is read after that "
-                f"({self.reading.line}): a call that reads another value could not begin again"
+                f"{writer} writes memory that was there before the call, and a value is read after that "
+                f"({reading.line}): a call that reads another value could not begin again"
             )
+        self._kept = [k for k, slot in enumerate(start.carried) if slot not in program.ended]
+        self._kept += range(self._carried, self._carried + len(program.alive))
+        left = {slot: nbytes for slot, nbytes in start.carried.items() if slot not in program.ended}
+        carried = left | {slot: program.sizes[number] for slot, number in program.alive.items()}
+        # Where the value lies: in an argument, in what goes on to the next segment, or outside.
+        slot = reading.slot
+        if slot in carried:
+            self._source = "carried", list(carried).index(slot)
+        elif slot in call.slots:
+            self._source = "argument", call.slots.index(slot)
+        else:
+            self._source = "external", slot
+            program.external.add(slot)
+        self.end = Start(reading.at, carried, start.external | program.external, reading.brought)
+        offset = reading.offset
+        source = offset.source(recording.conditions) if type(offset) is Followed else None
+        self._offset, self._form = (int(offset), ()) if source is None else source[1:]
+        self._key += self._source, self._kept, len(reading.value), reading.shown, self._offset, self._form
 
+    def end_in_return(
+        self, call: CallArguments, recording: FunctionRecording, leaves: Sequence[Tensor]
+    ) -> Results:
+        """The recipe of what the call returned, and left as gradients of leaves.
 
-def _writer(program: Program, slots: set[int]) -> str | None:
-    """The op that writes one of these slots."""
-    for _, at, node in program.runs:
-        for k, binding in enumerate(node.source.bindings):
-            if binding.written and program.words[at + 1 + k] in slots:
-                return node.op
-    return None
+        Raises:
+            Refused: it cannot be made again.
+        """
+        program, carried, count = self.program, self._start.carried, self._carried
+        if not program.runs and not recording.reads:
+            raise Refused("it runs nothing on webgpu")
+        alive = {slot: k for k, slot in enumerate(carried) if slot not in program.ended}
+        alive |= {slot: count + number for slot, number in program.alive.items()}
+        results = Results(call, alive, recording, count)
+        results.add_all(recording.result, leaves)
+        sizes = [*carried.values(), *program.sizes]
+        kept = results.carried.keys() | {count + number for number in results.made}
+        if left := set(alive.values()) - kept:
+            nbytes = sum(sizes[n] for n in left)
+            raise Refused(
+                f"Python keeps {len(left)} tensors of {nbytes} bytes that it makes and does not return", False
+            )
+        self._made = results.made
+        self._kinds = [(n, kind) for n, kind in results.carried.items() if kind != "activation"]
+        self._gradients = frozenset(
+            results.tensors[place].number - count
+            for place in results.grads
+            if place is not None and place != -1 and not results.tensors[place].is_argument
+        )
+        self._key += results.signature, results.plain, results.grads
+        return results
 
+    def find(self, storages: dict[int, Storage]) -> None:
+        """Find what the value is read of, where the function did so by itself."""
+        if self.reading is not None and self._source[0] == "external" and self._external is None:
+            self._external = weakref.ref(storages[self._source[1]])
 
-class Head:
-    """Replays a segment, for all programs that begin with it.
+    def is_like(self, other: Segment) -> bool:
+        """Whether both are one program, which replays serve alike."""
+        return self._key == other._key and self.program.words == other.program.words
 
-    Args:
-        call: a call.
-        segment: what it recorded.
-        before: what was there before it.
-        fused: whether launches are fused.
-    """
-
-    def __init__(self, call: CallArguments, segment: Segment, before: Before, fused: bool):
-        self.segment, self._fused = segment, fused
-        self._conditions = segment.reading.conditions
-        self.law: Law = segment.law(call)
-        self._arguments = segment.arguments
-        program, (where, number) = segment.program, segment.source
-        self._made = [program.sizes[n] for n in program.alive.values()]
-        self._external = ref_of(before.storages[number]) if where == "external" else None
-        self._replay: Replay | None = None
+    # Replays
 
     @property
     def dispatches(self) -> int:
         return 0 if self._replay is None else self._replay.dispatches
 
-    def learn(self, call: CallArguments, segment: Segment) -> bool:
-        """Learn from a call that was recorded; whether it runs the same segment.
-
-        Raises:
-            Lawless: it does, but for a number that does not follow a dynamic argument.
-        """
-        if not self.is_of(call, segment):
-            return False
-        replay, self._replay = self._replay, None
-        learned = segment.teach(self.law, call)
-        if not learned:
-            self._replay = replay
-        if learned is not None:
-            self._conditions.join(segment.reading.conditions)
-        return learned is not None
-
-    def is_of(self, call: CallArguments, segment: Segment) -> bool:
-        """Whether a call runs the same segment, and Python learned the same of its numbers: then they follow
-        the same law."""
-        return self._conditions.holds(call.given) and segment.is_like(self.segment)
-
     def prepare(self) -> Replay:
         """The window, made ahead so that its kernels compile while other work goes on."""
         if self._replay is None:
-            s = self.segment
-            made = list(s.program.alive.values())
-            words = s.followed.words
-            self._replay = Replay(
-                s.program, self.law, s.places, self._arguments, words, made, frozenset(), self._fused
-            )
+            made, sizes = list(self._made), self.program.sizes
+            # An interrupt may fall between the two.
+            self._sizes = [(sizes[n], kind) for n, kind in self._made.items()]
+            self._replay = Replay(self.program, self._arguments, made, self._gradients, self._fused)
         return self._replay
 
-    def run(self, call: CallArguments, carried: list[Storage], draws: Draws) -> tuple[bytes, list[Storage]]:
-        """Replay the segment and wait for the value.
+    def bring(self, call: CallArguments, values: list[int]) -> list[int]:
+        """The values of a replay with those of the segment's per-replay parameters."""
+        for parameter in self.brought:
+            values = values + parameter.words(call)
+        return values
 
-        Args:
-            call: the call.
-            carried: what earlier segments made and is still there.
-            draws: notes the random words that are reserved.
-
-        Returns:
-            The bytes that were read, and what goes on to the next segment.
-        """
-        replay, segment = self.prepare(), self.segment
+    def run(self, call: CallArguments, values: list[int], carried: list[Storage]) -> list[Storage]:
+        """Replay the segment; returns what is carried from earlier ones, and what it made."""
+        replay = self._replay or self.prepare()
         replay.make_room()
-        made = [Storage(nbytes, "activation", True) for nbytes in self._made]
-        slots = call.slots + [s.slot for s in carried] + [s.slot for s in made]
-        replay.submit(slots, call.values, draws.take(segment, call), [])
-        carried = [carried[k] for k in segment.kept] + made
-        where, number = segment.source
-        if self._external is not None:
+        storages = [Storage(nbytes, kind, True) for nbytes, kind in self._sizes]
+        if carried:
+            storages = [*carried, *storages]
+            for n, kind in self._kinds:
+                storages[n].set_kind(kind)
+        replay.submit(call.slots + [s.slot for s in storages], values)
+        return storages
+
+    def read(
+        self, call: CallArguments, values: list[int], storages: list[Storage]
+    ) -> tuple[bytes, list[Storage]]:
+        """Wait for the value; returns its bytes, and what goes on to the next segment."""
+        assert self.reading is not None
+        storages = [storages[k] for k in self._kept]
+        where, number = self._source
+        if where == "external":
             storage = self._external()
         else:
-            storage = carried[number] if where == "carried" else call.tensors[number]._storage
-        nbytes = len(segment.reading.value)
-        data = stream().read(storage, self.law.plain(call.values)[0], nbytes)
-        return bytes(memoryview(data).cast("B")[:nbytes]), carried
-
-
-__all__ = ["Draws", "Head", "Segment"]
+            storage = storages[number] if where == "carried" else call.tensors[number]._storage
+        nbytes = len(self.reading.value)
+        data = stream().read(storage, total(values, self._offset, self._form), nbytes)
+        return bytes(memoryview(data).cast("B")[:nbytes]), storages

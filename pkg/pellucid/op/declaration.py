@@ -34,11 +34,11 @@ from .arguments import NUMBERS, number, plain, reader, wrong
 from .call import Call
 from .call_path import call_path
 from .elementwise import Elementwise
-from .plan import cpu_plan, meta_plan, view_plan, webgpu_plan
+from .plan import cpu_plan, meta_plan, run_followed, view_plan, webgpu_plan
 from .plan_cache import keep_plan
 from .rules import promote
 from .schema import OPS, Argument, Schema
-from .symbols import SYMBOLS, settled
+from .symbols import SYMBOLS, moved, plain_of, settled
 
 # By the number that kernels write into the status buffer.
 BY_INDEX: list[Op] = []
@@ -92,7 +92,7 @@ class Op(Schema):
             look(values)
             return plan(*values)
 
-        run.look = look  # type: ignore[attr-defined]
+        vars(run).update(vars(plan), look=look)
         return run
 
     def understand(self, values: tuple) -> Call:
@@ -392,14 +392,9 @@ def regular(o: Op, values: tuple) -> tuple:
     return tuple(found)
 
 
-def plain_numbers(o: Op, values: tuple) -> tuple[tuple, tuple]:
-    """The values of a call, and the same with plain numbers for the symbols of a call that is recorded.
-
-    Launches follow the numbers that they take; everything else that is made of one is settled.
-    """
-    if o.follow is not None:
-        values = o.follow(*values)
-        return values, values
+def plain_numbers(o: Op, values: tuple) -> tuple:
+    """The values of a call with plain numbers for the symbols of a call that is recorded: settled where it
+    runs on no webgpu."""
     flat = [v for value in values for v in (value if isinstance(value, (list, tuple)) else (value,))]
     metas = [t._meta for t in flat if hasattr(t, "_meta")]
     if metas:
@@ -407,31 +402,62 @@ def plain_numbers(o: Op, values: tuple) -> tuple[tuple, tuple]:
     else:
         given = [v for a, v in zip(o.arguments, values, strict=True) if a.name == "device" and v is not None]
         device = Device(given[0]) if given else get_default_device()
-    if device.type != "webgpu":
-        values = tuple(map(settled, values))
-        return values, values
-    as_float = any(m.dtype.is_floating_point for m in metas)
-    return values, tuple([v.used(as_float) if type(v) in SYMBOLS else v for v in values])
+    return tuple(map(plain_of if device.type == "webgpu" else settled, values))
+
+
+def following(plan: Callable, values: tuple, plain: tuple) -> Callable:
+    """A plan whose launches follow the symbols among its values.
+
+    Args:
+        plan: made for plain numbers.
+        values: of the call.
+        plain: these with plain numbers.
+    """
+    if (look := getattr(plan, "look", None)) is not None:
+        look(values)  # what symbols are compared with becomes a condition
+    if (run := getattr(plan, "followed", None)) is not None:
+        return lambda *_: run(values, plain)
+    if (numbers := getattr(plan, "numbers", None)) is not None:
+        return lambda *_: run_followed(plan, numbers, values, plain)
+    for value in values:
+        settled(value)
+    return lambda *_: plan(*plain)
+
+
+def _view(o: Op, values: tuple) -> tuple[tuple, Callable]:
+    """A view whose bounds are symbols, which its offset follows."""
+    values, begin = o.follow(*values)  # type: ignore[misc]
+    plain = tuple(map(plain_of, values))
+    plan = _planned(o, plain)
+
+    def run(*_):
+        view = plan(*plain)
+        view._offset = moved(view._offset, begin)
+        return view
+
+    return values, run
 
 
 def call_slowly(o: Op, values: tuple) -> Any:
     """A call that found no plan, or asks for none since a key settles symbols: make arguments regular,
     plan, keep the plan, run."""
     try:
-        values = plain = regular(o, values)
-        if not SYMBOLS.isdisjoint(map(type, values)):
-            values, plain = plain_numbers(o, values)
-        plan = _planned(o, plain)
-        if plain is not values and (look := getattr(plan, "look", None)) is not None:
-            look(values)  # what symbols are compared with becomes a condition
+        values = regular(o, values)
+        if SYMBOLS.isdisjoint(map(type, values)):
+            plan = _planned(o, values)
+        elif o.follow is not None:
+            values, plan = _view(o, values)
+        else:
+            plain = plain_numbers(o, values)
+            plan = following(_planned(o, plain), values, plain)
     except PellucidError as error:
         raise named(o.public, error) from None
     if o.check is not None:
         o.check(*values)
     if o.grad is not None and o.any_node(values):
         # Formulas ask symbols as well, so these are what is saved.
-        return o.record(plan if plain is values else lambda *_: plan(*plain), *values)
-    return plan(*plain)
+        return o.record(plan, *values)
+    return plan(*values)
 
 
 def _planned(o: Op, values: tuple) -> Callable:

@@ -18,7 +18,7 @@ from ..tensors import dtypes as dt
 from ..tensors.meta import Meta
 from ..tensors.tensor import Tensor
 from .call_path import in_place_path
-from .declaration import Op, named, plain_numbers, regular
+from .declaration import Op, following, named, plain_numbers, regular
 from .plan import cpu_plan, meta_plan, webgpu_plan
 from .plan_cache import keep_plan, table_of_plans
 from .symbols import SYMBOLS
@@ -56,7 +56,7 @@ def in_place(o: Op) -> Callable:
             given.append(value)
         plain = given
         if not SYMBOLS.isdisjoint(map(type, given)):
-            given, plain = plain_numbers(o, tuple(given))
+            plain = plain_numbers(o, tuple(given))
         key = o.key(tuple(plain))
         plan = plans.get((key, *aliased))
         if plan is None:
@@ -64,8 +64,8 @@ def in_place(o: Op) -> Callable:
             keep_plan(plans, (key, *aliased), plan)
             if not aliased:
                 keep_plan(quick, key, plan)
-        if plain is not given and (look := getattr(plan, "look", None)) is not None:
-            look(given)
+        if plain is not given:
+            plan = following(plan, tuple(given), plain)
         if o.check is not None:
             o.check(*given)
         wants = is_grad_enabled() and o.grad is not None and o.any_node(values)

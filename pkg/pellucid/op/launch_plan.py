@@ -15,7 +15,9 @@ from .launches import LaunchId, RegisteredLaunch, register
 from .schema import Schema
 
 
-def plan_launch(o: Schema, launch: Launch, metas: dict[str, Meta]) -> tuple[LaunchId, list[str]]:
+def plan_launch(
+    o: Schema, launch: Launch, metas: dict[str, Meta]
+) -> tuple[LaunchId, list[tuple[str, str, str | None]]]:
     """Type a kernel's bindings, fill its Params and register it with the host.
 
     Args:
@@ -24,9 +26,10 @@ def plan_launch(o: Schema, launch: Launch, metas: dict[str, Meta]) -> tuple[Laun
         metas: of arguments, outputs and temporaries, by name.
 
     Returns:
-        The word that begins the launch's records, and the expressions of the words that each run brings: the
-        plan's text evaluates them with its arguments, ``bits``, the word of a float, and ``known``, those
-        that were asked for: a look takes less than a call.
+        The word that begins the launch's records, and the words that each run brings: the expression, which
+        the plan's text evaluates with its arguments, ``bits``, the word of a float, and ``known``, those
+        that were asked for (a look takes less than a call); of which kind it is; and of which number among
+        the arguments, None for the offset of a tensor.
 
     Raises:
         DeviceError: a tensor spans more than a kernel reaches on this device.
@@ -50,7 +53,7 @@ def plan_launch(o: Schema, launch: Launch, metas: dict[str, Meta]) -> tuple[Laun
         if m.dtype in PHYSICAL and "atomic" not in b.element:
             source = source.retype(b.name, m.dtype)
     values: dict[str, Any] = dict(launch.params)
-    patches: list[str] = []
+    patches: list[tuple[str, str, str | None]] = []
     patched: list[str] = []
     roles = {a.name: a.role for a in o.arguments}
     for field, where in source.fields.items():
@@ -68,7 +71,7 @@ def plan_launch(o: Schema, launch: Launch, metas: dict[str, Meta]) -> tuple[Laun
             values[field] = 0
             if found in metas and found.split("[")[0] in roles:
                 patched.append(field)
-                patches.append(f"{found}._offset")
+                patches.append((f"{found}._offset", "offset", None))
             continue
         part, half = field, ""
         if f"params.{field}" not in launch.bind and field not in roles:
@@ -82,13 +85,13 @@ def plan_launch(o: Schema, launch: Launch, metas: dict[str, Meta]) -> tuple[Laun
         values[field] = 0
         patched.append(field)
         if where.type == "f32":
-            patches.append(f"known.get({name}) or bits({name})")
+            patches.append((f"known.get({name}) or bits({name})", "f32", name))
         elif half == TRUTH:
-            patches.append(f"int(bool({name}))")
+            patches.append((f"int(bool({name}))", "truth", name))
         elif half == "_high":
-            patches.append(f"int({name}) >> 32 & 0xFFFFFFFF")
+            patches.append((f"int({name}) >> 32 & 0xFFFFFFFF", "high", name))
         else:
-            patches.append(f"int({name}) & 0xFFFFFFFF")
+            patches.append((f"int({name}) & 0xFFFFFFFF", "low", name))
     check_turns(source, dict(launch.params) | launch.at_most)
     named = [metas.get(launch.bind.get(b.name, b.name)) for b in source.bindings]
     node = RegisteredLaunch(o.public, source, values, tuple(patched), tuple(named), launch.grid, launch.map)

@@ -14,6 +14,7 @@ from ..autograd.edges import LEAF, note_view
 from ..autograd.grad_mode import grad_enabled
 from ..device.commands import ALLOC, CODE_BITS
 from ..device.cpu import CpuStorage, as_array, rounded, widened
+from ..device.storage import End
 from ..device.stream import EMPTY_SLOT, STATUS_SLOT, Storage, stream
 from ..errors import KernelError, ShapeError
 from ..kernel.source import NATIVE, Launch
@@ -25,6 +26,7 @@ from .call import Call
 from .elementwise import Elementwise, cast_launch
 from .launch_plan import plan_launch
 from .schema import Schema
+from .symbols import SYMBOLS, settled
 
 # Bits of numbers, remembered: a program uses few. 0.0 and -0.0 are equal as keys, so zero is never
 # remembered.
@@ -351,11 +353,16 @@ def _record_function(o: Schema, call: Call, launches: list[Launch], written: str
     # quicker than shifts. Interrupts and other threads come with calls: there is none from where the records
     # are added, which is one step, until what they make will be freed. So numbers are looked up first.
     after = []
+    # The words that numbers among the arguments give, how each is made, and of which argument.
+    numbers: list[tuple[int, int, str]] = []
+    places = {a.name: k for k, a in enumerate(o.arguments)}
     for launch in launches:
         head, patches = plan_launch(o, launch, metas)
         words.append(constant(head))
         words += [slot(launch.bind.get(b.name, b.name)) for b in _bindings(launch)]
-        for patch in patches:
+        for patch, kind, name in patches:
+            if name is not None:
+                numbers.append((len(words), places[name], kind))
             if "(" in patch:
                 lines.append(f"p{len(lines)} = {patch}")
                 patch = f"p{len(lines) - 1}"
@@ -371,6 +378,7 @@ def _record_function(o: Schema, call: Call, launches: list[Launch], written: str
         after += [f"s{k}.nbytes = sizes[slot{k}] = {nbytes}", f"s{k}.__del__ = ends[slot{k}]"]
     if made:
         after.append(f"stream.window_bytes += {total}")
+    count = len(words)
     words = heads + words
     if words:
         lines.append(f"words += ({', '.join(words)},)")
@@ -390,10 +398,40 @@ def _record_function(o: Schema, call: Call, launches: list[Launch], written: str
     arguments = ", ".join(a.name for a in o.arguments)
     make = _factory(arguments, tuple(lines), len(constants))
     s = stream()
-    return make(
+    run = make(
         constants, s, s.words, s.free, s.sizes, s.ends, s.returns, s.after_op, Storage, Tensor,
         _contiguous, float_bits, _bits, o.result,
     )  # fmt: skip
+    if numbers:
+        run.numbers = constants[int(words[len(words) - count].removeprefix("c"))], count, numbers
+    return run
+
+
+def run_followed(plan: Callable, numbers: tuple, values: tuple, plain: tuple) -> Any:
+    """Run a plan with plain numbers, and let its words say which symbols of the call they follow.
+
+    Args:
+        plan: the plan.
+        numbers: the first word of its launches, how many words these are, and those that are numbers: where,
+            of which value, of which kind.
+        values: of the call.
+        plain: these with plain numbers.
+    """
+    result = plan(*plain)
+    words = stream().words
+    end = len(words)
+    while end and type(words[end - 1]) is End:  # of copies and temporaries, which went when the plan returned
+        end -= 1
+    first, count, places = numbers
+    begin = end - count
+    if begin < 0 or words[begin] is not first:  # somebody has taken them
+        for value in values:
+            settled(value)
+        return result
+    for at, k, kind in places:
+        if type(values[k]) in SYMBOLS:
+            words[begin + at] = values[k].word(words[begin + at], kind)
+    return result
 
 
 @lru_cache(1024)

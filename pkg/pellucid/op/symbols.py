@@ -1,5 +1,5 @@
-"""Numbers of a call that is being recorded: integers that go on as ``a + b * x``, and what Python learns of
-them.
+"""Symbolic numbers of a call that is being recorded: integers that go on as ``a + b * x``, the words and
+offsets that follow them, and what Python learns of them.
 
 A captured function is replayed with other numbers than those it was recorded with, but its Python has seen
 only these. So it is given symbols in their place. Ops take a symbol as a number that may change. Whatever
@@ -33,16 +33,22 @@ class Conditions:
     """What the numbers of a call must be for Python to do the same again.
 
     Args:
-        given: the numbers of the recorded call.
+        numbers: the dynamic arguments of the recorded call.
+        offsets: where its tensors begin.
 
     Attributes:
-        given: the same.
+        given: what symbols stand for: the numbers, the offsets, then what replays bring besides.
         is_open: the call is still recorded; later nothing is noted any more.
+        reason: why no replay could do the same.
     """
 
-    def __init__(self, given: Sequence[int | float]):
-        self.given = tuple(given)
+    def __init__(self, numbers: Sequence[int | float], offsets: Sequence[int] = ()):
+        self.given: list[Any] = [*numbers, *offsets]
         self.is_open = True
+        self.reason: str | None = None
+        self._count = len(numbers)
+        # Of what replays bring: why a call that settles it is not replayed.
+        self._reasons: dict[int, str] = {}
         # Of forms: the least and the largest value, and values between them that none must have.
         self._ranges: dict[Form, tuple[float, float]] = {}
         self._others: dict[Form, set[int]] = {}
@@ -54,8 +60,25 @@ class Conditions:
         """What stands for the numbers while the call is recorded."""
         return [
             Integer(self, {k: 1}, value) if type(value) is int else Real(self, k, value)
-            for k, value in enumerate(self.given)
+            for k, value in enumerate(self.given[: self._count])
         ]
+
+    def offset(self, k: int) -> Followed:
+        """What stands for the offset of a tensor."""
+        place = self._count + k
+        value = self.given[place]
+        return Followed(value, Integer(self, {place: 1}, value), "sum")
+
+    def brought(self, value: float, reason: str) -> Real:
+        """What stands for a number that every replay brings anew.
+
+        Args:
+            value: the number of this call.
+            reason: why a call is not replayed whose Python takes its value.
+        """
+        self.given.append(value)
+        self._reasons[len(self.given) - 1] = reason
+        return Real(self, len(self.given) - 1, value)
 
     def holds(self, given: Sequence[int | float]) -> bool:
         """Whether Python would do the same with these numbers."""
@@ -70,12 +93,6 @@ class Conditions:
         return all(
             ask(given[k], other) is answer for (k, ask, other), answer in self._answers.items()
         ) and all(_bits(given[k]) == bits for k, bits in self._bits.items())
-
-    def so_far(self) -> Conditions:
-        """What is known until now, apart from what follows."""
-        made = Conditions(self.given)
-        made.join(self)
-        return made
 
     def join(self, other: Conditions) -> None:
         """Take on the conditions of another call, too."""
@@ -98,11 +115,17 @@ class Conditions:
 
     def answer(self, k: int, ask: Callable[[Any, Any], bool], other: Any, answer: bool) -> None:
         """A comparison of a float gives this."""
-        self._answers[k, ask, other] = answer
+        if k in self._reasons:
+            self.pin(k)
+        else:
+            self._answers[k, ask, other] = answer
 
     def pin(self, k: int) -> None:
         """The number is this one, to the bit."""
-        self._bits[k] = _bits(self.given[k])
+        if k in self._reasons:
+            self.reason = self.reason or self._reasons[k]
+        else:
+            self._bits[k] = _bits(self.given[k])
 
 
 def _value(form: Form, given: Sequence[Any]) -> int:
@@ -125,12 +148,18 @@ class Symbol:
         """The plain number, which every later call must then have, too."""
         raise NotImplementedError
 
-    def used(self, as_float: bool) -> Any:
-        """The plain number, for a parameter of a launch, which then follows it.
+    def word(self, word: int, kind: str) -> int:
+        """A word that a launch takes of the number, as what it follows.
 
         Args:
-            as_float: the parameter is a float32; else it may have 64 bits.
+            word: that of this call.
+            kind: how it is made: "f32", "truth", or the "low" or "high" half of an integer.
         """
+        raise NotImplementedError
+
+    @property
+    def source(self) -> tuple:
+        """What a word is that follows the number: equal for calls that one replay serves."""
         raise NotImplementedError
 
     def __getattr__(self, name: str) -> Any:
@@ -218,14 +247,26 @@ class Integer(Symbol):
         self._between(self._plain, self._plain)
         return self._plain
 
-    def used(self, as_float: bool) -> int:
-        value = self._plain
-        if abs(value) > _EXACT:
-            return self.settle()
-        # The high word of 64 bits changes evenly on either side of zero.
-        least = -_EXACT if as_float or value < 0 else 0
-        self._between(least, _EXACT if as_float or value >= 0 else -1)
-        return value
+    def word(self, word: int, kind: str) -> int:
+        if not self._conditions.is_open:
+            return word
+        if kind == "low":
+            return Followed(word, self, "sum")
+        if kind == "f32":
+            if abs(self._plain) <= _EXACT:
+                self._between(-_EXACT, _EXACT)
+                return Followed(word, self, "real")
+            self.settle()
+        elif kind == "truth":
+            bool(self)
+        else:
+            begin = self._plain >> 32 << 32
+            self._between(begin, begin + (1 << 32) - 1)
+        return word
+
+    @property
+    def source(self) -> tuple:
+        return self._base, self._form
 
     def _plus(self, other: Any, sign: int) -> Any:
         """The sum with, or without, another integer; plain where nothing is left that may change."""
@@ -293,7 +334,7 @@ class Integer(Symbol):
 
 
 class Real(Symbol):
-    """A float of a recorded call.
+    """A number of a recorded call that goes on as it is: a float, or a random word.
 
     Args:
         conditions: of the call.
@@ -308,21 +349,93 @@ class Real(Symbol):
 
     @property
     def __class__(self):  # type: ignore[override]
-        return float
+        return type(self._plain)
 
     def settle(self) -> float:
         if self._conditions.is_open:
             self._conditions.pin(self._number)
         return self._plain
 
-    def used(self, as_float: bool) -> float:
-        return self._plain
+    def word(self, word: int, kind: str) -> int:
+        if kind == "truth":
+            bool(self)
+        elif (kind == "f32") is (type(self._plain) is float):
+            return Followed(word, self, "value")
+        else:
+            self.settle()
+            if kind == "low":
+                return Followed(word, self, "computed")
+        return word
+
+    @property
+    def source(self) -> tuple:
+        return (self._number,)
 
     def _ask(self, ask: Callable[[Any, Any], bool], other: int | float) -> bool:
         answer = ask(self._plain, other)
         if self._conditions.is_open:
             self._conditions.answer(self._number, ask, other, answer)
         return answer
+
+
+class Followed(int):
+    """An offset or a word of a recorded call, which says what it follows; for all else it is an integer.
+
+    Args:
+        value: that of this call.
+        symbol: what it follows.
+        kind: a "sum" of integers, such a sum as a float32 ("real"), the "value" itself, or what was
+            "computed" of it.
+    """
+
+    def __new__(cls, value: int, symbol: Symbol, kind: str):
+        made = super().__new__(cls, value)
+        made.symbol, made._kind = symbol, kind
+        return made
+
+    symbol: Any
+    _kind: str
+
+    def source(self, conditions: Conditions) -> tuple | None:
+        """What the word is at every call like this one; None for a number of another call."""
+        symbol = self.symbol
+        return (self._kind, *symbol.source) if symbol._conditions is conditions else None
+
+    def __reduce_ex__(self, protocol):
+        return int, (int(self),)
+
+    # What becomes of offsets: they are added up, and counted in bytes.
+
+    def __add__(self, other):
+        if self._kind != "sum" or not isinstance(other, int):
+            return int(self) + other
+        return _offset(self.symbol + (other.symbol if type(other) is Followed else other))
+
+    __radd__ = __add__
+
+    def __sub__(self, other):
+        return self + -1 * other
+
+    def __mul__(self, other):
+        return _offset(self.symbol * int(other)) if isinstance(other, int) else int(self) * other
+
+    __rmul__ = __mul__
+
+
+def _offset(value: Any) -> int:
+    return Followed(value._plain, value, "sum") if type(value) is Integer else value
+
+
+def moved(offset: int, by: Any) -> int:
+    """An offset that also follows what is a part of it.
+
+    Args:
+        offset: where a tensor begins.
+        by: the part, which may be a symbol.
+    """
+    if type(by) is not Integer:
+        return offset
+    return _offset((offset.symbol if type(offset) is Followed else offset) + (by - by._plain))
 
 
 # What a number may be: `Integer` and `Real` ask of a value's type, never of its class.
@@ -350,17 +463,19 @@ def _holds_symbols(value: Any) -> bool:
     return kind in SYMBOLS or (issubclass(kind, (list, tuple)) and any(map(_holds_symbols, value)))
 
 
-def followed(value: Any) -> Any:
-    """The plain number of a symbol whose range is known, where an offset follows it."""
-    return value._plain if type(value) is Integer else settled(value)
+def plain_of(value: Any) -> Any:
+    """The number of a symbol, where something follows that."""
+    return value._plain if type(value) in SYMBOLS else value
 
 
 def returned(value: Any) -> Any:
-    """A result with plain numbers for symbols: returned integers follow, floats are settled."""
+    """A result with plain numbers for symbols and offsets that follow: integers may, floats are settled."""
     kind = type(value)
     if kind in SYMBOLS:
-        return followed(value)
-    if kind is list:
+        return plain_of(value) if kind is Integer else value.settle()
+    if type(getattr(value, "_offset", None)) is Followed:
+        value._offset = int(value._offset)
+    elif kind is list:
         value[:] = map(returned, value)
     elif kind is dict:
         value.update({k: returned(v) for k, v in value.items()})
@@ -427,11 +542,10 @@ _PAIRS = {
     "pow": pow,
 }  # fmt: skip
 _BITS = ("and_", "or_", "xor", "lshift", "rshift")
-_complete(Symbol, _ALONE, _PAIRS)
 _complete(
-    Integer,
-    {"index": operator.index, "invert": operator.invert},
-    {name.strip("_"): getattr(operator, name) for name in _BITS},
+    Symbol,
+    _ALONE | {"index": operator.index, "invert": operator.invert},
+    _PAIRS | {name.strip("_"): getattr(operator, name) for name in _BITS},
 )
 _complete(
     Real,
@@ -440,4 +554,4 @@ _complete(
 )
 
 
-__all__ = ["SYMBOLS", "Conditions", "Symbol", "followed", "returned", "settled"]
+__all__ = ["SYMBOLS", "Conditions", "Followed", "Symbol", "moved", "plain_of", "returned", "settled"]

@@ -59,8 +59,6 @@ class Adam(Optimizer):
             },
         )
 
-    _followed = ("sign", "shrink", "decay", "take1", "keep2", "take2", "root", "eps", "rate")
-
     def _update(self, p: Tensor, group: dict[str, Any]) -> None:
         value, grad = self._operands(p)
         state = self.state[p]
@@ -71,14 +69,13 @@ class Adam(Optimizer):
         if group["amsgrad"] and "max_exp_avg_sq" not in state:
             state["max_exp_avg_sq"] = self._moment(value)
         state["step"] += 1
-        self._note(p, group)
         adam_update(
             value,
             grad,
             state["exp_avg"],
             state["exp_avg_sq"],
             state["max_exp_avg_sq"] if group["amsgrad"] else None,
-            *self._numbers(group, state["step"]),
+            *self._numbers_of(p, group, state["step"]),
         )
         self._write_back(p, value)
 

@@ -35,10 +35,6 @@ class Optimizer:
     Source: https://pytorch.org/docs/stable/optim.html#torch.optim.Optimizer
     """
 
-    # Fields of the update's launch that `_numbers` gives, so that a captured step finds them anew at every
-    # replay. A class without any is not captured.
-    _followed: tuple[str, ...] = ()
-
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]):
         if isinstance(params, Tensor):
             raise TypeError(
@@ -112,7 +108,7 @@ class Optimizer:
         if closure is not None:
             loss = under(True, closure)
         capturing = stream().capturing
-        if capturing is not None and not self._followed:
+        if capturing is not None and type(self)._numbers is Optimizer._numbers:
             capturing.refuse(f"{type(self).__name__} computes numbers of its step in Python")
         under(False, self._update_all)
         stream().flush()
@@ -131,18 +127,17 @@ class Optimizer:
     # What captures ask for
 
     def _numbers(self, group: dict[str, Any], step: int) -> tuple[float, ...]:
-        """The numbers of the update's launch, in the order of ``_followed``."""
-        raise NotImplementedError(f"{type(self).__name__}: define _numbers(), or leave _followed empty.")
+        """The numbers of the update's launch. Steps of optimizers that define none are not captured."""
+        raise NotImplementedError(f"{type(self).__name__}: define _numbers().")
 
     def _kernel(self, group: dict[str, Any]) -> tuple:
         """Settings that decide which kernel runs: while they stay, a captured step holds."""
         return ()
 
-    def _note(self, p: Tensor, group: dict[str, Any]) -> None:
-        """Tell whoever captures that the launch of an update comes next."""
-        capturing = stream().capturing
-        if capturing is not None:
-            capturing.note_update(self, p, group)
+    def _numbers_of(self, p: Tensor, group: dict[str, Any], step: int = 0) -> tuple[float, ...]:
+        """The numbers for a parameter; where a call is captured, what stands for those of every replay."""
+        numbers, capturing = self._numbers(group, step), stream().capturing
+        return numbers if capturing is None else capturing.note_update(self, p, group, numbers)
 
     def _repeat(self, group: dict[str, Any], states: list[dict[str, Any]]) -> tuple[float, ...]:
         """Count a step of parameters whose updates are replayed; returns the numbers of their launches."""

@@ -64,20 +64,17 @@ class SGD(Optimizer):
             },
         )
 
-    _followed = ("sign", "decay", "keep", "take", "nesterov", "rate")
-
     def _update(self, p: Tensor, group: dict[str, Any]) -> None:
         value, grad = self._operands(p)
-        sign, decay, keep, take, nesterov, rate = self._numbers(group, 0)
+        state = self.state[p] if group["momentum"] else {}
+        sign, decay, keep, take, nesterov, rate = self._numbers_of(p, group)
         buffer = None
         if group["momentum"]:
-            state = self.state[p]
             buffer = state.get("momentum_buffer")
             if buffer is None:
                 # The sum begins with the whole first gradient.
                 buffer = state["momentum_buffer"] = self._moment(value)
                 keep, take = 0.0, 1.0
-        self._note(p, group)
         sgd_update(value, grad, buffer, sign, decay, keep, take, nesterov, rate, bool(group["nesterov"]))
         self._write_back(p, value)
 

@@ -60,12 +60,12 @@ class Generator:
 
     def take(self, count: int) -> tuple[int, int, int, int]:
         """Reserve ``count`` words: (seed low, seed high, counter low, counter high)."""
-        if (capturing := stream().capturing) is not None:
-            capturing.note_draw(self, count)
-        # No call from here on, so that two threads never get the same words.
+        # No call between these two, so that two threads never get the same words.
         seed, start = self.seed_value, self.offset
         self.offset = (start + -(-count // 4)) & 0xFFFFFFFFFFFFFFFF
-        return seed & 0xFFFFFFFF, seed >> 32, start & 0xFFFFFFFF, start >> 32
+        words = seed & 0xFFFFFFFF, seed >> 32, start & 0xFFFFFFFF, start >> 32
+        capturing = stream().capturing
+        return words if capturing is None else capturing.note_draw(self, count, words)
 
 
 def _note_seeding() -> None:

@@ -4,10 +4,12 @@
 # pyright: reportReturnType=false
 from __future__ import annotations
 
+from typing import Any
+
 from ...errors import DimensionError, ShapeError
 from ...op.call import Call
 from ...op.declaration import call_slowly, op
-from ...op.symbols import SYMBOLS, followed, settled
+from ...op.symbols import SYMBOLS, settled
 from ...tensors.shape import axis, index
 from ...tensors.tensor import Tensor
 from .movement import copy_
@@ -23,15 +25,16 @@ def _slice(call: Call):
     return tuple(shape), tuple(strides), start * m.strides[k] if count else 0
 
 
-def _follow_slice(input, dim, start, end, step) -> tuple:
+def _follow_slice(input, dim, start, end, step) -> tuple[tuple, Any]:
     """A slice may begin anywhere; how long it is makes another plan."""
     dim, step = settled(dim), settled(step)
     if input._meta.device.type != "webgpu" or (step or 1) < 0:
-        return input, dim, settled(start), settled(end), step
-    length = input._meta.shape[axis(dim, input._meta.rank)]
+        return (input, dim, settled(start), settled(end), step), 0
+    k = axis(dim, input._meta.rank)
+    length = input._meta.shape[k]
     first, last = _bound(start, 0, length), _bound(end, length, length)
     settled(last - first)
-    return input, dim, followed(first), followed(last), step
+    return (input, dim, first, last, step), first * input._meta.strides[k]
 
 
 def _bound(value, default: int, length: int):
@@ -45,7 +48,7 @@ def _bound(value, default: int, length: int):
 
 def _place_slice(g, input_meta, dim, start, end, step):
     out = g.new_zeros(input_meta.shape)
-    copy_(slice_dim(out, dim, start, end, step), g)
+    copy_(slice_at(out, dim, start, end, step), g)
     return out
 
 
@@ -105,18 +108,20 @@ def _select(call: Call):
     return (*m.shape[:k], *m.shape[k + 1 :]), (*m.strides[:k], *m.strides[k + 1 :]), at * m.strides[k]
 
 
-def _follow_select(input, dim, index) -> tuple:
+def _follow_select(input, dim, index) -> tuple[tuple, Any]:
     """A position within the axis; one outside is refused by the view."""
     m, dim = input._meta, settled(dim)
-    length = m.shape[axis(dim, m.rank)] if m.rank else 0
+    k = axis(dim, m.rank) if m.rank else 0
+    length = m.shape[k] if m.rank else 0
     if m.device.type != "webgpu" or not -length <= index < length:
-        return input, dim, settled(index)
-    return input, dim, followed(index + length if index < 0 else index)
+        return (input, dim, settled(index)), 0
+    at = index + length if index < 0 else index
+    return (input, dim, at), at * m.strides[k]
 
 
 def _place_select(g, input_meta, dim, index):
     out = g.new_zeros(input_meta.shape)
-    copy_(select(out, dim, index), g)
+    copy_(select_at(out, dim, index), g)
     return out
 
 
