@@ -101,6 +101,7 @@ def test_an_op_of_ones_own():
         kernel=elementwise("input * input + weight * other"),
         reference=lambda input, other, weight: input * input + weight * other,
         grad={"input": lambda g, input: 2 * g * input, "other": lambda g, weight: g * weight},
+        exports=None,
     )
     def square_plus(input: Tensor, other: Tensor | float, weight: float = 2.0) -> Tensor:
         """``input^2 + weight * other``."""

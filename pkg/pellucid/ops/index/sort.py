@@ -16,6 +16,7 @@ from ...kernel.turns import PIECE
 from ...kernel.variants import is_direct
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.public import function
 from ...op.rules import refusing, same
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType
@@ -130,6 +131,7 @@ def _along(input: Tensor, dim: int, function) -> tuple[Tensor, Tensor]:
     return type(out)(*[contiguous(t.transpose(k, -1)) for t in out])
 
 
+@function(method=True)
 def sort(
     input: Tensor, dim: int = -1, descending: bool = False, stable: bool = True
 ) -> tuple[Tensor, Tensor]:
@@ -154,6 +156,7 @@ def sort(
     return _along(input, dim, lambda x: sort_last(x, descending))
 
 
+@function(method=True)
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """The places of the elements in order along an axis, int64; arguments as `sort`.
 
@@ -249,6 +252,7 @@ def topk_last(input: Tensor, k: int, largest: bool = True) -> tuple[Tensor, Tens
     """The best few along the last axis; see `topk`."""
 
 
+@function(method=True)
 def topk(
     input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
 ) -> tuple[Tensor, Tensor]:
@@ -278,4 +282,3 @@ def topk(
 
 
 # What is also a method of Tensor.
-METHODS = "sort argsort topk"
