@@ -182,7 +182,7 @@ def _or_not(function):
     return operator
 
 
-_OPERATORS = {
+OPERATORS = {
     "__add__": arithmetic.add,
     "__radd__": arithmetic.add,
     "__sub__": arithmetic.sub,
@@ -240,7 +240,7 @@ def _attach() -> None:
         setattr(Tensor, name, method)
     for name, op in IN_PLACE.items():
         setattr(Tensor, name, in_place(op))
-    for name, function in _OPERATORS.items():
+    for name, function in OPERATORS.items():
         setattr(Tensor, name, function.op.operator() if hasattr(function, "op") else function)
 
 

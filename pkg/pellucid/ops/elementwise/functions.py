@@ -31,7 +31,7 @@ _SQRT_PI = _root(pi)
 _REAL = refusing(floating, "c")
 
 
-def _smooth(expression: str, reference, gradient, dtype=floating, exports="torch"):
+def _smooth(expression: str, reference, gradient, dtype=floating, exports: str | tuple[str, ...] = "torch"):
     """Declaration of a function whose result is always floating point. Those of `pellucid` are methods."""
     return op(
         dtype=dtype,
