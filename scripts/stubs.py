@@ -175,6 +175,7 @@ def functional() -> Stub:
     from pellucid.op.public import EXPORTS
 
     stub = Stub("nn/functional.pyi", "What layers compute, as functions.")
+    stub.lines.append("__all__: list[str]")
     for name, function in sorted(EXPORTS["nn.functional"].items()):
         stub.function(name, function)
     return stub

@@ -36,6 +36,7 @@ from .kernel.autotune.deterministic import (
 from .kernel.autotune.deterministic import use_deterministic_algorithms as use_deterministic_algorithms
 from .lens import match as match
 from .models import AutoModelForCausalLM as AutoModelForCausalLM
+from .ops.index.sort import ValuesAndIndices
 from .ops.random.generator import Generator as Generator
 from .ops.random.generator import default_generator as default_generator
 from .ops.random.generator import get_rng_state as get_rng_state
@@ -680,9 +681,7 @@ def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def softmax(input: Tensor, dim: _int, dtype: DType | None = None) -> Tensor:
     """``out_i = exp(x_i) / sum_j exp(x_j)`` along an axis; a row of only -inf gives NaN."""
 
-def sort(
-    input: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = True
-) -> tuple[Tensor, Tensor]:
+def sort(input: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = True) -> ValuesAndIndices:
     """Elements in order along an axis, and where they were."""
 
 def split(tensor: Tensor, split_size_or_sections, dim: _int = 0) -> tuple[Tensor, ...]:
@@ -752,7 +751,7 @@ def tile(input: Tensor, *dims) -> Tensor:
 
 def topk(
     input: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True
-) -> tuple[Tensor, Tensor]:
+) -> ValuesAndIndices:
     """The ``k`` largest (or smallest) elements along an axis, in order, and where they were."""
 
 def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:

@@ -11,6 +11,8 @@ from typing import Any
 
 from ..tensors.tensor import Tensor
 
+__all__: list[str]
+
 def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int | None]) -> Tensor:
     """`adaptive_avg_pool2d` over one axis, of (batch, channels, length) or (channels, length)."""
 

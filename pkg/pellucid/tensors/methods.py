@@ -238,8 +238,9 @@ def _attach() -> None:
             setattr(Tensor, name, method)
     for name, method in METHODS.items():
         setattr(Tensor, name, method)
+    forms = {op.name: in_place(op) for op in IN_PLACE.values()}
     for name, op in IN_PLACE.items():
-        setattr(Tensor, name, in_place(op))
+        setattr(Tensor, name, forms[op.name])
     for name, function in OPERATORS.items():
         setattr(Tensor, name, function.op.operator() if hasattr(function, "op") else function)
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..device import device as Device
+from ..ops.index.sort import ValuesAndIndices
 from ..ops.random.generator import Generator
 from .dtypes import DType
 from .meta import Meta
@@ -468,7 +469,7 @@ class Tensor(Readable):
         """Hyperbolic sine."""
     def softmax(self, dim: _int, dtype: DType | None = None) -> Tensor:
         """``out_i = exp(x_i) / sum_j exp(x_j)`` along an axis; a row of only -inf gives NaN."""
-    def sort(self, dim: _int = -1, descending: _bool = False, stable: _bool = True) -> tuple[Tensor, Tensor]:
+    def sort(self, dim: _int = -1, descending: _bool = False, stable: _bool = True) -> ValuesAndIndices:
         """Elements in order along an axis, and where they were."""
     def split(self, split_size_or_sections, dim: _int = 0) -> tuple[Tensor, ...]:
         """Views of consecutive parts of an axis."""
@@ -504,9 +505,7 @@ class Tensor(Readable):
         """Hyperbolic tangent."""
     def tile(self, *dims) -> Tensor:
         """`repeat` with missing leading counts taken as 1."""
-    def topk(
-        self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True
-    ) -> tuple[Tensor, Tensor]:
+    def topk(self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True) -> ValuesAndIndices:
         """The ``k`` largest (or smallest) elements along an axis, in order, and where they were."""
     def transpose(self, dim0: _int, dim1: _int) -> Tensor:
         """Two axes exchanged, sharing storage."""

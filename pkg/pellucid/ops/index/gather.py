@@ -332,6 +332,3 @@ def scatter_(
 def scatter_add_(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """In-place form of `scatter_add`: writes the result into this tensor and returns it."""
     return copy_(input, scatter_add(input, dim, index, src))
-
-
-# What is also a method of Tensor.

@@ -417,6 +417,3 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
 def index_add_(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
     """In-place form of `index_add`: writes the result into this tensor and returns it."""
     return copy_(input, index_add(input, dim, index, source, alpha=alpha))
-
-
-# What is also a method of Tensor.

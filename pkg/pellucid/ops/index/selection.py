@@ -212,6 +212,3 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
         )
     input, mask = broadcast_tensors(input, mask)
     return input.reshape(-1).index_select(0, nonzero(mask.reshape(-1)).reshape(-1))
-
-
-# What is also a method of Tensor.

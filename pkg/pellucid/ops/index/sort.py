@@ -7,6 +7,7 @@ every device.
 from __future__ import annotations
 
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,6 +32,13 @@ _BLOCK = 1024
 _MOST, _LIST = 256, 64
 # A lane of a top-k looks at up to so many entries; a workgroup collects so many to choose from.
 _PER, _CANDIDATES = 16, 1024
+
+
+class ValuesAndIndices(NamedTuple):
+    """What type checkers know of a result; at run time its class is the op's own."""
+
+    values: Tensor
+    indices: Tensor
 
 
 def order_launches(
@@ -122,7 +130,7 @@ def sort_last(input: Tensor, descending: bool = False) -> tuple[Tensor, Tensor]:
     """Sort along the last axis; see `sort`."""
 
 
-def _along(input: Tensor, dim: int, function) -> tuple[Tensor, Tensor]:
+def _along(input: Tensor, dim: int, function) -> ValuesAndIndices:
     """A function of the last axis along another one."""
     k = axis(dim, input.dim())
     if input.dim() == 0 or k == input.dim() - 1:
@@ -132,9 +140,7 @@ def _along(input: Tensor, dim: int, function) -> tuple[Tensor, Tensor]:
 
 
 @function(method=True)
-def sort(
-    input: Tensor, dim: int = -1, descending: bool = False, stable: bool = True
-) -> tuple[Tensor, Tensor]:
+def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = True) -> ValuesAndIndices:
     """Elements in order along an axis, and where they were.
 
     Args:
@@ -253,9 +259,7 @@ def topk_last(input: Tensor, k: int, largest: bool = True) -> tuple[Tensor, Tens
 
 
 @function(method=True)
-def topk(
-    input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
-) -> tuple[Tensor, Tensor]:
+def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> ValuesAndIndices:
     """The ``k`` largest (or smallest) elements along an axis, in order, and where they were.
 
     Args:
@@ -279,6 +283,3 @@ def topk(
         [5.0, 3.0]
     """
     return _along(input, dim, lambda x: topk_last(x, k, largest))
-
-
-# What is also a method of Tensor.

@@ -282,6 +282,3 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, a
     if alpha != 1:
         product = product * alpha
     return product if beta == 0 else product + (input if beta == 1 else input * beta)
-
-
-# What is also a method of Tensor.

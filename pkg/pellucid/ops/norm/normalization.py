@@ -317,6 +317,3 @@ def norm(
     p = 2.0 if p is None else number(p, "norm: p")
     axes(dim, input.dim())
     return _norm(input, p, dim, keepdim)
-
-
-# What is also a method of Tensor.

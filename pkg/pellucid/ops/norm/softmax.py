@@ -133,6 +133,3 @@ def log_softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.log_softmax.html
     """
-
-
-# What is also a method of Tensor.

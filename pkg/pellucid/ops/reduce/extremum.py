@@ -339,6 +339,3 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> 
     Source: https://pytorch.org/docs/stable/generated/torch.aminmax.html
     """
     return amin(input, dim, keepdim), amax(input, dim, keepdim)
-
-
-# What is also a method of Tensor.

@@ -511,6 +511,3 @@ def std_mean(
     """
     dims = None if isinstance(dim, bool) else dim
     return std(input, dim, unbiased, keepdim, correction=correction), mean(input, dims, keepdim)
-
-
-# What is also a method of Tensor.

@@ -196,6 +196,3 @@ def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     Source: https://pytorch.org/docs/stable/generated/torch.cumprod.html
     """
     return _along(cumprod_last, input, dim, dtype)
-
-
-# What is also a method of Tensor.
