@@ -8,6 +8,7 @@ import ast
 import inspect
 import re
 import subprocess
+import sys
 import textwrap
 from collections.abc import Callable, Iterable
 from importlib import import_module
@@ -141,7 +142,7 @@ class Stub:
         head = [f'"""{self.what}', "", 'Written by `scripts/reference`; do not edit.\n"""', ""]
         text = "\n".join([*head, *sorted(self.imports), "", *self.lines, ""])
         for command in (["check", "--fix-only", "--quiet", "--select", "I"], ["format"]):
-            words = ["ruff", *command, "--stdin-filename", str(self.path), "-"]
+            words = [sys.executable, "-m", "ruff", *command, "--stdin-filename", str(self.path), "-"]
             text = subprocess.run(words, input=text, capture_output=True, text=True, check=True).stdout
         return text
 
