@@ -9,110 +9,7 @@ from . import autograd, errors, webgpu
 from .autograd.grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from .device import get_default_device, set_default_device
 from .kernel.autotune.deterministic import are_deterministic_algorithms_enabled, use_deterministic_algorithms
-from .ops.attention.scaled_dot_product import scaled_dot_product_attention
-from .ops.conv.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
-from .ops.elementwise.arithmetic import (
-    add,
-    addcdiv,
-    addcmul,
-    bitwise_and,
-    bitwise_left_shift,
-    bitwise_not,
-    bitwise_or,
-    bitwise_right_shift,
-    bitwise_xor,
-    clamp,
-    clip,
-    div,
-    floor_divide,
-    fmod,
-    lerp,
-    maximum,
-    minimum,
-    mul,
-    neg,
-    positive,
-    pow,
-    remainder,
-    rsub,
-    sub,
-    true_divide,
-)
-from .ops.elementwise.comparison import (
-    allclose,
-    eq,
-    equal,
-    ge,
-    gt,
-    isclose,
-    isfinite,
-    isinf,
-    isnan,
-    le,
-    logical_and,
-    logical_not,
-    logical_or,
-    logical_xor,
-    lt,
-    masked_fill,
-    ne,
-    where,
-)
-from .ops.elementwise.functions import (
-    abs,
-    acos,
-    acosh,
-    asin,
-    asinh,
-    atan,
-    atan2,
-    atanh,
-    ceil,
-    cos,
-    cosh,
-    erf,
-    erfc,
-    exp,
-    exp2,
-    expm1,
-    floor,
-    frac,
-    log,
-    log1p,
-    log2,
-    log10,
-    logit,
-    reciprocal,
-    relu,
-    round,
-    rsqrt,
-    sigmoid,
-    sign,
-    sin,
-    sinh,
-    sqrt,
-    square,
-    tan,
-    tanh,
-    trunc,
-)
-from .ops.index.gather import gather, scatter, scatter_add, take_along_dim
-from .ops.index.rows import embedding, index_add, index_select
-from .ops.index.selection import masked_select, nonzero
-from .ops.index.sort import argsort, sort, topk
-from .ops.matmul.dense import addmm, baddbmm, bmm, dot, matmul, mm, mv, outer
-from .ops.norm.normalization import layer_norm, norm, rms_norm
-from .ops.norm.softmax import log_softmax, softmax
-from .ops.random.distributions import (
-    bernoulli,
-    dropout,
-    rand,
-    rand_like,
-    randint,
-    randn,
-    randn_like,
-    randperm,
-)
+from .op.public import EXPORTS as _EXPORTS
 from .ops.random.generator import (
     Generator,
     default_generator,
@@ -121,65 +18,6 @@ from .ops.random.generator import (
     manual_seed,
     seed,
     set_rng_state,
-)
-from .ops.reduce.extremum import amax, amin, aminmax, argmax, argmin, max, min
-from .ops.reduce.reductions import (
-    all,
-    any,
-    count_nonzero,
-    logsumexp,
-    mean,
-    prod,
-    std,
-    std_mean,
-    sum,
-    var,
-    var_mean,
-)
-from .ops.reduce.scan import cumprod, cumsum
-from .ops.shape.creation import (
-    arange,
-    empty,
-    empty_like,
-    eye,
-    full,
-    full_like,
-    linspace,
-    ones,
-    ones_like,
-    zeros,
-    zeros_like,
-)
-from .ops.shape.joining import (
-    cat,
-    column_stack,
-    concat,
-    concatenate,
-    dstack,
-    flip,
-    hstack,
-    repeat_interleave,
-    roll,
-    stack,
-    tile,
-    vstack,
-)
-from .ops.shape.movement import clone, tril, triu
-from .ops.shape.slicing import diagonal, narrow, select
-from .ops.shape.splitting import chunk, split, unbind
-from .ops.shape.views import (
-    as_strided,
-    broadcast_tensors,
-    broadcast_to,
-    flatten,
-    movedim,
-    permute,
-    reshape,
-    squeeze,
-    t,
-    transpose,
-    unflatten,
-    unsqueeze,
 )
 from .tensors import methods
 from .tensors.dtypes import (
@@ -206,6 +44,9 @@ from .tensors.shape import Size
 from .tensors.tensor import Tensor
 
 __version__ = "0.1.0"
+
+# Ops and what is written in terms of them; the stub beside this file names them for editors.
+globals().update(_EXPORTS["torch"])
 
 bool = bool_
 float = float32

@@ -10,6 +10,7 @@ from pellucid import Tensor
 from pellucid.device import device
 from pellucid.op.declaration import BY_INDEX, OPS, op
 from pellucid.op.elementwise import elementwise
+from pellucid.op.public import EXPORTS, IN_PLACE, METHODS, function
 from pellucid.op.rules import as_input, broadcast
 from pellucid.tensors import dtypes as dt
 from pellucid.tensors.meta import meta
@@ -101,6 +102,7 @@ def test_an_op_of_ones_own():
         kernel=elementwise("input * input + weight * other"),
         reference=lambda input, other, weight: input * input + weight * other,
         grad={"input": lambda g, input: 2 * g * input, "other": lambda g, weight: g * weight},
+        exports=None,
     )
     def square_plus(input: Tensor, other: Tensor | float, weight: float = 2.0) -> Tensor:
         """``input^2 + weight * other``."""
@@ -128,3 +130,45 @@ def test_every_op_is_documented_and_numbered():
             or "Source" in o.call.__doc__
         ), o.name
         assert o.kernel is None or o.reference is not None
+
+
+def test_public_functions_are_documented():
+    for names in (*EXPORTS.values(), METHODS):
+        for name, f in names.items():
+            assert f.__doc__, name
+            # What has arguments to explain says where it comes from.
+            assert "Args:" not in f.__doc__ or "Source:" in f.__doc__ or "Example:" in f.__doc__, name
+
+
+def test_public_names_resolve():
+    for room, names in zip((pellucid, pellucid.nn.functional), EXPORTS.values(), strict=True):
+        for name, f in names.items():
+            if f.__module__.startswith("pellucid."):
+                assert getattr(room, name) is f, name
+    for name, f in METHODS.items():
+        assert getattr(Tensor, name) is f, name
+    for name, o in IN_PLACE.items():
+        assert getattr(Tensor, name).__qualname__ == f"Tensor.{o.name}_"
+    assert Tensor.div_ is Tensor.true_divide_
+    assert pellucid.clip is pellucid.clamp is Tensor.clip
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("add", {}),
+        ("hardtanh", {"exports": ("torch", "nn.functional")}),
+        ("reshape", {"exports": None, "method": True}),
+        ("add_", {"exports": None, "method": True}),
+        ("twice", {"aliases": ("clip",)}),
+    ],
+)
+def test_a_public_name_is_declared_once(name, options):
+    def body(input: Tensor) -> Tensor:
+        return input
+
+    body.__name__ = name
+    before = [dict(names) for names in (*EXPORTS.values(), METHODS, IN_PLACE)]
+    with pytest.raises(TypeError, match=r"function (add|hardtanh|reshape|add_|clip) is declared twice"):
+        function(**options)(body)
+    assert before == [*EXPORTS.values(), METHODS, IN_PLACE]

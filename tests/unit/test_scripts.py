@@ -26,7 +26,7 @@ def test_help(name):
     assert done.stdout.startswith(f"usage: scripts/{name}")
 
 
-def test_the_reference_page_is_current():
+def test_the_reference_page_and_the_stubs_are_current():
     done = subprocess.run([sys.executable, SCRIPTS / "reference", "--check"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 

@@ -7,57 +7,21 @@ from collections.abc import Sequence
 from ..autograd.composed import composed
 from ..errors import DimensionError, DTypeError, ShapeError
 from ..op.arguments import integers
-from ..ops.attention.scaled_dot_product import scaled_dot_product_attention
-from ..ops.conv.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
-from ..ops.conv.pool import (  # fmt: skip
-    adaptive_avg_pool1d,
-    adaptive_avg_pool2d,
-    avg_pool1d,
-    avg_pool2d,
-    max_pool1d,
-    max_pool2d,
-)
+from ..op.public import EXPORTS, function
 from ..ops.elementwise import functions
-from ..ops.elementwise.functions import (  # fmt: skip
-    elu,
-    gelu,
-    hardsigmoid,
-    hardswish,
-    hardtanh,
-    leaky_relu,
-    logsigmoid,
-    mish,
-    relu6,
-    sigmoid,
-    silu,
-    softplus,
-    softsign,
-    tanh,
-)
 from ..ops.index.rows import embedding as _embedding
-from ..ops.matmul.linear import linear
 from ..ops.norm import normalization as norm
 from ..ops.norm import softmax as _softmax
-from ..ops.random.distributions import dropout
 from ..ops.shape.creation import arange
 from ..ops.shape.views import broadcast_tensors
 from ..tensors.dtypes import int64
 from ..tensors.shape import axis, index
 from ..tensors.tensor import Tensor
-from .loss import (
-    binary_cross_entropy,
-    binary_cross_entropy_with_logits,
-    cross_entropy,
-    huber_loss,
-    kl_div,
-    l1_loss,
-    mse_loss,
-    nll_loss,
-    smooth_l1_loss,
-)  # fmt: skip
-from .modules.padding import pad
+from . import loss as _loss  # noqa: F401  (declares what it exports here)
+from .modules import padding as _padding  # noqa: F401
 
 
+@function(exports="nn.functional")
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """``max(input, 0)``.
 
@@ -70,21 +34,25 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
     return input.relu_() if inplace else functions.relu(input)
 
 
+@function(exports="nn.functional")
 def softmax(input: Tensor, dim: int, dtype=None) -> Tensor:
     """``exp(x_i) / sum_j exp(x_j)`` along an axis; see `pellucid.softmax`."""
     return _softmax.softmax(input, dim, dtype)
 
 
+@function(exports="nn.functional")
 def softmin(input: Tensor, dim: int, dtype=None) -> Tensor:
     """`softmax` of the negated input."""
     return _softmax.softmax(-input, dim, dtype)
 
 
+@function(exports="nn.functional")
 def log_softmax(input: Tensor, dim: int, dtype=None) -> Tensor:
     """``x_i - log(sum_j exp(x_j))`` along an axis; see `pellucid.log_softmax`."""
     return _softmax.log_softmax(input, dim, dtype)
 
 
+@function(exports="nn.functional")
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """The first half along an axis times the sigmoid of the second.
 
@@ -98,6 +66,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     return value * gate.sigmoid()
 
 
+@function(exports="nn.functional")
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
     """Rows of a table: ``out[..., :] = weight[input[...], :]``.
 
@@ -116,6 +85,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> 
     return _embedding(weight, input, place % rows)
 
 
+@function(exports="nn.functional")
 def rms_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
@@ -126,6 +96,7 @@ def rms_norm(
     return norm.rms_norm(input, integers(normalized_shape, "normalized_shape"), weight, eps)
 
 
+@function(exports="nn.functional")
 def layer_norm(
     input: Tensor,
     normalized_shape: Sequence[int],
@@ -140,6 +111,7 @@ def layer_norm(
     return norm.layer_norm(input, integers(normalized_shape, "normalized_shape"), weight, bias, eps)
 
 
+@function(exports="nn.functional")
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """1 where the class is the value, else 0, along a new last axis.
 
@@ -169,6 +141,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     return (tensor.unsqueeze(-1) == classes).to(int64)
 
 
+@function(exports="nn.functional")
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """``input / max(norm(input), eps)`` along an axis.
 
@@ -183,6 +156,7 @@ def _at_least(input: Tensor, eps: float) -> Tensor:
     return input.clamp(min=eps)
 
 
+@function(exports="nn.functional")
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """``x1 . x2 / (max(|x1|, eps) * max(|x2|, eps))`` along an axis of the shape to which both broadcast.
 
@@ -194,12 +168,5 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     return (x1 / first * (x2 / second)).sum(dim)
 
 
-__all__ = [
-    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "avg_pool1d", "avg_pool2d", "binary_cross_entropy",
-    "binary_cross_entropy_with_logits", "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d",
-    "cosine_similarity", "cross_entropy", "dropout", "elu", "embedding", "gelu", "glu", "hardsigmoid",
-    "hardswish", "hardtanh", "huber_loss", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear",
-    "log_softmax", "logsigmoid", "max_pool1d", "max_pool2d", "mish", "mse_loss", "nll_loss", "normalize",
-    "one_hot", "pad", "relu", "relu6", "rms_norm", "scaled_dot_product_attention", "sigmoid", "silu",
-    "smooth_l1_loss", "softmax", "softmin", "softplus", "softsign", "tanh",
-]  # fmt: skip
+globals().update(EXPORTS["nn.functional"])
+__all__ = sorted(EXPORTS["nn.functional"])  # pyright: ignore[reportUnsupportedDunderAll]

@@ -6,6 +6,7 @@ from ..autograd.composed import composed
 from ..autograd.formulas import without
 from ..errors import DTypeError, RangeError, ShapeError
 from ..op.arguments import number
+from ..op.public import function
 from ..ops.elementwise.comparison import where
 from ..ops.elementwise.functions import hardtanh, logsigmoid, softplus
 from ..ops.index.gather import gather
@@ -57,6 +58,7 @@ def _broadcast(name: str, input: Tensor, target: Tensor) -> None:
         )
 
 
+@function(exports="nn.functional")
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """``(input - target)^2``.
 
@@ -71,6 +73,7 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     return reduced((input - target).square(), reduction)
 
 
+@function(exports="nn.functional")
 def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """``|input - target|``.
 
@@ -99,6 +102,7 @@ def _huber(input: Tensor, target: Tensor, delta: float) -> Tensor:
     return where(d < delta, d * d * 0.5, (d - 0.5 * delta) * delta)
 
 
+@function(exports="nn.functional")
 def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0) -> Tensor:
     """``d^2 / 2`` where ``d = |input - target|`` is below ``delta``, else ``delta * (d - delta / 2)``.
 
@@ -127,6 +131,7 @@ def _smooth_l1(input: Tensor, target: Tensor, beta: float) -> Tensor:
     return where(d < beta, d * d * (0.5 / beta), d - 0.5 * beta)
 
 
+@function(exports="nn.functional")
 def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """``d^2 / (2 beta)`` where ``d = |input - target|`` is below ``beta``, else ``d - beta / 2``.
 
@@ -160,6 +165,7 @@ def _class_axis(name: str, input: Tensor, target: Tensor) -> int:
     return k
 
 
+@function(exports="nn.functional")
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -200,6 +206,7 @@ def nll_loss(
     return reduced(loss, reduction)
 
 
+@function(exports="nn.functional")
 def cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -295,6 +302,7 @@ def _bernoulli(input: Tensor, target: Tensor) -> Tensor:
     return -(target * input.log().clamp(min=-100.0) + (1 - target) * (-input).log1p().clamp(min=-100.0))
 
 
+@function(exports="nn.functional")
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
 ) -> Tensor:
@@ -341,6 +349,7 @@ def _logistic(input: Tensor, target: Tensor, pos_weight: Tensor | None) -> Tenso
     return (1 - target) * input + ((pos_weight - 1) * target + 1) * negative
 
 
+@function(exports="nn.functional")
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
@@ -377,6 +386,7 @@ def _entropy(target: Tensor) -> Tensor:
     return (target * target.log()).masked_fill(target == 0, 0.0)
 
 
+@function(exports="nn.functional")
 def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:
     """``target * (log(target) - input)``, where ``0 * log(0)`` is 0.
 

@@ -36,6 +36,7 @@ from .call_path import call_path
 from .elementwise import Elementwise
 from .plan import cpu_plan, meta_plan, run_followed, view_plan, webgpu_plan
 from .plan_cache import keep_plan
+from .public import publish
 from .rules import promote
 from .schema import OPS, Argument, Schema
 from .symbols import SYMBOLS, moved, plain_of, settled
@@ -266,6 +267,10 @@ def op(
     exact: tuple[str, ...] = (),
     fits: tuple[str, ...] = (),
     out: bool = False,
+    exports: str | tuple[str, ...] | None = "torch",
+    method: bool = False,
+    aliases: tuple[str, ...] = (),
+    in_place: bool | tuple[str, ...] = False,
 ) -> Callable[[Callable], Any]:
     """Declare an op.
 
@@ -287,7 +292,8 @@ def op(
         mutates: the argument, or the arguments, that the kernel writes into; the op then returns the
             first of them and has no output
             of its own. The kernel sees the first with its strides, the others must be contiguous.
-        public: the name that users know it by, where that is another: errors and graph nodes say it.
+        public: the name that users know it by, where that is another: errors and graph nodes say it. Such
+            an op is exported nowhere.
         dynamic: integer arguments that are parameters of the launch instead of part of the plan's key.
         check: function of the arguments that refuses values which are no part of the plan's key; runs at
             every call.
@@ -296,6 +302,7 @@ def op(
         exact: numbers that must fit the dtype of the computation, where it is an integer; others wrap.
         fits: the same, and they must not overflow in halves either; others become infinite there.
         out: results can be written into a tensor given as ``out=``; those of elementwise ops always can.
+        exports, method, aliases, in_place: where it is public; see `publish`.
 
     Raises:
         TypeError: the declaration is not total.
@@ -362,6 +369,7 @@ def op(
         o.call = call_path(o, call_slowly, _into if out or _takes_out(o) else None)
         functools.update_wrapper(o.call, function)
         o.call.op = o  # type: ignore[attr-defined]
+        publish(o.call, None if public else exports, method, aliases, in_place)
         return o.call
 
     return declare

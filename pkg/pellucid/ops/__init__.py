@@ -1,8 +1,5 @@
-"""The op table by group. Importing this declares every op; ``OPS`` then holds them by name.
-
-A group names in ``METHODS`` which of its functions are methods of Tensor, and in ``IN_PLACE`` which of those
-have a form with underscore.
-"""
+"""The op table by group. Importing this declares every op; ``OPS`` then holds them by name, and `op.public`
+where they are public."""
 
 from ..op.declaration import OPS
 from .attention import cache, scaled_dot_product

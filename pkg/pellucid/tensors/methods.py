@@ -12,10 +12,9 @@ from ..device import device as Device
 from ..errors import GradientError
 from ..op.arguments import number
 from ..op.inplace import in_place
-from ..ops import GROUPS
+from ..op.public import IN_PLACE, METHODS
 from ..ops.elementwise import arithmetic, comparison, functions
 from ..ops.matmul import dense as matmul
-from ..ops.random import distributions as random
 from ..ops.shape import creation, movement, views
 from ..ops.shape.transfer import transfer
 from ..quant.rows import moved
@@ -183,7 +182,7 @@ def _or_not(function):
     return operator
 
 
-_OPERATORS = {
+OPERATORS = {
     "__add__": arithmetic.add,
     "__radd__": arithmetic.add,
     "__sub__": arithmetic.sub,
@@ -237,15 +236,12 @@ def _attach() -> None:
             method.__qualname__ = f"Tensor.{name}"
         if isinstance(method, (FunctionType, property)):
             setattr(Tensor, name, method)
-    for group in GROUPS:
-        for name in getattr(group, "METHODS", "").split():
-            setattr(Tensor, name, getattr(group, name))
-        for name in getattr(group, "IN_PLACE", "").split():
-            setattr(Tensor, f"{name}_", in_place(getattr(group, name).op))
-    Tensor.div_ = in_place(arithmetic.true_divide.op)  # type: ignore[attr-defined]
-    Tensor.normal_ = random.normal_  # type: ignore[attr-defined]
-    Tensor.uniform_ = random.uniform_  # type: ignore[attr-defined]
-    for name, function in _OPERATORS.items():
+    for name, method in METHODS.items():
+        setattr(Tensor, name, method)
+    forms = {op.name: in_place(op) for op in IN_PLACE.values()}
+    for name, op in IN_PLACE.items():
+        setattr(Tensor, name, forms[op.name])
+    for name, function in OPERATORS.items():
         setattr(Tensor, name, function.op.operator() if hasattr(function, "op") else function)
 
 

@@ -35,47 +35,16 @@ class Tensor(Readable):
     _views: dict[weakref.ref, None] | None = None  # in the order in which they were taken
     __array_priority__ = 1000
 
-    if TYPE_CHECKING:
-        # Attached in `methods`; type checkers see that they are there.
-        def __getattr__(self, name: str) -> Any: ...
-        def __getitem__(self, key: Any) -> Tensor: ...
-        def __setitem__(self, key: Any, value: Any) -> None: ...
-        def to(self, *args: Any, **kwargs: Any) -> Tensor: ...
+    _storage: Any
+    _meta: Meta
+    _offset: int
 
-        __add__: Any
-        __radd__: Any
-        __sub__: Any
-        __rsub__: Any
-        __mul__: Any
-        __rmul__: Any
-        __truediv__: Any
-        __rtruediv__: Any
-        __floordiv__: Any
-        __rfloordiv__: Any
-        __mod__: Any
-        __rmod__: Any
-        __pow__: Any
-        __rpow__: Any
-        __neg__: Any
-        __matmul__: Any
-        __rmatmul__: Any
-        __pos__: Any
-        __abs__: Any
-        __invert__: Any
-        __and__: Any
-        __rand__: Any
-        __or__: Any
-        __ror__: Any
-        __xor__: Any
-        __rxor__: Any
-        __lshift__: Any
-        __rshift__: Any
-        __lt__: Any
-        __le__: Any
-        __gt__: Any
-        __ge__: Any
-        __eq__: Any
-        __ne__: Any
+    if TYPE_CHECKING:
+        # Of what `methods` attaches, what this class itself calls; the stub has all of it.
+        def __eq__(self, other: Any) -> Tensor: ...  # type: ignore[override]
+        def any(self) -> Tensor: ...
+        def to(self, other: Any) -> Tensor: ...
+        def unbind(self, dim: int) -> tuple[Tensor, ...]: ...
 
     def __init__(self, storage, m: Meta, offset: int):
         self._storage = storage

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ...errors import ShapeError
 from ...op.arguments import integers
+from ...op.public import function
 from ...ops.shape.joining import cat
 from ...ops.shape.slicing import slice_dim
 from ...tensors.tensor import Tensor
@@ -13,6 +14,7 @@ from ...tensors.tensor import Tensor
 MODES = ("constant", "reflect", "replicate", "circular")
 
 
+@function(exports="nn.functional")
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """More elements, or fewer where negative, at the ends of the last axes.
 

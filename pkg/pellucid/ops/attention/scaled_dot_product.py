@@ -15,6 +15,7 @@ from ...kernel.turns import PIECE
 from ...kernel.variants import is_direct
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.public import function
 from ...tensors.dtypes import float32
 from ...tensors.meta import Meta
 from ...tensors.shape import Size, broadcast_shapes, broadcast_strides
@@ -310,6 +311,7 @@ def fused_attention(
     """Attention without dropout in one or two dispatches; see `scaled_dot_product_attention`."""
 
 
+@function(exports=("torch", "nn.functional"))
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,

@@ -157,7 +157,7 @@ def _transpose(count: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@op(**_convolution(1))
+@op(**_convolution(1), exports=("torch", "nn.functional"))
 def conv1d(
     input: Tensor,
     weight: Tensor,
@@ -196,7 +196,7 @@ def conv1d(
     """
 
 
-@op(**_convolution(2))
+@op(**_convolution(2), exports=("torch", "nn.functional"))
 def conv2d(
     input: Tensor,
     weight: Tensor,
@@ -228,7 +228,7 @@ def conv2d(
     """
 
 
-@op(**_transpose(1))
+@op(**_transpose(1), exports=("torch", "nn.functional"))
 def conv_transpose1d(
     input: Tensor,
     weight: Tensor,
@@ -263,7 +263,7 @@ def conv_transpose1d(
     """
 
 
-@op(**_transpose(2))
+@op(**_transpose(2), exports=("torch", "nn.functional"))
 def conv_transpose2d(
     input: Tensor,
     weight: Tensor,
@@ -360,6 +360,7 @@ def _weight_grad(g, input, weight_meta, size, stride, padding, dilation, groups)
 @op(
     **_map(_result_shape, _to_result, partial(window_launches, transposed=False), result_of),
     grad={"input": _input_grad, "weight": _weight_grad},
+    exports=None,
 )
 def convolution(
     input: Tensor,
@@ -386,6 +387,7 @@ def _weight_grad_of_input(g, result, weight_meta, size, stride, padding, dilatio
 @op(
     **_map(_image_shape, _to_image, partial(window_launches, transposed=True), image_of),
     grad={"result": _result_grad, "weight": _weight_grad_of_input},
+    exports=None,
 )
 def convolution_input(
     result: Tensor,
@@ -412,6 +414,7 @@ def _result_grad_of_weight(g, input, result_meta, size, stride, padding, dilatio
 @op(
     **_map(_weight_shape, _to_weight, weight_launches, weight_of),
     grad={"input": _input_grad_of_weight, "result": _result_grad_of_weight},
+    exports=None,
 )
 def convolution_weight(
     input: Tensor,

@@ -13,6 +13,7 @@ from ...kernel.turns import boxes
 from ...op.arguments import boolean, integer_or_integers
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.public import function
 from ...op.rules import float_only
 from ...tensors import dtypes as dt
 from ...tensors.shape import Size, index
@@ -234,6 +235,7 @@ def _adaptive_avg_pool(name: str, count: int, input: Tensor, output_size: Any) -
     return average_windows(input, Windows(image, result))
 
 
+@function(exports="nn.functional")
 def max_pool1d(
     input: Tensor,
     kernel_size: int | tuple[int, ...],
@@ -251,6 +253,7 @@ def max_pool1d(
     return _max_pool("max_pool1d", 1, input, return_indices, *settings)
 
 
+@function(exports="nn.functional")
 def max_pool2d(
     input: Tensor,
     kernel_size: int | tuple[int, ...],
@@ -291,6 +294,7 @@ def max_pool2d(
     return _max_pool("max_pool2d", 2, input, return_indices, *settings)
 
 
+@function(exports="nn.functional")
 def avg_pool1d(
     input: Tensor,
     kernel_size: int | tuple[int, ...],
@@ -307,6 +311,7 @@ def avg_pool1d(
     return _avg_pool("avg_pool1d", 1, input, *settings)
 
 
+@function(exports="nn.functional")
 def avg_pool2d(
     input: Tensor,
     kernel_size: int | tuple[int, ...],
@@ -342,6 +347,7 @@ def avg_pool2d(
     return _avg_pool("avg_pool2d", 2, input, *settings)
 
 
+@function(exports="nn.functional")
 def adaptive_avg_pool1d(input: Tensor, output_size: int | tuple[int | None, ...]) -> Tensor:
     """`adaptive_avg_pool2d` over one axis, of (batch, channels, length) or (channels, length).
 
@@ -350,6 +356,7 @@ def adaptive_avg_pool1d(input: Tensor, output_size: int | tuple[int | None, ...]
     return _adaptive_avg_pool("adaptive_avg_pool1d", 1, input, output_size)
 
 
+@function(exports="nn.functional")
 def adaptive_avg_pool2d(input: Tensor, output_size: int | tuple[int | None, ...]) -> Tensor:
     """Means of so many windows, as equal as they can be, which cover the image.
 

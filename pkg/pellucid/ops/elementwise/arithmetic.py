@@ -14,6 +14,7 @@ from ...op.arguments import wrong
 from ...op.call import Call
 from ...op.declaration import named, op
 from ...op.elementwise import elementwise
+from ...op.public import function
 from ...op.rules import broadcast, floating, ordered, promote
 from ...tensors import dtypes as dt
 from ...tensors.meta import Meta
@@ -53,6 +54,8 @@ def _whole_alpha(call: Call):
     ),
     grad={"input": lambda g: g, "other": lambda g, alpha: g if alpha == 1 else g * alpha},
     fits=("alpha",),
+    method=True,
+    in_place=True,
 )
 def add(input: Tensor | float, other: Tensor | float, *, alpha: float = 1) -> Tensor:
     """Sum: ``out = input + alpha * other``.
@@ -85,6 +88,8 @@ def add(input: Tensor | float, other: Tensor | float, *, alpha: float = 1) -> Te
     ),
     grad={"input": lambda g: g, "other": lambda g, alpha: g * -alpha},
     fits=("alpha",),
+    method=True,
+    in_place=True,
 )
 def sub(input: Tensor | float, other: Tensor | float, *, alpha: float = 1) -> Tensor:
     """Difference: ``out = input - alpha * other``.
@@ -93,6 +98,7 @@ def sub(input: Tensor | float, other: Tensor | float, *, alpha: float = 1) -> Te
     """
 
 
+@function()
 def rsub(input: Tensor, other: Tensor | float, *, alpha: float = 1) -> Tensor:
     """``other - alpha * input``."""
     if not hasattr(input, "_meta"):
@@ -107,6 +113,8 @@ def rsub(input: Tensor, other: Tensor | float, *, alpha: float = 1) -> Tensor:
     ),
     reference=np.multiply,
     grad={"input": lambda g, other: g * other, "other": lambda g, input: g * input},
+    method=True,
+    in_place=True,
 )
 def mul(input: Tensor | float, other: Tensor | float) -> Tensor:
     """Product: ``out = input * other``.
@@ -125,6 +133,8 @@ def mul(input: Tensor | float, other: Tensor | float) -> Tensor:
         "input": lambda g, other: g / other,
         "other": lambda g, input, other: -g * ((input / other) / other),
     },
+    method=True,
+    in_place=("true_divide_", "div_"),
 )
 def true_divide(input: Tensor | float, other: Tensor | float) -> Tensor:
     """Quotient: ``out = input / other``, floating point for integers too.
@@ -133,6 +143,7 @@ def true_divide(input: Tensor | float, other: Tensor | float) -> Tensor:
     """
 
 
+@function(method=True)
 def div(input: Tensor | float, other: Tensor | float, *, rounding_mode: str | None = None) -> Tensor:
     """Quotient: ``out = input / other``.
 
@@ -170,6 +181,8 @@ _STEPS = dict.fromkeys(("input", "other"), zeros)
     kernel=_FLOOR_DIVIDE,
     reference=np.floor_divide,
     grad=dict.fromkeys(("input", "other"), _NO_FLOOR_DIVIDE),
+    method=True,
+    in_place=True,
 )
 def floor_divide(input: Tensor | float, other: Tensor | float) -> Tensor:
     """Quotient rounded down: ``out = floor(input / other)``.
@@ -219,6 +232,8 @@ def trunc_divide(input: Tensor | float, other: Tensor | float) -> Tensor:
     ),
     reference=np.remainder,
     grad={"input": lambda g: g, "other": lambda g, input, other: -g * floor_quotient(input, other)},
+    method=True,
+    in_place=True,
 )
 def remainder(input: Tensor | float, other: Tensor | float) -> Tensor:
     """Remainder with the sign of ``other``, as Python's ``%``.
@@ -238,6 +253,8 @@ def remainder(input: Tensor | float, other: Tensor | float) -> Tensor:
     ),
     reference=np.fmod,
     grad={"input": lambda g: g, "other": lambda g, input, other: -g * trunc_divide(input, other)},
+    method=True,
+    in_place=True,
 )
 def fmod(input: Tensor, other: Tensor | float) -> Tensor:
     """Remainder with the sign of ``input``, as C's ``fmod``.
@@ -300,6 +317,8 @@ def _power_reference(input, exponent):
     check=_check_exponent,
     fits=("exponent",),
     grad={"input": _power_grad_input, "exponent": _power_grad_exponent},
+    method=True,
+    in_place=True,
 )
 def pow(input: Tensor | float, exponent: Tensor | float) -> Tensor:
     """Power: ``out = input ** exponent``.
@@ -318,6 +337,8 @@ def pow(input: Tensor | float, exponent: Tensor | float) -> Tensor:
     kernel=elementwise("-input", u32="0u - input", i64="i64_neg(input)"),
     reference=np.negative,
     grad={"input": lambda g: -g},
+    method=True,
+    in_place=True,
 )
 def neg(input: Tensor) -> Tensor:
     """Negative: ``out = -input``.
@@ -326,6 +347,7 @@ def neg(input: Tensor) -> Tensor:
     """
 
 
+@function(method=True)
 def positive(input: Tensor) -> Tensor:
     """The tensor itself.
 
@@ -357,6 +379,7 @@ def _share(g, input, other, beaten):
         "input": lambda g, input, other: _share(g, input, other, input < other),
         "other": lambda g, input, other: _share(g, input, other, other < input),
     },
+    method=True,
 )
 def maximum(input: Tensor, other: Tensor) -> Tensor:
     """The larger of two, element by element; NaN if one is NaN.
@@ -380,6 +403,7 @@ def maximum(input: Tensor, other: Tensor) -> Tensor:
         "input": lambda g, input, other: _share(g, input, other, input > other),
         "other": lambda g, input, other: _share(g, input, other, other > input),
     },
+    method=True,
 )
 def minimum(input: Tensor, other: Tensor) -> Tensor:
     """The smaller of two, element by element; NaN if one is NaN.
@@ -444,6 +468,9 @@ def _clamp_grad_max(g, input, min, max):
     reference=_clamp_reference,
     grad={"input": _clamp_grad, "min": _clamp_grad_min, "max": _clamp_grad_max},
     fits=("min", "max"),
+    method=True,
+    aliases=("clip",),
+    in_place=True,
 )
 def clamp(input: Tensor, min: Tensor | float | None = None, max: Tensor | float | None = None) -> Tensor:
     """Values moved into ``[min, max]``.
@@ -454,9 +481,6 @@ def clamp(input: Tensor, min: Tensor | float | None = None, max: Tensor | float 
 
     Source: https://pytorch.org/docs/stable/generated/torch.clamp.html
     """
-
-
-clip = clamp
 
 
 def _integer_only(call: Call):
@@ -472,6 +496,8 @@ def _integer_only(call: Call):
     kernel=elementwise("input & other", i64="input & other", boolean="input && other"),
     reference=np.bitwise_and,
     grad=None,
+    method=True,
+    in_place=True,
 )
 def bitwise_and(input: Tensor | float, other: Tensor | float) -> Tensor:
     """Bitwise and; logical for bools."""
@@ -483,6 +509,8 @@ def bitwise_and(input: Tensor | float, other: Tensor | float) -> Tensor:
     kernel=elementwise("input | other", i64="input | other", boolean="input || other"),
     reference=np.bitwise_or,
     grad=None,
+    method=True,
+    in_place=True,
 )
 def bitwise_or(input: Tensor | float, other: Tensor | float) -> Tensor:
     """Bitwise or; logical for bools."""
@@ -494,6 +522,8 @@ def bitwise_or(input: Tensor | float, other: Tensor | float) -> Tensor:
     kernel=elementwise("input ^ other", i64="input ^ other", boolean="input != other"),
     reference=np.bitwise_xor,
     grad=None,
+    method=True,
+    in_place=True,
 )
 def bitwise_xor(input: Tensor | float, other: Tensor | float) -> Tensor:
     """Bitwise exclusive or; logical for bools."""
@@ -505,6 +535,8 @@ def bitwise_xor(input: Tensor | float, other: Tensor | float) -> Tensor:
     kernel=elementwise("~input", i64="~input", boolean="!input"),
     reference=np.invert,
     grad=None,
+    method=True,
+    in_place=True,
 )
 def bitwise_not(input: Tensor) -> Tensor:
     """Every bit inverted; logical not for bools."""
@@ -533,6 +565,7 @@ def _right_shift(input, other):
     ),
     reference=_left_shift,
     grad=None,
+    method=True,
 )
 def bitwise_left_shift(input: Tensor | float, other: Tensor | float) -> Tensor:
     """Bits moved up by ``other`` places."""
@@ -548,6 +581,7 @@ def bitwise_left_shift(input: Tensor | float, other: Tensor | float) -> Tensor:
     ),
     reference=_right_shift,
     grad=None,
+    method=True,
 )
 def bitwise_right_shift(input: Tensor | float, other: Tensor | float) -> Tensor:
     """Bits moved down by ``other`` places; signed numbers keep their sign."""
@@ -593,6 +627,8 @@ _END = "bitcast<f32>(bitcast<u32>(end) ^ (index >> 31u))"
         "end": lambda g, weight: g * weight,
         "weight": _lerp_grad_weight,
     },
+    method=True,
+    in_place=True,
 )
 def lerp(input: Tensor, end: Tensor, weight: Tensor | float) -> Tensor:
     """Linear interpolation: ``out = input + weight * (end - input)``.
@@ -614,6 +650,8 @@ def lerp(input: Tensor, end: Tensor, weight: Tensor | float) -> Tensor:
         "tensor2": lambda g, tensor1, value: g * tensor1 * value,
     },
     exact=("value",),
+    method=True,
+    in_place=True,
 )
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
     """``out = input + value * tensor1 * tensor2``.
@@ -639,20 +677,11 @@ def _quotient_types(call: Call):
         "tensor1": lambda g, tensor2, value: g * value / tensor2,
         "tensor2": lambda g, tensor1, tensor2, value: -g * value * tensor1 / (tensor2 * tensor2),
     },
+    method=True,
+    in_place=True,
 )
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
     """``out = input + value * tensor1 / tensor2``.
 
     Source: https://pytorch.org/docs/stable/generated/torch.addcdiv.html
     """
-
-
-METHODS = (
-    "add sub mul div true_divide floor_divide remainder fmod pow neg positive maximum minimum clamp clip "
-    "lerp addcmul addcdiv bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_left_shift "
-    "bitwise_right_shift"
-)
-IN_PLACE = (
-    "add sub mul true_divide floor_divide remainder fmod pow neg clamp lerp addcmul addcdiv bitwise_and "
-    "bitwise_or bitwise_xor bitwise_not"
-)

@@ -14,6 +14,7 @@ from ...op.arguments import number, wrong
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import elementwise
+from ...op.public import function
 from ...op.rules import boolean, broadcast, logical, promote, refusing
 from ...tensors.dtypes import uint8
 from ...tensors.meta import Meta
@@ -35,6 +36,7 @@ _ORDER = refusing(boolean, "c")
     ),
     reference=np.equal,
     grad=None,
+    method=True,
 )
 def eq(input: Tensor, other: Tensor | float) -> Tensor:
     """``input == other``.
@@ -55,6 +57,7 @@ def eq(input: Tensor, other: Tensor | float) -> Tensor:
     ),
     reference=np.not_equal,
     grad=None,
+    method=True,
 )
 def ne(input: Tensor, other: Tensor | float) -> Tensor:
     """``input != other``.
@@ -75,6 +78,7 @@ def ne(input: Tensor, other: Tensor | float) -> Tensor:
     ),
     reference=np.less,
     grad=None,
+    method=True,
 )
 def lt(input: Tensor, other: Tensor | float) -> Tensor:
     """``input < other``.
@@ -95,6 +99,7 @@ def lt(input: Tensor, other: Tensor | float) -> Tensor:
     ),
     reference=np.less_equal,
     grad=None,
+    method=True,
 )
 def le(input: Tensor, other: Tensor | float) -> Tensor:
     """``input <= other``.
@@ -115,6 +120,7 @@ def le(input: Tensor, other: Tensor | float) -> Tensor:
     ),
     reference=np.greater,
     grad=None,
+    method=True,
 )
 def gt(input: Tensor, other: Tensor | float) -> Tensor:
     """``input > other``.
@@ -135,6 +141,7 @@ def gt(input: Tensor, other: Tensor | float) -> Tensor:
     ),
     reference=np.greater_equal,
     grad=None,
+    method=True,
 )
 def ge(input: Tensor, other: Tensor | float) -> Tensor:
     """``input >= other``.
@@ -146,7 +153,7 @@ def ge(input: Tensor, other: Tensor | float) -> Tensor:
 _LOGICAL: Any = {"dtype": logical, "shape": broadcast, "grad": None}
 
 
-@op(kernel=elementwise(None, boolean="input && other"), reference=np.logical_and, **_LOGICAL)
+@op(kernel=elementwise(None, boolean="input && other"), reference=np.logical_and, **_LOGICAL, method=True)
 def logical_and(input: Tensor, other: Tensor) -> Tensor:
     """Whether both are not zero.
 
@@ -154,7 +161,7 @@ def logical_and(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@op(kernel=elementwise(None, boolean="input || other"), reference=np.logical_or, **_LOGICAL)
+@op(kernel=elementwise(None, boolean="input || other"), reference=np.logical_or, **_LOGICAL, method=True)
 def logical_or(input: Tensor, other: Tensor) -> Tensor:
     """Whether one is not zero.
 
@@ -162,7 +169,7 @@ def logical_or(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@op(kernel=elementwise(None, boolean="input != other"), reference=np.logical_xor, **_LOGICAL)
+@op(kernel=elementwise(None, boolean="input != other"), reference=np.logical_xor, **_LOGICAL, method=True)
 def logical_xor(input: Tensor, other: Tensor) -> Tensor:
     """Whether exactly one is not zero.
 
@@ -175,6 +182,8 @@ def logical_xor(input: Tensor, other: Tensor) -> Tensor:
     kernel=elementwise(None, boolean="!input"),
     reference=np.logical_not,
     **(_LOGICAL | {"grad": {"input": zeros}}),
+    method=True,
+    in_place=True,
 )
 def logical_not(input: Tensor) -> Tensor:
     """Whether the value is zero.
@@ -254,6 +263,8 @@ def _fill_types(call: Call):
         "value": lambda g, mask: g.where(mask, 0.0).sum(),
     },
     fits=("value",),
+    method=True,
+    in_place=True,
 )
 def masked_fill(input: Tensor, mask: Tensor, value: Tensor | float) -> Tensor:
     """``value`` where the mask holds, else ``input``.
@@ -268,6 +279,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Tensor | float) -> Tensor:
     kernel=elementwise("is_nan(input)", i32="false", i64="false", boolean="false", result="bool"),
     reference=np.isnan,
     grad=None,
+    method=True,
 )
 def isnan(input: Tensor) -> Tensor:
     """Whether the value is NaN.
@@ -286,6 +298,7 @@ _FINITE = "(bitcast<u32>(input) & 0x7fffffffu) < 0x7f800000u"
     kernel=elementwise(_INFINITE, i32="false", i64="false", boolean="false", result="bool"),
     reference=np.isinf,
     grad=None,
+    method=True,
 )
 def isinf(input: Tensor) -> Tensor:
     """Whether the value is infinite.
@@ -300,6 +313,7 @@ def isinf(input: Tensor) -> Tensor:
     kernel=elementwise(_FINITE, i32="true", i64="true", boolean="true", result="bool"),
     reference=np.isfinite,
     grad=None,
+    method=True,
 )
 def isfinite(input: Tensor) -> Tensor:
     """Whether the value is neither infinite nor NaN.
@@ -313,6 +327,7 @@ def _check_is_tensor(value: Any, name: str) -> None:
         raise wrong(name, "a tensor", value)
 
 
+@function(method=True)
 def isclose(
     input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Tensor:
@@ -333,6 +348,7 @@ def isclose(
     return near | (isnan(input) & isnan(other)) if equal_nan else near
 
 
+@function(method=True)
 def allclose(
     input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> bool:
@@ -343,6 +359,7 @@ def allclose(
     return bool(isclose(input, other, rtol, atol, equal_nan).all().item())
 
 
+@function(method=True)
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and values. Reads the answer, and so waits.
 
@@ -350,10 +367,3 @@ def equal(input: Tensor, other: Tensor) -> bool:
     """
     _check_is_tensor(other, "equal: other")
     return input._meta.shape == other._meta.shape and bool((input == other).all().item())
-
-
-METHODS = (
-    "eq ne lt le gt ge logical_and logical_or logical_xor logical_not masked_fill isnan isinf isfinite "
-    "isclose allclose equal"
-)
-IN_PLACE = "masked_fill logical_not"

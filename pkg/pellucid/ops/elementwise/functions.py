@@ -18,6 +18,7 @@ from ...op.arguments import number
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import elementwise
+from ...op.public import function
 from ...op.rules import as_input, broadcast, float_only, floating, ordered, promote, real, refusing
 from ...tensors import dtypes as dt
 from ...tensors.tensor import Tensor
@@ -30,14 +31,17 @@ _SQRT_PI = _root(pi)
 _REAL = refusing(floating, "c")
 
 
-def _smooth(expression: str, reference, gradient, dtype=floating):
-    """Declaration of a function whose result is always floating point."""
+def _smooth(expression: str, reference, gradient, dtype=floating, exports: str | tuple[str, ...] = "torch"):
+    """Declaration of a function whose result is always floating point. Those of `pellucid` are methods."""
     return op(
         dtype=dtype,
         shape=as_input,
         kernel=elementwise(expression, i32=False),
         reference=reference,
         grad={"input": gradient},
+        exports=exports,
+        method="torch" in exports,
+        in_place="torch" in exports,
     )
 
 
@@ -59,6 +63,8 @@ def _size_grad(g, input):
     kernel=elementwise("abs(input)", u32="input", i64="i64_abs(input)"),
     reference=np.abs,
     grad={"input": _size_grad},
+    method=True,
+    in_place=True,
 )
 def abs(input: Tensor) -> Tensor:
     """Absolute value.
@@ -81,6 +87,8 @@ def abs(input: Tensor) -> Tensor:
         (input > 0).astype(input.dtype) - (input < 0) if input.dtype.kind != "b" else input
     ),
     grad={"input": zeros},
+    method=True,
+    in_place=True,
 )
 def sign(input: Tensor) -> Tensor:
     """-1, 0 or 1 by the sign of the value; 0 for NaN.
@@ -125,6 +133,8 @@ def _square_types(call: Call):
     kernel=elementwise("input * input", i64="i64_mul(input, input)", boolean="input"),
     reference=np.square,
     grad={"input": lambda g, input: g * 2 * input},
+    method=True,
+    in_place=True,
 )
 def square(input: Tensor) -> Tensor:
     """``input * input``.
@@ -251,6 +261,8 @@ def _inverse_square(a, b):
         "input": lambda g, input, other: g * (other * _inverse_square(input, other)),
         "other": lambda g, input, other: g * (-input * _inverse_square(input, other)),
     },
+    method=True,
+    in_place=True,
 )
 def atan2(input: Tensor, other: Tensor) -> Tensor:
     """Angle in radians of the point (``other``, ``input``).
@@ -275,7 +287,12 @@ def cosh(input: Tensor) -> Tensor:
     """
 
 
-@_smooth("tanh_of(input)", np.tanh, lambda g, out: g * (1 - out * out))
+@_smooth(
+    "tanh_of(input)",
+    np.tanh,
+    lambda g, out: g * (1 - out * out),
+    exports=("torch", "nn.functional"),
+)
 def tanh(input: Tensor) -> Tensor:
     """Hyperbolic tangent.
 
@@ -338,7 +355,13 @@ def _stable_sigmoid(input):
     return np.where(input < 0, e, 1) / (1 + e)
 
 
-@_smooth("sigmoid_of(input)", _stable_sigmoid, lambda g, out: g * out * (1 - out), _REAL)
+@_smooth(
+    "sigmoid_of(input)",
+    _stable_sigmoid,
+    lambda g, out: g * out * (1 - out),
+    _REAL,
+    exports=("torch", "nn.functional"),
+)
 def sigmoid(input: Tensor) -> Tensor:
     """``1 / (1 + exp(-input))``.
 
@@ -367,6 +390,8 @@ def _rounding(f32: str, reference):
         kernel=elementwise(f32, i32="input", i64="input"),
         reference=lambda input: input if input.dtype.kind in "iu" else reference(input),
         grad={"input": zeros},
+        method=True,
+        in_place=True,
     )
 
 
@@ -408,6 +433,8 @@ def trunc(input: Tensor) -> Tensor:
     kernel=elementwise("input - trunc(input)", i32=False),
     reference=lambda input: input - np.trunc(input),
     grad={"input": lambda g: g},
+    method=True,
+    in_place=True,
 )
 def frac(input: Tensor) -> Tensor:
     """The part after the point: ``input - trunc(input)``.
@@ -430,6 +457,8 @@ def frac(input: Tensor) -> Tensor:
     ),
     reference=lambda input: np.where(input < 0, 0, input).astype(input.dtype),
     grad={"input": lambda g, out: without(g, out <= 0)},
+    method=True,
+    in_place=True,
 )
 def relu(input: Tensor) -> Tensor:
     """``max(input, 0)``.
@@ -443,7 +472,13 @@ def _silu_grad(g, input):
     return g * s * (1 + input * (1 - s))
 
 
-@_smooth("silu_of(input)", lambda input: input * _stable_sigmoid(input), _silu_grad, float_only)
+@_smooth(
+    "silu_of(input)",
+    lambda input: input * _stable_sigmoid(input),
+    _silu_grad,
+    float_only,
+    exports="nn.functional",
+)
 def silu(input: Tensor) -> Tensor:
     """``input * sigmoid(input)``, also called swish.
 
@@ -486,6 +521,7 @@ def _gelu_text(call):
     kernel=elementwise(_gelu_text, i32=False),
     reference=_gelu_reference,
     grad={"input": _gelu_grad},
+    exports="nn.functional",
 )
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """``input * Phi(input)`` with the normal distribution function Phi.
@@ -504,6 +540,7 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     kernel=elementwise("select(negative_slope * input, input, input > 0.0)", i32=False),
     reference=lambda input, negative_slope: np.where(input > 0, input, negative_slope * input),
     grad={"input": lambda g, input, negative_slope: where(input > 0, g, g * negative_slope)},
+    exports="nn.functional",
 )
 def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     """``input`` where positive, else ``negative_slope * input``.
@@ -520,6 +557,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     grad={
         "input": lambda g, input, alpha: where(input <= 0, g * alpha * input.where(input < 0, 0.0).exp(), g)
     },
+    exports="nn.functional",
 )
 def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
     """``input`` where positive, else ``alpha * (exp(input) - 1)``.
@@ -543,6 +581,7 @@ def _softplus_grad(g, input, beta, threshold):
         beta * input > threshold, input, np.logaddexp(0, beta * input) / beta
     ),
     grad={"input": _softplus_grad},
+    exports="nn.functional",
 )
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """``log(1 + exp(beta * input)) / beta``, the input itself where ``beta * input`` exceeds the threshold.
@@ -556,6 +595,7 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
     lambda input: np.minimum(input, 0) - np.log1p(np.exp(-np.abs(input))),
     lambda g, input: g * (-input).sigmoid(),
     float_only,
+    exports="nn.functional",
 )
 def logsigmoid(input: Tensor) -> Tensor:
     """``log(sigmoid(input))``.
@@ -569,6 +609,7 @@ def _mish_grad(g, input):
     return g * (t + input * input.sigmoid() * (1 - t * t))
 
 
+@function(exports="nn.functional")
 @composed(input=_mish_grad)
 def mish(input: Tensor) -> Tensor:
     """``input * tanh(softplus(input))``.
@@ -578,6 +619,7 @@ def mish(input: Tensor) -> Tensor:
     return input * softplus(input).tanh()
 
 
+@function(exports="nn.functional")
 def softsign(input: Tensor) -> Tensor:
     """``input / (1 + |input|)``.
 
@@ -612,6 +654,7 @@ def _float_input(name: str, input: Tensor) -> Tensor:
     return input
 
 
+@function(exports="nn.functional")
 @composed(input=lambda g, input, min_val, max_val: _inside(g, input, min_val, max_val))
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     """Values moved into ``[min_val, max_val]``.
@@ -621,6 +664,7 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tens
     return _bounded("hardtanh", input, min_val, max_val)
 
 
+@function(exports="nn.functional")
 @composed(input=lambda g, input: _inside(g, input, 0.0, 6.0))
 def relu6(input: Tensor) -> Tensor:
     """``min(max(input, 0), 6)``.
@@ -630,6 +674,7 @@ def relu6(input: Tensor) -> Tensor:
     return _bounded("relu6", input, 0.0, 6.0)
 
 
+@function(exports="nn.functional")
 @composed(input=lambda g, input: _inside(g / 6.0, input, -3.0, 3.0))
 def hardsigmoid(input: Tensor) -> Tensor:
     """``relu6(input + 3) / 6``.
@@ -644,6 +689,7 @@ def _hardswish_grad(g, input):
     return without(g * slope, input <= -3.0)
 
 
+@function(exports="nn.functional")
 @composed(input=_hardswish_grad)
 def hardswish(input: Tensor) -> Tensor:
     """``input * relu6(input + 3) / 6``.
@@ -651,13 +697,3 @@ def hardswish(input: Tensor) -> Tensor:
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.hardswish.html
     """
     return input * hardsigmoid(_float_input("hardswish", input))
-
-
-METHODS = (
-    "abs sign sqrt rsqrt reciprocal square exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan "
-    "atan2 sinh cosh tanh asinh acosh atanh erf erfc sigmoid logit floor ceil round trunc frac relu"
-)
-IN_PLACE = (
-    "abs sign sqrt rsqrt reciprocal square exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan "
-    "atan2 sinh cosh tanh asinh acosh atanh erf erfc sigmoid logit floor ceil round trunc frac relu"
-)

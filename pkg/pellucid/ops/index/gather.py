@@ -18,6 +18,7 @@ from ...errors import DTypeError, ShapeError
 from ...kernel.source import Launch, flag, load, register_type
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.public import function
 from ...tensors import dtypes as dt
 from ...tensors.shape import Size, axis
 from ...tensors.tensor import Tensor
@@ -102,6 +103,7 @@ def _cut(input: Tensor, dim: int, index: Tensor) -> Tensor:
     return input
 
 
+@function(method=True)
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """``out[i][j] = input[index[i][j]][j]`` for dim 0, and so on for other axes.
 
@@ -123,6 +125,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     return gather_lines(_cut(input, dim, index), dim, index)
 
 
+@function(method=True)
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """`gather` with broadcasting of the other axes; all elements are counted through if ``dim`` is None.
 
@@ -270,6 +273,7 @@ def _scattered(write, input: Tensor, dim: int, index: Tensor, src: Tensor) -> Te
     return out
 
 
+@function(method=True)
 def scatter(
     input: Tensor, dim: int, index: Tensor, src=None, *, value: float | None = None, reduce: str | None = None
 ) -> Tensor:
@@ -297,6 +301,7 @@ def scatter(
     return _scattered(scatter_add_lines if reduce == "add" else scatter_lines, input, dim, index, source)
 
 
+@function(method=True)
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """A copy of ``input`` with ``out[index[i][j]][j] += src[i][j]`` for dim 0, and so on, added in the
     order of the sources.
@@ -315,6 +320,7 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     return _scattered(scatter_add_lines, input, dim, index, src)
 
 
+@function(exports=None, method=True)
 def scatter_(
     input: Tensor, dim: int, index: Tensor, src=None, *, value: float | None = None, reduce: str | None = None
 ) -> Tensor:
@@ -322,10 +328,7 @@ def scatter_(
     return copy_(input, scatter(input, dim, index, src, value=value, reduce=reduce))
 
 
+@function(exports=None, method=True)
 def scatter_add_(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """In-place form of `scatter_add`: writes the result into this tensor and returns it."""
     return copy_(input, scatter_add(input, dim, index, src))
-
-
-# What is also a method of Tensor.
-METHODS = "gather take_along_dim scatter scatter_ scatter_add scatter_add_"

@@ -18,6 +18,7 @@ from ...kernel.turns import PIECE
 from ...kernel.variants import is_direct
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.public import function
 from ...quant.rows import row_chunks
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType
@@ -92,6 +93,7 @@ def dense_embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1) -> T
     """Rows of a table of any dtype; see `embedding`."""
 
 
+@function()
 def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1) -> Tensor:
     """Rows of a table: ``out[..., :] = weight[indices[...], :]``.
 
@@ -160,6 +162,7 @@ def _select_grad(g, index, input_meta, dim):
     kernel=_select_launch,
     reference=_select_reference,
     grad={"input": _select_grad},
+    method=True,
 )
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """``out[..., j, ...] = input[..., index[j], ...]`` along one axis.
@@ -382,6 +385,7 @@ def put_rows(input: Tensor, index: Tensor, src: Tensor) -> Tensor:
     """
 
 
+@function(method=True)
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
     """A copy of ``input`` with ``out[..., index[n], ...] += alpha * source[..., n, ...]``, in the order of n.
 
@@ -409,10 +413,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     return contiguous(out.reshape(rows.shape).transpose(0, k))
 
 
+@function(exports=None, method=True)
 def index_add_(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
     """In-place form of `index_add`: writes the result into this tensor and returns it."""
     return copy_(input, index_add(input, dim, index, source, alpha=alpha))
-
-
-# What is also a method of Tensor.
-METHODS = "index_select index_add index_add_"

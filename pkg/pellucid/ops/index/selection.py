@@ -13,6 +13,7 @@ from ...errors import DimensionError, DTypeError, ShapeError
 from ...kernel.source import Launch, flag, load
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.public import function
 from ...op.rules import as_input
 from ...tensors import dtypes as dt
 from ...tensors.construct import tensor
@@ -111,6 +112,7 @@ def index_get(input: Tensor, indices) -> Tensor:
     return contiguous(out)
 
 
+@function(exports=None, method=True)
 def index_put(input: Tensor, indices, values: Tensor, accumulate: bool = False) -> Tensor:
     """A copy of ``input`` with ``out[indices] = values``, or added with ``accumulate``.
 
@@ -144,6 +146,7 @@ def index_put(input: Tensor, indices, values: Tensor, accumulate: bool = False) 
     return contiguous(out.permute(*[order.index(k) for k in range(len(order))]))
 
 
+@function(exports=None, method=True)
 def index_put_(input: Tensor, indices, values: Tensor, accumulate: bool = False) -> Tensor:
     """In-place form of `index_put`: writes the result into this tensor and returns it."""
     return copy_(input, index_put(input, indices, values, accumulate))
@@ -162,6 +165,7 @@ def put_at(input: Tensor, index: dict[int, Tensor], value: Tensor) -> None:
     copy_(input.detach(), index_put(input.detach(), [index.get(k) for k in range(max(index) + 1)], value))
 
 
+@function(method=True)
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The indices of all elements that are not zero, in row-major order. Waits for the device: their
     number is data.
@@ -174,6 +178,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     return _places(input, input.detach().numpy(), as_tuple)
 
 
+@function(exports=None, method=True)
 async def nonzero_async(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The awaitable twin of `nonzero`."""
     return _places(input, await input.detach().numpy_async(), as_tuple)
@@ -188,6 +193,7 @@ def _places(input: Tensor, values: np.ndarray, as_tuple: bool):
     return tensor(found, device=input.device)
 
 
+@function(method=True)
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where ``mask`` is true, as one axis. Waits for the device: their number is data.
 
@@ -206,7 +212,3 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
         )
     input, mask = broadcast_tensors(input, mask)
     return input.reshape(-1).index_select(0, nonzero(mask.reshape(-1)).reshape(-1))
-
-
-# What is also a method of Tensor.
-METHODS = "index_put index_put_ nonzero nonzero_async masked_select"

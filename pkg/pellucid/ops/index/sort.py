@@ -7,6 +7,7 @@ every device.
 from __future__ import annotations
 
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from ...kernel.turns import PIECE
 from ...kernel.variants import is_direct
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.public import function
 from ...op.rules import refusing, same
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType
@@ -30,6 +32,13 @@ _BLOCK = 1024
 _MOST, _LIST = 256, 64
 # A lane of a top-k looks at up to so many entries; a workgroup collects so many to choose from.
 _PER, _CANDIDATES = 16, 1024
+
+
+class ValuesAndIndices(NamedTuple):
+    """What type checkers know of a result; at run time its class is the op's own."""
+
+    values: Tensor
+    indices: Tensor
 
 
 def order_launches(
@@ -121,7 +130,7 @@ def sort_last(input: Tensor, descending: bool = False) -> tuple[Tensor, Tensor]:
     """Sort along the last axis; see `sort`."""
 
 
-def _along(input: Tensor, dim: int, function) -> tuple[Tensor, Tensor]:
+def _along(input: Tensor, dim: int, function) -> ValuesAndIndices:
     """A function of the last axis along another one."""
     k = axis(dim, input.dim())
     if input.dim() == 0 or k == input.dim() - 1:
@@ -130,9 +139,8 @@ def _along(input: Tensor, dim: int, function) -> tuple[Tensor, Tensor]:
     return type(out)(*[contiguous(t.transpose(k, -1)) for t in out])
 
 
-def sort(
-    input: Tensor, dim: int = -1, descending: bool = False, stable: bool = True
-) -> tuple[Tensor, Tensor]:
+@function(method=True)
+def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = True) -> ValuesAndIndices:
     """Elements in order along an axis, and where they were.
 
     Args:
@@ -154,6 +162,7 @@ def sort(
     return _along(input, dim, lambda x: sort_last(x, descending))
 
 
+@function(method=True)
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """The places of the elements in order along an axis, int64; arguments as `sort`.
 
@@ -249,9 +258,8 @@ def topk_last(input: Tensor, k: int, largest: bool = True) -> tuple[Tensor, Tens
     """The best few along the last axis; see `topk`."""
 
 
-def topk(
-    input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
-) -> tuple[Tensor, Tensor]:
+@function(method=True)
+def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> ValuesAndIndices:
     """The ``k`` largest (or smallest) elements along an axis, in order, and where they were.
 
     Args:
@@ -275,7 +283,3 @@ def topk(
         [5.0, 3.0]
     """
     return _along(input, dim, lambda x: topk_last(x, k, largest))
-
-
-# What is also a method of Tensor.
-METHODS = "sort argsort topk"

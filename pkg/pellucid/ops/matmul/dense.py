@@ -14,6 +14,7 @@ from ...op.arguments import number
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import cast_launch
+from ...op.public import function
 from ...quant.rows import row_chunks
 from ...tensors.meta import Meta, meta
 from ...tensors.shape import Size, broadcast_shapes, broadcast_strides, merge_axes
@@ -153,6 +154,7 @@ def dense_matmul(input: Tensor, other: Tensor) -> Tensor:
     """Matrix product of float tensors; see `matmul`."""
 
 
+@function(method=True)
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     """Matrix product over the last two axes: ``out[..., i, j] = sum_l input[..., i, l] * other[..., l, j]``.
 
@@ -188,6 +190,7 @@ def _ranked(name: str, ranks: tuple[int, int], a: Tensor, b: Tensor) -> Tensor:
     return matmul(a, b)
 
 
+@function(method=True)
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """Product of two matrices, (n, l) by (l, m).
 
@@ -196,6 +199,7 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
     return _ranked("mm", (2, 2), input, mat2)
 
 
+@function(method=True)
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     """Products of two batches of matrices, (b, n, l) by (b, l, m).
 
@@ -209,6 +213,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     return _ranked("bmm", (3, 3), input, mat2)
 
 
+@function(method=True)
 def mv(input: Tensor, vec: Tensor) -> Tensor:
     """Product of a matrix and a vector, (n, l) by (l,).
 
@@ -217,6 +222,7 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
     return _ranked("mv", (2, 1), input, vec)
 
 
+@function(method=True)
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
     """Product of two vectors, (l,) by (l,): a tensor without axes.
 
@@ -225,6 +231,7 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
     return _ranked("dot", (1, 1), input, tensor)
 
 
+@function(method=True)
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """``out[i, j] = input[i] * vec2[j]``.
 
@@ -244,6 +251,7 @@ def _factor(value: float, product: Tensor) -> float:
     return int(value) if product.dtype.is_integer else value
 
 
+@function(method=True)
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)``; ``input`` broadcasts and is not read where beta is 0.
 
@@ -263,6 +271,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: 
     return product + (input if beta == 1 else input * beta)
 
 
+@function(method=True)
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices.
 
@@ -273,7 +282,3 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, a
     if alpha != 1:
         product = product * alpha
     return product if beta == 0 else product + (input if beta == 1 else input * beta)
-
-
-# What is also a method of Tensor.
-METHODS = "matmul mm bmm mv dot outer addmm baddbmm"

@@ -10,6 +10,7 @@ from ...errors import ShapeError
 from ...kernel.source import Launch
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.public import function
 from ...quant.rows import row_chunks
 from ...tensors.shape import Size
 from ...tensors.tensor import Tensor
@@ -74,6 +75,7 @@ def dense_linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> T
     """Rows times a float weight; see `linear`."""
 
 
+@function(exports="nn.functional")
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``out[..., j] = sum_l input[..., l] * weight[j, l] + bias[j]``.
 

@@ -16,6 +16,7 @@ from ...kernel.variants import rows_of
 from ...op.arguments import number
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.public import function
 from ...op.rules import as_input
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType
@@ -104,6 +105,7 @@ def _gradient_reference(g, input, weight, normalized_shape, eps, centred):
     reference=_gradient_reference,
     composite=_gradient_composite,
     grad="composite",
+    exports=None,
 )
 def norm_gradient(
     g: Tensor,
@@ -285,6 +287,7 @@ def _norm(input: Tensor, p: float, dim, keepdim: bool) -> Tensor:
     return sum(size**p, dim, keepdim) ** (1.0 / p)
 
 
+@function(method=True)
 def norm(
     input: Tensor, p: float | str = "fro", dim=None, keepdim: bool = False, dtype: DType | None = None
 ) -> Tensor:
@@ -314,7 +317,3 @@ def norm(
     p = 2.0 if p is None else number(p, "norm: p")
     axes(dim, input.dim())
     return _norm(input, p, dim, keepdim)
-
-
-# What is also a method of Tensor.
-METHODS = "norm"

@@ -88,6 +88,7 @@ def _numpy(x: np.ndarray, dim: int, log: bool) -> np.ndarray:
     kernel=lambda call: _launches(call, False),
     reference=lambda input, dim, dtype: _numpy(input, dim, False),
     grad={"input": lambda g, out, dim: out * (g - sum(g * out, dim, True))},
+    method=True,
 )
 def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     """``out_i = exp(x_i) / sum_j exp(x_j)`` along an axis; a row of only -inf gives NaN.
@@ -116,6 +117,7 @@ def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     kernel=lambda call: _launches(call, True),
     reference=lambda input, dim, dtype: _numpy(input, dim, True),
     grad={"input": lambda g, out, dim: g - out.exp() * sum(g, dim, True)},
+    method=True,
 )
 def log_softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     """``out_i = x_i - log(sum_j exp(x_j))`` along an axis, without overflow.
@@ -131,7 +133,3 @@ def log_softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.log_softmax.html
     """
-
-
-# What is also a method of Tensor.
-METHODS = "softmax log_softmax"

@@ -19,6 +19,7 @@ from ...kernel.source import KernelSource, Launch, flag, load
 from ...kernel.variants import is_direct
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.public import function
 from ...quant.formats import FORMATS, QuantFormat
 from ...quant.planes import dequantize_planes, dequantize_rows, repack_blocks
 from ...quant.rows import row_chunks
@@ -31,8 +32,6 @@ from ..matmul.launch import MatrixOperand, Product, read_as
 from .lanes import MOST_ROWS
 from .lanes import choose as choose_lanes
 from .tiles import choose
-
-METHODS = "dequantize"
 
 
 @cache
@@ -368,6 +367,7 @@ def dequantize_chunks(weight: list[Tensor]) -> Tensor:
     """
 
 
+@function(exports=None, method=True)
 def dequantize(input: Tensor) -> Tensor:
     """The values of a quantized weight.
 

@@ -17,6 +17,7 @@ from ...op.arguments import element_type, number
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import elementwise
+from ...op.public import function
 from ...tensors import dtypes as dt
 from ...tensors.construct import tensor
 from ...tensors.dtypes import DType
@@ -142,6 +143,7 @@ def _floating(name: str, d: DType | None) -> None:
         raise DTypeError(f"{name}: dtype must be floating point, not {d}. Use randint for integers.")
 
 
+@function()
 def rand(
     *size,
     dtype: DType | None = None,
@@ -157,6 +159,7 @@ def rand(
     return _draw(uniform_block, size, dtype, device, generator, requires_grad)
 
 
+@function()
 def randn(
     *size,
     dtype: DType | None = None,
@@ -172,6 +175,7 @@ def randn(
     return _draw(normal_block, size, dtype, device, generator, requires_grad)
 
 
+@function()
 def randint(
     low: int,
     high=None,
@@ -205,16 +209,19 @@ def randint(
     return _draw(integer_block, (size,), dtype or dt.int64, device, generator, False, low, high - low)
 
 
+@function()
 def rand_like(input: Tensor, *, dtype: DType | None = None, device=None) -> Tensor:
     """`rand` with the shape, dtype and device of ``input``."""
     return rand(*input._meta.shape, dtype=dtype or input._meta.dtype, device=device or input._meta.device)
 
 
+@function()
 def randn_like(input: Tensor, *, dtype: DType | None = None, device=None) -> Tensor:
     """`randn` with the shape, dtype and device of ``input``."""
     return randn(*input._meta.shape, dtype=dtype or input._meta.dtype, device=device or input._meta.device)
 
 
+@function()
 def randperm(
     n: int, *, dtype: DType | None = None, device=None, generator: Generator | None = None
 ) -> Tensor:
@@ -230,6 +237,7 @@ def randperm(
     return tensor(order.astype(np.int64), dtype=dtype or dt.int64, device=device)
 
 
+@function()
 @composed(input=zeros)
 def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
     """1 with the probability that ``input`` gives, else 0.
@@ -240,6 +248,7 @@ def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
     return (rand(*m.shape, device=m.device, generator=generator) < input).to(m.dtype)
 
 
+@function(exports=("torch", "nn.functional"))
 def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """Elements zeroed with probability ``p``, the others divided by ``1 - p``.
 
@@ -260,6 +269,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     return input * (rand(*m.shape, device=m.device) >= p).to(m.dtype) * (1 / (1 - p))
 
 
+@function(exports=None, method=True)
 def normal_(
     self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
@@ -267,6 +277,7 @@ def normal_(
     return self.copy_(randn(*self._meta.shape, device=self._meta.device, generator=generator) * std + mean)
 
 
+@function(exports=None, method=True)
 def uniform_(self: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with uniform random numbers from ``a`` to ``b``."""
     return self.copy_(rand(*self._meta.shape, device=self._meta.device, generator=generator) * (b - a) + a)

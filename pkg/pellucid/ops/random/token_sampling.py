@@ -59,7 +59,14 @@ def _penalty_launch(call: Call) -> Launch:
     return Launch(file, rows * blocks, params)
 
 
-@op(dtype=_penalty_types, shape=as_input, kernel=_penalty_launch, reference=_penalty_reference, grad=None)
+@op(
+    dtype=_penalty_types,
+    shape=as_input,
+    kernel=_penalty_launch,
+    reference=_penalty_reference,
+    grad=None,
+    exports=None,
+)
 def repetition_penalty(logits: Tensor, ids: Tensor, penalty: float) -> Tensor:
     """Make tokens less likely that have been seen: their logit is divided by ``penalty`` where positive,
     else multiplied.

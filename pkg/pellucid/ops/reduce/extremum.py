@@ -16,6 +16,7 @@ from ...kernel.source import NATIVE, Launch, flag, load, register_type
 from ...kernel.variants import rows_of
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.public import function
 from ...op.rules import refusing, same
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType
@@ -111,6 +112,7 @@ def _shared(g, input, out, dim, keepdim):
     kernel=lambda call: _best(call, True),
     reference=lambda input, dim, keepdim: input.max(axes(dim, input.ndim), keepdims=keepdim),
     grad={"input": _shared},
+    method=True,
 )
 def amax(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
     """Largest element over axes; equal ones share the gradient.
@@ -133,6 +135,7 @@ def amax(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool 
     kernel=lambda call: _best(call, False),
     reference=lambda input, dim, keepdim: input.min(axes(dim, input.ndim), keepdims=keepdim),
     grad={"input": _shared},
+    method=True,
 )
 def amin(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
     """Smallest element over axes; equal ones share the gradient.
@@ -169,6 +172,7 @@ def _numpy_place(x: np.ndarray, dim, keepdim: bool, largest: bool) -> np.ndarray
     kernel=lambda call: _place(call, True),
     reference=lambda input, dim, keepdim: _numpy_place(input, dim, keepdim, True),
     grad=None,
+    method=True,
 )
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Where the largest element along an axis is, int64; the first of equal ones.
@@ -196,6 +200,7 @@ def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
     kernel=lambda call: _place(call, False),
     reference=lambda input, dim, keepdim: _numpy_place(input, dim, keepdim, False),
     grad=None,
+    method=True,
 )
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Where the smallest element along an axis is, int64; the first of equal ones.
@@ -265,6 +270,7 @@ def min_dim(input: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Ten
     """Smallest elements along an axis and their places; see `min`."""
 
 
+@function(method=True)
 def max(input: Tensor, dim=None, keepdim: bool = False, *, other: Tensor | None = None):
     """Largest element of all; with ``dim`` largest along it as (values, indices); with a tensor the larger
     of two, element by element.
@@ -283,6 +289,7 @@ def max(input: Tensor, dim=None, keepdim: bool = False, *, other: Tensor | None 
     return _overloads(input, dim, keepdim, other, _largest, max_dim, "maximum")
 
 
+@function(method=True)
 def min(input: Tensor, dim=None, keepdim: bool = False, *, other: Tensor | None = None):
     """Smallest element of all; with ``dim`` smallest along it as (values, indices); with a tensor the
     smaller of two.
@@ -325,13 +332,10 @@ def _smallest(input: Tensor) -> Tensor:
     return amin(input)
 
 
+@function(method=True)
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """``(amin(input, dim), amax(input, dim))``.
 
     Source: https://pytorch.org/docs/stable/generated/torch.aminmax.html
     """
     return amin(input, dim, keepdim), amax(input, dim, keepdim)
-
-
-# What is also a method of Tensor.
-METHODS = "amax amin argmax argmin max min aminmax"

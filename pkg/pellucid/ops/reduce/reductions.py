@@ -19,6 +19,7 @@ from ...kernel.variants import rows_of
 from ...op.arguments import boolean, number
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.public import function
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType
 from ...tensors.shape import Size, axes
@@ -174,6 +175,7 @@ def wide(x: np.ndarray, d: DType | None = None) -> np.ndarray:
         axes(dim, input.ndim), keepdims=keepdim
     ),
     grad={"input": lambda g, input_meta, dim, keepdim: spread(g, input_meta, dim, keepdim)},
+    method=True,
 )
 def sum(
     input: Tensor,
@@ -212,6 +214,7 @@ def sum(
             g / _count(input_meta, dim), input_meta, dim, keepdim
         )
     },
+    method=True,
 )
 def mean(
     input: Tensor,
@@ -289,6 +292,7 @@ def prod_dims(
     """Product over several axes; see `prod`."""
 
 
+@function(method=True)
 def prod(
     input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
@@ -337,6 +341,7 @@ def _truth(input: Tensor) -> Tensor:
     return input if input.dtype is dt.bool_ else input != 0
 
 
+@function(method=True)
 def any(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
     """Whether any element along axes differs from zero; bool (uint8 for uint8 input).
 
@@ -346,6 +351,7 @@ def any(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool =
     return out.to(dt.uint8) if input.dtype is dt.uint8 else out
 
 
+@function(method=True)
 def all(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
     """Whether all elements along axes differ from zero; bool (uint8 for uint8 input).
 
@@ -355,6 +361,7 @@ def all(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool =
     return out.to(dt.uint8) if input.dtype is dt.uint8 else out
 
 
+@function(method=True)
 def count_nonzero(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
     """Number of elements that differ from zero, int64.
 
@@ -363,6 +370,7 @@ def count_nonzero(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Te
     return sum(_truth(input), dim)
 
 
+@function(method=True)
 def logsumexp(input: Tensor, dim: int | tuple[int, ...], keepdim: bool = False) -> Tensor:
     """``log(sum(exp(input), dim))`` without overflow.
 
@@ -430,6 +438,7 @@ def _no_complex(name: str, input: Tensor) -> None:
         raise DTypeError(f"{name}: takes no complex tensors. Work on their real and imaginary parts.")
 
 
+@function(method=True)
 def var(
     input: Tensor,
     dim=None,
@@ -453,6 +462,7 @@ def var(
     return _variance(input, dims, keepdim, divisor)
 
 
+@function(method=True)
 def std(
     input: Tensor,
     dim=None,
@@ -469,6 +479,7 @@ def std(
     return _deviation(input, dims, keepdim, divisor)
 
 
+@function()
 def var_mean(
     input: Tensor,
     dim=None,
@@ -485,6 +496,7 @@ def var_mean(
     return var(input, dim, unbiased, keepdim, correction=correction), mean(input, dims, keepdim)
 
 
+@function()
 def std_mean(
     input: Tensor,
     dim=None,
@@ -499,7 +511,3 @@ def std_mean(
     """
     dims = None if isinstance(dim, bool) else dim
     return std(input, dim, unbiased, keepdim, correction=correction), mean(input, dims, keepdim)
-
-
-# What is also a method of Tensor.
-METHODS = "sum mean prod any all count_nonzero logsumexp var std"

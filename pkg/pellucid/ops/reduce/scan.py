@@ -10,6 +10,7 @@ from ...kernel.source import NATIVE, Launch, load, register_type
 from ...kernel.variants import is_direct, rows_of
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.public import function
 from ...op.rules import as_input
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType
@@ -161,6 +162,7 @@ def _along(scan, input: Tensor, dim: int, dtype: DType | None) -> Tensor:
     return contiguous(scan(input.transpose(k, -1), dtype=dtype).transpose(k, -1))
 
 
+@function(method=True)
 def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     """Running sum along an axis: ``out[..., i] = input[..., 0] + ... + input[..., i]``.
 
@@ -182,6 +184,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     return _along(cumsum_last, input, dim, dtype)
 
 
+@function(method=True)
 def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     """Running product along an axis: ``out[..., i] = input[..., 0] * ... * input[..., i]``.
 
@@ -193,7 +196,3 @@ def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     Source: https://pytorch.org/docs/stable/generated/torch.cumprod.html
     """
     return _along(cumprod_last, input, dim, dtype)
-
-
-# What is also a method of Tensor.
-METHODS = "cumsum cumprod"

@@ -19,6 +19,7 @@ from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import elementwise
 from ...op.plan import NoStorage
+from ...op.public import function
 from ...tensors import dtypes as dt
 from ...tensors.construct import tensor
 from ...tensors.dtypes import DType
@@ -88,6 +89,7 @@ def _where(device) -> Device:
     return get_default_device() if device is None else Device(device)
 
 
+@function()
 def full(size, fill_value, *, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
     """A tensor of one value.
 
@@ -111,6 +113,7 @@ def full(size, fill_value, *, dtype: DType | None = None, device=None, requires_
     return _finish(filled(sizes((size,)), fill_value, d, _where(device)), requires_grad)
 
 
+@function()
 def zeros(*size, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
     """A tensor of zeros.
 
@@ -119,6 +122,7 @@ def zeros(*size, dtype: DType | None = None, device=None, requires_grad: bool = 
     return _finish(filled(sizes(size), 0, dtype or dt.get_default_dtype(), _where(device)), requires_grad)
 
 
+@function()
 def ones(*size, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
     """A tensor of ones.
 
@@ -127,6 +131,7 @@ def ones(*size, dtype: DType | None = None, device=None, requires_grad: bool = F
     return _finish(filled(sizes(size), 1, dtype or dt.get_default_dtype(), _where(device)), requires_grad)
 
 
+@function()
 def empty(*size, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
     """A tensor whose values are whatever the memory holds.
 
@@ -150,6 +155,7 @@ def blank(m: Meta) -> Tensor:
     return Tensor(Storage(m.nbytes), m, 0)
 
 
+@function()
 def full_like(
     input: Tensor, fill_value, *, dtype: DType | None = None, device=None, requires_grad: bool = False
 ) -> Tensor:
@@ -161,6 +167,7 @@ def full_like(
     )
 
 
+@function()
 def zeros_like(
     input: Tensor, *, dtype: DType | None = None, device=None, requires_grad: bool = False
 ) -> Tensor:
@@ -168,6 +175,7 @@ def zeros_like(
     return full_like(input, 0, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
+@function()
 def ones_like(
     input: Tensor, *, dtype: DType | None = None, device=None, requires_grad: bool = False
 ) -> Tensor:
@@ -175,6 +183,7 @@ def ones_like(
     return full_like(input, 1, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
+@function()
 def empty_like(
     input: Tensor, *, dtype: DType | None = None, device=None, requires_grad: bool = False
 ) -> Tensor:
@@ -188,6 +197,7 @@ def empty_like(
     )
 
 
+@function()
 def arange(
     start, end=None, step=1, *, dtype: DType | None = None, device=None, requires_grad: bool = False
 ) -> Tensor:
@@ -230,6 +240,7 @@ def arange(
     return _finish(progression(start, step, count, element_type(dtype), _where(device)), requires_grad)
 
 
+@function()
 def linspace(
     start, end, steps: int, *, dtype: DType | None = None, device=None, requires_grad: bool = False
 ) -> Tensor:
@@ -249,6 +260,7 @@ def linspace(
     return tensor(values, dtype=d, device=device, requires_grad=requires_grad)
 
 
+@function()
 def eye(
     n: int, m: int | None = None, *, dtype: DType | None = None, device=None, requires_grad: bool = False
 ) -> Tensor:

@@ -16,6 +16,7 @@ from ...op.call import Call
 from ...op.declaration import metas_of, op
 from ...op.elementwise import launch_copy
 from ...op.expression import MANY
+from ...op.public import function
 from ...tensors.construct import tensor
 from ...tensors.dtypes import int32, int64, result_type
 from ...tensors.meta import Meta, meta
@@ -141,6 +142,7 @@ def _cat_grad(g, tensors_meta, dim):
     grad={"tensors": _cat_grad},
     strided=("tensors",),
     out=True,
+    aliases=("concat", "concatenate"),
 )
 def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
     """Tensors one after the other along an axis.
@@ -164,9 +166,6 @@ def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
     """
 
 
-concat = concatenate = cat
-
-
 def _join_as(name: str, tensors: list[Tensor], dim: int, out: Tensor | None) -> Tensor:
     """`cat` for the functions that are made of it: its errors say their names."""
     try:
@@ -175,6 +174,7 @@ def _join_as(name: str, tensors: list[Tensor], dim: int, out: Tensor | None) -> 
         raise type(error)(f"{name}: {str(error).removeprefix('cat: ')}") from None
 
 
+@function()
 def stack(tensors: list[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """Tensors of one shape along a new axis.
 
@@ -196,6 +196,7 @@ def stack(tensors: list[Tensor], dim: int = 0, *, out: Tensor | None = None) -> 
     return _join_as("stack", [unsqueeze(x, k) for x in tensors], k, out)
 
 
+@function()
 def hstack(tensors: list[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors side by side: along axis 1, or 0 for tensors of one axis.
 
@@ -206,6 +207,7 @@ def hstack(tensors: list[Tensor], *, out: Tensor | None = None) -> Tensor:
     return _join_as("hstack", tensors, 0 if metas[0].rank < 2 else 1, out)
 
 
+@function()
 def vstack(tensors: list[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors below one another: along axis 0, each of fewer than two axes as a row.
 
@@ -216,6 +218,7 @@ def vstack(tensors: list[Tensor], *, out: Tensor | None = None) -> Tensor:
     return _join_as("vstack", tensors, 0, out)
 
 
+@function()
 def dstack(tensors: list[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors behind one another: along axis 2, each of one axis as a row, of two as they are.
 
@@ -229,6 +232,7 @@ def dstack(tensors: list[Tensor], *, out: Tensor | None = None) -> Tensor:
     return _join_as("dstack", tensors, 2, out)
 
 
+@function()
 def column_stack(tensors: list[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors side by side: along axis 1, each of fewer than two axes as a column.
 
@@ -239,6 +243,7 @@ def column_stack(tensors: list[Tensor], *, out: Tensor | None = None) -> Tensor:
     return _join_as("column_stack", tensors, 1, out)
 
 
+@function(exports=None, method=True)
 def repeat(input: Tensor, *repeats) -> Tensor:
     """The tensor copied several times along each axis.
 
@@ -260,12 +265,14 @@ def _copied(out: Tensor, input: Tensor) -> Tensor:
     return clone(out) if out._storage is input._storage else out
 
 
+@function(method=True)
 def tile(input: Tensor, *dims) -> Tensor:
     """`repeat` with missing leading counts taken as 1."""
     counts = sizes(dims)
     return repeat(input, *(1,) * (input._meta.rank - len(counts)), *counts)
 
 
+@function(method=True)
 def repeat_interleave(
     input: Tensor,
     repeats: int | Tensor | None = None,
@@ -335,6 +342,7 @@ def _repeated_each(input: Tensor, k: int, repeats: Any, output_size: int | None)
     return input.index_select(k, tensor(places, device=input.device))
 
 
+@function(method=True)
 def flip(input: Tensor, *dims) -> Tensor:
     """A copy with the order of some axes reversed.
 
@@ -348,6 +356,7 @@ def flip(input: Tensor, *dims) -> Tensor:
     return clone(input)
 
 
+@function(method=True)
 def roll(input: Tensor, shifts, dims=None) -> Tensor:
     """Elements moved along axes; those that leave at one end come in at the other.
 
@@ -365,6 +374,3 @@ def roll(input: Tensor, shifts, dims=None) -> Tensor:
         if cut:
             out = cat([slice_dim(out, d, cut, None, 1), slice_dim(out, d, 0, cut, 1)], d)
     return _copied(out, input)
-
-
-METHODS = "repeat tile repeat_interleave flip roll"

@@ -13,6 +13,7 @@ from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import elementwise
 from ...op.inplace import in_place
+from ...op.public import function
 from ...op.rules import as_input, same
 from ...tensors.dtypes import DType
 from ...tensors.meta import Meta
@@ -26,6 +27,7 @@ from ...tensors.tensor import Tensor
     kernel=elementwise("input", i64="input", boolean="input"),
     reference=lambda input: input,
     grad={"input": lambda g: g},
+    method=True,
 )
 def clone(input: Tensor) -> Tensor:
     """A contiguous copy.
@@ -34,6 +36,7 @@ def clone(input: Tensor) -> Tensor:
     """
 
 
+@function(exports=None, method=True)
 def contiguous(input: Tensor) -> Tensor:
     """The tensor itself if its elements lie in row-major order, else a copy that does."""
     return input if input._meta.is_contiguous else clone(input)
@@ -88,6 +91,7 @@ def _copy_shape(call: Call):
     kernel=elementwise("src", i64="src", boolean="src"),
     reference=lambda input, src: np.broadcast_to(src, input.shape),
     grad={"input": zeros, "src": lambda g: g},
+    exports=None,
 )
 def copy(input: Tensor, src: Tensor) -> Tensor:
     """``src`` broadcast to the shape of ``input`` and converted to its dtype."""
@@ -112,6 +116,7 @@ def _fill_types(call: Call):
     reference=lambda input, value: np.broadcast_to(value, input.shape),
     grad={"input": zeros, "value": lambda g: g},
     fits=("value",),
+    exports=None,
 )
 def fill(input: Tensor, value: Tensor | float) -> Tensor:
     """One value in the shape and dtype of ``input``."""
@@ -148,6 +153,7 @@ def _triangle(keep: str):
     kernel=_triangle("column <= row + params.diagonal"),
     reference=lambda input, diagonal: np.tril(input, diagonal),
     grad={"input": lambda g, diagonal: g.tril(diagonal)},
+    method=True,
 )
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     """The lower triangle of the last two axes; zero above the diagonal.
@@ -162,12 +168,10 @@ def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     kernel=_triangle("column >= row + params.diagonal"),
     reference=lambda input, diagonal: np.triu(input, diagonal),
     grad={"input": lambda g, diagonal: g.triu(diagonal)},
+    method=True,
 )
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     """The upper triangle of the last two axes; zero below the diagonal.
 
     Source: https://pytorch.org/docs/stable/generated/torch.triu.html
     """
-
-
-METHODS = "clone contiguous tril triu"

@@ -9,6 +9,7 @@ from typing import Any
 from ...errors import DimensionError, ShapeError
 from ...op.call import Call
 from ...op.declaration import call_slowly, op
+from ...op.public import function
 from ...op.symbols import SYMBOLS, settled
 from ...tensors.shape import axis, index
 from ...tensors.tensor import Tensor
@@ -66,6 +67,7 @@ def slice_at(input: Tensor, dim: int, start, end, step) -> Tensor:
     return slice_dim(input, dim, start, end, step)
 
 
+@function(method=True)
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """Part of one axis, sharing storage.
 
@@ -125,7 +127,7 @@ def _place_select(g, input_meta, dim, index):
     return out
 
 
-@op(view=_select, follow=_follow_select, grad={"input": _place_select})
+@op(view=_select, follow=_follow_select, grad={"input": _place_select}, method=True)
 def select(input: Tensor, dim: int, index: int) -> Tensor:
     """One position of an axis, which disappears; shares storage.
 
@@ -163,12 +165,9 @@ def _place_diagonal(g, input_meta, offset, dim1, dim2):
     return out
 
 
-@op(view=_diagonal, grad={"input": _place_diagonal})
+@op(view=_diagonal, grad={"input": _place_diagonal}, method=True)
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """The diagonal of two axes as the last axis, sharing storage.
 
     Source: https://pytorch.org/docs/stable/generated/torch.diagonal.html
     """
-
-
-METHODS = "narrow select diagonal"

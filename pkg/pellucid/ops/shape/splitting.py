@@ -11,6 +11,7 @@ from ...autograd.grad_mode import grad_enabled
 from ...autograd.nodes import Node
 from ...errors import DimensionError, ShapeError
 from ...op.arguments import integers
+from ...op.public import function
 from ...tensors.shape import axis, index
 from ...tensors.tensor import Tensor
 from .joining import cat, stack
@@ -92,6 +93,7 @@ def _positions(tensor: Tensor, dim: int) -> tuple[Tensor, ...]:
     return tuple([select(tensor, dim, k) for k in range(tensor._meta.shape[dim])])
 
 
+@function(method=True)
 def split(tensor: Tensor, split_size_or_sections, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of consecutive parts of an axis.
 
@@ -119,6 +121,7 @@ def split(tensor: Tensor, split_size_or_sections, dim: int = 0) -> tuple[Tensor,
     return _below_one_node(parting, _slices, tensor, k, lengths)
 
 
+@function(method=True)
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most ``chunks`` views of equal length (the last may be shorter).
 
@@ -132,6 +135,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return split(input, size, dim) if size else tuple(split(input, [0] * chunks, dim))
 
 
+@function(method=True)
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Every position of an axis, as views without it.
 
@@ -141,6 +145,3 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     if not input._meta.rank:
         raise DimensionError("unbind: a tensor without axes has no positions.")
     return _below_one_node(_UNBIND, _positions, input, k)
-
-
-METHODS = "split chunk unbind"

@@ -12,6 +12,7 @@ from ...op.arguments import integers
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.inplace import show
+from ...op.public import function
 from ...tensors.dtypes import DType
 from ...tensors.meta import meta
 from ...tensors.shape import axis, broadcast_shapes, broadcast_strides, index, infer, sizes, view_strides
@@ -36,6 +37,7 @@ def view_size(input: Tensor, size: tuple[int, ...]) -> Tensor:
     """The same elements in another shape, sharing storage (`Tensor.view` with a shape)."""
 
 
+@function(exports=None, method=True)
 def view(input: Tensor, *size) -> Tensor:
     """The same elements in another shape, sharing storage.
 
@@ -68,11 +70,13 @@ def _view_dtype(input: Tensor, d: DType) -> Tensor:
     return type(input.detach())(input._storage, meta(m.shape, d, m.device, m.strides), input._offset)
 
 
+@function(exports=None, method=True)
 def view_as(input: Tensor, other: Tensor) -> Tensor:
     """``input.view(other.shape)``."""
     return view_size(input, other._meta.shape)
 
 
+@function(method=True)
 def reshape(input: Tensor, *shape) -> Tensor:
     """The same elements in another shape: a view where strides allow it, else a copy.
 
@@ -99,6 +103,7 @@ def reshape(input: Tensor, *shape) -> Tensor:
     return view_size(input, wanted)
 
 
+@function(method=True)
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """Axes ``start_dim`` to ``end_dim`` as one.
 
@@ -113,6 +118,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     return reshape(input, *shape[:first], prod(shape[first : last + 1]), *shape[last + 1 :])
 
 
+@function(method=True)
 def unflatten(input: Tensor, dim: int, sizes: tuple[int, ...]) -> Tensor:
     """One axis as several.
 
@@ -143,6 +149,7 @@ def permute_dims(input: Tensor, dims: tuple[int, ...]) -> Tensor:
     """Axes in another order, sharing storage."""
 
 
+@function(method=True)
 def permute(input: Tensor, *dims) -> Tensor:
     """Axes in another order, sharing storage.
 
@@ -173,7 +180,7 @@ def _transpose(call: Call):
     return tuple(shape), tuple(strides), 0
 
 
-@op(view=_transpose, grad={"input": lambda g, dim0, dim1: g.transpose(dim0, dim1)})
+@op(view=_transpose, grad={"input": lambda g, dim0, dim1: g.transpose(dim0, dim1)}, method=True)
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Two axes exchanged, sharing storage.
 
@@ -193,6 +200,7 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """
 
 
+@function(method=True)
 def t(input: Tensor) -> Tensor:
     """The transpose of a matrix; tensors of fewer axes as they are.
 
@@ -204,6 +212,7 @@ def t(input: Tensor) -> Tensor:
     return transpose(input, 0, 1) if input._meta.rank == 2 else input
 
 
+@function(method=True)
 def movedim(input: Tensor, source, destination) -> Tensor:
     """Axes moved to new places, the others keeping their order.
 
@@ -256,6 +265,7 @@ def expand_size(input: Tensor, size: tuple[int, ...]) -> Tensor:
     """Axes of length 1 repeated without a copy."""
 
 
+@function(exports=None, method=True)
 def expand(input: Tensor, *size) -> Tensor:
     """Axes of length 1 repeated without a copy (their stride becomes 0).
 
@@ -276,16 +286,19 @@ def expand(input: Tensor, *size) -> Tensor:
     return expand_size(input, sizes(size))
 
 
+@function(exports=None, method=True)
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
     """``input.expand(other.shape)``."""
     return expand_size(input, other._meta.shape)
 
 
+@function(method=True)
 def broadcast_to(input: Tensor, size) -> Tensor:
     """``input.expand(size)``."""
     return expand_size(input, integers(size, "size"))
 
 
+@function()
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     """All tensors expanded to their common shape."""
     shape = broadcast_shapes(*[x._meta.shape for x in tensors])
@@ -304,7 +317,7 @@ def _squeeze(call: Call):
     return tuple(m.shape[k] for k in keep), tuple(m.strides[k] for k in keep), 0
 
 
-@op(view=_squeeze, grad={"input": lambda g, input_meta: g.reshape(input_meta.shape)})
+@op(view=_squeeze, grad={"input": lambda g, input_meta: g.reshape(input_meta.shape)}, method=True)
 def squeeze(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
     """Without axes of length 1 (all, or those of ``dim``), sharing storage.
 
@@ -319,7 +332,7 @@ def _unsqueeze(call: Call):
     return (*m.shape[:k], 1, *m.shape[k:]), (*m.strides[:k], stride, *m.strides[k:]), 0
 
 
-@op(view=_unsqueeze, grad={"input": lambda g, dim: g.squeeze(dim)})
+@op(view=_unsqueeze, grad={"input": lambda g, dim: g.squeeze(dim)}, method=True)
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """With a new axis of length 1 at ``dim``, sharing storage.
 
@@ -339,6 +352,7 @@ def _strided_view(input: Tensor, size: tuple[int, ...], stride: tuple[int, ...])
     """The same storage with given strides, from the tensor's own start."""
 
 
+@function(method=True)
 def as_strided(input: Tensor, size, stride, storage_offset: int | None = None) -> Tensor:
     """A view of the storage with given shape, strides and offset, all in elements.
 
@@ -367,9 +381,3 @@ def as_strided(input: Tensor, size, stride, storage_offset: int | None = None) -
     if input._node is not None and is_grad_enabled():
         show(out, input)
     return out
-
-
-METHODS = (
-    "view view_as reshape flatten unflatten permute transpose t movedim expand expand_as broadcast_to "
-    "squeeze unsqueeze as_strided"
-)

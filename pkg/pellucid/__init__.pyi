@@ -1,0 +1,816 @@
+"""The PyTorch API on WebGPU.
+
+Written by `scripts/reference`; do not edit.
+"""
+
+from builtins import bool as _bool
+from builtins import float as _float
+from builtins import int as _int
+from collections.abc import Sequence
+from typing import Any
+
+from . import autograd as autograd
+from . import errors as errors
+from . import lens as lens
+from . import models as models
+from . import nn as nn
+from . import optim as optim
+from . import profiler as profiler
+from . import quant as quant
+from . import text as text
+from . import webgpu as webgpu
+from . import weights as weights
+from .autograd.grad_mode import enable_grad as enable_grad
+from .autograd.grad_mode import inference_mode as inference_mode
+from .autograd.grad_mode import is_grad_enabled as is_grad_enabled
+from .autograd.grad_mode import no_grad as no_grad
+from .autograd.grad_mode import set_grad_enabled as set_grad_enabled
+from .device import device as device
+from .device import get_default_device as get_default_device
+from .device import set_default_device as set_default_device
+from .generate import GenerationConfig as GenerationConfig
+from .jit import compile as compile
+from .kernel.autotune.deterministic import (
+    are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
+)
+from .kernel.autotune.deterministic import use_deterministic_algorithms as use_deterministic_algorithms
+from .lens import match as match
+from .models import AutoModelForCausalLM as AutoModelForCausalLM
+from .ops.index.sort import ValuesAndIndices
+from .ops.random.generator import Generator as Generator
+from .ops.random.generator import default_generator as default_generator
+from .ops.random.generator import get_rng_state as get_rng_state
+from .ops.random.generator import initial_seed as initial_seed
+from .ops.random.generator import manual_seed as manual_seed
+from .ops.random.generator import seed as seed
+from .ops.random.generator import set_rng_state as set_rng_state
+from .profiler import debug as debug
+from .tensors import methods as methods
+from .tensors.construct import as_tensor as as_tensor
+from .tensors.construct import from_numpy as from_numpy
+from .tensors.construct import tensor as tensor
+from .tensors.dtypes import DType
+from .tensors.dtypes import bfloat16 as bfloat16
+from .tensors.dtypes import bool_ as bool_
+from .tensors.dtypes import complex64 as complex64
+from .tensors.dtypes import complex128 as complex128
+from .tensors.dtypes import float16 as float16
+from .tensors.dtypes import float32 as float32
+from .tensors.dtypes import float64 as float64
+from .tensors.dtypes import get_default_dtype as get_default_dtype
+from .tensors.dtypes import int8 as int8
+from .tensors.dtypes import int16 as int16
+from .tensors.dtypes import int32 as int32
+from .tensors.dtypes import int64 as int64
+from .tensors.dtypes import promote_types as promote_types
+from .tensors.dtypes import set_default_dtype as set_default_dtype
+from .tensors.dtypes import uint8 as uint8
+from .tensors.dtypes import uint16 as uint16
+from .tensors.dtypes import uint32 as uint32
+from .tensors.printing import set_printoptions as set_printoptions
+from .tensors.shape import Size as Size
+from .tensors.tensor import Tensor as Tensor
+from .text import AutoTokenizer as AutoTokenizer
+from .weights import settings as settings
+
+__version__: str
+bool: DType
+float: DType
+double: DType
+half: DType
+int: DType
+long: DType
+dtype = DType
+
+def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Absolute value."""
+
+def acos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Angle in radians whose cosine is the value."""
+
+def acosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse hyperbolic cosine."""
+
+def add(
+    input: Tensor | _float, other: Tensor | _float, *, alpha: _float = 1, out: Tensor | None = None
+) -> Tensor:
+    """Sum: ``out = input + alpha * other``."""
+
+def addcdiv(
+    input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _float = 1, out: Tensor | None = None
+) -> Tensor:
+    """``out = input + value * tensor1 / tensor2``."""
+
+def addcmul(
+    input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _float = 1, out: Tensor | None = None
+) -> Tensor:
+    """``out = input + value * tensor1 * tensor2``."""
+
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
+    """``beta * input + alpha * (mat1 @ mat2)``; ``input`` broadcasts and is not read where beta is 0."""
+
+def all(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
+    """Whether all elements along axes differ from zero; bool (uint8 for uint8 input)."""
+
+def allclose(
+    input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
+) -> _bool:
+    """Whether `isclose` holds everywhere. Reads the answer, and so waits."""
+
+def amax(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
+    """Largest element over axes; equal ones share the gradient."""
+
+def amin(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
+    """Smallest element over axes; equal ones share the gradient."""
+
+def aminmax(input: Tensor, *, dim: _int | None = None, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
+    """``(amin(input, dim), amax(input, dim))``."""
+
+def any(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
+    """Whether any element along axes differs from zero; bool (uint8 for uint8 input)."""
+
+def arange(
+    start, end=None, step=1, *, dtype: DType | None = None, device=None, requires_grad: _bool = False
+) -> Tensor:
+    """Numbers from ``start`` to before ``end``: ``out[i] = start + i * step``."""
+
+def argmax(input: Tensor, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
+    """Where the largest element along an axis is, int64; the first of equal ones."""
+
+def argmin(input: Tensor, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
+    """Where the smallest element along an axis is, int64; the first of equal ones."""
+
+def argsort(input: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = True) -> Tensor:
+    """The places of the elements in order along an axis, int64; arguments as `sort`."""
+
+def as_strided(input: Tensor, size, stride, storage_offset: _int | None = None) -> Tensor:
+    """A view of the storage with given shape, strides and offset, all in elements."""
+
+def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Angle in radians whose sine is the value."""
+
+def asinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse hyperbolic sine."""
+
+def atan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Angle in radians whose tangent is the value."""
+
+def atan2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Angle in radians of the point (``other``, ``input``)."""
+
+def atanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse hyperbolic tangent."""
+
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
+    """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices."""
+
+def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
+    """1 with the probability that ``input`` gives, else 0."""
+
+def bitwise_and(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+    """Bitwise and; logical for bools."""
+
+def bitwise_left_shift(
+    input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None
+) -> Tensor:
+    """Bits moved up by ``other`` places."""
+
+def bitwise_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Every bit inverted; logical not for bools."""
+
+def bitwise_or(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+    """Bitwise or; logical for bools."""
+
+def bitwise_right_shift(
+    input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None
+) -> Tensor:
+    """Bits moved down by ``other`` places; signed numbers keep their sign."""
+
+def bitwise_xor(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+    """Bitwise exclusive or; logical for bools."""
+
+def bmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """Products of two batches of matrices, (b, n, l) by (b, l, m)."""
+
+def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """All tensors expanded to their common shape."""
+
+def broadcast_to(input: Tensor, size) -> Tensor:
+    """``input.expand(size)``."""
+
+def cat(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
+    """Tensors one after the other along an axis."""
+
+def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Rounded up."""
+
+def chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+    """At most ``chunks`` views of equal length (the last may be shorter)."""
+
+def clamp(
+    input: Tensor,
+    min: Tensor | _float | None = None,
+    max: Tensor | _float | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
+    """Values moved into ``[min, max]``."""
+
+def clip(
+    input: Tensor,
+    min: Tensor | _float | None = None,
+    max: Tensor | _float | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
+    """Values moved into ``[min, max]``."""
+
+def clone(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """A contiguous copy."""
+
+def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """Tensors side by side: along axis 1, each of fewer than two axes as a column."""
+
+def concat(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
+    """Tensors one after the other along an axis."""
+
+def concatenate(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
+    """Tensors one after the other along an axis."""
+
+def conv1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _int | Sequence[_int] = 1,
+    padding: _int | Sequence[_int] | str = 0,
+    dilation: _int | Sequence[_int] = 1,
+    groups: _int = 1,
+) -> Tensor:
+    """``out[n, o, p] = bias[o] + sum(weight[o, c, t] * input[n, c, p * stride + t * dilation -
+    padding] for c, t)``."""
+
+def conv2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _int | Sequence[_int] = 1,
+    padding: _int | Sequence[_int] | str = 0,
+    dilation: _int | Sequence[_int] = 1,
+    groups: _int = 1,
+) -> Tensor:
+    """`conv1d` over height and width."""
+
+def conv_transpose1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _int | Sequence[_int] = 1,
+    padding: _int | Sequence[_int] = 0,
+    output_padding: _int | Sequence[_int] = 0,
+    groups: _int = 1,
+    dilation: _int | Sequence[_int] = 1,
+) -> Tensor:
+    """The transpose of `conv1d` as a linear map: ``out[n, c, p * stride + t * dilation - padding] +=
+    weight[o, c, t] * input[n, o, p]``, plus the bias."""
+
+def conv_transpose2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _int | Sequence[_int] = 1,
+    padding: _int | Sequence[_int] = 0,
+    output_padding: _int | Sequence[_int] = 0,
+    groups: _int = 1,
+    dilation: _int | Sequence[_int] = 1,
+) -> Tensor:
+    """`conv_transpose1d` over height and width."""
+
+def cos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Cosine of an angle in radians."""
+
+def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Hyperbolic cosine."""
+
+def count_nonzero(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
+    """Number of elements that differ from zero, int64."""
+
+def cumprod(input: Tensor, dim: _int, *, dtype: DType | None = None) -> Tensor:
+    """Running product along an axis: ``out[..., i] = input[..., 0] * ... * input[..., i]``."""
+
+def cumsum(input: Tensor, dim: _int, *, dtype: DType | None = None) -> Tensor:
+    """Running sum along an axis: ``out[..., i] = input[..., 0] + ... + input[..., i]``."""
+
+def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
+    """The diagonal of two axes as the last axis, sharing storage."""
+
+def div(input: Tensor | _float, other: Tensor | _float, *, rounding_mode: str | None = None) -> Tensor:
+    """Quotient: ``out = input / other``."""
+
+def dot(input: Tensor, tensor: Tensor) -> Tensor:
+    """Product of two vectors, (l,) by (l,): a tensor without axes."""
+
+def dropout(input: Tensor, p: _float = 0.5, training: _bool = True) -> Tensor:
+    """Elements zeroed with probability ``p``, the others divided by ``1 - p``."""
+
+def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """Tensors behind one another: along axis 2, each of one axis as a row, of two as they are."""
+
+def embedding(weight: Tensor, indices: Tensor, padding_idx: _int = -1) -> Tensor:
+    """Rows of a table: ``out[..., :] = weight[indices[...], :]``."""
+
+def empty(*size, dtype: DType | None = None, device=None, requires_grad: _bool = False) -> Tensor:
+    """A tensor whose values are whatever the memory holds."""
+
+def empty_like(
+    input: Tensor, *, dtype: DType | None = None, device=None, requires_grad: _bool = False
+) -> Tensor:
+    """`empty` with the shape, dtype and device of ``input``."""
+
+def eq(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+    """``input == other``."""
+
+def equal(input: Tensor, other: Tensor) -> _bool:
+    """Whether two tensors have the same shape and values. Reads the answer, and so waits."""
+
+def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Error function: ``2 / sqrt(pi) * integral of exp(-t^2) from 0 to input``."""
+
+def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``1 - erf(input)``, accurate for large values."""
+
+def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``e ** input``."""
+
+def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``2 ** input``."""
+
+def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``e ** input - 1``, accurate near zero."""
+
+def eye(
+    n: _int, m: _int | None = None, *, dtype: DType | None = None, device=None, requires_grad: _bool = False
+) -> Tensor:
+    """A matrix of ones on the diagonal and zeros elsewhere."""
+
+def flatten(input: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
+    """Axes ``start_dim`` to ``end_dim`` as one."""
+
+def flip(input: Tensor, *dims) -> Tensor:
+    """A copy with the order of some axes reversed."""
+
+def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Rounded down."""
+
+def floor_divide(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+    """Quotient rounded down: ``out = floor(input / other)``."""
+
+def fmod(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+    """Remainder with the sign of ``input``, as C's ``fmod``."""
+
+def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The part after the point: ``input - trunc(input)``."""
+
+def full(
+    size, fill_value, *, dtype: DType | None = None, device=None, requires_grad: _bool = False
+) -> Tensor:
+    """A tensor of one value."""
+
+def full_like(
+    input: Tensor, fill_value, *, dtype: DType | None = None, device=None, requires_grad: _bool = False
+) -> Tensor:
+    """`full` with the shape, dtype and device of ``input``."""
+
+def gather(input: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False) -> Tensor:
+    """``out[i][j] = input[index[i][j]][j]`` for dim 0, and so on for other axes."""
+
+def ge(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+    """``input >= other``."""
+
+def gt(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+    """``input > other``."""
+
+def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """Tensors side by side: along axis 1, or 0 for tensors of one axis."""
+
+def index_add(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha: _float = 1) -> Tensor:
+    """A copy of ``input`` with ``out[..., index[n], ...] += alpha * source[..., n, ...]``, in the
+    order of n."""
+
+def index_select(input: Tensor, dim: _int, index: Tensor) -> Tensor:
+    """``out[..., j, ...] = input[..., index[j], ...]`` along one axis."""
+
+def isclose(
+    input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
+) -> Tensor:
+    """``|input - other| <= atol + rtol * |other|``, element by element."""
+
+def isfinite(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Whether the value is neither infinite nor NaN."""
+
+def isinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Whether the value is infinite."""
+
+def isnan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Whether the value is NaN."""
+
+def layer_norm(
+    input: Tensor,
+    normalized_shape: Sequence[_int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: _float | _int = 1e-05,
+) -> Tensor:
+    """``out = (input - mean) / sqrt(variance + eps) * weight + bias`` over the last axes."""
+
+def le(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+    """``input <= other``."""
+
+def lerp(input: Tensor, end: Tensor, weight: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+    """Linear interpolation: ``out = input + weight * (end - input)``."""
+
+def linspace(
+    start, end, steps: _int, *, dtype: DType | None = None, device=None, requires_grad: _bool = False
+) -> Tensor:
+    """``steps`` numbers from ``start`` to ``end``, both included, equally far apart."""
+
+def log(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Natural logarithm."""
+
+def log10(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Logarithm to base 10."""
+
+def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``log(1 + input)``, accurate near zero."""
+
+def log2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Logarithm to base 2."""
+
+def log_softmax(input: Tensor, dim: _int, dtype: DType | None = None) -> Tensor:
+    """``out_i = x_i - log(sum_j exp(x_j))`` along an axis, without overflow."""
+
+def logical_and(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Whether both are not zero."""
+
+def logical_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Whether the value is zero."""
+
+def logical_or(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Whether one is not zero."""
+
+def logical_xor(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Whether exactly one is not zero."""
+
+def logit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``log(input / (1 - input))``."""
+
+def logsumexp(input: Tensor, dim: _int | Sequence[_int], keepdim: _bool = False) -> Tensor:
+    """``log(sum(exp(input), dim))`` without overflow."""
+
+def lt(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+    """``input < other``."""
+
+def masked_fill(input: Tensor, mask: Tensor, value: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+    """``value`` where the mask holds, else ``input``."""
+
+def masked_select(input: Tensor, mask: Tensor) -> Tensor:
+    """The elements where ``mask`` is true, as one axis. Waits for the device: their number is data."""
+
+def matmul(input: Tensor, other: Tensor) -> Tensor:
+    """Matrix product over the last two axes: ``out[..., i, j] = sum_l input[..., i, l] * other[..., l,
+    j]``."""
+
+def max(input: Tensor, dim=None, keepdim: _bool = False, *, other: Tensor | None = None):
+    """Largest element of all; with ``dim`` largest along it as (values, indices); with a tensor the
+    larger of two, element by element."""
+
+def maximum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The larger of two, element by element; NaN if one is NaN."""
+
+def mean(
+    input: Tensor,
+    dim: _int | Sequence[_int] | None = None,
+    keepdim: _bool = False,
+    *,
+    dtype: DType | None = None,
+) -> Tensor:
+    """Mean over axes: ``sum(input, dim) / count``."""
+
+def min(input: Tensor, dim=None, keepdim: _bool = False, *, other: Tensor | None = None):
+    """Smallest element of all; with ``dim`` smallest along it as (values, indices); with a tensor the
+    smaller of two."""
+
+def minimum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The smaller of two, element by element; NaN if one is NaN."""
+
+def mm(input: Tensor, mat2: Tensor) -> Tensor:
+    """Product of two matrices, (n, l) by (l, m)."""
+
+def movedim(input: Tensor, source, destination) -> Tensor:
+    """Axes moved to new places, the others keeping their order."""
+
+def mul(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+    """Product: ``out = input * other``."""
+
+def mv(input: Tensor, vec: Tensor) -> Tensor:
+    """Product of a matrix and a vector, (n, l) by (l,)."""
+
+def narrow(input: Tensor, dim: _int, start: _int, length: _int) -> Tensor:
+    """Part of one axis, sharing storage."""
+
+def ne(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+    """``input != other``."""
+
+def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Negative: ``out = -input``."""
+
+def nonzero(input: Tensor, *, as_tuple: _bool = False) -> Any:
+    """The indices of all elements that are not zero, in row-major order. Waits for the device: their
+    number is data."""
+
+def norm(
+    input: Tensor, p: _float | str = "fro", dim=None, keepdim: _bool = False, dtype: DType | None = None
+) -> Tensor:
+    """Vector norm over axes: ``(sum |x|^p)^(1/p)``; p = inf largest, -inf smallest, 0 the number of
+    nonzero elements."""
+
+def ones(*size, dtype: DType | None = None, device=None, requires_grad: _bool = False) -> Tensor:
+    """A tensor of ones."""
+
+def ones_like(
+    input: Tensor, *, dtype: DType | None = None, device=None, requires_grad: _bool = False
+) -> Tensor:
+    """`ones` with the shape, dtype and device of ``input``."""
+
+def outer(input: Tensor, vec2: Tensor) -> Tensor:
+    """``out[i, j] = input[i] * vec2[j]``."""
+
+def permute(input: Tensor, *dims) -> Tensor:
+    """Axes in another order, sharing storage."""
+
+def positive(input: Tensor) -> Tensor:
+    """The tensor itself."""
+
+def pow(input: Tensor | _float, exponent: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+    """Power: ``out = input ** exponent``."""
+
+def prod(
+    input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, dtype: DType | None = None
+) -> Tensor:
+    """Product over one axis, or of all elements: ``out = prod_r input[..., r, ...]``."""
+
+def rand(
+    *size,
+    dtype: DType | None = None,
+    device=None,
+    generator: Generator | None = None,
+    requires_grad: _bool = False,
+) -> Tensor:
+    """Uniform random numbers in [0, 1), 24 bits each; the same on every device."""
+
+def rand_like(input: Tensor, *, dtype: DType | None = None, device=None) -> Tensor:
+    """`rand` with the shape, dtype and device of ``input``."""
+
+def randint(
+    low: _int,
+    high=None,
+    size=None,
+    *,
+    dtype: DType | None = None,
+    device=None,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Random integers from ``low`` to before ``high``."""
+
+def randn(
+    *size,
+    dtype: DType | None = None,
+    device=None,
+    generator: Generator | None = None,
+    requires_grad: _bool = False,
+) -> Tensor:
+    """Standard normal random numbers; equal on every device within 1e-5."""
+
+def randn_like(input: Tensor, *, dtype: DType | None = None, device=None) -> Tensor:
+    """`randn` with the shape, dtype and device of ``input``."""
+
+def randperm(
+    n: _int, *, dtype: DType | None = None, device=None, generator: Generator | None = None
+) -> Tensor:
+    """The integers from 0 to before ``n`` in random order."""
+
+def reciprocal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``1 / input``."""
+
+def relu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``max(input, 0)``."""
+
+def remainder(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+    """Remainder with the sign of ``other``, as Python's ``%``."""
+
+def repeat_interleave(
+    input: Tensor,
+    repeats: _int | Tensor | None = None,
+    dim: _int | None = None,
+    *,
+    output_size: _int | None = None,
+) -> Tensor:
+    """Every element of an axis repeated in place."""
+
+def reshape(input: Tensor, *shape) -> Tensor:
+    """The same elements in another shape: a view where strides allow it, else a copy."""
+
+def rms_norm(
+    input: Tensor, normalized_shape: Sequence[_int], weight: Tensor | None = None, eps: _float | None = None
+) -> Tensor:
+    """``out = input / sqrt(mean(input^2) + eps) * weight`` over the last axes."""
+
+def roll(input: Tensor, shifts, dims=None) -> Tensor:
+    """Elements moved along axes; those that leave at one end come in at the other."""
+
+def round(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Rounded to the nearest integer, halves to even."""
+
+def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``1 / sqrt(input)``."""
+
+def rsub(input: Tensor, other: Tensor | _float, *, alpha: _float = 1) -> Tensor:
+    """``other - alpha * input``."""
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: _float = 0.0,
+    is_causal: _bool = False,
+    scale: _float | None = None,
+    enable_gqa: _bool = False,
+) -> Tensor:
+    """``softmax(scale * query @ key.T + attn_mask) @ value``, without the scores ever lying in memory."""
+
+def scatter(
+    input: Tensor,
+    dim: _int,
+    index: Tensor,
+    src=None,
+    *,
+    value: _float | None = None,
+    reduce: str | None = None,
+) -> Tensor:
+    """A copy of ``input`` with ``out[index[i][j]][j] = src[i][j]`` for dim 0, and so on; of equal
+    places the last source stays."""
+
+def scatter_add(input: Tensor, dim: _int, index: Tensor, src: Tensor) -> Tensor:
+    """A copy of ``input`` with ``out[index[i][j]][j] += src[i][j]`` for dim 0, and so on, added in the
+    order of the sources."""
+
+def select(input: Tensor, dim: _int, index: _int) -> Tensor:
+    """One position of an axis, which disappears; shares storage."""
+
+def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``1 / (1 + exp(-input))``."""
+
+def sign(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """-1, 0 or 1 by the sign of the value; 0 for NaN."""
+
+def sin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Sine of an angle in radians."""
+
+def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Hyperbolic sine."""
+
+def softmax(input: Tensor, dim: _int, dtype: DType | None = None) -> Tensor:
+    """``out_i = exp(x_i) / sum_j exp(x_j)`` along an axis; a row of only -inf gives NaN."""
+
+def sort(input: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = True) -> ValuesAndIndices:
+    """Elements in order along an axis, and where they were."""
+
+def split(tensor: Tensor, split_size_or_sections, dim: _int = 0) -> tuple[Tensor, ...]:
+    """Views of consecutive parts of an axis."""
+
+def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Square root."""
+
+def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``input * input``."""
+
+def squeeze(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
+    """Without axes of length 1 (all, or those of ``dim``), sharing storage."""
+
+def stack(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
+    """Tensors of one shape along a new axis."""
+
+def std(
+    input: Tensor,
+    dim=None,
+    unbiased: _bool | None = None,
+    keepdim: _bool = False,
+    *,
+    correction: _float | None = None,
+) -> Tensor:
+    """Standard deviation over axes: the square root of `var`, same arguments."""
+
+def std_mean(
+    input: Tensor,
+    dim=None,
+    unbiased: _bool | None = None,
+    keepdim: _bool = False,
+    *,
+    correction: _float | None = None,
+):
+    """``(std(input, ...), mean(input, ...))``."""
+
+def sub(
+    input: Tensor | _float, other: Tensor | _float, *, alpha: _float = 1, out: Tensor | None = None
+) -> Tensor:
+    """Difference: ``out = input - alpha * other``."""
+
+def sum(
+    input: Tensor,
+    dim: _int | Sequence[_int] | None = None,
+    keepdim: _bool = False,
+    *,
+    dtype: DType | None = None,
+) -> Tensor:
+    """Sum over axes: ``out = sum_r input[..., r, ...]``."""
+
+def t(input: Tensor) -> Tensor:
+    """The transpose of a matrix; tensors of fewer axes as they are."""
+
+def take_along_dim(input: Tensor, indices: Tensor, dim: _int | None = None) -> Tensor:
+    """`gather` with broadcasting of the other axes; all elements are counted through if ``dim`` is
+    None."""
+
+def tan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Tangent of an angle in radians."""
+
+def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Hyperbolic tangent."""
+
+def tile(input: Tensor, *dims) -> Tensor:
+    """`repeat` with missing leading counts taken as 1."""
+
+def topk(
+    input: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True
+) -> ValuesAndIndices:
+    """The ``k`` largest (or smallest) elements along an axis, in order, and where they were."""
+
+def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
+    """Two axes exchanged, sharing storage."""
+
+def tril(input: Tensor, diagonal: _int = 0) -> Tensor:
+    """The lower triangle of the last two axes; zero above the diagonal."""
+
+def triu(input: Tensor, diagonal: _int = 0) -> Tensor:
+    """The upper triangle of the last two axes; zero below the diagonal."""
+
+def true_divide(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+    """Quotient: ``out = input / other``, floating point for integers too."""
+
+def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Rounded toward zero."""
+
+def unbind(input: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
+    """Every position of an axis, as views without it."""
+
+def unflatten(input: Tensor, dim: _int, sizes: Sequence[_int]) -> Tensor:
+    """One axis as several."""
+
+def unsqueeze(input: Tensor, dim: _int) -> Tensor:
+    """With a new axis of length 1 at ``dim``, sharing storage."""
+
+def var(
+    input: Tensor,
+    dim=None,
+    unbiased: _bool | None = None,
+    keepdim: _bool = False,
+    *,
+    correction: _float | None = None,
+) -> Tensor:
+    """Variance over axes: ``sum((input - mean)^2) / max(count - correction, 0)``."""
+
+def var_mean(
+    input: Tensor,
+    dim=None,
+    unbiased: _bool | None = None,
+    keepdim: _bool = False,
+    *,
+    correction: _float | None = None,
+):
+    """``(var(input, ...), mean(input, ...))``."""
+
+def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """Tensors below one another: along axis 0, each of fewer than two axes as a row."""
+
+def where(
+    condition: Tensor, input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None
+) -> Tensor:
+    """``input`` where the condition holds, else ``other``."""
+
+def zeros(*size, dtype: DType | None = None, device=None, requires_grad: _bool = False) -> Tensor:
+    """A tensor of zeros."""
+
+def zeros_like(
+    input: Tensor, *, dtype: DType | None = None, device=None, requires_grad: _bool = False
+) -> Tensor:
+    """`zeros` with the shape, dtype and device of ``input``."""

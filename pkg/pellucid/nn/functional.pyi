@@ -1,0 +1,267 @@
+"""What layers compute, as functions.
+
+Written by `scripts/reference`; do not edit.
+"""
+
+from builtins import bool as _bool
+from builtins import float as _float
+from builtins import int as _int
+from collections.abc import Sequence
+from typing import Any
+
+from ..tensors.tensor import Tensor
+
+__all__: list[str]
+
+def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int | None]) -> Tensor:
+    """`adaptive_avg_pool2d` over one axis, of (batch, channels, length) or (channels, length)."""
+
+def adaptive_avg_pool2d(input: Tensor, output_size: _int | Sequence[_int | None]) -> Tensor:
+    """Means of so many windows, as equal as they can be, which cover the image."""
+
+def avg_pool1d(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    ceil_mode: _bool = False,
+    count_include_pad: _bool = True,
+) -> Tensor:
+    """`avg_pool2d` over one axis, of (batch, channels, length) or (channels, length)."""
+
+def avg_pool2d(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    ceil_mode: _bool = False,
+    count_include_pad: _bool = True,
+    divisor_override: _int | None = None,
+) -> Tensor:
+    """The mean of each window."""
+
+def binary_cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
+) -> Tensor:
+    """``-(target * log(input) + (1 - target) * log(1 - input))``, logarithms not below -100."""
+
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Tensor:
+    """`binary_cross_entropy` of ``sigmoid(input)``, without overflow."""
+
+def conv1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _int | Sequence[_int] = 1,
+    padding: _int | Sequence[_int] | str = 0,
+    dilation: _int | Sequence[_int] = 1,
+    groups: _int = 1,
+) -> Tensor:
+    """``out[n, o, p] = bias[o] + sum(weight[o, c, t] * input[n, c, p * stride + t * dilation -
+    padding] for c, t)``."""
+
+def conv2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _int | Sequence[_int] = 1,
+    padding: _int | Sequence[_int] | str = 0,
+    dilation: _int | Sequence[_int] = 1,
+    groups: _int = 1,
+) -> Tensor:
+    """`conv1d` over height and width."""
+
+def conv_transpose1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _int | Sequence[_int] = 1,
+    padding: _int | Sequence[_int] = 0,
+    output_padding: _int | Sequence[_int] = 0,
+    groups: _int = 1,
+    dilation: _int | Sequence[_int] = 1,
+) -> Tensor:
+    """The transpose of `conv1d` as a linear map: ``out[n, c, p * stride + t * dilation - padding] +=
+    weight[o, c, t] * input[n, o, p]``, plus the bias."""
+
+def conv_transpose2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _int | Sequence[_int] = 1,
+    padding: _int | Sequence[_int] = 0,
+    output_padding: _int | Sequence[_int] = 0,
+    groups: _int = 1,
+    dilation: _int | Sequence[_int] = 1,
+) -> Tensor:
+    """`conv_transpose1d` over height and width."""
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08) -> Tensor:
+    """``x1 . x2 / (max(|x1|, eps) * max(|x2|, eps))`` along an axis of the shape to which both
+    broadcast."""
+
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    ignore_index: _int = -100,
+    reduction: str = "mean",
+    label_smoothing: _float = 0.0,
+) -> Tensor:
+    """``-sum_c target_c * log_softmax(input)_c``."""
+
+def dropout(input: Tensor, p: _float = 0.5, training: _bool = True) -> Tensor:
+    """Elements zeroed with probability ``p``, the others divided by ``1 - p``."""
+
+def elu(input: Tensor, alpha: _float = 1.0, *, out: Tensor | None = None) -> Tensor:
+    """``input`` where positive, else ``alpha * (exp(input) - 1)``."""
+
+def embedding(input: Tensor, weight: Tensor, padding_idx: _int | None = None) -> Tensor:
+    """Rows of a table: ``out[..., :] = weight[input[...], :]``."""
+
+def gelu(input: Tensor, approximate: str = "none", *, out: Tensor | None = None) -> Tensor:
+    """``input * Phi(input)`` with the normal distribution function Phi."""
+
+def glu(input: Tensor, dim: _int = -1) -> Tensor:
+    """The first half along an axis times the sigmoid of the second."""
+
+def hardsigmoid(input: Tensor) -> Tensor:
+    """``relu6(input + 3) / 6``."""
+
+def hardswish(input: Tensor) -> Tensor:
+    """``input * relu6(input + 3) / 6``."""
+
+def hardtanh(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0) -> Tensor:
+    """Values moved into ``[min_val, max_val]``."""
+
+def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: _float = 1.0) -> Tensor:
+    """``d^2 / 2`` where ``d = |input - target|`` is below ``delta``, else ``delta * (d - delta / 2)``."""
+
+def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: _bool = False) -> Tensor:
+    """``target * (log(target) - input)``, where ``0 * log(0)`` is 0."""
+
+def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """``|input - target|``."""
+
+def layer_norm(
+    input: Tensor,
+    normalized_shape: Sequence[_int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: _float = 1e-05,
+) -> Tensor:
+    """``(input - mean) / sqrt(variance + eps) * weight + bias`` over the last axes."""
+
+def leaky_relu(input: Tensor, negative_slope: _float = 0.01, *, out: Tensor | None = None) -> Tensor:
+    """``input`` where positive, else ``negative_slope * input``."""
+
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """``out[..., j] = sum_l input[..., l] * weight[j, l] + bias[j]``."""
+
+def log_softmax(input: Tensor, dim: _int, dtype=None) -> Tensor:
+    """``x_i - log(sum_j exp(x_j))`` along an axis; see `pellucid.log_softmax`."""
+
+def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``log(sigmoid(input))``."""
+
+def max_pool1d(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    dilation: _int | Sequence[_int] = 1,
+    ceil_mode: _bool = False,
+    return_indices: _bool = False,
+) -> Any:
+    """`max_pool2d` over one axis, of (batch, channels, length) or (channels, length)."""
+
+def max_pool2d(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    dilation: _int | Sequence[_int] = 1,
+    ceil_mode: _bool = False,
+    return_indices: _bool = False,
+) -> Any:
+    """The largest element of each window; a NaN is larger than any number."""
+
+def mish(input: Tensor) -> Tensor:
+    """``input * tanh(softplus(input))``."""
+
+def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """``(input - target)^2``."""
+
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    ignore_index: _int = -100,
+    reduction: str = "mean",
+) -> Tensor:
+    """``-weight[target] * input[target]``; the mean is divided by the sum of the weights."""
+
+def normalize(input: Tensor, p: _float = 2.0, dim: _int = 1, eps: _float = 1e-12) -> Tensor:
+    """``input / max(norm(input), eps)`` along an axis."""
+
+def one_hot(tensor: Tensor, num_classes: _int = -1) -> Tensor:
+    """1 where the class is the value, else 0, along a new last axis."""
+
+def pad(input: Tensor, pad: Sequence[_int], mode: str = "constant", value: _float | None = None) -> Tensor:
+    """More elements, or fewer where negative, at the ends of the last axes."""
+
+def relu(input: Tensor, inplace: _bool = False) -> Tensor:
+    """``max(input, 0)``."""
+
+def relu6(input: Tensor) -> Tensor:
+    """``min(max(input, 0), 6)``."""
+
+def rms_norm(
+    input: Tensor, normalized_shape: Sequence[_int], weight: Tensor | None = None, eps: _float | None = None
+) -> Tensor:
+    """``input / sqrt(mean(input^2) + eps) * weight`` over the last axes."""
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: _float = 0.0,
+    is_causal: _bool = False,
+    scale: _float | None = None,
+    enable_gqa: _bool = False,
+) -> Tensor:
+    """``softmax(scale * query @ key.T + attn_mask) @ value``, without the scores ever lying in memory."""
+
+def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``1 / (1 + exp(-input))``."""
+
+def silu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``input * sigmoid(input)``, also called swish."""
+
+def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta: _float = 1.0) -> Tensor:
+    """``d^2 / (2 beta)`` where ``d = |input - target|`` is below ``beta``, else ``d - beta / 2``."""
+
+def softmax(input: Tensor, dim: _int, dtype=None) -> Tensor:
+    """``exp(x_i) / sum_j exp(x_j)`` along an axis; see `pellucid.softmax`."""
+
+def softmin(input: Tensor, dim: _int, dtype=None) -> Tensor:
+    """`softmax` of the negated input."""
+
+def softplus(
+    input: Tensor, beta: _float = 1.0, threshold: _float = 20.0, *, out: Tensor | None = None
+) -> Tensor:
+    """``log(1 + exp(beta * input)) / beta``, the input itself where ``beta * input`` exceeds the
+    threshold."""
+
+def softsign(input: Tensor) -> Tensor:
+    """``input / (1 + |input|)``."""
+
+def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Hyperbolic tangent."""

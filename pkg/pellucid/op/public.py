@@ -1,0 +1,67 @@
+"""Public names: the functions that `pellucid`, `nn.functional` and Tensor offer, registered where each is
+declared.
+
+`@op` registers ops, `@function` what is written in terms of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable)
+
+# Functions by name, for each module that exports them; "torch" is `pellucid` itself.
+EXPORTS: dict[str, dict[str, Callable]] = {"torch": {}, "nn.functional": {}}
+# Methods of Tensor by name.
+METHODS: dict[str, Callable] = {}
+# The op of each in-place method of Tensor, by the method's name.
+IN_PLACE: dict[str, Any] = {}
+
+
+def function(
+    *,
+    exports: str | tuple[str, ...] | None = "torch",
+    method: bool = False,
+    aliases: tuple[str, ...] = (),
+) -> Callable[[F], F]:
+    """Declare a public function that has no kernel of its own; `publish` explains the arguments."""
+
+    def declare(function: F) -> F:
+        publish(function, exports, method, aliases)
+        return function
+
+    return declare
+
+
+def publish(
+    function: Callable,
+    exports: str | tuple[str, ...] | None,
+    method: bool,
+    aliases: tuple[str, ...] = (),
+    in_place: bool | tuple[str, ...] = False,
+) -> None:
+    """Register a function under its name.
+
+    Args:
+        function: what users call.
+        exports: where it is public: "torch", "nn.functional", both or None.
+        method: whether it is a method of Tensor.
+        aliases: further names, everywhere where it is public.
+        in_place: of an op: whether Tensor has its in-place form, as ``<name>_`` or as the names given here.
+
+    Raises:
+        TypeError: the name is taken.
+    """
+    name = function.__name__
+    places = [EXPORTS[place] for place in ((exports,) if isinstance(exports, str) else exports or ())]
+    if method:
+        places.append(METHODS)
+    forms = in_place if isinstance(in_place, tuple) else (f"{name}_",) if in_place else ()
+    entries = [(place, n, function) for place in places for n in (name, *aliases)]
+    entries += [(IN_PLACE, n, function.op) for n in forms]  # type: ignore[attr-defined]
+    for place, n, _ in entries:
+        if n in place or (place in (METHODS, IN_PLACE) and (n in METHODS or n in IN_PLACE)):
+            raise TypeError(f"function {n} is declared twice")
+    for place, n, value in entries:
+        place[n] = value

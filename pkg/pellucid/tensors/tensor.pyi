@@ -1,0 +1,696 @@
+"""Tensor with the methods and operators that `methods` attaches.
+
+Written by `scripts/reference`; do not edit.
+"""
+
+import weakref
+from builtins import bool as _bool
+from builtins import float as _float
+from builtins import int as _int
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ..device import device as Device
+from ..ops.index.sort import ValuesAndIndices
+from ..ops.random.generator import Generator
+from .dtypes import DType
+from .meta import Meta
+from .reading import Readable
+from .shape import Size
+
+# pyright: reportIncompatibleMethodOverride=false
+class Tensor(Readable):
+    """A tensor, with PyTorch's attributes and methods.
+
+    Make one with `tensor`, `zeros`, `arange` and so on. Its memory is freed when the last reference to it
+    goes."""
+
+    _node: Any
+    _index: _int
+    _hooks: dict | None
+    _grad: Tensor | None
+    _base: Tensor | None
+    _views: dict[weakref.ref, None] | None
+    __array_priority__: _int
+    _storage: Any
+    _meta: Meta
+    _offset: _int
+    def __init__(self, storage, m: Meta, offset: _int): ...
+    @property
+    def shape(self) -> Size: ...
+    @property
+    def dtype(self) -> DType: ...
+    @property
+    def device(self) -> Device: ...
+    @property
+    def ndim(self) -> _int: ...
+    @property
+    def requires_grad(self) -> _bool:
+        """Whether derivatives with respect to it, or through it, are recorded."""
+    @requires_grad.setter
+    def requires_grad(self, value: _bool) -> None: ...
+    @property
+    def is_leaf(self) -> _bool: ...
+    @property
+    def grad_fn(self):
+        """The node of the graph that computed it, or None for a leaf."""
+    @property
+    def itemsize(self) -> _int: ...
+    @property
+    def nbytes(self) -> _int: ...
+    @property
+    def is_webgpu(self) -> _bool: ...
+    @property
+    def _version(self) -> _int: ...
+    def dim(self) -> _int:
+        """Number of axes."""
+    def size(self, dim: _int | None = None):
+        """The shape, or the length of one axis."""
+    def numel(self) -> _int:
+        """Number of elements."""
+    nelement = numel
+    def stride(self, dim: _int | None = None):
+        """Strides in elements, or that of one axis."""
+    def storage_offset(self) -> _int:
+        """Where the first element lies in the storage, in elements."""
+    def data_ptr(self) -> _int:
+        """A number that is equal for tensors that begin at the same element of the same storage."""
+    def element_size(self) -> _int:
+        """Bytes of one element."""
+    def is_contiguous(self) -> _bool:
+        """Whether the elements lie in row-major order without gaps."""
+    def is_floating_point(self) -> _bool:
+        """Whether the elements are floating-point numbers."""
+    def __len__(self) -> _int: ...
+    def __iter__(self) -> Iterator[Tensor]: ...
+    def __hash__(self) -> _int: ...
+    def __contains__(self, element) -> _bool: ...
+    def __format__(self, spec: str) -> str: ...
+    def requires_grad_(self, requires_grad: _bool = True) -> Tensor:
+        """Switch recording for a leaf on or off, and return it."""
+    def detach(self) -> Tensor:
+        """The same values outside the graph, sharing storage."""
+    def detach_(self) -> Tensor:
+        """Take this tensor itself out of the graph."""
+    @property
+    def data(self) -> Tensor:
+        """The same values outside the graph, sharing storage; assigning replaces the values' storage."""
+    @data.setter
+    def data(self, value: Tensor) -> None: ...
+    def _set_grad(self, value: Tensor | None) -> None: ...
+    grad: Tensor | None
+    def retain_grad(self) -> None:
+        """Keep ``.grad`` of a tensor that is not a leaf."""
+    def register_hook(self, hook):
+        """Call ``hook(grad)`` when the gradient of this tensor is known; what it returns replaces the
+        gradient."""
+    def cpu(self) -> Tensor:
+        """The tensor on the cpu device."""
+    def webgpu(self) -> Tensor:
+        """The tensor on the webgpu device."""
+    def type(self, dtype: DType) -> Tensor:
+        """``to(dtype)``."""
+    def type_as(self, other: Tensor) -> Tensor:
+        """``to(other.dtype)``."""
+    def float(self) -> Tensor:
+        """As float32."""
+    def double(self) -> Tensor:
+        """As float64 (cpu only)."""
+    def half(self) -> Tensor:
+        """As float16."""
+    def bfloat16(self) -> Tensor:
+        """As bfloat16."""
+    def int(self) -> Tensor:
+        """As int32."""
+    def long(self) -> Tensor:
+        """As int64."""
+    def bool(self) -> Tensor:
+        """As bool: whether values are not zero."""
+    def __repr__(self) -> str: ...
+    def backward(
+        self,
+        gradient: Tensor | None = None,
+        retain_graph: _bool | None = None,
+        create_graph: _bool = False,
+        inputs=None,
+    ) -> None:
+        """Add to ``.grad`` of every leaf the derivative of this tensor; see `pellucid.autograd.backward`."""
+    def to(
+        self, *args, dtype: DType | None = None, device=None, non_blocking: _bool = False, copy: _bool = False
+    ) -> Tensor:
+        """The tensor with another dtype or on another device; itself if nothing changes."""
+    def new_zeros(self, *size, dtype: DType | None = None, device=None) -> Tensor:
+        """Zeros of another shape, same dtype and device."""
+    def new_ones(self, *size, dtype: DType | None = None, device=None) -> Tensor:
+        """Ones of another shape, same dtype and device."""
+    def new_empty(self, *size, dtype: DType | None = None, device=None) -> Tensor:
+        """Memory of another shape, same dtype and device."""
+    def new_full(self, size, fill_value, dtype: DType | None = None, device=None) -> Tensor:
+        """One value in another shape, same dtype and device."""
+    def new_tensor(self, data, dtype: DType | None = None, device=None) -> Tensor:
+        """Data as a tensor, same dtype and device."""
+    @property
+    def T(self) -> Tensor:
+        """All axes in reverse order."""
+    @property
+    def mT(self) -> Tensor:
+        """The last two axes exchanged."""
+    def __getitem__(self, key) -> Tensor: ...
+    def __setitem__(self, key, value) -> None: ...
+    def where(self, condition: Tensor, other) -> Tensor:
+        """The tensor's own values where the condition holds, else ``other``."""
+    def zero_(self) -> Tensor:
+        """Every element 0."""
+    def fill_(self, value) -> Tensor:
+        """Every element ``value``."""
+    def copy_(self, src: Tensor, non_blocking: _bool = False) -> Tensor:
+        """Overwrite with the values of ``src``, broadcast and converted; from any device. A number fills."""
+    def __reduce__(self): ...
+    def __deepcopy__(self, memo) -> Tensor: ...
+    def abs(self, *, out: Tensor | None = None) -> Tensor:
+        """Absolute value."""
+    def acos(self, *, out: Tensor | None = None) -> Tensor:
+        """Angle in radians whose cosine is the value."""
+    def acosh(self, *, out: Tensor | None = None) -> Tensor:
+        """Inverse hyperbolic cosine."""
+    def add(self, other: Tensor | _float, *, alpha: _float = 1, out: Tensor | None = None) -> Tensor:
+        """Sum: ``out = input + alpha * other``."""
+    def addcdiv(
+        self, tensor1: Tensor, tensor2: Tensor, *, value: _float = 1, out: Tensor | None = None
+    ) -> Tensor:
+        """``out = input + value * tensor1 / tensor2``."""
+    def addcmul(
+        self, tensor1: Tensor, tensor2: Tensor, *, value: _float = 1, out: Tensor | None = None
+    ) -> Tensor:
+        """``out = input + value * tensor1 * tensor2``."""
+    def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
+        """``beta * input + alpha * (mat1 @ mat2)``; ``input`` broadcasts and is not read where beta is 0."""
+    def all(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
+        """Whether all elements along axes differ from zero; bool (uint8 for uint8 input)."""
+    def allclose(
+        self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
+    ) -> _bool:
+        """Whether `isclose` holds everywhere. Reads the answer, and so waits."""
+    def amax(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
+        """Largest element over axes; equal ones share the gradient."""
+    def amin(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
+        """Smallest element over axes; equal ones share the gradient."""
+    def aminmax(self, *, dim: _int | None = None, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
+        """``(amin(input, dim), amax(input, dim))``."""
+    def any(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
+        """Whether any element along axes differs from zero; bool (uint8 for uint8 input)."""
+    def argmax(self, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
+        """Where the largest element along an axis is, int64; the first of equal ones."""
+    def argmin(self, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
+        """Where the smallest element along an axis is, int64; the first of equal ones."""
+    def argsort(self, dim: _int = -1, descending: _bool = False, stable: _bool = True) -> Tensor:
+        """The places of the elements in order along an axis, int64; arguments as `sort`."""
+    def as_strided(self, size, stride, storage_offset: _int | None = None) -> Tensor:
+        """A view of the storage with given shape, strides and offset, all in elements."""
+    def asin(self, *, out: Tensor | None = None) -> Tensor:
+        """Angle in radians whose sine is the value."""
+    def asinh(self, *, out: Tensor | None = None) -> Tensor:
+        """Inverse hyperbolic sine."""
+    def atan(self, *, out: Tensor | None = None) -> Tensor:
+        """Angle in radians whose tangent is the value."""
+    def atan2(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """Angle in radians of the point (``other``, ``input``)."""
+    def atanh(self, *, out: Tensor | None = None) -> Tensor:
+        """Inverse hyperbolic tangent."""
+    def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
+        """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices."""
+    def bitwise_and(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+        """Bitwise and; logical for bools."""
+    def bitwise_left_shift(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+        """Bits moved up by ``other`` places."""
+    def bitwise_not(self, *, out: Tensor | None = None) -> Tensor:
+        """Every bit inverted; logical not for bools."""
+    def bitwise_or(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+        """Bitwise or; logical for bools."""
+    def bitwise_right_shift(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+        """Bits moved down by ``other`` places; signed numbers keep their sign."""
+    def bitwise_xor(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+        """Bitwise exclusive or; logical for bools."""
+    def bmm(self, mat2: Tensor) -> Tensor:
+        """Products of two batches of matrices, (b, n, l) by (b, l, m)."""
+    def broadcast_to(self, size) -> Tensor:
+        """``input.expand(size)``."""
+    def ceil(self, *, out: Tensor | None = None) -> Tensor:
+        """Rounded up."""
+    def chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+        """At most ``chunks`` views of equal length (the last may be shorter)."""
+    def clamp(
+        self,
+        min: Tensor | _float | None = None,
+        max: Tensor | _float | None = None,
+        *,
+        out: Tensor | None = None,
+    ) -> Tensor:
+        """Values moved into ``[min, max]``."""
+    def clip(
+        self,
+        min: Tensor | _float | None = None,
+        max: Tensor | _float | None = None,
+        *,
+        out: Tensor | None = None,
+    ) -> Tensor:
+        """Values moved into ``[min, max]``."""
+    def clone(self, *, out: Tensor | None = None) -> Tensor:
+        """A contiguous copy."""
+    def contiguous(self) -> Tensor:
+        """The tensor itself if its elements lie in row-major order, else a copy that does."""
+    def cos(self, *, out: Tensor | None = None) -> Tensor:
+        """Cosine of an angle in radians."""
+    def cosh(self, *, out: Tensor | None = None) -> Tensor:
+        """Hyperbolic cosine."""
+    def count_nonzero(self, dim: _int | Sequence[_int] | None = None) -> Tensor:
+        """Number of elements that differ from zero, int64."""
+    def cumprod(self, dim: _int, *, dtype: DType | None = None) -> Tensor:
+        """Running product along an axis: ``out[..., i] = input[..., 0] * ... * input[..., i]``."""
+    def cumsum(self, dim: _int, *, dtype: DType | None = None) -> Tensor:
+        """Running sum along an axis: ``out[..., i] = input[..., 0] + ... + input[..., i]``."""
+    def dequantize(self) -> Tensor:
+        """The values of a quantized weight."""
+    def diagonal(self, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
+        """The diagonal of two axes as the last axis, sharing storage."""
+    def div(self, other: Tensor | _float, *, rounding_mode: str | None = None) -> Tensor:
+        """Quotient: ``out = input / other``."""
+    def dot(self, tensor: Tensor) -> Tensor:
+        """Product of two vectors, (l,) by (l,): a tensor without axes."""
+    def eq(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+        """``input == other``."""
+    def equal(self, other: Tensor) -> _bool:
+        """Whether two tensors have the same shape and values. Reads the answer, and so waits."""
+    def erf(self, *, out: Tensor | None = None) -> Tensor:
+        """Error function: ``2 / sqrt(pi) * integral of exp(-t^2) from 0 to input``."""
+    def erfc(self, *, out: Tensor | None = None) -> Tensor:
+        """``1 - erf(input)``, accurate for large values."""
+    def exp(self, *, out: Tensor | None = None) -> Tensor:
+        """``e ** input``."""
+    def exp2(self, *, out: Tensor | None = None) -> Tensor:
+        """``2 ** input``."""
+    def expand(self, *size) -> Tensor:
+        """Axes of length 1 repeated without a copy (their stride becomes 0)."""
+    def expand_as(self, other: Tensor) -> Tensor:
+        """``input.expand(other.shape)``."""
+    def expm1(self, *, out: Tensor | None = None) -> Tensor:
+        """``e ** input - 1``, accurate near zero."""
+    def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
+        """Axes ``start_dim`` to ``end_dim`` as one."""
+    def flip(self, *dims) -> Tensor:
+        """A copy with the order of some axes reversed."""
+    def floor(self, *, out: Tensor | None = None) -> Tensor:
+        """Rounded down."""
+    def floor_divide(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+        """Quotient rounded down: ``out = floor(input / other)``."""
+    def fmod(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+        """Remainder with the sign of ``input``, as C's ``fmod``."""
+    def frac(self, *, out: Tensor | None = None) -> Tensor:
+        """The part after the point: ``input - trunc(input)``."""
+    def gather(self, dim: _int, index: Tensor, *, sparse_grad: _bool = False) -> Tensor:
+        """``out[i][j] = input[index[i][j]][j]`` for dim 0, and so on for other axes."""
+    def ge(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+        """``input >= other``."""
+    def gt(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+        """``input > other``."""
+    def index_add(self, dim: _int, index: Tensor, source: Tensor, *, alpha: _float = 1) -> Tensor:
+        """A copy of ``input`` with ``out[..., index[n], ...] += alpha * source[..., n, ...]``, in the
+        order of n."""
+    def index_add_(self, dim: _int, index: Tensor, source: Tensor, *, alpha: _float = 1) -> Tensor:
+        """In-place form of `index_add`: writes the result into this tensor and returns it."""
+    def index_put(self, indices, values: Tensor, accumulate: _bool = False) -> Tensor:
+        """A copy of ``input`` with ``out[indices] = values``, or added with ``accumulate``."""
+    def index_put_(self, indices, values: Tensor, accumulate: _bool = False) -> Tensor:
+        """In-place form of `index_put`: writes the result into this tensor and returns it."""
+    def index_select(self, dim: _int, index: Tensor) -> Tensor:
+        """``out[..., j, ...] = input[..., index[j], ...]`` along one axis."""
+    def isclose(
+        self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
+    ) -> Tensor:
+        """``|input - other| <= atol + rtol * |other|``, element by element."""
+    def isfinite(self, *, out: Tensor | None = None) -> Tensor:
+        """Whether the value is neither infinite nor NaN."""
+    def isinf(self, *, out: Tensor | None = None) -> Tensor:
+        """Whether the value is infinite."""
+    def isnan(self, *, out: Tensor | None = None) -> Tensor:
+        """Whether the value is NaN."""
+    def le(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+        """``input <= other``."""
+    def lerp(self, end: Tensor, weight: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+        """Linear interpolation: ``out = input + weight * (end - input)``."""
+    def log(self, *, out: Tensor | None = None) -> Tensor:
+        """Natural logarithm."""
+    def log10(self, *, out: Tensor | None = None) -> Tensor:
+        """Logarithm to base 10."""
+    def log1p(self, *, out: Tensor | None = None) -> Tensor:
+        """``log(1 + input)``, accurate near zero."""
+    def log2(self, *, out: Tensor | None = None) -> Tensor:
+        """Logarithm to base 2."""
+    def log_softmax(self, dim: _int, dtype: DType | None = None) -> Tensor:
+        """``out_i = x_i - log(sum_j exp(x_j))`` along an axis, without overflow."""
+    def logical_and(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """Whether both are not zero."""
+    def logical_not(self, *, out: Tensor | None = None) -> Tensor:
+        """Whether the value is zero."""
+    def logical_or(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """Whether one is not zero."""
+    def logical_xor(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """Whether exactly one is not zero."""
+    def logit(self, *, out: Tensor | None = None) -> Tensor:
+        """``log(input / (1 - input))``."""
+    def logsumexp(self, dim: _int | Sequence[_int], keepdim: _bool = False) -> Tensor:
+        """``log(sum(exp(input), dim))`` without overflow."""
+    def lt(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+        """``input < other``."""
+    def masked_fill(self, mask: Tensor, value: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+        """``value`` where the mask holds, else ``input``."""
+    def masked_select(self, mask: Tensor) -> Tensor:
+        """The elements where ``mask`` is true, as one axis. Waits for the device: their number is data."""
+    def matmul(self, other: Tensor) -> Tensor:
+        """Matrix product over the last two axes: ``out[..., i, j] = sum_l input[..., i, l] * other[..., l,
+        j]``."""
+    def max(self, dim=None, keepdim: _bool = False, *, other: Tensor | None = None):
+        """Largest element of all; with ``dim`` largest along it as (values, indices); with a tensor the
+        larger of two, element by element."""
+    def maximum(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """The larger of two, element by element; NaN if one is NaN."""
+    def mean(
+        self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: DType | None = None
+    ) -> Tensor:
+        """Mean over axes: ``sum(input, dim) / count``."""
+    def min(self, dim=None, keepdim: _bool = False, *, other: Tensor | None = None):
+        """Smallest element of all; with ``dim`` smallest along it as (values, indices); with a tensor the
+        smaller of two."""
+    def minimum(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """The smaller of two, element by element; NaN if one is NaN."""
+    def mm(self, mat2: Tensor) -> Tensor:
+        """Product of two matrices, (n, l) by (l, m)."""
+    def movedim(self, source, destination) -> Tensor:
+        """Axes moved to new places, the others keeping their order."""
+    def mul(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+        """Product: ``out = input * other``."""
+    def mv(self, vec: Tensor) -> Tensor:
+        """Product of a matrix and a vector, (n, l) by (l,)."""
+    def narrow(self, dim: _int, start: _int, length: _int) -> Tensor:
+        """Part of one axis, sharing storage."""
+    def ne(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+        """``input != other``."""
+    def neg(self, *, out: Tensor | None = None) -> Tensor:
+        """Negative: ``out = -input``."""
+    def nonzero(self, *, as_tuple: _bool = False) -> Any:
+        """The indices of all elements that are not zero, in row-major order. Waits for the device: their
+        number is data."""
+    def nonzero_async(self, *, as_tuple: _bool = False) -> Any:
+        """The awaitable twin of `nonzero`."""
+    def norm(
+        self, p: _float | str = "fro", dim=None, keepdim: _bool = False, dtype: DType | None = None
+    ) -> Tensor:
+        """Vector norm over axes: ``(sum |x|^p)^(1/p)``; p = inf largest, -inf smallest, 0 the number of
+        nonzero elements."""
+    def normal_(self, mean: _float = 0.0, std: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
+        """Fill with normal random numbers."""
+    def outer(self, vec2: Tensor) -> Tensor:
+        """``out[i, j] = input[i] * vec2[j]``."""
+    def permute(self, *dims) -> Tensor:
+        """Axes in another order, sharing storage."""
+    def positive(self) -> Tensor:
+        """The tensor itself."""
+    def pow(self, exponent: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+        """Power: ``out = input ** exponent``."""
+    def prod(self, dim: _int | None = None, keepdim: _bool = False, *, dtype: DType | None = None) -> Tensor:
+        """Product over one axis, or of all elements: ``out = prod_r input[..., r, ...]``."""
+    def reciprocal(self, *, out: Tensor | None = None) -> Tensor:
+        """``1 / input``."""
+    def relu(self, *, out: Tensor | None = None) -> Tensor:
+        """``max(input, 0)``."""
+    def remainder(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+        """Remainder with the sign of ``other``, as Python's ``%``."""
+    def repeat(self, *repeats) -> Tensor:
+        """The tensor copied several times along each axis."""
+    def repeat_interleave(
+        self,
+        repeats: _int | Tensor | None = None,
+        dim: _int | None = None,
+        *,
+        output_size: _int | None = None,
+    ) -> Tensor:
+        """Every element of an axis repeated in place."""
+    def reshape(self, *shape) -> Tensor:
+        """The same elements in another shape: a view where strides allow it, else a copy."""
+    def roll(self, shifts, dims=None) -> Tensor:
+        """Elements moved along axes; those that leave at one end come in at the other."""
+    def round(self, *, out: Tensor | None = None) -> Tensor:
+        """Rounded to the nearest integer, halves to even."""
+    def rsqrt(self, *, out: Tensor | None = None) -> Tensor:
+        """``1 / sqrt(input)``."""
+    def scatter(
+        self, dim: _int, index: Tensor, src=None, *, value: _float | None = None, reduce: str | None = None
+    ) -> Tensor:
+        """A copy of ``input`` with ``out[index[i][j]][j] = src[i][j]`` for dim 0, and so on; of equal
+        places the last source stays."""
+    def scatter_(
+        self, dim: _int, index: Tensor, src=None, *, value: _float | None = None, reduce: str | None = None
+    ) -> Tensor:
+        """In-place form of `scatter`: writes the result into this tensor and returns it."""
+    def scatter_add(self, dim: _int, index: Tensor, src: Tensor) -> Tensor:
+        """A copy of ``input`` with ``out[index[i][j]][j] += src[i][j]`` for dim 0, and so on, added in the
+        order of the sources."""
+    def scatter_add_(self, dim: _int, index: Tensor, src: Tensor) -> Tensor:
+        """In-place form of `scatter_add`: writes the result into this tensor and returns it."""
+    def select(self, dim: _int, index: _int) -> Tensor:
+        """One position of an axis, which disappears; shares storage."""
+    def sigmoid(self, *, out: Tensor | None = None) -> Tensor:
+        """``1 / (1 + exp(-input))``."""
+    def sign(self, *, out: Tensor | None = None) -> Tensor:
+        """-1, 0 or 1 by the sign of the value; 0 for NaN."""
+    def sin(self, *, out: Tensor | None = None) -> Tensor:
+        """Sine of an angle in radians."""
+    def sinh(self, *, out: Tensor | None = None) -> Tensor:
+        """Hyperbolic sine."""
+    def softmax(self, dim: _int, dtype: DType | None = None) -> Tensor:
+        """``out_i = exp(x_i) / sum_j exp(x_j)`` along an axis; a row of only -inf gives NaN."""
+    def sort(self, dim: _int = -1, descending: _bool = False, stable: _bool = True) -> ValuesAndIndices:
+        """Elements in order along an axis, and where they were."""
+    def split(self, split_size_or_sections, dim: _int = 0) -> tuple[Tensor, ...]:
+        """Views of consecutive parts of an axis."""
+    def sqrt(self, *, out: Tensor | None = None) -> Tensor:
+        """Square root."""
+    def square(self, *, out: Tensor | None = None) -> Tensor:
+        """``input * input``."""
+    def squeeze(self, dim: _int | Sequence[_int] | None = None) -> Tensor:
+        """Without axes of length 1 (all, or those of ``dim``), sharing storage."""
+    def std(
+        self,
+        dim=None,
+        unbiased: _bool | None = None,
+        keepdim: _bool = False,
+        *,
+        correction: _float | None = None,
+    ) -> Tensor:
+        """Standard deviation over axes: the square root of `var`, same arguments."""
+    def sub(self, other: Tensor | _float, *, alpha: _float = 1, out: Tensor | None = None) -> Tensor:
+        """Difference: ``out = input - alpha * other``."""
+    def sum(
+        self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: DType | None = None
+    ) -> Tensor:
+        """Sum over axes: ``out = sum_r input[..., r, ...]``."""
+    def t(self) -> Tensor:
+        """The transpose of a matrix; tensors of fewer axes as they are."""
+    def take_along_dim(self, indices: Tensor, dim: _int | None = None) -> Tensor:
+        """`gather` with broadcasting of the other axes; all elements are counted through if ``dim`` is
+        None."""
+    def tan(self, *, out: Tensor | None = None) -> Tensor:
+        """Tangent of an angle in radians."""
+    def tanh(self, *, out: Tensor | None = None) -> Tensor:
+        """Hyperbolic tangent."""
+    def tile(self, *dims) -> Tensor:
+        """`repeat` with missing leading counts taken as 1."""
+    def topk(self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True) -> ValuesAndIndices:
+        """The ``k`` largest (or smallest) elements along an axis, in order, and where they were."""
+    def transpose(self, dim0: _int, dim1: _int) -> Tensor:
+        """Two axes exchanged, sharing storage."""
+    def tril(self, diagonal: _int = 0) -> Tensor:
+        """The lower triangle of the last two axes; zero above the diagonal."""
+    def triu(self, diagonal: _int = 0) -> Tensor:
+        """The upper triangle of the last two axes; zero below the diagonal."""
+    def true_divide(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+        """Quotient: ``out = input / other``, floating point for integers too."""
+    def trunc(self, *, out: Tensor | None = None) -> Tensor:
+        """Rounded toward zero."""
+    def unbind(self, dim: _int = 0) -> tuple[Tensor, ...]:
+        """Every position of an axis, as views without it."""
+    def unflatten(self, dim: _int, sizes: Sequence[_int]) -> Tensor:
+        """One axis as several."""
+    def uniform_(self, a: _float = 0.0, b: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
+        """Fill with uniform random numbers from ``a`` to ``b``."""
+    def unsqueeze(self, dim: _int) -> Tensor:
+        """With a new axis of length 1 at ``dim``, sharing storage."""
+    def var(
+        self,
+        dim=None,
+        unbiased: _bool | None = None,
+        keepdim: _bool = False,
+        *,
+        correction: _float | None = None,
+    ) -> Tensor:
+        """Variance over axes: ``sum((input - mean)^2) / max(count - correction, 0)``."""
+    def view(self, *size) -> Tensor:
+        """The same elements in another shape, sharing storage."""
+    def view_as(self, other: Tensor) -> Tensor:
+        """``input.view(other.shape)``."""
+    def abs_(self) -> Tensor:
+        """Absolute value."""
+    def acos_(self) -> Tensor:
+        """Angle in radians whose cosine is the value."""
+    def acosh_(self) -> Tensor:
+        """Inverse hyperbolic cosine."""
+    def add_(self, other: Tensor | _float, *, alpha: _float = 1) -> Tensor:
+        """Sum: ``out = input + alpha * other``."""
+    def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: _float = 1) -> Tensor:
+        """``out = input + value * tensor1 / tensor2``."""
+    def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: _float = 1) -> Tensor:
+        """``out = input + value * tensor1 * tensor2``."""
+    def asin_(self) -> Tensor:
+        """Angle in radians whose sine is the value."""
+    def asinh_(self) -> Tensor:
+        """Inverse hyperbolic sine."""
+    def atan2_(self, other: Tensor) -> Tensor:
+        """Angle in radians of the point (``other``, ``input``)."""
+    def atan_(self) -> Tensor:
+        """Angle in radians whose tangent is the value."""
+    def atanh_(self) -> Tensor:
+        """Inverse hyperbolic tangent."""
+    def bitwise_and_(self, other: Tensor | _float) -> Tensor:
+        """Bitwise and; logical for bools."""
+    def bitwise_not_(self) -> Tensor:
+        """Every bit inverted; logical not for bools."""
+    def bitwise_or_(self, other: Tensor | _float) -> Tensor:
+        """Bitwise or; logical for bools."""
+    def bitwise_xor_(self, other: Tensor | _float) -> Tensor:
+        """Bitwise exclusive or; logical for bools."""
+    def ceil_(self) -> Tensor:
+        """Rounded up."""
+    def clamp_(self, min: Tensor | _float | None = None, max: Tensor | _float | None = None) -> Tensor:
+        """Values moved into ``[min, max]``."""
+    def cos_(self) -> Tensor:
+        """Cosine of an angle in radians."""
+    def cosh_(self) -> Tensor:
+        """Hyperbolic cosine."""
+    def div_(self, other: Tensor | _float) -> Tensor:
+        """Quotient: ``out = input / other``, floating point for integers too."""
+    def erf_(self) -> Tensor:
+        """Error function: ``2 / sqrt(pi) * integral of exp(-t^2) from 0 to input``."""
+    def erfc_(self) -> Tensor:
+        """``1 - erf(input)``, accurate for large values."""
+    def exp2_(self) -> Tensor:
+        """``2 ** input``."""
+    def exp_(self) -> Tensor:
+        """``e ** input``."""
+    def expm1_(self) -> Tensor:
+        """``e ** input - 1``, accurate near zero."""
+    def floor_(self) -> Tensor:
+        """Rounded down."""
+    def floor_divide_(self, other: Tensor | _float) -> Tensor:
+        """Quotient rounded down: ``out = floor(input / other)``."""
+    def fmod_(self, other: Tensor | _float) -> Tensor:
+        """Remainder with the sign of ``input``, as C's ``fmod``."""
+    def frac_(self) -> Tensor:
+        """The part after the point: ``input - trunc(input)``."""
+    def lerp_(self, end: Tensor, weight: Tensor | _float) -> Tensor:
+        """Linear interpolation: ``out = input + weight * (end - input)``."""
+    def log10_(self) -> Tensor:
+        """Logarithm to base 10."""
+    def log1p_(self) -> Tensor:
+        """``log(1 + input)``, accurate near zero."""
+    def log2_(self) -> Tensor:
+        """Logarithm to base 2."""
+    def log_(self) -> Tensor:
+        """Natural logarithm."""
+    def logical_not_(self) -> Tensor:
+        """Whether the value is zero."""
+    def logit_(self) -> Tensor:
+        """``log(input / (1 - input))``."""
+    def masked_fill_(self, mask: Tensor, value: Tensor | _float) -> Tensor:
+        """``value`` where the mask holds, else ``input``."""
+    def mul_(self, other: Tensor | _float) -> Tensor:
+        """Product: ``out = input * other``."""
+    def neg_(self) -> Tensor:
+        """Negative: ``out = -input``."""
+    def pow_(self, exponent: Tensor | _float) -> Tensor:
+        """Power: ``out = input ** exponent``."""
+    def reciprocal_(self) -> Tensor:
+        """``1 / input``."""
+    def relu_(self) -> Tensor:
+        """``max(input, 0)``."""
+    def remainder_(self, other: Tensor | _float) -> Tensor:
+        """Remainder with the sign of ``other``, as Python's ``%``."""
+    def round_(self) -> Tensor:
+        """Rounded to the nearest integer, halves to even."""
+    def rsqrt_(self) -> Tensor:
+        """``1 / sqrt(input)``."""
+    def sigmoid_(self) -> Tensor:
+        """``1 / (1 + exp(-input))``."""
+    def sign_(self) -> Tensor:
+        """-1, 0 or 1 by the sign of the value; 0 for NaN."""
+    def sin_(self) -> Tensor:
+        """Sine of an angle in radians."""
+    def sinh_(self) -> Tensor:
+        """Hyperbolic sine."""
+    def sqrt_(self) -> Tensor:
+        """Square root."""
+    def square_(self) -> Tensor:
+        """``input * input``."""
+    def sub_(self, other: Tensor | _float, *, alpha: _float = 1) -> Tensor:
+        """Difference: ``out = input - alpha * other``."""
+    def tan_(self) -> Tensor:
+        """Tangent of an angle in radians."""
+    def tanh_(self) -> Tensor:
+        """Hyperbolic tangent."""
+    def true_divide_(self, other: Tensor | _float) -> Tensor:
+        """Quotient: ``out = input / other``, floating point for integers too."""
+    def trunc_(self) -> Tensor:
+        """Rounded toward zero."""
+    def __add__(self, other: Any) -> Tensor: ...
+    def __radd__(self, other: Any) -> Tensor: ...
+    def __sub__(self, other: Any) -> Tensor: ...
+    def __rsub__(self, other: Any) -> Tensor: ...
+    def __mul__(self, other: Any) -> Tensor: ...
+    def __rmul__(self, other: Any) -> Tensor: ...
+    def __truediv__(self, other: Any) -> Tensor: ...
+    def __rtruediv__(self, other: Any) -> Tensor: ...
+    def __floordiv__(self, other: Any) -> Tensor: ...
+    def __rfloordiv__(self, other: Any) -> Tensor: ...
+    def __mod__(self, other: Any) -> Tensor: ...
+    def __rmod__(self, other: Any) -> Tensor: ...
+    def __pow__(self, other: Any) -> Tensor: ...
+    def __rpow__(self, other: Any) -> Tensor: ...
+    def __neg__(self) -> Tensor: ...
+    def __matmul__(self, other: Any) -> Tensor: ...
+    def __rmatmul__(self, other: Any) -> Tensor: ...
+    def __pos__(self) -> Tensor: ...
+    def __abs__(self) -> Tensor: ...
+    def __invert__(self) -> Tensor: ...
+    def __and__(self, other: Any) -> Tensor: ...
+    def __rand__(self, other: Any) -> Tensor: ...
+    def __or__(self, other: Any) -> Tensor: ...
+    def __ror__(self, other: Any) -> Tensor: ...
+    def __xor__(self, other: Any) -> Tensor: ...
+    def __rxor__(self, other: Any) -> Tensor: ...
+    def __lshift__(self, other: Any) -> Tensor: ...
+    def __rshift__(self, other: Any) -> Tensor: ...
+    def __eq__(self, other: Any) -> Tensor: ...
+    def __ne__(self, other: Any) -> Tensor: ...
+    def __lt__(self, other: Any) -> Tensor: ...
+    def __le__(self, other: Any) -> Tensor: ...
+    def __gt__(self, other: Any) -> Tensor: ...
+    def __ge__(self, other: Any) -> Tensor: ...
+    def __iadd__(self, other: Any) -> Tensor: ...
+    def __isub__(self, other: Any) -> Tensor: ...
+    def __imul__(self, other: Any) -> Tensor: ...
+    def __itruediv__(self, other: Any) -> Tensor: ...
+    def __ifloordiv__(self, other: Any) -> Tensor: ...
+    def __imod__(self, other: Any) -> Tensor: ...
+    def __ipow__(self, other: Any) -> Tensor: ...
+    def __iand__(self, other: Any) -> Tensor: ...
+    def __ior__(self, other: Any) -> Tensor: ...
+    def __ixor__(self, other: Any) -> Tensor: ...
