@@ -5,9 +5,9 @@ The usual line is ``import pellucid as torch``. Importing this opens no GPU; the
 
 import os as _os
 
-from . import autograd, errors, webgpu
+from . import autograd, errors
 from .autograd.grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
-from .device import get_default_device, set_default_device
+from .device import get_default_device, set_default_device, webgpu
 from .kernel.autotune.deterministic import are_deterministic_algorithms_enabled, use_deterministic_algorithms
 from .op.public import EXPORTS as _EXPORTS
 from .ops.random.generator import (

@@ -18,7 +18,6 @@ from . import optim as optim
 from . import profiler as profiler
 from . import quant as quant
 from . import text as text
-from . import webgpu as webgpu
 from . import weights as weights
 from .autograd.grad_mode import enable_grad as enable_grad
 from .autograd.grad_mode import inference_mode as inference_mode
@@ -28,6 +27,7 @@ from .autograd.grad_mode import set_grad_enabled as set_grad_enabled
 from .device import device as device
 from .device import get_default_device as get_default_device
 from .device import set_default_device as set_default_device
+from .device import webgpu as webgpu
 from .generate import GenerationConfig as GenerationConfig
 from .jit import compile as compile
 from .kernel.autotune.deterministic import (

@@ -39,7 +39,7 @@ ROOMS = (
     ("tensors.indexing", "tensors.printing", "tensors.methods", "quant.weight"),
     # Commands of a window are joined before it is submitted.
     ("fusion",),
-    ("kernel.autotune.candidates", "kernel.autotune.tune", "webgpu"),
+    ("kernel.autotune.candidates", "kernel.autotune.tune", "device.webgpu"),
     ("nn", "optim"),
     ("profiler",),
     # Captured functions find modules and optimizers among what they use.
