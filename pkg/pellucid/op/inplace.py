@@ -65,7 +65,7 @@ def in_place(o: Op) -> Callable:
             if not aliased:
                 keep_plan(quick, key, plan)
         if plain is not given:
-            plan = following(plan, tuple(given), plain)
+            plan = following(plan, tuple(given), tuple(plain))
         if o.check is not None:
             o.check(*given)
         wants = is_grad_enabled() and o.grad is not None and o.any_node(values)
