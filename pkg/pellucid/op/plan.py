@@ -14,8 +14,9 @@ from ..autograd.edges import LEAF, note_view
 from ..autograd.grad_mode import grad_enabled
 from ..device.commands import ALLOC, CODE_BITS
 from ..device.cpu import CpuStorage, as_array, rounded, widened
+from ..device.host import STATUS_SLOT
 from ..device.storage import End
-from ..device.stream import EMPTY_SLOT, STATUS_SLOT, Storage, stream
+from ..device.stream import EMPTY_SLOT, Storage, stream
 from ..errors import KernelError, ShapeError
 from ..kernel.source import NATIVE, Launch
 from ..tensors.dtypes import bfloat16, float16

@@ -1,7 +1,7 @@
 """The op table by group. Importing this declares every op; ``OPS`` then holds them by name, and `op.public`
 where they are public."""
 
-from ..op.declaration import OPS
+from ..op.schema import OPS
 from .attention import cache, scaled_dot_product
 from .conv import convolution, pool
 from .elementwise import arithmetic, comparison, functions

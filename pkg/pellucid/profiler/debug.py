@@ -5,7 +5,8 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ..device.stream import STATUS_SLOT, stream
+from ..device.host import STATUS_SLOT
+from ..device.stream import stream
 from ..errors import PellucidError
 from .lines import caller
 from .listeners import ignore, is_listening, listen

@@ -14,8 +14,8 @@ from ..device.host import WINDOW, Host
 from ..device.stream import stream
 from ..errors import DeviceError
 from ..fusion import window as fusion
-from ..op.declaration import OPS
 from ..op.launches import nodes
+from ..op.schema import OPS
 from .lines import caller, lines_of_nodes
 from .listeners import ignore, listen
 from .origin import Origin, Submission
