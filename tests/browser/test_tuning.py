@@ -21,10 +21,10 @@ warnings.simplefilter("error")
 import pellucid as torch
 from pellucid.kernel.autotune import measured as tuned
 from pellucid.ops.matmul.choice import choose, key, variant_for
-from pellucid.ops.matmul.variants import Shape, Tile, Variant
+from pellucid.ops.matmul.variants import Shape, MatmulTile, Variant
 
 SHAPE = Shape(1, 40, 40, 64)
-OTHER = Variant("tiled", Tile(32, 32, 4, 4), 2)
+OTHER = Variant("tiled", MatmulTile(32, 32, 4, 4), 2)
 
 
 def dispatches():
