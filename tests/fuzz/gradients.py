@@ -14,6 +14,8 @@ import torch
 import pellucid
 from pellucid.errors import PellucidError
 
+# The sine of a larger float32 says little about its last digits.
+STEEP = 1e4
 COUNT = 100
 
 SHAPES = [(6,), (3, 4), (4, 4), (2, 3, 4), (2, 6), (1, 5), ()]
@@ -328,6 +330,8 @@ def compare(rng, theirs, ours, lines, leaves, constants, device, tolerance) -> N
                 raise Differs(f"{name} does not require grad")
         where = sorted(rng.sample(traced, min(len(traced), rng.randint(1, 3))))
         if not where:
+            return
+        if any(np.abs(numbers(theirs[name])).max(initial=0.0) > STEEP for name in where):
             return
         wanted = [f"x{k}" for k in range(len(leaves))]
         twice = rng.random() < 0.25

@@ -122,6 +122,21 @@ def test_gradients_of_set(name):
     check(function, normal(4, 3, 5), normal(2), layouts=("contiguous",))
 
 
+@pytest.mark.parametrize("name", KEYS)
+def test_values_with_more_axes_of_length_one_are_set(name):
+    make = KEYS[name]
+    shape = torch.zeros(4, 3, 5)[make(torch)].shape
+    if 0 in shape:
+        shape = torch.Size([1])
+
+    def function(p, x, v):
+        y = x * 1
+        y[key_on(p, x.device if p is pellucid else None, make)] = v * 2
+        return y * y
+
+    check(function, normal(4, 3, 5), normal(1, 1, *shape[-1:]), layouts=("contiguous",))
+
+
 def test_gradients_through_views_that_are_written():
     def function(p, x, v):
         y = x * 1

@@ -205,9 +205,10 @@ def _fixed(key: Any) -> Any:
 
 
 def _write(view: Tensor, index: dict[int, Tensor], plain: Tensor) -> None:
+    # Axes of length 1 in front may be more than the part has.
+    while plain.ndim and plain.shape[0] == 1 and (index or plain.ndim > view.ndim):
+        plain = slicing.select(plain, 0, 0)
     if index:
         put_at(view, index, plain)
     else:
-        while plain.ndim > view.ndim and plain.shape[0] == 1:
-            plain = slicing.select(plain, 0, 0)
         movement.copy_(view, plain)
