@@ -24,7 +24,6 @@ from ..errors import (
     DTypeError,
     GradientError,
     PellucidError,
-    RangeError,
     ShapeError,
 )
 from ..tensors import dtypes as dt
@@ -70,24 +69,26 @@ class Op(Schema):
             raise named(self.public, error) from None
 
     def guarded(self, call: Call, plan: Callable) -> Callable:
-        """The plan behind a look at the numbers that must fit the dtype of the computation."""
-        d = call.compute
-        looked_at = self.fits + (self.exact if d.is_integer else ())
-        places = [
-            (k, a.name)
+        """The plan behind a look at the numbers that must fit the dtype of the computation. On webgpu,
+        float32 parameters and the 64 bits of integers need none: the plan looks when it makes their words."""
+        d, on_cpu = call.compute, call.device.type == "cpu"
+        numbers = [
+            (k, a, self.must_fit(a, d))
             for k, a in enumerate(self.arguments)
-            if a.name in looked_at and call.args[a.name] in NUMBERS
+            if a.role in ("operand", "number") and call.args[a.name] in NUMBERS
         ]
-        if not places or not (d.is_integer or d in dt.LARGEST_HALF):
+        if not on_cpu:
+            narrow = d.is_integer or d in dt.LARGEST_HALF
+            numbers = [place for place in numbers if narrow and place[2]]
+        if not numbers:
             return plan
 
         def look(values: tuple) -> None:
-            for k, name in places:
-                if not dt.holds(d, values[k]):
-                    raise RangeError(
-                        f"{self.public}: {name} is {values[k]}, which {d} does not hold. Give another, or "
-                        "convert the tensor first."
-                    )
+            for k, a, must_fit in numbers:
+                if must_fit and not dt.holds(d, values[k]):
+                    raise self.refuse(a.name, values[k], d)
+                if on_cpu:
+                    self.within_64_bits(a.name, values[k])
 
         def run(*values):
             look(values)
@@ -299,8 +300,9 @@ def op(
             every call.
         follow: of views: function of the arguments that gives them without symbols (`symbols`), where an
             offset follows these; without it they are settled.
-        exact: numbers that must fit the dtype of the computation, where it is an integer; others wrap.
-        fits: the same, and they must not overflow in halves either; others become infinite there.
+        exact: numbers that must fit where the computation is in integers or float32; others wrap, or become
+            infinite.
+        fits: numbers that must fit where it is in integers or halves.
         out: results can be written into a tensor given as ``out=``; those of elementwise ops always can.
         exports, method, aliases, in_place: where it is public; see `publish`.
 

@@ -27,9 +27,9 @@ def plan_launch(
 
     Returns:
         The word that begins the launch's records, and the words that each run brings: the expression, which
-        the plan's text evaluates with its arguments, ``bits``, the word of a float, and ``known``, those
-        that were asked for (a look takes less than a call); of which kind it is; and of which number among
-        the arguments, None for the offset of a tensor.
+        the plan's text evaluates with its arguments, ``bits``, the word of a float, ``known``, those that
+        were asked for (a look takes less than a call), and ``wide``, which refuses integers of more than 64
+        bits; of which kind it is; and of which number among the arguments, None for the offset of a tensor.
 
     Raises:
         DeviceError: a tensor spans more than a kernel reaches on this device.
@@ -85,13 +85,15 @@ def plan_launch(
         values[field] = 0
         patched.append(field)
         if where.type == "f32":
-            patches.append((f"known.get({name}) or bits({name})", "f32", name))
+            patches.append((f"known.get({name}) or bits({name!r}, {name})", "f32", name))
         elif half == TRUTH:
             patches.append((f"int(bool({name}))", "truth", name))
         elif half == "_high":
             patches.append((f"int({name}) >> 32 & 0xFFFFFFFF", "high", name))
         else:
-            patches.append((f"int({name}) & 0xFFFFFFFF", "low", name))
+            word = f"int({name}) & 0xFFFFFFFF"
+            wide = f"wide({name!r}, {name}) or {word}"
+            patches.append((f"{word} if {-1 << 63} <= {name} < {1 << 64} else {wide}", "low", name))
     check_turns(source, dict(launch.params) | launch.at_most)
     named = [metas.get(launch.bind.get(b.name, b.name)) for b in source.bindings]
     node = RegisteredLaunch(o.public, source, values, tuple(patched), tuple(named), launch.grid, launch.map)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, cast
 
 import numpy as np
@@ -19,7 +19,7 @@ from ..device.storage import End
 from ..device.stream import EMPTY_SLOT, Storage, stream
 from ..errors import KernelError, ShapeError
 from ..kernel.source import NATIVE, Launch
-from ..tensors.dtypes import bfloat16, float16
+from ..tensors.dtypes import DType, bfloat16, float16, float32, holds
 from ..tensors.meta import Meta, meta
 from ..tensors.shape import index
 from ..tensors.tensor import Tensor
@@ -35,16 +35,25 @@ _bits: dict[float, int] = {}
 
 
 def float_bits(value: float) -> int:
-    """The word of a float32 parameter."""
+    """The word of a float32 parameter. A number that is too large for one is infinite, and not remembered."""
     word = _bits.get(value)
     if word is None:
         try:
             word = struct.unpack("<I", struct.pack("<f", value))[0]
         except (OverflowError, struct.error):
-            word = 0x7F800000 if value > 0 else 0xFF800000
-        if value and len(_bits) < 4096:
+            return 0x7F800000 if value > 0 else 0xFF800000
+        if value and len(_bits) < 4096 and type(value) is not int:
             _bits[value] = word
     return word
+
+
+def _word_of_float(o: Schema, d: DType, name: str, value: float) -> int:
+    """The word of a float32 argument that is not remembered, and may be refused; ``d`` is computed in."""
+    o.within_64_bits(name, value)
+    a = next(a for a in o.arguments if a.name == name)
+    if (a.role == "number" or o.must_fit(a, d)) and not holds(float32, value):
+        raise o.refuse(name, value, float32)
+    return float_bits(value)
 
 
 def bits_of_floats(values: Sequence[float]) -> list[int]:
@@ -401,7 +410,7 @@ def _record_function(o: Schema, call: Call, launches: list[Launch], written: str
     s = stream()
     run = make(
         constants, s, s.words, s.free, s.sizes, s.ends, s.returns, s.after_op, Storage, Tensor,
-        _contiguous, float_bits, _bits, o.result,
+        _contiguous, partial(_word_of_float, o, call.compute), _bits, o.within_64_bits, o.result,
     )  # fmt: skip
     if numbers:
         run.numbers = constants[int(words[len(words) - count].removeprefix("c"))], count, numbers
@@ -440,7 +449,8 @@ def _factory(arguments: str, lines: tuple[str, ...], constants: int):
     """Compile the text of a plan once; plans of the same form differ in constants only."""
     unpack = "".join(f"c{k}, " for k in range(constants))
     made_with = (
-        "stream, words, free, sizes, ends, returns, after, Storage, Tensor, contiguous, bits, known, result"
+        "stream, words, free, sizes, ends, returns, after, Storage, Tensor, contiguous, bits, known, wide, "
+        "result"
     )
     text = [f"def make(constants, {made_with}):"]
     text.append("    blank = object.__new__")

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..errors import RangeError
+from ..tensors.dtypes import DType, float32
 from .arguments import Reader
 from .plan_cache import table_of_plans
 
@@ -61,6 +63,31 @@ class Schema:
     follow: Callable | None = None
     exact: tuple[str, ...] = ()
     fits: tuple[str, ...] = ()
+
+    def must_fit(self, a: Argument, d: DType) -> bool:
+        """Whether a number that is given for an argument must fit the dtype of the computation. A float32
+        operand may become infinite, as in PyTorch; what only sets the op up, such as a slope, may not."""
+        if d is float32:
+            return a.role == "number" or a.name in self.exact
+        return a.name in self.fits or (d.is_integer and a.name in self.exact)
+
+    def refuse(self, name: str, value: float, d: DType) -> RangeError:
+        """The error for a number that a dtype does not hold."""
+        return RangeError(
+            f"{self.public}: {name} is {value}, which {d} does not hold. Give another, or convert the tensor "
+            "first."
+        )
+
+    def within_64_bits(self, name: str, value: float) -> None:
+        """Refuse integers that no dtype holds, as PyTorch does for floats too.
+
+        Raises:
+            RangeError: it has more bits.
+        """
+        if isinstance(value, int) and not -1 << 63 <= value < 1 << 64:
+            raise RangeError(
+                f"{self.public}: {name} has more than 64 bits. Give a smaller integer, or a float."
+            )
 
 
 # Every declared op by name.

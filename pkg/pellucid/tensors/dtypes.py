@@ -206,6 +206,7 @@ def result_type(dimensioned: list[DType], zero_dim: list[DType], numbers: list[t
 
 
 LARGEST_HALF = {float16: 65504.0, bfloat16: float.fromhex("0x1.fep127")}
+_LARGEST = {**LARGEST_HALF, float32: float.fromhex("0x1.fffffep127")}
 
 
 @cache
@@ -218,11 +219,11 @@ def _ends(d: DType) -> tuple[int, int]:
 
 def holds(d: DType, value: float) -> bool:
     """Whether a number can become an element of dtype ``d``: integers take what lies between their ends,
-    unsigned ones also negative integers, which count from the other end; halves what does not overflow.
-    Wider floats and bools take everything.
+    unsigned ones also negative integers, which count from the other end; floats what does not overflow.
+    float64 and bools take everything.
     """
-    if d in LARGEST_HALF:
-        most = LARGEST_HALF[d]
+    if d in _LARGEST:
+        most = _LARGEST[d]
         return not (most < value < math.inf or -math.inf < value < -most)
     if not d.is_integer:
         return True

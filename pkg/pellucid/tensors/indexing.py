@@ -180,7 +180,10 @@ def put(x: Tensor, key: Any, value: Any) -> None:
         wants = x._node is not None or (isinstance(value, Tensor) and value._node is not None)
     view, index = _resolve(x.detach(), key)
     # A number that a half does not hold is infinite here, which fill_ refuses; a tensor of it is as well.
-    if not index and isinstance(value, (int, float)) and (x.dtype.is_integer or dt.holds(x.dtype, value)):
+    overflows = (
+        x.dtype in dt.LARGEST_HALF and isinstance(value, (int, float)) and not dt.holds(x.dtype, value)
+    )
+    if not index and isinstance(value, (int, float)) and not overflows:
         movement.fill_(view, value)
     else:
         value = value if isinstance(value, Tensor) else tensor(value, dtype=x.dtype, device=x.device)

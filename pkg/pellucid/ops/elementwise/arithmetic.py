@@ -467,6 +467,7 @@ def _clamp_grad_max(g, input, min, max):
     ),
     reference=_clamp_reference,
     grad={"input": _clamp_grad, "min": _clamp_grad_min, "max": _clamp_grad_max},
+    exact=("min", "max"),
     fits=("min", "max"),
     method=True,
     aliases=("clip",),
@@ -627,6 +628,7 @@ _END = "bitcast<f32>(bitcast<u32>(end) ^ (index >> 31u))"
         "end": lambda g, weight: g * weight,
         "weight": _lerp_grad_weight,
     },
+    exact=("weight",),
     method=True,
     in_place=True,
 )

@@ -262,6 +262,7 @@ def _fill_types(call: Call):
         "input": lambda g, mask: g.masked_fill(mask, 0.0),
         "value": lambda g, mask: g.where(mask, 0.0).sum(),
     },
+    exact=("value",),
     fits=("value",),
     method=True,
     in_place=True,

@@ -52,6 +52,7 @@ def _array_type(d: DType):
     kernel=elementwise("fill_value", i64="fill_value", boolean="fill_value"),
     reference=lambda size, fill_value, dtype, device: np.full(size, fill_value, _array_type(dtype)),
     grad=None,
+    exact=("fill_value",),
     fits=("fill_value",),
 )
 def filled(size: tuple[int, ...], fill_value: float, dtype: DType, device: Device) -> Tensor:
@@ -247,7 +248,7 @@ def linspace(
     """``steps`` numbers from ``start`` to ``end``, both included, equally far apart.
 
     Raises:
-        RangeError: there are fewer than no steps.
+        RangeError: there are fewer than no steps, or the dtype does not hold an end.
 
     Source: https://pytorch.org/docs/stable/generated/torch.linspace.html
     """
@@ -256,6 +257,9 @@ def linspace(
         raise RangeError(f"linspace: steps is {steps}; it must not be negative.")
     start, end = number(start, "linspace: start"), number(end, "linspace: end")
     d = dt.get_default_dtype() if dtype is None else element_type(dtype)
+    for name, value in (("start", start), ("end", end)):
+        if not dt.holds(d, value):
+            raise RangeError(f"linspace: {name} is {value}, which {d} does not hold. Give another.")
     values = np.linspace(start, end, steps, dtype=np.float64).astype(d.numpy)
     return tensor(values, dtype=d, device=device, requires_grad=requires_grad)
 

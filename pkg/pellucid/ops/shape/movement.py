@@ -115,6 +115,7 @@ def _fill_types(call: Call):
     kernel=elementwise("{value}", i64="{value}", boolean="{value}"),
     reference=lambda input, value: np.broadcast_to(value, input.shape),
     grad={"input": zeros, "value": lambda g: g},
+    exact=("value",),
     fits=("value",),
     exports=None,
 )
