@@ -19,16 +19,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Processes share files; those of pages go to one process: two browsers at once would wait too long."""
+    """Processes share files; pages go to one process: two browsers at once would wait too long.
+
+    That process takes longest, so its tests come first, which counts with --no-loadscope-reorder.
+    """
     step = config.getoption("--one-in")
     left_out = [item for item in items if crc32(item.nodeid.encode()) % step]
     if left_out:
         items[:] = [item for item in items if not crc32(item.nodeid.encode()) % step]
         config.hook.pytest_deselected(items=left_out)
+    pages = {
+        item for item in items if item.path.parent.name == "browser" or item.get_closest_marker("browser")
+    }
     for item in items:
-        folder = item.path.parent
-        group = str(folder) if folder.name == "browser" else str(item.path)
-        item.add_marker(pytest.mark.xdist_group(group))
+        item.add_marker(pytest.mark.xdist_group("pages" if item in pages else str(item.path)))
+    items.sort(key=lambda item: item not in pages)
 
 
 def pytest_collection_finish() -> None:
