@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Generator
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -30,15 +31,25 @@ _BATCH = 96 << 20
 _HALVES = {"float16": "f16", "bfloat16": "bf16"}
 
 
+@dataclass(frozen=True)
+class LoadOptions:
+    """How a model is loaded.
+
+    Args:
+        device: where the weights go.
+        dtype: float32 to dequantize everything; None to keep what the file holds.
+        on_progress, cancel, connections: as in `pellucid.weights.stream`.
+    """
+
+    device: Device
+    dtype: DType | None
+    on_progress: Callable[[weights.Progress], None] | None
+    cancel: weights.Cancel | None
+    connections: int
+
+
 def load_weights(
-    model: Any,
-    checkpoint: Checkpoint,
-    names: dict[str, str],
-    device: Device,
-    dtype: DType | None,
-    on_progress: Callable[[weights.Progress], None] | None,
-    cancel: weights.Cancel | None,
-    connections: int,
+    model: Any, checkpoint: Checkpoint, names: dict[str, str], options: LoadOptions
 ) -> Generator[tuple, None, None]:
     """Fill a model that was built on the meta device.
 
@@ -49,9 +60,7 @@ def load_weights(
         model: its parameters say the names and shapes.
         checkpoint: where the bytes are.
         names: name in the checkpoint -> name in the model.
-        device: where the weights go.
-        dtype: float32 to dequantize everything; None to keep what the file holds.
-        on_progress, cancel, connections: as in `pellucid.weights.stream`.
+        options: where to, and how.
 
     Raises:
         WeightError: names or shapes do not match; all mismatches at once.
@@ -60,6 +69,7 @@ def load_weights(
         DTypeError: a tensor is in a format without kernels.
         LoadCancelled: the token was used.
     """
+    device, dtype, cancel = options.device, options.dtype, options.cancel
     wanted = dict(model.named_parameters())
     _check_names(wanted, checkpoint, names)
     infos = [checkpoint[source] for source in names]
@@ -68,10 +78,10 @@ def load_weights(
     pieces = [p for info in infos for p in _pieces(info, names[info.name], device)]
     left = Counter(target for _, target in pieces)
     parts: dict[str, list[Tensor]] = {target: [] for target in left}
-    report = _Report(on_progress, sum(info.nbytes for info, _ in pieces))
+    report = _Report(options.on_progress, sum(info.nbytes for info, _ in pieces))
     exact = True
     for batch in _batches(pieces):
-        raws = yield from _fetch(checkpoint, [info for info, _ in batch], device, report, cancel, connections)
+        raws = yield from _fetch(checkpoint, [info for info, _ in batch], options, report)
         if cancel is not None:
             cancel.check()
         while raws:
@@ -213,10 +223,10 @@ def _batches(pieces: list[tuple[TensorInfo, str]]) -> list[list[tuple[TensorInfo
     return batches
 
 
-def _fetch(checkpoint, infos, device: Device, report, cancel, connections) -> Generator[tuple, Any, list]:
+def _fetch(checkpoint, infos, options: LoadOptions, report) -> Generator[tuple, Any, list]:
     """The raw bytes of tensors: storages on webgpu, numpy arrays on cpu."""
-    settings = {"on_progress": report, "cancel": cancel, "connections": connections}
-    if device.type == "cpu":
+    settings = {"on_progress": report, "cancel": options.cancel, "connections": options.connections}
+    if options.device.type == "cpu":
         return (yield weights, "read", (checkpoint, infos), settings)
     host = stream().open()
     raws = [Storage(-(-info.nbytes // 4) * 4, "weight", direct=True) for info in infos]
