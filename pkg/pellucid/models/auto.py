@@ -20,6 +20,7 @@ from ..weights.folder import Folder
 from . import gguf
 from .language_model import GGUF_ARCHITECTURES, MODEL_TYPES, CausalLM
 from .loading import LoadOptions, load_weights
+from .stored import StoredWeight, find_stored
 
 # Tensors in files that nothing here needs: they can be computed.
 _DERIVED = ("rotary_emb.inv_freq", "attn.bias", "attn.masked_bias")
@@ -107,8 +108,8 @@ def _load(source: Any, options: LoadOptions, where: dict[str, Any]) -> Generator
     folder: Folder = yield weights, "open_folder", (source,), where
     try:
         read = _from_gguf if folder.checkpoint.format == "gguf" else _from_folder
-        model, names, generation = yield from read(folder)
-        yield from load_weights(model, folder.checkpoint, names, options)
+        model, names, stored, generation = yield from read(folder)
+        yield from load_weights(model, folder.checkpoint, names, stored, options)
     finally:
         folder.checkpoint.close()
     model.tie_weights()
@@ -146,16 +147,21 @@ def _from_folder(folder: Folder) -> Generator[tuple, Any, tuple]:
         )
     model = _build(architecture, architecture.config_class.from_dict(keys), folder)
     tied = getattr(model.config, "tie_word_embeddings", False)
+    stored, passed = yield from find_stored(
+        folder.checkpoint, keys.get("quantization_config"), dict(model.named_parameters())
+    )
     names = {
         name: name
         for name in folder.checkpoint
-        if not name.endswith(_DERIVED) and not (tied and name == "lm_head.weight")
+        if name not in passed and not name.endswith(_DERIVED) and not (tied and name == "lm_head.weight")
     }
+    for target, weight in stored.items():
+        names |= {info.name: target for info in weight.infos.values()}
     where, defaults = "generation_config.json", (yield folder, "json", ("generation_config.json",), {})
     if defaults is None:
         # Before that file was introduced, config.json held these two.
         where, defaults = "config.json", {k: keys.get(k) for k in ("eos_token_id", "pad_token_id")}
-    return model, names, _generation(f"{folder.name}/{where}", defaults)
+    return model, names, stored, _generation(f"{folder.name}/{where}", defaults)
 
 
 def _from_gguf(folder: Folder) -> Generator[tuple, Any, tuple]:
@@ -170,7 +176,9 @@ def _from_gguf(folder: Folder) -> Generator[tuple, Any, tuple]:
     model = _build(architecture, architecture.config_class.from_gguf(checkpoint), folder)
     yield from gguf.read_factors(model, checkpoint)
     eos = {"eos_token_id": checkpoint.metadata.get("tokenizer.ggml.eos_token_id")}
-    return model, gguf.paths(checkpoint, architecture), _generation(f"{folder.name}: tokenizer.ggml", eos)
+    stored: dict[str, StoredWeight] = {}
+    generation = _generation(f"{folder.name}: tokenizer.ggml", eos)
+    return model, gguf.paths(checkpoint, architecture), stored, generation
 
 
 def _generation(where: str, keys: dict[str, Any]) -> GenerationConfig:
