@@ -85,7 +85,9 @@ def find_stored(
             try:
                 shape = stored.shape({part: info.shape for part, info in infos.items()}, settings)
             except FormatError as error:
-                raise FormatError(f"{checkpoint.name}: {layer}: {error}") from None
+                raise FormatError(
+                    f"{checkpoint.name}: {layer}: {error} Load another file of the model, such as a GGUF."
+                ) from None
             found[f"{layer}.weight"] = StoredWeight(format, stored, settings, infos, shape)
             others = {f"{layer}.{part}" for part in stored.expected}
             others = {n for n in others if n in checkpoint and n not in parameters}
@@ -103,4 +105,6 @@ def _check(checkpoint: Checkpoint, info: TensorInfo, raw: np.ndarray, weight: St
     wanted = weight.stored.expected[info.name.rpartition(".")[2]]
     elements = raw.view(np.dtype(wanted.dtype))
     if info.dtype != wanted.dtype or not wanted.holds(elements, weight.shape, weight.settings):
-        raise FormatError(f"{checkpoint.name}: {info.name}: {wanted.otherwise}.")
+        raise FormatError(
+            f"{checkpoint.name}: {info.name}: {wanted.otherwise}. Load another file of the model, such as a GGUF."
+        )
