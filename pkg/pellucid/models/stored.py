@@ -106,5 +106,6 @@ def _check(checkpoint: Checkpoint, info: TensorInfo, raw: np.ndarray, weight: St
     elements = raw.view(np.dtype(wanted.dtype))
     if info.dtype != wanted.dtype or not wanted.holds(elements, weight.shape, weight.settings):
         raise FormatError(
-            f"{checkpoint.name}: {info.name}: {wanted.otherwise}. Load another file of the model, such as a GGUF."
+            f"{checkpoint.name}: {info.name}: {wanted.otherwise}. Load another file of the model, "
+            "such as a GGUF."
         )
