@@ -83,11 +83,12 @@ def written(
             value = permuted(value, heads)
         if value.ndim == 1 or format == "f32":
             writer.add_tensor(names[name], value)
-        elif format.endswith("_k"):
+            continue
+        try:
+            blocks = gguf.quants.quantize(value, kind)
+        except NotImplementedError:
             blocks = tame_blocks(format, *value.shape, rng).reshape(value.shape[0], -1)
-            writer.add_tensor(names[name], blocks, raw_dtype=kind)
-        else:
-            writer.add_tensor(names[name], gguf.quants.quantize(value, kind), raw_dtype=kind)
+        writer.add_tensor(names[name], blocks, raw_dtype=kind)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

@@ -10,8 +10,9 @@ from models.gguf_files import dequantized, written
 from models.tiny import MODELS, close, loaded, made, ours, saved, some_ids
 from pellucid.errors import FormatError, WeightError
 from pellucid.models import GGUF_ARCHITECTURES
+from quant.samples import BLOCKS
 
-FORMATS = ["f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q4_k", "q5_k", "q6_k"]
+FORMATS = ["f32", *BLOCKS]
 WIDE = {
     "hidden_size": 256,
     "intermediate_size": 512,
