@@ -17,7 +17,7 @@ from ..device.stream import Storage, stream
 from ..errors import DeviceError, DTypeError, OutOfMemoryError, WeightError
 from ..nn.parameter import Parameter
 from ..ops.shape.movement import cast
-from ..quant.formats import FORMATS
+from ..quant.format import FORMATS
 from ..quant.rows import RowStorage, row_chunks
 from ..quant.weight import dequantize, largest_buffer, weight_from_blocks
 from ..tensors import dtypes as dt

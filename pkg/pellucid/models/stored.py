@@ -10,8 +10,7 @@ import numpy as np
 
 from .. import weights
 from ..errors import FormatError
-from ..quant.format import QuantFormat
-from ..quant.formats import FORMATS
+from ..quant.format import FORMATS, QuantFormat
 from ..quant.stored import Stored
 from ..quant.weight import weight_from_planes
 from ..tensors.tensor import Tensor

@@ -1,6 +1,6 @@
 """Quantized weights: formats, their planes, and the numpy twins of the kernels in ``wgsl/quant``."""
 
-from .format import ROW, UNIT, BlockFormat, Layout, Plane, QuantFormat
-from .formats import FORMATS
+from . import formats
+from .format import FORMATS, ROW, UNIT, BlockFormat, Layout, Plane, QuantFormat
 from .planes import dequantize_planes, repack_blocks
 from .stored import Expected, Stored

@@ -16,8 +16,7 @@ from ..ops.quant.products import dequantize, repack_rows
 from ..tensors.dtypes import DType, uint32
 from ..tensors.meta import meta
 from ..tensors.tensor import Tensor
-from .format import BlockFormat, QuantFormat
-from .formats import FORMATS
+from .format import FORMATS, BlockFormat, QuantFormat
 from .planes import join_planes, repack_blocks
 from .rows import RowStorage
 

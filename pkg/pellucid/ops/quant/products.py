@@ -20,8 +20,7 @@ from ...kernel.variants import is_direct
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.public import function
-from ...quant.format import BlockFormat, QuantFormat
-from ...quant.formats import FORMATS
+from ...quant.format import FORMATS, BlockFormat, QuantFormat
 from ...quant.planes import dequantize_planes, dequantize_rows, repack_blocks
 from ...quant.rows import row_chunks
 from ...tensors import dtypes as dt

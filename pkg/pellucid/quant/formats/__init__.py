@@ -3,7 +3,5 @@
 from importlib import import_module
 from pkgutil import iter_modules
 
-from ..format import FORMATS
-
 for _file in iter_modules(__path__):
     import_module(f"{__name__}.{_file.name}")
