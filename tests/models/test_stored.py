@@ -199,6 +199,13 @@ def test_zero_points_and_scales_of_groups_are_refused(tmp_path):
     refuse(folder, FormatError, r"weight_scale of shape \(128, 4\).*Scales of groups are not read")
 
 
+def test_weights_that_were_turned_are_refused(tmp_path):
+    _, folder = quantized(tmp_path, int8, {**COMPRESSED, "transform_config": {}})
+    loaded(folder, "cpu")
+    configure(folder, **COMPRESSED, transform_config={"config_groups": {"u": {"type": "hadamard"}}})
+    refuse(folder, FormatError, "transform_config is set")
+
+
 def test_what_does_not_fit_the_model_is_said(tmp_path):
     _, folder = quantized(tmp_path, int8, COMPRESSED)
     change(folder, weight=torch.zeros(64, 128, dtype=torch.int8), weight_scale=torch.ones(64, 1))

@@ -15,6 +15,8 @@ from ..stored import Expected, Settings, Shapes, Stored
 def shape(shapes: Shapes, settings: Settings) -> tuple[int, int]:
     """The weight's; scales are one for each row or one for all."""
     weight, scale = shapes["weight"], shapes["weight_scale"]
+    if settings.get("transform_config"):
+        raise FormatError("transform_config is set: weights were turned, which is not undone here.")
     if len(weight) != 2 or scale not in ((weight[0], 1), (weight[0],), (1, 1), (1,), ()):
         raise FormatError(
             f"weight_scale of shape {scale} for a weight of shape {weight} is not one scale for each row, or "
