@@ -7,7 +7,6 @@ from case import RANDOM, Case, below, normal, positive
 FORMATS = {
     "q4_0": ((0,), 96), "q4_1": ((0, 2), 96), "q5_0": ((0,), 96), "q5_1": ((0, 2), 96), "q8_0": ((0,), 96),
     "q4_k": ((0, 2), 512), "q5_k": ((0, 2), 512), "q6_k": ((208,), 512), "f16": ((), 41), "bf16": ((), 41),
-    "int8_rows": ((), 41), "fp8_e4m3": ((), 160), "gptq4": ((), 96),
 }  # fmt: skip
 # Rows of input on both sides of the step from the vector to the tiled kernels, and formats that read their
 # scales in different ways. Products of all formats are what tests/quant/in_page.py looks at.
@@ -137,39 +136,28 @@ def _rotary(x):
     return rotary_embedding(x, cos, sin, 3), rotary_embedding(x, cos, sin, 0, interleaved=True)
 
 
-def stored(name: str, rows: int, columns: int) -> list[np.ndarray]:
-    """Bytes of a weight of that format, its values of the size of a model's: its blocks, or its planes."""
+def blocks(name: str, rows: int, columns: int) -> np.ndarray:
+    """Bytes of a weight of that format, its values of the size of a model's."""
     from pellucid.quant import FORMATS as KNOWN
-    from pellucid.quant import BlockFormat
 
     fmt = KNOWN[name]
-    if not isinstance(fmt, BlockFormat):
-        return [_plane(plane, rows * plane.fields(fmt.units(columns))) for plane in fmt.planes]
     if fmt.block == 1:
         values = RANDOM.standard_normal(rows * columns).astype(np.float32)
         bits = values.astype(np.float16).view(np.uint16) if name == "f16" else values.view(np.uint32) >> 16
-        return [bits.astype(np.uint16).view(np.uint8)]
+        return bits.astype(np.uint16).view(np.uint8)
     size = fmt.raw_bytes(rows, columns)
     made = RANDOM.integers(0, 256, (size // fmt.block_bytes, fmt.block_bytes)).astype(np.uint8)
     for at in FORMATS[name][0]:
         scales = RANDOM.uniform(-0.01, 0.01, len(made)).astype(np.float16)
         made[:, at : at + 2] = scales.view(np.uint8).reshape(-1, 2)
-    return [made.reshape(-1)]
-
-
-def _plane(plane, fields: int) -> np.ndarray:
-    """A plane of a format without blocks: small scales, and bytes that are numbers in all of them."""
-    if plane.name == "scales":
-        scales = RANDOM.uniform(0.001, 0.01, fields)
-        return scales.astype({2: np.float16, 4: np.float32}[plane.nbytes]).view(np.uint8)
-    return RANDOM.integers(0, 16, fields * plane.nbytes).astype(np.uint8)
+    return made.reshape(-1)
 
 
 def quantized() -> list[Case]:
     made = []
     for name, (_, columns) in FORMATS.items():
 
-        def call(t, x, *raw, name=name, columns=columns):
+        def call(t, x, raw, name=name, columns=columns):
             weight = _weight(raw, name, (37, columns))
             ids = t.tensor([36, 0, 7])
             return (
@@ -178,8 +166,8 @@ def quantized() -> list[Case]:
                 t.nn.functional.linear(x, weight),
             )
 
-        raw = stored(name, 37, columns)
-        made.append(Case(name, call, (normal(1, columns), *raw), atol=2e-4, layouts=("contiguous",)))
+        raw = blocks(name, 37, columns)
+        made.append(Case(name, call, (normal(1, columns), raw), atol=2e-4, layouts=("contiguous",)))
     return made
 
 
@@ -188,24 +176,24 @@ def products() -> list[Case]:
     for name in MULTIPLIED:
         columns = FORMATS[name][1]
 
-        def call(t, x, bias, *raw, name=name, columns=columns):
+        def call(t, x, bias, raw, name=name, columns=columns):
             weight = _weight(raw, name, (37, columns))
             return [t.nn.functional.linear(x[:n], weight, bias) for n in BATCHES]
 
-        given = (normal(40, columns), normal(37), *stored(name, 37, columns))
+        given = (normal(40, columns), normal(37), blocks(name, 37, columns))
         made.append(Case(name, call, given, atol=2e-4, layouts=("contiguous",)))
 
-    def long(t, x, bias, *raw):
+    def long(t, x, bias, raw):
         return t.nn.functional.linear(x, _weight(raw, "q4_0", (133, 12544)), bias)
 
-    given = (normal(1, 12544), normal(133), *stored("q4_0", 133, 12544))
+    given = (normal(1, 12544), normal(133), blocks("q4_0", 133, 12544))
     return [*made, Case("rows in parts", long, given, atol=2e-3, layouts=("contiguous",))]
 
 
 def _weight(raw, name, shape):
-    from pellucid.quant.weight import weight_from_blocks, weight_from_planes
+    from pellucid.quant.weight import weight_from_blocks
 
-    return weight_from_planes(raw, name, shape) if len(raw) > 1 else weight_from_blocks(*raw, name, shape)
+    return weight_from_blocks(raw, name, shape)
 
 
 def losses() -> list[Case]:
