@@ -183,6 +183,14 @@ def test_groups_out_of_order_are_refused(tmp_path):
     refuse(folder, FormatError, r"q_proj\.g_idx: the groups of columns are not in order.*desc_act")
 
 
+def test_tensors_beside_a_weight_are_no_larger(tmp_path):
+    _, folder = quantized(tmp_path, gptq, GROUPS)
+    change(folder, g_idx=torch.zeros(128 * 128 + 1, dtype=torch.int32))
+    refuse(folder, FormatError, "more elements than it")
+    change(folder, g_idx=torch.zeros(127, dtype=torch.int8))
+    refuse(folder, FormatError, "are not in order")
+
+
 def test_a_bias_that_the_model_does_not_have_must_be_zero(tmp_path):
     _, folder = quantized(tmp_path, gptq, GROUPS)
     change(folder, bias=torch.zeros(128, dtype=torch.float16))

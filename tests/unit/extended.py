@@ -141,6 +141,10 @@ for device in ("cpu", "webgpu"):
 
 with pytest.raises(torch.errors.FormatError, match="ternary: there is such a dtype already"):
     names["QuantFormat"](name="ternary", planes=(), values=len)
+with pytest.raises(torch.errors.FormatError, match="none: has 0 planes"):
+    names["QuantFormat"](name="none", planes=(), values=len)
+with pytest.raises(TypeError, match=r"model_types is 'mixer'\. Give a tuple"):
+    type("Another", (names["CausalLM"],), {"model_types": "mixer"})
 with pytest.raises(FileExistsError, match=r"swap_pairs\.wgsl already"):
     names["define"]("mine/swap_pairs", "")
 print("passed")

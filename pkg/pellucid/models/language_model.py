@@ -61,9 +61,12 @@ class CausalLM(Module):
 
     def __init_subclass__(cls, **settings: Any):
         super().__init_subclass__(**settings)
-        # A subclass of Llama is not Llama: only what its own body says counts.
-        MODEL_TYPES.update(dict.fromkeys(vars(cls).get("model_types", ()), cls))
-        GGUF_ARCHITECTURES.update(dict.fromkeys(vars(cls).get("gguf_architectures", ()), cls))
+        for attribute, known in (("model_types", MODEL_TYPES), ("gguf_architectures", GGUF_ARCHITECTURES)):
+            # A subclass of Llama is not Llama: only what its own body says counts.
+            names = vars(cls).get(attribute, ())
+            if isinstance(names, str):
+                raise TypeError(f"{cls.__name__}: {attribute} is {names!r}. Give a tuple of names.")
+            known.update(dict.fromkeys(names, cls))
 
     def __init__(self, config):
         super().__init__()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Generator, Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -90,6 +91,11 @@ def find_stored(
             found[f"{layer}.weight"] = StoredWeight(format, stored, settings, infos, shape)
             others = {f"{layer}.{part}" for part in stored.expected}
             others = {n for n in others if n in checkpoint and n not in parameters}
+            if any(checkpoint[n].numel > prod(shape) for n in others):
+                raise FormatError(
+                    f"{checkpoint.name}: {layer}: a tensor beside the weight has more elements than it. The "
+                    "file is damaged."
+                )
             expected += [(checkpoint[n], f"{layer}.weight") for n in sorted(others)]
             passed |= others | {f"{layer}.{part}" for part in stored.ignored}
     if expected:
@@ -102,8 +108,8 @@ def find_stored(
 
 def _check(checkpoint: Checkpoint, info: TensorInfo, raw: np.ndarray, weight: StoredWeight) -> None:
     wanted = weight.stored.expected[info.name.rpartition(".")[2]]
-    elements = raw.view(np.dtype(wanted.dtype))
-    if info.dtype != wanted.dtype or not wanted.holds(elements, weight.shape, weight.settings):
+    is_read = info.dtype == wanted.dtype
+    if not is_read or not wanted.holds(raw.view(wanted.dtype), weight.shape, weight.settings):
         raise FormatError(
             f"{checkpoint.name}: {info.name}: {wanted.otherwise}. Load another file of the model, "
             "such as a GGUF."

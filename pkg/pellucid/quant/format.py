@@ -60,20 +60,20 @@ FORMATS: dict[str, QuantFormat] = {}
 """Every format by name."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class QuantFormat:
     """A weight format; defining one makes it a dtype and a row of `FORMATS`.
 
     Args:
         name: lower case, such as ``"int8_rows"``; its WGSL file has the same.
-        planes: what a buffer holds, in order; at most four, the first of 16 bytes a unit or a multiple.
+        planes: what a buffer holds, in order; one to four.
         values: numpy: the planes, each uint8 (rows, fields of a row, nbytes), to float32 values, 32 for each
             unit, row after row.
         stored: how checkpoints other than GGUF files store such weights.
         wgsl: the text of ``quant/<name>.wgsl``; the package's file if not given.
 
     Raises:
-        FormatError: there is a dtype or format of that name.
+        FormatError: there is a dtype or format of that name, or the number of planes is another.
     """
 
     name: str
@@ -85,6 +85,8 @@ class QuantFormat:
     def __post_init__(self):
         if self.name in NAMES:
             raise FormatError(f"{self.name}: there is such a dtype already. Choose another name.")
+        if not 1 <= len(self.planes) <= 4:
+            raise FormatError(f"{self.name}: has {len(self.planes)} planes. Give one to four.")
         if self.wgsl is not None:
             add_text(f"wgsl/quant/{self.name}.wgsl", self.wgsl)
         # No itemsize: a weight's bytes are those of its layout.
@@ -119,7 +121,7 @@ class QuantFormat:
         return Layout(units, tuple(starts), at)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class BlockFormat(QuantFormat):
     """A format of GGUF files, where rows are blocks of a number of columns.
 

@@ -46,7 +46,7 @@ def _planes(tensors, settings: Settings) -> list:
 def _tile_shape(shapes: Shapes, settings: Settings) -> tuple[int, int]:
     weight, scale = shapes["weight"], shapes["weight_scale_inv"]
     tile = settings.get("weight_block_size")
-    if list(tile or ()) != [_TILE, _TILE]:
+    if tile != [_TILE, _TILE]:
         raise FormatError(f"weight_block_size is {str(tile)[:80]}; [{_TILE}, {_TILE}] is read.")
     if len(weight) != 2 or scale != (-(-weight[0] // _TILE), -(-weight[1] // _TILE)):
         raise FormatError(
