@@ -4,9 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from paths import ROOT
 
 
+@pytest.mark.gpu
 def test_the_examples_run_and_take_part_in_everything(tmp_path):
     """In a process of its own: declarations stay."""
     program = Path(__file__).with_name("extended.py")
