@@ -4,11 +4,11 @@ import numpy as np
 
 import pellucid
 from pellucid.ops.quant.lanes import has_dots
-from pellucid.quant import FORMATS, BlockFormat, dequantize_planes, repack_blocks
+from pellucid.quant import BLOCK_FORMATS, FORMATS, dequantize_planes, repack_blocks
 from pellucid.quant.weight import weight_from_blocks, weight_from_planes
 
 # Formats of GGUF blocks, and those that integer dot products read.
-BLOCKS = [name for name, f in FORMATS.items() if isinstance(f, BlockFormat)]
+BLOCKS = list(BLOCK_FORMATS)
 DOTS = [name for name in FORMATS if has_dots(name)]
 # Where the binary16 scales of a block lie, in bytes.
 SCALES = {
@@ -120,6 +120,6 @@ def sampled(name, rows, columns, rng, device=None, odd=False):
 def widths(name):
     """Columns worth trying: whole blocks, an odd number of units, and parts of a unit where there may be."""
     f = FORMATS[name]
-    if not isinstance(f, BlockFormat):
+    if name not in BLOCK_FORMATS:
         return (512, 96, 32) if name == "gptq4" else (512, 41, 160)
     return {1: (512, 41, 1), 32: (512, 96, 32), 256: (512, 768, 256)}[f.block]

@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..device.resources import add_text, path, read_text
+from ..device.resources import path, read_text
 from ..errors import DTypeError, KernelError
 from ..tensors import dtypes as dt
 from ..tensors.dtypes import DType
@@ -427,11 +427,8 @@ def _collect(text: str, parts: dict[str, str]) -> None:
     names |= {part for function in called - own if (part := _parts().get(function)) is not None}
     for name in sorted(names):
         if name not in parts:
-            if "/" in name:
-                part = read_text(f"wgsl/{name}.wgsl")
-            else:
-                part = _files_of_parts()[name].read_text(encoding="utf-8")
-            parts[name] = part
+            file = f"wgsl/{name}.wgsl" if "/" in name else str(_files_of_parts()[name])
+            parts[name] = part = read_text(file)
             _collect(part, parts)
 
 
@@ -444,18 +441,6 @@ def load(name: str) -> KernelSource:
     """
     source = KernelSource(name, read_text(f"wgsl/{name}.wgsl"))
     return KernelSource(name, source.text, header=header_of(source))
-
-
-def define(name: str, text: str) -> KernelSource:
-    """Have a text stand for ``wgsl/<name>.wgsl``: the kernel of a program's own op, by the rules of
-    wgsl/README.md.
-
-    Raises:
-        FileExistsError: there is a kernel of that name.
-        KernelError: its header says something of fusion that does not fit.
-    """
-    add_text(f"wgsl/{name}.wgsl", text)
-    return load(name)
 
 
 def header_of(source: KernelSource) -> KernelHeader:

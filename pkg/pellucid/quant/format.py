@@ -58,6 +58,8 @@ class Layout:
 
 FORMATS: dict[str, QuantFormat] = {}
 """Every format by name."""
+BLOCK_FORMATS: dict[str, BlockFormat] = {}
+"""Those of GGUF blocks."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -138,6 +140,10 @@ class BlockFormat(QuantFormat):
     block_bytes: int
     split: Callable[[np.ndarray], list[np.ndarray]]
     repack: str
+
+    def __post_init__(self):
+        super().__post_init__()
+        BLOCK_FORMATS[self.name] = self
 
     def units(self, columns: int) -> int:
         """Units of 32 columns in a row.

@@ -16,7 +16,7 @@ from ..ops.quant.products import dequantize, repack_rows
 from ..tensors.dtypes import DType, uint32
 from ..tensors.meta import meta
 from ..tensors.tensor import Tensor
-from .format import FORMATS, BlockFormat, QuantFormat
+from .format import BLOCK_FORMATS, FORMATS, BlockFormat, QuantFormat
 from .planes import join_planes, repack_blocks
 from .rows import RowStorage
 
@@ -54,9 +54,9 @@ def weight_from_blocks(raw, format: str | DType, shape: tuple[int, int], device=
         >>> weight_from_blocks(bytes(40), "q4_1", (1, 64), device="cpu").shape
         Size([1, 64])
     """
-    fmt = quant_format(format)
-    if not isinstance(fmt, BlockFormat):
-        raise DTypeError(f"{fmt.name}: is no format of GGUF blocks. Use weight_from_planes.")
+    fmt = BLOCK_FORMATS.get(quant_format(format).name)
+    if fmt is None:
+        raise DTypeError(f"{format}: is no format of GGUF blocks. Use weight_from_planes.")
     rows, columns = shape
     expected = fmt.raw_bytes(rows, columns)
     where = (

@@ -20,7 +20,7 @@ from ...kernel.variants import is_direct
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.public import function
-from ...quant.format import FORMATS, BlockFormat, QuantFormat
+from ...quant.format import BLOCK_FORMATS, FORMATS, QuantFormat
 from ...quant.planes import dequantize_planes, dequantize_rows, repack_blocks
 from ...quant.rows import row_chunks
 from ...tensors import dtypes as dt
@@ -388,14 +388,8 @@ def dequantize(input: Tensor) -> Tensor:
 # From a file's blocks
 
 
-def _blocks(name: str) -> BlockFormat:
-    fmt = FORMATS[name]
-    assert isinstance(fmt, BlockFormat)
-    return fmt
-
-
 def _repack_launch(call: Call) -> Launch:
-    fmt = _blocks(call["format"])
+    fmt = BLOCK_FORMATS[call["format"]]
     rows, columns = call["rows"], call["columns"]
     layout = fmt.layout(rows, columns)
     units = call["count"] * layout.units
@@ -405,7 +399,7 @@ def _repack_launch(call: Call) -> Launch:
 
 
 def _repack_reference(planes, raw, format, rows, columns, start, count):
-    fmt = _blocks(format)
+    fmt = BLOCK_FORMATS[format]
     part = repack_blocks(raw.view(np.uint8)[: fmt.raw_bytes(count, columns)], fmt, count, columns)
     whole, small = fmt.layout(rows, columns), fmt.layout(count, columns)
     for at, begin, plane in zip(whole.starts, small.starts, fmt.planes, strict=True):
