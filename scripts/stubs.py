@@ -211,6 +211,17 @@ def package() -> Stub:
     return stub
 
 
+def models() -> Stub:
+    module = import_module("pellucid.models")
+    stub = Stub("models/__init__.pyi", "The model zoo.")
+    for name, found in vars(module).items():
+        if inspect.isclass(found) and not name.startswith("_"):
+            stub.imports.add(f"from {stub.module(found.__module__)} import {name} as {name}")
+    registries = ("GGUF_ARCHITECTURES", "MODEL_TYPES")
+    stub.imports |= {f"from .language_model import {name} as {name}" for name in registries}
+    return stub
+
+
 def texts() -> dict[Path, str]:
     """The stubs by their files."""
-    return {stub.path: stub.text() for stub in (tensor(), functional(), package())}
+    return {stub.path: stub.text() for stub in (tensor(), functional(), package(), models())}

@@ -58,7 +58,7 @@ export function describe(info) {
 export const ADVICE = {
   SourceError: { title: "The model could not be fetched", text: "Or download the model and choose the file on this computer." },
   MissingFile: { title: "There is no such model", text: "Or choose a file on this computer. A name like HuggingFaceTB/SmolLM2-135M-Instruct is looked up on the hub." },
-  FormatError: { title: "This file cannot be read as a model", text: "It must be a GGUF file or a folder with config.json and safetensors, of a Llama, Mistral or Qwen3 model (GGUF: Llama)." },
+  FormatError: { title: "This file cannot be read as a model", text: "It must be a GGUF file or a folder with config.json and safetensors, of an architecture that Pellucid knows." },
   WeightError: { title: "The weights do not fit the model", text: "The configuration and the weights do not belong together. Try the original files." },
   OutOfMemoryError: { title: "The graphics processor is out of memory", text: "Close other pages that use it, shorten the prompt, or load a smaller or more strongly quantized model." },
   MemoryError: { title: "Python is out of memory", text: "Shorten the prompt, or reload the page." },

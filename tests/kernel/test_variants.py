@@ -19,7 +19,7 @@ from pellucid.ops.matmul.linear import linear
 from pellucid.quant import FORMATS
 from pellucid.quant.weight import weight_from_blocks
 from quant.samples import tame_blocks, widths
-from quant.test_formats import reference
+from quant.test_formats import made, reference
 
 WEBGPU = ("webgpu",)
 
@@ -54,9 +54,8 @@ def test_linear(rows):
 def test_quantized_linear(name):
     rows, columns = 133, widths(name)[0]
     rng = np.random.default_rng(3)
-    raw = tame_blocks(name, rows, columns, rng)
-    weight = weight_from_blocks(raw, name, (rows, columns), "webgpu")
-    values = reference(raw, name, rows, columns).astype(np.float64)
+    weight, values = made(name, rows, columns, "webgpu")
+    values = values.astype(np.float64)
     bias = rng.standard_normal(rows).astype(np.float32)
     for batch in (1, 2, 3, 7, 11, 12, 40):
         x = rng.standard_normal((batch, columns)).astype(np.float32)

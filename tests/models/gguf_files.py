@@ -1,4 +1,4 @@
-"""Tiny Llama models as GGUF files, written as llama.cpp's converter writes them."""
+"""Tiny models as GGUF files, written as llama.cpp's converter writes them."""
 
 from __future__ import annotations
 
@@ -10,29 +10,31 @@ import numpy as np
 
 from quant.samples import tame_blocks
 
-NAMES = {
-    "model.embed_tokens": "token_embd",
-    "model.norm": "output_norm",
-    "lm_head": "output",
-    "input_layernorm": "attn_norm",
-    "self_attn.q_proj": "attn_q",
-    "self_attn.k_proj": "attn_k",
-    "self_attn.v_proj": "attn_v",
-    "self_attn.o_proj": "attn_output",
-    "post_attention_layernorm": "ffn_norm",
-    "mlp.gate_proj": "ffn_gate",
-    "mlp.up_proj": "ffn_up",
-    "mlp.down_proj": "ffn_down",
-}
+
+def gguf_names(model: Any) -> dict[str, str]:
+    """The name in a GGUF of every parameter of a model of transformers, as the package has them."""
+    kind = architecture(model)
+    arch = next(a for a, name in gguf.MODEL_ARCH_NAMES.items() if name == kind)
+    known = gguf.get_tensor_name_map(arch, model.config.num_hidden_layers)
+    found = {}
+    for path, _ in model.named_parameters():
+        stem, _, ending = path.rpartition(".")
+        found[path] = f"{known.get_name(stem)}.{ending}"
+    return found
 
 
-def gguf_name(path: str) -> str:
-    """The name in a GGUF of a parameter of transformers' Llama."""
-    stem, _, kind = path.rpartition(".")
-    if stem.startswith("model.layers."):
-        _, _, number, inner = stem.split(".", 3)
-        return f"blk.{number}.{NAMES[inner]}.{kind}"
-    return f"{NAMES[stem]}.{kind}"
+def architecture(model: Any) -> str:
+    """What a GGUF calls it."""
+    kind = model.config.model_type
+    return "llama" if kind == "mistral" else kind
+
+
+def headed(model: Any, path: str) -> int:
+    """Heads whose rows the converter interleaves: of queries and keys of a Llama."""
+    config = model.config
+    heads = {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}
+    part = path.split(".")[-2]
+    return heads.get(part, 0) if architecture(model) == "llama" else 0
 
 
 def permuted(weight: np.ndarray, heads: int) -> np.ndarray:
@@ -53,14 +55,16 @@ def written(
     ``factors`` divide the frequencies of the rotary embedding.
     Formats that the package cannot quantize to get random blocks of the size of a model's weights.
     """
-    config = model.config
-    writer = gguf.GGUFWriter(path, "llama")
+    config, names = model.config, gguf_names(model)
+    writer = gguf.GGUFWriter(path, architecture(model))
     writer.add_block_count(config.num_hidden_layers)
     writer.add_context_length(config.max_position_embeddings)
     writer.add_embedding_length(config.hidden_size)
     writer.add_feed_forward_length(config.intermediate_size)
     writer.add_head_count(config.num_attention_heads)
     writer.add_head_count_kv(config.num_key_value_heads)
+    if getattr(config, "head_dim", None):
+        writer.add_key_length(config.head_dim)
     writer.add_layer_norm_rms_eps(config.rms_norm_eps)
     writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
     writer.add_vocab_size(config.vocab_size)
@@ -75,16 +79,16 @@ def written(
         writer.add_tensor("rope_freqs.weight", factors)
     for name, parameter in model.named_parameters():
         value = parameter.detach().numpy()
-        for part, heads in (("q_proj", config.num_attention_heads), ("k_proj", config.num_key_value_heads)):
-            if part in name:
-                value = permuted(value, heads)
+        if heads := headed(model, name):
+            value = permuted(value, heads)
         if value.ndim == 1 or format == "f32":
-            writer.add_tensor(gguf_name(name), value)
-        elif format.endswith("_k"):
+            writer.add_tensor(names[name], value)
+            continue
+        try:
+            blocks = gguf.quants.quantize(value, kind)
+        except NotImplementedError:
             blocks = tame_blocks(format, *value.shape, rng).reshape(value.shape[0], -1)
-            writer.add_tensor(gguf_name(name), blocks, raw_dtype=kind)
-        else:
-            writer.add_tensor(gguf_name(name), gguf.quants.quantize(value, kind), raw_dtype=kind)
+        writer.add_tensor(names[name], blocks, raw_dtype=kind)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -94,15 +98,14 @@ def written(
 
 def dequantized(path: Path, model: Any) -> dict[str, np.ndarray]:
     """The values in a file as the package reads them, by the names and in the layout of transformers."""
-    config = model.config
+    names = gguf_names(model)
     tensors = {t.name: t for t in gguf.GGUFReader(path).tensors}
     found = {}
     for name, parameter in model.named_parameters():
-        t = tensors[gguf_name(name)]
+        t = tensors[names[name]]
         value = gguf.quants.dequantize(t.data, t.tensor_type).reshape(tuple(parameter.shape))
-        for part, heads in (("q_proj", config.num_attention_heads), ("k_proj", config.num_key_value_heads)):
-            if part in name:
-                halves = value.reshape(heads, -1, 2, *value.shape[1:])
-                value = halves.swapaxes(1, 2).reshape(value.shape)
+        if heads := headed(model, name):
+            halves = value.reshape(heads, -1, 2, *value.shape[1:])
+            value = halves.swapaxes(1, 2).reshape(value.shape)
         found[name] = np.ascontiguousarray(value, np.float32)
     return found

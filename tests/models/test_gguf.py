@@ -1,4 +1,4 @@
-"""Tiny Llamas in GGUF files of every format, beside transformers with the values that gguf reads."""
+"""Tiny models in GGUF files of every architecture and format, beside transformers with their values."""
 
 import numpy as np
 import pytest
@@ -7,10 +7,12 @@ from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
 
 import pellucid
 from models.gguf_files import dequantized, written
-from models.tiny import close, loaded, made, ours, some_ids
+from models.tiny import MODELS, close, loaded, made, ours, saved, some_ids
 from pellucid.errors import FormatError, WeightError
+from pellucid.models import GGUF_ARCHITECTURES
+from quant.samples import BLOCKS
 
-FORMATS = ["f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q4_k", "q5_k", "q6_k"]
+FORMATS = ["f32", *BLOCKS]
 WIDE = {
     "hidden_size": 256,
     "intermediate_size": 512,
@@ -50,6 +52,25 @@ def test_every_format_gives_the_logits_of_its_values(format, tmp_path, device):
             # One position takes the kernels for vectors, several those for tiles.
             one = mine(ours(ids[:1, :1], device)).logits
         close(one, expected.logits[:1, :1], 2e-4)
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if name in GGUF_ARCHITECTURES])
+def test_every_architecture_gives_the_logits_of_its_folder(name, tmp_path, device):
+    model = made(name)
+    ids = some_ids(2, 9)
+    folder, path = saved(model, tmp_path / "folder"), written(model, tmp_path / "tiny.gguf", "f32")
+    with torch.no_grad(), pellucid.no_grad():
+        mine = loaded(path, device)
+        assert type(mine) is GGUF_ARCHITECTURES[name]
+        logits = mine(ours(ids, device)).logits
+        close(logits, model(torch.tensor(ids)).logits)
+        np.testing.assert_allclose(
+            logits.numpy(), loaded(folder, device)(ours(ids, device)).logits.numpy(), atol=1e-5
+        )
+
+
+def test_every_architecture_has_a_row():
+    assert set(MODELS) >= set(GGUF_ARCHITECTURES)
 
 
 def test_our_oracle_reads_files_as_transformers_does(tmp_path):
@@ -115,7 +136,10 @@ def test_an_unknown_architecture_is_refused(tmp_path):
         .replace(b"\x05\0\0\0\0\0\0\0llama", b"\x05\0\0\0\0\0\0\0mamba")
     )
     path.write_bytes(data)
-    with pytest.raises(FormatError, match="architecture 'mamba' of a GGUF is not known"):
+    with pytest.raises(
+        FormatError,
+        match=f"'mamba' of a GGUF is not known. There are {', '.join(sorted(GGUF_ARCHITECTURES))}",
+    ):
         loaded(path, "cpu")
 
 

@@ -27,7 +27,7 @@ from pellucid.errors import (
     SourceError,
     WeightError,
 )
-from pellucid.models import AutoModelForCausalLM, auto
+from pellucid.models import MODEL_TYPES, AutoModelForCausalLM, auto
 from pellucid.quant.rows import row_chunks
 
 
@@ -70,7 +70,10 @@ def refuse(folder, device: str, error: type[Exception], words: str | None, **set
 @pytest.mark.parametrize(
     ("keys", "words"),
     [
-        ({"model_type": "bert"}, "model_type 'bert' is not known. There are llama, mistral, qwen3"),
+        (
+            {"model_type": "bert"},
+            f"model_type 'bert' is not known. There are {', '.join(sorted(MODEL_TYPES))}",
+        ),
         ({"model_type": None}, "model_type None is not known"),
         ({"model_type": ["llama"]}, "is not known"),
         ({"num_experts": 8}, r"does not know \{'num_experts': 8\}"),

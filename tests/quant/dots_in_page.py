@@ -6,12 +6,12 @@ Expects PELLUCID_KERNELS=shared and PELLUCID_DOTS=integer.
 import sys
 
 import numpy as np
-from samples import tame_blocks, widths
+from samples import DOTS, tame_blocks, widths
 
 import pellucid
 from pellucid.device.stream import stream
 from pellucid.nn.functional import linear
-from pellucid.ops.quant.lanes import DOT_FORMATS, FEATURE, choose
+from pellucid.ops.quant.lanes import FEATURE, choose
 from pellucid.quant.weight import dequantize, weight_from_blocks
 
 info = stream().open().info
@@ -20,7 +20,7 @@ if FEATURE not in info.features:
     sys.exit(0)
 rng = np.random.default_rng(0)
 failed = 0
-for name in sorted(DOT_FORMATS):
+for name in DOTS:
     worst, is_kept = 0.0, True
     # Rows of one workgroup, and rows so long that several share them.
     for columns in (widths(name)[1], 12544):

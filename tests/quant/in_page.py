@@ -3,31 +3,28 @@
 import sys
 
 import numpy as np
-from samples import any_blocks, tame_blocks, widths
+from samples import sampled, widths
 
 import pellucid
 from pellucid.nn.functional import embedding, linear
-from pellucid.quant import FORMATS, dequantize_planes, repack_blocks
+from pellucid.quant import FORMATS, dequantize_planes
 from pellucid.quant.rows import moved
-from pellucid.quant.weight import dequantize, weight_from_blocks
+from pellucid.quant.weight import dequantize
 
 rng = np.random.default_rng(0)
 failed = 0
 for name, f in FORMATS.items():
     rows, columns = 37, widths(name)[1]
-    raw = any_blocks(name, rows, columns, rng)
-    words = repack_blocks(raw, f, rows, columns)
-    expected = dequantize_planes(words, f, rows, columns).view(np.uint32)
-    weight = weight_from_blocks(raw, name, (rows, columns))
+    weight, numbers, _ = sampled(name, rows, columns, rng, odd=True)
+    expected = numbers.view(np.uint32)
     unpacked = dequantize_planes(moved(weight, "cpu")._storage.data.view(np.uint32), f, rows, columns)
     planes = np.array_equal(unpacked.view(np.uint32), expected)
     values = np.array_equal(dequantize(weight).numpy().view(np.uint32), expected)
     ids = pellucid.tensor([36, 0, 7])
     picked = np.array_equal(embedding(ids, weight).numpy().view(np.uint32), expected[[36, 0, 7]])
 
-    raw = tame_blocks(name, rows, columns, rng)
-    weight = weight_from_blocks(raw, name, (rows, columns))
-    exact = dequantize_planes(repack_blocks(raw, f, rows, columns), f, rows, columns).astype(np.float64)
+    weight, numbers, _ = sampled(name, rows, columns, rng)
+    exact = numbers.astype(np.float64)
     worst = 0.0
     for batch in (1, 3, 8, 9, 40):
         x = rng.standard_normal((batch, columns)).astype(np.float32)

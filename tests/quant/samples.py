@@ -1,9 +1,15 @@
-"""Random blocks of every weight format. Needs numpy and the library only, so that it also runs in a page."""
+"""Random weights of every format. Needs numpy and the library only, so that it also runs in a page."""
 
 import numpy as np
 
-from pellucid.quant import FORMATS
+import pellucid
+from pellucid.ops.quant.lanes import has_dots
+from pellucid.quant import BLOCK_FORMATS, FORMATS, dequantize_planes, repack_blocks
+from pellucid.quant.weight import weight_from_blocks, weight_from_planes
 
+# Formats of GGUF blocks, and those that integer dot products read.
+BLOCKS = list(BLOCK_FORMATS)
+DOTS = [name for name in FORMATS if has_dots(name)]
 # Where the binary16 scales of a block lie, in bytes.
 SCALES = {
     "q4_0": (0,),
@@ -59,6 +65,61 @@ def tame_blocks(name, rows, columns, rng):
     return blocks.reshape(-1)
 
 
+def _scales(shape, rng, odd):
+    """float32, of the size of a model's or, odd, of any that is far from the least and the largest."""
+    return np.ldexp(rng.uniform(1, 2, shape), rng.integers(-90, 90, shape) if odd else -7).astype(np.float32)
+
+
+def int8_rows(rows, columns, rng, odd):
+    quants = rng.integers(-128, 128, (rows, columns)).astype(np.int8)
+    scales = _scales((rows, 1), rng, odd)
+    padded = np.pad(quants, ((0, 0), (0, -columns % 32)))
+    return [padded, scales], scales * quants.astype(np.float32)
+
+
+def fp8_e4m3(rows, columns, rng, odd):
+    """The value by way of binary16, which has the same mantissa and one more bit of exponent."""
+    quants = rng.integers(0, 127, (rows, columns)).astype(np.uint8)
+    quants |= rng.integers(0, 2, (rows, columns)).astype(np.uint8) << np.uint8(7)
+    scales = _scales((rows, -(-columns // 128)), rng, odd)
+    halves = (quants.astype(np.uint16) & 128) << 8 | (quants.astype(np.uint16) & 127) << 7
+    values = 256 * halves.view(np.float16).astype(np.float32)
+    padded = np.pad(quants, ((0, 0), (0, -columns % 32)))
+    return [padded, scales], values * scales[:, np.arange(columns) // 128]
+
+
+def gptq4(rows, columns, rng, odd):
+    quants = rng.integers(0, 16, (rows, columns))
+    zeros = rng.integers(0, 17, (rows, columns // 32)).astype(np.uint8)
+    shape = zeros.shape
+    bits = _halves(zeros.size, rng) if odd else rng.uniform(-0.01, 0.01, zeros.size).astype(np.float16)
+    scales = bits.view(np.float16).reshape(shape)
+    places = 16 ** np.arange(8)
+    words = (quants.reshape(rows, -1, 8) * places).sum(2).astype(np.uint32)
+    unit = np.arange(columns) // 32
+    values = scales.astype(np.float32)[:, unit] * (quants - zeros.astype(int)[:, unit]).astype(np.float32)
+    return [words.view(np.int32), scales, zeros], values
+
+
+# Planes and values of formats without blocks.
+PLANES = {"int8_rows": int8_rows, "fp8_e4m3": fp8_e4m3, "gptq4": gptq4}
+
+
+def sampled(name, rows, columns, rng, device=None, odd=False):
+    """A weight, its values by numpy, and the bytes of its blocks or its planes."""
+    if name in PLANES:
+        planes, values = PLANES[name](rows, columns, rng, odd)
+        tensors = [pellucid.tensor(plane, device=device) for plane in planes]
+        return weight_from_planes(tensors, name, (rows, columns)), values, planes
+    raw = (any_blocks if odd else tame_blocks)(name, rows, columns, rng)
+    words = repack_blocks(raw, FORMATS[name], rows, columns)
+    values = dequantize_planes(words, FORMATS[name], rows, columns)
+    return weight_from_blocks(raw, name, (rows, columns), device), values, raw
+
+
 def widths(name):
-    """Columns worth trying: whole blocks, an odd number of units, and for halves also parts of a unit."""
-    return {1: (512, 41, 1), 32: (512, 96, 32), 256: (512, 768, 256)}[FORMATS[name].block]
+    """Columns worth trying: whole blocks, an odd number of units, and parts of a unit where there may be."""
+    f = FORMATS[name]
+    if name not in BLOCK_FORMATS:
+        return (512, 96, 32) if name == "gptq4" else (512, 41, 160)
+    return {1: (512, 41, 1), 32: (512, 96, 32), 256: (512, 768, 256)}[f.block]

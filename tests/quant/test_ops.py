@@ -6,25 +6,19 @@ import torch
 
 import pellucid
 from pellucid.device.stream import stream
-from pellucid.errors import DTypeError, FormatError, GradientError, ShapeError
+from pellucid.errors import DeviceError, DTypeError, FormatError, GradientError, ShapeError
 from pellucid.nn.functional import embedding, linear
 from pellucid.ops.quant.products import quant_linear
 from pellucid.quant import FORMATS
 from pellucid.quant.rows import RowStorage, moved, row_chunks
-from pellucid.quant.weight import dequantize, weight_from_blocks
-from quant.samples import any_blocks, tame_blocks, widths
-from quant.test_formats import reference, same_bits
+from pellucid.quant.weight import dequantize, weight_from_blocks, weight_from_planes
+from quant.samples import BLOCKS, PLANES, any_blocks, widths
+from quant.test_formats import made, reference, same_bits
 
 DEVICES = pytest.mark.parametrize("device", ["webgpu", "cpu"])
 EVERY = pytest.mark.parametrize("name", FORMATS)
 # Around each step of the vector kernel (1, 2, 4, 8 rows of input) and of the tiles (16, 32, 64).
 BATCHES = (1, 2, 3, 4, 5, 8, 9, 16, 17, 33, 70)
-
-
-def made(name, rows, columns, device, seed=0, blocks=tame_blocks):
-    """(a weight, its values by gguf)."""
-    raw = blocks(name, rows, columns, np.random.default_rng(seed))
-    return weight_from_blocks(raw, name, (rows, columns), device), reference(raw, name, rows, columns)
 
 
 def close(ours, theirs, bound):
@@ -39,7 +33,7 @@ def close(ours, theirs, bound):
 def test_values_are_bit_exact(name, device):
     for columns in widths(name):
         for rows in (1, 2, 37):
-            weight, expected = made(name, rows, columns, device, rows, any_blocks)
+            weight, expected = made(name, rows, columns, device, rows, True)
             values = dequantize(weight)
             assert values.dtype is pellucid.float32
             assert same_bits(values.numpy(), expected), (rows, columns)
@@ -61,7 +55,7 @@ def test_every_half_precision_number(device):
 @EVERY
 def test_rows_are_bit_exact(name, device):
     columns = widths(name)[1]
-    weight, expected = made(name, 37, columns, device, blocks=any_blocks)
+    weight, expected = made(name, 37, columns, device, odd=True)
     ids = np.array([[3, 0], [36, 3]])
     for kind in (np.int64, np.int32):
         out = embedding(pellucid.tensor(ids.astype(kind), device=device), weight)
@@ -164,7 +158,7 @@ def small_limit(monkeypatch):
     return 8192
 
 
-@EVERY
+@pytest.mark.parametrize("name", BLOCKS)
 def test_large_weights_lie_in_row_chunks(name, small_limit):
     rows, columns = 83, min(widths(name)[0], 256)
     weight, values = made(name, rows, columns, "webgpu")
@@ -196,6 +190,26 @@ def test_a_weight_whose_rows_fit_nowhere_is_refused(small_limit):
         made("q4_0", 32, 2048, "webgpu")
 
 
+@pytest.mark.parametrize("name", PLANES)
+def test_planes_have_one_buffer(name, small_limit):
+    with pytest.raises(DeviceError, match="a buffer of this device may have 8192"):
+        made(name, 83, 512, "webgpu")
+
+
+@DEVICES
+def test_every_float_of_a_byte(device):
+    """Also NaN; and scales for a row, a weight or a tile are those for 128 columns."""
+    bits = np.arange(256, dtype=np.uint8)
+    expected = torch.from_numpy(bits).view(torch.float8_e4m3fn).float().numpy()
+    scale = pellucid.tensor([[0.5, 2.0]], device=device)
+    weight = weight_from_planes([pellucid.tensor(bits, device=device), scale], "fp8_e4m3", (1, 256))
+    values = dequantize(weight).numpy()[0]
+    expected[:128] *= 0.5
+    expected[128:] *= 2
+    assert np.array_equal(np.isnan(values), np.isnan(expected))
+    assert same_bits(values[~np.isnan(values)], expected[~np.isnan(values)])
+
+
 @pytest.mark.parametrize("name", ["q4_0", "q6_k", "f16"])
 def test_raw_blocks_may_begin_anywhere_in_a_tensor(name):
     columns = widths(name)[1]
@@ -207,7 +221,7 @@ def test_raw_blocks_may_begin_anywhere_in_a_tensor(name):
 
 @EVERY
 def test_moving_between_devices(name):
-    weight, values = made(name, 5, widths(name)[0], "cpu", blocks=any_blocks)
+    weight, values = made(name, 5, widths(name)[0], "cpu", odd=True)
     there = moved(weight, "webgpu")
     assert there.device.type == "webgpu"
     assert moved(there, "webgpu") is there
@@ -248,6 +262,10 @@ def test_errors(device):
         weight_from_blocks(bytes(40), "q9_9", (8, 64), device)
     with pytest.raises(ShapeError, match="40 columns is not whole blocks"):
         weight_from_blocks(bytes(40), "q4_1", (1, 40), device)
+    with pytest.raises(DTypeError, match="is no format of GGUF blocks"):
+        weight_from_blocks(bytes(40), "gptq4", (1, 32), device)
+    with pytest.raises(FormatError, match=r"take \[64, 8\] bytes, and those given have \[64\]"):
+        weight_from_planes([pellucid.zeros(2, 8, device=device)], "int8_rows", (2, 32))
     weight._node = pellucid.zeros(1, device=device).requires_grad_()._node
     with pytest.raises(GradientError, match="has no gradient"):
         linear(pellucid.zeros(2, 64, device=device), weight)

@@ -19,7 +19,9 @@ def test_links_lead_to_files(page):
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
-@pytest.mark.parametrize("name", ["design.md", "fusion.md", "glossary.md", "jit.md", "weights.md"])
+@pytest.mark.parametrize(
+    "name", ["design.md", "extending.md", "fusion.md", "glossary.md", "jit.md", "weights.md"]
+)
 def test_paths_exist(name):
     text = (ROOT / "docs" / name).read_text(encoding="utf-8")
     paths = [p for p in re.findall(r"`([\w./]+/[\w.]*)`", text) if p.endswith(("/", *ENDINGS))]
@@ -35,3 +37,17 @@ def test_the_walk_quotes_the_code():
         code = (ROOT / "pkg" / "pellucid" / path).read_text(encoding="utf-8")
         for quoted in re.findall(r"^```python\n(.*?)^```", step, re.M | re.S):
             assert [line for line in quoted.splitlines() if line.strip() not in code] == [], path
+
+
+def test_the_diffs_of_contributing_are_true():
+    """Each line that a diff adds is in its file."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    diffs = "".join(re.findall(r"^```diff\n(.*?)^```", text, re.M | re.S))
+    files = re.split(r"^\+\+\+ ", diffs, flags=re.M)[1:]
+    assert len(files) >= 8
+    for part in files:
+        path, *lines = part.splitlines()
+        code = (ROOT / path).read_text(encoding="utf-8")
+        added = [line[1:] for line in lines if line.startswith("+")]
+        assert added, path
+        assert [line for line in added if line.strip() not in code] == [], path

@@ -8,7 +8,7 @@ import pytest
 
 from pellucid import weights
 from pellucid.errors import FormatError
-from pellucid.weights.gguf import DTYPES
+from pellucid.quant.formats.blocks import GGUF_TYPES
 from weights import samples
 from weights.samples import gguf_pair as pair
 from weights.samples import gguf_raw as raw
@@ -28,7 +28,7 @@ def compare(path):
     for info, want, got in zip(infos, reader.tensors, weights.read(checkpoint, infos), strict=True):
         assert info.shape == tuple(int(n) for n in want.shape)[::-1]
         assert info.start == want.data_offset
-        assert DTYPES[want.tensor_type.value][0] == info.dtype
+        assert GGUF_TYPES[want.tensor_type.value][0] == info.dtype
         assert got.tobytes() == np.asarray(want.data).tobytes()
     return checkpoint
 
@@ -52,7 +52,7 @@ def test_smollm2_is_what_the_library_reads():
 
 
 def test_block_sizes_are_the_librarys():
-    ours = {number: sizes[1:] for number, sizes in DTYPES.items()}
+    ours = {number: sizes[1:] for number, sizes in GGUF_TYPES.items()}
     theirs = {kind.value: sizes for kind, sizes in gguf.GGML_QUANT_SIZES.items()}
     q8_1 = gguf.GGMLQuantizationType.Q8_1.value
     assert theirs.pop(q8_1) == (32, 40)  # float32 scales; the format's own are halves since 2023

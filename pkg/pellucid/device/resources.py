@@ -23,6 +23,20 @@ def path(name: str) -> Path:
     )
 
 
+_ADDED: dict[str, str] = {}
+
+
+def add_text(name: str, text: str) -> None:
+    """Have a text stand for a resource that is no file, such as the WGSL of a program's own format.
+
+    Raises:
+        FileExistsError: there is a resource of that name.
+    """
+    if name in _ADDED or any((root / name).exists() for root in (_PACKAGE, _PACKAGE.parent.parent)):
+        raise FileExistsError(f"pellucid: there is a {name} already. Choose another name.")
+    _ADDED[name] = text
+
+
 def read_text(name: str) -> str:
     """Text of a resource."""
-    return path(name).read_text(encoding="utf-8")
+    return _ADDED[name] if name in _ADDED else path(name).read_text(encoding="utf-8")

@@ -427,8 +427,8 @@ def _collect(text: str, parts: dict[str, str]) -> None:
     names |= {part for function in called - own if (part := _parts().get(function)) is not None}
     for name in sorted(names):
         if name not in parts:
-            file = path(f"wgsl/{name}.wgsl") if "/" in name else _files_of_parts()[name]
-            parts[name] = part = file.read_text(encoding="utf-8")
+            file = f"wgsl/{name}.wgsl" if "/" in name else str(_files_of_parts()[name])
+            parts[name] = part = read_text(file)
             _collect(part, parts)
 
 

@@ -6,8 +6,6 @@ from collections.abc import Callable, Generator
 from contextvars import copy_context
 from typing import Any
 
-import numpy as np
-
 from .. import weights
 from ..device import device as Device
 from ..device import get_default_device
@@ -20,17 +18,9 @@ from ..tensors.dtypes import DType
 from ..weights.fields import check, shown
 from ..weights.folder import Folder
 from . import gguf
-from .language_model import CausalLM
-from .llama import LlamaForCausalLM
-from .loading import load_weights
-from .qwen3 import Qwen3ForCausalLM
-
-# model_type of config.json -> class. Mistral computes what Llama does, within its window.
-ARCHITECTURES: dict[str, type[CausalLM]] = {
-    "llama": LlamaForCausalLM,
-    "mistral": LlamaForCausalLM,
-    "qwen3": Qwen3ForCausalLM,
-}
+from .language_model import GGUF_ARCHITECTURES, MODEL_TYPES, CausalLM
+from .loading import LoadOptions, load_weights
+from .stored import StoredWeight, find_stored
 
 # Tensors in files that nothing here needs: they can be computed.
 _DERIVED = ("rotary_emb.inv_freq", "attn.bias", "attn.masked_bias")
@@ -87,7 +77,9 @@ class AutoModelForCausalLM:
         Example:
             >>> model = AutoModelForCausalLM.from_pretrained("SmolLM2-135M.gguf")  # doctest: +SKIP
         """
-        return now(_load(source, dtype, device, on_progress, cancel, connections, where))
+        place = get_default_device() if device is None else Device(device)
+        options = LoadOptions(place, dtype, on_progress, cancel, connections)
+        return now(_load(source, options, where))
 
     @classmethod
     async def from_pretrained_async(
@@ -102,23 +94,22 @@ class AutoModelForCausalLM:
         **where: Any,
     ) -> CausalLM:
         """The awaitable twin of `from_pretrained`."""
-        return await later(_load(source, dtype, device, on_progress, cancel, connections, where))
+        place = get_default_device() if device is None else Device(device)
+        options = LoadOptions(place, dtype, on_progress, cancel, connections)
+        return await later(_load(source, options, where))
 
 
-def _load(source, dtype, device, on_progress, cancel, connections, where) -> Generator[tuple, Any, CausalLM]:
-    place = get_default_device() if device is None else Device(device)
-    if dtype not in (None, dt.float32):
+def _load(source: Any, options: LoadOptions, where: dict[str, Any]) -> Generator[tuple, Any, CausalLM]:
+    if options.dtype not in (None, dt.float32):
         raise FormatError(
-            f"from_pretrained: dtype {dtype} is not taken. Give float32 to dequantize, or leave it out to "
-            "keep what the file holds."
+            f"from_pretrained: dtype {options.dtype} is not taken. Give float32 to dequantize, or leave it "
+            "out to keep what the file holds."
         )
     folder: Folder = yield weights, "open_folder", (source,), where
     try:
         read = _from_gguf if folder.checkpoint.format == "gguf" else _from_folder
-        model, names, generation = yield from read(folder)
-        yield from load_weights(
-            model, folder.checkpoint, names, place, dtype, on_progress, cancel, connections
-        )
+        model, names, stored, generation = yield from read(folder)
+        yield from load_weights(model, folder.checkpoint, names, stored, options)
     finally:
         folder.checkpoint.close()
     model.tie_weights()
@@ -148,48 +139,46 @@ def _from_folder(folder: Folder) -> Generator[tuple, Any, tuple]:
             f"{folder.name}: there is no config.json beside the weights. Load the folder instead of a lone "
             "file."
         )
-    architecture = ARCHITECTURES.get(str(keys.get("model_type")))
+    architecture = MODEL_TYPES.get(str(keys.get("model_type")))
     if architecture is None:
         raise FormatError(
             f"{folder.name}: model_type {shown(keys.get('model_type'))} is not known. "
-            f"There are {', '.join(ARCHITECTURES)}."
+            f"There are {', '.join(sorted(MODEL_TYPES))}."
         )
     model = _build(architecture, architecture.config_class.from_dict(keys), folder)
     tied = getattr(model.config, "tie_word_embeddings", False)
+    stored, passed = yield from find_stored(
+        folder.checkpoint, keys.get("quantization_config"), dict(model.named_parameters())
+    )
     names = {
         name: name
         for name in folder.checkpoint
-        if not name.endswith(_DERIVED) and not (tied and name == "lm_head.weight")
+        if name not in passed and not name.endswith(_DERIVED) and not (tied and name == "lm_head.weight")
     }
+    for target, weight in stored.items():
+        names |= {info.name: target for info in weight.infos.values()}
     where, defaults = "generation_config.json", (yield folder, "json", ("generation_config.json",), {})
     if defaults is None:
         # Before that file was introduced, config.json held these two.
         where, defaults = "config.json", {k: keys.get(k) for k in ("eos_token_id", "pad_token_id")}
-    return model, names, _generation(f"{folder.name}/{where}", defaults)
+    return model, names, stored, _generation(f"{folder.name}/{where}", defaults)
 
 
 def _from_gguf(folder: Folder) -> Generator[tuple, Any, tuple]:
     checkpoint = folder.checkpoint
     kind = checkpoint.metadata.get("general.architecture")
-    if kind != "llama":
+    architecture = GGUF_ARCHITECTURES.get(str(kind))
+    if architecture is None:
         raise FormatError(
-            f"{folder.name}: architecture {shown(kind)} of a GGUF is not known. There is llama."
+            f"{folder.name}: architecture {shown(kind)} of a GGUF is not known. "
+            f"There are {', '.join(sorted(GGUF_ARCHITECTURES))}."
         )
-    config = gguf.llama_config(checkpoint)
-    model = _build(LlamaForCausalLM, config, folder)
-    names = {name: gguf.llama_name(name) for name in checkpoint if name != gguf.FREQUENCIES}
-    if gguf.FREQUENCIES in checkpoint:
-        info = gguf.check_factors(checkpoint, config.columns)
-        (raw,) = yield weights, "read", (checkpoint, [info]), {}
-        factors = np.frombuffer(raw, np.float32)
-        if not np.all((factors > 0) & np.isfinite(factors)):
-            raise FormatError(
-                f"{folder.name}: {gguf.FREQUENCIES} has factors that are not above 0 and finite. The file is "
-                "damaged."
-            )
-        model.model.rotary_emb.divide_frequencies(factors)
+    model = _build(architecture, architecture.config_class.from_gguf(checkpoint), folder)
+    yield from gguf.read_factors(model, checkpoint)
     eos = {"eos_token_id": checkpoint.metadata.get("tokenizer.ggml.eos_token_id")}
-    return model, names, _generation(f"{folder.name}: tokenizer.ggml", eos)
+    stored: dict[str, StoredWeight] = {}
+    generation = _generation(f"{folder.name}: tokenizer.ggml", eos)
+    return model, gguf.paths(checkpoint, architecture), stored, generation
 
 
 def _generation(where: str, keys: dict[str, Any]) -> GenerationConfig:

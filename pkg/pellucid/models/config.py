@@ -1,4 +1,4 @@
-"""What configurations of architectures share: reading ``config.json``."""
+"""What configurations of architectures share: reading ``config.json`` and the metadata of a GGUF."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self
 
-from ..errors import FormatError
+from ..errors import FormatError, WeightError
+from ..weights.checkpoint import Checkpoint
 from ..weights.fields import Field, check, shown
 
 # Keys that say how a checkpoint was made or run elsewhere, and change nothing here.
@@ -25,9 +26,16 @@ UNSET = (None, False, 0, 0.0, [], {})
 
 @dataclass(frozen=True)
 class Config:
-    """A model's configuration: fields are the keys of its ``config.json``."""
+    """A model's configuration: fields are the keys of its ``config.json``.
 
-    table: ClassVar[Mapping[str, Field]]  # what each field may hold in a file
+    A subclass is a frozen dataclass with defaults. ``table`` says what each field may hold in a file,
+    ``gguf_keys`` which key of a GGUF it is, without the architecture's name; keys of ``gguf_optional`` may be
+    absent.
+    """
+
+    table: ClassVar[Mapping[str, Field]]
+    gguf_keys: ClassVar[Mapping[str, str]] = {}
+    gguf_optional: ClassVar[Mapping[str, str]] = {}
 
     @classmethod
     def from_dict(cls, keys: Mapping[str, Any]) -> Self:
@@ -49,6 +57,31 @@ class Config:
             )
         given = {k: v for k, v in keys.items() if k in cls.table and (v is not None or k in cls._optional())}
         return cls(**given).checked("config.json")
+
+    @classmethod
+    def from_gguf(cls, checkpoint: Checkpoint) -> Self:
+        """Read the metadata of a GGUF; ``vocab_size`` and ``tie_word_embeddings`` follow from its tensors.
+
+        Raises:
+            FormatError: a needed key is missing, of the wrong type or out of range.
+            WeightError: there is no embedding, or it is no matrix.
+
+        Source: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md, "LLM"
+        """
+        metadata, prefix = checkpoint.metadata, f"{checkpoint.metadata['general.architecture']}."
+        keys = {**cls.gguf_keys, **cls.gguf_optional}
+        table = {key: cls.table[field] for field, key in keys.items()}
+        check(checkpoint.name, metadata, table, *cls.gguf_keys.values(), prefix=prefix)
+        given = {f: v for f, key in keys.items() if (v := metadata.get(prefix + key)) is not None}
+        embedding = checkpoint["token_embd.weight"]
+        if len(embedding.shape) != 2:
+            raise WeightError(
+                f"{checkpoint.name}: token_embd.weight has the shape {embedding.shape}; rows and columns "
+                "were expected. The file is damaged."
+            )
+        given["vocab_size"] = embedding.shape[0]
+        given["tie_word_embeddings"] = "output.weight" not in checkpoint
+        return cls(**given).checked(checkpoint.name)
 
     def checked(self, where: str) -> Self:
         """This configuration, if its values are those of a model.

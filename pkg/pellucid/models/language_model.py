@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from ..errors import ShapeError
@@ -13,6 +14,10 @@ from ..tensors.tensor import Tensor
 from .cache import KVCache
 from .config import Config
 from .output import CausalLMOutput
+
+# Classes by the model_type of a config.json, and by the general.architecture of a GGUF.
+MODEL_TYPES: dict[str, type[CausalLM]] = {}
+GGUF_ARCHITECTURES: dict[str, type[CausalLM]] = {}
 
 
 def causal_mask(attention_mask: Tensor | None, ids: Tensor, cache: KVCache | None) -> Tensor | None:
@@ -38,14 +43,30 @@ def causal_mask(attention_mask: Tensor | None, ids: Tensor, cache: KVCache | Non
 
 
 class CausalLM(Module):
-    """A model with a head over the vocabulary.
+    """A model with a head over the vocabulary; `AutoModelForCausalLM` knows a subclass once it is defined.
+
+    ``config_class`` and ``model_class``, the layers below the head, say what it is. ``model_types`` are those
+    of ``config.json`` that it is for, ``gguf_architectures`` those of GGUF files. ``gguf_names`` has their
+    tensors as attribute paths, without ``.weight``: ``{}`` is the number of a layer.
 
     Args:
         config: of the class's ``config_class``.
     """
 
     config_class: ClassVar[type[Config]]
-    model_class: ClassVar[type[Any]]  # the layers below the head
+    model_class: ClassVar[type[Any]]
+    model_types: ClassVar[tuple[str, ...]] = ()
+    gguf_architectures: ClassVar[tuple[str, ...]] = ()
+    gguf_names: ClassVar[Mapping[str, str]] = {}
+
+    def __init_subclass__(cls, **settings: Any):
+        super().__init_subclass__(**settings)
+        for attribute, known in (("model_types", MODEL_TYPES), ("gguf_architectures", GGUF_ARCHITECTURES)):
+            # A subclass of Llama is not Llama: only what its own body says counts.
+            names = vars(cls).get(attribute, ())
+            if isinstance(names, str):
+                raise TypeError(f"{cls.__name__}: {attribute} is {names!r}. Give a tuple of names.")
+            known.update(dict.fromkeys(names, cls))
 
     def __init__(self, config):
         super().__init__()

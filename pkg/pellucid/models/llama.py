@@ -7,7 +7,7 @@ Mistral and others of that shape; attribute paths are the tensor names of their 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from ..errors import DimensionError, FormatError
@@ -19,13 +19,20 @@ from ..nn.modules.module import Module
 from ..nn.modules.norm import RMSNorm
 from ..ops.attention.cache import cached_attention
 from ..tensors.tensor import Tensor
-from ..weights.fields import FLAG, Field, number, shown, text, whole
+from ..weights.checkpoint import Checkpoint
+from ..weights.fields import FLAG, Field, check, number, shown, text, whole
 from .cache import KVCache
 from .config import Config
 from .language_model import CausalLM, causal_mask
 from .rotary import SCALING, RotaryEmbedding
 
 _MOST_COLUMNS = 4096  # of a head
+# Keys of a GGUF that are no field.
+_ROPE_KEYS = {
+    "rope.dimension_count": whole(1),
+    "rope.scaling.factor": number(1e-3, 1e6),
+    "rope.scaling.type": text(100),
+}
 
 
 @dataclass(frozen=True)
@@ -56,6 +63,20 @@ class LlamaConfig(Config):
         "sliding_window": whole(1),
         "rope_interleaved": FLAG,
     }
+    gguf_keys: ClassVar[Mapping[str, str]] = {
+        "hidden_size": "embedding_length",
+        "intermediate_size": "feed_forward_length",
+        "num_hidden_layers": "block_count",
+        "num_attention_heads": "attention.head_count",
+        "max_position_embeddings": "context_length",
+        "rms_norm_eps": "attention.layer_norm_rms_epsilon",
+    }
+    gguf_optional: ClassVar[Mapping[str, str]] = {
+        "num_key_value_heads": "attention.head_count_kv",
+        "head_dim": "attention.key_length",
+        "rope_theta": "rope.freq_base",
+    }
+    gguf_interleaved: ClassVar[bool] = True  # whether a GGUF has pairs of columns beside each other
     vocab_size: int = 32000
     hidden_size: int = 4096
     intermediate_size: int = 11008
@@ -74,6 +95,36 @@ class LlamaConfig(Config):
     tie_word_embeddings: bool = False
     sliding_window: int | None = None
     rope_interleaved: bool = False
+
+    @classmethod
+    def from_gguf(cls, checkpoint: Checkpoint) -> Self:
+        config = super().from_gguf(checkpoint)
+        metadata, prefix = checkpoint.metadata, f"{checkpoint.metadata['general.architecture']}."
+        check(checkpoint.name, metadata, _ROPE_KEYS, prefix=prefix)
+        heads = config.num_attention_heads
+        columns = metadata.get(f"{prefix}attention.key_length") or config.hidden_size // heads
+        turned = metadata.get(f"{prefix}rope.dimension_count") or columns
+        if turned != columns:
+            raise FormatError(
+                f"{checkpoint.name}: {prefix}rope.dimension_count is {turned} for {heads} heads of {columns} "
+                "columns. Only whole heads are turned by this architecture."
+            )
+        scaling = metadata.get(f"{prefix}rope.scaling.type") or "none"
+        if scaling not in ("none", "linear"):
+            raise FormatError(
+                f"{checkpoint.name}: {prefix}rope.scaling.type {shown(scaling)} is not known. There are none "
+                "and linear."
+            )
+        linear = {"rope_type": "linear", "factor": metadata.get(f"{prefix}rope.scaling.factor")}
+        return replace(
+            config,
+            num_key_value_heads=config.kv_heads,
+            head_dim=columns,
+            rope_theta=metadata.get(f"{prefix}rope.freq_base") or 10000.0,
+            rope_scaling=linear if scaling == "linear" else None,
+            attention_bias="blk.0.attn_q.bias" in checkpoint,
+            rope_interleaved=cls.gguf_interleaved,
+        ).checked(checkpoint.name)
 
     def checked(self, where: str) -> Self:
         super().checked(where)
@@ -271,3 +322,20 @@ class LlamaForCausalLM(CausalLM):
 
     config_class = LlamaConfig
     model_class = LlamaModel
+    # Mistral computes what Llama does, within its window.
+    model_types = ("llama", "mistral")
+    gguf_architectures = ("llama",)
+    gguf_names = {
+        "token_embd": "model.embed_tokens",
+        "output_norm": "model.norm",
+        "output": "lm_head",
+        "blk.{}.attn_norm": "model.layers.{}.input_layernorm",
+        "blk.{}.attn_q": "model.layers.{}.self_attn.q_proj",
+        "blk.{}.attn_k": "model.layers.{}.self_attn.k_proj",
+        "blk.{}.attn_v": "model.layers.{}.self_attn.v_proj",
+        "blk.{}.attn_output": "model.layers.{}.self_attn.o_proj",
+        "blk.{}.ffn_norm": "model.layers.{}.post_attention_layernorm",
+        "blk.{}.ffn_gate": "model.layers.{}.mlp.gate_proj",
+        "blk.{}.ffn_up": "model.layers.{}.mlp.up_proj",
+        "blk.{}.ffn_down": "model.layers.{}.mlp.down_proj",
+    }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Generator
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -16,7 +17,7 @@ from ..device.stream import Storage, stream
 from ..errors import DeviceError, DTypeError, OutOfMemoryError, WeightError
 from ..nn.parameter import Parameter
 from ..ops.shape.movement import cast
-from ..quant.formats import FORMATS
+from ..quant.format import FORMATS
 from ..quant.rows import RowStorage, row_chunks
 from ..quant.weight import dequantize, largest_buffer, weight_from_blocks
 from ..tensors import dtypes as dt
@@ -24,21 +25,36 @@ from ..tensors.dtypes import DType
 from ..tensors.meta import meta
 from ..tensors.tensor import Tensor
 from ..weights.checkpoint import Checkpoint, TensorInfo
+from .stored import StoredWeight
 
 # Raw bytes that are on the device at once, beside the weights made of them.
 _BATCH = 96 << 20
 _HALVES = {"float16": "f16", "bfloat16": "bf16"}
 
 
+@dataclass(frozen=True)
+class LoadOptions:
+    """How a model is loaded.
+
+    Args:
+        device: where the weights go.
+        dtype: float32 to dequantize everything; None to keep what the file holds.
+        on_progress, cancel, connections: as in `pellucid.weights.stream`.
+    """
+
+    device: Device
+    dtype: DType | None
+    on_progress: Callable[[weights.Progress], None] | None
+    cancel: weights.Cancel | None
+    connections: int
+
+
 def load_weights(
     model: Any,
     checkpoint: Checkpoint,
     names: dict[str, str],
-    device: Device,
-    dtype: DType | None,
-    on_progress: Callable[[weights.Progress], None] | None,
-    cancel: weights.Cancel | None,
-    connections: int,
+    stored: dict[str, StoredWeight],
+    options: LoadOptions,
 ) -> Generator[tuple, None, None]:
     """Fill a model that was built on the meta device.
 
@@ -49,9 +65,8 @@ def load_weights(
         model: its parameters say the names and shapes.
         checkpoint: where the bytes are.
         names: name in the checkpoint -> name in the model.
-        device: where the weights go.
-        dtype: float32 to dequantize everything; None to keep what the file holds.
-        on_progress, cancel, connections: as in `pellucid.weights.stream`.
+        stored: by name in the model, quantized weights of several tensors.
+        options: where to, and how.
 
     Raises:
         WeightError: names or shapes do not match; all mismatches at once.
@@ -60,27 +75,35 @@ def load_weights(
         DTypeError: a tensor is in a format without kernels.
         LoadCancelled: the token was used.
     """
+    device, dtype, cancel = options.device, options.dtype, options.cancel
     wanted = dict(model.named_parameters())
-    _check_names(wanted, checkpoint, names)
-    infos = [checkpoint[source] for source in names]
-    _check_types(checkpoint.name, infos)
-    _check_room(checkpoint.name, infos, device, dtype)
-    pieces = [p for info in infos for p in _pieces(info, names[info.name], device)]
+    _check_names(wanted, checkpoint, names, stored)
+    plain = [checkpoint[source] for source, target in names.items() if target not in stored]
+    _check_types(checkpoint.name, plain)
+    _check_room(checkpoint.name, plain, stored, device, dtype)
+    pieces = [p for info in plain for p in _pieces(info, names[info.name], device)]
+    pieces += [(info, target) for target, weight in stored.items() for info in weight.infos.values()]
     left = Counter(target for _, target in pieces)
     parts: dict[str, list[Tensor]] = {target: [] for target in left}
-    report = _Report(on_progress, sum(info.nbytes for info, _ in pieces))
+    report = _Report(options.on_progress, sum(info.nbytes for info, _ in pieces))
     exact = True
     for batch in _batches(pieces):
-        raws = yield from _fetch(checkpoint, [info for info, _ in batch], device, report, cancel, connections)
+        raws = yield from _fetch(checkpoint, [info for info, _ in batch], options, report)
         if cancel is not None:
             cancel.check()
         while raws:
             info, target = batch[len(batch) - len(raws)]
-            parts[target].append(_weight(info, raws.pop(0), device))
+            make = _tensor if target in stored else _weight
+            parts[target].append(make(info, raws.pop(0), device))
             report.begun += info.nbytes
             if len(parts[target]) < left[target]:
                 continue
-            w = _joined(parts.pop(target), wanted[target].shape)
+            tensors = parts.pop(target)
+            if target in stored:
+                w = stored[target].weight(tensors)
+                del tensors
+            else:
+                w = _joined(tensors, wanted[target].shape)
             if w.dtype.is_quantized and dtype is dt.float32:
                 w = dequantize(w)
             exact = exact and not w.dtype.is_quantized
@@ -107,12 +130,20 @@ def _check_types(name: str, infos: list[TensorInfo]) -> None:
         )
 
 
-def _check_room(name: str, infos: list[TensorInfo], device: Device, dtype: DType | None) -> None:
+def _check_room(
+    name: str,
+    infos: list[TensorInfo],
+    stored: dict[str, StoredWeight],
+    device: Device,
+    dtype: DType | None,
+) -> None:
     """Refuse what cannot fit, before any byte of it is fetched."""
     if device.type != "webgpu":
         return
     widened = dtype is dt.float32
     needed = sum(4 * info.numel if widened else info.nbytes for info in infos)
+    for weight in stored.values():
+        needed += 4 * prod(weight.shape) if widened else weight.format.layout(*weight.shape).nbytes
     if stream().allocated + needed > stream().limit:
         raise OutOfMemoryError(
             f"{name}: weights of {needed} bytes do not fit beside the {stream().allocated} in use under the "
@@ -120,6 +151,14 @@ def _check_room(name: str, infos: list[TensorInfo], device: Device, dtype: DType
             "pellucid.webgpu.set_memory_limit."
         )
     limit = largest_buffer()
+    for target, weight in stored.items():
+        nbytes = 4 * prod(weight.shape) if widened else weight.format.layout(*weight.shape).nbytes
+        if nbytes > limit:
+            raise DeviceError(
+                f"{name}: {target} of shape {weight.shape} takes {nbytes} bytes, and a buffer of this device "
+                f"may have {limit}. Use a GGUF, whose rows are spread over several buffers; or load it on "
+                "the device 'cpu'."
+            )
     for info in infos:
         nbytes = 4 * info.numel if widened else info.nbytes
         if nbytes > limit and (widened or _format(info) is None):
@@ -130,7 +169,9 @@ def _check_room(name: str, infos: list[TensorInfo], device: Device, dtype: DType
             )
 
 
-def _check_names(wanted: dict[str, Any], checkpoint: Checkpoint, names: dict[str, str]) -> None:
+def _check_names(
+    wanted: dict[str, Any], checkpoint: Checkpoint, names: dict[str, str], stored: dict[str, StoredWeight]
+) -> None:
     problems = []
     given = set(names.values())
     missing = sorted(set(wanted) - given)
@@ -140,9 +181,10 @@ def _check_names(wanted: dict[str, Any], checkpoint: Checkpoint, names: dict[str
     if extra:
         problems.append(f"not in the model: {_some(extra)}")
     for source, target in names.items():
-        if target in wanted and tuple(wanted[target].shape) != tuple(checkpoint[source].shape):
+        shape = stored[target].shape if target in stored else checkpoint[source].shape
+        if target in wanted and tuple(wanted[target].shape) != tuple(shape):
             problems.append(
-                f"{source} has shape {tuple(checkpoint[source].shape)} in the file and "
+                f"{source} has shape {tuple(shape)} in the file and "
                 f"{tuple(wanted[target].shape)} in the model"
             )
     if problems:
@@ -213,10 +255,10 @@ def _batches(pieces: list[tuple[TensorInfo, str]]) -> list[list[tuple[TensorInfo
     return batches
 
 
-def _fetch(checkpoint, infos, device: Device, report, cancel, connections) -> Generator[tuple, Any, list]:
+def _fetch(checkpoint, infos, options: LoadOptions, report) -> Generator[tuple, Any, list]:
     """The raw bytes of tensors: storages on webgpu, numpy arrays on cpu."""
-    settings = {"on_progress": report, "cancel": cancel, "connections": connections}
-    if device.type == "cpu":
+    settings = {"on_progress": report, "cancel": options.cancel, "connections": options.connections}
+    if options.device.type == "cpu":
         return (yield weights, "read", (checkpoint, infos), settings)
     host = stream().open()
     raws = [Storage(-(-info.nbytes // 4) * 4, "weight", direct=True) for info in infos]
@@ -235,11 +277,16 @@ def _weight(info: TensorInfo, raw: Any, device: Device) -> Tensor:
             raw = Tensor(raw, words, 0)
         rows, columns = info.shape
         return weight_from_blocks(raw, format, (rows, columns), device=device)
-    d = dt.NAMES[info.dtype]
-    storage = raw if device.type == "webgpu" else CpuStorage(_plain(raw, d), "weight")
-    x = Tensor(storage, meta(info.shape, d, device), 0)
+    x = _tensor(info, raw, device)
     # Norms and biases of half-precision files take part in float32 arithmetic.
-    return cast(x, dt.float32) if d in (dt.float16, dt.bfloat16) else x
+    return cast(x, dt.float32) if x.dtype in (dt.float16, dt.bfloat16) else x
+
+
+def _tensor(info: TensorInfo, raw: Any, device: Device) -> Tensor:
+    """A tensor as the file has it; elements of a byte that are no dtype here are bytes."""
+    d = dt.NAMES.get(info.dtype, dt.uint8)
+    storage = raw if device.type == "webgpu" else CpuStorage(_plain(raw, d), "weight")
+    return Tensor(storage, meta(info.shape, d, device), 0)
 
 
 def _plain(raw, d: DType) -> np.ndarray:

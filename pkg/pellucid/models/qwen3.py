@@ -13,7 +13,7 @@ from ..nn.modules.norm import RMSNorm
 from ..tensors.tensor import Tensor
 from ..weights.fields import FLAG, Field, listed, text
 from .language_model import CausalLM
-from .llama import LlamaAttention, LlamaConfig, LlamaDecoderLayer, LlamaModel
+from .llama import LlamaAttention, LlamaConfig, LlamaDecoderLayer, LlamaForCausalLM, LlamaModel
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class Qwen3Config(LlamaConfig):
         "layer_types": listed(text(100), 4096),
         "use_sliding_window": FLAG,
     }
+    gguf_interleaved: ClassVar[bool] = False
     head_dim: int | None = 128
     rope_theta: float = 1e6
     max_position_embeddings: int = 32768
@@ -77,3 +78,10 @@ class Qwen3ForCausalLM(CausalLM):
 
     config_class = Qwen3Config
     model_class = Qwen3Model
+    model_types = ("qwen3",)
+    gguf_architectures = ("qwen3",)
+    gguf_names = {
+        **LlamaForCausalLM.gguf_names,
+        "blk.{}.attn_q_norm": "model.layers.{}.self_attn.q_norm",
+        "blk.{}.attn_k_norm": "model.layers.{}.self_attn.k_norm",
+    }

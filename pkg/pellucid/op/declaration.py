@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
@@ -249,6 +250,13 @@ _ROLES = {
 }
 
 
+def written(annotation: Any) -> str:
+    """An annotation as a file with ``from __future__ import annotations`` has it."""
+    if isinstance(annotation, str):
+        return annotation
+    return re.sub(r"(?:\w+\.)+(\w+)", r"\1", inspect.formatannotation(annotation))
+
+
 def op(
     *,
     dtype: Callable = promote,
@@ -324,12 +332,8 @@ def op(
             raise TypeError(f"op {name}: a declaration needs a docstring")
         arguments = []
         for p in inspect.signature(function).parameters.values():
-            role = (
-                "dynamic"
-                if p.name in dynamic
-                else _ROLES.get(str(p.annotation).replace("Optional", ""), "static")
-            )
-            annotation = str(p.annotation)
+            annotation = written(p.annotation)
+            role = "dynamic" if p.name in dynamic else _ROLES.get(annotation, "static")
             read = {"static": reader(annotation), "dynamic": index, "number": number, "operand": plain}.get(
                 role
             )

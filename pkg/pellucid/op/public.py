@@ -17,6 +17,8 @@ EXPORTS: dict[str, dict[str, Callable]] = {"torch": {}, "nn.functional": {}}
 METHODS: dict[str, Callable] = {}
 # The op of each in-place method of Tensor, by the method's name.
 IN_PLACE: dict[str, Any] = {}
+# What gives Tensor its methods: those of ops that a program declares later come at once.
+attach: list[Callable[[], None]] = []
 
 
 def function(
@@ -65,3 +67,6 @@ def publish(
             raise TypeError(f"function {n} is declared twice")
     for place, n, value in entries:
         place[n] = value
+    if method or forms:
+        for give in attach:
+            give()

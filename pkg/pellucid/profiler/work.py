@@ -56,7 +56,7 @@ def moved(node: RegisteredLaunch, slots: Sequence[int]) -> tuple[int, int]:
 def stored_bytes(m: Meta) -> int:
     """Bytes in which the elements of a tensor lie; what is broadcast lies there once."""
     if m.dtype.is_quantized:
-        from ..quant.formats import FORMATS
+        from ..quant.format import FORMATS
 
         return FORMATS[m.dtype.name].layout(*m.shape).nbytes
     return m.dtype.itemsize * math.prod(n for n, s in zip(m.shape, m.strides, strict=True) if s or n == 0)

@@ -1,6 +1,6 @@
 """Quantized weights: formats, their planes, and the numpy twins of the kernels in ``wgsl/quant``."""
 
-from .formats import FORMATS, Layout, Plane, QuantFormat
+from . import formats
+from .format import BLOCK_FORMATS, FORMATS, ROW, UNIT, BlockFormat, Layout, Plane, QuantFormat
 from .planes import dequantize_planes, repack_blocks
-
-__all__ = ["FORMATS", "Layout", "Plane", "QuantFormat", "dequantize_planes", "repack_blocks"]
+from .stored import Expected, Stored

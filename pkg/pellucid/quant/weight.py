@@ -1,7 +1,8 @@
-"""Quantized weights as tensors: made from a file's blocks, in as many buffers as the device asks for."""
+"""Quantized weights as tensors: from planes, or from a file's blocks, in as many buffers as it takes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,13 +11,13 @@ from ..device import device as Device
 from ..device import get_default_device
 from ..device.cpu import CpuStorage
 from ..device.stream import Storage, stream
-from ..errors import DTypeError, FormatError, ShapeError
+from ..errors import DeviceError, DTypeError, FormatError, ShapeError
 from ..ops.quant.products import dequantize, repack_rows
 from ..tensors.dtypes import DType, uint32
 from ..tensors.meta import meta
 from ..tensors.tensor import Tensor
-from .formats import FORMATS, QuantFormat
-from .planes import repack_blocks
+from .format import BLOCK_FORMATS, FORMATS, BlockFormat, QuantFormat
+from .planes import join_planes, repack_blocks
 from .rows import RowStorage
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def weight_from_blocks(raw, format: str | DType, shape: tuple[int, int], device=
     Raises:
         FormatError: the number of bytes is not that of the shape.
         ShapeError: the columns are not whole blocks.
-        DTypeError: there is no such format.
+        DTypeError: there is no such format, or it has no blocks.
 
     Source: the block layouts of the PyPI package ``gguf`` (gguf.quants)
 
@@ -53,7 +54,9 @@ def weight_from_blocks(raw, format: str | DType, shape: tuple[int, int], device=
         >>> weight_from_blocks(bytes(40), "q4_1", (1, 64), device="cpu").shape
         Size([1, 64])
     """
-    fmt = quant_format(format)
+    fmt = BLOCK_FORMATS.get(quant_format(format).name)
+    if fmt is None:
+        raise DTypeError(f"{format}: is no format of GGUF blocks. Use weight_from_planes.")
     rows, columns = shape
     expected = fmt.raw_bytes(rows, columns)
     where = (
@@ -86,6 +89,62 @@ def weight_from_blocks(raw, format: str | DType, shape: tuple[int, int], device=
     return _on_webgpu(storage, offset, fmt, rows, columns, where)
 
 
+def weight_from_planes(planes: Sequence[Tensor], format: str | DType, shape: tuple[int, int]) -> Tensor:
+    """A quantized weight from its planes, on the device where these are.
+
+    Args:
+        planes: a tensor for each plane of the format, of any dtype but bfloat16, whose bytes are the plane's.
+        format: a name of `FORMATS` such as ``"int8_rows"``, or its dtype.
+        shape: (rows, columns).
+
+    Returns:
+        A tensor of dtype ``format``, without gradient.
+
+    Raises:
+        FormatError: the number of planes or their bytes are not those of the shape.
+        ShapeError: the format has no rows of so many columns.
+        DTypeError: there is no such format.
+        DeviceError: the weight is larger than a buffer of the device may be.
+
+    Example:
+        >>> import pellucid as torch
+        >>> quants = torch.tensor([[1] * 32, [-2] * 32], dtype=torch.int8, device="cpu")
+        >>> scales = torch.tensor([0.5, 2.0], device="cpu")
+        >>> weight = weight_from_planes([quants, scales], "int8_rows", (2, 32))
+        >>> weight.dequantize()[:, 0].tolist()
+        [0.5, -4.0]
+    """
+    fmt = quant_format(format)
+    rows, columns = shape
+    layout = fmt.layout(rows, columns)
+    wanted = [rows * plane.fields(layout.units) * plane.nbytes for plane in fmt.planes]
+    given = [plane.numel() * plane.itemsize for plane in planes]
+    if wanted != given:
+        raise FormatError(
+            f"{fmt.name}: the planes of a weight of shape ({rows}, {columns}) take {wanted} bytes, and those "
+            f"given have {given}. Give one tensor for each of {', '.join(p.name for p in fmt.planes)}."
+        )
+    where = planes[0].device
+    result = meta((rows, columns), fmt.dtype, where)
+    if where.type == "cpu":
+        words = join_planes([plane.numpy() for plane in planes], fmt, rows, columns)
+        return Tensor(CpuStorage(words, "weight"), result, 0)
+    if layout.nbytes > largest_buffer():
+        raise DeviceError(
+            f"{fmt.name}: a weight of shape ({rows}, {columns}) takes {layout.nbytes} bytes, and a buffer of "
+            f"this device may have {largest_buffer()}. Use a device with a larger "
+            "maxStorageBufferBindingSize."
+        )
+    storage = Storage(layout.nbytes, "weight")
+    for start, plane in zip(layout.starts, planes, strict=True):
+        plane = plane.contiguous()
+        if plane._offset * plane.itemsize % 4:
+            plane = plane.clone()
+        nbytes = -(-plane.numel() * plane.itemsize // 4) * 4
+        stream().copy(plane._storage, storage, plane._offset * plane.itemsize, 4 * start, nbytes)
+    return Tensor(storage, result, 0)
+
+
 def quant_format(format: str | DType) -> QuantFormat:
     """The row of `FORMATS` of a name or dtype.
 
@@ -105,7 +164,7 @@ def largest_buffer() -> int:
     return min(limits["maxStorageBufferBindingSize"], limits["maxBufferSize"])
 
 
-def _on_webgpu(raw: Storage, offset: int, fmt: QuantFormat, rows: int, columns: int, where: Device) -> Tensor:
+def _on_webgpu(raw: Storage, offset: int, fmt: BlockFormat, rows: int, columns: int, where: Device) -> Tensor:
     limit = largest_buffer()
     if fmt.block == 1 and columns % 32 == 0 and offset == 0 and raw.nbytes <= limit:
         return Tensor(raw, meta((rows, columns), fmt.dtype, where), 0)
@@ -130,7 +189,7 @@ def _on_webgpu(raw: Storage, offset: int, fmt: QuantFormat, rows: int, columns: 
     return Tensor(RowStorage(chunks), meta((rows, columns), fmt.dtype, where), 0)
 
 
-def _row_ranges(fmt: QuantFormat, rows: int, columns: int, limit: int) -> Iterator[tuple[int, int]]:
+def _row_ranges(fmt: BlockFormat, rows: int, columns: int, limit: int) -> Iterator[tuple[int, int]]:
     """Ranges of rows whose planes fit into a buffer of ``limit`` bytes."""
     most = rows
     if fmt.layout(rows, columns).nbytes > limit:
@@ -146,11 +205,11 @@ def _row_ranges(fmt: QuantFormat, rows: int, columns: int, limit: int) -> Iterat
         yield start, min(start + most, rows)
 
 
-def _pieces(fmt: QuantFormat, start: int, stop: int, columns: int, split: bool) -> Iterator[tuple[int, int]]:
+def _pieces(fmt: BlockFormat, start: int, stop: int, columns: int, split: bool) -> Iterator[tuple[int, int]]:
     """Ranges of rows that are repacked at once."""
     step = max(_PIECE // fmt.raw_bytes(1, columns) // _STEP, 1) * _STEP if split else stop - start
     for first in range(start, stop, step):
         yield first, min(first + step, stop)
 
 
-__all__ = ["dequantize", "largest_buffer", "quant_format", "weight_from_blocks"]
+__all__ = ["dequantize", "largest_buffer", "quant_format", "weight_from_blocks", "weight_from_planes"]

@@ -3,6 +3,7 @@ imported."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import FunctionType
 
 import numpy as np
@@ -12,7 +13,7 @@ from ..device import device as Device
 from ..errors import GradientError
 from ..op.arguments import number
 from ..op.inplace import in_place
-from ..op.public import IN_PLACE, METHODS
+from ..op.public import IN_PLACE, METHODS, attach
 from ..ops.elementwise import arithmetic, comparison, functions
 from ..ops.matmul import dense as matmul
 from ..ops.shape import creation, movement, views
@@ -236,13 +237,25 @@ def _attach() -> None:
             method.__qualname__ = f"Tensor.{name}"
         if isinstance(method, (FunctionType, property)):
             setattr(Tensor, name, method)
-    for name, method in METHODS.items():
-        setattr(Tensor, name, method)
-    forms = {op.name: in_place(op) for op in IN_PLACE.values()}
-    for name, op in IN_PLACE.items():
-        setattr(Tensor, name, forms[op.name])
     for name, function in OPERATORS.items():
         setattr(Tensor, name, function.op.operator() if hasattr(function, "op") else function)
 
 
+_forms: dict[str, Callable] = {}
+
+
+def _attach_declared() -> None:
+    """Give Tensor the methods and in-place forms of declarations that it does not have yet."""
+    for name, method in METHODS.items():
+        if vars(Tensor).get(name) is not method:
+            setattr(Tensor, name, method)
+    for name, op in IN_PLACE.items():
+        if op.name not in _forms:
+            _forms[op.name] = in_place(op)
+        if vars(Tensor).get(name) is not _forms[op.name]:
+            setattr(Tensor, name, _forms[op.name])
+
+
 _attach()
+_attach_declared()
+attach.append(_attach_declared)

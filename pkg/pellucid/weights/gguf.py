@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import FormatError
+from ..quant.formats.blocks import GGUF_TYPES
 from .checkpoint import Checkpoint, TensorInfo, check_layout, check_name
 from .fields import shown
 from .header import Header
@@ -31,43 +32,6 @@ _LARGEST_ALIGNMENT = 1 << 20
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _BOOL, _STRING, _ARRAY, _UINT32 = 7, 8, 9, 4
 
-# Tensor types: number -> (our name, elements per block, bytes per block)
-DTYPES = {
-    0: ("float32", 1, 4),
-    1: ("float16", 1, 2),
-    2: ("q4_0", 32, 18),
-    3: ("q4_1", 32, 20),
-    6: ("q5_0", 32, 22),
-    7: ("q5_1", 32, 24),
-    8: ("q8_0", 32, 34),
-    9: ("q8_1", 32, 36),
-    10: ("q2_k", 256, 84),
-    11: ("q3_k", 256, 110),
-    12: ("q4_k", 256, 144),
-    13: ("q5_k", 256, 176),
-    14: ("q6_k", 256, 210),
-    15: ("q8_k", 256, 292),
-    16: ("iq2_xxs", 256, 66),
-    17: ("iq2_xs", 256, 74),
-    18: ("iq3_xxs", 256, 98),
-    19: ("iq1_s", 256, 50),
-    20: ("iq4_nl", 32, 18),
-    21: ("iq3_s", 256, 110),
-    22: ("iq2_s", 256, 82),
-    23: ("iq4_xs", 256, 136),
-    24: ("int8", 1, 1),
-    25: ("int16", 1, 2),
-    26: ("int32", 1, 4),
-    27: ("int64", 1, 8),
-    28: ("float64", 1, 8),
-    29: ("iq1_m", 256, 56),
-    30: ("bfloat16", 1, 2),
-    34: ("tq1_0", 256, 54),
-    35: ("tq2_0", 256, 66),
-    39: ("mxfp4", 32, 17),
-    40: ("nvfp4", 64, 36),
-    41: ("q1_0", 128, 18),
-}
 _REMOVED = {4, 5, 31, 32, 33, 36, 37, 38}
 
 _SPLIT = re.compile(r"(.*-)(\d{5})-of-(\d{5})\.gguf")
@@ -352,13 +316,13 @@ def _description(cursor: _Cursor) -> tuple[str, tuple[int, ...], str, int, int]:
         )
     shape = tuple(cursor.unpack("Q", what) for _ in range(rank))[::-1]
     kind, offset = cursor.unpack("I", what), cursor.unpack("Q", what)
-    if kind not in DTYPES:
+    if kind not in GGUF_TYPES:
         state = "was removed from the format" if kind in _REMOVED else "is unknown"
         raise FormatError(
             f"{cursor.where}: {what} has the type {kind}, which {state}. Convert the model with a current "
             "llama.cpp."
         )
-    dtype, block, block_bytes = DTYPES[kind]
+    dtype, block, block_bytes = GGUF_TYPES[kind]
     row = shape[-1] if shape else 1
     if row % block:
         raise FormatError(

@@ -13,13 +13,12 @@ from pellucid.device.host import Info
 from pellucid.device.stream import PARTIAL_WORDS, STATUS_BUFFER_BYTES, STATUS_BYTES, STATUS_SLOT, stream
 from pellucid.nn.functional import linear
 from pellucid.op.plan_cache import forget_plans
-from pellucid.ops.quant.lanes import DOT_FORMATS, FEATURE, Lanes, choose
+from pellucid.ops.quant.lanes import FEATURE, Lanes, choose
 from pellucid.quant.weight import dequantize, weight_from_blocks
-from quant.samples import any_blocks, tame_blocks, widths
+from quant.samples import DOTS, any_blocks, tame_blocks, widths
 
 pytestmark = pytest.mark.gpu
-FORMATS = sorted(DOT_FORMATS)
-EVERY = pytest.mark.parametrize("name", FORMATS)
+EVERY = pytest.mark.parametrize("name", DOTS)
 # What rounding x costs, in parts of the largest magnitude among 32 columns, and a sum in float32, in parts of
 # the magnitudes that are added.
 OF_THE_LARGEST = 1.004 * 2.0**-23

@@ -17,8 +17,8 @@ from pellucid.ops.quant.products import quant_product
 from pellucid.ops.quant.tiles import TILES, candidates, choose, forced
 from pellucid.ops.quant.vectors import vectors
 from pellucid.quant import FORMATS
-from pellucid.quant.weight import dequantize, weight_from_blocks
-from quant.samples import tame_blocks, widths
+from pellucid.quant.weight import dequantize
+from quant.samples import sampled, widths
 
 pytestmark = pytest.mark.gpu
 EVERY_TILE = pytest.mark.parametrize("tile", TILES, ids=str)
@@ -33,9 +33,7 @@ def shared(monkeypatch):
 
 def weights(name, columns, *rows):
     rng = np.random.default_rng(columns)
-    return [
-        weight_from_blocks(tame_blocks(name, n, columns, rng), name, (n, columns), "webgpu") for n in rows
-    ]
+    return [sampled(name, n, columns, rng, "webgpu")[0] for n in rows]
 
 
 def middle(*shape):

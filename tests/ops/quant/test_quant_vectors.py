@@ -19,8 +19,8 @@ from pellucid.op.plan_cache import forget_plans
 from pellucid.ops.quant.lanes import FEATURE, MOST_ROWS, Lanes, choose
 from pellucid.ops.quant.vectors import vectors
 from pellucid.quant import FORMATS
-from pellucid.quant.weight import dequantize, weight_from_blocks
-from quant.samples import any_blocks, tame_blocks, widths
+from pellucid.quant.weight import dequantize
+from quant.samples import sampled, widths
 
 pytestmark = pytest.mark.gpu
 NORMS = load("matmul/quant/vector").header.norms
@@ -47,9 +47,7 @@ def direct(shared, monkeypatch):
 
 def weights(name, columns, *rows):
     rng = np.random.default_rng(columns)
-    return [
-        weight_from_blocks(tame_blocks(name, n, columns, rng), name, (n, columns), "webgpu") for n in rows
-    ]
+    return [sampled(name, n, columns, rng, "webgpu")[0] for n in rows]
 
 
 def middle(*shape):
@@ -146,8 +144,7 @@ def test_one_weight_with_its_norm(biased):
 def test_a_product_with_unit_vectors_shows_the_weight(name, batch):
     """Also where scales are subnormal, the largest or negative zero: nothing is rounded twice."""
     columns = widths(name)[0]
-    raw = any_blocks(name, 40, columns, np.random.default_rng(batch))
-    weight = weight_from_blocks(raw, name, (40, columns), "webgpu")
+    weight, _, _ = sampled(name, 40, columns, np.random.default_rng(batch), "webgpu", odd=True)
     chosen = np.linspace(0, columns - 1, batch).astype(int)
     out = linear(pellucid.tensor(np.eye(columns, dtype=np.float32)[chosen], device="webgpu"), weight)
     shown = torch.tensor(dequantize(weight).numpy()[:, chosen].T)

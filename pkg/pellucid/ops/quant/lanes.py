@@ -5,16 +5,15 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
+from functools import cache
 
 from ...device.host import Info
 from ...device.profile import profile
-from ...kernel.source import KernelSource
+from ...kernel.source import KernelSource, load
 
 # The language feature that a device must have, and what `PELLUCID_DOTS` may say.
 FEATURE = "packed_4x8_integer_dot_product"
 _DOTS = ("integer", "float")
-# Formats whose quants are bytes after few operations, and cost more as floats than reading them does.
-DOT_FORMATS = frozenset({"q4_0", "q4_1", "q4_k", "q5_0", "q5_1", "q5_k", "q6_k"})
 # Every workgroup splits x into bytes, which is worth its time for 32 rows of the weight, and more so for 128:
 # what share of its time is left for those, by the lanes that four of them have. A processor holds two
 # workgroups; one alone takes this part of the time of two. Of 44 cases that were measured on an H200 all but
@@ -99,6 +98,13 @@ class Lanes:
         return source.fill({name: f"{size}u" for name, size in sizes.items()})
 
 
+@cache
+def has_dots(name: str) -> bool:
+    """Whether a format's file says how integer dot products read it: where the quants are bytes after few
+    operations, and cost more as floats than reading them does."""
+    return "fn quad_bytes(" in load(f"quant/{name}").text
+
+
 def choose(batch: int, rows: int, units: int, name: str, info: Info, alone: bool = False) -> Lanes:
     """The lanes for ``batch`` rows of x and weights of format ``name`` with ``rows`` rows of ``units`` units.
 
@@ -120,7 +126,7 @@ def choose(batch: int, rows: int, units: int, name: str, info: Info, alone: bool
     chosen = os.environ.get("PELLUCID_DOTS", "")
     if chosen and chosen not in _DOTS:
         raise ValueError(f"PELLUCID_DOTS is {chosen!r}; it must be one of {_DOTS}, or not set.")
-    if batch == 1 and name in DOT_FORMATS and FEATURE in info.features and chosen != "float":
+    if batch == 1 and has_dots(name) and FEATURE in info.features and chosen != "float":
         found = [_dot_lanes(n, name, units, info) for n in _DOT_LANES]
         split = _split(found[0], rows, units, info) if alone else None
         worth = split is not None or rows >= _HELD * profile(info).processors * found[-1].rows

@@ -20,7 +20,7 @@ from ...kernel.variants import is_direct
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.public import function
-from ...quant.formats import FORMATS, QuantFormat
+from ...quant.format import BLOCK_FORMATS, FORMATS, QuantFormat
 from ...quant.planes import dequantize_planes, dequantize_rows, repack_blocks
 from ...quant.rows import row_chunks
 from ...tensors import dtypes as dt
@@ -389,23 +389,22 @@ def dequantize(input: Tensor) -> Tensor:
 
 
 def _repack_launch(call: Call) -> Launch:
-    fmt = FORMATS[call["format"]]
+    fmt = BLOCK_FORMATS[call["format"]]
     rows, columns = call["rows"], call["columns"]
     layout = fmt.layout(rows, columns)
     units = call["count"] * layout.units
     params = {**layout.params, "units": units, "columns": columns, "first": call["start"] * layout.units}
-    unit = "half" if fmt.block == 1 else fmt.name
-    source = load("quant/repack").with_part("quant/repack_q4_0", f"quant/repack_{unit}")
+    source = load("quant/repack").with_part("quant/repack_q4_0", f"quant/{fmt.repack}")
     return Launch(source, -(-units // 64), params, bind={"out": "planes"})
 
 
 def _repack_reference(planes, raw, format, rows, columns, start, count):
-    fmt = FORMATS[format]
+    fmt = BLOCK_FORMATS[format]
     part = repack_blocks(raw.view(np.uint8)[: fmt.raw_bytes(count, columns)], fmt, count, columns)
     whole, small = fmt.layout(rows, columns), fmt.layout(count, columns)
     for at, begin, plane in zip(whole.starts, small.starts, fmt.planes, strict=True):
-        size = -(-count * small.units // plane.units) * plane.nbytes
-        first = 4 * at + start * whole.units // plane.units * plane.nbytes
+        row = plane.fields(whole.units) * plane.nbytes
+        size, first = count * row, 4 * at + start * row
         planes.view(np.uint8)[first : first + size] = part.view(np.uint8)[4 * begin : 4 * begin + size]
 
 

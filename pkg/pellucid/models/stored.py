@@ -1,0 +1,116 @@
+"""Quantized weights of safetensors: which tensors make one, by the ``quantization_config``."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Generator, Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from .. import weights
+from ..errors import FormatError
+from ..quant.format import FORMATS, QuantFormat
+from ..quant.stored import Stored
+from ..quant.weight import weight_from_planes
+from ..tensors.tensor import Tensor
+from ..weights.checkpoint import Checkpoint, TensorInfo
+from ..weights.fields import shown
+
+
+@dataclass(frozen=True)
+class StoredWeight:
+    """A quantized weight as its checkpoint has it.
+
+    Args:
+        format: what it will be.
+        stored: how it lies in the file.
+        settings: the checkpoint's quantization_config.
+        infos: its tensors, by what follows the layer's name.
+        shape: the weight's.
+    """
+
+    format: QuantFormat
+    stored: Stored
+    settings: Mapping[str, Any]
+    infos: Mapping[str, TensorInfo]
+    shape: tuple[int, int]
+
+    def weight(self, tensors: list[Tensor]) -> Tensor:
+        """The weight of its tensors, which are in the order of ``infos``."""
+        planes = self.stored.planes(dict(zip(self.infos, tensors, strict=True)), self.settings)
+        return weight_from_planes(planes, self.format.name, self.shape)
+
+
+def find_stored(
+    checkpoint: Checkpoint, settings: Any, parameters: Container[str]
+) -> Generator[tuple, Any, tuple[dict[str, StoredWeight], set[str]]]:
+    """Steps that find the quantized weights of a checkpoint.
+
+    Args:
+        checkpoint: of a folder.
+        settings: ``quantization_config`` of its ``config.json``, or None.
+        parameters: names of the model, which are loaded.
+
+    Returns:
+        The weights by the name that they would have as plain tensors, and the names of tensors that are no
+        more needed.
+
+    Raises:
+        FormatError: the settings are not known, or a weight is not stored as they say.
+    """
+    found: dict[str, StoredWeight] = {}
+    expected: list[tuple[TensorInfo, str]] = []
+    passed: set[str] = set()
+    if not settings:
+        return found, passed
+    method = settings.get("quant_method") if isinstance(settings, Mapping) else None
+    known = [(f, s) for f in FORMATS.values() for s in f.stored if method in s.methods]
+    if not known:
+        methods = sorted({m for f in FORMATS.values() for s in f.stored for m in s.methods})
+        raise FormatError(
+            f"{checkpoint.name}: quant_method {shown(method)} of quantization_config is not known. "
+            f"There are {', '.join(methods)}."
+        )
+    for format, stored in known:
+        first = next(iter(stored.tensors))
+        for name in checkpoint:
+            layer, _, ending = name.rpartition(".")
+            infos = {part: checkpoint[n] for part in stored.tensors if (n := f"{layer}.{part}") in checkpoint}
+            if ending != first or infos.keys() != stored.tensors.keys():
+                continue
+            if any(infos[part].dtype not in dtypes for part, dtypes in stored.tensors.items()):
+                continue
+            try:
+                shape = stored.shape({part: info.shape for part, info in infos.items()}, settings)
+            except FormatError as error:
+                raise FormatError(
+                    f"{checkpoint.name}: {layer}: {error} Load another file of the model, such as a GGUF."
+                ) from None
+            found[f"{layer}.weight"] = StoredWeight(format, stored, settings, infos, shape)
+            others = {f"{layer}.{part}" for part in stored.expected}
+            others = {n for n in others if n in checkpoint and n not in parameters}
+            if any(checkpoint[n].numel > prod(shape) for n in others):
+                raise FormatError(
+                    f"{checkpoint.name}: {layer}: a tensor beside the weight has more elements than it. The "
+                    "file is damaged."
+                )
+            expected += [(checkpoint[n], f"{layer}.weight") for n in sorted(others)]
+            passed |= others | {f"{layer}.{part}" for part in stored.ignored}
+    if expected:
+        infos = [info for info, _ in expected]
+        arrays = yield weights, "read", (checkpoint, infos), {}
+        for (info, target), raw in zip(expected, arrays, strict=True):
+            _check(checkpoint, info, raw, found[target])
+    return found, passed
+
+
+def _check(checkpoint: Checkpoint, info: TensorInfo, raw: np.ndarray, weight: StoredWeight) -> None:
+    wanted = weight.stored.expected[info.name.rpartition(".")[2]]
+    is_read = info.dtype == wanted.dtype
+    if not is_read or not wanted.holds(raw.view(wanted.dtype), weight.shape, weight.settings):
+        raise FormatError(
+            f"{checkpoint.name}: {info.name}: {wanted.otherwise}. Load another file of the model, "
+            "such as a GGUF."
+        )

@@ -1,0 +1,57 @@
+"""INT8 with a scale per row (per output channel), as compressed-tensors stores it.
+
+Source: https://github.com/vllm-project/compressed-tensors, format int-quantized
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...errors import FormatError
+from ..format import ROW, UNIT, Plane, QuantFormat
+from ..stored import Expected, Settings, Shapes, Stored
+
+
+def shape(shapes: Shapes, settings: Settings) -> tuple[int, int]:
+    """The weight's; scales are one for each row or one for all."""
+    weight, scale = shapes["weight"], shapes["weight_scale"]
+    if settings.get("transform_config"):
+        raise FormatError("transform_config is set: weights were turned, which is not undone here.")
+    if len(weight) != 2 or scale not in ((weight[0], 1), (weight[0],), (1, 1), (1,), ()):
+        raise FormatError(
+            f"weight_scale of shape {scale} for a weight of shape {weight} is not one scale for each row, or "
+            "one for all. Scales of groups are not read."
+        )
+    return weight[0], weight[1]
+
+
+def planes(tensors, settings: Settings) -> list:
+    """Quants in whole units, and a float32 scale for each row."""
+    weight, scale = tensors["weight"], tensors["weight_scale"].float()
+    rows, columns = weight.shape
+    if columns % UNIT:
+        padded = weight.new_zeros(rows, -(-columns // UNIT) * UNIT)
+        padded[:, :columns] = weight
+        weight = padded
+    return [weight, scale.reshape(-1).expand(rows).contiguous()]
+
+
+INT8 = QuantFormat(
+    name="int8_rows",
+    planes=(Plane("quants", 32), Plane("scales", 4, ROW)),
+    values=lambda quants, scales: scales.view(np.float32) * quants.view(np.int8).astype(np.float32),
+    stored=(
+        Stored(
+            methods=("compressed-tensors",),
+            tensors={"weight": ("int8",), "weight_scale": ("float32", "float16", "bfloat16")},
+            shape=shape,
+            planes=planes,
+            expected={
+                "weight_zero_point": Expected(
+                    "int8", lambda zeros, shape, settings: not zeros.any(), "zero points are not zero"
+                )
+            },
+            ignored=("input_scale", "input_zero_point"),  # of activations, which stay floats here
+        ),
+    ),
+)

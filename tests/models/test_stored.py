@@ -1,0 +1,238 @@
+"""Quantized weights of safetensors, as compressed-tensors, fbgemm, DeepSeek and AutoGPTQ write them."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+import pellucid
+from models.tiny import close, loaded, made, ours, saved, some_ids
+from pellucid.errors import DTypeError, FormatError, OutOfMemoryError, WeightError
+
+SIZES = {"hidden_size": 128, "intermediate_size": 192, "num_hidden_layers": 2, "head_dim": 32}
+GROUPS = {"quant_method": "gptq", "bits": 4, "group_size": 32, "desc_act": False, "sym": True}
+COMPRESSED = {"quant_method": "compressed-tensors", "format": "int-quantized"}
+
+
+def int8(weight, settings, per=1):
+    """One scale for each row, or one for all."""
+    top = weight.abs().amax(per, keepdim=True) if per == 1 else weight.abs().max().reshape(per)
+    scale = top / 127
+    quants = (weight / scale).round().clamp(-128, 127)
+    zero = torch.zeros(scale.shape, dtype=torch.int8)
+    tensors = {"weight": quants.to(torch.int8), "weight_scale": scale, "weight_zero_point": zero}
+    return tensors, quants * scale
+
+
+def fp8(weight, settings):
+    scale = weight.abs().amax(1, keepdim=True) / 448
+    quants = (weight / scale).to(torch.float8_e4m3fn)
+    return {"weight": quants, "weight_scale": scale}, quants.float() * scale
+
+
+def tiles(weight, settings):
+    """One scale for each 128 x 128."""
+    rows, columns = weight.shape
+    scale = torch.rand(-(-rows // 128), -(-columns // 128)) / 1000 + 1e-3
+    each = scale.repeat_interleave(128, 0)[:rows].repeat_interleave(128, 1)[:, :columns]
+    quants = (weight / each).to(torch.float8_e4m3fn)
+    return {"weight": quants, "weight_scale_inv": scale}, quants.float() * each
+
+
+def gptq(weight, settings):
+    """Zero points of any number, or of 8 where it is symmetric."""
+    rows, columns = weight.shape
+    group = columns if settings["group_size"] == -1 else settings["group_size"]
+    parts = weight.reshape(rows, -1, group)
+    if settings["sym"]:
+        scale, zero = parts.abs().amax(2) / 7, torch.full(parts.shape[:2], 8.0)
+    else:
+        low, high = parts.amin(2).clamp(max=0), parts.amax(2).clamp(min=0)
+        scale = (high - low) / 14
+        zero = (-low / scale).round() + 1
+    scale = scale.half()
+    quants = (parts / scale.float()[..., None] + zero[..., None]).round().clamp(0, 15)
+    values = (scale.float()[..., None] * (quants - zero[..., None])).reshape(rows, columns)
+    index = torch.arange(columns, dtype=torch.int32) // group
+    stored = zero - int(settings.get("checkpoint_format") != "gptq_v2")
+    words = packed(quants.reshape(rows, columns).T.numpy().astype(np.int64), 0)
+    zeros = packed(stored.T.numpy().astype(np.int64), 1)
+    tensors = {"qweight": words, "qzeros": zeros, "scales": scale.T.contiguous(), "g_idx": index}
+    return tensors, values
+
+
+def packed(numbers, axis):
+    """Eight numbers of 4 bits a word along an axis, the first in the lowest bits."""
+    shape = list(numbers.shape)
+    shape[axis : axis + 1] = [shape[axis] // 8, 8]
+    places = (16 ** np.arange(8)).reshape(-1, *[1] * (1 - axis))
+    words = (numbers.reshape(shape) * places).sum(axis + 1).astype(np.uint32)
+    return torch.from_numpy(np.ascontiguousarray(words.view(np.int32)))
+
+
+def quantized(folder, quantize, settings, name="llama", dtype=torch.float32):
+    """(the model of transformers with the values, the folder with the quantized weights)."""
+    model = made(name, **SIZES)
+    saved(made(name, dtype, **SIZES), folder)
+    tensors = load_file(folder / "model.safetensors")
+    for path, p in model.named_parameters():
+        p.data.copy_(p.data.to(dtype))
+        if path.endswith("proj.weight"):
+            parts, values = quantize(tensors.pop(path).float(), settings)
+            layer = path.removesuffix(".weight")
+            tensors |= {f"{layer}.{part}": t.contiguous() for part, t in parts.items()}
+            p.data.copy_(values)
+    save_file(tensors, folder / "model.safetensors")
+    configure(folder, **settings)
+    return model, folder
+
+
+def configure(folder, **settings):
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "quantization_config": settings}))
+
+
+CASES = {
+    "int8": (int8, COMPRESSED, "int8_rows"),
+    "int8, one scale": (lambda w, s: int8(w, s, per=(1,)), COMPRESSED, "int8_rows"),
+    "fp8": (fp8, {**COMPRESSED, "format": "float-quantized"}, "fp8_e4m3"),
+    "fp8, fbgemm": (fp8, {"quant_method": "fbgemm_fp8"}, "fp8_e4m3"),
+    "fp8, tiles": (tiles, {"quant_method": "fp8", "weight_block_size": [128, 128]}, "fp8_e4m3"),
+    "gptq": (gptq, GROUPS, "gptq4"),
+    "gptq, any zero": (gptq, {**GROUPS, "sym": False, "group_size": 64}, "gptq4"),
+    "gptq, rows": (gptq, {**GROUPS, "sym": False, "group_size": -1}, "gptq4"),
+    "gptq, version 2": (gptq, {**GROUPS, "checkpoint_format": "gptq_v2"}, "gptq4"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_folder_gives_the_logits_of_its_values(case, tmp_path, device):
+    quantize, settings, format = CASES[case]
+    theirs, folder = quantized(tmp_path, quantize, settings)
+    mine = loaded(folder, device)
+    layer = mine.model.layers[1]
+    assert {layer.mlp.down_proj.weight.dtype.name, layer.self_attn.k_proj.weight.dtype.name} == {format}
+    assert mine.lm_head.weight.dtype is pellucid.float32
+    values = dict(theirs.named_parameters())["model.layers.1.mlp.down_proj.weight"].detach().numpy()
+    assert np.array_equal(layer.mlp.down_proj.weight.dequantize().numpy(), values)
+    assert not any(p.requires_grad for p in mine.parameters())
+    ids = some_ids(2, 9)
+    with torch.no_grad(), pellucid.no_grad():
+        expected = theirs(torch.tensor(ids)).logits
+        close(mine(ours(ids, device)).logits, expected, 2e-4)
+        close(mine(ours(ids[:1, :1], device)).logits, expected[:1, :1], 2e-4)
+        wide = loaded(folder, device, dtype=pellucid.float32)
+        assert wide.model.layers[0].mlp.up_proj.weight.dtype is pellucid.float32
+        close(wide(ours(ids, device)).logits, expected, 2e-4)
+
+
+def test_scales_and_embeddings_of_half_precision(tmp_path, device):
+    def halves(weight, settings):
+        tensors, _ = int8(weight, settings)
+        scale = tensors["weight_scale"].bfloat16()
+        return {**tensors, "weight_scale": scale}, tensors["weight"].float() * scale.float()
+
+    theirs, folder = quantized(tmp_path, halves, COMPRESSED, "qwen3", torch.bfloat16)
+    mine = loaded(folder, device)
+    assert mine.model.embed_tokens.weight.dtype.name == "bf16"
+    ids = some_ids(1, 7)
+    with torch.no_grad(), pellucid.no_grad():
+        close(mine(ours(ids, device)).logits, theirs(torch.tensor(ids)).logits, 2e-4)
+
+
+def change(folder, **tensors):
+    """Replace tensors of the first layer's q_proj."""
+    path = folder / "model.safetensors"
+    found = load_file(path)
+    found |= {f"model.layers.0.self_attn.q_proj.{name}": t for name, t in tensors.items()}
+    save_file(found, path)
+
+
+def refuse(folder, error, words):
+    told = []
+    with pytest.raises(error, match=words):
+        loaded(folder, "webgpu", on_progress=told.append)
+    assert not told
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (
+            {"quant_method": "awq"},
+            "'awq' of quantization_config is not known. There are compressed-tensors, ",
+        ),
+        ({"bits": 8}, r"model\.layers\.0.*bits is 8; 4 is read"),
+        ({"group_size": 24}, "group_size 24 of 192 columns is not read"),
+        ({"group_size": "x"}, "group_size x of"),
+        ({"group_size": 64}, "do not belong together"),
+        ({"checkpoint_format": "marlin"}, "checkpoint_format marlin is not read"),
+    ],
+)
+def test_other_settings_are_refused(tmp_path, settings, words):
+    _, folder = quantized(tmp_path, gptq, GROUPS)
+    configure(folder, **{**GROUPS, **settings})
+    refuse(folder, FormatError, words)
+
+
+def test_groups_out_of_order_are_refused(tmp_path):
+    _, folder = quantized(tmp_path, gptq, GROUPS)
+    change(folder, g_idx=torch.randperm(128, dtype=torch.int32) // 32)
+    refuse(folder, FormatError, r"q_proj\.g_idx: the groups of columns are not in order.*desc_act")
+
+
+def test_tensors_beside_a_weight_are_no_larger(tmp_path):
+    _, folder = quantized(tmp_path, gptq, GROUPS)
+    change(folder, g_idx=torch.zeros(128 * 128 + 1, dtype=torch.int32))
+    refuse(folder, FormatError, "more elements than it")
+    change(folder, g_idx=torch.zeros(127, dtype=torch.int8))
+    refuse(folder, FormatError, "are not in order")
+
+
+def test_a_bias_that_the_model_does_not_have_must_be_zero(tmp_path):
+    _, folder = quantized(tmp_path, gptq, GROUPS)
+    change(folder, bias=torch.zeros(128, dtype=torch.float16))
+    loaded(folder, "cpu")
+    change(folder, bias=torch.ones(128, dtype=torch.float16))
+    refuse(folder, FormatError, "the model has no bias here")
+
+
+def test_zero_points_and_scales_of_groups_are_refused(tmp_path):
+    _, folder = quantized(tmp_path, int8, COMPRESSED)
+    change(folder, weight_zero_point=torch.ones(128, 1, dtype=torch.int8))
+    refuse(folder, FormatError, "zero points are not zero")
+    change(folder, weight_scale=torch.ones(128, 4))
+    refuse(folder, FormatError, r"weight_scale of shape \(128, 4\).*Scales of groups are not read")
+
+
+def test_weights_that_were_turned_are_refused(tmp_path):
+    _, folder = quantized(tmp_path, int8, {**COMPRESSED, "transform_config": {}})
+    loaded(folder, "cpu")
+    configure(folder, **COMPRESSED, transform_config={"config_groups": {"u": {"type": "hadamard"}}})
+    refuse(folder, FormatError, "transform_config is set")
+
+
+def test_what_does_not_fit_the_model_is_said(tmp_path):
+    _, folder = quantized(tmp_path, int8, COMPRESSED)
+    change(folder, weight=torch.zeros(64, 128, dtype=torch.int8), weight_scale=torch.ones(64, 1))
+    change(folder, weight_zero_point=torch.zeros(64, 1, dtype=torch.int8))
+    refuse(folder, WeightError, r"q_proj\.weight has shape \(64, 128\) in the file and \(128, 128\)")
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "quantization_config": None}))
+    refuse(folder, WeightError, "not in the model: ")
+
+
+def test_float8_without_settings_has_no_kernels(tmp_path):
+    _, folder = quantized(tmp_path, lambda w, s: ({"weight": w.to(torch.float8_e4m3fn)}, w), {})
+    refuse(folder, DTypeError, "no kernels for float8_e4m3fn")
+
+
+def test_the_memory_limit_is_seen_before_anything_is_read(tmp_path):
+    _, folder = quantized(tmp_path, int8, COMPRESSED)
+    pellucid.webgpu.set_memory_limit(pellucid.webgpu.memory_allocated() + 50_000)
+    try:
+        refuse(folder, OutOfMemoryError, "do not fit beside")
+    finally:
+        pellucid.webgpu.set_memory_limit(None)
