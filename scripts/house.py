@@ -110,7 +110,7 @@ def additions() -> dict[str, list[str]]:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     found = {}
     for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
-        files = re.findall(r"^\+\+\+ b/(\S+)", part, flags=re.MULTILINE)
+        files = re.findall(r"^\+\+\+ (\S+)", part, flags=re.MULTILINE)
         if files:
             found[part.splitlines()[0]] = files
     return found
