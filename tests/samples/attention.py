@@ -10,7 +10,7 @@ SHAPES = [
     ((1, 1, 70, 33), (1, 1, 50, 33), 20),
     ((1, 2, 1, 64), (1, 2, 300, 64), 64), ((1, 1, 33, 128), (1, 1, 33, 128), 256),
     ((1, 1, 40, 8), (1, 1, 40, 8), 300),
-    ((3, 6, 16), (3, 9, 16), 16), ((6, 16), (9, 16), 4),
+    ((3, 6, 16), (3, 9, 16), 16), ((6, 16), (9, 16), 4)
 ]  # fmt: skip
 
 
@@ -63,6 +63,6 @@ SAMPLES: dict[str, list[Sample]] = {
         bad("enable_gqa", q, few, few), bad("multiple", q, q[:, :3], q[:, :3], enable_gqa=True),
         bad("head_dim", q, q[..., :4], q),
         bad("not both", q, q, q, np.ones((3, 3), np.float32), is_causal=True),
-        bad("must be equal", q, np.float16(q), q),
-    ],
+        bad("must be equal", q, np.float16(q), q)
+    ]
 }  # fmt: skip

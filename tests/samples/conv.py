@@ -51,7 +51,7 @@ BOTH = [
     ((2, 3, 8, 9), (2,), {}), ((2, 3, 8, 9), (3,), {"stride": 2, "padding": 1}),
     ((2, 3, 8, 10), (3,), {"stride": 3, "ceil_mode": True}),
     ((1, 2, 7, 6), ((2, 3),), {"stride": (3, 2), "padding": 1, "ceil_mode": True}),
-    ((3, 6, 7), ([2, 3],), {"stride": ()}),
+    ((3, 6, 7), ([2, 3],), {"stride": ()})
 ]  # fmt: skip
 NO_WINDOWS = [bad("", image, 3, padding=2), bad("", image, 3, stride=0)]
 EMPTY = normal(0, 3, 6, 7)
@@ -92,18 +92,18 @@ SAMPLES: dict[str, list[Sample]] = {
             weights=(
                 [(8, 2, 3, 3)], [(8, 4, 7, 7)], [(4, 3, 3)], [(0, 4, 3, 3)], [(8, 4, 0, 3)],
                 [(8, 4, 3, 3), (3,)],
-                [(8, 4, 3, 3), (8, 1)], [(9, 2, 3, 3)],
-            ),
+                [(8, 4, 3, 3), (8, 1)], [(9, 2, 3, 3)]
+            )
         ),
         bad("", normal(5, 5), normal(8, 4, 3, 3)),
         bad("", normal(1, 4, 5, 5), np.float16(normal(8, 4, 3, 3))),
-        bad("has 4 channels, weight of shape .* takes 3", normal(1, 4, 5, 5), normal(8, 3, 3, 3)),
+        bad("has 4 channels, weight of shape .* takes 3", normal(1, 4, 5, 5), normal(8, 3, 3, 3))
     ],
     "conv1d": [
         convolved((2, 3, 30), (5, 3, 3)), convolved((2, 8, 31), (20, 4, 5), stride=3, padding=2, groups=2),
         convolved((3, 31), (6, 3, 4), padding="same", dilation=3),
         convolved((2, 6, 17), (6, 1, 7), padding=(3,), groups=6, stride=(2,)),
-        S(normal(0, 2, 5), normal(3, 2, 3)), bad("", normal(1, 4, 5, 5), normal(8, 4, 3, 3)),
+        S(normal(0, 2, 5), normal(3, 2, 3)), bad("", normal(1, 4, 5, 5), normal(8, 4, 3, 3))
     ],
     "conv_transpose2d": [
         *[convolved(x, w, True, **options) for x, w, options in (
@@ -116,22 +116,22 @@ SAMPLES: dict[str, list[Sample]] = {
             ((2, 6, 5, 4), (6, 1, 3, 3), {"groups": 6, "stride": 2, "padding": 1}),
             ((3, 5, 4), (3, 6, 3, 3), {"stride": 2}),
             ((2, 3, 6, 7), (3, 20, 3, 3), {"stride": 2, "bias": False}),
-            ((0, 3, 6, 7), (3, 20, 3, 3), {"stride": 2}),
+            ((0, 3, 6, 7), (3, 20, 3, 3), {"stride": 2})
         )],
         *halved((4, 6, 3, 3), stride=2),
         *refused(
             (4, 2, 3, 3), {"output_padding": 1}, {"output_padding": -1}, {"padding": 4}, {"groups": 3},
             {"padding": "same"},
-            weights=([(3, 2, 3, 3)], [(4, 2, 3, 3), (3,)]),
+            weights=([(3, 2, 3, 3)], [(4, 2, 3, 3), (3,)])
         ),
         bad("it must be less than stride 2", normal(1, 4, 5, 5), normal(4, 3, 3, 3), stride=2,
-            output_padding=2),
+            output_padding=2)
     ],
     "conv_transpose1d": [
         convolved((2, 3, 11), (3, 5, 3), True),
         convolved((2, 4, 9), (4, 10, 16), True, stride=8, padding=4, groups=2),
         convolved((3, 9), (3, 6, 5), True, stride=(2,), dilation=3, output_padding=2),
-        S(normal(0, 2, 5), normal(2, 3, 3)),
+        S(normal(0, 2, 5), normal(2, 3, 3))
     ],
     "nn.functional.max_pool2d": [
         *windows(*BOTH, ((2, 3, 9, 11), ((3, 2),), {"stride": (2, 3), "padding": (1, 0), "dilation": (2, 3)}),
@@ -142,29 +142,29 @@ SAMPLES: dict[str, list[Sample]] = {
         S(np.arange(-20, 20).reshape(1, 2, 4, 5), 2, 1, 1).but(devices=("cpu",)), *NO_WINDOWS,
         *[bad("", image, k) for k in (0, 9, (3, 2, 1))], bad("", image, 3, dilation=0),
         bad("", image, 2, padding=-1),
-        *[bad("", x, 2) for x in (image[0, 0], image[:, :0], image[:, :, :0], nothing(1, 1, 0, 4))],
+        *[bad("", x, 2) for x in (image[0, 0], image[:, :0], image[:, :, :0], nothing(1, 1, 0, 4))]
     ],
     "nn.functional.max_pool1d": [
         S(line, 3, 2, 1, ceil_mode=True), S(line, 2, dilation=3, return_indices=True),
         *[S(equal, k, 1, k // 2, return_indices=True).but(grad=False) for k in (2, 3, 4)],
-        bad("at most half of the 3 places", image[0], 3, padding=2),
+        bad("at most half of the 3 places", image[0], 3, padding=2)
     ],
     "nn.functional.avg_pool2d": [
         *windows(
             *BOTH, ((2, 3, 8, 9), (3, 2, 1), {"count_include_pad": False}),
             ((2, 3, 9, 11), ((4, 2),), {"stride": (2, 3), "padding": (2, 0)}),
-            ((2, 3, 6, 7), (3,), {"padding": 1, "divisor_override": -4}),
+            ((2, 3, 6, 7), (3,), {"padding": 1, "divisor_override": -4})
         ),
         S(EMPTY, 2), *each(("float16", "bfloat16"), normal(1, 2, 4, 5), 2), *NO_WINDOWS,
         bad("", image, 3, divisor_override=0),
         bad("smaller than windows of", normal(1, 3, 4), 5),
-        bad("takes floating-point tensors", np.arange(40).reshape(1, 2, 4, 5), 2).but(error=TypeError),
+        bad("takes floating-point tensors", np.arange(40).reshape(1, 2, 4, 5), 2).but(error=TypeError)
     ],
     "nn.functional.avg_pool1d": [S(line, 4, 3, 2, True, False), S(line[0], (3,)), S(line, 4, 3, 2, True)],
     "nn.functional.adaptive_avg_pool1d": [S(line, 5), S(line, 20), S(line, 1)],
     "nn.functional.adaptive_avg_pool2d": [
         *[S(normal(2, 3, 7, 9), size) for size in (1, 3, (2, 5), (None, 4), (7, 9), (12, 3), [3, 1])],
         S(normal(2, 3, 7, 9), (0, 3)).but(grad=False),
-        S(EMPTY, 3), *[bad("", image, size) for size in ((3,), -1, None)], bad("", image[:, :, :0], 3),
-    ],
+        S(EMPTY, 3), *[bad("", image, size) for size in ((3,), -1, None)], bad("", image[:, :, :0], 3)
+    ]
 }  # fmt: skip

@@ -11,7 +11,7 @@ SHAPES = [
     ((2, 7, 5), (5,)), ((5,), (2, 5, 7)), ((2, 3, 4), (2, 4, 5)), ((2, 3, 4), (4, 5)),
     ((2, 1, 3, 4), (5, 4, 6)),
     ((3, 4), (2, 2, 4, 5)), ((2, 1, 3, 1, 6, 5), (1, 4, 3, 2, 5, 7)), ((2, 5000), (5000, 3)),
-    ((3, 0), (0, 4)), ((0, 3), (3, 4)),
+    ((3, 0), (0, 4)), ((0, 3), (3, 4))
 ]  # fmt: skip
 TURNED = [((70, 33), (33, 130)), ((2, 40, 6), (2, 6, 50)), ((3, 64), (64, 5)), ((2, 2, 9, 5), (2, 2, 5, 9))]
 # Shapes whose products have a kernel of their own where a workgroup shares memory.
@@ -44,14 +44,14 @@ SAMPLES: dict[str, list[Sample]] = {
         S(lambda t, a, b: a[1:, :, 2:] @ b[..., 1:4], normal(3, 4, 7), normal(2, 5, 6)).but(**close),
         *halves(variants=("shared",)), bad("", normal(2, 3), normal(2, 3)),
         bad("", normal(2, 2, 3), normal(3, 3, 4)), bad("", np.float32(1), normal(2)),
-        bad("", normal(2, 2), np.ones((2, 2), np.int64)),
+        bad("", normal(2, 2), np.ones((2, 2), np.int64))
     ],
     "mm": [S(normal(3, 4), normal(4, 5)), *halves(), S(nothing(2, 0), nothing(0, 3)),
         bad("", batch, normal(3, 3))],
     "bmm": [
         S(batch, normal(2, 4, 5)), S(nothing(2, 2, 0), nothing(2, 0, 4)),
         S(nothing(0, 2, 3), nothing(0, 3, 4)),
-        bad("", normal(2, 2, 3), normal(3, 3, 3)),
+        bad("", normal(2, 2, 3), normal(3, 3, 3))
     ],
     "mv": [S(normal(3, 4), normal(4)), S(nothing(3, 0), nothing(0)), bad("", normal(2, 3), normal(3, 1))],
     "dot": [S(normal(40), normal(40)), S(nothing(0), nothing(0)), bad("", normal(2), normal(3))],
@@ -59,7 +59,7 @@ SAMPLES: dict[str, list[Sample]] = {
     "addmm": [
         S(normal(5), normal(3, 4), normal(4, 5)),
         S(normal(3, 5), normal(3, 4), normal(4, 5), beta=0.5, alpha=2),
-        S(normal(2, 3), nothing(2, 0), nothing(0, 3)),
+        S(normal(2, 3), nothing(2, 0), nothing(0, 3))
     ],
     "baddbmm": [S(normal(2, 3, 5), batch, normal(2, 4, 5), beta=0.5),
         S(normal(3, 5), batch, normal(2, 4, 5), alpha=0.5)],
@@ -69,6 +69,6 @@ SAMPLES: dict[str, list[Sample]] = {
         *[S(normal(n, 24), normal(70, 24)).but(**close) for n in (1, 40)],
         S(normal(6), normal(3, 6), normal(3)),
         *each(("float16", "bfloat16"), normal(9, 20), normal(6, 20)), S(nothing(0, 4), nothing(3, 4)),
-        S(nothing(2, 0), nothing(3, 0), normal(3)), bad("", normal(2, 3), normal(4, 5)),
-    ],
+        S(nothing(2, 0), nothing(3, 0), normal(3)), bad("", normal(2, 3), normal(4, 5))
+    ]
 }  # fmt: skip

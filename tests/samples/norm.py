@@ -26,7 +26,7 @@ def soft(*samples: Sample) -> list[Sample]:
         *[S(5 * normal(*shape), dim).but(second=False, layouts=("contiguous",), **shared) for shape,
             dim in LONG],
         *each(DTYPES[:3], normal(3, 33), 1), S(below(9, 5), 0, dtype="float32"), bad("out of range", x, 3),
-        *empties(False), *samples,
+        *empties(False), *samples
     ]  # fmt: skip
 
 
@@ -63,9 +63,9 @@ SAMPLES: dict[str, list[Sample]] = {
         *[S(normal(4, 6), p, d, d == 0).but(rtol=1e-4, theirs=_norm) for p in (2, "fro", 1, 0, 3, 0.5,
             math.inf, -math.inf)
           for d in (None, 0, (0, 1))],
-        S(np.array([[0, 0], [3, 4]], np.float32), dim=1).but(second=False), S(x), bad("", below(9, 3)),
+        S(np.array([[0, 0], [3, 4]], np.float32), dim=1).but(second=False), S(x), bad("", below(9, 3))
     ],
     "nn.functional.normalize": [S(x, dim=-1), S(x, 1.0, 0), S(x), S(nothing(4, 0))],
     "nn.functional.cosine_similarity": cosine,
-    "nn.functional.glu": [S(x[:, :, :4]), S(normal(4, 6), 0), S(nothing(0, 4)), bad("odd length", x)],
+    "nn.functional.glu": [S(x[:, :, :4]), S(normal(4, 6), 0), S(nothing(0, 4)), bad("odd length", x)]
 }  # fmt: skip

@@ -20,6 +20,6 @@ SAMPLES: dict[str, list[Sample]] = {
     "Tensor.dequantize": [
         S(_dequantized, blocks).but(theirs=lambda t, raw: t.tensor(values.reshape(37, 96)),
             layouts=("contiguous",)),
-        bad("has no gradient", normal(3)).but(error=RuntimeError),
-    ],
+        bad("has no gradient", normal(3)).but(error=RuntimeError)
+    ]
 }  # fmt: skip

@@ -17,7 +17,7 @@ SAMPLES: dict[str, list[Sample]] = {
     "randint": [
         *drawn(S(0, 10, (60,)), S(-5, 2**31, (20,)), S(3, (5,), dtype="int32"),
             S(2**40, 2**40 + 2**31, (9,))),
-        bad("from 5 to 5 is not a range", 5, 5, (2,)).but(error=ValueError),
+        bad("from 5 to 5 is not a range", 5, 5, (2,)).but(error=ValueError)
     ],
     "rand_like": drawn(S(x)),
     "randn_like": drawn(S(x)),
@@ -26,5 +26,5 @@ SAMPLES: dict[str, list[Sample]] = {
     "dropout": [*drawn(S(x, 0.4, True), S(x, 1.0, True)), S(x, 0.4, False),
         bad("p must lie between 0 and 1", x, 1.5, True).but(error=ValueError)],
     "Tensor.normal_": drawn(S(normal(30), 1, 2).but(grad=False)),
-    "Tensor.uniform_": drawn(S(normal(30), -1, 1).but(grad=False)),
+    "Tensor.uniform_": drawn(S(normal(30), -1, 1).but(grad=False))
 }  # fmt: skip

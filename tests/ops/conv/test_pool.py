@@ -12,7 +12,7 @@ from ops.oracle import check, normal
 
 @given(
     st.integers(1, 12), st.integers(1, 5), st.integers(1, 5), st.integers(0, 2), st.integers(1, 3),
-    st.booleans(), st.booleans(),
+    st.booleans(), st.booleans()
 )  # fmt: skip
 @settings(max_examples=60, deadline=None)
 def test_any(length, kernel, stride, padding, dilation, ceil_mode, count):
@@ -22,9 +22,9 @@ def test_any(length, kernel, stride, padding, dilation, ceil_mode, count):
         lambda p, x: (
             p.nn.functional.max_pool1d(x, kernel, stride, padding, dilation, ceil_mode),
             p.nn.functional.avg_pool1d(x, kernel, stride, padding, ceil_mode, count),
-            p.nn.functional.adaptive_avg_pool1d(x, kernel),
+            p.nn.functional.adaptive_avg_pool1d(x, kernel)
         ),
-        x, layouts=("strided",),
+        x, layouts=("strided",)
     )  # fmt: skip
 
 

@@ -46,7 +46,7 @@ def test_python_scalars(dtype):
         lambda x: 1 - x, lambda x: x - 1, lambda x: -x, lambda x: x // 2, lambda x: 7 // x,
         lambda x: x % 3, lambda x: 7 % x, lambda x: x % -3, lambda x: x**2, lambda x: abs(x),
         lambda x: x & 3, lambda x: x | True, lambda x: x ^ 5, lambda x: ~x, lambda x: x << 1,
-        lambda x: x >> 1, lambda x: x + np.float32(2), lambda x: x * np.int64(3),
+        lambda x: x >> 1, lambda x: x + np.float32(2), lambda x: x * np.int64(3)
     ]  # fmt: skip
     for k, form in enumerate(forms):
         try:
