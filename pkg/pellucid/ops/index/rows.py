@@ -16,6 +16,7 @@ from ...errors import DimensionError, DTypeError, ShapeError
 from ...kernel.source import NATIVE, Launch, flag, load, register_type
 from ...kernel.turns import PIECE
 from ...kernel.variants import is_direct
+from ...op.arguments import number
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.public import function
@@ -402,7 +403,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
 
     Source: https://pytorch.org/docs/stable/generated/torch.Tensor.index_add_.html
     """
-    k = axis(dim, input.dim())
+    k, alpha = axis(dim, input.dim()), number(alpha, "alpha")
     expected = (*input.shape[:k], index.numel(), *input.shape[k + 1 :])
     if tuple(source.shape) != expected:
         raise ShapeError(f"index_add: source has shape {tuple(source.shape)}; it must have {expected}.")
