@@ -30,25 +30,10 @@ def test_like():
 
 
 DATA = [
-    1,
-    1.5,
-    True,
-    [],
-    [[]],
-    [1, 2],
-    [1, 2.5],
-    [True, False],
-    [[1, 2], [3, 4]],
-    (1, 2),
-    [[[1.0]]],
-    np.arange(6).reshape(2, 3)[:, ::2],
-    np.float32(2),
-    np.arange(3, dtype=np.uint8),
-    np.zeros((0, 2), np.float32),
-    [np.float32(1), 2],
-    [2**40],
-    np.arange(4.0, dtype=np.float16)[::-1].copy(),
-]
+    1, 1.5, True, [], [[]], [1, 2], [1, 2.5], [True, False], [[1, 2], [3, 4]], (1, 2), [[[1.0]]],
+    np.arange(6).reshape(2, 3)[:, ::2], np.float32(2), np.arange(3, dtype=np.uint8),
+    np.zeros((0, 2), np.float32), [np.float32(1), 2], [2**40], np.arange(4.0, dtype=np.float16)[::-1].copy(),
+]  # fmt: skip
 
 
 def test_from_data():
@@ -196,43 +181,19 @@ def test_default_device():
 
 
 REPRS = [
-    torch.tensor([1.0, 2.0, 3.0]),
-    torch.tensor([1.5, 2, 3]),
-    torch.tensor([[1, 2], [3, 40]]),
-    torch.tensor(3.25),
-    torch.tensor(7),
-    torch.tensor(True),
-    torch.tensor([True, False]),
-    torch.tensor([1e-5, 1.0]),
-    torch.tensor([1e9, 1.0]),
-    torch.tensor([123456.0, 0.001]),
-    torch.tensor([float("nan"), 1.0]),
-    torch.tensor([float("inf"), -1.5]),
-    torch.tensor([-0.5, 100.25]),
-    torch.zeros(2, 3),
-    torch.zeros(0),
-    torch.zeros(0, 3),
-    torch.zeros(2, 0, dtype=torch.int64),
-    torch.arange(30).reshape(2, 3, 5),
-    torch.arange(2000),
-    torch.arange(2000.0).reshape(40, 50),
-    torch.linspace(-1, 1, 40),
-    torch.arange(60).reshape(2, 30),
-    torch.tensor([1.0, 2.5], dtype=torch.float16),
-    torch.tensor([1, 2], dtype=torch.int32),
-    torch.tensor([1, 2], dtype=torch.uint8),
-    torch.tensor([0.1], dtype=torch.bfloat16),
-    torch.tensor([[0.1234567, -10.5]]),
-    torch.tensor([1e-8]),
-    torch.tensor([1e20]),
-    torch.arange(3000).reshape(10, 10, 30),
-    torch.full((2, 2), 1e5),
-    torch.tensor([float("nan")]),
-    torch.tensor([float("inf")]),
-    torch.tensor([0.0, 1e-3]),
-    torch.tensor(-1e-10),
-    torch.tensor([99999999.0, 1.5]),
-]
+    torch.tensor([1.0, 2.0, 3.0]), torch.tensor([1.5, 2, 3]), torch.tensor([[1, 2], [3, 40]]),
+    torch.tensor(3.25), torch.tensor(7), torch.tensor(True), torch.tensor([True, False]),
+    torch.tensor([1e-5, 1.0]), torch.tensor([1e9, 1.0]), torch.tensor([123456.0, 0.001]),
+    torch.tensor([float("nan"), 1.0]), torch.tensor([float("inf"), -1.5]), torch.tensor([-0.5, 100.25]),
+    torch.zeros(2, 3), torch.zeros(0), torch.zeros(0, 3), torch.zeros(2, 0, dtype=torch.int64),
+    torch.arange(30).reshape(2, 3, 5), torch.arange(2000), torch.arange(2000.0).reshape(40, 50),
+    torch.linspace(-1, 1, 40), torch.arange(60).reshape(2, 30), torch.tensor([1.0, 2.5], dtype=torch.float16),
+    torch.tensor([1, 2], dtype=torch.int32), torch.tensor([1, 2], dtype=torch.uint8),
+    torch.tensor([0.1], dtype=torch.bfloat16), torch.tensor([[0.1234567, -10.5]]), torch.tensor([1e-8]),
+    torch.tensor([1e20]), torch.arange(3000).reshape(10, 10, 30), torch.full((2, 2), 1e5),
+    torch.tensor([float("nan")]), torch.tensor([float("inf")]), torch.tensor([0.0, 1e-3]),
+    torch.tensor(-1e-10), torch.tensor([99999999.0, 1.5]),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("k", range(len(REPRS)))

@@ -9,53 +9,19 @@ from ops.oracle import DEVICES
 from ops.values import equal, ours
 from samples.sample import DTYPES
 
+FLOATS = torch.tensor(
+    [0, -0.0, 1, -1, 1.5, -1.5, 0.4999, 2.5, 100, -100, 127, 3e-5, 6e-8, np.inf, -np.inf, np.nan]
+)
+SMALL = [0, 1, 2, 3, 100, 127]
+WIDE = [-1, -128, 65504, 70000, -70000, 16777217, 2**31 - 1, -(2**31)]
+WIDEST = [2**40 + 1, -(2**40) - 1, 2**63 - 1, -(2**63), 2**24 + 1, 2**53 + 1, (1 << 62) + (1 << 38)]
+INTEGERS = {"int64": SMALL + WIDE + WIDEST, "int32": SMALL + WIDE}
+
 
 @pytest.mark.parametrize("source", DTYPES)
 def test_casts(source):
-    if source.startswith(("float", "bfloat")):
-        x = torch.tensor(
-            [
-                0.0,
-                -0.0,
-                1.0,
-                -1.0,
-                1.5,
-                -1.5,
-                0.4999,
-                2.5,
-                100.0,
-                -100.0,
-                127.0,
-                3.0e-5,
-                6.0e-8,
-                float("inf"),
-                float("-inf"),
-                float("nan"),
-            ]
-        ).to(getattr(torch, source))
-    else:
-        x = torch.tensor([0, 1, 2, 3, 100, 127]).to(getattr(torch, source))
-        if source in ("int64", "int32"):
-            x = torch.cat(
-                [x, torch.tensor([-1, -128, 65504, 70000, -70000, 16777217, 2**31 - 1, -(2**31)]).to(x.dtype)]
-            )
-        if source == "int64":
-            x = torch.cat(
-                [
-                    x,
-                    torch.tensor(
-                        [
-                            2**40 + 1,
-                            -(2**40) - 1,
-                            2**63 - 1,
-                            -(2**63),
-                            2**24 + 1,
-                            2**53 + 1,
-                            (1 << 62) + (1 << 38),
-                        ]
-                    ),
-                ]
-            )
+    x = FLOATS if "float" in source else torch.tensor(INTEGERS.get(source, SMALL))
+    x = x.to(getattr(torch, source))
     for target in DTYPES:
         values = (
             x[torch.isfinite(x)]
