@@ -408,9 +408,8 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     if tuple(source.shape) != expected:
         raise ShapeError(f"index_add: source has shape {tuple(source.shape)}; it must have {expected}.")
     rows, source = input.transpose(0, k), source.transpose(0, k)
-    width = prod(rows.shape[1:])
-    added = source.reshape(source.shape[0], width)
-    out = add_rows(rows.reshape(rows.shape[0], width), index, added if alpha == 1 else added * alpha)
+    width, added = prod(rows.shape[1:]), source if alpha == 1 else source * alpha
+    out = add_rows(rows.reshape(rows.shape[0], width), index, added.reshape(source.shape[0], width))
     return contiguous(out.reshape(rows.shape).transpose(0, k))
 
 
