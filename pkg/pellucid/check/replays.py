@@ -147,7 +147,7 @@ def check_replays(journal: Journal) -> None:
     ) -> Any:
         journal.stream.flush()
         rehearsal = Rehearsal(journal)
-        wanted = rehearsal.changed(rehearsal.run(self._function, args, kwargs))
+        wanted = rehearsal.changed(rehearsal.run(self._run, args, kwargs))
         rehearsal.put_back()
         result = trace.serve(call, own, traces)
         journal.stream.flush()

@@ -6,19 +6,20 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..autograd import edges
+from ..device.commands import walk
 from ..device.stream import Storage, stream
 from ..nn.modules import module as modules
+from ..op.launches import nodes
 from .calls import CallArguments
 from .guards import Watch
 from .per_replay import Draw, guards
-from .program import ARGUMENT, number_of, program_of
+from .program import ARGUMENT, number_of
 from .recording import FunctionRecording, Refused
-from .segment import Segment, Start
+from .segment import Segment
 
 # What a trace is for a call: it serves it; it may, once the call has shown that it is the same program; it
-# does not; it never will again.
-READY, UNSURE, OTHER, GONE = "ready", "unsure", "other", "gone"
+# would but for hooks of parameters; it does not; it never will again.
+READY, UNSURE, HOOKED, OTHER, GONE = "ready", "unsure", "hooked", "other", "gone"
 
 
 class Unknown(Exception):
@@ -35,15 +36,6 @@ def _shared(slots: list[int]) -> list[int]:
     return [] if len(set(slots)) == len(slots) else [slots.index(slot) for slot in slots]
 
 
-def segments_of(recording: FunctionRecording) -> tuple[list[Segment], Start]:
-    """What a call recorded before each of its reads, and where the rest begins."""
-    start, found = Start(), []
-    for reading in recording.reads:
-        found.append(Segment(recording.call, recording, start, reading))
-        start = found[-1].end
-    return found, start
-
-
 class CapturedTrace:
     """One way through a function: segments that end in reads, the values that were read, and the last
     segment, which ends in the return. A function that reads nothing has one segment. Traces that begin alike
@@ -51,8 +43,6 @@ class CapturedTrace:
 
     Args:
         recording: what a call recorded.
-        segments: what of it comes before its reads.
-        start: where the last segment begins.
 
     Attributes:
         segments: all of them.
@@ -63,60 +53,59 @@ class CapturedTrace:
         Refused: it cannot be replayed.
     """
 
-    def __init__(self, recording: FunctionRecording, segments: list[Segment], start: Start):
+    def __init__(self, recording: FunctionRecording):
         call, before = recording.call, recording.before
         self.values = [reading.value for reading in recording.reads]
         self.replays = 0
         self._conditions, self._flushes = recording.conditions, recording.flushes
-        own = {slot: k for k, slot in enumerate([*call.slots, *start.carried])}
-        words = recording.words[start.at :]
-        external = program_of(words, own, recording.conditions).external | start.external
-        leaves = [t for t in before.grads if t._storage.slot in external]
+        self.segments: list[Segment] = []
+        above: Segment | None = None
+        for piece in recording.pieces[:-1]:
+            above = Segment(call, recording, piece, above)
+            self.segments.append(above)
+        slots = {slot for piece in recording.pieces for c in walk(piece.words, nodes) for slot in c.slots}
+        external = slots.difference(call.slots)
+        used = slots.union(call.slots)
+        # Gradients that the function goes on from are arguments of it, though nobody gives them. One that
+        # lies in an argument does so at every call.
+        grads = {t: g for t, g in before.grads.items() if t._storage.slot not in call.slots}
+        places = {t: getattr(getattr(g, "_storage", None), "slot", -1) for t, g in grads.items()}
+        leaves = [t for t, slot in places.items() if {t._storage.slot, slot} & external]
+        added = [(t, g) for t in leaves if (g := grads[t]) is not None and places[t] in used]
         if any(t._hooks for t in leaves):
             raise Refused("a hook of a parameter runs Python at every call", False)
         if any(t._node is not node for t, node in zip(before.tensors, before.nodes, strict=True)):
             raise Refused("it gives a tensor that was there before another place in the graph")
-        # Gradients that the function goes on from are arguments of it, though nobody gives them.
-        added = [(t, g) for t in leaves if (g := before.grads[t]) is not None]
-        # One that lies in an argument does so at every call.
-        used = external.union(call.slots)
-        added = [(t, g) for t, g in added if getattr(g._storage, "slot", -1) in used]
-        if any(g._storage.slot in start.external for _, g in added):
+        if above is not None and any(places[t] in above.external for t, _ in added):
             raise Refused("it uses gradients that were there before it, before it reads a value")
         self._grad_inputs = [(ref_of(t), g._meta, g._offset) for t, g in added]
-        call = call.extended([g for _, g in added])
+        call = call.extended([g for _, g in added]) if added else call
         changed = [t for t, old in before.grads.items() if t.grad is not old]
         given = set(map(id, call.tensors))
         if any(id(t) in given for t in changed):
             raise Refused("it leaves another gradient at an argument")
-        self._leaves = [ref_of(t) for t in leaves]
-        self._bare = [ref_of(t) for t in leaves if before.grads[t] is None]
-        self._grad_results = [ref_of(t) for t in changed]
+        self._bare = [ref_of(t) for t in leaves if grads[t] is None]
+        self._changed = [ref_of(t) for t in changed]
         around = recording.surroundings
         self._guards = [*([around.holds] if around else []), *guards(recording.brought)]
-        last = Segment(call, recording, start)
-        results = last.end_in_return(call, recording, changed)
-        # What a replay leaves at them; a gradient that stays is not touched.
-        pairs = zip(self._grad_results, results.grads, strict=True)
-        self._grad_places = [(leaf, place) for leaf, place in pairs if place != -1]
-        self._results, self.segments = results, [*segments, last]
-        self._external = external = last.program.external | start.external
+        last = Segment(call, recording, recording.pieces[-1], above)
+        self._results = last.end_in_return(call, recording, changed)
+        self.segments.append(last)
+        self._external = external = last.external
         if not external <= before.storages.keys():
             raise Refused("it uses memory that came and went in the middle of it", False)
         owners = [t for t in before.tensors if t._storage.slot in external]
-        constants, results.constants = results.constants, []
         storages = [before.storages[slot] for slot in external]
-        self._watch = Watch(storages, owners, [*constants, *leaves, *changed])
+        returned = [get() for get in self._results.before]
+        self._watch = Watch(storages, owners, [*returned, *leaves, *changed])
         self._slots, self._offsets, self._shared = call.slots, call.offsets, _shared(call.slots)
         # Arguments that were in the same memory, and that began at the same place, at all calls so far.
         self._unmoved, self._unshifted = [*range(len(call.slots))], [*range(len(call.offsets))]
-        # What was looked at last: of all modules, and of all tensors for hooks.
-        self._version, self._unhooked = modules.version, -1
+        # What was looked at last: of all modules.
+        self._version = modules.version
         written = [number_of(slot) for slot in last.program.changed if slot & ARGUMENT]
         self._written = [k for k in written if k < len(call.slots)]
         self._written_storages = [ref_of(before.storages[s]) for s in last.program.changed & external]
-        for segment in self.segments:
-            segment.find(before.storages)
 
     # Guards
 
@@ -156,18 +145,15 @@ class CapturedTrace:
             for k in self._unshifted:
                 if at[k] != first[k]:
                     return UNSURE, call
-        return READY, call
+        return HOOKED if self._watch.is_hooked else READY, call
 
-    @property
-    def is_hooked(self) -> bool:
-        """Whether a parameter has a hook, which runs Python at every call."""
-        version = edges.version
-        if version == self._unhooked:
-            return False
-        if any(leaf()._hooks for leaf in self._leaves):
-            return True
-        self._unhooked = version
-        return False
+    def share(self, depth: int, traces: Sequence[CapturedTrace]) -> list[CapturedTrace]:
+        """Those of the traces that go through the segment at this depth, which is theirs from now on."""
+        mine = self.segments[depth]
+        alike = [t for t in traces if depth < len(t.values) and mine.is_like(t.segments[depth])]
+        if alike:
+            self.segments[depth] = alike[0].segments[depth]
+        return alike
 
     def goes_on(self, depth: int, segment: Segment, value: bytes) -> bool:
         """Whether it is a way for a call that read this value after so many others."""
@@ -222,9 +208,9 @@ class CapturedTrace:
             own.tensors[k]._storage.version += 1
         for storage in trace._written_storages:
             storage().version += 1
-        result, tensors = trace._results.make(own, storages, values)
-        for leaf, place in trace._grad_places:
-            leaf()._grad = None if place is None else tensors[place]
+        result, grads = trace._results.make(own, storages, values)
+        for leaf, grad in zip(trace._changed, grads, strict=True):
+            leaf()._grad = grad
         trace.replays += 1
         return result
 

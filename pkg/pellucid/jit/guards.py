@@ -107,6 +107,9 @@ class Watch:
         tensors: that must not be given another storage, or another look at it, as ``p.data = x`` does, and
             of which none must begin or cease to be a leaf.
         constants: tensors that must not go.
+
+    Attributes:
+        is_hooked: one of the tensors has a hook, which runs Python at every call.
     """
 
     def __init__(self, storages: Iterable[Storage], tensors: Iterable[Tensor], constants: Iterable[Tensor]):
@@ -115,7 +118,7 @@ class Watch:
         self._thinned: list[Any] = []
         self._kept = [weakref.ref(thing, self._gone.append) for thing in (*storages, *constants)]
         owners = [t for t in tensors if t.is_leaf]
-        self._version = edges.version
+        self._version, self.is_hooked = edges.version, False
         self._owners = [weakref.ref(t, self._thinned.append) for t in owners]
         self._places = [_where(t) for t in owners]
 
@@ -130,10 +133,12 @@ class Watch:
             self._thinned.clear()
             alive = [(r, p) for r, p in zip(self._owners, self._places, strict=True) if r() is not None]
             self._owners, self._places = [r for r, _ in alive], [p for _, p in alive]
+        owners = [*map(call, self._owners)]
         try:
-            same = [*map(_where, map(call, self._owners))] == self._places
+            same = [*map(_where, owners)] == self._places
         except AttributeError:  # one is on another device now
             return False
-        if same:
+        self.is_hooked = any(t._hooks for t in owners)
+        if same and not self.is_hooked:
             self._version = version
         return same

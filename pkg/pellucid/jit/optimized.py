@@ -23,7 +23,7 @@ class OptimizedModule(Module):
     def __init__(self, module: Module, dynamic: Iterable[str] = (), whole: bool = False):
         super().__init__()
         self._orig_mod = module
-        self._compiled = Compiled(module, dynamic, like=module.forward, tree=module.modules, whole=whole)
+        self._compiled = Compiled(module, dynamic, tree=module.modules, whole=whole)
 
     def forward(self, *args, **kwargs) -> Any:
         return self._compiled(*args, **kwargs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import get_ident
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -34,11 +34,12 @@ class Refused(Exception):
     Args:
         reason: why.
         final: whether that of the next call could not be either.
+        error: what users are told besides the reason; `DeviceError` with ``fullgraph`` if None.
     """
 
-    def __init__(self, reason: str, final: bool = True):
+    def __init__(self, reason: str, final: bool = True, error: type[Exception] | None = None):
         super().__init__(reason)
-        self.final = final
+        self.final, self.error = final, error
 
 
 @dataclass
@@ -46,22 +47,33 @@ class Reading:
     """A value that was read, which Python may decide by.
 
     Args:
-        at: word of the recorded windows that comes next.
         slot: where it lies.
         offset: the first of its bytes.
         value: these.
         shown: its shape and dtype, as users know them.
         line: where it is read.
-        brought: how many per-replay parameters come before it.
     """
 
-    at: int
     slot: int
     offset: int
     value: bytes
     shown: str
     line: Line
-    brought: int
+
+
+@dataclass
+class Piece:
+    """What a call records up to a read, or up to its return.
+
+    Args:
+        words: the records of its windows.
+        brought: per-replay parameters, in order.
+        reading: the value that is read at its end; None at the end of the call.
+    """
+
+    words: list[int] = field(default_factory=list)
+    brought: list[Draw | Update] = field(default_factory=list)
+    reading: Reading | None = None
 
 
 class FunctionRecording:
@@ -76,9 +88,7 @@ class FunctionRecording:
     Attributes:
         before: what was there before the call.
         result: what it returned; integers may be symbols.
-        words: the records of its windows.
-        brought: per-replay parameters, in order.
-        reads: values that were read, in order.
+        pieces: what it recorded between its reads.
         reason: why it cannot be replayed.
         is_final: no other call of it could be either.
         seconds: how long its Python ran.
@@ -92,13 +102,21 @@ class FunctionRecording:
         self.before, self.surroundings = Before(), Surroundings(around)
         self.conditions = Conditions(call.given, call.offsets)
         self.result: Any = None
-        self.words: list[int] = []
-        self.brought: list[Draw | Update] = []
-        self.reads: list[Reading] = []
+        self.pieces = [Piece()]
         self.reason: str | None = None
         self.is_final = self.flushes = self._is_reading = False
         self.seconds = 0.0
         self._thread = get_ident()
+
+    @property
+    def reads(self) -> list[Reading]:
+        """The values that were read, in order."""
+        return [piece.reading for piece in self.pieces if piece.reading is not None]
+
+    @property
+    def brought(self) -> list[Draw | Update]:
+        """All per-replay parameters, in order."""
+        return [parameter for piece in self.pieces for parameter in piece.brought]
 
     def run(self, function: Callable, args: tuple, kwargs: dict[str, Any]) -> None:
         """Call the function and listen."""
@@ -138,7 +156,7 @@ class FunctionRecording:
 
     def take(self, records: list[int]) -> None:
         """Note the records of a window."""
-        self.words += records
+        self.pieces[-1].words += records
         self.flushes |= stream().capturing is self and not self._is_reading
 
     # What the function's ops tell
@@ -160,7 +178,7 @@ class FunctionRecording:
         begun = perf_counter()
         try:
             read = s.begin_read(x._storage, offset, nbytes)
-            at, flushes = len(self.words), s.flushes
+            flushes = s.flushes
             # What other tasks do while this one waits is no part of the call.
             s.capturing = None
             data = read.result()
@@ -177,8 +195,8 @@ class FunctionRecording:
         if is_split:
             shown = f"{meta.dtype.name}{list(meta.shape)}"
             value = bytes(memoryview(data).cast("B")[:nbytes])
-            brought = len(self.brought)
-            self.reads.append(Reading(at, x._storage.slot, offset, value, shown, caller(), brought))
+            self.pieces[-1].reading = Reading(x._storage.slot, offset, value, shown, caller())
+            self.pieces.append(Piece())
         return data
 
     def note_read(self) -> None:
@@ -195,7 +213,7 @@ class FunctionRecording:
         """A generator gives words: what stands for them."""
         if not count:
             return words
-        self.brought.append(Draw(generator, count, self.call))
+        self.pieces[-1].brought.append(Draw(generator, count, self.call))
         reason = "it draws random numbers in Python, not on webgpu"
         return tuple([self.conditions.brought(word, reason) for word in words])
 
@@ -212,7 +230,7 @@ class FunctionRecording:
             reason = f"{type(optimizer).__name__} changes parameters that are not on webgpu"
             symbols = tuple([self.conditions.brought(x, reason) for x in numbers])
             found = Update(optimizer, group, step, symbols)
-            self.brought.append(found)
+            self.pieces[-1].brought.append(found)
         found.changed.add(id(parameter))
         if state is not None:
             found.states.append(state)

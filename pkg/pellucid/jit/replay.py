@@ -16,8 +16,6 @@ from ..op.symbols import Form
 from .program import ARGUMENT, MADE, Program, number_of
 
 _WORD = (1 << 32) - 1
-# What a word that changes may be, in the order in which a replay computes them.
-_KINDS = ("argument", "head", "value", "single", "sum", "real")
 # How many block sizes larger a buffer may be than it needs to: a quarter more from 4 KiB on, 1 KiB below.
 _MOST_STEPS = 4
 _RAW = -1  # a slot as it is, not in the head of a record
@@ -63,8 +61,7 @@ class Replay:
     Args:
         program: the records.
         arguments: how many slots a call gives.
-        results: numbers of what was made and lives on.
-        gradients: which of these are gradients, by their place.
+        gradients: which results are gradients, by their place.
         fused: whether launches are fused.
 
     Attributes:
@@ -76,21 +73,26 @@ class Replay:
         self,
         program: Program,
         arguments: int,
-        results: Sequence[int],
         gradients: Collection[int],
         fused: bool,
     ):
         self._sizes, self._arguments = program.sizes, arguments
-        self._results = {number: k for k, number in enumerate(results)}
+        # Number of what was made and lives on -> its place behind the arguments.
+        self._results = {number: k for k, number in enumerate(program.alive.values())}
         self._gradients = gradients
-        # What a word is -> where it stands in the window.
-        self._places: dict[tuple, list[int]] = {}
+        # What a word that changes is, as Python text -> where it stands in the window.
+        self._places: dict[str, list[int]] = {}
         self._out: list[Any] = []
         words = self._fuse(program.words) if fused and program.words else program.words
         self._write(words)
         self.window = array("I", self._out)
         self.dispatches = sum(command.launch is not None for command in walk(words, nodes))
-        self._order()
+        self._targets = [tuple(places) for places in self._places.values()]
+        names = {"bits": float_bits}
+        self._words = eval(f"lambda slot, value: [{', '.join(self._places)}]", names)
+        # The words that change, as the window has them.
+        self._last: list[Any] = [None] * len(self._targets)
+        del self._places, self._out
 
     def _fuse(self, words: list[Any]) -> list[Any]:
         # A plan must not count on a number that changes to be zero.
@@ -119,7 +121,7 @@ class Replay:
         for of_gradients in (False, True):
             chosen = [k for k in range(len(sizes)) if (k in self._gradients) is of_gradients]
             for k, nbytes in zip(chosen, apart.sizes([sizes[k] for k in chosen]), strict=True):
-                self._emit(("head", k, ALLOC))
+                self._emit_slot(self._arguments + k, ALLOC)
                 self._out.append(nbytes)
         begin = len(self._out)
         for k, (command, slots) in enumerate(zip(kept, touched, strict=True)):
@@ -147,9 +149,20 @@ class Replay:
         """What is made and dies within the window, among the slots of a command."""
         return [s for s in dict.fromkeys(command.slots) if s & MADE and number_of(s) not in self._results]
 
-    def _emit(self, source: tuple) -> None:
-        self._places.setdefault(source, []).append(len(self._out))
+    def _emit(self, text: str) -> None:
+        self._places.setdefault(text, []).append(len(self._out))
         self._out.append(0)
+
+    def _emit_slot(self, number: int, code: int) -> None:
+        self._emit(f"slot[{number}]" if code == _RAW else f"slot[{number}] << {CODE_BITS} | {code}")
+
+    def _emit_number(self, kind: str, *source: Any) -> None:
+        if kind == "value":
+            self._emit(f"value[{source[0]}]")
+            return
+        start, form = source
+        text = " + ".join([str(start), *[f"{slope} * value[{k}]" for k, slope in form]])
+        self._emit(f"bits({text})" if kind == "real" else f"{text} & {_WORD}")
 
     def _copy(self, words: list[Any], command: Command, home: dict[int, int]) -> None:
         slots = command.slots
@@ -162,42 +175,22 @@ class Replay:
             self._slot(slot, _RAW, home)
         for word in words[command.slot_words.stop : command.data.stop]:
             if type(word) is tuple:
-                # Most sums are of one value, as where a view begins.
-                single = word[0] == "sum" and len(word[2]) == 1
-                self._emit(("single", word[1], *word[2][0]) if single else word)
+                self._emit_number(*word)
             else:
                 self._out.append(word & _WORD)
 
     def _slot(self, slot: int, code: int, home: dict[int, int]) -> None:
         if slot & ARGUMENT:
-            self._emit(("argument", number_of(slot), code))
+            self._emit_slot(number_of(slot), code)
         elif slot in home:
             found = _passing_slot(home[slot])
             self._out.append(found if code == _RAW else found << CODE_BITS | code)
         elif slot & MADE:
-            self._emit(("head", self._results[number_of(slot)], code))
+            self._emit_slot(self._arguments + self._results[number_of(slot)], code)
         else:
             self._out.append(slot if code == _RAW else slot << CODE_BITS | code)
 
     # Patching it
-
-    def _order(self) -> None:
-        """Sort what changes by kind, so that a replay computes each word once."""
-        kinds = {kind: [source for source in self._places if source[0] == kind] for kind in _KINDS}
-        # Slots of the call and of its results, counted through.
-        self._slots = [(number, code) for _, number, code in kinds["argument"]]
-        self._slots += [(self._arguments + number, code) for _, number, code in kinds["head"]]
-        self._values = [value for _, value in kinds["value"]]
-        self._singles = [(start, k, slope) for _, start, k, slope in kinds["single"]]
-        self._sums = [(start, form) for _, start, form in kinds["sum"]]
-        self._reals = [(start, form) for _, start, form in kinds["real"]]
-        order = [source for k in kinds for source in kinds[k]]
-        self._has_numbers = len(order) > len(self._slots)
-        self._targets = [tuple(self._places[source]) for source in order]
-        # The words that change, and the values that they follow, as the window has them.
-        self._last: list[Any] = [None] * len(order)
-        self._followed: list[int] | None = None
-        del self._places, self._out
 
     def make_room(self) -> None:
         """See that the memory which passes within the window stays under the limit.
@@ -216,27 +209,16 @@ class Replay:
             slots: of the arguments, then of the results.
             values: what words follow.
         """
-        words = [slots[k] if code < 0 else slots[k] << CODE_BITS | code for k, code in self._slots]
+        words = self._words(slots, values)
         s, window, last = stream(), self.window, self._last
         with s.lock:
-            is_new = self._has_numbers and values != self._followed
-            if is_new:
-                # Unknown until all is written: an interrupt may fall anywhere.
-                self._followed = None
-                words += [values[k] for k in self._values]
-                words += [start + slope * values[k] & _WORD for start, k, slope in self._singles]
-                if self._sums:
-                    words += [total(values, start, form) & _WORD for start, form in self._sums]
-                if self._reals:
-                    words += [float_bits(total(values, start, form)) for start, form in self._reals]
             for k, word in enumerate(words):
                 if word != last[k]:
+                    # Unknown until all is written: an interrupt may fall anywhere.
                     last[k] = None
                     for at in self._targets[k]:
                         window[at] = word
                     last[k] = word
-            if is_new:
-                self._followed = values
             if window:
                 # A copy: this one is written again before the stream has handed it over.
                 s.submit_window(window[:], self)

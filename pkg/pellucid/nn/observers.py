@@ -1,0 +1,44 @@
+"""Hooks of modules, found again when one came or went: taps that keep values, and hooks that run Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from .hooks import Tap
+from .modules import module as modules
+
+
+class Observers:
+    """Who looks into some modules.
+
+    Args:
+        tree: gives the modules.
+
+    Attributes:
+        at: the versions at which they were looked for.
+        taps: those that only keep values.
+        run_python: there are hooks that are no taps.
+        key: equal where the same modules are tapped alike.
+    """
+
+    def __init__(self, tree: Callable[[], Iterable[Any]]):
+        self._tree = tree
+        self.at = (-1, -1)
+        self.taps: list[Tap] = []
+        self.run_python = False
+        self.key: tuple = ()
+
+    def find(self) -> None:
+        """Look for them again, if any may have come or gone."""
+        at = modules.version, modules.looks
+        if self.at != at:
+            self.at = at
+            found = [(id(m), h.function) for m in self._tree() if m._hooks for h in m._hooks.values()]
+            taps = [(number, tap) for number, tap in found if isinstance(tap, Tap)]
+            self.run_python = len(taps) < len(found)
+            self.taps = [tap for _, tap in taps]
+            self.key = tuple([(number, tap.inputs) for number, tap in taps])
+
+
+__all__ = ["Observers"]

@@ -1,0 +1,50 @@
+"""Pytrees: nested lists, tuples, dicts and dataclasses, taken apart into leaves and put together again.
+
+A structure is hashable: the type of a leaf, or of a container with its keys and the structures in it. Leaves
+stand in the order in which a walk meets them, so a container takes what it holds from an iterator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from ..tensors.shape import Size
+from ..tensors.tensor import Tensor
+
+_LEAVES = frozenset({Tensor, int, float, bool, str, type(None)})
+_SEQUENCES = frozenset({list, tuple, Size})
+
+
+def flatten(value: Any, leaves: list[Any]) -> Any:
+    """Add the leaves of a value to a list; returns its structure."""
+    kind = type(value)
+    if kind in _LEAVES:
+        leaves.append(value)
+        return kind
+    if kind in _SEQUENCES or hasattr(kind, "_make"):
+        return kind, *[flatten(v, leaves) for v in value]
+    if kind is dict:
+        return kind, tuple(value), *[flatten(v, leaves) for v in value.values()]
+    if is_dataclass(kind):
+        return kind, *[flatten(getattr(value, f.name), leaves) for f in fields(kind)]
+    leaves.append(value)
+    return kind
+
+
+def unflatten(structure: Any, leaves: Iterator[Any]) -> Any:
+    """The value of a structure with these leaves."""
+    if type(structure) is not tuple:
+        return next(leaves)
+    kind, *parts = structure
+    if kind is dict:
+        names, *parts = parts
+        return {name: unflatten(part, leaves) for name, part in zip(names, parts, strict=True)}
+    values = [unflatten(part, leaves) for part in parts]
+    if not is_dataclass(kind):
+        return getattr(kind, "_make", kind)(values)
+    made = object.__new__(kind)
+    for field, value in zip(fields(kind), values, strict=True):
+        object.__setattr__(made, field.name, value)
+    return made
