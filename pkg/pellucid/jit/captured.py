@@ -209,7 +209,7 @@ class CapturedTrace:
         for storage in trace._written_storages:
             storage().version += 1
         result, grads = trace._results.make(own, storages, values)
-        for leaf, grad in zip(trace._changed, grads, strict=True):
+        for leaf, grad in zip(trace._changed, grads):
             leaf()._grad = grad
         trace.replays += 1
         return result

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from ..autograd.edges import LEAF
@@ -81,14 +82,21 @@ class Results:
         self.before: list[weakref.ref[Tensor]] = []
         self.kinds: dict[int, str] = {}
         found: list[Any] = []
-        self._structure = flatten((recording.result, [leaf.grad for leaf in leaves]), found)
-        self._leaves = [self._leaf(value) for value in found]
-        left = [made for k, made in self._leaves[len(found) - len(leaves) :] if k == _MADE]
-        self.gradients = {t.number for t in map(self._tensors.__getitem__, left) if not t.is_argument}
+        self._structure = flatten(recording.result, found)
+        sources = [self._leaf(value) for value in (*found, *[leaf.grad for leaf in leaves])]
+        left = [self._tensors[place] for kind, place in sources[len(found) :] if kind == _MADE]
+        self.gradients = {t.number for t in left if not t.is_argument}
+        # A replay lays all sources one behind the other, if it takes from others than the first.
+        lengths = map(len, (self._tensors, self._plain, call.tensors, call.others, self._constants))
+        starts = [0, *accumulate(lengths)]
+        self._only_made = all(kind == _MADE for kind, _ in sources)
+        self._leaves = [starts[kind] + place for kind, place in sources[: len(found)]]
+        self._grads = [starts[kind] + place for kind, place in sources[len(found) :]]
         self._following = [(k, *form[1:]) for k, form in enumerate(self._plain) if type(form) is tuple]
         self.key = (
             self._structure,
             self._leaves,
+            self._grads,
             [t._replace(node=(t.node is LEAF, t.node is None)) for t in self._tensors],
             self._plain,
             [(type(value), repr(value)) for value in self._constants],
@@ -177,7 +185,9 @@ class Results:
                     elif id(target) in given:
                         raise Refused("it returns a tensor whose graph leads to an argument")
 
-    def make(self, call: CallArguments, storages: Sequence[Storage], values: list[int]) -> Any:
+    def make(
+        self, call: CallArguments, storages: Sequence[Storage], values: list[int]
+    ) -> tuple[Any, list[Tensor | None]]:
         """What a replay returns, and the gradients that it leaves.
 
         Args:
@@ -206,9 +216,14 @@ class Results:
                     given = tensors[number]
                     t._base = given if given._base is None else given._base
             found.append(t)
-        before = [get() for get in self.before]
-        sources = found, plain, tensors, call.others, self._constants, before
-        return unflatten(self._structure, iter([sources[k][place] for k, place in self._leaves]))
+        pool: list[Any] = found
+        if not self._only_made:
+            before = [get() for get in self.before]
+            pool = [*found, *plain, *tensors, *call.others, *self._constants, *before]
+        grads = [pool[k] for k in self._grads]
+        if type(self._structure) is not tuple:
+            return pool[self._leaves[0]], grads
+        return unflatten(self._structure, iter([pool[k] for k in self._leaves])), grads
 
 
 __all__ = ["Made", "Results"]

@@ -37,13 +37,15 @@ def unflatten(structure: Any, leaves: Iterator[Any]) -> Any:
     """The value of a structure with these leaves."""
     if type(structure) is not tuple:
         return next(leaves)
-    kind, *parts = structure
+    kind = structure[0]
+    begin = 2 if kind is dict else 1
+    values = [unflatten(p, leaves) if type(p) is tuple else next(leaves) for p in structure[begin:]]
     if kind is dict:
-        names, *parts = parts
-        return {name: unflatten(part, leaves) for name, part in zip(names, parts, strict=True)}
-    values = [unflatten(part, leaves) for part in parts]
-    if not is_dataclass(kind):
-        return getattr(kind, "_make", kind)(values)
+        return dict(zip(structure[1], values, strict=True))
+    if kind in _SEQUENCES:
+        return kind(values)
+    if hasattr(kind, "_make"):
+        return kind._make(values)
     made = object.__new__(kind)
     for field, value in zip(fields(kind), values, strict=True):
         object.__setattr__(made, field.name, value)
