@@ -167,6 +167,8 @@ class CallArguments:
 
     def extended(self, more: list[Tensor]) -> CallArguments:
         """The call with tensors that the function takes without being given them."""
+        if not more:
+            return self
         made = copy(self)
         made.tensors = self.tensors + more
         made.slots = self.slots + [t._storage.slot for t in more]

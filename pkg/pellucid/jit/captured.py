@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..device.commands import walk
 from ..device.stream import Storage, stream
 from ..nn.modules import module as modules
 from ..op.launches import nodes
+from ..optim.replayed import guards
+from ..tensors.tensor import Tensor
 from .calls import CallArguments
 from .guards import Watch
-from .per_replay import Draw, guards
 from .program import ARGUMENT, number_of
 from .recording import FunctionRecording, Refused
 from .segment import Segment
@@ -34,6 +35,30 @@ def ref_of(thing: Any) -> Callable[[], Any]:
 def _shared(slots: list[int]) -> list[int]:
     """Which of the slots are the same memory; nothing where none are."""
     return [] if len(set(slots)) == len(slots) else [slots.index(slot) for slot in slots]
+
+
+def _layout(grad: Tensor | None) -> tuple | None:
+    return None if grad is None else (grad._meta, grad._offset)
+
+
+def _leaves(
+    grads: Mapping[Tensor, Tensor | None], used: set[int], arguments: set[int]
+) -> tuple[dict[Tensor, Tensor | None], list[Tensor]]:
+    """Leaves that a function found, with gradients that it could go on from, and those of them that there are.
+
+    Args:
+        grads: of all leaves.
+        used: slots that the function uses.
+        arguments: those of its arguments. A gradient that lies in one does so at every call.
+    """
+    found: dict[Tensor, Tensor | None] = {}
+    for t, grad in grads.items():
+        slot = getattr(getattr(grad, "_storage", None), "slot", -1)
+        if t._storage.slot in arguments or not {t._storage.slot, slot} & (used - arguments):
+            continue
+        if grad is None or slot in used | arguments:
+            found[t] = grad
+    return found, [grad for grad in found.values() if grad is not None]
 
 
 class CapturedTrace:
@@ -63,28 +88,20 @@ class CapturedTrace:
         for piece in recording.pieces[:-1]:
             above = Segment(call, recording, piece, above)
             self.segments.append(above)
-        slots = {slot for piece in recording.pieces for c in walk(piece.words, nodes) for slot in c.slots}
-        external = slots.difference(call.slots)
-        used = slots.union(call.slots)
-        # Gradients that the function goes on from are arguments of it, though nobody gives them. One that
-        # lies in an argument does so at every call.
-        grads = {t: g for t, g in before.grads.items() if t._storage.slot not in call.slots}
-        places = {t: getattr(getattr(g, "_storage", None), "slot", -1) for t, g in grads.items()}
-        leaves = [t for t, slot in places.items() if {t._storage.slot, slot} & external]
-        added = [(t, g) for t in leaves if (g := grads[t]) is not None and places[t] in used]
-        if any(t._hooks for t in leaves):
-            raise Refused("a hook of a parameter runs Python at every call", False)
         if any(t._node is not node for t, node in zip(before.tensors, before.nodes, strict=True)):
             raise Refused("it gives a tensor that was there before another place in the graph")
-        if above is not None and any(places[t] in above.external for t, _ in added):
+        # Gradients that the function goes on from are arguments of it, though nobody gives them.
+        slots = {slot for piece in recording.pieces for c in walk(piece.words, nodes) for slot in c.slots}
+        leaves, given = _leaves(before.grads, slots, set(call.slots))
+        if any(t._hooks for t in leaves):
+            raise Refused("a hook of a parameter runs Python at every call", False)
+        if above is not None and any(g._storage.slot in above.external for g in given):
             raise Refused("it uses gradients that were there before it, before it reads a value")
-        self._grad_inputs = [(ref_of(t), g._meta, g._offset) for t, g in added]
-        call = call.extended([g for _, g in added]) if added else call
+        self._leaves, self._gradients = [ref_of(t) for t in leaves], [_layout(g) for g in leaves.values()]
+        call = call.extended(given)
         changed = [t for t, old in before.grads.items() if t.grad is not old]
-        given = set(map(id, call.tensors))
-        if any(id(t) in given for t in changed):
+        if not {id(t) for t in call.tensors}.isdisjoint(map(id, changed)):
             raise Refused("it leaves another gradient at an argument")
-        self._bare = [ref_of(t) for t in leaves if grads[t] is None]
         self._changed = [ref_of(t) for t in changed]
         around = recording.surroundings
         self._guards = [*([around.holds] if around else []), *guards(recording.brought)]
@@ -98,9 +115,9 @@ class CapturedTrace:
         storages = [before.storages[slot] for slot in external]
         returned = [get() for get in self._results.before]
         self._watch = Watch(storages, owners, [*returned, *leaves, *changed])
-        self._slots, self._offsets, self._shared = call.slots, call.offsets, _shared(call.slots)
-        # Arguments that were in the same memory, and that began at the same place, at all calls so far.
-        self._unmoved, self._unshifted = [*range(len(call.slots))], [*range(len(call.offsets))]
+        self._places, self._shared = call.slots + call.offsets, _shared(call.slots)
+        # Arguments that were in the same memory, or that began at the same place, at all calls so far.
+        self._unmoved = [*range(len(self._places))]
         # What was looked at last: of all modules.
         self._version = modules.version
         written = [number_of(slot) for slot in last.program.changed if slot & ARGUMENT]
@@ -118,33 +135,23 @@ class CapturedTrace:
                 return OTHER, call
         if call.given and not self._conditions.holds(call.given):
             return OTHER, call
-        for leaf in self._bare:
-            if leaf()._grad is not None:
+        if self._leaves:
+            grads = [leaf()._grad for leaf in self._leaves]
+            if [*map(_layout, grads)] != self._gradients:
                 return OTHER, call
-        if self._grad_inputs:
-            grads = [leaf().grad for leaf, _, _ in self._grad_inputs]
-            for grad, (_, meta, at) in zip(grads, self._grad_inputs, strict=True):
-                if grad is None or grad._meta is not meta or grad._offset != at:
-                    return OTHER, call
-                if type(grad._storage) is not Storage:
-                    return OTHER, call
-            call = call.extended(grads)
+            call = call.extended([g for g in grads if g is not None])
             if _shared(call.slots) != self._shared:
                 return OTHER, call
-        slots, first = call.slots, self._slots
-        if slots != first:
-            external = self._external
-            if [slots[k] for k in self._unmoved] != [first[k] for k in self._unmoved]:
-                return UNSURE if external.isdisjoint(slots) else OTHER, call
-            if not external.isdisjoint(slots):
+        places, first = call.slots + call.offsets, self._places
+        if places != first:
+            if not self._external.isdisjoint(call.slots):
                 return OTHER, call
+            # Which uses mean an argument, and what Python does with where one begins, nobody sees.
+            for k in self._unmoved:
+                if places[k] != first[k]:
+                    return UNSURE, call
         if self._version != modules.version:
             return UNSURE, call
-        if (at := call.offsets) != (first := self._offsets):
-            # What Python does besides with where an argument begins, nobody sees.
-            for k in self._unshifted:
-                if at[k] != first[k]:
-                    return UNSURE, call
         return HOOKED if self._watch.is_hooked else READY, call
 
     def share(self, depth: int, traces: Sequence[CapturedTrace]) -> list[CapturedTrace]:
@@ -164,8 +171,7 @@ class CapturedTrace:
         if self.values != old.values or not all(map(Segment.is_like, self.segments, old.segments)):
             return False
         self._conditions.join(old._conditions)
-        self._unmoved = [k for k in old._unmoved if self._slots[k] == old._slots[k]]
-        self._unshifted = [k for k in old._unshifted if self._offsets[k] == old._offsets[k]]
+        self._unmoved = [k for k in old._unmoved if self._places[k] == old._places[k]]
         self.segments, self.replays = old.segments, old.replays
         for segment in self.segments:
             segment.prepare()
@@ -215,9 +221,8 @@ class CapturedTrace:
         return result
 
     def _give_back(self, call: CallArguments, count: int, values: list[int]) -> None:
-        """Let generators be as they were before so many segments."""
+        """Let generators be as they were before so many segments, which bring nothing but their words."""
         end = len(values)
-        for parameter in reversed([p for segment in self.segments[:count] for p in segment.brought]):
-            if isinstance(parameter, Draw):
-                parameter.give_back(call, values[end - 4 : end])
-                end -= 4
+        for draw in reversed([draw for segment in self.segments[:count] for draw in segment.brought]):
+            draw.give_back(call.generators, values[end - 4 : end])
+            end -= 4

@@ -344,15 +344,16 @@ class Compiled:
             recording.run(self._run, args, kwargs)
             kind.milliseconds = 1000 * recording.seconds
             try:
-                if recording.reason is not None:
-                    raise Refused(recording.reason, recording.is_final)
+                if recording.refusal is not None:
+                    raise recording.refusal
                 try:
                     kind.add(recording, unsure)
                 except Refused as refusal:
                     if refusal.final:
                         raise
                     # Cycles may hold what the function made; they go sooner or later.
-                    recording.collect()
+                    gc.collect()
+                    s.flush()
                     kind.add(recording, unsure)
             except Refused as refusal:
                 kind.last = str(refusal)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import get_ident
@@ -10,19 +9,16 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from ..device.handover import is_work
-from ..device.stream import Storage, stream
+from ..device.stream import stream
 from ..op.symbols import Conditions
 from ..profiler.lines import Line, caller
 from ..profiler.listeners import ignore, listen
+from ..profiler.living import LiveTensors
 from ..tensors.tensor import Tensor
 from .guards import Surroundings
-from .per_replay import Draw, Update
 
 if TYPE_CHECKING:
-    from ..ops.random.generator import Generator
-    from ..optim.optimizer import Optimizer
     from .calls import CallArguments
-
 
 # Bytes that a program may go on by: values that a function decides by, not data.
 _MOST_BYTES = 1024
@@ -72,7 +68,7 @@ class Piece:
     """
 
     words: list[int] = field(default_factory=list)
-    brought: list[Draw | Update] = field(default_factory=list)
+    brought: list[Any] = field(default_factory=list)
     reading: Reading | None = None
 
 
@@ -89,8 +85,7 @@ class FunctionRecording:
         before: what was there before the call.
         result: what it returned; integers may be symbols.
         pieces: what it recorded between its reads.
-        reason: why it cannot be replayed.
-        is_final: no other call of it could be either.
+        refusal: why it cannot be replayed.
         seconds: how long its Python ran.
         flushes: the function handed records to the device by itself, as an optimizer's step does.
         conditions: what its Python learned of the call's numbers.
@@ -99,13 +94,15 @@ class FunctionRecording:
 
     def __init__(self, call: CallArguments, splits: bool, fused: bool, around: tuple):
         self.call, self._splits, self.fused = call, splits, fused
-        self.before, self.surroundings = Before(), Surroundings(around)
+        self.before, self.surroundings = LiveTensors(), Surroundings(around)
         self.conditions = Conditions(call.given, call.offsets)
         self.result: Any = None
         self.pieces = [Piece()]
-        self.reason: str | None = None
-        self.is_final = self.flushes = self._is_reading = False
+        self.refusal: Refused | None = None
+        self.flushes = self._is_reading = False
         self.seconds = 0.0
+        # Generators among the arguments: a replay draws from those of its call.
+        self.generators = call.generators
         self._thread = get_ident()
 
     @property
@@ -114,7 +111,7 @@ class FunctionRecording:
         return [piece.reading for piece in self.pieces if piece.reading is not None]
 
     @property
-    def brought(self) -> list[Draw | Update]:
+    def brought(self) -> list[Any]:
         """All per-replay parameters, in order."""
         return [parameter for piece in self.pieces for parameter in piece.brought]
 
@@ -138,15 +135,10 @@ class FunctionRecording:
             for t, offset in offsets:
                 if t._offset is offset:
                     t._offset = int(offset)
-        if self.conditions.reason is not None and self.reason is None:
-            self.reason, self.is_final = self.conditions.reason, True
+        if self.conditions.reason is not None and self.refusal is None:
+            self.refusal = Refused(self.conditions.reason)
         self.seconds += perf_counter() - begun
         s.flush()
-
-    def collect(self) -> None:
-        """Let cycles of what the function made go, as they would sooner or later."""
-        gc.collect()
-        stream().flush()
 
     def _ran(self, op: str) -> None:
         if not self.conditions.is_open:  # Ctrl-C came before `ignore`
@@ -163,8 +155,8 @@ class FunctionRecording:
 
     def refuse(self, reason: str, final: bool = True) -> None:
         """The call cannot be replayed, and with ``final`` no other one either."""
-        if self.reason is None or (final and not self.is_final):
-            self.reason, self.is_final = f"{reason} ({caller()})", final
+        if self.refusal is None or (final and not self.refusal.final):
+            self.refusal = Refused(f"{reason} ({caller()})", final)
 
     def read(self, x: Tensor) -> Any:
         """The bytes of a tensor as they lie, for Python: the program is split here."""
@@ -209,53 +201,13 @@ class FunctionRecording:
         # What a function makes at its first call and keeps, such as a table, is there at the next one.
         self.refuse(f"it uploads {nbytes} bytes. Make the tensor before the call", False)
 
-    def note_draw(self, generator: Generator, count: int, words: tuple) -> tuple:
-        """A generator gives words: what stands for them."""
-        if not count:
-            return words
-        self.pieces[-1].brought.append(Draw(generator, count, self.call))
-        reason = "it draws random numbers in Python, not on webgpu"
-        return tuple([self.conditions.brought(word, reason) for word in words])
+    def bring(self, parameter: Any, numbers: tuple, reason: str) -> tuple:
+        """What stands for numbers that every replay brings anew.
 
-    def note_update(
-        self, optimizer: Optimizer, parameter: Tensor, group: dict[str, Any], numbers: tuple[float, ...]
-    ) -> tuple:
-        """An optimizer is about to change a parameter by these numbers: what stands for them."""
-        state = optimizer.state.get(parameter)
-        step = None if state is None else state.get("step")
-        for found in self.brought:
-            if isinstance(found, Update) and found.is_of(optimizer, group, step):
-                break
-        else:
-            reason = f"{type(optimizer).__name__} changes parameters that are not on webgpu"
-            symbols = tuple([self.conditions.brought(x, reason) for x in numbers])
-            found = Update(optimizer, group, step, symbols)
-            self.pieces[-1].brought.append(found)
-        found.changed.add(id(parameter))
-        if state is not None:
-            found.states.append(state)
-        return found.symbols
-
-
-class Before:
-    """Every tensor on webgpu that is alive, found by asking Python's collector. It holds them.
-
-    Attributes:
-        storages: slot -> storage.
-        tensors: all tensors.
-        nodes: their places in the graph.
-        grads: the gradients of all leaves, by the leaf.
-    """
-
-    def __init__(self):
-        self.storages: dict[int, Storage] = {}
-        self.tensors: list[Tensor] = []
-        for thing in gc.get_objects():
-            # Not isinstance, which runs code of what only looks like a class.
-            kind = type(thing)
-            if kind is Storage:
-                self.storages[thing.slot] = thing
-            elif issubclass(kind, Tensor) and type(thing.__dict__.get("_storage")) is Storage:
-                self.tensors.append(thing)
-        self.nodes = [t._node for t in self.tensors]
-        self.grads = {t: t.grad for t in self.tensors if t.requires_grad and t.is_leaf}
+        Args:
+            parameter: brings them.
+            numbers: those of this call.
+            reason: why a call is not replayed whose Python takes one.
+        """
+        self.pieces[-1].brought.append(parameter)
+        return tuple([self.conditions.brought(number, reason) for number in numbers])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Any
 
 from ..device.commands import ALLOC, CODE_BITS, FREE, Command, walk
-from ..device.pool import block_size
+from ..device.pool import BlockSizes, shared
 from ..device.stream import stream
 from ..fusion.window import make_plan
 from ..op.launches import nodes
@@ -16,8 +16,6 @@ from ..op.symbols import Form
 from .program import ARGUMENT, MADE, Program, number_of
 
 _WORD = (1 << 32) - 1
-# How many block sizes larger a buffer may be than it needs to: a quarter more from 4 KiB on, 1 KiB below.
-_MOST_STEPS = 4
 _RAW = -1  # a slot as it is, not in the head of a record
 
 # Slots of everything that lives within one window only: they exist while it runs, so all windows share them.
@@ -29,30 +27,6 @@ def _passing_slot(number: int) -> int:
     while len(_passing) <= number:
         _passing.append(s.take_slot())
     return _passing[number]
-
-
-class _Apart:
-    """Gives families of buffers block sizes that no other family has."""
-
-    def __init__(self):
-        self._taken: set[int] = set()
-        self._most = stream().open().info.limits.get("maxStorageBufferBindingSize", 1 << 27)
-
-    def sizes(self, family: Sequence[int]) -> list[int]:
-        """Bytes for each of these, at least what they need."""
-        made = [self._free(nbytes) for nbytes in family]
-        self._taken |= {block_size(nbytes) for nbytes in made}
-        return made
-
-    def _free(self, nbytes: int) -> int:
-        found = nbytes
-        for _ in range(_MOST_STEPS + 1):
-            if block_size(found) not in self._taken:
-                return found
-            found = block_size(block_size(found) + 1)
-            if found > self._most:
-                break
-        return nbytes
 
 
 class Replay:
@@ -104,45 +78,26 @@ class Replay:
     # Writing the window
 
     def _write(self, words: list[Any]) -> None:
-        """Lay what is made and dies into few slots, which exist while the window runs.
-
-        The pool gives the block that was made first of those that are free. So that everything finds the same
-        blocks again, what ends with the window, what the caller drops at some time, and gradients, which the
-        next call drops, have block sizes of their own.
-        """
+        """What ends with the window, what the caller drops at some time, and gradients, which the next call
+        drops, have block sizes of their own. What is made and dies lies in few slots, which exist while the
+        window runs."""
         kept = [command for command in walk(words, nodes) if command.code not in (ALLOC, FREE)]
-        touched = [self._passing(command) for command in kept]
-        last = {slot: k for k, slots in enumerate(touched) for slot in slots}
-        free: dict[int, list[int]] = {}
-        home: dict[int, int] = {}
-        pages: list[int] = []
-        apart = _Apart()
+        uses = [self._passing(command) for command in kept]
+        home, pages = shared(uses, {s: self._sizes[number_of(s)] for used in uses for s in used})
+        apart = BlockSizes(stream().open().info.limits.get("maxStorageBufferBindingSize", 1 << 27))
         sizes = [self._sizes[number] for number in self._results]
         for of_gradients in (False, True):
             chosen = [k for k in range(len(sizes)) if (k in self._gradients) is of_gradients]
-            for k, nbytes in zip(chosen, apart.sizes([sizes[k] for k in chosen]), strict=True):
+            for k, nbytes in zip(chosen, apart.of([sizes[k] for k in chosen]), strict=True):
                 self._emit_slot(self._arguments + k, ALLOC)
                 self._out.append(nbytes)
-        begin = len(self._out)
-        for k, (command, slots) in enumerate(zip(kept, touched, strict=True)):
-            for slot in slots:
-                if slot not in home:
-                    nbytes = self._sizes[number_of(slot)]
-                    same = free.setdefault(block_size(nbytes), [])
-                    home[slot] = same.pop() if same else len(pages)
-                    if home[slot] == len(pages):
-                        pages.append(nbytes)
-                    pages[home[slot]] = max(pages[home[slot]], nbytes)
-            self._copy(words, command, home)
-            for slot in slots:
-                if last[slot] == k:
-                    free[block_size(self._sizes[number_of(slot)])].append(home[slot])
-        pages = apart.sizes(pages)
+        pages = apart.of(pages)
         self._bytes = sum(pages)
-        made = [w for n, size in enumerate(pages) for w in (_passing_slot(n) << CODE_BITS | ALLOC, size)]
-        self._out[begin:begin] = made
-        for places in self._places.values():
-            places[:] = [at + len(made) if at >= begin else at for at in places]
+        self._out += [
+            w for n, size in enumerate(pages) for w in (_passing_slot(n) << CODE_BITS | ALLOC, size)
+        ]
+        for command in kept:
+            self._copy(words, command, home)
         self._out += [_passing_slot(n) << CODE_BITS | FREE for n in range(len(pages))]
 
     def _passing(self, command: Command) -> list[int]:

@@ -134,7 +134,7 @@ class Segment:
     def bring(self, call: CallArguments, values: list[int]) -> list[int]:
         """The values of a replay with those of the segment's per-replay parameters."""
         for parameter in self.brought:
-            values = values + parameter.words(call)
+            values = values + parameter.words(call.generators)
         return values
 
     def run(self, call: CallArguments, values: list[int], carried: list[Storage]) -> list[Storage]:
