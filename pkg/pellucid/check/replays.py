@@ -46,12 +46,12 @@ class Rehearsal:
         # Of each storage that is written: its bytes before, and the tensors in it that were written.
         self.written: dict[Storage, tuple[np.ndarray, list[Snapshot]]] = {}
 
-    def run(self, function: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
+    def run(self, function: Callable, *args: Any) -> Any:
         """The result of a call."""
         journal, s = self._journal, self._journal.stream
         journal.note_write, s.capturing = self.note_write, self
         try:
-            result = function(*args, **kwargs)
+            result = function(*args)
         finally:
             journal.note_write = s.capturing = None
         s.flush()
@@ -142,14 +142,12 @@ def _walk(where: str, thing: Any, values: Callable[[Tensor], Any]) -> Iterator[t
 def check_replays(journal: Journal) -> None:
     """Let each replay of a captured function be compared with an eager call from now on."""
 
-    def serve(
-        self: Compiled, traces: Any, trace: Any, call: Any, own: Any, args: tuple, kwargs: dict[str, Any]
-    ) -> Any:
+    def serve(self: Compiled, trace: Any, call: Any, own: Any, kind: Any) -> Any:
         journal.stream.flush()
         rehearsal = Rehearsal(journal)
-        wanted = rehearsal.changed(rehearsal.run(self._run, args, kwargs))
+        wanted = rehearsal.changed(rehearsal.run(self._observers.run, self._function, call.args, call.kwargs))
         rehearsal.put_back()
-        result = trace.serve(call, own, traces)
+        result = trace.serve(call, own, kind.traces)
         journal.stream.flush()
         _compare(f"compile: {self._title}: a replay at {caller()}", rehearsal.changed(result), wanted)
         return result

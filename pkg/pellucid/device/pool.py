@@ -31,8 +31,8 @@ def block_size(nbytes: int) -> int:
 class BlockSizes:
     """Gives families of buffers block sizes that no other family has.
 
-    The pool gives the block that was made first of those that are free. So a program that repeats itself finds
-    the same blocks again if what ends at different times has different sizes.
+    The pool gives the block that was made first of those that are free. So a program that repeats itself
+    finds the same blocks again if what ends at different times has different sizes.
 
     Args:
         most: bytes that a buffer may have.

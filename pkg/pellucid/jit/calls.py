@@ -56,6 +56,7 @@ class CallArguments:
         args, kwargs: the arguments.
 
     Attributes:
+        args, kwargs: the arguments.
         tensors: in the order in which they are found; the gradients that the function takes as inputs follow.
         slots: of their storages.
         offsets: where they begin.
@@ -68,11 +69,12 @@ class CallArguments:
     """
 
     __slots__ = (
-        "dynamic", "generators", "given", "key", "names", "offsets", "others", "reason", "slots", "tensors",
-        "values",
+        "args", "dynamic", "generators", "given", "key", "kwargs", "names", "offsets", "others", "reason",
+        "slots", "tensors", "values",
     )  # fmt: skip
 
-    def __init__(self, dynamic: Mapping[int | str, str], args: tuple, kwargs: Mapping[str, Any]):
+    def __init__(self, dynamic: Mapping[int | str, str], args: tuple, kwargs: dict[str, Any]):
+        self.args, self.kwargs = args, kwargs
         self.tensors: list[Tensor] = []
         self.slots: list[int] = []
         self.offsets: list[int] = []
@@ -174,10 +176,8 @@ class CallArguments:
         made.slots = self.slots + [t._storage.slot for t in more]
         return made
 
-    def with_symbols(
-        self, args: tuple, kwargs: Mapping[str, Any], conditions: Conditions
-    ) -> tuple[tuple, dict[str, Any]]:
+    def with_symbols(self, conditions: Conditions) -> tuple[tuple, dict[str, Any]]:
         """The arguments for a call that is recorded, its numbers as symbols."""
         symbols: dict[Any, Any] = dict(zip(self.names, conditions.symbols(), strict=True))
-        positional = [symbols.get(self.dynamic.get(k), value) for k, value in enumerate(args)]
-        return tuple(positional), {name: symbols.get(name, value) for name, value in kwargs.items()}
+        positional = [symbols.get(self.dynamic.get(k), value) for k, value in enumerate(self.args)]
+        return tuple(positional), {name: symbols.get(name, value) for name, value in self.kwargs.items()}

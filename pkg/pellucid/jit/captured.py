@@ -44,7 +44,7 @@ def _layout(grad: Tensor | None) -> tuple | None:
 def _leaves(
     grads: Mapping[Tensor, Tensor | None], used: set[int], arguments: set[int]
 ) -> tuple[dict[Tensor, Tensor | None], list[Tensor]]:
-    """Leaves that a function found, with gradients that it could go on from, and those of them that there are.
+    """Leaves that a function found, with gradients that it could go on from; and all these gradients.
 
     Args:
         grads: of all leaves.
@@ -93,7 +93,7 @@ class CapturedTrace:
         # Gradients that the function goes on from are arguments of it, though nobody gives them.
         slots = {slot for piece in recording.pieces for c in walk(piece.words, nodes) for slot in c.slots}
         leaves, given = _leaves(before.grads, slots, set(call.slots))
-        if any(t._hooks for t in leaves):
+        if any(t._hooks for t in before.grads if t._storage.slot in slots):
             raise Refused("a hook of a parameter runs Python at every call", False)
         if above is not None and any(g._storage.slot in above.external for g in given):
             raise Refused("it uses gradients that were there before it, before it reads a value")

@@ -14,7 +14,6 @@ from typing import Any
 
 from ..device.stream import stream
 from ..errors import DeviceError
-from ..nn.hooks import Tap
 from ..nn.modules import module as modules
 from ..nn.modules.module import Module
 from ..nn.observers import Observers
@@ -28,8 +27,8 @@ from .segment import Segment
 
 # Signatures that a function is captured for.
 _MOST_KINDS = 8
-# Traces of one signature that begin in another way, or go the same way: of training and evaluation, of steps
-# that begin gradients and that add to them.
+# Traces of one signature that read the same: of training and evaluation, of steps that begin gradients and
+# that add to them.
 _MOST_ALIKE = 4
 # Values of one read that traces go on from, and ways through all reads of a function.
 _MOST_VALUES, _MOST_WAYS = 8, 16
@@ -144,9 +143,8 @@ class _Kind:
                     error=RuntimeWarning,
                 )
             ways = [t for t in ways if t.values[depth] == reading.value]
-        ways = [t for t in self.traces if t.values and t.segments[0] is trace.segments[0]]
-        alike = [t for t in ways if t.values == trace.values]
-        if not alike and len({tuple(t.values) for t in ways}) == _MOST_WAYS:
+        alike = [t for t in self.traces if t.values == trace.values]
+        if not alike and len({tuple(t.values) for t in self.traces}) == _MOST_WAYS:
             reason = f"it goes more than {_MOST_WAYS} ways through the values that it reads"
             raise Refused(reason, error=RuntimeWarning)
         for segment in trace.segments:
@@ -158,9 +156,8 @@ class _Kind:
                         error=ValueError,
                     )
         old = next((t for t in unsure if trace.takes_over(t)), None)
-        left = [t for t in self.traces if t is not old and t not in alike[_MOST_ALIKE - 1 :]]
-        heads = list(dict.fromkeys(t.segments[0] for t in [trace, *left]))[:_MOST_ALIKE]
-        self.traces[:] = [t for t in [trace, *left] if t.segments[0] in heads]
+        ended = [t for t in alike if t is not old][_MOST_ALIKE - 1 :]
+        self.traces[:] = [trace, *[t for t in self.traces if t is not old and t not in ended]]
 
 
 class Compiled:
@@ -235,20 +232,20 @@ class Compiled:
             state, own = trace.look(call)
             if state is READY:
                 try:
-                    result = self._serve(kind.traces, trace, call, own, args, kwargs)
+                    result = self._serve(trace, call, own, kind)
                 except Unknown:
                     # One more way to go on is recorded.
                     unsure = [t for t in kind.traces if t.look(call)[0] is UNSURE]
                     break
                 kind.recorded = 0
-                return self._show(*result) if self._observers.taps else result
+                return self._observers.show(*result) if self._observers.taps else result
             if state is HOOKED:
                 return self._pass("a parameter has a hook, which runs Python", args, kwargs)
             if state is GONE:
                 kind.traces.remove(trace)
             elif state is UNSURE:
                 unsure.append(trace)
-        return self._record(kind, call, unsure, args, kwargs)
+        return self._record(kind, call, unsure)
 
     def __getstate__(self) -> dict[str, Any]:
         # Captures are about the tensors of this one, not about those of a copy.
@@ -260,17 +257,9 @@ class Compiled:
         self._passed[reason] += 1
         return self._function(*args, **kwargs)
 
-    def _serve(
-        self,
-        traces: list[CapturedTrace],
-        trace: CapturedTrace,
-        call: CallArguments,
-        own: CallArguments,
-        args: tuple,
-        kwargs: dict[str, Any],
-    ) -> Any:
+    def _serve(self, trace: CapturedTrace, call: CallArguments, own: CallArguments, kind: _Kind) -> Any:
         """The result of a replay. PELLUCID_CHECK puts another method here, which calls the function, too."""
-        return trace.serve(call, own, traces)
+        return trace.serve(call, own, kind.traces)
 
     def _new_kind(self, call: CallArguments) -> _Kind:
         shown = [f"{t.dtype.name}{list(t.shape)}" for t in call.tensors[:4]]
@@ -286,8 +275,6 @@ class Compiled:
         self._kinds[call.key] = kind
         return kind
 
-    # Taps
-
     def _find_observers(self) -> None:
         self._observers.find()
         key = () if self._observers.run_python else self._observers.key
@@ -297,36 +284,14 @@ class Compiled:
         if len(tapped) > _MOST_TAPPED:
             del self._kinds_by_taps[tapped[0]]
 
-    def _run(self, *args, **kwargs) -> Any:
-        """The function; while taps look into modules, also the values that they keep, by number."""
-        taps, before = self._observers.taps, Tap.turns
-        result = self._function(*args, **kwargs)
-        if not taps:
-            return result
-        ran = sorted((tap.turn, k) for k, tap in enumerate(taps) if tap.turn > before)
-        return result, {k: taps[k].seen[taps[k].path] for _, k in ran}
-
-    def _show(self, result: Any, values: dict[int, Any]) -> Any:
-        """Have taps keep what a replay gave them; returns the function's result."""
-        for k, value in values.items():
-            self._observers.taps[k].keep(value)
-        return result
-
     # Recording
 
-    def _record(
-        self,
-        kind: _Kind,
-        call: CallArguments,
-        unsure: list[CapturedTrace],
-        args: tuple,
-        kwargs: dict[str, Any],
-    ) -> Any:
+    def _record(self, kind: _Kind, call: CallArguments, unsure: list[CapturedTrace]) -> Any:
         """Run the function and listen: what it records is the program of a capture, or a new one."""
         kind.recorded += 1
         if kind.recorded > _MOST_RECORDED:
             self._give_up(kind, kind.last or "hardly two calls run the same launches", RuntimeWarning)
-            return self._function(*args, **kwargs)
+            return self._function(*call.args, **call.kwargs)
         s, taps = stream(), self._observers.taps
         # What was seen before must not go in the middle of the call, where that would be a part of it.
         before = [tap.seen.get(tap.path) for tap in taps]
@@ -341,7 +306,7 @@ class Compiled:
             # Its windows are not fused one by one: plans would serve only the few calls that are recorded.
             s.rewrite = None
             s.on_submit.append(take)
-            recording.run(self._run, args, kwargs)
+            recording.run(self._observers.run, self._function)
             kind.milliseconds = 1000 * recording.seconds
             try:
                 if recording.refusal is not None:

@@ -115,11 +115,10 @@ class FunctionRecording:
         """All per-replay parameters, in order."""
         return [parameter for piece in self.pieces for parameter in piece.brought]
 
-    def run(self, function: Callable, args: tuple, kwargs: dict[str, Any]) -> None:
+    def run(self, run: Callable[[Callable, tuple, dict[str, Any]], Any], function: Callable) -> None:
         """Call the function and listen."""
         s, call = stream(), self.call
-        if call.given:
-            args, kwargs = call.with_symbols(args, kwargs, self.conditions)
+        args, kwargs = call.with_symbols(self.conditions)
         # Views add to the offsets of the arguments, and launches take them as words.
         offsets = [(t, self.conditions.offset(k)) for k, t in enumerate(call.tensors)]
         s.capturing = self
@@ -128,7 +127,7 @@ class FunctionRecording:
         try:
             for t, offset in offsets:
                 t._offset = offset
-            self.result = function(*args, **kwargs)
+            self.result = run(function, args, kwargs)
         finally:
             s.capturing = None
             ignore(self._ran)

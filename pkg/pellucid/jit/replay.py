@@ -41,6 +41,7 @@ class Replay:
     Attributes:
         window: the words, as they were handed over last.
         dispatches: launches of the window.
+        passing_bytes: of what is made and dies within it.
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class Replay:
                 self._emit_slot(self._arguments + k, ALLOC)
                 self._out.append(nbytes)
         pages = apart.of(pages)
-        self._bytes = sum(pages)
+        self.passing_bytes = sum(pages)
         self._out += [
             w for n, size in enumerate(pages) for w in (_passing_slot(n) << CODE_BITS | ALLOC, size)
         ]
@@ -146,16 +147,6 @@ class Replay:
             self._out.append(slot if code == _RAW else slot << CODE_BITS | code)
 
     # Patching it
-
-    def make_room(self) -> None:
-        """See that the memory which passes within the window stays under the limit.
-
-        Raises:
-            OutOfMemoryError: it does not.
-        """
-        s = stream()
-        if s.is_limited and s.allocated + self._bytes > s.limit:
-            s.make_room(self._bytes)
 
     def submit(self, slots: list[int], values: list[int]) -> None:
         """Patch the window and hand it over.

@@ -8,6 +8,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from ..autograd.edges import LEAF
+from ..autograd.nodes import behind
 from ..device import device as Device
 from ..device.stream import Storage
 from ..op.pytree import flatten, unflatten
@@ -166,24 +167,15 @@ class Results:
 
     def _check(self, node: Any) -> None:
         """A result may hang in a graph that `backward` has walked through, and in no other."""
-        todo, seen = [node], set()
-        given = set(map(id, self._call.tensors))
-        while todo:
-            at = todo.pop()
-            if at in seen:
-                continue
-            seen.add(at)
-            if at.saved:
+        for reached in behind(node):
+            if isinstance(reached, Tensor):
+                if any(reached is t for t in self._call.tensors):
+                    raise Refused("it returns a tensor whose graph leads to an argument")
+            elif reached.saved:
                 raise Refused(
                     "it returns a tensor whose gradient is still to come. Call backward() within the "
                     "function, or call it under no_grad()"
                 )
-            for edges in at.edges.values():
-                for target, _ in edges if isinstance(edges, list) else [edges]:
-                    if isinstance(target, tuple):
-                        todo.append(target[0])
-                    elif id(target) in given:
-                        raise Refused("it returns a tensor whose graph leads to an argument")
 
     def make(
         self, call: CallArguments, storages: Sequence[Storage], values: list[int]

@@ -10,7 +10,7 @@ from ..device.stream import Storage, stream
 from ..op.symbols import Followed
 from ..tensors.tensor import Tensor
 from .calls import CallArguments
-from .program import ARGUMENT, MADE, number_of, program_of
+from .program import ARGUMENT, MADE, Program, number_of
 from .recording import FunctionRecording, Piece, Reading, Refused
 from .replay import Replay, total
 from .results import Results
@@ -44,7 +44,7 @@ class Segment:
         carried = {} if before is None else before.carried
         slots = [*call.slots, *carried]
         arguments = {slot: k for k, slot in reversed(list(enumerate(slots)))}
-        self.program = program = program_of(piece.words, arguments, recording.conditions)
+        self.program = program = Program(piece.words, arguments, recording.conditions)
         self.external = program.external | (set() if before is None else before.external)
         self._arguments, self._count = len(slots), len(carried)
         self._made = [program.sizes[number] for number in program.alive.values()]
@@ -140,11 +140,13 @@ class Segment:
     def run(self, call: CallArguments, values: list[int], carried: list[Storage]) -> list[Storage]:
         """Replay the segment; returns what is carried from earlier ones, and what it made."""
         replay = self._replay or self.prepare()
-        replay.make_room()
+        s = stream()
+        if s.is_limited and s.allocated + replay.passing_bytes > s.limit:
+            s.make_room(replay.passing_bytes)
         storages = carried + [Storage(nbytes, "activation", True) for nbytes in self._made]
         for place, kind in self._kinds:
             storages[place].set_kind(kind)
-        replay.submit(call.slots + [s.slot for s in storages], values)
+        replay.submit(call.slots + [each.slot for each in storages], values)
         return storages
 
     def read(

@@ -40,5 +40,20 @@ class Observers:
             self.taps = [tap for _, tap in taps]
             self.key = tuple([(number, tap.inputs) for number, tap in taps])
 
+    def run(self, function: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """The result of a function; while taps look, with the values that they keep, by number."""
+        before = Tap.turns
+        result = function(*args, **kwargs)
+        if not self.taps:
+            return result
+        ran = sorted((tap.turn, k) for k, tap in enumerate(self.taps) if tap.turn > before)
+        return result, {k: self.taps[k].seen[self.taps[k].path] for _, k in ran}
+
+    def show(self, result: Any, values: dict[int, Any]) -> Any:
+        """Have taps keep such values again; returns the result."""
+        for k, value in values.items():
+            self.taps[k].keep(value)
+        return result
+
 
 __all__ = ["Observers"]
