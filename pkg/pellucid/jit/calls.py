@@ -42,10 +42,8 @@ class Same:
         return self._number
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Same) or self._number != other._number:
-            return False
         mine = self._get()
-        return mine is not None and mine is other._get()
+        return isinstance(other, Same) and mine is not None and mine is other._get()
 
 
 class CallArguments:

@@ -10,11 +10,11 @@ from ..device.commands import walk
 from ..device.stream import Storage, stream
 from ..nn.modules import module as modules
 from ..op.launches import nodes
+from ..op.program import ARGUMENT, number_of
 from ..optim.replayed import guards
 from ..tensors.tensor import Tensor
 from .calls import CallArguments
 from .guards import Watch
-from .program import ARGUMENT, number_of
 from .recording import FunctionRecording, Refused
 from .segment import Segment
 
@@ -46,17 +46,12 @@ def _leaves(
 ) -> tuple[dict[Tensor, Tensor | None], list[Tensor]]:
     """Leaves that a function found, with gradients that it could go on from; and all these gradients.
 
-    Args:
-        grads: of all leaves.
-        used: slots that the function uses.
-        arguments: those of its arguments. A gradient that lies in one does so at every call.
-    """
+    One that lies in an argument does so at every call."""
     found: dict[Tensor, Tensor | None] = {}
     for t, grad in grads.items():
-        slot = getattr(getattr(grad, "_storage", None), "slot", -1)
-        if t._storage.slot in arguments or not {t._storage.slot, slot} & (used - arguments):
-            continue
-        if grad is None or slot in used | arguments:
+        own, slot = t._storage.slot, getattr(getattr(grad, "_storage", None), "slot", -1)
+        is_found = own not in arguments and not {own, slot}.isdisjoint(used - arguments)
+        if is_found and (grad is None or slot in used | arguments):
             found[t] = grad
     return found, [grad for grad in found.values() if grad is not None]
 
@@ -118,7 +113,6 @@ class CapturedTrace:
         self._places, self._shared = call.slots + call.offsets, _shared(call.slots)
         # Arguments that were in the same memory, or that began at the same place, at all calls so far.
         self._unmoved = [*range(len(self._places))]
-        # What was looked at last: of all modules.
         self._version = modules.version
         written = [number_of(slot) for slot in last.program.changed if slot & ARGUMENT]
         self._written = [k for k in written if k < len(call.slots)]

@@ -45,10 +45,6 @@ _ADVICE: dict[Any, str] = {
 _PAUSING = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
 
 
-def _all_modules() -> list[Module]:
-    return [thing for thing in gc.get_objects() if issubclass(type(thing), Module)]
-
-
 @dataclass
 class Explanation:
     """What became of a compiled function's calls; print it.
@@ -101,9 +97,8 @@ class _Kind:
             why = self.reason or self.last or "not captured yet"
             return [f"{self.shapes}: runs eagerly, {self.milliseconds:.1f} ms of Python a call: {why}"]
         # Of the longest way, and of the longest that was replayed.
-        alike = [t for t in self.traces if t.segments[0] is self.traces[0].segments[0]]
-        launches = max(sum(len(s.program.runs) for s in t.segments) for t in alike)
-        dispatches = max((sum(s.dispatches for s in t.segments) for t in alike if t.replays), default=0)
+        launches = max(sum(len(s.program.runs) for s in t.segments) for t in self.traces)
+        dispatches = max(sum(s.dispatches for s in t.segments if t.replays) for t in self.traces)
         found = f"{self.shapes}: {sum(t.replays for t in self.traces)} replays of {launches} launches"
         if dispatches:
             found += f" in {dispatches} dispatches"
@@ -184,16 +179,15 @@ class Compiled:
         if any(check(called) for check in _PAUSING):
             raise TypeError("compile: takes plain functions. One that pauses cannot be replayed.")
         parameters = inspect.signature(called).parameters
-        unknown = sorted(set(dynamic) - parameters.keys())
-        if unknown:
+        # Names of dynamic parameters by name, and by place.
+        self._dynamic: dict[int | str, str] = {name: name for name in dynamic}
+        if unknown := sorted(map(str, self._dynamic.keys() - parameters.keys())):
             raise ValueError(f"compile: dynamic= names {unknown}, and the parameters are {[*parameters]}.")
-        named = dict.fromkeys(dynamic)
-        self._dynamic: dict[int | str, str] = {name: name for name in named}
-        for k, parameter in enumerate(parameters.values()):
-            if parameter.name in named and parameter.kind in _POSITIONAL:
-                self._dynamic[k] = parameter.name
+        for k, (name, parameter) in enumerate(parameters.items()):
+            if name in self._dynamic and parameter.kind in _POSITIONAL:
+                self._dynamic[k] = name
         self._function, self._called, self._is_whole, self._is_quiet = function, called, whole, quiet
-        self._tree = tree or _all_modules
+        self._tree = tree
         # Reasons for which single calls ran eagerly.
         self._passed: Counter[str] = Counter()
         # By the taps that look into modules: with others a function is another one, with more results.

@@ -121,10 +121,10 @@ class Watch:
             return True
         owners = [(t, place) for get, place in self._owners if (t := get()) is not None]
         try:
-            same = all([_where(t) == place for t, place in owners])
+            same = all(_where(t) == place for t, place in owners)
         except AttributeError:  # one is on another device now
             return False
-        self.is_hooked = any([t._hooks for t, _ in owners])
+        self.is_hooked = any(t._hooks for t, _ in owners)
         if same and not self.is_hooked:
             self._version = version
         return same

@@ -55,9 +55,8 @@ def compile(
     attribute of a module assigned and no hook registered since, parameters, gradients and the state of
     optimizers where they were, the same numbers and texts in the closure and among the globals of the
     function and of those that it calls by name. The first calls, and all that differ in one of these, run
-    eagerly and are recorded. Results are new tensors at
-    every call. Random numbers, the steps of optimizers, their learning rates and other settings go on as they
-    would.
+    eagerly and are recorded. Results are new tensors at every call. Random numbers, the steps of optimizers,
+    their learning rates and other settings go on as they would.
 
     What Python does besides is not replayed, and changes of what it finds elsewhere are not seen: of lists,
     dictionaries, sets and arrays in closures and globals or inside modules, of attributes of objects that are

@@ -12,8 +12,8 @@ from ..device.stream import stream
 from ..fusion.window import make_plan
 from ..op.launches import nodes
 from ..op.plan import float_bits
+from ..op.program import ARGUMENT, MADE, Program, number_of
 from ..op.symbols import Form
-from .program import ARGUMENT, MADE, Program, number_of
 
 _WORD = (1 << 32) - 1
 _RAW = -1  # a slot as it is, not in the head of a record

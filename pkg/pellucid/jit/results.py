@@ -216,6 +216,3 @@ class Results:
         if type(self._structure) is not tuple:
             return pool[self._leaves[0]], grads
         return unflatten(self._structure, iter([pool[k] for k in self._leaves])), grads
-
-
-__all__ = ["Made", "Results"]

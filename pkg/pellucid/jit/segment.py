@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..device.stream import Storage, stream
+from ..op.program import ARGUMENT, MADE, Program, number_of
 from ..op.symbols import Followed
 from ..tensors.tensor import Tensor
 from .calls import CallArguments
-from .program import ARGUMENT, MADE, Program, number_of
 from .recording import FunctionRecording, Piece, Reading, Refused
 from .replay import Replay, total
 from .results import Results
@@ -76,17 +76,13 @@ class Segment:
                 f"({reading.line}): a call that reads another value could not begin again"
             )
         # Where the value lies: in an argument, in what goes on to the next segment, or outside.
-        slot = reading.slot
-        if slot in self.carried:
-            self._source = "carried", self._places[slot]
-        elif slot in call.slots:
-            self._source = "argument", call.slots.index(slot)
-        elif slot in recording.before.storages:
-            self._source = "external", slot
-            self._read_from = weakref.ref(recording.before.storages[slot])
+        slot, inside = reading.slot, [*call.slots, *self.carried]
+        self._source = inside.index(slot) if slot in inside else ~slot
+        if self._source < 0:
+            if slot not in recording.before.storages:
+                raise Refused("it reads memory that came and went in the middle of it", False)
+            self._outside = weakref.ref(recording.before.storages[slot])
             self.external.add(slot)
-        else:
-            raise Refused("it reads memory that came and went in the middle of it", False)
         offset = reading.offset
         source = offset.source(recording.conditions) if type(offset) is Followed else None
         self._offset, self._form = (int(offset), ()) if source is None else source[1:]
@@ -154,13 +150,13 @@ class Segment:
     ) -> tuple[bytes, list[Storage]]:
         """Wait for the value; returns its bytes, and what goes on to the next segment."""
         assert self.reading is not None
-        where, number = self._source
-        if where == "external":
-            storage = self._read_from()
-        else:
-            storage = storages[number] if where == "carried" else call.tensors[number]._storage
         # What nobody needs any more goes before the wait.
         storages = [storages[place] for place in self._places.values()]
+        source, count = self._source, len(call.tensors)
+        if source < 0:
+            storage = self._outside()
+        else:
+            storage = call.tensors[source]._storage if source < count else storages[source - count]
         nbytes = len(self.reading.value)
         data = stream().read(storage, total(values, self._offset, self._form), nbytes)
         return bytes(memoryview(data).cast("B")[:nbytes]), storages

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from .hooks import Tap
 from .modules import module as modules
+from .modules.module import Module
+
+
+def _all_modules() -> list[Module]:
+    return [thing for thing in gc.get_objects() if issubclass(type(thing), Module)]
 
 
 class Observers:
     """Who looks into some modules.
 
     Args:
-        tree: gives the modules.
+        tree: gives the modules; all there are if None.
 
     Attributes:
         at: the versions at which they were looked for.
@@ -22,8 +28,8 @@ class Observers:
         key: equal where the same modules are tapped alike.
     """
 
-    def __init__(self, tree: Callable[[], Iterable[Any]]):
-        self._tree = tree
+    def __init__(self, tree: Callable[[], Iterable[Module]] | None = None):
+        self._tree = tree or _all_modules
         self.at = (-1, -1)
         self.taps: list[Tap] = []
         self.run_python = False

@@ -1,4 +1,4 @@
-"""Steps of optimizers in captured functions: every replay counts its step and takes the settings of its time."""
+"""Steps of optimizers in captured functions: a replay counts its step and takes the settings of its time."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ from typing import Any
 from ..device.commands import ALLOC, CODE_BITS, COPY, FREE, walk
 from ..device.host import STATUS_SLOT
 from ..device.stream import EMPTY_SLOT
-from ..op.launches import RegisteredLaunch, nodes
-from ..op.symbols import Conditions, Followed
+from .launches import RegisteredLaunch, nodes
+from .symbols import Conditions, Followed
 
 # Slots of a program: arguments by number, what was made by number; any other is a slot of the stream.
 ARGUMENT, MADE = 1 << 40, 1 << 41
