@@ -14,12 +14,15 @@ from ...op.arguments import wrong
 from ...op.call import Call
 from ...op.declaration import named, op
 from ...op.elementwise import elementwise
+from ...op.families import binary, of_tensor, of_tensors, unary
 from ...op.public import function
 from ...op.rules import broadcast, floating, ordered, promote
 from ...tensors import dtypes as dt
 from ...tensors.meta import Meta
 from ...tensors.tensor import Tensor
 from .comparison import where
+
+_ANY_REAL, _INTEGERS = "any real dtype", "integers or bools"
 
 
 def _no_bool(call: Call):
@@ -106,21 +109,13 @@ def rsub(input: Tensor, other: Tensor | float, *, alpha: float = 1) -> Tensor:
     return sub(other, input, alpha=alpha)
 
 
-@op(
-    shape=broadcast,
-    kernel=elementwise(
-        "input * other", i64="i64_mul(input, other)", boolean="input && other", wide=("other",)
-    ),
-    reference=np.multiply,
-    grad={"input": lambda g, other: g * other, "other": lambda g, input: g * input},
-    method=True,
-    in_place=True,
+mul = binary(
+    "mul",
+    elementwise("input * other", i64="i64_mul(input, other)", boolean="input && other", wide=("other",)),
+    np.multiply,
+    {"input": lambda g, other: g * other, "other": lambda g, input: g * input},
+    "Product: ``out = input * other``.",
 )
-def mul(input: Tensor | float, other: Tensor | float) -> Tensor:
-    """Product: ``out = input * other``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.mul.html
-    """
 
 
 @op(
@@ -175,20 +170,15 @@ _NO_FLOOR_DIVIDE = refused(
 _STEPS = dict.fromkeys(("input", "other"), zeros)
 
 
-@op(
+floor_divide = binary(
+    "floor_divide",
+    _FLOOR_DIVIDE,
+    np.floor_divide,
+    dict.fromkeys(("input", "other"), _NO_FLOOR_DIVIDE),
+    "Quotient rounded down: ``out = floor(input / other)``.",
     dtype=ordered,
-    shape=broadcast,
-    kernel=_FLOOR_DIVIDE,
-    reference=np.floor_divide,
-    grad=dict.fromkeys(("input", "other"), _NO_FLOOR_DIVIDE),
-    method=True,
-    in_place=True,
+    takes=_ANY_REAL,
 )
-def floor_divide(input: Tensor | float, other: Tensor | float) -> Tensor:
-    """Quotient rounded down: ``out = floor(input / other)``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.floor_divide.html
-    """
 
 
 @op(public="div", shape=broadcast, kernel=_FLOOR_DIVIDE, reference=np.floor_divide, grad=_STEPS)
@@ -221,46 +211,36 @@ def trunc_divide(input: Tensor | float, other: Tensor | float) -> Tensor:
     """Quotient rounded toward zero, what ``div(..., rounding_mode="trunc")`` computes."""
 
 
-@op(
-    dtype=ordered,
-    shape=broadcast,
-    kernel=elementwise(
+remainder = binary(
+    "remainder",
+    elementwise(
         "remainder_of(input, other)",
         i32="remainder_i32(input, other)",
         u32="remainder_u32(input, other)",
         i64="i64_remainder(input, other)",
     ),
-    reference=np.remainder,
-    grad={"input": lambda g: g, "other": lambda g, input, other: -g * floor_quotient(input, other)},
-    method=True,
-    in_place=True,
-)
-def remainder(input: Tensor | float, other: Tensor | float) -> Tensor:
-    """Remainder with the sign of ``other``, as Python's ``%``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.remainder.html
-    """
-
-
-@op(
+    np.remainder,
+    {"input": lambda g: g, "other": lambda g, input, other: -g * floor_quotient(input, other)},
+    "Remainder with the sign of ``other``, as Python's ``%``.",
     dtype=ordered,
-    shape=broadcast,
-    kernel=elementwise(
+    takes=_ANY_REAL,
+)
+
+fmod = binary(
+    "fmod",
+    elementwise(
         "fmod_of(input, other)",
         i32="fmod_i32(input, other)",
         u32="remainder_u32(input, other)",
         i64="i64_fmod(input, other)",
     ),
-    reference=np.fmod,
-    grad={"input": lambda g: g, "other": lambda g, input, other: -g * trunc_divide(input, other)},
-    method=True,
-    in_place=True,
+    np.fmod,
+    {"input": lambda g: g, "other": lambda g, input, other: -g * trunc_divide(input, other)},
+    "Remainder with the sign of ``input``, as C's ``fmod``.",
+    form=of_tensor,
+    dtype=ordered,
+    takes=_ANY_REAL,
 )
-def fmod(input: Tensor, other: Tensor | float) -> Tensor:
-    """Remainder with the sign of ``input``, as C's ``fmod``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.fmod.html
-    """
 
 
 def _power_grad_exponent(g, input, exponent, out):
@@ -331,20 +311,15 @@ def pow(input: Tensor | float, exponent: Tensor | float) -> Tensor:
     """
 
 
-@op(
+neg = unary(
+    "neg",
+    elementwise("-input", u32="0u - input", i64="i64_neg(input)"),
+    np.negative,
+    lambda g: -g,
+    "Negative: ``out = -input``.",
     dtype=_no_bool,
-    shape=broadcast,
-    kernel=elementwise("-input", u32="0u - input", i64="i64_neg(input)"),
-    reference=np.negative,
-    grad={"input": lambda g: -g},
-    method=True,
-    in_place=True,
+    takes="any dtype but bool",
 )
-def neg(input: Tensor) -> Tensor:
-    """Negative: ``out = -input``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.neg.html
-    """
 
 
 @function(method=True)
@@ -364,52 +339,47 @@ def _share(g, input, other, beaten):
     return without(where(input == other, g / 2, g), beaten)
 
 
-@op(
-    dtype=ordered,
-    shape=broadcast,
-    kernel=elementwise(
+maximum = binary(
+    "maximum",
+    elementwise(
         "nan_max(input, other)",
         i32="max(input, other)",
         u32="max(input, other)",
         i64="select(input, other, i64_lt(input, other))",
         boolean="input || other",
     ),
-    reference=np.maximum,
-    grad={
+    np.maximum,
+    {
         "input": lambda g, input, other: _share(g, input, other, input < other),
         "other": lambda g, input, other: _share(g, input, other, other < input),
     },
-    method=True,
-)
-def maximum(input: Tensor, other: Tensor) -> Tensor:
-    """The larger of two, element by element; NaN if one is NaN.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.maximum.html
-    """
-
-
-@op(
+    "The larger of two, element by element; NaN if one is NaN.",
+    form=of_tensors,
     dtype=ordered,
-    shape=broadcast,
-    kernel=elementwise(
+    takes=_ANY_REAL,
+    in_place=False,
+)
+
+minimum = binary(
+    "minimum",
+    elementwise(
         "nan_min(input, other)",
         i32="min(input, other)",
         u32="min(input, other)",
         i64="select(other, input, i64_lt(input, other))",
         boolean="input && other",
     ),
-    reference=np.minimum,
-    grad={
+    np.minimum,
+    {
         "input": lambda g, input, other: _share(g, input, other, input > other),
         "other": lambda g, input, other: _share(g, input, other, other > input),
     },
-    method=True,
+    "The smaller of two, element by element; NaN if one is NaN.",
+    form=of_tensors,
+    dtype=ordered,
+    takes=_ANY_REAL,
+    in_place=False,
 )
-def minimum(input: Tensor, other: Tensor) -> Tensor:
-    """The smaller of two, element by element; NaN if one is NaN.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.minimum.html
-    """
 
 
 def _clamp_text(low: str, high: str):
@@ -491,56 +461,30 @@ def _integer_only(call: Call):
     return found
 
 
-@op(
-    dtype=_integer_only,
-    shape=broadcast,
-    kernel=elementwise("input & other", i64="input & other", boolean="input && other"),
-    reference=np.bitwise_and,
-    grad=None,
-    method=True,
-    in_place=True,
+def _bitwise(name: str, sign: str, bools: str, reference, sentence: str):
+    """Declare an op of the bits of two."""
+    whole = f"input {sign} other"
+    kernel = elementwise(whole, i64=whole, boolean=bools)
+    return binary(name, kernel, reference, None, sentence, dtype=_integer_only, takes=_INTEGERS)
+
+
+bitwise_and = _bitwise(
+    "bitwise_and", "&", "input && other", np.bitwise_and, "Bitwise and; logical for bools."
 )
-def bitwise_and(input: Tensor | float, other: Tensor | float) -> Tensor:
-    """Bitwise and; logical for bools."""
-
-
-@op(
-    dtype=_integer_only,
-    shape=broadcast,
-    kernel=elementwise("input | other", i64="input | other", boolean="input || other"),
-    reference=np.bitwise_or,
-    grad=None,
-    method=True,
-    in_place=True,
+bitwise_or = _bitwise("bitwise_or", "|", "input || other", np.bitwise_or, "Bitwise or; logical for bools.")
+bitwise_xor = _bitwise(
+    "bitwise_xor", "^", "input != other", np.bitwise_xor, "Bitwise exclusive or; logical for bools."
 )
-def bitwise_or(input: Tensor | float, other: Tensor | float) -> Tensor:
-    """Bitwise or; logical for bools."""
-
-
-@op(
+bitwise_not = unary(
+    "bitwise_not",
+    elementwise("~input", i64="~input", boolean="!input"),
+    np.invert,
+    None,
+    "Every bit inverted; logical not for bools.",
     dtype=_integer_only,
-    shape=broadcast,
-    kernel=elementwise("input ^ other", i64="input ^ other", boolean="input != other"),
-    reference=np.bitwise_xor,
-    grad=None,
-    method=True,
-    in_place=True,
+    takes=_INTEGERS,
+    at=5,
 )
-def bitwise_xor(input: Tensor | float, other: Tensor | float) -> Tensor:
-    """Bitwise exclusive or; logical for bools."""
-
-
-@op(
-    dtype=_integer_only,
-    shape=broadcast,
-    kernel=elementwise("~input", i64="~input", boolean="!input"),
-    reference=np.invert,
-    grad=None,
-    method=True,
-    in_place=True,
-)
-def bitwise_not(input: Tensor) -> Tensor:
-    """Every bit inverted; logical not for bools."""
 
 
 def _left_shift(input, other):
@@ -556,36 +500,24 @@ def _right_shift(input, other):
     return np.where(fits, np.right_shift(input, np.where(fits, other, 0)), gone)
 
 
-@op(
-    dtype=_integer_only,
-    shape=broadcast,
-    kernel=elementwise(
-        "shift_left_i32(input, other)",
-        u32="shift_left_u32(input, other)",
-        i64="i64_shift_left(input, i64_places(other))",
-    ),
-    reference=_left_shift,
-    grad=None,
-    method=True,
-)
-def bitwise_left_shift(input: Tensor | float, other: Tensor | float) -> Tensor:
-    """Bits moved up by ``other`` places."""
+def _shift(name: str, to: str, reference, sentence: str):
+    """Declare a shift of bits."""
+    kernel = elementwise(
+        f"shift_{to}_i32(input, other)",
+        u32=f"shift_{to}_u32(input, other)",
+        i64=f"i64_shift_{to}(input, i64_places(other))",
+    )
+    options = {"dtype": _integer_only, "takes": _INTEGERS, "at": ([7, -6], [2, 1]), "in_place": False}
+    return binary(name, kernel, reference, None, sentence, **options)
 
 
-@op(
-    dtype=_integer_only,
-    shape=broadcast,
-    kernel=elementwise(
-        "shift_right_i32(input, other)",
-        u32="shift_right_u32(input, other)",
-        i64="i64_shift_right(input, i64_places(other))",
-    ),
-    reference=_right_shift,
-    grad=None,
-    method=True,
+bitwise_left_shift = _shift("bitwise_left_shift", "left", _left_shift, "Bits moved up by ``other`` places.")
+bitwise_right_shift = _shift(
+    "bitwise_right_shift",
+    "right",
+    _right_shift,
+    "Bits moved down by ``other`` places; signed numbers keep their sign.",
 )
-def bitwise_right_shift(input: Tensor | float, other: Tensor | float) -> Tensor:
-    """Bits moved down by ``other`` places; signed numbers keep their sign."""
 
 
 def _lerp_types(call: Call):

@@ -7,6 +7,7 @@ to the first place.
 from __future__ import annotations
 
 from math import prod as product
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from ...kernel.source import NATIVE, Launch, flag, load, register_type
 from ...kernel.variants import rows_of
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.families import over_axis, reduction
 from ...op.public import function
 from ...op.rules import refusing, same
 from ...tensors import dtypes as dt
@@ -106,50 +108,27 @@ def _shared(g, input, out, dim, keepdim):
     return chosen * (restore(g, input._meta, dim, keepdim) / sum(chosen, dim, True))
 
 
-@op(
-    dtype=_ordered,
-    shape=_not_empty,
-    kernel=lambda call: _best(call, True),
-    reference=lambda input, dim, keepdim: input.max(axes(dim, input.ndim), keepdims=keepdim),
-    grad={"input": _shared},
-    method=True,
-)
-def amax(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
-    """Largest element over axes; equal ones share the gradient.
-
-    Args:
-        input: any real dtype.
-        dim: axis or axes; all if None or ().
-        keepdim: keep the axes, with length 1.
-
-    Raises:
-        DimensionError: an axis is out of range or has no elements.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.amax.html
-    """
+_TAKES: Any = {
+    "takes": "any real dtype.",
+    "raises": {"DimensionError": "an axis is out of range or has no elements."},
+}
 
 
-@op(
-    dtype=_ordered,
-    shape=_not_empty,
-    kernel=lambda call: _best(call, False),
-    reference=lambda input, dim, keepdim: input.min(axes(dim, input.ndim), keepdims=keepdim),
-    grad={"input": _shared},
-    method=True,
-)
-def amin(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
-    """Smallest element over axes; equal ones share the gradient.
+def _extreme(name: str, largest: bool, sentence: str):
+    """Declare the values of extreme elements."""
 
-    Args:
-        input: any real dtype.
-        dim: axis or axes; all if None or ().
-        keepdim: keep the axes, with length 1.
+    def reference(input, dim, keepdim):
+        best = input.max if largest else input.min
+        return best(axes(dim, input.ndim), keepdims=keepdim)
 
-    Raises:
-        DimensionError: an axis is out of range or has no elements.
+    return reduction(
+        name, lambda call: _best(call, largest), reference, _shared, sentence,
+        shape=_not_empty, dtype=_ordered, **_TAKES,
+    )  # fmt: skip
 
-    Source: https://pytorch.org/docs/stable/generated/torch.amin.html
-    """
+
+amax = _extreme("amax", True, "Largest element over axes; equal ones share the gradient.")
+amin = _extreme("amin", False, "Smallest element over axes; equal ones share the gradient.")
 
 
 def _to_int64(call: Call):
@@ -166,55 +145,27 @@ def _numpy_place(x: np.ndarray, dim, keepdim: bool, largest: bool) -> np.ndarray
     return x.argmax(dim, keepdims=keepdim) if largest else x.argmin(dim, keepdims=keepdim)
 
 
-@op(
-    dtype=_to_int64,
-    shape=_not_empty,
-    kernel=lambda call: _place(call, True),
-    reference=lambda input, dim, keepdim: _numpy_place(input, dim, keepdim, True),
-    grad=None,
-    method=True,
+def _extreme_place(name: str, largest: bool, sentence: str):
+    """Declare the places of extreme elements."""
+    return reduction(
+        name,
+        lambda call: _place(call, largest),
+        lambda input, dim, keepdim: _numpy_place(input, dim, keepdim, largest),
+        None,
+        sentence,
+        shape=_not_empty,
+        dtype=_to_int64,
+        form=over_axis,
+        **_TAKES,
+    )
+
+
+argmax = _extreme_place(
+    "argmax", True, "Where the largest element along an axis is, int64; the first of equal ones."
 )
-def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """Where the largest element along an axis is, int64; the first of equal ones.
-
-    Args:
-        input: any real dtype.
-        dim: the axis; None counts through the flattened tensor.
-        keepdim: keep the axis, with length 1.
-
-    Raises:
-        DimensionError: the axis is out of range or has no elements.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.argmax.html
-
-    Example:
-        >>> import pellucid as torch
-        >>> torch.tensor([1.0, 3.0, 3.0], device="cpu").argmax().item()
-        1
-    """
-
-
-@op(
-    dtype=_to_int64,
-    shape=_not_empty,
-    kernel=lambda call: _place(call, False),
-    reference=lambda input, dim, keepdim: _numpy_place(input, dim, keepdim, False),
-    grad=None,
-    method=True,
+argmin = _extreme_place(
+    "argmin", False, "Where the smallest element along an axis is, int64; the first of equal ones."
 )
-def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """Where the smallest element along an axis is, int64; the first of equal ones.
-
-    Args:
-        input: any real dtype.
-        dim: the axis; None counts through the flattened tensor.
-        keepdim: keep the axis, with length 1.
-
-    Raises:
-        DimensionError: the axis is out of range or has no elements.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.argmin.html
-    """
 
 
 def _pair_types(call: Call):

@@ -19,6 +19,7 @@ from ...kernel.variants import rows_of
 from ...op.arguments import boolean, number
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.families import over_axes_as, reduction
 from ...op.public import function
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType
@@ -167,77 +168,6 @@ def wide(x: np.ndarray, d: DType | None = None) -> np.ndarray:
     )
 
 
-@op(
-    dtype=_accumulated,
-    shape=reduced_shape,
-    kernel=_fold(_SUM, _ZERO),
-    reference=lambda input, dim, keepdim, dtype: wide(input, dtype).sum(
-        axes(dim, input.ndim), keepdims=keepdim
-    ),
-    grad={"input": lambda g, input_meta, dim, keepdim: spread(g, input_meta, dim, keepdim)},
-    method=True,
-)
-def sum(
-    input: Tensor,
-    dim: int | tuple[int, ...] | None = None,
-    keepdim: bool = False,
-    *,
-    dtype: DType | None = None,
-) -> Tensor:
-    """Sum over axes: ``out = sum_r input[..., r, ...]``.
-
-    Args:
-        input: any dtype; integers and bools are added in int64.
-        dim: axis or axes; all if None.
-        keepdim: keep the axes, with length 1.
-        dtype: type to convert to before adding.
-
-    Raises:
-        DimensionError: an axis is out of range.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.sum.html
-
-    Example:
-        >>> import pellucid as torch
-        >>> torch.tensor([[1, 2], [3, 4]], device="cpu").sum(0).tolist()
-        [4, 6]
-    """
-
-
-@op(
-    dtype=_averaged,
-    shape=reduced_shape,
-    kernel=_fold(_SUM, _ZERO, mean=True),
-    reference=lambda input, dim, keepdim, dtype: _mean(wide(input, dtype), axes(dim, input.ndim), keepdim),
-    grad={
-        "input": lambda g, input_meta, dim, keepdim: spread(
-            g / _count(input_meta, dim), input_meta, dim, keepdim
-        )
-    },
-    method=True,
-)
-def mean(
-    input: Tensor,
-    dim: int | tuple[int, ...] | None = None,
-    keepdim: bool = False,
-    *,
-    dtype: DType | None = None,
-) -> Tensor:
-    """Mean over axes: ``sum(input, dim) / count``.
-
-    Args:
-        input: floating point, unless ``dtype`` says so.
-        dim: axis or axes; all if None.
-        keepdim: keep the axes, with length 1.
-        dtype: type to convert to first.
-
-    Raises:
-        DTypeError: an integer tensor.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.mean.html
-    """
-
-
 def _count(m, dim) -> int:
     return max(product(m.shape[d] for d in axes(dim, m.rank)), 1)
 
@@ -246,6 +176,36 @@ def _mean(x: np.ndarray, dims: tuple[int, ...], keepdim: bool) -> np.ndarray:
     count = product(x.shape[d] for d in dims)
     with np.errstate(all="ignore"):
         return x.sum(dims, keepdims=keepdim) / np.float64(count)
+
+
+sum = reduction(
+    "sum",
+    _fold(_SUM, _ZERO),
+    lambda input, dim, keepdim, dtype: wide(input, dtype).sum(axes(dim, input.ndim), keepdims=keepdim),
+    lambda g, input_meta, dim, keepdim: spread(g, input_meta, dim, keepdim),
+    "Sum over axes: ``out = sum_r input[..., r, ...]``.",
+    shape=reduced_shape,
+    dtype=_accumulated,
+    form=over_axes_as,
+    takes="any dtype; integers and bools are added in int64.",
+    converted="adding",
+)
+
+
+mean = reduction(
+    "mean",
+    _fold(_SUM, _ZERO, mean=True),
+    lambda input, dim, keepdim, dtype: _mean(wide(input, dtype), axes(dim, input.ndim), keepdim),
+    lambda g, input_meta, dim, keepdim: spread(g / _count(input_meta, dim), input_meta, dim, keepdim),
+    "Mean over axes: ``sum(input, dim) / count``.",
+    shape=reduced_shape,
+    dtype=_averaged,
+    form=over_axes_as,
+    takes="floating point, unless ``dtype`` says so.",
+    converted="adding",
+    raises={"DTypeError": "an integer tensor.", "DimensionError": "an axis is out of range."},
+    at=[[1.0, 4.0], [3.0, 2.0]],
+)
 
 
 def _product_grad(g, input, dim, keepdim):
