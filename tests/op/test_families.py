@@ -18,7 +18,7 @@ DOCUMENTED = {
 
 @pytest.mark.parametrize("name", sorted(DOCUMENTED))
 def test_examples_are_true(name):
-    test = doctest.DocTestParser().get_doctest(DOCUMENTED[name].__doc__, {}, name, None, None)
+    test = doctest.DocTestParser().get_doctest(DOCUMENTED[name].__doc__ or "", {}, name, None, None)
     runner = doctest.DocTestRunner(verbose=False)
     assert test.examples
     assert runner.run(test).failed == 0

@@ -41,6 +41,8 @@ ROOMS = (
     ("fusion",),
     ("kernel.autotune.candidates", "kernel.autotune.tune", "device.webgpu"),
     ("nn", "optim"),
+    # A graph in ATen also names losses and layers.
+    ("ops.aten",),
     ("profiler",),
     # Captured functions find modules and optimizers among what they use.
     ("jit",),

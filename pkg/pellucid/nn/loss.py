@@ -165,7 +165,13 @@ def _class_axis(name: str, input: Tensor, target: Tensor) -> int:
     return k
 
 
-@function(exports="nn.functional")
+@function(
+    exports="nn.functional",
+    aten=(
+        "nll_loss.default(self, target, weight=None, reduction=1, ignore_index=-100)",
+        "nll_loss_nd.default(self, target, weight=None, reduction=1, ignore_index=-100)",
+    ),
+)
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -206,7 +212,11 @@ def nll_loss(
     return reduced(loss, reduction)
 
 
-@function(exports="nn.functional")
+@function(
+    exports="nn.functional",
+    aten="cross_entropy_loss.default(self, target, weight=None, reduction=1, ignore_index=-100, "
+    "label_smoothing=0.0)",
+)
 def cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -349,7 +359,10 @@ def _logistic(input: Tensor, target: Tensor, pos_weight: Tensor | None) -> Tenso
     return (1 - target) * input + ((pos_weight - 1) * target + 1) * negative
 
 
-@function(exports="nn.functional")
+@function(
+    exports="nn.functional",
+    aten="binary_cross_entropy_with_logits.default(self, target, weight=None, pos_weight=None, reduction=1)",
+)
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,

@@ -36,7 +36,7 @@ from .call_path import call_path
 from .elementwise import Elementwise
 from .plan import cpu_plan, meta_plan, run_followed, view_plan, webgpu_plan
 from .plan_cache import keep_plan
-from .public import publish
+from .public import name_overloads, publish
 from .rules import promote
 from .schema import OPS, Argument, Schema
 from .symbols import SYMBOLS, moved, plain_of, settled
@@ -280,6 +280,8 @@ def op(
     method: bool = False,
     aliases: tuple[str, ...] = (),
     in_place: bool | tuple[str, ...] = False,
+    aten: str | tuple[str, ...] | None = None,
+    ours: str = "",
 ) -> Callable[[Callable], Any]:
     """Declare an op.
 
@@ -313,6 +315,8 @@ def op(
         fits: numbers that must fit where it is in integers or halves.
         out: results can be written into a tensor given as ``out=``; those of elementwise ops always can.
         exports, method, aliases, in_place: where it is public; see `publish`.
+        aten, ours: ATen's operators that it computes, or why there are none; see `name_overloads`. An op with
+            another public name has those of that name.
 
     Raises:
         TypeError: the declaration is not total.
@@ -376,6 +380,8 @@ def op(
         functools.update_wrapper(o.call, function)
         o.call.op = o  # type: ignore[attr-defined]
         publish(o.call, None if public else exports, method, aliases, in_place)
+        if aten or ours or (not public and (exports or method)):
+            name_overloads(o.call, aten, ours, aliases)
         return o.call
 
     return declare

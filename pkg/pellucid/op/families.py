@@ -124,6 +124,7 @@ def unary(
     at: float = 0.5,
     in_place: bool = True,
     exports: str | tuple[str, ...] = "torch",
+    aten: str | tuple[str, ...] | None = None,
 ) -> Callable[..., Tensor]:
     """Declare an op of one tensor, element by element.
 
@@ -136,6 +137,7 @@ def unary(
         at: the number of the example.
         in_place: whether its method has an in-place form.
         exports: where it is public; what `pellucid` has is also a method.
+        aten: as `op` has it.
     """
     page = name if "torch" in exports else f"nn.functional.{name}"
     known = {"input": f"{takes or _TAKES.get(dtype, 'any dtype')}."}
@@ -149,11 +151,18 @@ def unary(
         exports=exports,
         method="torch" in exports,
         in_place=in_place and "torch" in exports,
+        aten=aten,
     )(formed(of_one, name, doc))
 
 
 def activation(
-    name: str, kernel: str | Elementwise, reference: Callable, grad: Callable, sentence: str
+    name: str,
+    kernel: str | Elementwise,
+    reference: Callable,
+    grad: Callable,
+    sentence: str,
+    *,
+    aten: str | None = None,
 ) -> Callable[..., Tensor]:
     """Declare an op of one floating-point tensor for `nn.functional`; the arguments are those of `unary`."""
     page = f"nn.functional.{name}"
@@ -165,6 +174,7 @@ def activation(
         reference=reference,
         grad={"input": grad},
         exports="nn.functional",
+        aten=aten,
     )(formed(of_one, name, doc))
 
 
@@ -176,6 +186,11 @@ def _pair(name: str, reference: Callable, sentence: str, takes: str, form: Calla
         "Raises": {"ShapeError": "shapes do not broadcast."},
     }
     return docstring(sentence, sections, name, _shown(name, reference, at))
+
+
+def _overloads(name: str, form: Callable) -> tuple[str, ...]:
+    """ATen's usual overloads of an op of two."""
+    return (f"{name}.default",) if form is of_tensors else (f"{name}.Tensor", f"{name}.Scalar")
 
 
 def binary(
@@ -190,6 +205,7 @@ def binary(
     takes: str = "any dtype",
     at: tuple = ([7, 6], [2, -4]),
     in_place: bool = True,
+    aten: tuple[str, ...] = (),
 ) -> Callable[..., Tensor]:
     """Declare an op of two tensors or numbers, element by element, that is also a method.
 
@@ -200,6 +216,7 @@ def binary(
         takes: which inputs.
         at: the values of the example.
         in_place: whether its method has an in-place form.
+        aten: its overloads; those of PyTorch's usual names for the form if not given.
     """
     return op(
         dtype=dtype,
@@ -209,6 +226,7 @@ def binary(
         grad=grad,
         method=True,
         in_place=in_place,
+        aten=aten or _overloads(name, form),
     )(formed(form, name, _pair(name, reference, sentence, takes, form, at)))
 
 
@@ -239,6 +257,7 @@ def compare(
         reference=reference,
         grad=None,
         method=True,
+        aten=_overloads(name, of_tensor),
     )(formed(of_tensor, name, doc))
 
 
@@ -288,6 +307,7 @@ def reduction(
     raises: dict[str, str] | None = None,
     at: list = [[1, 4], [3, 2]],  # noqa: B006
     converted: str = "",
+    aten: tuple[str, ...] | None = None,
 ) -> Callable[..., Tensor]:
     """Declare a reduction over axes, which is also a method.
 
@@ -300,6 +320,7 @@ def reduction(
         raises: error -> reason.
         at: the values of the example.
         converted: what is done after the conversion to ``dtype``.
+        aten: as `op` has it.
     """
     one = form is over_axis
     known = {
@@ -322,4 +343,5 @@ def reduction(
         reference=reference,
         grad=grad and {"input": grad},
         method=True,
+        aten=aten,
     )(formed(form, name, docstring(sentence, sections, name, example)))

@@ -203,7 +203,10 @@ def _conv(count: int, sentence: str, returns: str, example: str = ""):
         },
     }
     doc = docstring(sentence, sections, f"nn.functional.{name}", example)
-    return op(**_convolution(count), exports=("torch", "nn.functional"))(formed(_convolves, name, doc))
+    aten = f"{name}.default", f"{name}.padding"
+    return op(**_convolution(count), exports=("torch", "nn.functional"), aten=aten)(
+        formed(_convolves, name, doc)
+    )
 
 
 conv1d = _conv(
@@ -233,7 +236,7 @@ def _spreads(
 ) -> Tensor: ...
 
 
-def _conv_transpose(count: int, sentence: str, returns: str):
+def _conv_transpose(count: int, sentence: str, returns: str, aten: str | None = None):
     """Declare a transposed convolution over ``count`` axes."""
     name = f"conv_transpose{count}d"
     known = _SETTINGS | {
@@ -252,7 +255,7 @@ def _conv_transpose(count: int, sentence: str, returns: str):
         },
     }
     doc = docstring(sentence, sections, f"nn.functional.{name}")
-    return op(**_transpose(count), exports=("torch", "nn.functional"))(formed(_spreads, name, doc))
+    return op(**_transpose(count), exports=("torch", "nn.functional"), aten=aten)(formed(_spreads, name, doc))
 
 
 conv_transpose1d = _conv_transpose(
@@ -265,6 +268,7 @@ conv_transpose2d = _conv_transpose(
     2,
     "`conv_transpose1d` over height and width.",
     "(batch, out, height, width), with the lengths that `conv_transpose1d` gives.",
+    "conv_transpose2d.input",
 )
 
 
@@ -332,6 +336,7 @@ def _weight_grad(g, input, weight_meta, size, stride, padding, dilation, groups)
     **_map(_result_shape, _to_result, partial(window_launches, transposed=False), result_of),
     grad={"input": _input_grad, "weight": _weight_grad},
     exports=None,
+    ours="lengths of the result are given; `ops.aten` has ATen's form, of conv2d and its like",
 )
 def convolution(
     input: Tensor,
@@ -359,6 +364,7 @@ def _weight_grad_of_input(g, result, weight_meta, size, stride, padding, dilatio
     **_map(_image_shape, _to_image, partial(window_launches, transposed=True), image_of),
     grad={"result": _result_grad, "weight": _weight_grad_of_input},
     exports=None,
+    ours="one of the three results of ATen's convolution_backward",
 )
 def convolution_input(
     result: Tensor,
@@ -386,6 +392,7 @@ def _result_grad_of_weight(g, input, result_meta, size, stride, padding, dilatio
     **_map(_weight_shape, _to_weight, weight_launches, weight_of),
     grad={"input": _input_grad_of_weight, "result": _result_grad_of_weight},
     exports=None,
+    ours="one of the three results of ATen's convolution_backward",
 )
 def convolution_weight(
     input: Tensor,

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -59,6 +60,7 @@ def _whole_alpha(call: Call):
     fits=("alpha",),
     method=True,
     in_place=True,
+    aten=("add.Tensor", "add.Scalar(self, other, alpha=1)"),
 )
 def add(input: Tensor | float, other: Tensor | float, *, alpha: float = 1) -> Tensor:
     """Sum: ``out = input + alpha * other``.
@@ -93,6 +95,7 @@ def add(input: Tensor | float, other: Tensor | float, *, alpha: float = 1) -> Te
     fits=("alpha",),
     method=True,
     in_place=True,
+    aten=("sub.Tensor", "sub.Scalar(self, other, alpha=1)"),
 )
 def sub(input: Tensor | float, other: Tensor | float, *, alpha: float = 1) -> Tensor:
     """Difference: ``out = input - alpha * other``.
@@ -101,7 +104,7 @@ def sub(input: Tensor | float, other: Tensor | float, *, alpha: float = 1) -> Te
     """
 
 
-@function()
+@function(aten=("rsub.Tensor", "rsub.Scalar(self, other, alpha=1)"))
 def rsub(input: Tensor, other: Tensor | float, *, alpha: float = 1) -> Tensor:
     """``other - alpha * input``."""
     if not hasattr(input, "_meta"):
@@ -130,6 +133,7 @@ mul = binary(
     },
     method=True,
     in_place=("true_divide_", "div_"),
+    aten=("true_divide.Tensor", "true_divide.Scalar"),
 )
 def true_divide(input: Tensor | float, other: Tensor | float) -> Tensor:
     """Quotient: ``out = input / other``, floating point for integers too.
@@ -138,7 +142,7 @@ def true_divide(input: Tensor | float, other: Tensor | float) -> Tensor:
     """
 
 
-@function(method=True)
+@function(method=True, aten=("div.Tensor", "div.Scalar", "div.Tensor_mode", "div.Scalar_mode"))
 def div(input: Tensor | float, other: Tensor | float, *, rounding_mode: str | None = None) -> Tensor:
     """Quotient: ``out = input / other``.
 
@@ -178,6 +182,7 @@ floor_divide = binary(
     "Quotient rounded down: ``out = floor(input / other)``.",
     dtype=ordered,
     takes=_ANY_REAL,
+    aten=("floor_divide.default", "floor_divide.Scalar"),
 )
 
 
@@ -224,6 +229,7 @@ remainder = binary(
     "Remainder with the sign of ``other``, as Python's ``%``.",
     dtype=ordered,
     takes=_ANY_REAL,
+    aten=("remainder.Tensor", "remainder.Scalar", "remainder.Scalar_Tensor"),
 )
 
 fmod = binary(
@@ -299,6 +305,7 @@ def _power_reference(input, exponent):
     grad={"input": _power_grad_input, "exponent": _power_grad_exponent},
     method=True,
     in_place=True,
+    aten=("pow.Tensor_Tensor", "pow.Tensor_Scalar", "pow.Scalar"),
 )
 def pow(input: Tensor | float, exponent: Tensor | float) -> Tensor:
     """Power: ``out = input ** exponent``.
@@ -442,6 +449,7 @@ def _clamp_grad_max(g, input, min, max):
     method=True,
     aliases=("clip",),
     in_place=True,
+    aten=("clamp.default", "clamp.Tensor"),
 )
 def clamp(input: Tensor, min: Tensor | float | None = None, max: Tensor | float | None = None) -> Tensor:
     """Values moved into ``[min, max]``.
@@ -465,7 +473,8 @@ def _bitwise(name: str, sign: str, bools: str, reference, sentence: str):
     """Declare an op of the bits of two."""
     whole = f"input {sign} other"
     kernel = elementwise(whole, i64=whole, boolean=bools)
-    return binary(name, kernel, reference, None, sentence, dtype=_integer_only, takes=_INTEGERS)
+    aten = f"{name}.Tensor", f"{name}.Scalar", f"{name}.Scalar_Tensor"
+    return binary(name, kernel, reference, None, sentence, dtype=_integer_only, takes=_INTEGERS, aten=aten)
 
 
 bitwise_and = _bitwise(
@@ -507,7 +516,11 @@ def _shift(name: str, to: str, reference, sentence: str):
         u32=f"shift_{to}_u32(input, other)",
         i64=f"i64_shift_{to}(input, i64_places(other))",
     )
-    options = {"dtype": _integer_only, "takes": _INTEGERS, "at": ([7, -6], [2, 1]), "in_place": False}
+    options: dict[str, Any] = {"dtype": _integer_only, "takes": _INTEGERS, "at": ([7, -6], [2, 1])}
+    options |= {
+        "in_place": False,
+        "aten": (f"{name}.Tensor", f"{name}.Tensor_Scalar", f"{name}.Scalar_Tensor"),
+    }
     return binary(name, kernel, reference, None, sentence, **options)
 
 
@@ -563,6 +576,7 @@ _END = "bitcast<f32>(bitcast<u32>(end) ^ (index >> 31u))"
     exact=("weight",),
     method=True,
     in_place=True,
+    aten=("lerp.Scalar", "lerp.Tensor"),
 )
 def lerp(input: Tensor, end: Tensor, weight: Tensor | float) -> Tensor:
     """Linear interpolation: ``out = input + weight * (end - input)``.

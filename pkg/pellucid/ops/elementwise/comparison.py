@@ -92,6 +92,7 @@ def _where_types(call: Call):
         "other": lambda g, condition: g.where(condition.logical_not(), 0.0),
     },
     exact=("input", "other"),
+    aten=("where.self", "where.ScalarOther", "where.ScalarSelf", "where.Scalar"),
 )
 def where(condition: Tensor, input: Tensor | float, other: Tensor | float) -> Tensor:
     """``input`` where the condition holds, else ``other``.
@@ -144,6 +145,7 @@ def _fill_types(call: Call):
     fits=("value",),
     method=True,
     in_place=True,
+    aten=("masked_fill.Scalar", "masked_fill.Tensor"),
 )
 def masked_fill(input: Tensor, mask: Tensor, value: Tensor | float) -> Tensor:
     """``value`` where the mask holds, else ``input``.

@@ -268,6 +268,7 @@ logit = unary(
     dtype=_REAL,
     takes=_ANY_REAL,
     at=0.25,
+    aten="logit.default(self, eps=None)",
 )
 
 
@@ -404,6 +405,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
         "input": lambda g, input, alpha: where(input <= 0, g * alpha * input.where(input < 0, 0.0).exp(), g)
     },
     exports="nn.functional",
+    aten="elu.default(self, alpha=1.0, scale=1, input_scale=1)",
 )
 def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
     """``input`` where positive, else ``alpha * (exp(input) - 1)``.
@@ -442,6 +444,7 @@ logsigmoid = activation(
     lambda input: np.minimum(input, 0) - np.log1p(np.exp(-np.abs(input))),
     lambda g, input: g * (-input).sigmoid(),
     "``log(sigmoid(input))``.",
+    aten="log_sigmoid.default",
 )
 
 
@@ -460,7 +463,7 @@ def mish(input: Tensor) -> Tensor:
     return input * softplus(input).tanh()
 
 
-@function(exports="nn.functional")
+@function(exports="nn.functional", ours="PyTorch computes it by a quotient, in Python")
 def softsign(input: Tensor) -> Tensor:
     """``input / (1 + |input|)``.
 

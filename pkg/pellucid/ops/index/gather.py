@@ -273,7 +273,15 @@ def _scattered(write, input: Tensor, dim: int, index: Tensor, src: Tensor) -> Te
     return out
 
 
-@function(method=True)
+@function(
+    method=True,
+    aten=(
+        "scatter.src",
+        "scatter.value(self, dim, index, value)",
+        "scatter.reduce",
+        "scatter.value_reduce(self, dim, index, value, *, reduce)",
+    ),
+)
 def scatter(
     input: Tensor, dim: int, index: Tensor, src=None, *, value: float | None = None, reduce: str | None = None
 ) -> Tensor:
@@ -320,7 +328,16 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     return _scattered(scatter_add_lines, input, dim, index, src)
 
 
-@function(exports=None, method=True)
+@function(
+    exports=None,
+    method=True,
+    aten=(
+        "scatter_.src",
+        "scatter_.value(self, dim, index, value)",
+        "scatter_.reduce",
+        "scatter_.value_reduce(self, dim, index, value, *, reduce)",
+    ),
+)
 def scatter_(
     input: Tensor, dim: int, index: Tensor, src=None, *, value: float | None = None, reduce: str | None = None
 ) -> Tensor:

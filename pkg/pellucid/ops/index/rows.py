@@ -93,7 +93,7 @@ def dense_embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1) -> T
     """Rows of a table of any dtype; see `embedding`."""
 
 
-@function()
+@function(aten="embedding.default(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False)")
 def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1) -> Tensor:
     """Rows of a table: ``out[..., :] = weight[indices[...], :]``.
 

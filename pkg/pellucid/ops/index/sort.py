@@ -139,7 +139,7 @@ def _along(input: Tensor, dim: int, function) -> ValuesAndIndices:
     return type(out)(*[contiguous(t.transpose(k, -1)) for t in out])
 
 
-@function(method=True)
+@function(method=True, aten=("sort.default", "sort.stable"))
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = True) -> ValuesAndIndices:
     """Elements in order along an axis, and where they were.
 
@@ -162,7 +162,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
     return _along(input, dim, lambda x: sort_last(x, descending))
 
 
-@function(method=True)
+@function(method=True, aten=("argsort.default", "argsort.stable"))
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """The places of the elements in order along an axis, int64; arguments as `sort`.
 

@@ -66,6 +66,7 @@ def _penalty_launch(call: Call) -> Launch:
     reference=_penalty_reference,
     grad=None,
     exports=None,
+    ours="generation in PyTorch does it by gather, where and scatter",
 )
 def repetition_penalty(logits: Tensor, ids: Tensor, penalty: float) -> Tensor:
     """Make tokens less likely that have been seen: their logit is divided by ``penalty`` where positive,

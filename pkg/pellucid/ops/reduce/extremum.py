@@ -221,7 +221,7 @@ def min_dim(input: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Ten
     """Smallest elements along an axis and their places; see `min`."""
 
 
-@function(method=True)
+@function(method=True, aten=("max.default", "max.dim", "max.other(self, other)"))
 def max(input: Tensor, dim=None, keepdim: bool = False, *, other: Tensor | None = None):
     """Largest element of all; with ``dim`` largest along it as (values, indices); with a tensor the larger
     of two, element by element.
@@ -240,7 +240,7 @@ def max(input: Tensor, dim=None, keepdim: bool = False, *, other: Tensor | None 
     return _overloads(input, dim, keepdim, other, _largest, max_dim, "maximum")
 
 
-@function(method=True)
+@function(method=True, aten=("min.default", "min.dim", "min.other(self, other)"))
 def min(input: Tensor, dim=None, keepdim: bool = False, *, other: Tensor | None = None):
     """Smallest element of all; with ``dim`` smallest along it as (values, indices); with a tensor the
     smaller of two.

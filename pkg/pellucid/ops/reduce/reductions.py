@@ -189,6 +189,7 @@ sum = reduction(
     form=over_axes_as,
     takes="any dtype; integers and bools are added in int64.",
     converted="adding",
+    aten=("sum.default", "sum.dim_IntList"),
 )
 
 
@@ -205,6 +206,7 @@ mean = reduction(
     converted="adding",
     raises={"DTypeError": "an integer tensor.", "DimensionError": "an axis is out of range."},
     at=[[1.0, 4.0], [3.0, 2.0]],
+    aten=("mean.default", "mean.dim"),
 )
 
 
@@ -252,7 +254,7 @@ def prod_dims(
     """Product over several axes; see `prod`."""
 
 
-@function(method=True)
+@function(method=True, aten=("prod.default", "prod.dim_int"))
 def prod(
     input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
@@ -301,7 +303,7 @@ def _truth(input: Tensor) -> Tensor:
     return input if input.dtype is dt.bool_ else input != 0
 
 
-@function(method=True)
+@function(method=True, aten=("any.default", "any.dim", "any.dims"))
 def any(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
     """Whether any element along axes differs from zero; bool (uint8 for uint8 input).
 
@@ -311,7 +313,7 @@ def any(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool =
     return out.to(dt.uint8) if input.dtype is dt.uint8 else out
 
 
-@function(method=True)
+@function(method=True, aten=("all.default", "all.dim", "all.dims"))
 def all(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
     """Whether all elements along axes differ from zero; bool (uint8 for uint8 input).
 
@@ -321,7 +323,7 @@ def all(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool =
     return out.to(dt.uint8) if input.dtype is dt.uint8 else out
 
 
-@function(method=True)
+@function(method=True, aten=("count_nonzero.default", "count_nonzero.dim_IntList"))
 def count_nonzero(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
     """Number of elements that differ from zero, int64.
 
@@ -398,7 +400,14 @@ def _no_complex(name: str, input: Tensor) -> None:
         raise DTypeError(f"{name}: takes no complex tensors. Work on their real and imaginary parts.")
 
 
-@function(method=True)
+@function(
+    method=True,
+    aten=(
+        "var.default(self, unbiased=True)",
+        "var.dim(self, dim, unbiased=True, keepdim=False)",
+        "var.correction",
+    ),
+)
 def var(
     input: Tensor,
     dim=None,
@@ -422,7 +431,14 @@ def var(
     return _variance(input, dims, keepdim, divisor)
 
 
-@function(method=True)
+@function(
+    method=True,
+    aten=(
+        "std.default(self, unbiased=True)",
+        "std.dim(self, dim, unbiased=True, keepdim=False)",
+        "std.correction",
+    ),
+)
 def std(
     input: Tensor,
     dim=None,
@@ -439,7 +455,13 @@ def std(
     return _deviation(input, dims, keepdim, divisor)
 
 
-@function()
+@function(
+    aten=(
+        "var_mean.default(self, unbiased=True)",
+        "var_mean.dim(self, dim, unbiased=True, keepdim=False)",
+        "var_mean.correction",
+    )
+)
 def var_mean(
     input: Tensor,
     dim=None,
@@ -456,7 +478,13 @@ def var_mean(
     return var(input, dim, unbiased, keepdim, correction=correction), mean(input, dims, keepdim)
 
 
-@function()
+@function(
+    aten=(
+        "std_mean.default(self, unbiased=True)",
+        "std_mean.dim(self, dim, unbiased=True, keepdim=False)",
+        "std_mean.correction",
+    )
+)
 def std_mean(
     input: Tensor,
     dim=None,

@@ -272,7 +272,7 @@ def tile(input: Tensor, *dims) -> Tensor:
     return repeat(input, *(1,) * (input._meta.rank - len(counts)), *counts)
 
 
-@function(method=True)
+@function(method=True, aten=("repeat_interleave.self_Tensor", "repeat_interleave.self_int"))
 def repeat_interleave(
     input: Tensor,
     repeats: int | Tensor | None = None,
