@@ -12,6 +12,7 @@ import inspect
 import re
 from collections import namedtuple
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from ..autograd.grad_mode import is_grad_enabled
@@ -273,6 +274,7 @@ def op(
     mutates: str | tuple[str, ...] | None = None,
     check: Callable | None = None,
     follow: Callable | None = None,
+    prepare: Callable | None = None,
     exact: tuple[str, ...] = (),
     fits: tuple[str, ...] = (),
     out: bool = False,
@@ -310,6 +312,9 @@ def op(
             every call.
         follow: of views: function of the arguments that gives them without symbols (`symbols`), where an
             offset follows these; without it they are settled.
+        prepare: function of the arguments that calls without a plan go through first: the result in terms of
+            other declarations, or of this one with other arguments; None for what the declaration itself
+            takes. Which of the two it is must follow from the plan's key.
         exact: numbers that must fit where the computation is in integers or float32; others wrap, or become
             infinite.
         fits: numbers that must fit where it is in integers or halves.
@@ -367,7 +372,7 @@ def op(
             outputs, frozenset(strided), mutated[0] if mutated else None, len(BY_INDEX),
             saved=frozenset(saved),
             result=result, mutated=mutated, public=public or name, check=check, follow=follow,
-            exact=exact,
+            prepare=prepare, exact=exact,
             fits=fits,
         )  # fmt: skip
         if name in OPS:
@@ -459,9 +464,12 @@ def _view(o: Op, values: tuple) -> tuple[tuple, Callable]:
 
 
 def call_slowly(o: Op, values: tuple) -> Any:
-    """A call that found no plan, or asks for none since a key settles symbols: make arguments regular,
-    plan, keep the plan, run."""
+    """A call that found no plan, or asks for none since a key settles symbols: prepare, make arguments
+    regular, plan, keep the plan, run."""
     try:
+        if o.prepare is not None and (done := o.prepare(*values)) is not None:
+            _keep_prepared(o, values)
+            return done
         values = regular(o, values)
         if SYMBOLS.isdisjoint(map(type, values)):
             plan = _planned(o, values)
@@ -478,6 +486,13 @@ def call_slowly(o: Op, values: tuple) -> Any:
         # Formulas ask symbols as well, so these are what is saved.
         return o.record(plan, *values)
     return plan(*values)
+
+
+def _keep_prepared(o: Op, values: tuple) -> None:
+    """Let the next call of this key go to `prepare` at once; what cannot be part of a key comes here again."""
+    if SYMBOLS.isdisjoint(map(type, values)):
+        with suppress(TypeError):
+            keep_plan(o.plans, o.key(values), o.prepare)
 
 
 def _planned(o: Op, values: tuple) -> Callable:

@@ -49,6 +49,11 @@ def over_axes(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: 
 def over_axis(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor: ...
 
 
+def over_axis_as(
+    input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None
+) -> Tensor: ...
+
+
 def over_axes_as(
     input: Tensor,
     dim: int | tuple[int, ...] | None = None,
@@ -307,7 +312,9 @@ def reduction(
     raises: dict[str, str] | None = None,
     at: list = [[1, 4], [3, 2]],  # noqa: B006
     converted: str = "",
+    whole: str = "all if None",
     aten: tuple[str, ...] | None = None,
+    prepare: Callable | None = None,
 ) -> Callable[..., Tensor]:
     """Declare a reduction over axes, which is also a method.
 
@@ -316,25 +323,26 @@ def reduction(
         grad: formula of ``input``, or None.
         sentence: what it computes.
         takes: which inputs.
-        form: the signature: `over_axes`, `over_axis` or `over_axes_as`.
+        form: the signature: `over_axes`, `over_axis`, `over_axes_as` or `over_axis_as`.
         raises: error -> reason.
         at: the values of the example.
         converted: what is done after the conversion to ``dtype``.
-        aten: as `op` has it.
+        whole: what happens without axes.
+        aten, prepare: as `op` has them.
     """
-    one = form is over_axis
+    one, converts = form in (over_axis, over_axis_as), form in (over_axes_as, over_axis_as)
     known = {
         "input": takes,
-        "dim": "the axis; None counts through the flattened tensor." if one else "axis or axes; all if None.",
+        "dim": f"{'the axis' if one else 'axis or axes'}; {whole}.",
         "keepdim": f"keep the {'axis' if one else 'axes'}, with length 1.",
     }
-    if form is over_axes_as:
+    if converts:
         known["dtype"] = f"type to convert to before {converted}."
     sections: dict[str, dict[str, str] | str] = {
         "Args": known,
         "Raises": raises or {"DimensionError": "an axis is out of range."},
     }
-    rest = (None,) if form is over_axes_as else ()
+    rest = (None,) if converts else ()
     example = _shown(name, lambda x: reference(x, None, False, *rest), (at,))
     return op(
         dtype=dtype,
@@ -344,4 +352,5 @@ def reduction(
         grad=grad and {"input": grad},
         method=True,
         aten=aten,
+        prepare=prepare,
     )(formed(form, name, docstring(sentence, sections, name, example)))

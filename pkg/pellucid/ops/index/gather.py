@@ -70,28 +70,12 @@ def _gather_launch(call: Call) -> Launch:
     )
 
 
-def _gather_reference(input, dim, index):
+def _gather_reference(input, dim, index, sparse_grad):
     if input.ndim == 0:
         outside(index, 1, "gather")
         return np.broadcast_to(input, index.shape)
     outside(index, input.shape[dim], "gather")
     return np.take_along_axis(input.reshape(input.shape or (1,)), index, dim)
-
-
-@op(
-    public="gather",
-    dtype=_gather_types,
-    shape=_along_shape,
-    kernel=_gather_launch,
-    reference=_gather_reference,
-    grad={
-        "input": lambda g, index, input_meta, dim: scatter_add(g.new_zeros(input_meta.shape), dim, index, g)
-    },
-)
-def gather_lines(input: Tensor, dim: int, index: Tensor) -> Tensor:
-    """Elements along an axis, for an index that is as long as the input along every other axis; see
-    `gather`.
-    """
 
 
 def _cut(input: Tensor, dim: int, index: Tensor) -> Tensor:
@@ -103,7 +87,22 @@ def _cut(input: Tensor, dim: int, index: Tensor) -> Tensor:
     return input
 
 
-@function(method=True)
+def _covered(input, dim, index, sparse_grad):
+    part = _cut(input, dim, index)
+    return None if part is input else gather(part, dim, index)
+
+
+@op(
+    dtype=_gather_types,
+    shape=_along_shape,
+    kernel=_gather_launch,
+    reference=_gather_reference,
+    grad={
+        "input": lambda g, index, input_meta, dim: scatter_add(g.new_zeros(input_meta.shape), dim, index, g)
+    },
+    method=True,
+    prepare=_covered,
+)
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """``out[i][j] = input[index[i][j]][j]`` for dim 0, and so on for other axes.
 
@@ -122,7 +121,6 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
 
     Source: https://pytorch.org/docs/stable/generated/torch.gather.html
     """
-    return gather_lines(_cut(input, dim, index), dim, index)
 
 
 @function(method=True)
@@ -221,7 +219,7 @@ def _unreplaced(g, dim, index) -> Tensor:
     reference=lambda input, dim, index, src: _scatter_reference(input, dim, index, src, False),
     grad={
         "input": _unreplaced,
-        "src": lambda g, dim, index: gather_lines(g, dim, index),
+        "src": lambda g, dim, index: gather(g, dim, index),
     },
 )
 def scatter_lines(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
@@ -234,7 +232,7 @@ def scatter_lines(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor
     shape=_scatter_shape,
     kernel=lambda call: scatter_launches(call, True),
     reference=lambda input, dim, index, src: _scatter_reference(input, dim, index, src, True),
-    grad={"input": lambda g: g, "src": lambda g, dim, index: gather_lines(g, dim, index)},
+    grad={"input": lambda g: g, "src": lambda g, dim, index: gather(g, dim, index)},
 )
 def scatter_add_lines(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """Add along an axis, for an index and sources of one shape; see `scatter_add`."""

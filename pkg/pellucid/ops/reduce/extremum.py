@@ -156,6 +156,7 @@ def _extreme_place(name: str, largest: bool, sentence: str):
         shape=_not_empty,
         dtype=_to_int64,
         form=over_axis,
+        whole="None counts through the flattened tensor",
         **_TAKES,
     )
 

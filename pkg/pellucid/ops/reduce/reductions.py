@@ -18,8 +18,7 @@ from ...kernel.source import NATIVE, Launch, flag, load, register_type
 from ...kernel.variants import rows_of
 from ...op.arguments import boolean, number
 from ...op.call import Call
-from ...op.declaration import op
-from ...op.families import over_axes_as, reduction
+from ...op.families import over_axes_as, over_axis_as, reduction
 from ...op.public import function
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType
@@ -216,7 +215,7 @@ def _product_grad(g, input, dim, keepdim):
     # A zero leaves a derivative only where it is the one zero: there it is the product of the others.
     is_zero = input == 0
     others = input.masked_fill(is_zero, 1)
-    rest = prod_dims(others, dim, True)
+    rest = prod(others, dim, True)
     zeros = sum(is_zero, dim, True)
     alone = is_zero & (zeros == 1)
     plain = (~is_zero) & (zeros == 0)
@@ -234,93 +233,60 @@ def _products_of_others(input, dim):
     return others.reshape(input.shape) if dim is None else others.movedim(-1, dim)
 
 
-@op(
-    public="prod",
-    dtype=_accumulated,
+prod = reduction(
+    "prod",
+    _product,
+    lambda input, dim, keepdim, dtype: wide(input, dtype).prod(axes(dim, input.ndim), keepdims=keepdim),
+    _product_grad,
+    "Product over one axis, or of all elements: ``out = prod_r input[..., r, ...]``.",
     shape=reduced_shape,
-    kernel=_product,
-    reference=lambda input, dim, keepdim, dtype: wide(input, dtype).prod(
-        axes(dim, input.ndim), keepdims=keepdim
-    ),
-    grad={"input": _product_grad},
+    dtype=_accumulated,
+    form=over_axis_as,
+    takes="any dtype; integers and bools are multiplied in int64.",
+    converted="multiplying",
+    aten=("prod.default", "prod.dim_int"),
 )
-def prod_dims(
-    input: Tensor,
-    dim: int | tuple[int, ...] | None = None,
-    keepdim: bool = False,
-    *,
-    dtype: DType | None = None,
-) -> Tensor:
-    """Product over several axes; see `prod`."""
-
-
-@function(method=True, aten=("prod.default", "prod.dim_int"))
-def prod(
-    input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None
-) -> Tensor:
-    """Product over one axis, or of all elements: ``out = prod_r input[..., r, ...]``.
-
-    Args:
-        input: any dtype; integers and bools are multiplied in int64.
-        dim: the axis; all if None.
-        keepdim: keep the axis, with length 1.
-        dtype: type to convert to before multiplying.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.prod.html
-    """
-    return prod_dims(input, dim, keepdim, dtype=dtype)
 
 
 def _logic(call: Call):
     return dt.bool_, dt.uint32
 
 
-@op(
-    public="any",
-    dtype=_logic,
-    shape=reduced_shape,
-    kernel=_fold({"u32": "a | b"}, _ZERO),
-    reference=lambda input, dim, keepdim: input.any(axes(dim, input.ndim), keepdims=keepdim),
-    grad=None,
-)
-def any_true(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
-    """Whether a bool tensor is true anywhere along axes; see `any`."""
-
-
-@op(
-    public="all",
-    dtype=_logic,
-    shape=reduced_shape,
-    kernel=_fold({"u32": "a & b"}, _ONE),
-    reference=lambda input, dim, keepdim: input.all(axes(dim, input.ndim), keepdims=keepdim),
-    grad=None,
-)
-def all_true(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
-    """Whether a bool tensor is true everywhere along axes; see `all`."""
-
-
 def _truth(input: Tensor) -> Tensor:
     return input if input.dtype is dt.bool_ else input != 0
 
 
-@function(method=True, aten=("any.default", "any.dim", "any.dims"))
-def any(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
-    """Whether any element along axes differs from zero; bool (uint8 for uint8 input).
+def _quantifier(name: str, sign: str, identity: dict[str, str], sentence: str):
+    """Declare whether some or all elements differ from zero."""
 
-    Source: https://pytorch.org/docs/stable/generated/torch.any.html
-    """
-    out = any_true(_truth(input), dim, keepdim)
-    return out.to(dt.uint8) if input.dtype is dt.uint8 else out
+    def prepare(input, dim, keepdim):
+        if input.dtype is dt.bool_:
+            return None
+        out = made(input != 0, dim, keepdim)
+        return out.to(dt.uint8) if input.dtype is dt.uint8 else out
+
+    made = reduction(
+        name,
+        _fold({"u32": f"a {sign} b"}, identity),
+        lambda input, dim, keepdim: getattr(input, name)(axes(dim, input.ndim), keepdims=keepdim),
+        None,
+        sentence,
+        shape=reduced_shape,
+        dtype=_logic,
+        takes="any dtype.",
+        at=[[0, 4], [3, 2]],
+        aten=(f"{name}.default", f"{name}.dim", f"{name}.dims"),
+        prepare=prepare,
+    )
+    return made
 
 
-@function(method=True, aten=("all.default", "all.dim", "all.dims"))
-def all(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
-    """Whether all elements along axes differ from zero; bool (uint8 for uint8 input).
-
-    Source: https://pytorch.org/docs/stable/generated/torch.all.html
-    """
-    out = all_true(_truth(input), dim, keepdim)
-    return out.to(dt.uint8) if input.dtype is dt.uint8 else out
+any = _quantifier(
+    "any", "|", _ZERO, "Whether any element along axes differs from zero; bool (uint8 for uint8 input)."
+)
+all = _quantifier(
+    "all", "&", _ONE, "Whether all elements along axes differ from zero; bool (uint8 for uint8 input)."
+)
 
 
 @function(method=True, aten=("count_nonzero.default", "count_nonzero.dim_IntList"))
