@@ -370,7 +370,7 @@ ELSEWHERE = {
     "convolution_weight", "copy", "diagonal", "embedding",
     "fill", "floor_divide", "fused_attention", "index_select", "linear", "logical_not", "matmul",
     "max_windows", "max_windows_gradient", "norm_gradient", "permute_dims", "put_rows", "quant_linear",
-    "quant_product", "rotate", "scatter_add_lines", "scatter_lines", "select", "sum_rows",
+    "quant_product", "rotate", "scatter_add", "scatter_lines", "select", "sum_rows",
     "transpose", "tril", "triu", "unsqueeze",
 }  # fmt: skip
 

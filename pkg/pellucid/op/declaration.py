@@ -489,7 +489,7 @@ def call_slowly(o: Op, values: tuple) -> Any:
 
 
 def _keep_prepared(o: Op, values: tuple) -> None:
-    """Let the next call of this key go to `prepare` at once; what cannot be part of a key comes here again."""
+    """Let the next call of this key go to `prepare` at once; what cannot be part of a key does not."""
     if SYMBOLS.isdisjoint(map(type, values)):
         with suppress(TypeError):
             keep_plan(o.plans, o.key(values), o.prepare)

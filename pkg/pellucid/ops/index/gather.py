@@ -226,18 +226,6 @@ def scatter_lines(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor
     """Write along an axis, for an index and sources of one shape; see `scatter`."""
 
 
-@op(
-    public="scatter_add",
-    dtype=_scatter_types,
-    shape=_scatter_shape,
-    kernel=lambda call: scatter_launches(call, True),
-    reference=lambda input, dim, index, src: _scatter_reference(input, dim, index, src, True),
-    grad={"input": lambda g: g, "src": lambda g, dim, index: gather(g, dim, index)},
-)
-def scatter_add_lines(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """Add along an axis, for an index and sources of one shape; see `scatter_add`."""
-
-
 @composed(
     name="scatter",
     input=lambda g: g,
@@ -304,10 +292,25 @@ def scatter(
     source: Any = value if src is None else src
     if not hasattr(source, "_meta"):
         source = input.new_full(index.shape, source)
-    return _scattered(scatter_add_lines if reduce == "add" else scatter_lines, input, dim, index, source)
+    return _scattered(scatter_add if reduce == "add" else scatter_lines, input, dim, index, source)
 
 
-@function(method=True)
+def _added(input, dim, index, src):
+    longer = any(n != m for n, m in zip(index.shape, src.shape, strict=False))
+    if longer or not index.numel() or _cut(input, dim, index) is not input:
+        return _scattered(scatter_add, input, dim, index, src)
+    return None
+
+
+@op(
+    dtype=_scatter_types,
+    shape=_scatter_shape,
+    kernel=lambda call: scatter_launches(call, True),
+    reference=lambda input, dim, index, src: _scatter_reference(input, dim, index, src, True),
+    grad={"input": lambda g: g, "src": lambda g, dim, index: gather(g, dim, index)},
+    method=True,
+    prepare=_added,
+)
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """A copy of ``input`` with ``out[index[i][j]][j] += src[i][j]`` for dim 0, and so on, added in the
     order of the sources.
@@ -323,7 +326,6 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.scatter_add.html
     """
-    return _scattered(scatter_add_lines, input, dim, index, src)
 
 
 @function(
