@@ -115,10 +115,9 @@ def rsub(input: Tensor, other: Tensor | float, *, alpha: float = 1) -> Tensor:
 mul = binary(
     "mul",
     elementwise("input * other", i64="i64_mul(input, other)", boolean="input && other", wide=("other",)),
-    np.multiply,
-    {"input": lambda g, other: g * other, "other": lambda g, input: g * input},
+    np.multiply, {"input": lambda g, other: g * other, "other": lambda g, input: g * input},
     "Product: ``out = input * other``.",
-)
+)  # fmt: skip
 
 
 @op(
@@ -175,15 +174,10 @@ _STEPS = dict.fromkeys(("input", "other"), zeros)
 
 
 floor_divide = binary(
-    "floor_divide",
-    _FLOOR_DIVIDE,
-    np.floor_divide,
-    dict.fromkeys(("input", "other"), _NO_FLOOR_DIVIDE),
-    "Quotient rounded down: ``out = floor(input / other)``.",
-    dtype=ordered,
-    takes=_ANY_REAL,
+    "floor_divide", _FLOOR_DIVIDE, np.floor_divide, dict.fromkeys(("input", "other"), _NO_FLOOR_DIVIDE),
+    "Quotient rounded down: ``out = floor(input / other)``.", dtype=ordered, takes=_ANY_REAL,
     aten=("floor_divide.default", "floor_divide.Scalar"),
-)
+)  # fmt: skip
 
 
 @op(public="div", shape=broadcast, kernel=_FLOOR_DIVIDE, reference=np.floor_divide, grad=_STEPS)
@@ -319,14 +313,9 @@ def pow(input: Tensor | float, exponent: Tensor | float) -> Tensor:
 
 
 neg = unary(
-    "neg",
-    elementwise("-input", u32="0u - input", i64="i64_neg(input)"),
-    np.negative,
-    lambda g: -g,
-    "Negative: ``out = -input``.",
-    dtype=_no_bool,
-    takes="any dtype but bool",
-)
+    "neg", elementwise("-input", u32="0u - input", i64="i64_neg(input)"), np.negative, lambda g: -g,
+    "Negative: ``out = -input``.", dtype=_no_bool, takes="any dtype but bool",
+)  # fmt: skip
 
 
 @function(method=True)
@@ -485,15 +474,9 @@ bitwise_xor = _bitwise(
     "bitwise_xor", "^", "input != other", np.bitwise_xor, "Bitwise exclusive or; logical for bools."
 )
 bitwise_not = unary(
-    "bitwise_not",
-    elementwise("~input", i64="~input", boolean="!input"),
-    np.invert,
-    None,
-    "Every bit inverted; logical not for bools.",
-    dtype=_integer_only,
-    takes=_INTEGERS,
-    at=5,
-)
+    "bitwise_not", elementwise("~input", i64="~input", boolean="!input"), np.invert, None,
+    "Every bit inverted; logical not for bools.", dtype=_integer_only, takes=_INTEGERS, at=5,
+)  # fmt: skip
 
 
 def _left_shift(input, other):

@@ -26,21 +26,13 @@ _ORDER = refusing(boolean, "c")
 
 
 eq = compare(
-    "eq",
-    "ordered(input, other) && input == other",
-    "input == other",
-    "i64_eq(input, other)",
-    "input == other",
-    np.equal,
-)
+    "eq", "ordered(input, other) && input == other", "input == other", "i64_eq(input, other)",
+    "input == other", np.equal,
+)  # fmt: skip
 ne = compare(
-    "ne",
-    "!ordered(input, other) || input != other",
-    "input != other",
-    "!i64_eq(input, other)",
-    "input != other",
-    np.not_equal,
-)
+    "ne", "!ordered(input, other) || input != other", "input != other", "!i64_eq(input, other)",
+    "input != other", np.not_equal,
+)  # fmt: skip
 
 
 def _order(name: str, whole: str, i64: str, bools: str, reference):
@@ -61,13 +53,9 @@ logical_xor = connective("logical_xor", "input != other", np.logical_xor, "Wheth
 
 # Written over a floating-point tensor it makes zeros and ones of it.
 logical_not = unary(
-    "logical_not",
-    elementwise(None, boolean="!input"),
-    np.logical_not,
-    zeros,
-    "Whether the value is zero.",
+    "logical_not", elementwise(None, boolean="!input"), np.logical_not, zeros, "Whether the value is zero.",
     dtype=logical,
-)
+)  # fmt: skip
 
 
 def _where_types(call: Call):
@@ -156,19 +144,13 @@ def masked_fill(input: Tensor, mask: Tensor, value: Tensor | float) -> Tensor:
 
 isnan = predicate("isnan", "is_nan(input)", "false", np.isnan, "Whether the value is NaN.")
 isinf = predicate(
-    "isinf",
-    "(bitcast<u32>(input) & 0x7fffffffu) == 0x7f800000u",
-    "false",
-    np.isinf,
+    "isinf", "(bitcast<u32>(input) & 0x7fffffffu) == 0x7f800000u", "false", np.isinf,
     "Whether the value is infinite.",
-)
+)  # fmt: skip
 isfinite = predicate(
-    "isfinite",
-    "(bitcast<u32>(input) & 0x7fffffffu) < 0x7f800000u",
-    "true",
-    np.isfinite,
+    "isfinite", "(bitcast<u32>(input) & 0x7fffffffu) < 0x7f800000u", "true", np.isfinite,
     "Whether the value is neither infinite nor NaN.",
-)
+)  # fmt: skip
 
 
 def _check_is_tensor(value: Any, name: str) -> None:

@@ -46,15 +46,10 @@ def _size_grad(g, input):
 
 
 abs = unary(
-    "abs",
-    elementwise("abs(input)", u32="input", i64="i64_abs(input)"),
-    np.abs,
-    _size_grad,
-    "Absolute value.",
-    dtype=_size_types,
-    takes="any dtype but bool; of complex numbers the result is real",
+    "abs", elementwise("abs(input)", u32="input", i64="i64_abs(input)"), np.abs, _size_grad,
+    "Absolute value.", dtype=_size_types, takes="any dtype but bool; of complex numbers the result is real",
     at=-0.5,
-)
+)  # fmt: skip
 
 sign = unary(
     "sign",
@@ -76,12 +71,9 @@ sign = unary(
 sqrt = unary("sqrt", "sqrt(input)", np.sqrt, lambda g, out: g * 0.5 / out, "Square root.")
 
 rsqrt = unary(
-    "rsqrt",
-    "1.0 / sqrt(input)",
-    lambda input: 1 / np.sqrt(input),
-    lambda g, out: g * -0.5 * out * out * out,
-    "``1 / sqrt(input)``.",
-)
+    "rsqrt", "1.0 / sqrt(input)", lambda input: 1 / np.sqrt(input),
+    lambda g, out: g * -0.5 * out * out * out, "``1 / sqrt(input)``.",
+)  # fmt: skip
 
 reciprocal = unary(
     "reciprocal", "1.0 / input", lambda input: 1 / input, lambda g, out: -g * out * out, "``1 / input``."
@@ -95,49 +87,33 @@ def _square_types(call: Call):
 
 
 square = unary(
-    "square",
-    elementwise("input * input", i64="i64_mul(input, input)", boolean="input"),
-    np.square,
-    lambda g, input: g * 2 * input,
-    "``input * input``.",
-    dtype=_square_types,
+    "square", elementwise("input * input", i64="i64_mul(input, input)", boolean="input"), np.square,
+    lambda g, input: g * 2 * input, "``input * input``.", dtype=_square_types,
     takes="any dtype; bools become int64",
-)
+)  # fmt: skip
 
 exp = unary("exp", "exp_of(input)", np.exp, lambda g, out: g * out, "``e ** input``.")
 exp2 = unary(
     "exp2", "exp2_of(input)", np.exp2, lambda g, out: g * out * 0.6931471805599453, "``2 ** input``."
 )
 expm1 = unary(
-    "expm1",
-    "expm1_of(input)",
-    np.expm1,
-    lambda g, out: g * (out + 1),
+    "expm1", "expm1_of(input)", np.expm1, lambda g, out: g * (out + 1),
     "``e ** input - 1``, accurate near zero.",
-)
+)  # fmt: skip
 
 log = unary("log", "log_of(input)", np.log, lambda g, input: g / input, "Natural logarithm.")
 log2 = unary(
-    "log2",
-    "log2_of(input)",
-    np.log2,
-    lambda g, input: g / (input * 0.6931471805599453),
+    "log2", "log2_of(input)", np.log2, lambda g, input: g / (input * 0.6931471805599453),
     "Logarithm to base 2.",
-)
+)  # fmt: skip
 log10 = unary(
-    "log10",
-    "log10_of(input)",
-    np.log10,
-    lambda g, input: g / (input * 2.302585092994046),
+    "log10", "log10_of(input)", np.log10, lambda g, input: g / (input * 2.302585092994046),
     "Logarithm to base 10.",
-)
+)  # fmt: skip
 log1p = unary(
-    "log1p",
-    "log1p_of(input)",
-    np.log1p,
-    lambda g, input: g / (input + 1),
+    "log1p", "log1p_of(input)", np.log1p, lambda g, input: g / (input + 1),
     "``log(1 + input)``, accurate near zero.",
-)
+)  # fmt: skip
 
 sin = unary("sin", "sin_of(input)", np.sin, lambda g, input: g * input.cos(), "Sine of an angle in radians.")
 cos = unary(
@@ -147,26 +123,17 @@ tan = unary(
     "tan", "tan_of(input)", np.tan, lambda g, out: g * (out * out + 1), "Tangent of an angle in radians."
 )
 asin = unary(
-    "asin",
-    "asin_of(input)",
-    np.arcsin,
-    lambda g, input: g * (1 - input * input).rsqrt(),
+    "asin", "asin_of(input)", np.arcsin, lambda g, input: g * (1 - input * input).rsqrt(),
     "Angle in radians whose sine is the value.",
-)
+)  # fmt: skip
 acos = unary(
-    "acos",
-    "acos_of(input)",
-    np.arccos,
-    lambda g, input: -g * (1 - input * input).rsqrt(),
+    "acos", "acos_of(input)", np.arccos, lambda g, input: -g * (1 - input * input).rsqrt(),
     "Angle in radians whose cosine is the value.",
-)
+)  # fmt: skip
 atan = unary(
-    "atan",
-    "atan_of(input)",
-    np.arctan,
-    lambda g, input: g / (input * input + 1),
+    "atan", "atan_of(input)", np.arctan, lambda g, input: g / (input * input + 1),
     "Angle in radians whose tangent is the value.",
-)
+)  # fmt: skip
 
 
 def _inverse_square(a, b):
@@ -192,54 +159,33 @@ atan2 = binary(
 sinh = unary("sinh", "sinh_of(input)", np.sinh, lambda g, input: g * input.cosh(), "Hyperbolic sine.")
 cosh = unary("cosh", "cosh_of(input)", np.cosh, lambda g, input: g * input.sinh(), "Hyperbolic cosine.")
 tanh = unary(
-    "tanh",
-    "tanh_of(input)",
-    np.tanh,
-    lambda g, out: g * (1 - out * out),
-    "Hyperbolic tangent.",
+    "tanh", "tanh_of(input)", np.tanh, lambda g, out: g * (1 - out * out), "Hyperbolic tangent.",
     exports=("torch", "nn.functional"),
-)
+)  # fmt: skip
 asinh = unary(
-    "asinh",
-    "asinh_of(input)",
-    np.arcsinh,
-    lambda g, input: g * (input * input + 1).rsqrt(),
+    "asinh", "asinh_of(input)", np.arcsinh, lambda g, input: g * (input * input + 1).rsqrt(),
     "Inverse hyperbolic sine.",
-)
+)  # fmt: skip
 acosh = unary(
-    "acosh",
-    "acosh_of(input)",
-    np.arccosh,
-    lambda g, input: g * (input * input - 1).rsqrt(),
-    "Inverse hyperbolic cosine.",
-    at=1.5,
-)
+    "acosh", "acosh_of(input)", np.arccosh, lambda g, input: g * (input * input - 1).rsqrt(),
+    "Inverse hyperbolic cosine.", at=1.5,
+)  # fmt: skip
 atanh = unary(
-    "atanh",
-    "atanh_of(input)",
-    np.arctanh,
-    lambda g, input: g / (1 - input * input),
+    "atanh", "atanh_of(input)", np.arctanh, lambda g, input: g / (1 - input * input),
     "Inverse hyperbolic tangent.",
-)
+)  # fmt: skip
 
 erf = unary(
-    "erf",
-    "erf_of(input)",
-    lambda input: _erf(input).astype(input.dtype),
+    "erf", "erf_of(input)", lambda input: _erf(input).astype(input.dtype),
     lambda g, input: g * (2 / _SQRT_PI) * (-input * input).exp(),
-    "Error function: ``2 / sqrt(pi) * integral of exp(-t^2) from 0 to input``.",
-    dtype=_REAL,
+    "Error function: ``2 / sqrt(pi) * integral of exp(-t^2) from 0 to input``.", dtype=_REAL,
     takes=_ANY_REAL,
-)
+)  # fmt: skip
 erfc = unary(
-    "erfc",
-    "erfc_of(input)",
-    lambda input: _erfc(input).astype(input.dtype),
+    "erfc", "erfc_of(input)", lambda input: _erfc(input).astype(input.dtype),
     lambda g, input: g * (-2 / _SQRT_PI) * (-input * input).exp(),
-    "``1 - erf(input)``, accurate for large values.",
-    dtype=_REAL,
-    takes=_ANY_REAL,
-)
+    "``1 - erf(input)``, accurate for large values.", dtype=_REAL, takes=_ANY_REAL,
+)  # fmt: skip
 
 
 def _stable_sigmoid(input):
@@ -248,15 +194,9 @@ def _stable_sigmoid(input):
 
 
 sigmoid = unary(
-    "sigmoid",
-    "sigmoid_of(input)",
-    _stable_sigmoid,
-    lambda g, out: g * out * (1 - out),
-    "``1 / (1 + exp(-input))``.",
-    dtype=_REAL,
-    takes=_ANY_REAL,
-    exports=("torch", "nn.functional"),
-)
+    "sigmoid", "sigmoid_of(input)", _stable_sigmoid, lambda g, out: g * out * (1 - out),
+    "``1 / (1 + exp(-input))``.", dtype=_REAL, takes=_ANY_REAL, exports=("torch", "nn.functional"),
+)  # fmt: skip
 
 logit = unary(
     "logit",
@@ -291,14 +231,9 @@ round = _rounding("round", np.round, "Rounded to the nearest integer, halves to 
 trunc = _rounding("trunc", np.trunc, "Rounded toward zero.")
 
 frac = unary(
-    "frac",
-    "input - trunc(input)",
-    lambda input: input - np.trunc(input),
-    lambda g: g,
-    "The part after the point: ``input - trunc(input)``.",
-    dtype=float_only,
-    at=1.75,
-)
+    "frac", "input - trunc(input)", lambda input: input - np.trunc(input), lambda g: g,
+    "The part after the point: ``input - trunc(input)``.", dtype=float_only, at=1.75,
+)  # fmt: skip
 
 
 # Activations (torch.nn.functional shows those that torch itself does not)
@@ -325,12 +260,9 @@ def _silu_grad(g, input):
 
 
 silu = activation(
-    "silu",
-    "silu_of(input)",
-    lambda input: input * _stable_sigmoid(input),
-    _silu_grad,
+    "silu", "silu_of(input)", lambda input: input * _stable_sigmoid(input), _silu_grad,
     "``input * sigmoid(input)``, also called swish.",
-)
+)  # fmt: skip
 
 
 def _gelu_reference(input, approximate):
@@ -439,13 +371,10 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
 
 
 logsigmoid = activation(
-    "logsigmoid",
-    "min(input, 0.0) - log1p_of(exp_of(-abs(input)))",
+    "logsigmoid", "min(input, 0.0) - log1p_of(exp_of(-abs(input)))",
     lambda input: np.minimum(input, 0) - np.log1p(np.exp(-np.abs(input))),
-    lambda g, input: g * (-input).sigmoid(),
-    "``log(sigmoid(input))``.",
-    aten="log_sigmoid.default",
-)
+    lambda g, input: g * (-input).sigmoid(), "``log(sigmoid(input))``.", aten="log_sigmoid.default",
+)  # fmt: skip
 
 
 def _mish_grad(g, input):

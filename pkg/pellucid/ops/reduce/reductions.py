@@ -178,35 +178,24 @@ def _mean(x: np.ndarray, dims: tuple[int, ...], keepdim: bool) -> np.ndarray:
 
 
 sum = reduction(
-    "sum",
-    _fold(_SUM, _ZERO),
+    "sum", _fold(_SUM, _ZERO),
     lambda input, dim, keepdim, dtype: wide(input, dtype).sum(axes(dim, input.ndim), keepdims=keepdim),
     lambda g, input_meta, dim, keepdim: spread(g, input_meta, dim, keepdim),
-    "Sum over axes: ``out = sum_r input[..., r, ...]``.",
-    shape=reduced_shape,
-    dtype=_accumulated,
-    form=over_axes_as,
-    takes="any dtype; integers and bools are added in int64.",
-    converted="adding",
+    "Sum over axes: ``out = sum_r input[..., r, ...]``.", shape=reduced_shape, dtype=_accumulated,
+    form=over_axes_as, takes="any dtype; integers and bools are added in int64.", converted="adding",
     aten=("sum.default", "sum.dim_IntList"),
-)
+)  # fmt: skip
 
 
 mean = reduction(
-    "mean",
-    _fold(_SUM, _ZERO, mean=True),
+    "mean", _fold(_SUM, _ZERO, mean=True),
     lambda input, dim, keepdim, dtype: _mean(wide(input, dtype), axes(dim, input.ndim), keepdim),
     lambda g, input_meta, dim, keepdim: spread(g / _count(input_meta, dim), input_meta, dim, keepdim),
-    "Mean over axes: ``sum(input, dim) / count``.",
-    shape=reduced_shape,
-    dtype=_averaged,
-    form=over_axes_as,
-    takes="floating point, unless ``dtype`` says so.",
-    converted="adding",
+    "Mean over axes: ``sum(input, dim) / count``.", shape=reduced_shape, dtype=_averaged, form=over_axes_as,
+    takes="floating point, unless ``dtype`` says so.", converted="adding",
     raises={"DTypeError": "an integer tensor.", "DimensionError": "an axis is out of range."},
-    at=[[1.0, 4.0], [3.0, 2.0]],
-    aten=("mean.default", "mean.dim"),
-)
+    at=[[1.0, 4.0], [3.0, 2.0]], aten=("mean.default", "mean.dim"),
+)  # fmt: skip
 
 
 def _product_grad(g, input, dim, keepdim):
@@ -234,18 +223,13 @@ def _products_of_others(input, dim):
 
 
 prod = reduction(
-    "prod",
-    _product,
+    "prod", _product,
     lambda input, dim, keepdim, dtype: wide(input, dtype).prod(axes(dim, input.ndim), keepdims=keepdim),
-    _product_grad,
-    "Product over one axis, or of all elements: ``out = prod_r input[..., r, ...]``.",
-    shape=reduced_shape,
-    dtype=_accumulated,
-    form=over_axis_as,
-    takes="any dtype; integers and bools are multiplied in int64.",
-    converted="multiplying",
+    _product_grad, "Product over one axis, or of all elements: ``out = prod_r input[..., r, ...]``.",
+    shape=reduced_shape, dtype=_accumulated, form=over_axis_as,
+    takes="any dtype; integers and bools are multiplied in int64.", converted="multiplying",
     aten=("prod.default", "prod.dim_int"),
-)
+)  # fmt: skip
 
 
 def _logic(call: Call):
