@@ -9,10 +9,11 @@ import pellucid
 from pellucid import Tensor
 from pellucid.device import device
 from pellucid.errors import ShapeError
-from pellucid.op.declaration import BY_INDEX, OPS, op
+from pellucid.op.declaration import BY_INDEX, op
 from pellucid.op.elementwise import elementwise
 from pellucid.op.public import EXPORTS, IN_PLACE, METHODS, function
 from pellucid.op.rules import as_input, broadcast
+from pellucid.op.schema import OPS
 from pellucid.tensors import dtypes as dt
 from pellucid.tensors.meta import meta
 

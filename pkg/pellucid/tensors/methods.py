@@ -12,6 +12,7 @@ from ..autograd import backward
 from ..device import device as Device
 from ..errors import GradientError
 from ..op.arguments import number
+from ..op.declaration import operator_of
 from ..op.inplace import in_place
 from ..op.public import IN_PLACE, METHODS, attach
 from ..ops.elementwise import arithmetic, comparison, functions
@@ -238,7 +239,7 @@ def _attach() -> None:
         if isinstance(method, (FunctionType, property)):
             setattr(Tensor, name, method)
     for name, function in OPERATORS.items():
-        setattr(Tensor, name, function.op.operator() if hasattr(function, "op") else function)
+        setattr(Tensor, name, operator_of(function.op) if hasattr(function, "op") else function)
 
 
 _forms: dict[str, Callable] = {}

@@ -23,8 +23,8 @@ from walk import Executed, differences
 import models
 import pellucid
 from pellucid.device import resources
-from pellucid.op.declaration import OPS
 from pellucid.op.plan_cache import forget_plans
+from pellucid.op.schema import OPS
 
 MODULES = (pointwise, movement, rows, models, windows, decoder)
 GROUPS = {name: group for module in MODULES for name, group in module.GROUPS.items()}

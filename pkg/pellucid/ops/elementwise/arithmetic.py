@@ -11,9 +11,9 @@ import numpy as np
 
 from ...autograd.formulas import refused, without, zeros
 from ...errors import DTypeError, RangeError
-from ...op.arguments import wrong
+from ...op.arguments import named, wrong
 from ...op.call import Call
-from ...op.declaration import named, op
+from ...op.declaration import op
 from ...op.elementwise import elementwise
 from ...op.families import binary, of_tensor, of_tensors, unary
 from ...op.public import function

@@ -13,9 +13,10 @@ import numpy as np
 from ...errors import DTypeError, PellucidError, ShapeError
 from ...kernel.source import Launch, load, physical, register_type
 from ...op.call import Call
-from ...op.declaration import metas_of, op
+from ...op.declaration import op
 from ...op.elementwise import launch_copy
 from ...op.expression import MANY
+from ...op.planning import metas_of
 from ...op.public import function
 from ...tensors.construct import tensor
 from ...tensors.dtypes import int32, int64, result_type

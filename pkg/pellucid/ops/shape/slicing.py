@@ -8,8 +8,9 @@ from typing import Any
 
 from ...errors import DimensionError, ShapeError
 from ...op.call import Call
-from ...op.declaration import call_slowly, op
+from ...op.declaration import op
 from ...op.public import function
+from ...op.slow_path import call_slowly
 from ...op.symbols import SYMBOLS, settled
 from ...tensors.shape import axis, index
 from ...tensors.tensor import Tensor
