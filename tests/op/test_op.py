@@ -148,14 +148,13 @@ def test_calls_are_prepared():
             assert doubled_sum(x, 1.0).tolist() == [4.0, 6.0]
         assert seen == [dt.float32]
         for k in range(3):
-            half = x.half()
-            out = doubled_sum(half, 1.0)
+            out = doubled_sum(x.half(), 1.0)
             assert out.tolist() == [5.0, 7.0]
             out.sum().backward()
             assert x.grad.tolist() == [2.0 * (k + 1)] * 2
         # Of the first call of its key the inner one is another; the plan of floats was known.
         assert seen[1:] == [dt.float16] * 3
-        assert doubled_sum.op.plans[doubled_sum.op.key((half, 1.0))] is prepare
+        assert doubled_sum.op.plans[doubled_sum.op.key((x.half(), 1.0))] is prepare
     finally:
         OPS.pop("doubled_sum")
 

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from textwrap import fill
 from types import FunctionType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -29,6 +29,14 @@ _TAKES: dict[Callable, str] = {
     float_only: "floating point",
     real: "any dtype but bool and complex ones",
 }
+
+
+class Declared(Protocol):
+    """What a row gives: the function that users call."""
+
+    op: Any
+
+    def __call__(self, *arguments: Any, **options: Any) -> Tensor: ...
 
 
 def of_one(input: Tensor) -> Tensor: ...
@@ -130,7 +138,7 @@ def unary(
     in_place: bool = True,
     exports: str | tuple[str, ...] = "torch",
     aten: str | tuple[str, ...] | None = None,
-) -> Callable[..., Tensor]:
+) -> Declared:
     """Declare an op of one tensor, element by element.
 
     Args:
@@ -168,7 +176,7 @@ def activation(
     sentence: str,
     *,
     aten: str | None = None,
-) -> Callable[..., Tensor]:
+) -> Declared:
     """Declare an op of one floating-point tensor for `nn.functional`; the arguments are those of `unary`."""
     page = f"nn.functional.{name}"
     doc = docstring(sentence, {"Args": {"input": "floating point."}}, page, _shown(page, reference, (0.5,)))
@@ -211,7 +219,7 @@ def binary(
     at: tuple = ([7, 6], [2, -4]),
     in_place: bool = True,
     aten: tuple[str, ...] = (),
-) -> Callable[..., Tensor]:
+) -> Declared:
     """Declare an op of two tensors or numbers, element by element, that is also a method.
 
     Args:
@@ -245,7 +253,7 @@ def compare(
     *,
     dtype: Callable = boolean,
     takes: str = "any dtype",
-) -> Callable[..., Tensor]:
+) -> Declared:
     """Declare a comparison, whose result is bool.
 
     Args:
@@ -266,7 +274,7 @@ def compare(
     )(formed(of_tensor, name, doc))
 
 
-def connective(name: str, bools: str, reference: Callable, sentence: str) -> Callable[..., Tensor]:
+def connective(name: str, bools: str, reference: Callable, sentence: str) -> Declared:
     """Declare an op of two truths; any value other than zero is true.
 
     Args:
@@ -285,7 +293,7 @@ def connective(name: str, bools: str, reference: Callable, sentence: str) -> Cal
     )(formed(of_tensors, name, doc))
 
 
-def predicate(name: str, f32: str, whole: str, reference: Callable, sentence: str) -> Callable[..., Tensor]:
+def predicate(name: str, f32: str, whole: str, reference: Callable, sentence: str) -> Declared:
     """Declare a question about one number, whose answer is bool.
 
     Args:
@@ -315,7 +323,7 @@ def reduction(
     whole: str = "all if None",
     aten: tuple[str, ...] | None = None,
     prepare: Callable | None = None,
-) -> Callable[..., Tensor]:
+) -> Declared:
     """Declare a reduction over axes, which is also a method.
 
     Args:

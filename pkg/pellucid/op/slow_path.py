@@ -88,7 +88,7 @@ def call_slowly(o: Op, values: tuple) -> Any:
     regular, plan, keep the plan, run."""
     try:
         if o.prepare is not None and (done := o.prepare(*values)) is not None:
-            _keep_prepared(o, values)
+            _keep_prepared(o, o.prepare, values)
             return done
         values = regular(o, values)
         if SYMBOLS.isdisjoint(map(type, values)):
@@ -108,11 +108,11 @@ def call_slowly(o: Op, values: tuple) -> Any:
     return plan(*values)
 
 
-def _keep_prepared(o: Op, values: tuple) -> None:
+def _keep_prepared(o: Op, prepare: Callable, values: tuple) -> None:
     """Let the next call of this key go to `prepare` at once; what cannot be part of a key does not."""
     if SYMBOLS.isdisjoint(map(type, values)):
         with suppress(TypeError):
-            keep_plan(o.plans, o.key(values), o.prepare)
+            keep_plan(o.plans, o.key(values), prepare)
 
 
 def _planned(o: Op, values: tuple) -> Callable:

@@ -219,7 +219,7 @@ def _unreplaced(g, dim, index) -> Tensor:
     reference=lambda input, dim, index, src: _scatter_reference(input, dim, index, src, False),
     grad={
         "input": _unreplaced,
-        "src": lambda g, dim, index: gather(g, dim, index),
+        "src": lambda g, dim, index: g.gather(dim, index),
     },
 )
 def scatter_lines(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
@@ -307,7 +307,7 @@ def _added(input, dim, index, src):
     shape=_scatter_shape,
     kernel=lambda call: scatter_launches(call, True),
     reference=lambda input, dim, index, src: _scatter_reference(input, dim, index, src, True),
-    grad={"input": lambda g: g, "src": lambda g, dim, index: gather(g, dim, index)},
+    grad={"input": lambda g: g, "src": lambda g, dim, index: g.gather(dim, index)},
     method=True,
     prepare=_added,
 )

@@ -6,7 +6,6 @@ every device.
 # pyright: reportReturnType=false
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import prod
 from typing import Any, NamedTuple
 
@@ -118,12 +117,12 @@ def _at_indices(g, indices, input_meta):
     return g.new_zeros(input_meta.shape).scatter(-1, indices, g)
 
 
-def _last_axis(call: Callable, input: Tensor, dim: int, *given) -> Any:
+def _last_axis(order: str, input: Tensor, dim: int, *given) -> Any:
     """What an order along another axis than the last is: that along the last one of what is transposed."""
     k = axis(dim, input.dim())
     if input.dim() == 0 or k == input.dim() - 1:
         return None
-    out = call(input.transpose(k, -1), *given)
+    out = getattr(input.transpose(k, -1), order)(*given)
     return type(out)(*[contiguous(t.transpose(k, -1)) for t in out])
 
 
@@ -136,7 +135,7 @@ def _last_axis(call: Callable, input: Tensor, dim: int, *given) -> Any:
     outputs=("values", "indices"),
     method=True,
     aten=("sort.default", "sort.stable"),
-    prepare=lambda input, dim, *given: _last_axis(sort, input, dim, -1, *given),
+    prepare=lambda input, dim, *given: _last_axis("sort", input, dim, -1, *given),
 )
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = True) -> ValuesAndIndices:
     """Elements in order along an axis, and where they were.
@@ -250,7 +249,7 @@ def _topk_reference(input, k, dim, largest, sorted):
     grad={"input": _at_indices},
     outputs=("values", "indices"),
     method=True,
-    prepare=lambda input, k, dim, *given: _last_axis(topk, input, dim, k, -1, *given),
+    prepare=lambda input, k, dim, *given: _last_axis("topk", input, dim, k, -1, *given),
 )
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> ValuesAndIndices:
     """The ``k`` largest (or smallest) elements along an axis, in order, and where they were.
