@@ -18,10 +18,10 @@ from ..tensors import dtypes as dt
 from ..tensors.tensor import Tensor
 from .conv import convolution as conv
 from .conv import pool
-from .elementwise import arithmetic
+from .elementwise import division
 from .norm import normalization, softmax
 from .random import distributions
-from .reduce import reductions
+from .reduce import reductions, variance
 from .shape import creation, splitting, views
 
 # How a tensor lies in memory, which is no part of what an operator computes.
@@ -137,7 +137,7 @@ def _native_layer_norm(input: Tensor, normalized_shape, weight, bias, eps: float
     shape = tuple(normalized_shape)
     dims = tuple(range(-len(shape), 0))
     middle = reductions.mean(input, dims, True)
-    scale = (reductions.var(input, dims, False, True) + eps).rsqrt()
+    scale = (variance.var(input, dims, False, True) + eps).rsqrt()
     return normalization.layer_norm(input, shape, weight, bias, eps), middle, scale
 
 
@@ -188,7 +188,7 @@ def _to_copy(
 
 @_overload("div_.Tensor_mode", "div_.Scalar_mode")
 def _div_(self: Tensor, other, *, rounding_mode: str | None) -> Tensor:
-    return self.copy_(arithmetic.div(self, other, rounding_mode=rounding_mode))
+    return self.copy_(division.div(self, other, rounding_mode=rounding_mode))
 
 
 @_overload("alias.default", "lift_fresh_copy.default")

@@ -1,29 +1,25 @@
-"""Arithmetic, element by element: sums, products, powers, divisions, extremes, bits."""
+"""Arithmetic, element by element: sums, products, powers. Quotients are in division.py."""
 
 # A declaration has no body.
 # pyright: reportReturnType=false
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from ...autograd.formulas import refused, without, zeros
-from ...errors import DTypeError, RangeError
+from ...autograd.formulas import without, zeros
+from ...errors import DTypeError
 from ...op.arguments import named, wrong
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import elementwise
-from ...op.families import binary, of_tensor, of_tensors, unary
+from ...op.families import binary, unary
 from ...op.public import function
-from ...op.rules import broadcast, floating, ordered, promote
+from ...op.rules import broadcast, floating, promote
 from ...tensors import dtypes as dt
 from ...tensors.meta import Meta
 from ...tensors.tensor import Tensor
-from .comparison import where
-
-_ANY_REAL, _INTEGERS = "any real dtype", "integers or bools"
 
 
 def _no_bool(call: Call):
@@ -120,129 +116,6 @@ mul = binary(
 )  # fmt: skip
 
 
-@op(
-    dtype=floating,
-    shape=broadcast,
-    kernel=elementwise("input / other", i32=False, wide=("other",)),
-    reference=np.true_divide,
-    # From the inputs, as in PyTorch: the result may be changed in place afterwards.
-    grad={
-        "input": lambda g, other: g / other,
-        "other": lambda g, input, other: -g * ((input / other) / other),
-    },
-    method=True,
-    in_place=("true_divide_", "div_"),
-    aten=("true_divide.Tensor", "true_divide.Scalar"),
-)
-def true_divide(input: Tensor | float, other: Tensor | float) -> Tensor:
-    """Quotient: ``out = input / other``, floating point for integers too.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.true_divide.html
-    """
-
-
-@function(method=True, aten=("div.Tensor", "div.Scalar", "div.Tensor_mode", "div.Scalar_mode"))
-def div(input: Tensor | float, other: Tensor | float, *, rounding_mode: str | None = None) -> Tensor:
-    """Quotient: ``out = input / other``.
-
-    Args:
-        input, other: tensors or numbers that broadcast.
-        rounding_mode: None for the true quotient, "trunc" to round toward zero, "floor" to round down.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.div.html
-    """
-    if rounding_mode is None:
-        return true_divide(input, other)
-    if rounding_mode == "floor":
-        return floor_quotient(input, other)
-    if rounding_mode == "trunc":
-        return trunc_divide(input, other)
-    raise ValueError(f"div: rounding_mode must be None, 'trunc' or 'floor', not {rounding_mode!r}.")
-
-
-_FLOOR_DIVIDE = elementwise(
-    "floor_divide_of(input, other)",
-    i32="floor_divide_i32(input, other)",
-    u32="divide_u32(input, other)",
-    i64="i64_floor_divide(input, other)",
-    wide=("other",),
-)
-_NO_FLOOR_DIVIDE = refused(
-    "floor_divide", "Use div(rounding_mode='floor'), whose derivative is 0, or detach what is divided."
-)
-_STEPS = dict.fromkeys(("input", "other"), zeros)
-
-
-floor_divide = binary(
-    "floor_divide", _FLOOR_DIVIDE, np.floor_divide, dict.fromkeys(("input", "other"), _NO_FLOOR_DIVIDE),
-    "Quotient rounded down: ``out = floor(input / other)``.", dtype=ordered, takes=_ANY_REAL,
-    aten=("floor_divide.default", "floor_divide.Scalar"),
-)  # fmt: skip
-
-
-@op(public="div", shape=broadcast, kernel=_FLOOR_DIVIDE, reference=np.floor_divide, grad=_STEPS)
-def floor_quotient(input: Tensor | float, other: Tensor | float) -> Tensor:
-    """Quotient rounded down, what ``div(..., rounding_mode="floor")`` computes: its derivative is 0."""
-
-
-def _trunc_reference(input, other):
-    if np.asarray(input).dtype.kind == "f":
-        return np.trunc(np.divide(input, other))
-    quotient = np.floor_divide(input, other)
-    return quotient + ((quotient < 0) & (quotient * other != input)).astype(quotient.dtype)
-
-
-@op(
-    dtype=ordered,
-    public="div",
-    shape=broadcast,
-    kernel=elementwise(
-        "trunc_divide_of(input, other)",
-        i32="trunc_divide_i32(input, other)",
-        u32="divide_u32(input, other)",
-        i64="i64_trunc_divide(input, other)",
-        wide=("other",),
-    ),
-    reference=_trunc_reference,
-    grad=_STEPS,
-)
-def trunc_divide(input: Tensor | float, other: Tensor | float) -> Tensor:
-    """Quotient rounded toward zero, what ``div(..., rounding_mode="trunc")`` computes."""
-
-
-remainder = binary(
-    "remainder",
-    elementwise(
-        "remainder_of(input, other)",
-        i32="remainder_i32(input, other)",
-        u32="remainder_u32(input, other)",
-        i64="i64_remainder(input, other)",
-    ),
-    np.remainder,
-    {"input": lambda g: g, "other": lambda g, input, other: -g * floor_quotient(input, other)},
-    "Remainder with the sign of ``other``, as Python's ``%``.",
-    dtype=ordered,
-    takes=_ANY_REAL,
-    aten=("remainder.Tensor", "remainder.Scalar", "remainder.Scalar_Tensor"),
-)
-
-fmod = binary(
-    "fmod",
-    elementwise(
-        "fmod_of(input, other)",
-        i32="fmod_i32(input, other)",
-        u32="remainder_u32(input, other)",
-        i64="i64_fmod(input, other)",
-    ),
-    np.fmod,
-    {"input": lambda g: g, "other": lambda g, input, other: -g * trunc_divide(input, other)},
-    "Remainder with the sign of ``input``, as C's ``fmod``.",
-    form=of_tensor,
-    dtype=ordered,
-    takes=_ANY_REAL,
-)
-
-
 def _power_grad_exponent(g, input, exponent, out):
     if isinstance(input, (int, float)):
         slope = out * (math.log(input) if input > 0 else math.nan if input < 0 else -math.inf)
@@ -328,192 +201,6 @@ def positive(input: Tensor) -> Tensor:
     if input.dtype.kind == "b":
         raise DTypeError("positive: bool tensors have no sign. Convert with .int() first.")
     return input
-
-
-def _share(g, input, other, beaten):
-    """The gradient of what was chosen; equal ones have half of it, NaN and what it hides all."""
-    return without(where(input == other, g / 2, g), beaten)
-
-
-maximum = binary(
-    "maximum",
-    elementwise(
-        "nan_max(input, other)",
-        i32="max(input, other)",
-        u32="max(input, other)",
-        i64="select(input, other, i64_lt(input, other))",
-        boolean="input || other",
-    ),
-    np.maximum,
-    {
-        "input": lambda g, input, other: _share(g, input, other, input < other),
-        "other": lambda g, input, other: _share(g, input, other, other < input),
-    },
-    "The larger of two, element by element; NaN if one is NaN.",
-    form=of_tensors,
-    dtype=ordered,
-    takes=_ANY_REAL,
-    in_place=False,
-)
-
-minimum = binary(
-    "minimum",
-    elementwise(
-        "nan_min(input, other)",
-        i32="min(input, other)",
-        u32="min(input, other)",
-        i64="select(other, input, i64_lt(input, other))",
-        boolean="input && other",
-    ),
-    np.minimum,
-    {
-        "input": lambda g, input, other: _share(g, input, other, input > other),
-        "other": lambda g, input, other: _share(g, input, other, other > input),
-    },
-    "The smaller of two, element by element; NaN if one is NaN.",
-    form=of_tensors,
-    dtype=ordered,
-    takes=_ANY_REAL,
-    in_place=False,
-)
-
-
-def _clamp_text(low: str, high: str):
-    def text(call: Call) -> str:
-        expression = "input"
-        if call["min"] is not type(None):
-            expression = low.format(expression)
-        if call["max"] is not type(None):
-            expression = high.format(expression)
-        return expression
-
-    return text
-
-
-def _clamp_types(call: Call):
-    if call["min"] is type(None) and call["max"] is type(None):
-        raise RangeError("at least one of min and max must be given.")
-    return ordered(call)
-
-
-def _clamp_reference(input, min, max):
-    out = input
-    if min is not None:
-        out = np.maximum(out, min)
-    if max is not None:
-        out = np.minimum(out, max)
-    return out
-
-
-def _clamp_grad(g, input, min, max):
-    """Also at the bounds the gradient is that of the input; where they cross, the upper one counts."""
-    inside = None if min is None else input >= min
-    if max is not None:
-        inside = input <= max if inside is None else inside & (input <= max)
-    return where(inside, g, 0.0)
-
-
-def _clamp_grad_min(g, input, min, max):
-    below = input < min
-    return where(below if max is None else below & (min < max), g, 0.0)
-
-
-def _clamp_grad_max(g, input, min, max):
-    above = input > max
-    return where(above if min is None else above | (max < min), g, 0.0)
-
-
-@op(
-    dtype=_clamp_types,
-    shape=broadcast,
-    kernel=elementwise(
-        _clamp_text("nan_max({}, {{min}})", "nan_min({}, {{max}})"),
-        i32=_clamp_text("max({}, {{min}})", "min({}, {{max}})"),
-        i64=_clamp_text("i64_max({}, {{min}})", "i64_min({}, {{max}})"),
-    ),
-    reference=_clamp_reference,
-    grad={"input": _clamp_grad, "min": _clamp_grad_min, "max": _clamp_grad_max},
-    exact=("min", "max"),
-    fits=("min", "max"),
-    method=True,
-    aliases=("clip",),
-    in_place=True,
-    aten=("clamp.default", "clamp.Tensor"),
-)
-def clamp(input: Tensor, min: Tensor | float | None = None, max: Tensor | float | None = None) -> Tensor:
-    """Values moved into ``[min, max]``.
-
-    Args:
-        input: any tensor.
-        min, max: numbers or tensors; at least one.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.clamp.html
-    """
-
-
-def _integer_only(call: Call):
-    found = promote(call)
-    if not (found[0].is_integer or found[0].kind == "b"):
-        raise DTypeError(f"bitwise operations take integers and bools, not {found[0]}. Convert first.")
-    return found
-
-
-def _bitwise(name: str, sign: str, bools: str, reference, sentence: str):
-    """Declare an op of the bits of two."""
-    whole = f"input {sign} other"
-    kernel = elementwise(whole, i64=whole, boolean=bools)
-    aten = f"{name}.Tensor", f"{name}.Scalar", f"{name}.Scalar_Tensor"
-    return binary(name, kernel, reference, None, sentence, dtype=_integer_only, takes=_INTEGERS, aten=aten)
-
-
-bitwise_and = _bitwise(
-    "bitwise_and", "&", "input && other", np.bitwise_and, "Bitwise and; logical for bools."
-)
-bitwise_or = _bitwise("bitwise_or", "|", "input || other", np.bitwise_or, "Bitwise or; logical for bools.")
-bitwise_xor = _bitwise(
-    "bitwise_xor", "^", "input != other", np.bitwise_xor, "Bitwise exclusive or; logical for bools."
-)
-bitwise_not = unary(
-    "bitwise_not", elementwise("~input", i64="~input", boolean="!input"), np.invert, None,
-    "Every bit inverted; logical not for bools.", dtype=_integer_only, takes=_INTEGERS, at=5,
-)  # fmt: skip
-
-
-def _left_shift(input, other):
-    bits = 8 * input.dtype.itemsize
-    fits = (other >= 0) & (other < bits)
-    return np.where(fits, np.left_shift(input, np.where(fits, other, 0)), 0)
-
-
-def _right_shift(input, other):
-    bits = 8 * input.dtype.itemsize
-    fits = (other >= 0) & (other < bits)
-    gone = np.where(input < 0, -1, 0).astype(input.dtype)
-    return np.where(fits, np.right_shift(input, np.where(fits, other, 0)), gone)
-
-
-def _shift(name: str, to: str, reference, sentence: str):
-    """Declare a shift of bits."""
-    kernel = elementwise(
-        f"shift_{to}_i32(input, other)",
-        u32=f"shift_{to}_u32(input, other)",
-        i64=f"i64_shift_{to}(input, i64_places(other))",
-    )
-    options: dict[str, Any] = {"dtype": _integer_only, "takes": _INTEGERS, "at": ([7, -6], [2, 1])}
-    options |= {
-        "in_place": False,
-        "aten": (f"{name}.Tensor", f"{name}.Tensor_Scalar", f"{name}.Scalar_Tensor"),
-    }
-    return binary(name, kernel, reference, None, sentence, **options)
-
-
-bitwise_left_shift = _shift("bitwise_left_shift", "left", _left_shift, "Bits moved up by ``other`` places.")
-bitwise_right_shift = _shift(
-    "bitwise_right_shift",
-    "right",
-    _right_shift,
-    "Bits moved down by ``other`` places; signed numbers keep their sign.",
-)
 
 
 def _lerp_types(call: Call):

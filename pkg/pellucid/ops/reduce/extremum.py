@@ -24,7 +24,7 @@ from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType
 from ...tensors.shape import Size, axes
 from ...tensors.tensor import Tensor
-from ..elementwise import arithmetic
+from ..elementwise import clamp
 from ..elementwise.comparison import where
 from .passes import stages
 from .reductions import reduced_shape, restore, sum
@@ -264,7 +264,7 @@ def _overloads(input, dim, keepdim, other, whole, along, pairwise):
     if other is None and hasattr(dim, "_meta") and not keepdim:
         other = dim
     if other is not None:
-        return getattr(arithmetic, pairwise)(input, other)
+        return getattr(clamp, pairwise)(input, other)
     return whole(input) if dim is None else along(input, dim, keepdim)
 
 
