@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -86,10 +87,9 @@ def _view(o: Op, values: tuple) -> tuple[tuple, Callable]:
 def call_slowly(o: Op, values: tuple) -> Any:
     """A call that found no plan, or asks for none since a key settles symbols: prepare, make arguments
     regular, plan, keep the plan, run."""
+    if o.prepare is not None and (done := _prepared(o, o.prepare, values)) is not None:
+        return done
     try:
-        if o.prepare is not None and (done := o.prepare(*values)) is not None:
-            _keep_prepared(o, o.prepare, values)
-            return done
         values = regular(o, values)
         if SYMBOLS.isdisjoint(map(type, values)):
             plan = _planned(o, values)
@@ -108,11 +108,19 @@ def call_slowly(o: Op, values: tuple) -> Any:
     return plan(*values)
 
 
-def _keep_prepared(o: Op, prepare: Callable, values: tuple) -> None:
-    """Let the next call of this key go to `prepare` at once; what cannot be part of a key does not."""
-    if SYMBOLS.isdisjoint(map(type, values)):
+def _prepared(o: Op, prepare: Callable, values: tuple) -> Any:
+    """What `prepare` makes of a call, or None. The next call of this key goes there at once."""
+    try:
+        done = prepare(*values)
+    except PellucidError as error:
+        # Other ops have put their names before theirs.
+        raise error if re.match(r"\w+(\(\))?: ", str(error)) else named(o.public, error) from None
+    # A key never holds a tensor, which would live as long.
+    held = any(a.role == "static" and hasattr(v, "_meta") for a, v in zip(o.arguments, values, strict=True))
+    if done is not None and not held and SYMBOLS.isdisjoint(map(type, values)):
         with suppress(TypeError):
             keep_plan(o.plans, o.key(values), prepare)
+    return done
 
 
 def _planned(o: Op, values: tuple) -> Callable:

@@ -6,6 +6,7 @@ to the first place.
 # pyright: reportReturnType=false
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod as product
 from typing import Any
 
@@ -17,12 +18,12 @@ from ...kernel.source import NATIVE, Launch, flag, load, register_type
 from ...kernel.variants import rows_of
 from ...op.call import Call
 from ...op.declaration import op
-from ...op.families import over_axis, reduction
+from ...op.families import docstring, formed, over_axis, reduction
 from ...op.public import function
 from ...op.rules import refusing, same
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType
-from ...tensors.shape import Size, axes
+from ...tensors.shape import Size, axes, index
 from ...tensors.tensor import Tensor
 from ..elementwise import clamp
 from ..elementwise.comparison import where
@@ -175,6 +176,7 @@ def _pair_types(call: Call):
 
 
 def _pair_shapes(call: Call):
+    index(call["dim"], "dim")
     shape = _not_empty(call)
     return shape, shape
 
@@ -196,78 +198,6 @@ def _at_places(g, indices, input_meta, dim, keepdim):
     )
 
 
-@op(
-    public="max",
-    dtype=_pair_types,
-    shape=_pair_shapes,
-    kernel=lambda call: _launches(call, True, "values", "indices"),
-    reference=lambda input, dim, keepdim: _numpy_pair(input, dim, keepdim, True),
-    grad={"input": _at_places},
-    outputs=("values", "indices"),
-)
-def max_dim(input: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """Largest elements along an axis and their places; see `max`."""
-
-
-@op(
-    public="min",
-    dtype=_pair_types,
-    shape=_pair_shapes,
-    kernel=lambda call: _launches(call, False, "values", "indices"),
-    reference=lambda input, dim, keepdim: _numpy_pair(input, dim, keepdim, False),
-    grad={"input": _at_places},
-    outputs=("values", "indices"),
-)
-def min_dim(input: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """Smallest elements along an axis and their places; see `min`."""
-
-
-@function(method=True, aten=("max.default", "max.dim", "max.other(self, other)"))
-def max(input: Tensor, dim=None, keepdim: bool = False, *, other: Tensor | None = None):
-    """Largest element of all; with ``dim`` largest along it as (values, indices); with a tensor the larger
-    of two, element by element.
-
-    Args:
-        input: any real dtype.
-        dim: an axis, or a second tensor (as `maximum`).
-        keepdim: keep the axis, with length 1.
-
-    Returns:
-        A tensor, or the named tuple (values, indices) where ``dim`` is an axis; indices are int64, the
-        first of equal ones.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.max.html
-    """
-    return _overloads(input, dim, keepdim, other, _largest, max_dim, "maximum")
-
-
-@function(method=True, aten=("min.default", "min.dim", "min.other(self, other)"))
-def min(input: Tensor, dim=None, keepdim: bool = False, *, other: Tensor | None = None):
-    """Smallest element of all; with ``dim`` smallest along it as (values, indices); with a tensor the
-    smaller of two.
-
-    Args:
-        input: any real dtype.
-        dim: an axis, or a second tensor (as `minimum`).
-        keepdim: keep the axis, with length 1.
-
-    Returns:
-        A tensor, or the named tuple (values, indices) where ``dim`` is an axis; indices are int64, the
-        first of equal ones.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.min.html
-    """
-    return _overloads(input, dim, keepdim, other, _smallest, min_dim, "minimum")
-
-
-def _overloads(input, dim, keepdim, other, whole, along, pairwise):
-    if other is None and hasattr(dim, "_meta") and not keepdim:
-        other = dim
-    if other is not None:
-        return getattr(clamp, pairwise)(input, other)
-    return whole(input) if dim is None else along(input, dim, keepdim)
-
-
 def _whole_grad(g, input, out):
     """As that of `amax`, but NaN share it, too."""
     chosen = (input == out) | (input.isnan() & out.isnan())
@@ -282,6 +212,60 @@ def _largest(input: Tensor) -> Tensor:
 @composed(name="min", input=_whole_grad)
 def _smallest(input: Tensor) -> Tensor:
     return amin(input)
+
+
+def _both(
+    input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False, *, other: Tensor | None = None
+): ...
+
+
+def _extremes(name: str, largest: bool, whole: Callable, pairwise: Callable, words: tuple[str, str]):
+    """Declare the extreme elements along an axis with their places, whose name has two meanings besides.
+
+    Args:
+        name: public.
+        largest: whether these are the largest.
+        whole: of all elements.
+        pairwise: of two tensors.
+        words: for one of all and one of two.
+    """
+
+    def prepare(input, dim, keepdim, other):
+        if other is None and hasattr(dim, "_meta") and not keepdim:
+            other = dim
+        if other is not None:
+            return pairwise(input, other)
+        return whole(input) if dim is None else None
+
+    best, better = words
+    sections: dict[str, dict[str, str] | str] = {
+        "Args": {
+            "input": "any real dtype.",
+            "dim": f"an axis, or a second tensor (as `{pairwise.__name__}`).",
+            "keepdim": "keep the axis, with length 1.",
+        },
+        "Returns": "A tensor, or the named tuple (values, indices) where ``dim`` is an axis; indices are "
+        "int64, the first of equal ones.",
+    }
+    sentence = (
+        f"{best.capitalize()} element of all; with ``dim`` {best} along it as (values, indices); with a "
+        f"tensor\n    the {better} of two, element by element."
+    )
+    return op(
+        dtype=_pair_types,
+        shape=_pair_shapes,
+        kernel=lambda call: _launches(call, largest, "values", "indices"),
+        reference=lambda input, dim, keepdim, other: _numpy_pair(input, dim, keepdim, largest),
+        grad={"input": _at_places},
+        outputs=("values", "indices"),
+        method=True,
+        aten=(f"{name}.default", f"{name}.dim", f"{name}.other(self, other)"),
+        prepare=prepare,
+    )(formed(_both, name, docstring(sentence, sections, name)))
+
+
+max = _extremes("max", True, _largest, clamp.maximum, ("largest", "larger"))
+min = _extremes("min", False, _smallest, clamp.minimum, ("smallest", "smaller"))
 
 
 @function(method=True)
