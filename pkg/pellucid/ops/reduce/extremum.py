@@ -235,7 +235,10 @@ def _extremes(name: str, largest: bool, whole: Callable, pairwise: Callable, wor
             other = dim
         if other is not None:
             return pairwise(input, other)
-        return whole(input) if dim is None else None
+        if dim is None:
+            return whole(input)
+        # Keys hold plain numbers, never a tensor that is an axis.
+        return None if isinstance(dim, int) else made(input, index(dim, "dim"), keepdim)
 
     best, better = words
     sections: dict[str, dict[str, str] | str] = {
@@ -251,7 +254,7 @@ def _extremes(name: str, largest: bool, whole: Callable, pairwise: Callable, wor
         f"{best.capitalize()} element of all; with ``dim`` {best} along it as (values, indices); with a "
         f"tensor\n    the {better} of two, element by element."
     )
-    return op(
+    made = op(
         dtype=_pair_types,
         shape=_pair_shapes,
         kernel=lambda call: _launches(call, largest, "values", "indices"),
@@ -262,6 +265,7 @@ def _extremes(name: str, largest: bool, whole: Callable, pairwise: Callable, wor
         aten=(f"{name}.default", f"{name}.dim", f"{name}.other(self, other)"),
         prepare=prepare,
     )(formed(_both, name, docstring(sentence, sections, name)))
+    return made
 
 
 max = _extremes("max", True, _largest, clamp.maximum, ("largest", "larger"))
