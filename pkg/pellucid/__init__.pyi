@@ -479,7 +479,9 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     """Matrix product over the last two axes: ``out[..., i, j] = sum_l input[..., i, l] * other[..., l,
     j]``."""
 
-def max(input: Tensor, dim=None, keepdim: _bool = False, *, other: Tensor | None = None):
+def max(
+    input: Tensor, dim: _int | Tensor | None = None, keepdim: _bool = False, *, other: Tensor | None = None
+):
     """Largest element of all; with ``dim`` largest along it as (values, indices); with a tensor the
     larger of two, element by element."""
 
@@ -495,9 +497,11 @@ def mean(
 ) -> Tensor:
     """Mean over axes: ``sum(input, dim) / count``."""
 
-def min(input: Tensor, dim=None, keepdim: _bool = False, *, other: Tensor | None = None):
+def min(
+    input: Tensor, dim: _int | Tensor | None = None, keepdim: _bool = False, *, other: Tensor | None = None
+):
     """Smallest element of all; with ``dim`` smallest along it as (values, indices); with a tensor the
-    smaller of two."""
+    smaller of two, element by element."""
 
 def minimum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The smaller of two, element by element; NaN if one is NaN."""

@@ -358,11 +358,11 @@ def test_derivatives_of_derivatives(case):
 ELSEWHERE = {
     "add_rows", "average_windows", "average_windows_gradient", "cat", "conv1d", "conv2d",
     "conv_transpose1d", "conv_transpose2d", "convolution", "convolution_input",
-    "convolution_weight", "copy", "dense_embedding", "dense_linear", "dense_matmul", "diagonal",
-    "fill", "floor_divide", "fused_attention", "index_select", "logical_not", "max_windows",
-    "max_windows_gradient", "norm_gradient", "permute_dims", "put_rows", "quant_linear",
-    "quant_product", "rotate", "scatter_add_lines", "scatter_lines", "select", "sum_rows",
-    "transpose", "tril", "triu", "unsqueeze"
+    "convolution_weight", "copy", "diagonal", "embedding",
+    "fill", "floor_divide", "fused_attention", "index_select", "linear", "logical_not", "matmul",
+    "max_windows", "max_windows_gradient", "norm_gradient", "permute_dims", "put_rows", "quant_linear",
+    "quant_product", "rotate", "scatter_add", "scatter_lines", "select", "sum_rows",
+    "transpose", "tril", "triu", "unsqueeze",
 }  # fmt: skip
 
 

@@ -6,7 +6,7 @@ Run: PELLUCID_CHECK=1 scripts/browser tests/check/in_page.py
 import asyncio
 
 import pellucid as torch
-from pellucid.op.declaration import OPS
+from pellucid.op.schema import OPS
 
 x = torch.arange(24.0).reshape(4, 6)
 double = torch.compile(lambda a: (a * 2).sin())

@@ -7,7 +7,7 @@ import pytest
 pytestmark = pytest.mark.gpu
 
 BREAK_REFERENCE = """
-from pellucid.op.declaration import OPS
+from pellucid.op.schema import OPS
 sine = OPS["sin"].reference
 OPS["sin"].reference = lambda x: sine(x) + (abs(x - 3) < 1e-3)
 """

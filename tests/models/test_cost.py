@@ -9,7 +9,7 @@ import pytest
 import pellucid
 from models.tiny import loaded, some_ids
 from pellucid.device.stream import stream
-from pellucid.op.declaration import Op
+from pellucid.op.planning import Op
 
 NO_STOP = {"eos_token_id": ()}
 

@@ -8,10 +8,12 @@ import pytest
 import pellucid
 from pellucid import Tensor
 from pellucid.device import device
-from pellucid.op.declaration import BY_INDEX, OPS, op
+from pellucid.errors import ShapeError
+from pellucid.op.declaration import BY_INDEX, op
 from pellucid.op.elementwise import elementwise
 from pellucid.op.public import EXPORTS, IN_PLACE, METHODS, function
 from pellucid.op.rules import as_input, broadcast
+from pellucid.op.schema import OPS
 from pellucid.tensors import dtypes as dt
 from pellucid.tensors.meta import meta
 
@@ -119,6 +121,52 @@ def test_an_op_of_ones_own():
             assert square_plus(x.detach(), 1).tolist() == [3.0, 6.0]
     finally:
         OPS.pop("square_plus")
+
+
+def test_calls_are_prepared():
+    """What the declaration does not take goes elsewhere, at once from the second time on, and has no plan."""
+    seen = []
+
+    def prepare(input, other):
+        seen.append(input.dtype)
+        return None if input.dtype is dt.float32 else doubled_sum(input.float(), other) + 1
+
+    @op(
+        shape=broadcast,
+        kernel=elementwise("2.0 * (input + other)"),
+        reference=lambda input, other: 2 * (input + other),
+        grad={"input": lambda g: 2 * g},
+        exports=None,
+        prepare=prepare,
+    )
+    def doubled_sum(input: Tensor, other: Tensor | float) -> Tensor:
+        """``2 * (input + other)``."""
+
+    try:
+        x = pellucid.tensor([1.0, 2.0], device="cpu", requires_grad=True)
+        for _ in range(3):
+            assert doubled_sum(x, 1.0).tolist() == [4.0, 6.0]
+        assert seen == [dt.float32]
+        for k in range(3):
+            out = doubled_sum(x.half(), 1.0)
+            assert out.tolist() == [5.0, 7.0]
+            out.sum().backward()
+            assert x.grad.tolist() == [2.0 * (k + 1)] * 2
+        # Of the first call of its key the inner one is another; the plan of floats was known.
+        assert seen[1:] == [dt.float16] * 3
+        assert doubled_sum.op.plans[doubled_sum.op.key((x.half(), 1.0))] is prepare
+    finally:
+        OPS.pop("doubled_sum")
+
+
+def test_prepared_calls_end():
+    x, index = pellucid.ones(3, 4, device="cpu"), pellucid.zeros(2, 2, dtype=dt.int64, device="cpu")
+    with pytest.raises(ShapeError, match="scatter_add: src"):
+        x.scatter_add(0, index, pellucid.ones(2, 2, 2, device="cpu"))
+    with pytest.raises(ShapeError, match="gather: index"):
+        x.gather(0, index.reshape(2, 2, 1))
+    assert x.scatter_add(0, index, pellucid.ones(4, 3, device="cpu")).tolist()[0] == [3, 3, 1, 1]
+    assert x.gather(1, index[:1]).tolist() == [[1, 1]]
 
 
 def test_every_op_is_documented_and_numbered():

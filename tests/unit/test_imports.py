@@ -29,7 +29,7 @@ ROOMS = (
     # The graph records calls. It knows what schemas say; to compute it asks tensors, or the table of ops.
     ("autograd",),
     # `@op` writes for each op the function that is called and the one that records.
-    ("op.declaration", "op.inplace"),
+    ("op.declaration", "op.families", "op.inplace"),
     # What was measured chooses kernels, so ops ask for it; the measuring itself calls ops.
     ("kernel.autotune.deterministic", "kernel.autotune.measured"),
     # Tensors from data. A weight of several buffers, which ops take apart.
@@ -41,6 +41,8 @@ ROOMS = (
     ("fusion",),
     ("kernel.autotune.candidates", "kernel.autotune.tune", "device.webgpu"),
     ("nn", "optim"),
+    # A graph in ATen also names losses and layers.
+    ("ops.aten",),
     ("profiler",),
     # Captured functions find modules and optimizers among what they use.
     ("jit",),

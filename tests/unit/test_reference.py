@@ -3,7 +3,7 @@
 import re
 from importlib import import_module
 
-from pellucid.op.declaration import OPS
+from pellucid.op.schema import OPS
 
 from paths import ROOT
 

@@ -78,10 +78,10 @@ def difference(found: np.ndarray, wanted: np.ndarray, d: DType, relative: float,
 _USUAL = 1e-5, 1e-6
 # Sums of many, in whatever order.
 _SUMS = {
-    "dense_matmul", "dense_linear", "quant_linear", "quant_product", "sum", "mean", "conv1d", "conv2d",
+    "matmul", "linear", "quant_linear", "quant_product", "sum", "mean", "conv1d", "conv2d",
     "conv_transpose1d", "conv_transpose2d", "convolution", "convolution_input", "convolution_weight",
-    "add_rows", "sum_rows", "scatter_add_lines", "norm_gradient", "rms_norm", "layer_norm", "average_windows",
-    "average_windows_gradient", "cumsum_last", "fused_attention", "attend_cache",
+    "add_rows", "sum_rows", "scatter_add", "norm_gradient", "rms_norm", "layer_norm", "average_windows",
+    "average_windows_gradient", "cumsum", "fused_attention", "attend_cache",
 }  # fmt: skip
 # Exponentials of sums, in which errors of these grow.
 _ROUGH = {"fused_attention", "attend_cache", "softmax", "log_softmax"}
@@ -119,7 +119,7 @@ def _of_sums(entry: Entry, wanted: np.ndarray) -> float:
     count = np.prod([float(v.size) for v in given]) ** (1 / len(given)) / max(wanted.size, 1) ** (
         1 / len(given)
     )
-    if entry.op.name == "cumsum_last":
+    if entry.op.name == "cumsum":
         count = given[-1].shape[-1]
     count = max(count, 2.0)
     sizes = float(np.prod([min(_root_mean_square(v), 1e30) for v in given]))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..op.declaration import Op
+from ..op.planning import Op
 from ..profiler.lines import Line
 from .shadow import Snapshot
 

@@ -14,8 +14,8 @@ from ..device.stream import Stream
 from ..errors import DeviceError
 from ..fusion.commands import read
 from ..op.call import Call
-from ..op.declaration import Op
 from ..op.plan import run_followed
+from ..op.planning import Op
 from ..profiler.lines import caller
 from ..tensors.tensor import Tensor
 from .blame import blame

@@ -14,7 +14,7 @@ from ..tensors.meta import meta
 from ..tensors.tensor import Tensor
 
 if TYPE_CHECKING:
-    from ..op.declaration import Op
+    from ..op.planning import Op
 
 _CPU = Device("cpu")
 _LIMIT = 4096

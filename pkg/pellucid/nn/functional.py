@@ -21,7 +21,7 @@ from . import loss as _loss  # noqa: F401  (declares what it exports here)
 from .modules import padding as _padding  # noqa: F401
 
 
-@function(exports="nn.functional")
+@function(exports="nn.functional", ours="the form of nn.functional; `pellucid.relu` is that of ATen")
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """``max(input, 0)``.
 
@@ -34,19 +34,19 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
     return input.relu_() if inplace else functions.relu(input)
 
 
-@function(exports="nn.functional")
+@function(exports="nn.functional", ours="the form of nn.functional; `pellucid.softmax` is that of ATen")
 def softmax(input: Tensor, dim: int, dtype=None) -> Tensor:
     """``exp(x_i) / sum_j exp(x_j)`` along an axis; see `pellucid.softmax`."""
     return _softmax.softmax(input, dim, dtype)
 
 
-@function(exports="nn.functional")
+@function(exports="nn.functional", ours="PyTorch computes it as the softmax of the negative, in Python")
 def softmin(input: Tensor, dim: int, dtype=None) -> Tensor:
     """`softmax` of the negated input."""
     return _softmax.softmax(-input, dim, dtype)
 
 
-@function(exports="nn.functional")
+@function(exports="nn.functional", ours="the form of nn.functional; `pellucid.log_softmax` is that of ATen")
 def log_softmax(input: Tensor, dim: int, dtype=None) -> Tensor:
     """``x_i - log(sum_j exp(x_j))`` along an axis; see `pellucid.log_softmax`."""
     return _softmax.log_softmax(input, dim, dtype)
@@ -66,7 +66,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     return value * gate.sigmoid()
 
 
-@function(exports="nn.functional")
+@function(exports="nn.functional", ours="the form of nn.functional; `pellucid.embedding` is that of ATen")
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
     """Rows of a table: ``out[..., :] = weight[input[...], :]``.
 
@@ -85,7 +85,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> 
     return _embedding(weight, input, place % rows)
 
 
-@function(exports="nn.functional")
+@function(exports="nn.functional", ours="the form of nn.functional; `pellucid.rms_norm` is that of ATen")
 def rms_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
@@ -96,7 +96,7 @@ def rms_norm(
     return norm.rms_norm(input, integers(normalized_shape, "normalized_shape"), weight, eps)
 
 
-@function(exports="nn.functional")
+@function(exports="nn.functional", ours="the form of nn.functional; `pellucid.layer_norm` is that of ATen")
 def layer_norm(
     input: Tensor,
     normalized_shape: Sequence[int],
@@ -141,7 +141,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     return (tensor.unsqueeze(-1) == classes).to(int64)
 
 
-@function(exports="nn.functional")
+@function(exports="nn.functional", ours="PyTorch computes it by a norm and a division, in Python")
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """``input / max(norm(input), eps)`` along an axis.
 

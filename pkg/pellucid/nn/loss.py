@@ -15,6 +15,8 @@ from ..tensors.shape import index
 from ..tensors.tensor import Tensor
 
 _REDUCTIONS = ("none", "mean", "sum")
+# ATen's arguments of losses of classes.
+_ATEN = "self, target, weight=None, reduction=1, ignore_index=-100"
 
 
 def reduced(loss: Tensor, reduction: str) -> Tensor:
@@ -165,7 +167,7 @@ def _class_axis(name: str, input: Tensor, target: Tensor) -> int:
     return k
 
 
-@function(exports="nn.functional")
+@function(exports="nn.functional", aten=(f"nll_loss.default({_ATEN})", f"nll_loss_nd.default({_ATEN})"))
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -206,7 +208,7 @@ def nll_loss(
     return reduced(loss, reduction)
 
 
-@function(exports="nn.functional")
+@function(exports="nn.functional", aten=f"cross_entropy_loss.default({_ATEN}, label_smoothing=0.0)")
 def cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -349,7 +351,10 @@ def _logistic(input: Tensor, target: Tensor, pos_weight: Tensor | None) -> Tenso
     return (1 - target) * input + ((pos_weight - 1) * target + 1) * negative
 
 
-@function(exports="nn.functional")
+@function(
+    exports="nn.functional",
+    aten="binary_cross_entropy_with_logits.default(self, target, weight=None, pos_weight=None, reduction=1)",
+)
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
@@ -403,9 +408,3 @@ def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: b
     if reduction == "batchmean":
         return loss.sum() / input.shape[0]
     return reduced(loss, reduction)
-
-
-__all__ = [
-    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "huber_loss", "kl_div",
-    "l1_loss", "mse_loss", "nll_loss", "reduced", "smooth_l1_loss",
-]  # fmt: skip

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..device import device as Device
-from ..errors import ArgumentError
+from ..errors import ArgumentError, PellucidError
 from ..tensors import dtypes as dt
 from ..tensors.dtypes import DType
 from ..tensors.shape import index
@@ -37,6 +37,15 @@ def describe(value: Any) -> str:
 def wrong(name: str, kind: str, value: Any) -> ArgumentError:
     """The error for an argument of a type that a call does not take."""
     return ArgumentError(f"argument '{name}' must be {kind}, not {describe(value)}")
+
+
+def named(public: str, error: PellucidError) -> PellucidError:
+    """The error with the name of the call before it, once; PyTorch writes ``name(): argument ...``."""
+    text = str(error)
+    if text.startswith((f"{public}: ", f"{public}(): ")):
+        return error
+    form = "()" if text.startswith(("argument ", "at least one argument ")) else ""
+    return type(error)(f"{public}{form}: {text}")
 
 
 def plain(value: Any, name: str = "") -> Any:

@@ -96,6 +96,7 @@ def _scope(o: Schema, **more: Any) -> dict[str, Any]:
         "Tensor": Tensor,
         "default_device": get_default_device,
         "check": o.check,
+        "prepare": o.prepare,
         **more,
     }
 
@@ -124,6 +125,8 @@ def call_path(o: Schema, slow: Callable, into: Callable | None, operator: bool =
         "    except (KeyError, AttributeError, TypeError):",
         f"        return slow(o, ({parts.names},))",
     ]
+    if o.prepare is not None:
+        lines.append(f"    if plan is prepare: return prepare({parts.names})")
     if o.check is not None:
         lines.append(f"    check({parts.names})")
     if o.grad is not None and parts.nodes:

@@ -17,10 +17,12 @@ from ..errors import DTypeError, GradientError, PellucidError, ShapeError
 from ..tensors import dtypes as dt
 from ..tensors.meta import Meta
 from ..tensors.tensor import Tensor
+from .arguments import named
 from .call_path import in_place_path
-from .declaration import Op, following, named, plain_numbers, regular
 from .plan import cpu_plan, meta_plan, webgpu_plan
 from .plan_cache import keep_plan, table_of_plans
+from .planning import Op
+from .slow_path import following, plain_numbers, regular
 from .symbols import SYMBOLS
 
 

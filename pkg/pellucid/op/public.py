@@ -19,6 +19,10 @@ METHODS: dict[str, Callable] = {}
 IN_PLACE: dict[str, Any] = {}
 # What gives Tensor its methods: those of ops that a program declares later come at once.
 attach: list[Callable[[], None]] = []
+# By ATen's overload, such as "add.Tensor": what computes it, and the arguments where they are not its own.
+OVERLOADS: dict[str, tuple[Callable, str]] = {}
+# Why a function is no operator of ATen.
+OURS: dict[Callable, str] = {}
 
 
 def function(
@@ -26,11 +30,14 @@ def function(
     exports: str | tuple[str, ...] | None = "torch",
     method: bool = False,
     aliases: tuple[str, ...] = (),
+    aten: str | tuple[str, ...] | None = None,
+    ours: str = "",
 ) -> Callable[[F], F]:
     """Declare a public function that has no kernel of its own; `publish` explains the arguments."""
 
     def declare(function: F) -> F:
         publish(function, exports, method, aliases)
+        name_overloads(function, aten, ours, aliases)
         return function
 
     return declare
@@ -70,3 +77,36 @@ def publish(
     if method or forms:
         for give in attach:
             give()
+
+
+def name_overloads(
+    function: Callable, aten: str | tuple[str, ...] | None, ours: str, aliases: tuple[str, ...] = ()
+) -> None:
+    """Register which of ATen's operators a function computes; `ops.aten` calls it by them.
+
+    Args:
+        function: what computes them.
+        aten: overloads; ``<name>.default`` if None, where nothing else is. Behind one that takes other
+            arguments than the function, or in another order, stand ATen's, as in ``"add.Scalar(self, other,
+            alpha=1)"``.
+        ours: why there is none.
+        aliases: further names of each operator.
+
+    Raises:
+        TypeError: an overload has been named before.
+    """
+    name = function.__name__
+    if ours:
+        OURS[function] = ours
+        return
+    if aten is None:
+        for n in (name, *aliases):
+            OVERLOADS.setdefault(f"{n}.default", (function, ""))
+        return
+    for text in (aten,) if isinstance(aten, str) else aten:
+        overload, _, arguments = text.rstrip(")").partition("(")
+        packet, _, kind = overload.partition(".")
+        for n in (overload, *[f"{alias}.{kind}" for alias in aliases if packet == name]):
+            if n in OVERLOADS:
+                raise TypeError(f"aten.{n} is declared twice")
+            OVERLOADS[n] = function, arguments

@@ -61,6 +61,7 @@ class Schema:
     public: str = ""
     check: Callable | None = None
     follow: Callable | None = None
+    prepare: Callable | None = None
     exact: tuple[str, ...] = ()
     fits: tuple[str, ...] = ()
 

@@ -4,17 +4,20 @@ where they are public."""
 from ..op.schema import OPS
 from .attention import cache, scaled_dot_product
 from .conv import convolution, pool
-from .elementwise import arithmetic, comparison, functions
+from .elementwise import arithmetic, bitwise, clamp, comparison, division, functions
 from .index import gather, rows, selection, sort
 from .matmul import dense, linear
 from .norm import normalization, softmax
 from .quant import products
 from .random import distributions
-from .reduce import extremum, reductions, scan
+from .reduce import extremum, reductions, scan, variance
 from .shape import creation, joining, movement, slicing, splitting, views
 
 GROUPS = (
     arithmetic,
+    division,
+    clamp,
+    bitwise,
     scaled_dot_product,
     cache,
     comparison,
@@ -33,6 +36,7 @@ GROUPS = (
     products,
     distributions,
     reductions,
+    variance,
     rows,
     scan,
     slicing,

@@ -12,9 +12,10 @@ from ..autograd import backward
 from ..device import device as Device
 from ..errors import GradientError
 from ..op.arguments import number
+from ..op.declaration import operator_of
 from ..op.inplace import in_place
 from ..op.public import IN_PLACE, METHODS, attach
-from ..ops.elementwise import arithmetic, comparison, functions
+from ..ops.elementwise import arithmetic, bitwise, comparison, division, functions
 from ..ops.matmul import dense as matmul
 from ..ops.shape import creation, movement, views
 from ..ops.shape.transfer import transfer
@@ -169,7 +170,7 @@ def _number_over(self, other):
     """``other / self`` of a number. The reciprocal of a half is rounded first, as in PyTorch."""
     if self._meta.dtype in LARGEST_HALF:
         return functions.reciprocal(self) * other
-    return arithmetic.true_divide(other, self)
+    return division.true_divide(other, self)
 
 
 def _or_not(function):
@@ -190,12 +191,12 @@ OPERATORS = {
     "__rsub__": arithmetic.rsub,
     "__mul__": arithmetic.mul,
     "__rmul__": arithmetic.mul,
-    "__truediv__": arithmetic.true_divide,
+    "__truediv__": division.true_divide,
     "__rtruediv__": _number_over,
-    "__floordiv__": arithmetic.floor_divide,
-    "__rfloordiv__": _reflected(arithmetic.floor_divide),
-    "__mod__": arithmetic.remainder,
-    "__rmod__": _reflected(arithmetic.remainder),
+    "__floordiv__": division.floor_divide,
+    "__rfloordiv__": _reflected(division.floor_divide),
+    "__mod__": division.remainder,
+    "__rmod__": _reflected(division.remainder),
     "__pow__": arithmetic.pow,
     "__rpow__": _reflected(arithmetic.pow),
     "__neg__": arithmetic.neg,
@@ -203,15 +204,15 @@ OPERATORS = {
     "__rmatmul__": _reflected(matmul.matmul),
     "__pos__": arithmetic.positive,
     "__abs__": functions.abs,
-    "__invert__": arithmetic.bitwise_not,
-    "__and__": arithmetic.bitwise_and,
-    "__rand__": arithmetic.bitwise_and,
-    "__or__": arithmetic.bitwise_or,
-    "__ror__": arithmetic.bitwise_or,
-    "__xor__": arithmetic.bitwise_xor,
-    "__rxor__": arithmetic.bitwise_xor,
-    "__lshift__": arithmetic.bitwise_left_shift,
-    "__rshift__": arithmetic.bitwise_right_shift,
+    "__invert__": bitwise.bitwise_not,
+    "__and__": bitwise.bitwise_and,
+    "__rand__": bitwise.bitwise_and,
+    "__or__": bitwise.bitwise_or,
+    "__ror__": bitwise.bitwise_or,
+    "__xor__": bitwise.bitwise_xor,
+    "__rxor__": bitwise.bitwise_xor,
+    "__lshift__": bitwise.bitwise_left_shift,
+    "__rshift__": bitwise.bitwise_right_shift,
     "__eq__": _or_not(comparison.eq),
     "__ne__": _or_not(comparison.ne),
     "__lt__": comparison.lt,
@@ -221,13 +222,13 @@ OPERATORS = {
     "__iadd__": in_place(arithmetic.add.op),
     "__isub__": in_place(arithmetic.sub.op),
     "__imul__": in_place(arithmetic.mul.op),
-    "__itruediv__": in_place(arithmetic.true_divide.op),
-    "__ifloordiv__": in_place(arithmetic.floor_divide.op),
-    "__imod__": in_place(arithmetic.remainder.op),
+    "__itruediv__": in_place(division.true_divide.op),
+    "__ifloordiv__": in_place(division.floor_divide.op),
+    "__imod__": in_place(division.remainder.op),
     "__ipow__": in_place(arithmetic.pow.op),
-    "__iand__": in_place(arithmetic.bitwise_and.op),
-    "__ior__": in_place(arithmetic.bitwise_or.op),
-    "__ixor__": in_place(arithmetic.bitwise_xor.op),
+    "__iand__": in_place(bitwise.bitwise_and.op),
+    "__ior__": in_place(bitwise.bitwise_or.op),
+    "__ixor__": in_place(bitwise.bitwise_xor.op),
 }
 
 
@@ -238,7 +239,7 @@ def _attach() -> None:
         if isinstance(method, (FunctionType, property)):
             setattr(Tensor, name, method)
     for name, function in OPERATORS.items():
-        setattr(Tensor, name, function.op.operator() if hasattr(function, "op") else function)
+        setattr(Tensor, name, operator_of(function.op) if hasattr(function, "op") else function)
 
 
 _forms: dict[str, Callable] = {}

@@ -369,7 +369,7 @@ class Tensor(Readable):
     def matmul(self, other: Tensor) -> Tensor:
         """Matrix product over the last two axes: ``out[..., i, j] = sum_l input[..., i, l] * other[..., l,
         j]``."""
-    def max(self, dim=None, keepdim: _bool = False, *, other: Tensor | None = None):
+    def max(self, dim: _int | Tensor | None = None, keepdim: _bool = False, *, other: Tensor | None = None):
         """Largest element of all; with ``dim`` largest along it as (values, indices); with a tensor the
         larger of two, element by element."""
     def maximum(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -378,9 +378,9 @@ class Tensor(Readable):
         self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: DType | None = None
     ) -> Tensor:
         """Mean over axes: ``sum(input, dim) / count``."""
-    def min(self, dim=None, keepdim: _bool = False, *, other: Tensor | None = None):
+    def min(self, dim: _int | Tensor | None = None, keepdim: _bool = False, *, other: Tensor | None = None):
         """Smallest element of all; with ``dim`` smallest along it as (values, indices); with a tensor the
-        smaller of two."""
+        smaller of two, element by element."""
     def minimum(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The smaller of two, element by element; NaN if one is NaN."""
     def mm(self, mat2: Tensor) -> Tensor:

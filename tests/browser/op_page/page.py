@@ -21,8 +21,8 @@ from executed import Executed
 import pellucid
 import weights
 from pellucid.device import resources
-from pellucid.op.declaration import OPS
 from pellucid.op.plan_cache import forget_plans
+from pellucid.op.schema import OPS
 from samples import GROUPS as OPS_BY_GROUP
 from samples.outcome import differences, find, outcome
 from samples.sample import S, Sample, normal

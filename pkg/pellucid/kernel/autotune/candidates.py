@@ -13,7 +13,7 @@ from ...errors import DTypeError, ShapeError
 from ...ops.conv import tiles as conv_tiles
 from ...ops.conv.convolution import conv2d
 from ...ops.matmul.choice import candidates, choose, forced, is_narrow, key
-from ...ops.matmul.dense import dense_matmul
+from ...ops.matmul.dense import matmul
 from ...ops.matmul.variants import Shape, Variant
 from ...ops.random.distributions import randn
 from ...tensors.dtypes import DType
@@ -123,7 +123,7 @@ def product(shape: Shape, dtype: DType, kernels: Sequence[Variant] | None = None
 
     def call_of(variant: Variant) -> Callable[[], Tensor]:
         with forced(variant):
-            return partial(dense_matmul.op.plan((a, b)), a, b)
+            return partial(matmul.op.plan((a, b)), a, b)
 
     name = key(shape, dtype.name)
     return Contest(name, shape.flops, _CLOSE[dtype.name], kernels or shortlist(shape), call_of)

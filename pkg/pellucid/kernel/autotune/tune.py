@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TypeVar
 from ...device.stream import MAX_WINDOW_WORDS, stream
 from ...fusion import fusion
 from ...op.plan_cache import forget_plans
-from ...ops.matmul.dense import dense_matmul
+from ...ops.matmul.dense import matmul
 from ...ops.matmul.variants import Shape
 from ...tensors.dtypes import DType, float32
 from ...tensors.tensor import Tensor
@@ -86,7 +86,7 @@ def _busy(call: Callable[[], Any], seconds: float) -> Steps:
 def warm_up() -> Steps:
     """Steps that bring the clocks of a GPU up, before a list of measurements."""
     a, b = operands(Shape(1, 1024, 1024, 1024, True, False), float32)
-    yield from _busy(partial(dense_matmul.op.plan((a, b)), a, b), _WARM_UP)
+    yield from _busy(partial(matmul.op.plan((a, b)), a, b), _WARM_UP)
 
 
 def _timed(call: Callable[[], Any], calls: int, hold: bool = False) -> Steps:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from ...errors import ShapeError
 from ...kernel.source import Launch
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.families import docstring, formed
 from ...tensors.shape import Size, index
 from ...tensors.tensor import Tensor
 from ..matmul.dense import floats
@@ -157,8 +159,22 @@ def _transpose(count: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@op(**_convolution(1), exports=("torch", "nn.functional"))
-def conv1d(
+# Words of the docstrings, by the number of axes.
+_AXES = {1: "length", 2: "height, width"}
+_KERNEL = {1: "kernel", 2: "kernel height, kernel width"}
+_NUMBERS = {1: "", 2: "; one number, or (vertical, horizontal), as all that follow"}
+_SETTINGS = {
+    "bias": "(out,) or None.",
+    "dilation": "places from one element of the kernel to the next.",
+    "groups": "in how many parts the channels are cut; each makes its own part of the output.",
+}
+
+
+def _images(count: int) -> str:
+    return f"(batch, in, {_AXES[count]}) or (in, {_AXES[count]})"
+
+
+def _convolves(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
@@ -166,70 +182,49 @@ def conv1d(
     padding: int | tuple[int, ...] | str = 0,
     dilation: int | tuple[int, ...] = 1,
     groups: int = 1,
-) -> Tensor:
-    """``out[n, o, p] = bias[o] + sum(weight[o, c, t] * input[n, c, p * stride + t * dilation - padding]
-    for c, t)``.
-
-    Args:
-        input: (batch, in, length) or (in, length); zero outside.
-        weight: (out, in / groups, kernel), same dtype.
-        bias: (out,) or None.
-        stride: places from one window to the next.
-        padding: zeros at both ends; "valid" for none, "same" for as many as keep the length.
-        dilation: places from one element of the kernel to the next.
-        groups: in how many parts the channels are cut; each makes its own part of the output.
-
-    Returns:
-        (batch, out, (length + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1).
-
-    Raises:
-        ShapeError: shapes do not fit, or the kernel is longer than the padded input.
-        DTypeError: dtypes differ.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.conv1d.html
-
-    Example:
-        >>> import pellucid as torch
-        >>> x = torch.tensor([[1.0, 2.0, 4.0, 8.0]], device="cpu")
-        >>> torch.conv1d(x, torch.tensor([[[1.0, -1.0]]], device="cpu")).tolist()
-        [[-1.0, -2.0, -4.0]]
-    """
+) -> Tensor: ...
 
 
-@op(**_convolution(2), exports=("torch", "nn.functional"))
-def conv2d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: int | tuple[int, ...] = 1,
-    padding: int | tuple[int, ...] | str = 0,
-    dilation: int | tuple[int, ...] = 1,
-    groups: int = 1,
-) -> Tensor:
-    """`conv1d` over height and width.
-
-    Args:
-        input: (batch, in, height, width) or (in, height, width); zero outside.
-        weight: (out, in / groups, kernel height, kernel width), same dtype.
-        bias: (out,) or None.
-        stride: places from one window to the next; one number, or (vertical, horizontal), as all that follow.
-        padding: zeros at both ends; "valid" for none, "same" for as many as keep the lengths.
-        dilation: places from one element of the kernel to the next.
-        groups: in how many parts the channels are cut; each makes its own part of the output.
-
-    Returns:
-        (batch, out, height, width), with the lengths that `conv1d` gives.
-
-    Raises:
-        ShapeError: shapes do not fit, or the kernel is longer than the padded input.
-        DTypeError: dtypes differ.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.conv2d.html
-    """
+def _conv(count: int, sentence: str, returns: str, example: str = ""):
+    """Declare a convolution over ``count`` axes."""
+    name = f"conv{count}d"
+    known = _SETTINGS | {
+        "input": f"{_images(count)}; zero outside.",
+        "weight": f"(out, in / groups, {_KERNEL[count]}), same dtype.",
+        "stride": f"places from one window to the next{_NUMBERS[count]}.",
+        "padding": 'zeros at both ends; "valid" for none, "same" for as many as keep the lengths.',
+    }
+    sections: dict[str, dict[str, str] | str] = {
+        "Args": {k: known[k] for k in signature(_convolves).parameters},
+        "Returns": returns,
+        "Raises": {
+            "ShapeError": "shapes do not fit, or the kernel is longer than the padded input.",
+            "DTypeError": "dtypes differ.",
+        },
+    }
+    doc = docstring(sentence, sections, f"nn.functional.{name}", example)
+    aten = f"{name}.default", f"{name}.padding"
+    return op(**_convolution(count), exports=("torch", "nn.functional"), aten=aten)(
+        formed(_convolves, name, doc)
+    )
 
 
-@op(**_transpose(1), exports=("torch", "nn.functional"))
-def conv_transpose1d(
+conv1d = _conv(
+    1,
+    "``out[n, o, p] = bias[o] + sum(weight[o, c, t] * input[n, c, p * stride + t * dilation - padding]\n    "
+    "for c, t)``.",
+    "(batch, out, (length + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1).",
+    """>>> import pellucid as torch
+>>> x = torch.tensor([[1.0, 2.0, 4.0, 8.0]], device="cpu")
+>>> torch.conv1d(x, torch.tensor([[[1.0, -1.0]]], device="cpu")).tolist()
+[[-1.0, -2.0, -4.0]]""",
+)
+conv2d = _conv(
+    2, "`conv1d` over height and width.", "(batch, out, height, width), with the lengths that `conv1d` gives."
+)
+
+
+def _spreads(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
@@ -238,63 +233,43 @@ def conv_transpose1d(
     output_padding: int | tuple[int, ...] = 0,
     groups: int = 1,
     dilation: int | tuple[int, ...] = 1,
-) -> Tensor:
-    """The transpose of `conv1d` as a linear map: ``out[n, c, p * stride + t * dilation - padding] +=
-    weight[o, c, t] * input[n, o, p]``, plus the bias.
-
-    Args:
-        input: (batch, in, length) or (in, length).
-        weight: (in, out / groups, kernel), same dtype.
-        bias: (out,) or None.
-        stride: places from one window to the next.
-        padding: places that the output lacks at both ends.
-        output_padding: places that it has more at its end; less than the stride or the dilation.
-        groups: in how many parts the channels are cut; each makes its own part of the output.
-        dilation: places from one element of the kernel to the next.
-
-    Returns:
-        (batch, out, (length - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1).
-
-    Raises:
-        ShapeError: shapes do not fit, or nothing would be left.
-        DTypeError: dtypes differ.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.conv_transpose1d.html
-    """
+) -> Tensor: ...
 
 
-@op(**_transpose(2), exports=("torch", "nn.functional"))
-def conv_transpose2d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: int | tuple[int, ...] = 1,
-    padding: int | tuple[int, ...] = 0,
-    output_padding: int | tuple[int, ...] = 0,
-    groups: int = 1,
-    dilation: int | tuple[int, ...] = 1,
-) -> Tensor:
-    """`conv_transpose1d` over height and width.
+def _conv_transpose(count: int, sentence: str, returns: str, aten: str | None = None):
+    """Declare a transposed convolution over ``count`` axes."""
+    name = f"conv_transpose{count}d"
+    known = _SETTINGS | {
+        "input": f"{_images(count)}.",
+        "weight": f"(in, out / groups, {_KERNEL[count]}), same dtype.",
+        "stride": f"places from one window to the next{_NUMBERS[count]}.",
+        "padding": "places that the output lacks at both ends.",
+        "output_padding": "places that it has more at its end; less than the stride or the dilation.",
+    }
+    sections: dict[str, dict[str, str] | str] = {
+        "Args": {k: known[k] for k in signature(_spreads).parameters},
+        "Returns": returns,
+        "Raises": {
+            "ShapeError": "shapes do not fit, or nothing would be left.",
+            "DTypeError": "dtypes differ.",
+        },
+    }
+    doc = docstring(sentence, sections, f"nn.functional.{name}")
+    return op(**_transpose(count), exports=("torch", "nn.functional"), aten=aten)(formed(_spreads, name, doc))
 
-    Args:
-        input: (batch, in, height, width) or (in, height, width).
-        weight: (in, out / groups, kernel height, kernel width), same dtype.
-        bias: (out,) or None.
-        stride: places from one window to the next; one number, or (vertical, horizontal), as all that follow.
-        padding: places that the output lacks at both ends.
-        output_padding: places that it has more at its end; less than the stride or the dilation.
-        groups: in how many parts the channels are cut; each makes its own part of the output.
-        dilation: places from one element of the kernel to the next.
 
-    Returns:
-        (batch, out, height, width), with the lengths that `conv_transpose1d` gives.
-
-    Raises:
-        ShapeError: shapes do not fit, or nothing would be left.
-        DTypeError: dtypes differ.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.conv_transpose2d.html
-    """
+conv_transpose1d = _conv_transpose(
+    1,
+    "The transpose of `conv1d` as a linear map: ``out[n, c, p * stride + t * dilation - padding] +=\n    "
+    "weight[o, c, t] * input[n, o, p]``, plus the bias.",
+    "(batch, out, (length - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1).",
+)
+conv_transpose2d = _conv_transpose(
+    2,
+    "`conv_transpose1d` over height and width.",
+    "(batch, out, height, width), with the lengths that `conv_transpose1d` gives.",
+    "conv_transpose2d.input",
+)
 
 
 # Derivatives: three maps that are linear in two tensors. The derivatives of each are the other two. Stride,
@@ -361,6 +336,7 @@ def _weight_grad(g, input, weight_meta, size, stride, padding, dilation, groups)
     **_map(_result_shape, _to_result, partial(window_launches, transposed=False), result_of),
     grad={"input": _input_grad, "weight": _weight_grad},
     exports=None,
+    ours="lengths of the result are given; `ops.aten` has ATen's form, of conv2d and its like",
 )
 def convolution(
     input: Tensor,
@@ -388,6 +364,7 @@ def _weight_grad_of_input(g, result, weight_meta, size, stride, padding, dilatio
     **_map(_image_shape, _to_image, partial(window_launches, transposed=True), image_of),
     grad={"result": _result_grad, "weight": _weight_grad_of_input},
     exports=None,
+    ours="one of the three results of ATen's convolution_backward",
 )
 def convolution_input(
     result: Tensor,
@@ -415,6 +392,7 @@ def _result_grad_of_weight(g, input, result_meta, size, stride, padding, dilatio
     **_map(_weight_shape, _to_weight, weight_launches, weight_of),
     grad={"input": _input_grad_of_weight, "result": _result_grad_of_weight},
     exports=None,
+    ours="one of the three results of ATen's convolution_backward",
 )
 def convolution_weight(
     input: Tensor,

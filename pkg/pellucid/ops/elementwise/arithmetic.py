@@ -1,4 +1,4 @@
-"""Arithmetic, element by element: sums, products, powers, divisions, extremes, bits."""
+"""Arithmetic, element by element: sums, products, powers. Quotients are in division.py."""
 
 # A declaration has no body.
 # pyright: reportReturnType=false
@@ -8,18 +8,18 @@ import math
 
 import numpy as np
 
-from ...autograd.formulas import refused, without, zeros
-from ...errors import DTypeError, RangeError
-from ...op.arguments import wrong
+from ...autograd.formulas import without, zeros
+from ...errors import DTypeError
+from ...op.arguments import named, wrong
 from ...op.call import Call
-from ...op.declaration import named, op
+from ...op.declaration import op
 from ...op.elementwise import elementwise
+from ...op.families import binary, unary
 from ...op.public import function
-from ...op.rules import broadcast, floating, ordered, promote
+from ...op.rules import broadcast, floating, promote
 from ...tensors import dtypes as dt
 from ...tensors.meta import Meta
 from ...tensors.tensor import Tensor
-from .comparison import where
 
 
 def _no_bool(call: Call):
@@ -56,6 +56,7 @@ def _whole_alpha(call: Call):
     fits=("alpha",),
     method=True,
     in_place=True,
+    aten=("add.Tensor", "add.Scalar(self, other, alpha=1)"),
 )
 def add(input: Tensor | float, other: Tensor | float, *, alpha: float = 1) -> Tensor:
     """Sum: ``out = input + alpha * other``.
@@ -90,6 +91,7 @@ def add(input: Tensor | float, other: Tensor | float, *, alpha: float = 1) -> Te
     fits=("alpha",),
     method=True,
     in_place=True,
+    aten=("sub.Tensor", "sub.Scalar(self, other, alpha=1)"),
 )
 def sub(input: Tensor | float, other: Tensor | float, *, alpha: float = 1) -> Tensor:
     """Difference: ``out = input - alpha * other``.
@@ -98,7 +100,7 @@ def sub(input: Tensor | float, other: Tensor | float, *, alpha: float = 1) -> Te
     """
 
 
-@function()
+@function(aten=("rsub.Tensor", "rsub.Scalar(self, other, alpha=1)"))
 def rsub(input: Tensor, other: Tensor | float, *, alpha: float = 1) -> Tensor:
     """``other - alpha * input``."""
     if not hasattr(input, "_meta"):
@@ -106,161 +108,12 @@ def rsub(input: Tensor, other: Tensor | float, *, alpha: float = 1) -> Tensor:
     return sub(other, input, alpha=alpha)
 
 
-@op(
-    shape=broadcast,
-    kernel=elementwise(
-        "input * other", i64="i64_mul(input, other)", boolean="input && other", wide=("other",)
-    ),
-    reference=np.multiply,
-    grad={"input": lambda g, other: g * other, "other": lambda g, input: g * input},
-    method=True,
-    in_place=True,
-)
-def mul(input: Tensor | float, other: Tensor | float) -> Tensor:
-    """Product: ``out = input * other``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.mul.html
-    """
-
-
-@op(
-    dtype=floating,
-    shape=broadcast,
-    kernel=elementwise("input / other", i32=False, wide=("other",)),
-    reference=np.true_divide,
-    # From the inputs, as in PyTorch: the result may be changed in place afterwards.
-    grad={
-        "input": lambda g, other: g / other,
-        "other": lambda g, input, other: -g * ((input / other) / other),
-    },
-    method=True,
-    in_place=("true_divide_", "div_"),
-)
-def true_divide(input: Tensor | float, other: Tensor | float) -> Tensor:
-    """Quotient: ``out = input / other``, floating point for integers too.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.true_divide.html
-    """
-
-
-@function(method=True)
-def div(input: Tensor | float, other: Tensor | float, *, rounding_mode: str | None = None) -> Tensor:
-    """Quotient: ``out = input / other``.
-
-    Args:
-        input, other: tensors or numbers that broadcast.
-        rounding_mode: None for the true quotient, "trunc" to round toward zero, "floor" to round down.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.div.html
-    """
-    if rounding_mode is None:
-        return true_divide(input, other)
-    if rounding_mode == "floor":
-        return floor_quotient(input, other)
-    if rounding_mode == "trunc":
-        return trunc_divide(input, other)
-    raise ValueError(f"div: rounding_mode must be None, 'trunc' or 'floor', not {rounding_mode!r}.")
-
-
-_FLOOR_DIVIDE = elementwise(
-    "floor_divide_of(input, other)",
-    i32="floor_divide_i32(input, other)",
-    u32="divide_u32(input, other)",
-    i64="i64_floor_divide(input, other)",
-    wide=("other",),
-)
-_NO_FLOOR_DIVIDE = refused(
-    "floor_divide", "Use div(rounding_mode='floor'), whose derivative is 0, or detach what is divided."
-)
-_STEPS = dict.fromkeys(("input", "other"), zeros)
-
-
-@op(
-    dtype=ordered,
-    shape=broadcast,
-    kernel=_FLOOR_DIVIDE,
-    reference=np.floor_divide,
-    grad=dict.fromkeys(("input", "other"), _NO_FLOOR_DIVIDE),
-    method=True,
-    in_place=True,
-)
-def floor_divide(input: Tensor | float, other: Tensor | float) -> Tensor:
-    """Quotient rounded down: ``out = floor(input / other)``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.floor_divide.html
-    """
-
-
-@op(public="div", shape=broadcast, kernel=_FLOOR_DIVIDE, reference=np.floor_divide, grad=_STEPS)
-def floor_quotient(input: Tensor | float, other: Tensor | float) -> Tensor:
-    """Quotient rounded down, what ``div(..., rounding_mode="floor")`` computes: its derivative is 0."""
-
-
-def _trunc_reference(input, other):
-    if np.asarray(input).dtype.kind == "f":
-        return np.trunc(np.divide(input, other))
-    quotient = np.floor_divide(input, other)
-    return quotient + ((quotient < 0) & (quotient * other != input)).astype(quotient.dtype)
-
-
-@op(
-    dtype=ordered,
-    public="div",
-    shape=broadcast,
-    kernel=elementwise(
-        "trunc_divide_of(input, other)",
-        i32="trunc_divide_i32(input, other)",
-        u32="divide_u32(input, other)",
-        i64="i64_trunc_divide(input, other)",
-        wide=("other",),
-    ),
-    reference=_trunc_reference,
-    grad=_STEPS,
-)
-def trunc_divide(input: Tensor | float, other: Tensor | float) -> Tensor:
-    """Quotient rounded toward zero, what ``div(..., rounding_mode="trunc")`` computes."""
-
-
-@op(
-    dtype=ordered,
-    shape=broadcast,
-    kernel=elementwise(
-        "remainder_of(input, other)",
-        i32="remainder_i32(input, other)",
-        u32="remainder_u32(input, other)",
-        i64="i64_remainder(input, other)",
-    ),
-    reference=np.remainder,
-    grad={"input": lambda g: g, "other": lambda g, input, other: -g * floor_quotient(input, other)},
-    method=True,
-    in_place=True,
-)
-def remainder(input: Tensor | float, other: Tensor | float) -> Tensor:
-    """Remainder with the sign of ``other``, as Python's ``%``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.remainder.html
-    """
-
-
-@op(
-    dtype=ordered,
-    shape=broadcast,
-    kernel=elementwise(
-        "fmod_of(input, other)",
-        i32="fmod_i32(input, other)",
-        u32="remainder_u32(input, other)",
-        i64="i64_fmod(input, other)",
-    ),
-    reference=np.fmod,
-    grad={"input": lambda g: g, "other": lambda g, input, other: -g * trunc_divide(input, other)},
-    method=True,
-    in_place=True,
-)
-def fmod(input: Tensor, other: Tensor | float) -> Tensor:
-    """Remainder with the sign of ``input``, as C's ``fmod``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.fmod.html
-    """
+mul = binary(
+    "mul",
+    elementwise("input * other", i64="i64_mul(input, other)", boolean="input && other", wide=("other",)),
+    np.multiply, {"input": lambda g, other: g * other, "other": lambda g, input: g * input},
+    "Product: ``out = input * other``.",
+)  # fmt: skip
 
 
 def _power_grad_exponent(g, input, exponent, out):
@@ -319,6 +172,7 @@ def _power_reference(input, exponent):
     grad={"input": _power_grad_input, "exponent": _power_grad_exponent},
     method=True,
     in_place=True,
+    aten=("pow.Tensor_Tensor", "pow.Tensor_Scalar", "pow.Scalar"),
 )
 def pow(input: Tensor | float, exponent: Tensor | float) -> Tensor:
     """Power: ``out = input ** exponent``.
@@ -331,20 +185,10 @@ def pow(input: Tensor | float, exponent: Tensor | float) -> Tensor:
     """
 
 
-@op(
-    dtype=_no_bool,
-    shape=broadcast,
-    kernel=elementwise("-input", u32="0u - input", i64="i64_neg(input)"),
-    reference=np.negative,
-    grad={"input": lambda g: -g},
-    method=True,
-    in_place=True,
-)
-def neg(input: Tensor) -> Tensor:
-    """Negative: ``out = -input``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.neg.html
-    """
+neg = unary(
+    "neg", elementwise("-input", u32="0u - input", i64="i64_neg(input)"), np.negative, lambda g: -g,
+    "Negative: ``out = -input``.", dtype=_no_bool, takes="any dtype but bool",
+)  # fmt: skip
 
 
 @function(method=True)
@@ -357,235 +201,6 @@ def positive(input: Tensor) -> Tensor:
     if input.dtype.kind == "b":
         raise DTypeError("positive: bool tensors have no sign. Convert with .int() first.")
     return input
-
-
-def _share(g, input, other, beaten):
-    """The gradient of what was chosen; equal ones have half of it, NaN and what it hides all."""
-    return without(where(input == other, g / 2, g), beaten)
-
-
-@op(
-    dtype=ordered,
-    shape=broadcast,
-    kernel=elementwise(
-        "nan_max(input, other)",
-        i32="max(input, other)",
-        u32="max(input, other)",
-        i64="select(input, other, i64_lt(input, other))",
-        boolean="input || other",
-    ),
-    reference=np.maximum,
-    grad={
-        "input": lambda g, input, other: _share(g, input, other, input < other),
-        "other": lambda g, input, other: _share(g, input, other, other < input),
-    },
-    method=True,
-)
-def maximum(input: Tensor, other: Tensor) -> Tensor:
-    """The larger of two, element by element; NaN if one is NaN.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.maximum.html
-    """
-
-
-@op(
-    dtype=ordered,
-    shape=broadcast,
-    kernel=elementwise(
-        "nan_min(input, other)",
-        i32="min(input, other)",
-        u32="min(input, other)",
-        i64="select(other, input, i64_lt(input, other))",
-        boolean="input && other",
-    ),
-    reference=np.minimum,
-    grad={
-        "input": lambda g, input, other: _share(g, input, other, input > other),
-        "other": lambda g, input, other: _share(g, input, other, other > input),
-    },
-    method=True,
-)
-def minimum(input: Tensor, other: Tensor) -> Tensor:
-    """The smaller of two, element by element; NaN if one is NaN.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.minimum.html
-    """
-
-
-def _clamp_text(low: str, high: str):
-    def text(call: Call) -> str:
-        expression = "input"
-        if call["min"] is not type(None):
-            expression = low.format(expression)
-        if call["max"] is not type(None):
-            expression = high.format(expression)
-        return expression
-
-    return text
-
-
-def _clamp_types(call: Call):
-    if call["min"] is type(None) and call["max"] is type(None):
-        raise RangeError("at least one of min and max must be given.")
-    return ordered(call)
-
-
-def _clamp_reference(input, min, max):
-    out = input
-    if min is not None:
-        out = np.maximum(out, min)
-    if max is not None:
-        out = np.minimum(out, max)
-    return out
-
-
-def _clamp_grad(g, input, min, max):
-    """Also at the bounds the gradient is that of the input; where they cross, the upper one counts."""
-    inside = None if min is None else input >= min
-    if max is not None:
-        inside = input <= max if inside is None else inside & (input <= max)
-    return where(inside, g, 0.0)
-
-
-def _clamp_grad_min(g, input, min, max):
-    below = input < min
-    return where(below if max is None else below & (min < max), g, 0.0)
-
-
-def _clamp_grad_max(g, input, min, max):
-    above = input > max
-    return where(above if min is None else above | (max < min), g, 0.0)
-
-
-@op(
-    dtype=_clamp_types,
-    shape=broadcast,
-    kernel=elementwise(
-        _clamp_text("nan_max({}, {{min}})", "nan_min({}, {{max}})"),
-        i32=_clamp_text("max({}, {{min}})", "min({}, {{max}})"),
-        i64=_clamp_text("i64_max({}, {{min}})", "i64_min({}, {{max}})"),
-    ),
-    reference=_clamp_reference,
-    grad={"input": _clamp_grad, "min": _clamp_grad_min, "max": _clamp_grad_max},
-    exact=("min", "max"),
-    fits=("min", "max"),
-    method=True,
-    aliases=("clip",),
-    in_place=True,
-)
-def clamp(input: Tensor, min: Tensor | float | None = None, max: Tensor | float | None = None) -> Tensor:
-    """Values moved into ``[min, max]``.
-
-    Args:
-        input: any tensor.
-        min, max: numbers or tensors; at least one.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.clamp.html
-    """
-
-
-def _integer_only(call: Call):
-    found = promote(call)
-    if not (found[0].is_integer or found[0].kind == "b"):
-        raise DTypeError(f"bitwise operations take integers and bools, not {found[0]}. Convert first.")
-    return found
-
-
-@op(
-    dtype=_integer_only,
-    shape=broadcast,
-    kernel=elementwise("input & other", i64="input & other", boolean="input && other"),
-    reference=np.bitwise_and,
-    grad=None,
-    method=True,
-    in_place=True,
-)
-def bitwise_and(input: Tensor | float, other: Tensor | float) -> Tensor:
-    """Bitwise and; logical for bools."""
-
-
-@op(
-    dtype=_integer_only,
-    shape=broadcast,
-    kernel=elementwise("input | other", i64="input | other", boolean="input || other"),
-    reference=np.bitwise_or,
-    grad=None,
-    method=True,
-    in_place=True,
-)
-def bitwise_or(input: Tensor | float, other: Tensor | float) -> Tensor:
-    """Bitwise or; logical for bools."""
-
-
-@op(
-    dtype=_integer_only,
-    shape=broadcast,
-    kernel=elementwise("input ^ other", i64="input ^ other", boolean="input != other"),
-    reference=np.bitwise_xor,
-    grad=None,
-    method=True,
-    in_place=True,
-)
-def bitwise_xor(input: Tensor | float, other: Tensor | float) -> Tensor:
-    """Bitwise exclusive or; logical for bools."""
-
-
-@op(
-    dtype=_integer_only,
-    shape=broadcast,
-    kernel=elementwise("~input", i64="~input", boolean="!input"),
-    reference=np.invert,
-    grad=None,
-    method=True,
-    in_place=True,
-)
-def bitwise_not(input: Tensor) -> Tensor:
-    """Every bit inverted; logical not for bools."""
-
-
-def _left_shift(input, other):
-    bits = 8 * input.dtype.itemsize
-    fits = (other >= 0) & (other < bits)
-    return np.where(fits, np.left_shift(input, np.where(fits, other, 0)), 0)
-
-
-def _right_shift(input, other):
-    bits = 8 * input.dtype.itemsize
-    fits = (other >= 0) & (other < bits)
-    gone = np.where(input < 0, -1, 0).astype(input.dtype)
-    return np.where(fits, np.right_shift(input, np.where(fits, other, 0)), gone)
-
-
-@op(
-    dtype=_integer_only,
-    shape=broadcast,
-    kernel=elementwise(
-        "shift_left_i32(input, other)",
-        u32="shift_left_u32(input, other)",
-        i64="i64_shift_left(input, i64_places(other))",
-    ),
-    reference=_left_shift,
-    grad=None,
-    method=True,
-)
-def bitwise_left_shift(input: Tensor | float, other: Tensor | float) -> Tensor:
-    """Bits moved up by ``other`` places."""
-
-
-@op(
-    dtype=_integer_only,
-    shape=broadcast,
-    kernel=elementwise(
-        "shift_right_i32(input, other)",
-        u32="shift_right_u32(input, other)",
-        i64="i64_shift_right(input, i64_places(other))",
-    ),
-    reference=_right_shift,
-    grad=None,
-    method=True,
-)
-def bitwise_right_shift(input: Tensor | float, other: Tensor | float) -> Tensor:
-    """Bits moved down by ``other`` places; signed numbers keep their sign."""
 
 
 def _lerp_types(call: Call):
@@ -631,6 +246,7 @@ _END = "bitcast<f32>(bitcast<u32>(end) ^ (index >> 31u))"
     exact=("weight",),
     method=True,
     in_place=True,
+    aten=("lerp.Scalar", "lerp.Tensor"),
 )
 def lerp(input: Tensor, end: Tensor, weight: Tensor | float) -> Tensor:
     """Linear interpolation: ``out = input + weight * (end - input)``.

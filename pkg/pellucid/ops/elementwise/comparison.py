@@ -14,6 +14,7 @@ from ...op.arguments import number, wrong
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import elementwise
+from ...op.families import compare, connective, predicate, unary
 from ...op.public import function
 from ...op.rules import boolean, broadcast, logical, promote, refusing
 from ...tensors.dtypes import uint8
@@ -24,172 +25,37 @@ from ...tensors.tensor import Tensor
 _ORDER = refusing(boolean, "c")
 
 
-@op(
-    dtype=boolean,
-    shape=broadcast,
-    kernel=elementwise(
-        "ordered(input, other) && input == other",
-        i32="input == other",
-        i64="i64_eq(input, other)",
-        boolean="input == other",
-        result="bool",
-    ),
-    reference=np.equal,
-    grad=None,
-    method=True,
-)
-def eq(input: Tensor, other: Tensor | float) -> Tensor:
-    """``input == other``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.eq.html
-    """
+eq = compare(
+    "eq", "ordered(input, other) && input == other", "input == other", "i64_eq(input, other)",
+    "input == other", np.equal,
+)  # fmt: skip
+ne = compare(
+    "ne", "!ordered(input, other) || input != other", "input != other", "!i64_eq(input, other)",
+    "input != other", np.not_equal,
+)  # fmt: skip
 
 
-@op(
-    dtype=boolean,
-    shape=broadcast,
-    kernel=elementwise(
-        "!ordered(input, other) || input != other",
-        i32="input != other",
-        i64="!i64_eq(input, other)",
-        boolean="input != other",
-        result="bool",
-    ),
-    reference=np.not_equal,
-    grad=None,
-    method=True,
-)
-def ne(input: Tensor, other: Tensor | float) -> Tensor:
-    """``input != other``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.ne.html
-    """
+def _order(name: str, whole: str, i64: str, bools: str, reference):
+    """Declare a comparison of what has an order."""
+    f32, takes = f"ordered(input, other) && {whole}", "any real dtype"
+    return compare(name, f32, whole, i64, bools, reference, dtype=_ORDER, takes=takes)
 
 
-@op(
-    dtype=_ORDER,
-    shape=broadcast,
-    kernel=elementwise(
-        "ordered(input, other) && input < other",
-        i32="input < other",
-        i64="i64_lt(input, other)",
-        boolean="!input && other",
-        result="bool",
-    ),
-    reference=np.less,
-    grad=None,
-    method=True,
-)
-def lt(input: Tensor, other: Tensor | float) -> Tensor:
-    """``input < other``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.lt.html
-    """
+lt = _order("lt", "input < other", "i64_lt(input, other)", "!input && other", np.less)
+le = _order("le", "input <= other", "!i64_lt(other, input)", "!input || other", np.less_equal)
+gt = _order("gt", "input > other", "i64_lt(other, input)", "input && !other", np.greater)
+ge = _order("ge", "input >= other", "!i64_lt(input, other)", "input || !other", np.greater_equal)
 
 
-@op(
-    dtype=_ORDER,
-    shape=broadcast,
-    kernel=elementwise(
-        "ordered(input, other) && input <= other",
-        i32="input <= other",
-        i64="!i64_lt(other, input)",
-        boolean="!input || other",
-        result="bool",
-    ),
-    reference=np.less_equal,
-    grad=None,
-    method=True,
-)
-def le(input: Tensor, other: Tensor | float) -> Tensor:
-    """``input <= other``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.le.html
-    """
-
-
-@op(
-    dtype=_ORDER,
-    shape=broadcast,
-    kernel=elementwise(
-        "ordered(input, other) && input > other",
-        i32="input > other",
-        i64="i64_lt(other, input)",
-        boolean="input && !other",
-        result="bool",
-    ),
-    reference=np.greater,
-    grad=None,
-    method=True,
-)
-def gt(input: Tensor, other: Tensor | float) -> Tensor:
-    """``input > other``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.gt.html
-    """
-
-
-@op(
-    dtype=_ORDER,
-    shape=broadcast,
-    kernel=elementwise(
-        "ordered(input, other) && input >= other",
-        i32="input >= other",
-        i64="!i64_lt(input, other)",
-        boolean="input || !other",
-        result="bool",
-    ),
-    reference=np.greater_equal,
-    grad=None,
-    method=True,
-)
-def ge(input: Tensor, other: Tensor | float) -> Tensor:
-    """``input >= other``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.ge.html
-    """
-
-
-_LOGICAL: Any = {"dtype": logical, "shape": broadcast, "grad": None}
-
-
-@op(kernel=elementwise(None, boolean="input && other"), reference=np.logical_and, **_LOGICAL, method=True)
-def logical_and(input: Tensor, other: Tensor) -> Tensor:
-    """Whether both are not zero.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.logical_and.html
-    """
-
-
-@op(kernel=elementwise(None, boolean="input || other"), reference=np.logical_or, **_LOGICAL, method=True)
-def logical_or(input: Tensor, other: Tensor) -> Tensor:
-    """Whether one is not zero.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.logical_or.html
-    """
-
-
-@op(kernel=elementwise(None, boolean="input != other"), reference=np.logical_xor, **_LOGICAL, method=True)
-def logical_xor(input: Tensor, other: Tensor) -> Tensor:
-    """Whether exactly one is not zero.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.logical_xor.html
-    """
-
+logical_and = connective("logical_and", "input && other", np.logical_and, "Whether both are not zero.")
+logical_or = connective("logical_or", "input || other", np.logical_or, "Whether one is not zero.")
+logical_xor = connective("logical_xor", "input != other", np.logical_xor, "Whether exactly one is not zero.")
 
 # Written over a floating-point tensor it makes zeros and ones of it.
-@op(
-    kernel=elementwise(None, boolean="!input"),
-    reference=np.logical_not,
-    **(_LOGICAL | {"grad": {"input": zeros}}),
-    method=True,
-    in_place=True,
-)
-def logical_not(input: Tensor) -> Tensor:
-    """Whether the value is zero.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.logical_not.html
-    """
+logical_not = unary(
+    "logical_not", elementwise(None, boolean="!input"), np.logical_not, zeros, "Whether the value is zero.",
+    dtype=logical,
+)  # fmt: skip
 
 
 def _where_types(call: Call):
@@ -214,6 +80,7 @@ def _where_types(call: Call):
         "other": lambda g, condition: g.where(condition.logical_not(), 0.0),
     },
     exact=("input", "other"),
+    aten=("where.self", "where.ScalarOther", "where.ScalarSelf", "where.Scalar"),
 )
 def where(condition: Tensor, input: Tensor | float, other: Tensor | float) -> Tensor:
     """``input`` where the condition holds, else ``other``.
@@ -266,6 +133,7 @@ def _fill_types(call: Call):
     fits=("value",),
     method=True,
     in_place=True,
+    aten=("masked_fill.Scalar", "masked_fill.Tensor"),
 )
 def masked_fill(input: Tensor, mask: Tensor, value: Tensor | float) -> Tensor:
     """``value`` where the mask holds, else ``input``.
@@ -274,53 +142,15 @@ def masked_fill(input: Tensor, mask: Tensor, value: Tensor | float) -> Tensor:
     """
 
 
-@op(
-    dtype=boolean,
-    shape=broadcast,
-    kernel=elementwise("is_nan(input)", i32="false", i64="false", boolean="false", result="bool"),
-    reference=np.isnan,
-    grad=None,
-    method=True,
-)
-def isnan(input: Tensor) -> Tensor:
-    """Whether the value is NaN.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.isnan.html
-    """
-
-
-_INFINITE = "(bitcast<u32>(input) & 0x7fffffffu) == 0x7f800000u"
-_FINITE = "(bitcast<u32>(input) & 0x7fffffffu) < 0x7f800000u"
-
-
-@op(
-    dtype=boolean,
-    shape=broadcast,
-    kernel=elementwise(_INFINITE, i32="false", i64="false", boolean="false", result="bool"),
-    reference=np.isinf,
-    grad=None,
-    method=True,
-)
-def isinf(input: Tensor) -> Tensor:
-    """Whether the value is infinite.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.isinf.html
-    """
-
-
-@op(
-    dtype=boolean,
-    shape=broadcast,
-    kernel=elementwise(_FINITE, i32="true", i64="true", boolean="true", result="bool"),
-    reference=np.isfinite,
-    grad=None,
-    method=True,
-)
-def isfinite(input: Tensor) -> Tensor:
-    """Whether the value is neither infinite nor NaN.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.isfinite.html
-    """
+isnan = predicate("isnan", "is_nan(input)", "false", np.isnan, "Whether the value is NaN.")
+isinf = predicate(
+    "isinf", "(bitcast<u32>(input) & 0x7fffffffu) == 0x7f800000u", "false", np.isinf,
+    "Whether the value is infinite.",
+)  # fmt: skip
+isfinite = predicate(
+    "isfinite", "(bitcast<u32>(input) & 0x7fffffffu) < 0x7f800000u", "true", np.isfinite,
+    "Whether the value is neither infinite nor NaN.",
+)  # fmt: skip
 
 
 def _check_is_tensor(value: Any, name: str) -> None:

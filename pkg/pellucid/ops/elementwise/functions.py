@@ -18,8 +18,9 @@ from ...op.arguments import number
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import elementwise
+from ...op.families import activation, binary, of_tensors, unary
 from ...op.public import function
-from ...op.rules import as_input, broadcast, float_only, floating, ordered, promote, real, refusing
+from ...op.rules import as_input, float_only, floating, ordered, promote, real, refusing
 from ...tensors import dtypes as dt
 from ...tensors.tensor import Tensor
 from .comparison import where
@@ -29,20 +30,7 @@ _erfc = np.vectorize(_erfc_of, otypes=[np.float64])
 _SQRT_PI = _root(pi)
 # Of real numbers only.
 _REAL = refusing(floating, "c")
-
-
-def _smooth(expression: str, reference, gradient, dtype=floating, exports: str | tuple[str, ...] = "torch"):
-    """Declaration of a function whose result is always floating point. Those of `pellucid` are methods."""
-    return op(
-        dtype=dtype,
-        shape=as_input,
-        kernel=elementwise(expression, i32=False),
-        reference=reference,
-        grad={"input": gradient},
-        exports=exports,
-        method="torch" in exports,
-        in_place="torch" in exports,
-    )
+_ANY_REAL = "any real dtype; integers and bools become the default float"
 
 
 def _size_types(call: Call):
@@ -57,68 +45,39 @@ def _size_grad(g, input):
     return g * input.sign()
 
 
-@op(
-    dtype=_size_types,
-    shape=as_input,
-    kernel=elementwise("abs(input)", u32="input", i64="i64_abs(input)"),
-    reference=np.abs,
-    grad={"input": _size_grad},
-    method=True,
-    in_place=True,
-)
-def abs(input: Tensor) -> Tensor:
-    """Absolute value.
+abs = unary(
+    "abs", elementwise("abs(input)", u32="input", i64="i64_abs(input)"), np.abs, _size_grad,
+    "Absolute value.", dtype=_size_types, takes="any dtype but bool; of complex numbers the result is real",
+    at=-0.5,
+)  # fmt: skip
 
-    Source: https://pytorch.org/docs/stable/generated/torch.abs.html
-    """
-
-
-@op(
-    dtype=ordered,
-    shape=as_input,
-    kernel=elementwise(
+sign = unary(
+    "sign",
+    elementwise(
         "select(sign(input), 0.0, is_nan(input))",
         i32="sign(input)",
         u32="min(input, 1u)",
         i64="i64_sign(input)",
         boolean="input",
     ),
-    reference=lambda input: (
-        (input > 0).astype(input.dtype) - (input < 0) if input.dtype.kind != "b" else input
-    ),
-    grad={"input": zeros},
-    method=True,
-    in_place=True,
+    lambda input: (input > 0).astype(input.dtype) - (input < 0) if input.dtype.kind != "b" else input,
+    zeros,
+    "-1, 0 or 1 by the sign of the value; 0 for NaN.",
+    dtype=ordered,
+    takes="any real dtype",
+    at=-0.5,
 )
-def sign(input: Tensor) -> Tensor:
-    """-1, 0 or 1 by the sign of the value; 0 for NaN.
 
-    Source: https://pytorch.org/docs/stable/generated/torch.sign.html
-    """
+sqrt = unary("sqrt", "sqrt(input)", np.sqrt, lambda g, out: g * 0.5 / out, "Square root.")
 
+rsqrt = unary(
+    "rsqrt", "1.0 / sqrt(input)", lambda input: 1 / np.sqrt(input),
+    lambda g, out: g * -0.5 * out * out * out, "``1 / sqrt(input)``.",
+)  # fmt: skip
 
-@_smooth("sqrt(input)", np.sqrt, lambda g, out: g * 0.5 / out)
-def sqrt(input: Tensor) -> Tensor:
-    """Square root.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.sqrt.html
-    """
-
-
-@_smooth("1.0 / sqrt(input)", lambda input: 1 / np.sqrt(input), lambda g, out: g * -0.5 * out * out * out)
-def rsqrt(input: Tensor) -> Tensor:
-    """``1 / sqrt(input)``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.rsqrt.html
-    """
-
-
-@_smooth("1.0 / input", lambda input: 1 / input, lambda g, out: -g * out * out)
-def reciprocal(input: Tensor) -> Tensor:
-    """``1 / input``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.reciprocal.html
-    """
+reciprocal = unary(
+    "reciprocal", "1.0 / input", lambda input: 1 / input, lambda g, out: -g * out * out, "``1 / input``."
+)
 
 
 def _square_types(call: Call):
@@ -127,124 +86,54 @@ def _square_types(call: Call):
     return d, d
 
 
-@op(
-    dtype=_square_types,
-    shape=as_input,
-    kernel=elementwise("input * input", i64="i64_mul(input, input)", boolean="input"),
-    reference=np.square,
-    grad={"input": lambda g, input: g * 2 * input},
-    method=True,
-    in_place=True,
+square = unary(
+    "square", elementwise("input * input", i64="i64_mul(input, input)", boolean="input"), np.square,
+    lambda g, input: g * 2 * input, "``input * input``.", dtype=_square_types,
+    takes="any dtype; bools become int64",
+)  # fmt: skip
+
+exp = unary("exp", "exp_of(input)", np.exp, lambda g, out: g * out, "``e ** input``.")
+exp2 = unary(
+    "exp2", "exp2_of(input)", np.exp2, lambda g, out: g * out * 0.6931471805599453, "``2 ** input``."
 )
-def square(input: Tensor) -> Tensor:
-    """``input * input``.
+expm1 = unary(
+    "expm1", "expm1_of(input)", np.expm1, lambda g, out: g * (out + 1),
+    "``e ** input - 1``, accurate near zero.",
+)  # fmt: skip
 
-    Source: https://pytorch.org/docs/stable/generated/torch.square.html
-    """
+log = unary("log", "log_of(input)", np.log, lambda g, input: g / input, "Natural logarithm.")
+log2 = unary(
+    "log2", "log2_of(input)", np.log2, lambda g, input: g / (input * 0.6931471805599453),
+    "Logarithm to base 2.",
+)  # fmt: skip
+log10 = unary(
+    "log10", "log10_of(input)", np.log10, lambda g, input: g / (input * 2.302585092994046),
+    "Logarithm to base 10.",
+)  # fmt: skip
+log1p = unary(
+    "log1p", "log1p_of(input)", np.log1p, lambda g, input: g / (input + 1),
+    "``log(1 + input)``, accurate near zero.",
+)  # fmt: skip
 
-
-@_smooth("exp_of(input)", np.exp, lambda g, out: g * out)
-def exp(input: Tensor) -> Tensor:
-    """``e ** input``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.exp.html
-    """
-
-
-@_smooth("exp2_of(input)", np.exp2, lambda g, out: g * out * 0.6931471805599453)
-def exp2(input: Tensor) -> Tensor:
-    """``2 ** input``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.exp2.html
-    """
-
-
-@_smooth("expm1_of(input)", np.expm1, lambda g, out: g * (out + 1))
-def expm1(input: Tensor) -> Tensor:
-    """``e ** input - 1``, accurate near zero.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.expm1.html
-    """
-
-
-@_smooth("log_of(input)", np.log, lambda g, input: g / input)
-def log(input: Tensor) -> Tensor:
-    """Natural logarithm.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.log.html
-    """
-
-
-@_smooth("log2_of(input)", np.log2, lambda g, input: g / (input * 0.6931471805599453))
-def log2(input: Tensor) -> Tensor:
-    """Logarithm to base 2.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.log2.html
-    """
-
-
-@_smooth("log10_of(input)", np.log10, lambda g, input: g / (input * 2.302585092994046))
-def log10(input: Tensor) -> Tensor:
-    """Logarithm to base 10.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.log10.html
-    """
-
-
-@_smooth("log1p_of(input)", np.log1p, lambda g, input: g / (input + 1))
-def log1p(input: Tensor) -> Tensor:
-    """``log(1 + input)``, accurate near zero.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.log1p.html
-    """
-
-
-@_smooth("sin_of(input)", np.sin, lambda g, input: g * input.cos())
-def sin(input: Tensor) -> Tensor:
-    """Sine of an angle in radians.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.sin.html
-    """
-
-
-@_smooth("cos_of(input)", np.cos, lambda g, input: -g * input.sin())
-def cos(input: Tensor) -> Tensor:
-    """Cosine of an angle in radians.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.cos.html
-    """
-
-
-@_smooth("tan_of(input)", np.tan, lambda g, out: g * (out * out + 1))
-def tan(input: Tensor) -> Tensor:
-    """Tangent of an angle in radians.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.tan.html
-    """
-
-
-@_smooth("asin_of(input)", np.arcsin, lambda g, input: g * (1 - input * input).rsqrt())
-def asin(input: Tensor) -> Tensor:
-    """Angle in radians whose sine is the value.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.asin.html
-    """
-
-
-@_smooth("acos_of(input)", np.arccos, lambda g, input: -g * (1 - input * input).rsqrt())
-def acos(input: Tensor) -> Tensor:
-    """Angle in radians whose cosine is the value.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.acos.html
-    """
-
-
-@_smooth("atan_of(input)", np.arctan, lambda g, input: g / (input * input + 1))
-def atan(input: Tensor) -> Tensor:
-    """Angle in radians whose tangent is the value.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.atan.html
-    """
+sin = unary("sin", "sin_of(input)", np.sin, lambda g, input: g * input.cos(), "Sine of an angle in radians.")
+cos = unary(
+    "cos", "cos_of(input)", np.cos, lambda g, input: -g * input.sin(), "Cosine of an angle in radians."
+)
+tan = unary(
+    "tan", "tan_of(input)", np.tan, lambda g, out: g * (out * out + 1), "Tangent of an angle in radians."
+)
+asin = unary(
+    "asin", "asin_of(input)", np.arcsin, lambda g, input: g * (1 - input * input).rsqrt(),
+    "Angle in radians whose sine is the value.",
+)  # fmt: skip
+acos = unary(
+    "acos", "acos_of(input)", np.arccos, lambda g, input: -g * (1 - input * input).rsqrt(),
+    "Angle in radians whose cosine is the value.",
+)  # fmt: skip
+atan = unary(
+    "atan", "atan_of(input)", np.arctan, lambda g, input: g / (input * input + 1),
+    "Angle in radians whose tangent is the value.",
+)  # fmt: skip
 
 
 def _inverse_square(a, b):
@@ -252,102 +141,51 @@ def _inverse_square(a, b):
     return (a * a + b * b).reciprocal().masked_fill((a == 0) & (b == 0), 0.0)
 
 
-@op(
-    dtype=_REAL,
-    shape=broadcast,
-    kernel=elementwise("atan2_of(input, other)", i32=False),
-    reference=np.arctan2,
-    grad={
+atan2 = binary(
+    "atan2",
+    elementwise("atan2_of(input, other)", i32=False),
+    np.arctan2,
+    {
         "input": lambda g, input, other: g * (other * _inverse_square(input, other)),
         "other": lambda g, input, other: g * (-input * _inverse_square(input, other)),
     },
-    method=True,
-    in_place=True,
+    "Angle in radians of the point (``other``, ``input``).",
+    form=of_tensors,
+    dtype=_REAL,
+    takes=_ANY_REAL,
+    at=(1.0, 1.0),
 )
-def atan2(input: Tensor, other: Tensor) -> Tensor:
-    """Angle in radians of the point (``other``, ``input``).
 
-    Source: https://pytorch.org/docs/stable/generated/torch.atan2.html
-    """
-
-
-@_smooth("sinh_of(input)", np.sinh, lambda g, input: g * input.cosh())
-def sinh(input: Tensor) -> Tensor:
-    """Hyperbolic sine.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.sinh.html
-    """
-
-
-@_smooth("cosh_of(input)", np.cosh, lambda g, input: g * input.sinh())
-def cosh(input: Tensor) -> Tensor:
-    """Hyperbolic cosine.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.cosh.html
-    """
-
-
-@_smooth(
-    "tanh_of(input)",
-    np.tanh,
-    lambda g, out: g * (1 - out * out),
+sinh = unary("sinh", "sinh_of(input)", np.sinh, lambda g, input: g * input.cosh(), "Hyperbolic sine.")
+cosh = unary("cosh", "cosh_of(input)", np.cosh, lambda g, input: g * input.sinh(), "Hyperbolic cosine.")
+tanh = unary(
+    "tanh", "tanh_of(input)", np.tanh, lambda g, out: g * (1 - out * out), "Hyperbolic tangent.",
     exports=("torch", "nn.functional"),
-)
-def tanh(input: Tensor) -> Tensor:
-    """Hyperbolic tangent.
+)  # fmt: skip
+asinh = unary(
+    "asinh", "asinh_of(input)", np.arcsinh, lambda g, input: g * (input * input + 1).rsqrt(),
+    "Inverse hyperbolic sine.",
+)  # fmt: skip
+acosh = unary(
+    "acosh", "acosh_of(input)", np.arccosh, lambda g, input: g * (input * input - 1).rsqrt(),
+    "Inverse hyperbolic cosine.", at=1.5,
+)  # fmt: skip
+atanh = unary(
+    "atanh", "atanh_of(input)", np.arctanh, lambda g, input: g / (1 - input * input),
+    "Inverse hyperbolic tangent.",
+)  # fmt: skip
 
-    Source: https://pytorch.org/docs/stable/generated/torch.tanh.html
-    """
-
-
-@_smooth("asinh_of(input)", np.arcsinh, lambda g, input: g * (input * input + 1).rsqrt())
-def asinh(input: Tensor) -> Tensor:
-    """Inverse hyperbolic sine.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.asinh.html
-    """
-
-
-@_smooth("acosh_of(input)", np.arccosh, lambda g, input: g * (input * input - 1).rsqrt())
-def acosh(input: Tensor) -> Tensor:
-    """Inverse hyperbolic cosine.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.acosh.html
-    """
-
-
-@_smooth("atanh_of(input)", np.arctanh, lambda g, input: g / (1 - input * input))
-def atanh(input: Tensor) -> Tensor:
-    """Inverse hyperbolic tangent.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.atanh.html
-    """
-
-
-@_smooth(
-    "erf_of(input)",
-    lambda input: _erf(input).astype(input.dtype),
+erf = unary(
+    "erf", "erf_of(input)", lambda input: _erf(input).astype(input.dtype),
     lambda g, input: g * (2 / _SQRT_PI) * (-input * input).exp(),
-    _REAL,
-)
-def erf(input: Tensor) -> Tensor:
-    """Error function: ``2 / sqrt(pi) * integral of exp(-t^2) from 0 to input``.
-
-    Source: https://pytorch.org/docs/stable/special.html#torch.special.erf
-    """
-
-
-@_smooth(
-    "erfc_of(input)",
-    lambda input: _erfc(input).astype(input.dtype),
+    "Error function: ``2 / sqrt(pi) * integral of exp(-t^2) from 0 to input``.", dtype=_REAL,
+    takes=_ANY_REAL,
+)  # fmt: skip
+erfc = unary(
+    "erfc", "erfc_of(input)", lambda input: _erfc(input).astype(input.dtype),
     lambda g, input: g * (-2 / _SQRT_PI) * (-input * input).exp(),
-    _REAL,
-)
-def erfc(input: Tensor) -> Tensor:
-    """``1 - erf(input)``, accurate for large values.
-
-    Source: https://pytorch.org/docs/stable/special.html#torch.special.erfc
-    """
+    "``1 - erf(input)``, accurate for large values.", dtype=_REAL, takes=_ANY_REAL,
+)  # fmt: skip
 
 
 def _stable_sigmoid(input):
@@ -355,116 +193,65 @@ def _stable_sigmoid(input):
     return np.where(input < 0, e, 1) / (1 + e)
 
 
-@_smooth(
-    "sigmoid_of(input)",
-    _stable_sigmoid,
-    lambda g, out: g * out * (1 - out),
-    _REAL,
-    exports=("torch", "nn.functional"),
-)
-def sigmoid(input: Tensor) -> Tensor:
-    """``1 / (1 + exp(-input))``.
+sigmoid = unary(
+    "sigmoid", "sigmoid_of(input)", _stable_sigmoid, lambda g, out: g * out * (1 - out),
+    "``1 / (1 + exp(-input))``.", dtype=_REAL, takes=_ANY_REAL, exports=("torch", "nn.functional"),
+)  # fmt: skip
 
-    Source: https://pytorch.org/docs/stable/special.html#torch.special.expit
-    """
-
-
-# Outside (0, 1) the quotient is negative, but for divisors above 2^126, of which WGSL says nothing.
-@_smooth(
+logit = unary(
+    "logit",
+    # Outside (0, 1) the quotient is negative, but for divisors above 2^126, of which WGSL says nothing.
     "log_of(select(input / (1.0 - input), -1.0, abs(input) > 1.0))",
     lambda input: np.log(input / (1 - input)),
     lambda g, input: g / (input * (1 - input)).masked_fill((input < 0) | (input > 1), nan),
-    _REAL,
+    "``log(input / (1 - input))``.",
+    dtype=_REAL,
+    takes=_ANY_REAL,
+    at=0.25,
+    aten="logit.default(self, eps=None)",
 )
-def logit(input: Tensor) -> Tensor:
-    """``log(input / (1 - input))``.
-
-    Source: https://pytorch.org/docs/stable/special.html#torch.special.logit
-    """
 
 
-def _rounding(f32: str, reference):
-    return op(
+def _rounding(name: str, reference, sentence: str):
+    """Declare a rounding, which leaves integers as they are."""
+    return unary(
+        name,
+        elementwise(f"{name}(input)", i32="input", i64="input"),
+        lambda input: input if input.dtype.kind in "iu" else reference(input),
+        zeros,
+        sentence,
         dtype=real,
-        shape=as_input,
-        kernel=elementwise(f32, i32="input", i64="input"),
-        reference=lambda input: input if input.dtype.kind in "iu" else reference(input),
-        grad={"input": zeros},
-        method=True,
-        in_place=True,
+        at=-1.5,
     )
 
 
-@_rounding("floor(input)", np.floor)
-def floor(input: Tensor) -> Tensor:
-    """Rounded down.
+floor = _rounding("floor", np.floor, "Rounded down.")
+ceil = _rounding("ceil", np.ceil, "Rounded up.")
+round = _rounding("round", np.round, "Rounded to the nearest integer, halves to even.")
+trunc = _rounding("trunc", np.trunc, "Rounded toward zero.")
 
-    Source: https://pytorch.org/docs/stable/generated/torch.floor.html
-    """
-
-
-@_rounding("ceil(input)", np.ceil)
-def ceil(input: Tensor) -> Tensor:
-    """Rounded up.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.ceil.html
-    """
-
-
-@_rounding("round(input)", np.round)
-def round(input: Tensor) -> Tensor:
-    """Rounded to the nearest integer, halves to even.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.round.html
-    """
-
-
-@_rounding("trunc(input)", np.trunc)
-def trunc(input: Tensor) -> Tensor:
-    """Rounded toward zero.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.trunc.html
-    """
-
-
-@op(
-    dtype=float_only,
-    shape=as_input,
-    kernel=elementwise("input - trunc(input)", i32=False),
-    reference=lambda input: input - np.trunc(input),
-    grad={"input": lambda g: g},
-    method=True,
-    in_place=True,
-)
-def frac(input: Tensor) -> Tensor:
-    """The part after the point: ``input - trunc(input)``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.frac.html
-    """
+frac = unary(
+    "frac", "input - trunc(input)", lambda input: input - np.trunc(input), lambda g: g,
+    "The part after the point: ``input - trunc(input)``.", dtype=float_only, at=1.75,
+)  # fmt: skip
 
 
 # Activations (torch.nn.functional shows those that torch itself does not)
 
-
-@op(
-    dtype=real,
-    shape=as_input,
-    kernel=elementwise(
+relu = unary(
+    "relu",
+    elementwise(
         "select(input, 0.0, input < 0.0 && !is_nan(input))",
         i32="max(input, 0)",
         u32="input",
         i64="i64_max(input, vec2<u32>(0u))",
     ),
-    reference=lambda input: np.where(input < 0, 0, input).astype(input.dtype),
-    grad={"input": lambda g, out: without(g, out <= 0)},
-    method=True,
-    in_place=True,
+    lambda input: np.where(input < 0, 0, input).astype(input.dtype),
+    lambda g, out: without(g, out <= 0),
+    "``max(input, 0)``.",
+    dtype=real,
+    at=-0.5,
 )
-def relu(input: Tensor) -> Tensor:
-    """``max(input, 0)``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.relu.html
-    """
 
 
 def _silu_grad(g, input):
@@ -472,18 +259,10 @@ def _silu_grad(g, input):
     return g * s * (1 + input * (1 - s))
 
 
-@_smooth(
-    "silu_of(input)",
-    lambda input: input * _stable_sigmoid(input),
-    _silu_grad,
-    float_only,
-    exports="nn.functional",
-)
-def silu(input: Tensor) -> Tensor:
-    """``input * sigmoid(input)``, also called swish.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.silu.html
-    """
+silu = activation(
+    "silu", "silu_of(input)", lambda input: input * _stable_sigmoid(input), _silu_grad,
+    "``input * sigmoid(input)``, also called swish.",
+)  # fmt: skip
 
 
 def _gelu_reference(input, approximate):
@@ -558,6 +337,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
         "input": lambda g, input, alpha: where(input <= 0, g * alpha * input.where(input < 0, 0.0).exp(), g)
     },
     exports="nn.functional",
+    aten="elu.default(self, alpha=1.0, scale=1, input_scale=1)",
 )
 def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
     """``input`` where positive, else ``alpha * (exp(input) - 1)``.
@@ -590,18 +370,11 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
     """
 
 
-@_smooth(
-    "min(input, 0.0) - log1p_of(exp_of(-abs(input)))",
+logsigmoid = activation(
+    "logsigmoid", "min(input, 0.0) - log1p_of(exp_of(-abs(input)))",
     lambda input: np.minimum(input, 0) - np.log1p(np.exp(-np.abs(input))),
-    lambda g, input: g * (-input).sigmoid(),
-    float_only,
-    exports="nn.functional",
-)
-def logsigmoid(input: Tensor) -> Tensor:
-    """``log(sigmoid(input))``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.logsigmoid.html
-    """
+    lambda g, input: g * (-input).sigmoid(), "``log(sigmoid(input))``.", aten="log_sigmoid.default",
+)  # fmt: skip
 
 
 def _mish_grad(g, input):
@@ -619,7 +392,7 @@ def mish(input: Tensor) -> Tensor:
     return input * softplus(input).tanh()
 
 
-@function(exports="nn.functional")
+@function(exports="nn.functional", ours="PyTorch computes it by a quotient, in Python")
 def softsign(input: Tensor) -> Tensor:
     """``input / (1 + |input|)``.
 

@@ -70,28 +70,12 @@ def _gather_launch(call: Call) -> Launch:
     )
 
 
-def _gather_reference(input, dim, index):
+def _gather_reference(input, dim, index, sparse_grad):
     if input.ndim == 0:
         outside(index, 1, "gather")
         return np.broadcast_to(input, index.shape)
     outside(index, input.shape[dim], "gather")
     return np.take_along_axis(input.reshape(input.shape or (1,)), index, dim)
-
-
-@op(
-    public="gather",
-    dtype=_gather_types,
-    shape=_along_shape,
-    kernel=_gather_launch,
-    reference=_gather_reference,
-    grad={
-        "input": lambda g, index, input_meta, dim: scatter_add(g.new_zeros(input_meta.shape), dim, index, g)
-    },
-)
-def gather_lines(input: Tensor, dim: int, index: Tensor) -> Tensor:
-    """Elements along an axis, for an index that is as long as the input along every other axis; see
-    `gather`.
-    """
 
 
 def _cut(input: Tensor, dim: int, index: Tensor) -> Tensor:
@@ -103,7 +87,22 @@ def _cut(input: Tensor, dim: int, index: Tensor) -> Tensor:
     return input
 
 
-@function(method=True)
+def _covered(input, dim, index, sparse_grad):
+    part = _cut(input, dim, index)
+    return None if part is input else gather(part, dim, index)
+
+
+@op(
+    dtype=_gather_types,
+    shape=_along_shape,
+    kernel=_gather_launch,
+    reference=_gather_reference,
+    grad={
+        "input": lambda g, index, input_meta, dim: scatter_add(g.new_zeros(input_meta.shape), dim, index, g)
+    },
+    method=True,
+    prepare=_covered,
+)
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """``out[i][j] = input[index[i][j]][j]`` for dim 0, and so on for other axes.
 
@@ -122,7 +121,6 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
 
     Source: https://pytorch.org/docs/stable/generated/torch.gather.html
     """
-    return gather_lines(_cut(input, dim, index), dim, index)
 
 
 @function(method=True)
@@ -221,23 +219,11 @@ def _unreplaced(g, dim, index) -> Tensor:
     reference=lambda input, dim, index, src: _scatter_reference(input, dim, index, src, False),
     grad={
         "input": _unreplaced,
-        "src": lambda g, dim, index: gather_lines(g, dim, index),
+        "src": lambda g, dim, index: g.gather(dim, index),
     },
 )
 def scatter_lines(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """Write along an axis, for an index and sources of one shape; see `scatter`."""
-
-
-@op(
-    public="scatter_add",
-    dtype=_scatter_types,
-    shape=_scatter_shape,
-    kernel=lambda call: scatter_launches(call, True),
-    reference=lambda input, dim, index, src: _scatter_reference(input, dim, index, src, True),
-    grad={"input": lambda g: g, "src": lambda g, dim, index: gather_lines(g, dim, index)},
-)
-def scatter_add_lines(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """Add along an axis, for an index and sources of one shape; see `scatter_add`."""
 
 
 @composed(
@@ -273,7 +259,15 @@ def _scattered(write, input: Tensor, dim: int, index: Tensor, src: Tensor) -> Te
     return out
 
 
-@function(method=True)
+@function(
+    method=True,
+    aten=(
+        "scatter.src",
+        "scatter.value(self, dim, index, value)",
+        "scatter.reduce",
+        "scatter.value_reduce(self, dim, index, value, *, reduce)",
+    ),
+)
 def scatter(
     input: Tensor, dim: int, index: Tensor, src=None, *, value: float | None = None, reduce: str | None = None
 ) -> Tensor:
@@ -298,10 +292,25 @@ def scatter(
     source: Any = value if src is None else src
     if not hasattr(source, "_meta"):
         source = input.new_full(index.shape, source)
-    return _scattered(scatter_add_lines if reduce == "add" else scatter_lines, input, dim, index, source)
+    return _scattered(scatter_add if reduce == "add" else scatter_lines, input, dim, index, source)
 
 
-@function(method=True)
+def _added(input, dim, index, src):
+    longer = any(n != m for n, m in zip(index.shape, src.shape, strict=False))
+    if longer or not index.numel() or _cut(input, dim, index) is not input:
+        return _scattered(scatter_add, input, dim, index, src)
+    return None
+
+
+@op(
+    dtype=_scatter_types,
+    shape=_scatter_shape,
+    kernel=lambda call: scatter_launches(call, True),
+    reference=lambda input, dim, index, src: _scatter_reference(input, dim, index, src, True),
+    grad={"input": lambda g: g, "src": lambda g, dim, index: g.gather(dim, index)},
+    method=True,
+    prepare=_added,
+)
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """A copy of ``input`` with ``out[index[i][j]][j] += src[i][j]`` for dim 0, and so on, added in the
     order of the sources.
@@ -317,10 +326,18 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.scatter_add.html
     """
-    return _scattered(scatter_add_lines, input, dim, index, src)
 
 
-@function(exports=None, method=True)
+@function(
+    exports=None,
+    method=True,
+    aten=(
+        "scatter_.src",
+        "scatter_.value(self, dim, index, value)",
+        "scatter_.reduce",
+        "scatter_.value_reduce(self, dim, index, value, *, reduce)",
+    ),
+)
 def scatter_(
     input: Tensor, dim: int, index: Tensor, src=None, *, value: float | None = None, reduce: str | None = None
 ) -> Tensor:

@@ -82,19 +82,20 @@ def _embedding_grad(g, indices, weight_meta, padding_idx):
     return sum_rows(indices, g, rows)
 
 
+def _quantized(weight, indices, padding_idx):
+    held = getattr(weight, "_meta", None)
+    return quant_embedding(row_chunks(weight), indices) if held and held.dtype.is_quantized else None
+
+
 @op(
-    public="embedding",
     dtype=_embedding_types,
     shape=_embedding_shape,
     kernel=_embedding_launch,
     reference=_embedding_reference,
     grad={"weight": _embedding_grad},
+    aten="embedding.default(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False)",
+    prepare=_quantized,
 )
-def dense_embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1) -> Tensor:
-    """Rows of a table of any dtype; see `embedding`."""
-
-
-@function()
 def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1) -> Tensor:
     """Rows of a table: ``out[..., :] = weight[indices[...], :]``.
 
@@ -112,9 +113,6 @@ def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.embedding.html
     """
-    if weight._meta.dtype.kind == "q":
-        return quant_embedding(row_chunks(weight), indices)
-    return dense_embedding(weight, indices, padding_idx)
 
 
 def _select_types(call: Call):

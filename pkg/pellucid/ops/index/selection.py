@@ -112,7 +112,7 @@ def index_get(input: Tensor, indices) -> Tensor:
     return contiguous(out)
 
 
-@function(exports=None, method=True)
+@function(exports=None, method=True, aten=("index_put.default", "index_put.hacked_twin"))
 def index_put(input: Tensor, indices, values: Tensor, accumulate: bool = False) -> Tensor:
     """A copy of ``input`` with ``out[indices] = values``, or added with ``accumulate``.
 
@@ -146,7 +146,7 @@ def index_put(input: Tensor, indices, values: Tensor, accumulate: bool = False) 
     return contiguous(out.permute(*[order.index(k) for k in range(len(order))]))
 
 
-@function(exports=None, method=True)
+@function(exports=None, method=True, aten=("index_put_.default", "index_put_.hacked_twin"))
 def index_put_(input: Tensor, indices, values: Tensor, accumulate: bool = False) -> Tensor:
     """In-place form of `index_put`: writes the result into this tensor and returns it."""
     return copy_(input, index_put(input, indices, values, accumulate))
@@ -178,7 +178,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     return _places(input, input.detach().numpy(), as_tuple)
 
 
-@function(exports=None, method=True)
+@function(exports=None, method=True, ours="waits without blocking, which PyTorch does not need")
 async def nonzero_async(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The awaitable twin of `nonzero`."""
     return _places(input, await input.detach().numpy_async(), as_tuple)

@@ -7,7 +7,7 @@ every device.
 from __future__ import annotations
 
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -107,7 +107,7 @@ def numpy_order(x: np.ndarray, descending: bool) -> np.ndarray:
     return x.shape[-1] - 1 - np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1]
 
 
-def _sort_reference(input, descending):
+def _sort_reference(input, dim, descending, stable):
     x = input.reshape(input.shape or (1,))
     order = numpy_order(x, descending)
     return np.take_along_axis(x, order, -1).reshape(input.shape), order.reshape(input.shape)
@@ -117,29 +117,26 @@ def _at_indices(g, indices, input_meta):
     return g.new_zeros(input_meta.shape).scatter(-1, indices, g)
 
 
+def _last_axis(order: str, input: Tensor, dim: int, *given) -> Any:
+    """What an order along another axis than the last is: that along the last one of what is transposed."""
+    k = axis(dim, input.dim())
+    if input.dim() == 0 or k == input.dim() - 1:
+        return None
+    out = getattr(input.transpose(k, -1), order)(*given)
+    return type(out)(*[contiguous(t.transpose(k, -1)) for t in out])
+
+
 @op(
-    public="sort",
     dtype=_types,
     shape=lambda call: (call["input"].shape, call["input"].shape),
     kernel=_sort_launches,
     reference=_sort_reference,
     grad={"input": _at_indices},
     outputs=("values", "indices"),
+    method=True,
+    aten=("sort.default", "sort.stable"),
+    prepare=lambda input, dim, *given: _last_axis("sort", input, dim, -1, *given),
 )
-def sort_last(input: Tensor, descending: bool = False) -> tuple[Tensor, Tensor]:
-    """Sort along the last axis; see `sort`."""
-
-
-def _along(input: Tensor, dim: int, function) -> ValuesAndIndices:
-    """A function of the last axis along another one."""
-    k = axis(dim, input.dim())
-    if input.dim() == 0 or k == input.dim() - 1:
-        return function(input)
-    out = function(input.transpose(k, -1))
-    return type(out)(*[contiguous(t.transpose(k, -1)) for t in out])
-
-
-@function(method=True)
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = True) -> ValuesAndIndices:
     """Elements in order along an axis, and where they were.
 
@@ -159,10 +156,9 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
         >>> torch.sort(torch.tensor([3, 1, 2], device="cpu")).indices.tolist()
         [1, 2, 0]
     """
-    return _along(input, dim, lambda x: sort_last(x, descending))
 
 
-@function(method=True)
+@function(method=True, aten=("argsort.default", "argsort.stable"))
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """The places of the elements in order along an axis, int64; arguments as `sort`.
 
@@ -238,7 +234,7 @@ def _topk_launches(call: Call) -> list[Launch]:
         entries, source, known = pitch, best, places
 
 
-def _topk_reference(input, k, largest):
+def _topk_reference(input, k, dim, largest, sorted):
     x = input.reshape(input.shape or (1,))
     order = numpy_order(x, largest)[..., : k if input.ndim else 1]
     shape = order.shape if input.ndim else ()
@@ -246,19 +242,15 @@ def _topk_reference(input, k, largest):
 
 
 @op(
-    public="topk",
     dtype=_topk_types,
     shape=_topk_shapes,
     kernel=_topk_launches,
     reference=_topk_reference,
     grad={"input": _at_indices},
     outputs=("values", "indices"),
+    method=True,
+    prepare=lambda input, k, dim, *given: _last_axis("topk", input, dim, k, -1, *given),
 )
-def topk_last(input: Tensor, k: int, largest: bool = True) -> tuple[Tensor, Tensor]:
-    """The best few along the last axis; see `topk`."""
-
-
-@function(method=True)
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> ValuesAndIndices:
     """The ``k`` largest (or smallest) elements along an axis, in order, and where they were.
 
@@ -282,4 +274,3 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
         >>> torch.topk(torch.tensor([1.0, 5.0, 3.0], device="cpu"), 2).values.tolist()
         [5.0, 3.0]
     """
-    return _along(input, dim, lambda x: topk_last(x, k, largest))

@@ -141,20 +141,21 @@ def wide_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return (a.astype(np.float64) @ b.astype(np.float64)) if a.dtype == np.float32 else a @ b
 
 
+def _quantized(input, other):
+    held = getattr(other, "_meta", None)
+    return quant_product(input, row_chunks(other)) if held and held.dtype.is_quantized else None
+
+
 @op(
-    public="matmul",
     dtype=floats,
     shape=_shape,
     kernel=_launches,
     reference=lambda input, other: wide_product(input, other),
     grad={"input": _grad_left, "other": _grad_right},
     strided=("input", "other"),
+    method=True,
+    prepare=_quantized,
 )
-def dense_matmul(input: Tensor, other: Tensor) -> Tensor:
-    """Matrix product of float tensors; see `matmul`."""
-
-
-@function(method=True)
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     """Matrix product over the last two axes: ``out[..., i, j] = sum_l input[..., i, l] * other[..., l, j]``.
 
@@ -176,9 +177,6 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         >>> (torch.ones(2, 3, device="cpu") @ torch.ones(3, device="cpu")).tolist()
         [3.0, 3.0]
     """
-    if other.dtype.is_quantized:
-        return quant_product(input, row_chunks(other))
-    return dense_matmul(input, other)
 
 
 def _ranked(name: str, ranks: tuple[int, int], a: Tensor, b: Tensor) -> Tensor:

@@ -10,7 +10,6 @@ from ...errors import ShapeError
 from ...kernel.source import Launch
 from ...op.call import Call
 from ...op.declaration import op
-from ...op.public import function
 from ...quant.rows import row_chunks
 from ...tensors.shape import Size
 from ...tensors.tensor import Tensor
@@ -58,8 +57,12 @@ def _reference(input, weight, bias):
     return out if bias is None else out + bias
 
 
+def _quantized(input, weight, bias):
+    held = getattr(weight, "_meta", None)
+    return quant_linear(input, row_chunks(weight), bias) if held and held.dtype.is_quantized else None
+
+
 @op(
-    public="linear",
     dtype=floats,
     shape=_shape,
     kernel=_launches,
@@ -70,12 +73,9 @@ def _reference(input, weight, bias):
         "bias": lambda g: g,
     },
     strided=("weight",),
+    exports="nn.functional",
+    prepare=_quantized,
 )
-def dense_linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Rows times a float weight; see `linear`."""
-
-
-@function(exports="nn.functional")
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``out[..., j] = sum_l input[..., l] * weight[j, l] + bias[j]``.
 
@@ -93,6 +93,3 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.linear.html
     """
-    if weight._meta.dtype.kind == "q":
-        return quant_linear(input, row_chunks(weight), bias)
-    return dense_linear(input, weight, bias)

@@ -106,6 +106,7 @@ def _gradient_reference(g, input, weight, normalized_shape, eps, centred):
     composite=_gradient_composite,
     grad="composite",
     exports=None,
+    ours="one of the results of ATen's native_layer_norm_backward and _fused_rms_norm_backward",
 )
 def norm_gradient(
     g: Tensor,
@@ -224,6 +225,7 @@ def _layer_reference(input, normalized_shape, weight, bias, eps):
         ),
         "bias": lambda g, normalized_shape, bias_meta: _summed(g, normalized_shape, bias_meta),
     },
+    aten="layer_norm.default(input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn_enable=True)",
 )
 def layer_norm(
     input: Tensor,
@@ -287,7 +289,10 @@ def _norm(input: Tensor, p: float, dim, keepdim: bool) -> Tensor:
     return sum(size**p, dim, keepdim) ** (1.0 / p)
 
 
-@function(method=True)
+@function(
+    method=True,
+    aten=("norm.Scalar", "norm.ScalarOpt_dim", "norm.ScalarOpt_dim_dtype", "norm.ScalarOpt_dtype"),
+)
 def norm(
     input: Tensor, p: float | str = "fro", dim=None, keepdim: bool = False, dtype: DType | None = None
 ) -> Tensor:

@@ -89,6 +89,7 @@ def _numpy(x: np.ndarray, dim: int, log: bool) -> np.ndarray:
     reference=lambda input, dim, dtype: _numpy(input, dim, False),
     grad={"input": lambda g, out, dim: out * (g - sum(g * out, dim, True))},
     method=True,
+    aten="softmax.int",
 )
 def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     """``out_i = exp(x_i) / sum_j exp(x_j)`` along an axis; a row of only -inf gives NaN.
@@ -118,6 +119,7 @@ def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     reference=lambda input, dim, dtype: _numpy(input, dim, True),
     grad={"input": lambda g, out, dim: g - out.exp() * sum(g, dim, True)},
     method=True,
+    aten="log_softmax.int",
 )
 def log_softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     """``out_i = x_i - log(sum_j exp(x_j))`` along an axis, without overflow.

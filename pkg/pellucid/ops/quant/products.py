@@ -367,7 +367,7 @@ def dequantize_chunks(weight: list[Tensor]) -> Tensor:
     """
 
 
-@function(exports=None, method=True)
+@function(exports=None, method=True, aten="dequantize.self")
 def dequantize(input: Tensor) -> Tensor:
     """The values of a quantized weight.
 

@@ -143,7 +143,7 @@ def _floating(name: str, d: DType | None) -> None:
         raise DTypeError(f"{name}: dtype must be floating point, not {d}. Use randint for integers.")
 
 
-@function()
+@function(aten=("rand.default", "rand.generator"))
 def rand(
     *size,
     dtype: DType | None = None,
@@ -159,7 +159,7 @@ def rand(
     return _draw(uniform_block, size, dtype, device, generator, requires_grad)
 
 
-@function()
+@function(aten=("randn.default", "randn.generator"))
 def randn(
     *size,
     dtype: DType | None = None,
@@ -175,7 +175,7 @@ def randn(
     return _draw(normal_block, size, dtype, device, generator, requires_grad)
 
 
-@function()
+@function(aten=("randint.low", "randint.low_generator"))
 def randint(
     low: int,
     high=None,
@@ -221,7 +221,7 @@ def randn_like(input: Tensor, *, dtype: DType | None = None, device=None) -> Ten
     return randn(*input._meta.shape, dtype=dtype or input._meta.dtype, device=device or input._meta.device)
 
 
-@function()
+@function(aten=("randperm.default", "randperm.generator"))
 def randperm(
     n: int, *, dtype: DType | None = None, device=None, generator: Generator | None = None
 ) -> Tensor:
@@ -248,7 +248,7 @@ def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
     return (rand(*m.shape, device=m.device, generator=generator) < input).to(m.dtype)
 
 
-@function(exports=("torch", "nn.functional"))
+@function(exports=("torch", "nn.functional"), aten="dropout.default(input, p, train)")
 def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """Elements zeroed with probability ``p``, the others divided by ``1 - p``.
 

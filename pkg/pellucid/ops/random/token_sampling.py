@@ -16,7 +16,7 @@ from ...op.rules import as_input
 from ...tensors import dtypes as dt
 from ...tensors.shape import Size
 from ...tensors.tensor import Tensor
-from ..index.sort import sort_last, topk_last
+from ..index.sort import sort, topk
 from ..shape.joining import flip
 
 # Columns of a row that one workgroup takes on, as a part of a long row.
@@ -66,6 +66,7 @@ def _penalty_launch(call: Call) -> Launch:
     reference=_penalty_reference,
     grad=None,
     exports=None,
+    ours="generation in PyTorch does it by gather, where and scatter",
 )
 def repetition_penalty(logits: Tensor, ids: Tensor, penalty: float) -> Tensor:
     """Make tokens less likely that have been seen: their logit is divided by ``penalty`` where positive,
@@ -232,11 +233,11 @@ def sample(
         logits = repetition_penalty(logits, seen, penalty)
     top_k = min(top_k, logits.shape[-1])
     if top_k:
-        values, ids = topk_last(logits, top_k)
+        values, ids = topk(logits, top_k)
         return draw(values, uniforms, temperature, top_p, ids)
     if top_p < 1 and _is_too_long(logits):
         # In order, the last of equal ones first, as below.
-        values, places = sort_last(flip(logits, -1), True)
+        values, places = sort(flip(logits, -1), -1, True)
         return draw(values, uniforms, temperature, top_p, logits.shape[-1] - 1 - places)
     if top_p < 1:
         return draw_nucleus(logits, uniforms, temperature, top_p)

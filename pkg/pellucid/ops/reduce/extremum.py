@@ -6,7 +6,9 @@ to the first place.
 # pyright: reportReturnType=false
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod as product
+from typing import Any
 
 import numpy as np
 
@@ -16,13 +18,14 @@ from ...kernel.source import NATIVE, Launch, flag, load, register_type
 from ...kernel.variants import rows_of
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.families import docstring, formed, over_axis, reduction
 from ...op.public import function
 from ...op.rules import refusing, same
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType
-from ...tensors.shape import Size, axes
+from ...tensors.shape import Size, axes, index
 from ...tensors.tensor import Tensor
-from ..elementwise import arithmetic
+from ..elementwise import clamp
 from ..elementwise.comparison import where
 from .passes import stages
 from .reductions import reduced_shape, restore, sum
@@ -106,50 +109,27 @@ def _shared(g, input, out, dim, keepdim):
     return chosen * (restore(g, input._meta, dim, keepdim) / sum(chosen, dim, True))
 
 
-@op(
-    dtype=_ordered,
-    shape=_not_empty,
-    kernel=lambda call: _best(call, True),
-    reference=lambda input, dim, keepdim: input.max(axes(dim, input.ndim), keepdims=keepdim),
-    grad={"input": _shared},
-    method=True,
-)
-def amax(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
-    """Largest element over axes; equal ones share the gradient.
-
-    Args:
-        input: any real dtype.
-        dim: axis or axes; all if None or ().
-        keepdim: keep the axes, with length 1.
-
-    Raises:
-        DimensionError: an axis is out of range or has no elements.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.amax.html
-    """
+_TAKES: Any = {
+    "takes": "any real dtype.",
+    "raises": {"DimensionError": "an axis is out of range or has no elements."},
+}
 
 
-@op(
-    dtype=_ordered,
-    shape=_not_empty,
-    kernel=lambda call: _best(call, False),
-    reference=lambda input, dim, keepdim: input.min(axes(dim, input.ndim), keepdims=keepdim),
-    grad={"input": _shared},
-    method=True,
-)
-def amin(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
-    """Smallest element over axes; equal ones share the gradient.
+def _extreme(name: str, largest: bool, sentence: str):
+    """Declare the values of extreme elements."""
 
-    Args:
-        input: any real dtype.
-        dim: axis or axes; all if None or ().
-        keepdim: keep the axes, with length 1.
+    def reference(input, dim, keepdim):
+        best = input.max if largest else input.min
+        return best(axes(dim, input.ndim), keepdims=keepdim)
 
-    Raises:
-        DimensionError: an axis is out of range or has no elements.
+    return reduction(
+        name, lambda call: _best(call, largest), reference, _shared, sentence,
+        shape=_not_empty, dtype=_ordered, **_TAKES,
+    )  # fmt: skip
 
-    Source: https://pytorch.org/docs/stable/generated/torch.amin.html
-    """
+
+amax = _extreme("amax", True, "Largest element over axes; equal ones share the gradient.")
+amin = _extreme("amin", False, "Smallest element over axes; equal ones share the gradient.")
 
 
 def _to_int64(call: Call):
@@ -166,55 +146,28 @@ def _numpy_place(x: np.ndarray, dim, keepdim: bool, largest: bool) -> np.ndarray
     return x.argmax(dim, keepdims=keepdim) if largest else x.argmin(dim, keepdims=keepdim)
 
 
-@op(
-    dtype=_to_int64,
-    shape=_not_empty,
-    kernel=lambda call: _place(call, True),
-    reference=lambda input, dim, keepdim: _numpy_place(input, dim, keepdim, True),
-    grad=None,
-    method=True,
+def _extreme_place(name: str, largest: bool, sentence: str):
+    """Declare the places of extreme elements."""
+    return reduction(
+        name,
+        lambda call: _place(call, largest),
+        lambda input, dim, keepdim: _numpy_place(input, dim, keepdim, largest),
+        None,
+        sentence,
+        shape=_not_empty,
+        dtype=_to_int64,
+        form=over_axis,
+        whole="None counts through the flattened tensor",
+        **_TAKES,
+    )
+
+
+argmax = _extreme_place(
+    "argmax", True, "Where the largest element along an axis is, int64; the first of equal ones."
 )
-def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """Where the largest element along an axis is, int64; the first of equal ones.
-
-    Args:
-        input: any real dtype.
-        dim: the axis; None counts through the flattened tensor.
-        keepdim: keep the axis, with length 1.
-
-    Raises:
-        DimensionError: the axis is out of range or has no elements.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.argmax.html
-
-    Example:
-        >>> import pellucid as torch
-        >>> torch.tensor([1.0, 3.0, 3.0], device="cpu").argmax().item()
-        1
-    """
-
-
-@op(
-    dtype=_to_int64,
-    shape=_not_empty,
-    kernel=lambda call: _place(call, False),
-    reference=lambda input, dim, keepdim: _numpy_place(input, dim, keepdim, False),
-    grad=None,
-    method=True,
+argmin = _extreme_place(
+    "argmin", False, "Where the smallest element along an axis is, int64; the first of equal ones."
 )
-def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """Where the smallest element along an axis is, int64; the first of equal ones.
-
-    Args:
-        input: any real dtype.
-        dim: the axis; None counts through the flattened tensor.
-        keepdim: keep the axis, with length 1.
-
-    Raises:
-        DimensionError: the axis is out of range or has no elements.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.argmin.html
-    """
 
 
 def _pair_types(call: Call):
@@ -223,6 +176,7 @@ def _pair_types(call: Call):
 
 
 def _pair_shapes(call: Call):
+    index(call["dim"], "dim")
     shape = _not_empty(call)
     return shape, shape
 
@@ -244,78 +198,6 @@ def _at_places(g, indices, input_meta, dim, keepdim):
     )
 
 
-@op(
-    public="max",
-    dtype=_pair_types,
-    shape=_pair_shapes,
-    kernel=lambda call: _launches(call, True, "values", "indices"),
-    reference=lambda input, dim, keepdim: _numpy_pair(input, dim, keepdim, True),
-    grad={"input": _at_places},
-    outputs=("values", "indices"),
-)
-def max_dim(input: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """Largest elements along an axis and their places; see `max`."""
-
-
-@op(
-    public="min",
-    dtype=_pair_types,
-    shape=_pair_shapes,
-    kernel=lambda call: _launches(call, False, "values", "indices"),
-    reference=lambda input, dim, keepdim: _numpy_pair(input, dim, keepdim, False),
-    grad={"input": _at_places},
-    outputs=("values", "indices"),
-)
-def min_dim(input: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """Smallest elements along an axis and their places; see `min`."""
-
-
-@function(method=True)
-def max(input: Tensor, dim=None, keepdim: bool = False, *, other: Tensor | None = None):
-    """Largest element of all; with ``dim`` largest along it as (values, indices); with a tensor the larger
-    of two, element by element.
-
-    Args:
-        input: any real dtype.
-        dim: an axis, or a second tensor (as `maximum`).
-        keepdim: keep the axis, with length 1.
-
-    Returns:
-        A tensor, or the named tuple (values, indices) where ``dim`` is an axis; indices are int64, the
-        first of equal ones.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.max.html
-    """
-    return _overloads(input, dim, keepdim, other, _largest, max_dim, "maximum")
-
-
-@function(method=True)
-def min(input: Tensor, dim=None, keepdim: bool = False, *, other: Tensor | None = None):
-    """Smallest element of all; with ``dim`` smallest along it as (values, indices); with a tensor the
-    smaller of two.
-
-    Args:
-        input: any real dtype.
-        dim: an axis, or a second tensor (as `minimum`).
-        keepdim: keep the axis, with length 1.
-
-    Returns:
-        A tensor, or the named tuple (values, indices) where ``dim`` is an axis; indices are int64, the
-        first of equal ones.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.min.html
-    """
-    return _overloads(input, dim, keepdim, other, _smallest, min_dim, "minimum")
-
-
-def _overloads(input, dim, keepdim, other, whole, along, pairwise):
-    if other is None and hasattr(dim, "_meta") and not keepdim:
-        other = dim
-    if other is not None:
-        return getattr(arithmetic, pairwise)(input, other)
-    return whole(input) if dim is None else along(input, dim, keepdim)
-
-
 def _whole_grad(g, input, out):
     """As that of `amax`, but NaN share it, too."""
     chosen = (input == out) | (input.isnan() & out.isnan())
@@ -330,6 +212,64 @@ def _largest(input: Tensor) -> Tensor:
 @composed(name="min", input=_whole_grad)
 def _smallest(input: Tensor) -> Tensor:
     return amin(input)
+
+
+def _both(
+    input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False, *, other: Tensor | None = None
+): ...
+
+
+def _extremes(name: str, largest: bool, whole: Callable, pairwise: Callable, words: tuple[str, str]):
+    """Declare the extreme elements along an axis with their places, whose name has two meanings besides.
+
+    Args:
+        name: public.
+        largest: whether these are the largest.
+        whole: of all elements.
+        pairwise: of two tensors.
+        words: for one of all and one of two.
+    """
+
+    def prepare(input, dim, keepdim, other):
+        if other is None and hasattr(dim, "_meta") and not keepdim:
+            other = dim
+        if other is not None:
+            return pairwise(input, other)
+        if dim is None:
+            return whole(input)
+        # Keys hold plain numbers, never a tensor that is an axis.
+        return None if isinstance(dim, int) else made(input, index(dim, "dim"), keepdim)
+
+    best, better = words
+    sections: dict[str, dict[str, str] | str] = {
+        "Args": {
+            "input": "any real dtype.",
+            "dim": f"an axis, or a second tensor (as `{pairwise.__name__}`).",
+            "keepdim": "keep the axis, with length 1.",
+        },
+        "Returns": "A tensor, or the named tuple (values, indices) where ``dim`` is an axis; indices are "
+        "int64, the first of equal ones.",
+    }
+    sentence = (
+        f"{best.capitalize()} element of all; with ``dim`` {best} along it as (values, indices); with a "
+        f"tensor\n    the {better} of two, element by element."
+    )
+    made = op(
+        dtype=_pair_types,
+        shape=_pair_shapes,
+        kernel=lambda call: _launches(call, largest, "values", "indices"),
+        reference=lambda input, dim, keepdim, other: _numpy_pair(input, dim, keepdim, largest),
+        grad={"input": _at_places},
+        outputs=("values", "indices"),
+        method=True,
+        aten=(f"{name}.default", f"{name}.dim", f"{name}.other(self, other)"),
+        prepare=prepare,
+    )(formed(_both, name, docstring(sentence, sections, name)))
+    return made
+
+
+max = _extremes("max", True, _largest, clamp.maximum, ("largest", "larger"))
+min = _extremes("min", False, _smallest, clamp.minimum, ("smallest", "smaller"))
 
 
 @function(method=True)

@@ -6,19 +6,16 @@ in extremum.py.
 # pyright: reportReturnType=false
 from __future__ import annotations
 
-from math import inf
 from math import prod as product
 
 import numpy as np
 
-from ...autograd.composed import composed
 from ...autograd.grad_mode import is_grad_enabled
-from ...errors import ArgumentError, DTypeError
+from ...errors import DTypeError
 from ...kernel.source import NATIVE, Launch, flag, load, register_type
 from ...kernel.variants import rows_of
-from ...op.arguments import boolean, number
 from ...op.call import Call
-from ...op.declaration import op
+from ...op.families import over_axes_as, over_axis_as, reduction
 from ...op.public import function
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType
@@ -167,77 +164,6 @@ def wide(x: np.ndarray, d: DType | None = None) -> np.ndarray:
     )
 
 
-@op(
-    dtype=_accumulated,
-    shape=reduced_shape,
-    kernel=_fold(_SUM, _ZERO),
-    reference=lambda input, dim, keepdim, dtype: wide(input, dtype).sum(
-        axes(dim, input.ndim), keepdims=keepdim
-    ),
-    grad={"input": lambda g, input_meta, dim, keepdim: spread(g, input_meta, dim, keepdim)},
-    method=True,
-)
-def sum(
-    input: Tensor,
-    dim: int | tuple[int, ...] | None = None,
-    keepdim: bool = False,
-    *,
-    dtype: DType | None = None,
-) -> Tensor:
-    """Sum over axes: ``out = sum_r input[..., r, ...]``.
-
-    Args:
-        input: any dtype; integers and bools are added in int64.
-        dim: axis or axes; all if None.
-        keepdim: keep the axes, with length 1.
-        dtype: type to convert to before adding.
-
-    Raises:
-        DimensionError: an axis is out of range.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.sum.html
-
-    Example:
-        >>> import pellucid as torch
-        >>> torch.tensor([[1, 2], [3, 4]], device="cpu").sum(0).tolist()
-        [4, 6]
-    """
-
-
-@op(
-    dtype=_averaged,
-    shape=reduced_shape,
-    kernel=_fold(_SUM, _ZERO, mean=True),
-    reference=lambda input, dim, keepdim, dtype: _mean(wide(input, dtype), axes(dim, input.ndim), keepdim),
-    grad={
-        "input": lambda g, input_meta, dim, keepdim: spread(
-            g / _count(input_meta, dim), input_meta, dim, keepdim
-        )
-    },
-    method=True,
-)
-def mean(
-    input: Tensor,
-    dim: int | tuple[int, ...] | None = None,
-    keepdim: bool = False,
-    *,
-    dtype: DType | None = None,
-) -> Tensor:
-    """Mean over axes: ``sum(input, dim) / count``.
-
-    Args:
-        input: floating point, unless ``dtype`` says so.
-        dim: axis or axes; all if None.
-        keepdim: keep the axes, with length 1.
-        dtype: type to convert to first.
-
-    Raises:
-        DTypeError: an integer tensor.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.mean.html
-    """
-
-
 def _count(m, dim) -> int:
     return max(product(m.shape[d] for d in axes(dim, m.rank)), 1)
 
@@ -248,13 +174,34 @@ def _mean(x: np.ndarray, dims: tuple[int, ...], keepdim: bool) -> np.ndarray:
         return x.sum(dims, keepdims=keepdim) / np.float64(count)
 
 
+sum = reduction(
+    "sum", _fold(_SUM, _ZERO),
+    lambda input, dim, keepdim, dtype: wide(input, dtype).sum(axes(dim, input.ndim), keepdims=keepdim),
+    lambda g, input_meta, dim, keepdim: spread(g, input_meta, dim, keepdim),
+    "Sum over axes: ``out = sum_r input[..., r, ...]``.", shape=reduced_shape, dtype=_accumulated,
+    form=over_axes_as, takes="any dtype; integers and bools are added in int64.", converted="adding",
+    aten=("sum.default", "sum.dim_IntList"),
+)  # fmt: skip
+
+
+mean = reduction(
+    "mean", _fold(_SUM, _ZERO, mean=True),
+    lambda input, dim, keepdim, dtype: _mean(wide(input, dtype), axes(dim, input.ndim), keepdim),
+    lambda g, input_meta, dim, keepdim: spread(g / _count(input_meta, dim), input_meta, dim, keepdim),
+    "Mean over axes: ``sum(input, dim) / count``.", shape=reduced_shape, dtype=_averaged, form=over_axes_as,
+    takes="floating point, unless ``dtype`` says so.", converted="adding",
+    raises={"DTypeError": "an integer tensor.", "DimensionError": "an axis is out of range."},
+    at=[[1.0, 4.0], [3.0, 2.0]], aten=("mean.default", "mean.dim"),
+)  # fmt: skip
+
+
 def _product_grad(g, input, dim, keepdim):
     if is_grad_enabled() and input._meta.numel:
         return restore(g, input._meta, dim, keepdim) * _products_of_others(input, dim)
     # A zero leaves a derivative only where it is the one zero: there it is the product of the others.
     is_zero = input == 0
     others = input.masked_fill(is_zero, 1)
-    rest = prod_dims(others, dim, True)
+    rest = prod(others, dim, True)
     zeros = sum(is_zero, dim, True)
     alone = is_zero & (zeros == 1)
     plain = (~is_zero) & (zeros == 0)
@@ -272,102 +219,70 @@ def _products_of_others(input, dim):
     return others.reshape(input.shape) if dim is None else others.movedim(-1, dim)
 
 
-@op(
-    public="prod",
-    dtype=_accumulated,
-    shape=reduced_shape,
-    kernel=_product,
-    reference=lambda input, dim, keepdim, dtype: wide(input, dtype).prod(
-        axes(dim, input.ndim), keepdims=keepdim
-    ),
-    grad={"input": _product_grad},
-)
-def prod_dims(
-    input: Tensor,
-    dim: int | tuple[int, ...] | None = None,
-    keepdim: bool = False,
-    *,
-    dtype: DType | None = None,
-) -> Tensor:
-    """Product over several axes; see `prod`."""
-
-
-@function(method=True)
-def prod(
-    input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None
-) -> Tensor:
-    """Product over one axis, or of all elements: ``out = prod_r input[..., r, ...]``.
-
-    Args:
-        input: any dtype; integers and bools are multiplied in int64.
-        dim: the axis; all if None.
-        keepdim: keep the axis, with length 1.
-        dtype: type to convert to before multiplying.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.prod.html
-    """
-    return prod_dims(input, dim, keepdim, dtype=dtype)
+prod = reduction(
+    "prod", _product,
+    lambda input, dim, keepdim, dtype: wide(input, dtype).prod(axes(dim, input.ndim), keepdims=keepdim),
+    _product_grad, "Product over one axis, or of all elements: ``out = prod_r input[..., r, ...]``.",
+    shape=reduced_shape, dtype=_accumulated, form=over_axis_as,
+    takes="any dtype; integers and bools are multiplied in int64.", converted="multiplying",
+    aten=("prod.default", "prod.dim_int"),
+)  # fmt: skip
 
 
 def _logic(call: Call):
     return dt.bool_, dt.uint32
 
 
-@op(
-    public="any",
-    dtype=_logic,
-    shape=reduced_shape,
-    kernel=_fold({"u32": "a | b"}, _ZERO),
-    reference=lambda input, dim, keepdim: input.any(axes(dim, input.ndim), keepdims=keepdim),
-    grad=None,
-)
-def any_true(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
-    """Whether a bool tensor is true anywhere along axes; see `any`."""
-
-
-@op(
-    public="all",
-    dtype=_logic,
-    shape=reduced_shape,
-    kernel=_fold({"u32": "a & b"}, _ONE),
-    reference=lambda input, dim, keepdim: input.all(axes(dim, input.ndim), keepdims=keepdim),
-    grad=None,
-)
-def all_true(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
-    """Whether a bool tensor is true everywhere along axes; see `all`."""
-
-
 def _truth(input: Tensor) -> Tensor:
     return input if input.dtype is dt.bool_ else input != 0
 
 
-@function(method=True)
-def any(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
-    """Whether any element along axes differs from zero; bool (uint8 for uint8 input).
+def _quantifier(name: str, sign: str, identity: dict[str, str], sentence: str):
+    """Declare whether some or all elements differ from zero."""
 
-    Source: https://pytorch.org/docs/stable/generated/torch.any.html
-    """
-    out = any_true(_truth(input), dim, keepdim)
-    return out.to(dt.uint8) if input.dtype is dt.uint8 else out
+    def prepare(input, dim, keepdim):
+        if input.dtype is dt.bool_:
+            return None
+        out = made(input != 0, dim, keepdim)
+        return out.to(dt.uint8) if input.dtype is dt.uint8 else out
+
+    made = reduction(
+        name,
+        _fold({"u32": f"a {sign} b"}, identity),
+        lambda input, dim, keepdim: getattr(input, name)(axes(dim, input.ndim), keepdims=keepdim),
+        None,
+        sentence,
+        shape=reduced_shape,
+        dtype=_logic,
+        takes="any dtype.",
+        at=[[0, 4], [3, 2]],
+        aten=(f"{name}.default", f"{name}.dim", f"{name}.dims"),
+        prepare=prepare,
+    )
+    return made
 
 
-@function(method=True)
-def all(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
-    """Whether all elements along axes differ from zero; bool (uint8 for uint8 input).
-
-    Source: https://pytorch.org/docs/stable/generated/torch.all.html
-    """
-    out = all_true(_truth(input), dim, keepdim)
-    return out.to(dt.uint8) if input.dtype is dt.uint8 else out
+any = _quantifier(
+    "any", "|", _ZERO, "Whether any element along axes differs from zero; bool (uint8 for uint8 input)."
+)
+all = _quantifier(
+    "all", "&", _ONE, "Whether all elements along axes differ from zero; bool (uint8 for uint8 input)."
+)
 
 
-@function(method=True)
+@function(method=True, aten=("count_nonzero.default", "count_nonzero.dim_IntList"))
 def count_nonzero(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
     """Number of elements that differ from zero, int64.
 
     Source: https://pytorch.org/docs/stable/generated/torch.count_nonzero.html
     """
     return sum(_truth(input), dim)
+
+
+def no_complex(name: str, input: Tensor) -> None:
+    """Refuse complex tensors."""
+    if input.dtype.is_complex:
+        raise DTypeError(f"{name}: takes no complex tensors. Work on their real and imaginary parts.")
 
 
 @function(method=True)
@@ -381,7 +296,7 @@ def logsumexp(input: Tensor, dim: int | tuple[int, ...], keepdim: bool = False) 
 
     Source: https://pytorch.org/docs/stable/generated/torch.logsumexp.html
     """
-    _no_complex("logsumexp", input)
+    no_complex("logsumexp", input)
     if not input.dtype.is_floating_point:
         input = input.to(dt.get_default_dtype())
     if input.numel() == 0:
@@ -391,123 +306,3 @@ def logsumexp(input: Tensor, dim: int | tuple[int, ...], keepdim: bool = False) 
     return sum((input - largest).exp(), dim, keepdim).log() + largest.reshape(
         tuple(_without(input.shape, axes(dim, input.dim()), keepdim))
     )
-
-
-def _correction(unbiased, correction):
-    if unbiased is not None and correction is not None:
-        raise ArgumentError("var: give correction or unbiased, not both")
-    if unbiased is not None:
-        return 1 if boolean(unbiased, "unbiased") else 0
-    return 1 if correction is None else number(correction, "correction")
-
-
-def _spread_of(input: Tensor, dim, unbiased, correction) -> tuple:
-    """The axes of a variance, and what the sum of squares is divided by."""
-    _no_complex("var", input)
-    if isinstance(dim, bool):
-        dim, unbiased = None, dim
-    correction = _correction(unbiased, correction)
-    dims = axes(dim, input.dim())
-    count = product(input.shape[d] for d in dims)
-    return dims or None, (count - correction if count > correction else 0.0)
-
-
-def _variance_grad(g, input, dims, keepdim, divisor):
-    slope = 2.0 / divisor if divisor else inf
-    return restore(g, input._meta, dims, keepdim) * slope * (input - mean(input, dims, True))
-
-
-@composed(name="var", input=_variance_grad)
-def _variance(input: Tensor, dims, keepdim: bool, divisor: float) -> Tensor:
-    centred = input - mean(input, dims, True)
-    return sum(centred * centred, dims, keepdim) / divisor
-
-
-def _deviation_grad(g, input, dims, keepdim, divisor, out):
-    # Of equal values the slope is infinite; there it is taken as 0.
-    return _variance_grad((g / (out * 2)).masked_fill(out == 0, 0.0), input, dims, keepdim, divisor)
-
-
-@composed(name="std", input=_deviation_grad)
-def _deviation(input: Tensor, dims, keepdim: bool, divisor: float) -> Tensor:
-    return _variance(input, dims, keepdim, divisor).sqrt()
-
-
-def _no_complex(name: str, input: Tensor) -> None:
-    if input.dtype.is_complex:
-        raise DTypeError(f"{name}: takes no complex tensors. Work on their real and imaginary parts.")
-
-
-@function(method=True)
-def var(
-    input: Tensor,
-    dim=None,
-    unbiased: bool | None = None,
-    keepdim: bool = False,
-    *,
-    correction: float | None = None,
-) -> Tensor:
-    """Variance over axes: ``sum((input - mean)^2) / max(count - correction, 0)``.
-
-    Args:
-        input: floating point.
-        dim: axis or axes; all if None. A bool here is ``unbiased``.
-        unbiased: True means correction=1, False correction=0.
-        keepdim: keep the axes, with length 1.
-        correction: what is taken from the count; 1 unless given.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.var.html
-    """
-    dims, divisor = _spread_of(input, dim, unbiased, correction)
-    return _variance(input, dims, keepdim, divisor)
-
-
-@function(method=True)
-def std(
-    input: Tensor,
-    dim=None,
-    unbiased: bool | None = None,
-    keepdim: bool = False,
-    *,
-    correction: float | None = None,
-) -> Tensor:
-    """Standard deviation over axes: the square root of `var`, same arguments.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.std.html
-    """
-    dims, divisor = _spread_of(input, dim, unbiased, correction)
-    return _deviation(input, dims, keepdim, divisor)
-
-
-@function()
-def var_mean(
-    input: Tensor,
-    dim=None,
-    unbiased: bool | None = None,
-    keepdim: bool = False,
-    *,
-    correction: float | None = None,
-):
-    """``(var(input, ...), mean(input, ...))``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.var_mean.html
-    """
-    dims = None if isinstance(dim, bool) else dim
-    return var(input, dim, unbiased, keepdim, correction=correction), mean(input, dims, keepdim)
-
-
-@function()
-def std_mean(
-    input: Tensor,
-    dim=None,
-    unbiased: bool | None = None,
-    keepdim: bool = False,
-    *,
-    correction: float | None = None,
-):
-    """``(std(input, ...), mean(input, ...))``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.std_mean.html
-    """
-    dims = None if isinstance(dim, bool) else dim
-    return std(input, dim, unbiased, keepdim, correction=correction), mean(input, dims, keepdim)

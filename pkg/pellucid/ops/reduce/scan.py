@@ -10,7 +10,6 @@ from ...kernel.source import NATIVE, Launch, load, register_type
 from ...kernel.variants import is_direct, rows_of
 from ...op.call import Call
 from ...op.declaration import op
-from ...op.public import function
 from ...op.rules import as_input
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType
@@ -103,66 +102,33 @@ def _accumulated(call: Call):
 
 def _reversed_sum(g):
     """The derivative of a running sum: the running sum from the other end."""
-    return cumsum_last(g.flip(-1)).flip(-1)
+    return cumsum(g.flip(-1), -1).flip(-1)
+
+
+def _last_axis(scan: str):
+    """What a scan along another axis than the last is: that along the last one of what is transposed."""
+
+    def prepare(input, dim, dtype):
+        rank = input.dim()
+        k = axis(dim, rank)
+        if rank == 0:
+            return getattr(input.reshape(1), scan)(0, dtype=dtype).reshape(())
+        if k == rank - 1:
+            return None
+        return contiguous(getattr(input.transpose(k, -1), scan)(-1, dtype=dtype).transpose(k, -1))
+
+    return prepare
 
 
 @op(
-    public="cumsum",
     dtype=_accumulated,
     shape=as_input,
     kernel=lambda call: _scan(call, _SUM, _ZERO),
-    reference=lambda input, dtype: wide(input, dtype).cumsum(-1),
+    reference=lambda input, dim, dtype: wide(input, dtype).cumsum(-1),
     grad={"input": _reversed_sum},
+    method=True,
+    prepare=_last_axis("cumsum"),
 )
-def cumsum_last(input: Tensor, *, dtype: DType | None = None) -> Tensor:
-    """Running sum along the last axis; see `cumsum`."""
-
-
-def _product_grad(g, input, out):
-    if is_grad_enabled():
-        return _recorded_product_grad(g, input)
-    # d out_j / d x_i = out_j / x_i for j >= i; behind a zero there is none, and its own is that of the
-    # products that leave it out, up to the next zero.
-    is_zero = input == 0
-    others = input.masked_fill(is_zero, 1)
-    before = cumsum_last(is_zero.to(dt.float32))
-    plain = _reversed_sum(without(g * out, before != 0)) / others
-    alone = _reversed_sum(without(g * cumprod_last(others), before != 1))
-    return where(before == 0, plain, where(is_zero & (before == 1), alone, 0.0))
-
-
-def _recorded_product_grad(g, input):
-    """The same, as what has a derivative also at zeros: line k of a square holds the running products of all
-    elements but the k-th, and those from the k-th on count."""
-    n = input._meta.shape[-1]
-    own = input.new_ones((n, n)).triu().tril() != 0
-    products = cumprod_last(input.unsqueeze(-2).masked_fill(own, 1.0)).triu()
-    return (g.unsqueeze(-2) * products).sum(-1)
-
-
-@op(
-    public="cumprod",
-    dtype=_accumulated,
-    shape=as_input,
-    kernel=_product_scan,
-    reference=lambda input, dtype: wide(input, dtype).cumprod(-1),
-    grad={"input": _product_grad},
-)
-def cumprod_last(input: Tensor, *, dtype: DType | None = None) -> Tensor:
-    """Running product along the last axis; see `cumprod`."""
-
-
-def _along(scan, input: Tensor, dim: int, dtype: DType | None) -> Tensor:
-    rank = input.dim()
-    k = axis(dim, rank)
-    if rank == 0:
-        return scan(input.reshape(1), dtype=dtype).reshape(())
-    if k == rank - 1:
-        return scan(input, dtype=dtype)
-    return contiguous(scan(input.transpose(k, -1), dtype=dtype).transpose(k, -1))
-
-
-@function(method=True)
 def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     """Running sum along an axis: ``out[..., i] = input[..., 0] + ... + input[..., i]``.
 
@@ -181,10 +147,39 @@ def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
         >>> torch.tensor([1, 2, 3], device="cpu").cumsum(0).tolist()
         [1, 3, 6]
     """
-    return _along(cumsum_last, input, dim, dtype)
 
 
-@function(method=True)
+def _product_grad(g, input, out):
+    if is_grad_enabled():
+        return _recorded_product_grad(g, input)
+    # d out_j / d x_i = out_j / x_i for j >= i; behind a zero there is none, and its own is that of the
+    # products that leave it out, up to the next zero.
+    is_zero = input == 0
+    others = input.masked_fill(is_zero, 1)
+    before = cumsum(is_zero.to(dt.float32), -1)
+    plain = _reversed_sum(without(g * out, before != 0)) / others
+    alone = _reversed_sum(without(g * cumprod(others, -1), before != 1))
+    return where(before == 0, plain, where(is_zero & (before == 1), alone, 0.0))
+
+
+def _recorded_product_grad(g, input):
+    """The same, as what has a derivative also at zeros: line k of a square holds the running products of all
+    elements but the k-th, and those from the k-th on count."""
+    n = input._meta.shape[-1]
+    own = input.new_ones((n, n)).triu().tril() != 0
+    products = cumprod(input.unsqueeze(-2).masked_fill(own, 1.0), -1).triu()
+    return (g.unsqueeze(-2) * products).sum(-1)
+
+
+@op(
+    dtype=_accumulated,
+    shape=as_input,
+    kernel=_product_scan,
+    reference=lambda input, dim, dtype: wide(input, dtype).cumprod(-1),
+    grad={"input": _product_grad},
+    method=True,
+    prepare=_last_axis("cumprod"),
+)
 def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     """Running product along an axis: ``out[..., i] = input[..., 0] * ... * input[..., i]``.
 
@@ -195,4 +190,3 @@ def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.cumprod.html
     """
-    return _along(cumprod_last, input, dim, dtype)

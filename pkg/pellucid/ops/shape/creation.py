@@ -132,7 +132,7 @@ def ones(*size, dtype: DType | None = None, device=None, requires_grad: bool = F
     return _finish(filled(sizes(size), 1, dtype or dt.get_default_dtype(), _where(device)), requires_grad)
 
 
-@function()
+@function(aten="empty.memory_format")
 def empty(*size, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
     """A tensor whose values are whatever the memory holds.
 
@@ -198,7 +198,7 @@ def empty_like(
     )
 
 
-@function()
+@function(aten=("arange.start", "arange.start_step"))
 def arange(
     start, end=None, step=1, *, dtype: DType | None = None, device=None, requires_grad: bool = False
 ) -> Tensor:
@@ -264,7 +264,7 @@ def linspace(
     return tensor(values, dtype=d, device=device, requires_grad=requires_grad)
 
 
-@function()
+@function(aten=("eye.default", "eye.m"))
 def eye(
     n: int, m: int | None = None, *, dtype: DType | None = None, device=None, requires_grad: bool = False
 ) -> Tensor:

@@ -13,9 +13,10 @@ import numpy as np
 from ...errors import DTypeError, PellucidError, ShapeError
 from ...kernel.source import Launch, load, physical, register_type
 from ...op.call import Call
-from ...op.declaration import metas_of, op
+from ...op.declaration import op
 from ...op.elementwise import launch_copy
 from ...op.expression import MANY
+from ...op.planning import metas_of
 from ...op.public import function
 from ...tensors.construct import tensor
 from ...tensors.dtypes import int32, int64, result_type
@@ -272,7 +273,7 @@ def tile(input: Tensor, *dims) -> Tensor:
     return repeat(input, *(1,) * (input._meta.rank - len(counts)), *counts)
 
 
-@function(method=True)
+@function(method=True, aten=("repeat_interleave.self_Tensor", "repeat_interleave.self_int"))
 def repeat_interleave(
     input: Tensor,
     repeats: int | Tensor | None = None,

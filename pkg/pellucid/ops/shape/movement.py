@@ -28,6 +28,7 @@ from ...tensors.tensor import Tensor
     reference=lambda input: input,
     grad={"input": lambda g: g},
     method=True,
+    aten="clone.default(self, *, memory_format=None)",
 )
 def clone(input: Tensor) -> Tensor:
     """A contiguous copy.
@@ -36,7 +37,7 @@ def clone(input: Tensor) -> Tensor:
     """
 
 
-@function(exports=None, method=True)
+@function(exports=None, method=True, aten="contiguous.default(self, *, memory_format=None)")
 def contiguous(input: Tensor) -> Tensor:
     """The tensor itself if its elements lie in row-major order, else a copy that does."""
     return input if input._meta.is_contiguous else clone(input)
@@ -92,6 +93,7 @@ def _copy_shape(call: Call):
     reference=lambda input, src: np.broadcast_to(src, input.shape),
     grad={"input": zeros, "src": lambda g: g},
     exports=None,
+    aten="copy.default(self, src, non_blocking=False)",
 )
 def copy(input: Tensor, src: Tensor) -> Tensor:
     """``src`` broadcast to the shape of ``input`` and converted to its dtype."""
@@ -118,6 +120,7 @@ def _fill_types(call: Call):
     exact=("value",),
     fits=("value",),
     exports=None,
+    aten=("fill.Scalar", "fill.Tensor"),
 )
 def fill(input: Tensor, value: Tensor | float) -> Tensor:
     """One value in the shape and dtype of ``input``."""

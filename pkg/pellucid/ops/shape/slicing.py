@@ -8,8 +8,9 @@ from typing import Any
 
 from ...errors import DimensionError, ShapeError
 from ...op.call import Call
-from ...op.declaration import call_slowly, op
+from ...op.declaration import op
 from ...op.public import function
+from ...op.slow_path import call_slowly
 from ...op.symbols import SYMBOLS, settled
 from ...tensors.shape import axis, index
 from ...tensors.tensor import Tensor
@@ -53,7 +54,13 @@ def _place_slice(g, input_meta, dim, start, end, step):
     return out
 
 
-@op(public="slice", view=_slice, follow=_follow_slice, grad={"input": _place_slice})
+@op(
+    public="slice",
+    view=_slice,
+    follow=_follow_slice,
+    grad={"input": _place_slice},
+    aten="slice.Tensor(self, dim=0, start=None, end=None, step=1)",
+)
 def slice_dim(
     input: Tensor, dim: int, start: int | None = None, end: int | None = None, step: int | None = None
 ) -> Tensor:
@@ -127,7 +134,7 @@ def _place_select(g, input_meta, dim, index):
     return out
 
 
-@op(view=_select, follow=_follow_select, grad={"input": _place_select}, method=True)
+@op(view=_select, follow=_follow_select, grad={"input": _place_select}, method=True, aten="select.int")
 def select(input: Tensor, dim: int, index: int) -> Tensor:
     """One position of an axis, which disappears; shares storage.
 

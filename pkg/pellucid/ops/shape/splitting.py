@@ -93,7 +93,14 @@ def _positions(tensor: Tensor, dim: int) -> tuple[Tensor, ...]:
     return tuple([select(tensor, dim, k) for k in range(tensor._meta.shape[dim])])
 
 
-@function(method=True)
+@function(
+    method=True,
+    aten=(
+        "split.Tensor(self, split_size, dim=0)",
+        "split.sizes(self, split_size, dim=0)",
+        "split_with_sizes.default(self, split_sizes, dim=0)",
+    ),
+)
 def split(tensor: Tensor, split_size_or_sections, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of consecutive parts of an axis.
 
@@ -135,7 +142,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return split(input, size, dim) if size else tuple(split(input, [0] * chunks, dim))
 
 
-@function(method=True)
+@function(method=True, aten="unbind.int")
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Every position of an axis, as views without it.
 

@@ -37,7 +37,7 @@ def view_size(input: Tensor, size: tuple[int, ...]) -> Tensor:
     """The same elements in another shape, sharing storage (`Tensor.view` with a shape)."""
 
 
-@function(exports=None, method=True)
+@function(exports=None, method=True, aten=("view.default", "view.dtype(self, dtype)"))
 def view(input: Tensor, *size) -> Tensor:
     """The same elements in another shape, sharing storage.
 
@@ -103,7 +103,7 @@ def reshape(input: Tensor, *shape) -> Tensor:
     return view_size(input, wanted)
 
 
-@function(method=True)
+@function(method=True, aten="flatten.using_ints")
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """Axes ``start_dim`` to ``end_dim`` as one.
 
@@ -118,7 +118,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     return reshape(input, *shape[:first], prod(shape[first : last + 1]), *shape[last + 1 :])
 
 
-@function(method=True)
+@function(method=True, aten="unflatten.int")
 def unflatten(input: Tensor, dim: int, sizes: tuple[int, ...]) -> Tensor:
     """One axis as several.
 
@@ -180,7 +180,12 @@ def _transpose(call: Call):
     return tuple(shape), tuple(strides), 0
 
 
-@op(view=_transpose, grad={"input": lambda g, dim0, dim1: g.transpose(dim0, dim1)}, method=True)
+@op(
+    view=_transpose,
+    grad={"input": lambda g, dim0, dim1: g.transpose(dim0, dim1)},
+    method=True,
+    aten="transpose.int",
+)
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Two axes exchanged, sharing storage.
 
@@ -212,7 +217,7 @@ def t(input: Tensor) -> Tensor:
     return transpose(input, 0, 1) if input._meta.rank == 2 else input
 
 
-@function(method=True)
+@function(method=True, aten=("movedim.int", "movedim.intlist"))
 def movedim(input: Tensor, source, destination) -> Tensor:
     """Axes moved to new places, the others keeping their order.
 
@@ -265,7 +270,7 @@ def expand_size(input: Tensor, size: tuple[int, ...]) -> Tensor:
     """Axes of length 1 repeated without a copy."""
 
 
-@function(exports=None, method=True)
+@function(exports=None, method=True, aten="expand.default(self, size, *, implicit=False)")
 def expand(input: Tensor, *size) -> Tensor:
     """Axes of length 1 repeated without a copy (their stride becomes 0).
 
@@ -317,7 +322,12 @@ def _squeeze(call: Call):
     return tuple(m.shape[k] for k in keep), tuple(m.strides[k] for k in keep), 0
 
 
-@op(view=_squeeze, grad={"input": lambda g, input_meta: g.reshape(input_meta.shape)}, method=True)
+@op(
+    view=_squeeze,
+    grad={"input": lambda g, input_meta: g.reshape(input_meta.shape)},
+    method=True,
+    aten=("squeeze.default", "squeeze.dim", "squeeze.dims"),
+)
 def squeeze(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
     """Without axes of length 1 (all, or those of ``dim``), sharing storage.
 

@@ -1,0 +1,364 @@
+"""Families of ops: `unary`, `binary`, `compare` and `reduction` declare an op by a row of what is its own.
+
+A row has a name, an expression or kernel, a numpy reference, a derivative and a sentence. Its family gives
+the signature, the rules and the rest of the docstring: arguments, source, and an example that the reference
+computes.
+"""
+
+# A form has no body.
+# pyright: reportReturnType=false
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from textwrap import fill
+from types import FunctionType
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..tensors.dtypes import DType
+from ..tensors.tensor import Tensor
+from .declaration import op
+from .elementwise import Elementwise, elementwise
+from .rules import as_input, boolean, broadcast, float_only, floating, logical, promote, real
+
+_SOURCE = "https://pytorch.org/docs/stable/generated/torch."
+_TAKES: dict[Callable, str] = {
+    floating: "any dtype; integers and bools become the default float",
+    float_only: "floating point",
+    real: "any dtype but bool and complex ones",
+}
+
+
+class Declared(Protocol):
+    """What a row gives: the function that users call."""
+
+    op: Any
+
+    def __call__(self, *arguments: Any, **options: Any) -> Tensor: ...
+
+
+def of_one(input: Tensor) -> Tensor: ...
+
+
+def of_tensors(input: Tensor, other: Tensor) -> Tensor: ...
+
+
+def of_tensor(input: Tensor, other: Tensor | float) -> Tensor: ...
+
+
+def of_operands(input: Tensor | float, other: Tensor | float) -> Tensor: ...
+
+
+def over_axes(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor: ...
+
+
+def over_axis(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor: ...
+
+
+def over_axis_as(
+    input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None
+) -> Tensor: ...
+
+
+def over_axes_as(
+    input: Tensor,
+    dim: int | tuple[int, ...] | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+) -> Tensor: ...
+
+
+def formed(form: Callable, name: str, doc: str) -> Callable:
+    """A function of its own with the signature of a form. Tools that look for its source find the row that
+    asks for it.
+
+    Args:
+        form: a function of this form, whose body it gets.
+        name, doc: of the new one.
+    """
+    row: Any = sys._getframe()
+    while row.f_globals is globals():
+        row = row.f_back
+    code = form.__code__.replace(  # type: ignore[attr-defined]
+        co_name=name, co_filename=row.f_code.co_filename, co_firstlineno=row.f_lineno
+    )
+    made = FunctionType(code, row.f_globals, name, form.__defaults__)  # type: ignore[attr-defined]
+    made.__kwdefaults__, made.__annotations__ = form.__kwdefaults__, form.__annotations__  # type: ignore[attr-defined]
+    made.__qualname__, made.__doc__ = name, doc
+    return made
+
+
+def docstring(sentence: str, sections: dict[str, dict[str, str] | str], page: str, example: str = "") -> str:
+    """A docstring from its parts.
+
+    Args:
+        sentence: what the op computes.
+        sections: heading -> text, or names -> their texts.
+        page: of PyTorch's documentation, such as "exp" or "nn.functional.silu".
+        example: lines of a console; none if empty.
+    """
+    lines = [sentence]
+    for heading, told in sections.items():
+        texts = [f"{names}: {text}" for names, text in told.items()] if isinstance(told, dict) else [told]
+        wrapped = [fill(text, 100, subsequent_indent="    ") for text in texts]
+        lines += ["", f"{heading}:", *[f"    {line}" for text in wrapped for line in text.splitlines()]]
+    lines += ["", f"Source: {_SOURCE}{page}.html"]
+    if example:
+        lines += ["", "Example:", *[f"    {line}" for line in example.splitlines()]]
+    return "\n    ".join(lines)
+
+
+def _shown(name: str, reference: Callable, given: tuple) -> str:
+    """An example: a call of constants, and what the reference makes of them."""
+    arrays = [np.asarray(g, np.float32 if "." in str(g) else None) for g in given]
+    with np.errstate(all="ignore"):
+        result = np.asarray(reference(*arrays))
+    tensors = ", ".join(f'torch.tensor({g}, device="cpu")' for g in given)
+    call = f"torch.{name}({tensors})"
+    if result.dtype.kind == "f" and not result.ndim:
+        shown = [f"round({call}.item(), 4)", str(round(float(result), 4))]
+    else:
+        shown = [f"{call}.tolist()", str(result.tolist())]
+    return "\n".join([">>> import pellucid as torch", f">>> {shown[0]}", shown[1]])
+
+
+def unary(
+    name: str,
+    kernel: str | Elementwise,
+    reference: Callable,
+    grad: Callable | None,
+    sentence: str,
+    *,
+    dtype: Callable = floating,
+    takes: str = "",
+    at: float = 0.5,
+    in_place: bool = True,
+    exports: str | tuple[str, ...] = "torch",
+    aten: str | tuple[str, ...] | None = None,
+) -> Declared:
+    """Declare an op of one tensor, element by element.
+
+    Args:
+        name, reference, dtype: as `op` has them.
+        kernel: an expression for floats, or a kernel for more dtypes.
+        grad: formula of ``input``, or None.
+        sentence: what it computes.
+        takes: which inputs, where the rule for dtypes does not say it.
+        at: the number of the example.
+        in_place: whether its method has an in-place form.
+        exports: where it is public; what `pellucid` has is also a method.
+        aten: as `op` has it.
+    """
+    page = name if "torch" in exports else f"nn.functional.{name}"
+    known = {"input": f"{takes or _TAKES.get(dtype, 'any dtype')}."}
+    doc = docstring(sentence, {"Args": known}, page, _shown(page, reference, (at,)))
+    return op(
+        dtype=dtype,
+        shape=as_input,
+        kernel=elementwise(kernel, i32=False) if isinstance(kernel, str) else kernel,
+        reference=reference,
+        grad=grad and {"input": grad},
+        exports=exports,
+        method="torch" in exports,
+        in_place=in_place and "torch" in exports,
+        aten=aten,
+    )(formed(of_one, name, doc))
+
+
+def activation(
+    name: str,
+    kernel: str | Elementwise,
+    reference: Callable,
+    grad: Callable,
+    sentence: str,
+    *,
+    aten: str | None = None,
+) -> Declared:
+    """Declare an op of one floating-point tensor for `nn.functional`; the arguments are those of `unary`."""
+    page = f"nn.functional.{name}"
+    doc = docstring(sentence, {"Args": {"input": "floating point."}}, page, _shown(page, reference, (0.5,)))
+    return op(
+        dtype=float_only,
+        shape=as_input,
+        kernel=elementwise(kernel, i32=False) if isinstance(kernel, str) else kernel,
+        reference=reference,
+        grad={"input": grad},
+        exports="nn.functional",
+        aten=aten,
+    )(formed(of_one, name, doc))
+
+
+def _pair(name: str, reference: Callable, sentence: str, takes: str, form: Callable, at: tuple) -> str:
+    """The docstring of an op of two."""
+    numbers = {of_tensors: "", of_tensor: "; other may be a number", of_operands: "; one may be a number"}
+    sections: dict[str, dict[str, str] | str] = {
+        "Args": {"input, other": f"{takes}, of shapes that broadcast{numbers[form]}."},
+        "Raises": {"ShapeError": "shapes do not broadcast."},
+    }
+    return docstring(sentence, sections, name, _shown(name, reference, at))
+
+
+def _overloads(name: str, form: Callable) -> tuple[str, ...]:
+    """ATen's usual overloads of an op of two."""
+    return (f"{name}.default",) if form is of_tensors else (f"{name}.Tensor", f"{name}.Scalar")
+
+
+def binary(
+    name: str,
+    kernel: Elementwise,
+    reference: Callable,
+    grad: dict[str, Callable] | None,
+    sentence: str,
+    *,
+    form: Callable = of_operands,
+    dtype: Callable = promote,
+    takes: str = "any dtype",
+    at: tuple = ([7, 6], [2, -4]),
+    in_place: bool = True,
+    aten: tuple[str, ...] = (),
+) -> Declared:
+    """Declare an op of two tensors or numbers, element by element, that is also a method.
+
+    Args:
+        name, kernel, reference, grad, dtype: as `op` has them.
+        sentence: what it computes.
+        form: the signature: `of_operands`, `of_tensor` or `of_tensors`.
+        takes: which inputs.
+        at: the values of the example.
+        in_place: whether its method has an in-place form.
+        aten: its overloads; those of PyTorch's usual names for the form if not given.
+    """
+    return op(
+        dtype=dtype,
+        shape=broadcast,
+        kernel=kernel,
+        reference=reference,
+        grad=grad,
+        method=True,
+        in_place=in_place,
+        aten=aten or _overloads(name, form),
+    )(formed(form, name, _pair(name, reference, sentence, takes, form, at)))
+
+
+def compare(
+    name: str,
+    f32: str,
+    whole: str,
+    i64: str,
+    bools: str,
+    reference: Callable,
+    *,
+    dtype: Callable = boolean,
+    takes: str = "any dtype",
+) -> Declared:
+    """Declare a comparison, whose result is bool.
+
+    Args:
+        name, reference, dtype: as `op` has them.
+        f32, i64, bools: the expressions by value type.
+        whole: the expression for i32 and u32, which is also what the docstring says.
+        takes: which inputs.
+    """
+    doc = _pair(name, reference, f"``{whole}``.", takes, of_tensor, ([1, 2, 3], 2))
+    return op(
+        dtype=dtype,
+        shape=broadcast,
+        kernel=elementwise(f32, i32=whole, i64=i64, boolean=bools, result="bool"),
+        reference=reference,
+        grad=None,
+        method=True,
+        aten=_overloads(name, of_tensor),
+    )(formed(of_tensor, name, doc))
+
+
+def connective(name: str, bools: str, reference: Callable, sentence: str) -> Declared:
+    """Declare an op of two truths; any value other than zero is true.
+
+    Args:
+        name, reference: as `op` has them.
+        bools: the expression for bools.
+        sentence: what it computes.
+    """
+    doc = _pair(name, reference, sentence, "any dtype", of_tensors, ([0, 1, 2], [0, 0, 3]))
+    return op(
+        dtype=logical,
+        shape=broadcast,
+        kernel=elementwise(None, boolean=bools),
+        reference=reference,
+        grad=None,
+        method=True,
+    )(formed(of_tensors, name, doc))
+
+
+def predicate(name: str, f32: str, whole: str, reference: Callable, sentence: str) -> Declared:
+    """Declare a question about one number, whose answer is bool.
+
+    Args:
+        name, reference: as `op` has them.
+        f32: the expression for floats.
+        whole: what it is for all other types, "true" or "false".
+        sentence: what it answers.
+    """
+    kernel = elementwise(f32, i32=whole, i64=whole, boolean=whole, result="bool")
+    return unary(name, kernel, reference, None, sentence, dtype=boolean, in_place=False)
+
+
+def reduction(
+    name: str,
+    kernel: Callable,
+    reference: Callable,
+    grad: Callable | None,
+    sentence: str,
+    *,
+    shape: Callable,
+    dtype: Callable,
+    takes: str,
+    form: Callable = over_axes,
+    raises: dict[str, str] | None = None,
+    at: list = [[1, 4], [3, 2]],  # noqa: B006
+    converted: str = "",
+    whole: str = "all if None",
+    aten: tuple[str, ...] | None = None,
+    prepare: Callable | None = None,
+) -> Declared:
+    """Declare a reduction over axes, which is also a method.
+
+    Args:
+        name, kernel, reference, shape, dtype: as `op` has them.
+        grad: formula of ``input``, or None.
+        sentence: what it computes.
+        takes: which inputs.
+        form: the signature: `over_axes`, `over_axis`, `over_axes_as` or `over_axis_as`.
+        raises: error -> reason.
+        at: the values of the example.
+        converted: what is done after the conversion to ``dtype``.
+        whole: what happens without axes.
+        aten, prepare: as `op` has them.
+    """
+    one, converts = form in (over_axis, over_axis_as), form in (over_axes_as, over_axis_as)
+    known = {
+        "input": takes,
+        "dim": f"{'the axis' if one else 'axis or axes'}; {whole}.",
+        "keepdim": f"keep the {'axis' if one else 'axes'}, with length 1.",
+    }
+    if converts:
+        known["dtype"] = f"type to convert to before {converted}."
+    sections: dict[str, dict[str, str] | str] = {
+        "Args": known,
+        "Raises": raises or {"DimensionError": "an axis is out of range."},
+    }
+    rest = (None,) if converts else ()
+    example = _shown(name, lambda x: reference(x, None, False, *rest), (at,))
+    return op(
+        dtype=dtype,
+        shape=shape,
+        kernel=kernel,
+        reference=reference,
+        grad=grad and {"input": grad},
+        method=True,
+        aten=aten,
+        prepare=prepare,
+    )(formed(form, name, docstring(sentence, sections, name, example)))

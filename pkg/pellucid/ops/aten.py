@@ -1,0 +1,228 @@
+"""ATen by its own names: `from_aten` finds what computes an operator of a graph, such as ``aten.add.Tensor``.
+
+Declarations name their overloads (``aten=``). Those below have no function of their own in PyTorch's Python.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from difflib import get_close_matches
+from functools import cache
+from typing import Any
+
+from ..errors import ArgumentError
+from ..nn import loss  # noqa: F401  its functions are operators of ATen, as are those that it imports
+from ..op.public import IN_PLACE, OVERLOADS, name_overloads
+from ..tensors import dtypes as dt
+from ..tensors.tensor import Tensor
+from .conv import convolution as conv
+from .conv import pool
+from .elementwise import division
+from .norm import normalization, softmax
+from .random import distributions
+from .reduce import reductions, variance
+from .shape import creation, splitting, views
+
+# How a tensor lies in memory, which is no part of what an operator computes.
+_LAYOUT = frozenset({"layout", "pin_memory", "memory_format", "non_blocking", "cudnn_enable"})
+# ATen's numbers of the reductions of losses.
+_REDUCTIONS = ("none", "mean", "sum")
+
+
+@cache
+def from_aten(name: str) -> Callable[..., Any]:
+    """The function that computes an operator of ATen.
+
+    Args:
+        name: ``aten.<operator>.<overload>``, in-place operators included.
+
+    Returns:
+        A function of ATen's arguments in ATen's order. The first is given by place, devices and dtypes are
+        Pellucid's.
+
+    Raises:
+        ArgumentError: there is none, or at a call, an argument has a value that is not computed here.
+
+    Example:
+        >>> import pellucid as torch
+        >>> from pellucid.ops.aten import from_aten
+        >>> from_aten("aten.add.Scalar")(torch.tensor([1, 2], device="cpu"), 3, 10).tolist()
+        [31, 32]
+    """
+    overload = name.removeprefix("aten.")
+    packet, _, kind = overload.partition(".")
+    found = OVERLOADS.get(overload)
+    if packet in IN_PLACE and (functional := OVERLOADS.get(f"{IN_PLACE[packet].name}.{kind}")):
+        found = getattr(Tensor, packet), functional[1]
+    if found is None:
+        near = get_close_matches(overload, OVERLOADS, 3)
+        hint = f" There are: {', '.join(f'aten.{n}' for n in near)}." if near else ""
+        raise ArgumentError(f"from_aten: there is no operator {name}.{hint}")
+    return _with_arguments(overload, *found)
+
+
+def _with_arguments(overload: str, function: Callable, arguments: str) -> Callable:
+    """A function in ATen's terms: its text is written where those are not the function's own."""
+    own = inspect.signature(function).parameters
+    several = [n for n, p in own.items() if p.kind is p.VAR_POSITIONAL]
+    if not arguments and not several and not {"device", "reduction"} & set(own):
+        return function
+    scope: dict[str, Any] = {"call": function, "refuse": _refuse, "overload": overload, "known": _REDUCTIONS}
+    taken: dict[str, inspect.Parameter]
+    if arguments:
+        taken = dict(inspect.signature(eval(f"lambda {arguments}: None")).parameters)
+    else:
+        plain = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        taken = {n: p.replace(kind=plain) if n in several else p for n, p in own.items()}
+        if "reduction" in own:
+            taken["reduction"] = own["reduction"].replace(default=1)
+    if "device" in own:
+        taken |= {
+            n: inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=None)
+            for n in ("layout", "pin_memory", "memory_format")
+            if n not in taken
+        }
+    parameters: list[str] = []
+    checks: list[str] = []
+    given: dict[str, str] = {}
+    for k, (n, p) in enumerate(taken.items()):
+        if p.kind is p.KEYWORD_ONLY and "*" not in parameters:
+            parameters.append("*")
+        scope[f"default_{n}"] = p.default
+        parameters.append(n if p.default is p.empty else f"{n}=default_{n}")
+        target = n if n in own else "input" if n == "self" and "input" in own else ""
+        if not target and p.default is p.empty:
+            target = list(own)[k]
+        if target:
+            given[target] = "known[reduction]" if n == "reduction" else f"*{n}" if n in several else n
+        elif n not in _LAYOUT:
+            checks.append(f"    if {n} != default_{n}: refuse(overload, {n!r}, {n})")
+    words, by_place = [], True
+    for n, p in own.items():
+        by_place = by_place and n in given and p.kind is not p.KEYWORD_ONLY
+        if n in given:
+            words.append(given[n] if by_place else f"{n}={given[n]}")
+    text = [f"def run({', '.join(parameters)}):", *checks, f"    return call({', '.join(words)})"]
+    exec("\n".join(text), scope)
+    return scope["run"]
+
+
+def _refuse(overload: str, name: str, value: Any) -> None:
+    raise ArgumentError(f"aten.{overload}: {name}={value!r} is not computed here. Leave it out.")
+
+
+def _overload(*names: str) -> Callable[[Callable], Callable]:
+    """Name the overloads of a function whose arguments are ATen's."""
+
+    def declare(function: Callable) -> Callable:
+        name_overloads(function, names, "")
+        return function
+
+    return declare
+
+
+@_overload("_softmax.default")
+def _softmax(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
+    return softmax.softmax(self, dim, dt.float32 if half_to_float else None)
+
+
+@_overload("_log_softmax.default")
+def _log_softmax(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
+    return softmax.log_softmax(self, dim, dt.float32 if half_to_float else None)
+
+
+@_overload("native_layer_norm.default")
+def _native_layer_norm(input: Tensor, normalized_shape, weight, bias, eps: float) -> tuple[Tensor, ...]:
+    shape = tuple(normalized_shape)
+    dims = tuple(range(-len(shape), 0))
+    middle = reductions.mean(input, dims, True)
+    scale = (variance.var(input, dims, False, True) + eps).rsqrt()
+    return normalization.layer_norm(input, shape, weight, bias, eps), middle, scale
+
+
+@_overload("convolution.default")
+def _convolution(
+    input: Tensor,
+    weight: Tensor,
+    bias,
+    stride,
+    padding,
+    dilation,
+    transposed: bool,
+    output_padding,
+    groups: int,
+) -> Tensor:
+    one, settings = len(stride) == 1, (input, weight, bias, tuple(stride), tuple(padding))
+    if transposed:
+        spread = conv.conv_transpose1d if one else conv.conv_transpose2d
+        return spread(*settings, tuple(output_padding), groups, tuple(dilation))
+    return (conv.conv1d if one else conv.conv2d)(*settings, tuple(dilation), groups)
+
+
+@_overload("max_pool2d_with_indices.default")
+def _max_pool2d_with_indices(
+    self: Tensor, kernel_size, stride=(), padding=0, dilation=1, ceil_mode: bool = False
+) -> tuple[Tensor, Tensor]:
+    return pool.max_pool2d(self, kernel_size, stride or None, padding, dilation, ceil_mode, True)
+
+
+@_overload("index.Tensor")
+def _index(self: Tensor, indices) -> Tensor:
+    return self[tuple(slice(None) if i is None else i for i in indices)]
+
+
+@_overload("_to_copy.default")
+def _to_copy(
+    self: Tensor,
+    *,
+    dtype=None,
+    layout=None,
+    device=None,
+    pin_memory=None,
+    non_blocking=False,
+    memory_format=None,
+) -> Tensor:
+    return self.to(device or self.device, dtype or self.dtype, copy=True)
+
+
+@_overload("div_.Tensor_mode", "div_.Scalar_mode")
+def _div_(self: Tensor, other, *, rounding_mode: str | None) -> Tensor:
+    return self.copy_(division.div(self, other, rounding_mode=rounding_mode))
+
+
+@_overload("alias.default", "lift_fresh_copy.default")
+def _alias(self: Tensor) -> Tensor:
+    return views.view_as(self, self)
+
+
+@_overload("detach.default")
+def _detach(self: Tensor) -> Tensor:
+    return self.detach()
+
+
+@_overload("scalar_tensor.default")
+def _scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=None) -> Tensor:
+    return creation.full((), s, dtype=dtype or dt.get_default_dtype(), device=device)
+
+
+@_overload("arange.default")
+def _arange(end, *, dtype=None, layout=None, device=None, pin_memory=None) -> Tensor:
+    return creation.arange(end, dtype=dtype, device=device)
+
+
+@_overload("randint.default")
+def _randint(high, size, *, dtype=None, layout=None, device=None, pin_memory=None) -> Tensor:
+    return distributions.randint(0, high, size, dtype=dtype, device=device)
+
+
+name_overloads(views.view, ("_unsafe_view.default",), "")
+name_overloads(pool.adaptive_avg_pool2d, ("_adaptive_avg_pool2d.default",), "")
+name_overloads(
+    splitting.split,
+    (
+        "unsafe_split.Tensor(self, split_size, dim=0)",
+        "unsafe_split_with_sizes.default(self, split_sizes, dim=0)",
+    ),
+    "",
+)

@@ -1,0 +1,155 @@
+"""Variances and standard deviations along axes."""
+
+from __future__ import annotations
+
+from math import inf
+from math import prod as product
+
+from ...autograd.composed import composed
+from ...errors import ArgumentError
+from ...op.arguments import boolean, number
+from ...op.public import function
+from ...tensors.shape import axes
+from ...tensors.tensor import Tensor
+from .reductions import mean, no_complex, restore, sum
+
+
+def _correction(unbiased, correction):
+    if unbiased is not None and correction is not None:
+        raise ArgumentError("var: give correction or unbiased, not both")
+    if unbiased is not None:
+        return 1 if boolean(unbiased, "unbiased") else 0
+    return 1 if correction is None else number(correction, "correction")
+
+
+def _spread_of(input: Tensor, dim, unbiased, correction) -> tuple:
+    """The axes of a variance, and what the sum of squares is divided by."""
+    no_complex("var", input)
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    correction = _correction(unbiased, correction)
+    dims = axes(dim, input.dim())
+    count = product(input.shape[d] for d in dims)
+    return dims or None, (count - correction if count > correction else 0.0)
+
+
+def _variance_grad(g, input, dims, keepdim, divisor):
+    slope = 2.0 / divisor if divisor else inf
+    return restore(g, input._meta, dims, keepdim) * slope * (input - mean(input, dims, True))
+
+
+@composed(name="var", input=_variance_grad)
+def _variance(input: Tensor, dims, keepdim: bool, divisor: float) -> Tensor:
+    centred = input - mean(input, dims, True)
+    return sum(centred * centred, dims, keepdim) / divisor
+
+
+def _deviation_grad(g, input, dims, keepdim, divisor, out):
+    # Of equal values the slope is infinite; there it is taken as 0.
+    return _variance_grad((g / (out * 2)).masked_fill(out == 0, 0.0), input, dims, keepdim, divisor)
+
+
+@composed(name="std", input=_deviation_grad)
+def _deviation(input: Tensor, dims, keepdim: bool, divisor: float) -> Tensor:
+    return _variance(input, dims, keepdim, divisor).sqrt()
+
+
+@function(
+    method=True,
+    aten=(
+        "var.default(self, unbiased=True)",
+        "var.dim(self, dim, unbiased=True, keepdim=False)",
+        "var.correction",
+    ),
+)
+def var(
+    input: Tensor,
+    dim=None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> Tensor:
+    """Variance over axes: ``sum((input - mean)^2) / max(count - correction, 0)``.
+
+    Args:
+        input: floating point.
+        dim: axis or axes; all if None. A bool here is ``unbiased``.
+        unbiased: True means correction=1, False correction=0.
+        keepdim: keep the axes, with length 1.
+        correction: what is taken from the count; 1 unless given.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.var.html
+    """
+    dims, divisor = _spread_of(input, dim, unbiased, correction)
+    return _variance(input, dims, keepdim, divisor)
+
+
+@function(
+    method=True,
+    aten=(
+        "std.default(self, unbiased=True)",
+        "std.dim(self, dim, unbiased=True, keepdim=False)",
+        "std.correction",
+    ),
+)
+def std(
+    input: Tensor,
+    dim=None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> Tensor:
+    """Standard deviation over axes: the square root of `var`, same arguments.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.std.html
+    """
+    dims, divisor = _spread_of(input, dim, unbiased, correction)
+    return _deviation(input, dims, keepdim, divisor)
+
+
+@function(
+    aten=(
+        "var_mean.default(self, unbiased=True)",
+        "var_mean.dim(self, dim, unbiased=True, keepdim=False)",
+        "var_mean.correction",
+    )
+)
+def var_mean(
+    input: Tensor,
+    dim=None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+):
+    """``(var(input, ...), mean(input, ...))``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.var_mean.html
+    """
+    dims = None if isinstance(dim, bool) else dim
+    return var(input, dim, unbiased, keepdim, correction=correction), mean(input, dims, keepdim)
+
+
+@function(
+    aten=(
+        "std_mean.default(self, unbiased=True)",
+        "std_mean.dim(self, dim, unbiased=True, keepdim=False)",
+        "std_mean.correction",
+    )
+)
+def std_mean(
+    input: Tensor,
+    dim=None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+):
+    """``(std(input, ...), mean(input, ...))``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.std_mean.html
+    """
+    dims = None if isinstance(dim, bool) else dim
+    return std(input, dim, unbiased, keepdim, correction=correction), mean(input, dims, keepdim)

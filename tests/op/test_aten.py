@@ -1,0 +1,225 @@
+"""ATen's operators by name: arguments in the order of PyTorch's own schemas, and its values."""
+
+import inspect
+from typing import Any
+
+import pytest
+import torch
+
+import pellucid
+from pellucid.errors import ArgumentError
+from pellucid.op.public import EXPORTS, IN_PLACE, METHODS, OURS, OVERLOADS
+from pellucid.op.schema import OPS
+from pellucid.ops.aten import _LAYOUT, from_aten
+
+A = torch.tensor([[0.1, 0.9, 0.4], [0.7, 0.3, 0.6]])
+B = torch.tensor([[0.6, 0.2, 0.5], [0.3, 0.8, 0.1]])
+WHOLE, SMALL = torch.tensor([[5, -3, 8], [1, 0, 2]]), torch.tensor([[2, 1, 3], [1, 2, 1]])
+IMAGE, KERNEL = torch.arange(32.0).reshape(1, 2, 4, 4) / 10, torch.arange(16.0).reshape(2, 2, 2, 2) / 10
+LINE, TAPS = IMAGE.reshape(1, 2, 16), KERNEL.reshape(2, 2, 4)
+PLACES = torch.tensor([[1, 0, 1]])
+Q = torch.arange(24.0).reshape(1, 2, 3, 4) / 24
+TARGET, ROWS = torch.tensor([2, 0]), torch.tensor([1, 0, 1])
+SETTINGS = [1], [0], [1], False, [0], 1
+# Arguments by operator or overload, where those that the schema's types make are not fit.
+GIVEN = {
+    "acosh": [A + 1], "matmul": [A, B.T], "mm": [A, B.T], "linear": [A, B], "dot": [A[0], B[0]],
+    "mv": [A, B[0]], "outer": [A[0], B[0]], "bmm": [A[None], B.T[None]], "addmm": [A[:, :2], A, B.T],
+    "baddbmm": [A[None, :, :2], A[None], B.T[None]], "conv1d": [LINE, TAPS], "conv2d": [IMAGE, KERNEL],
+    "conv1d.padding": [LINE, TAPS, None, [1], "same"],
+    "conv2d.padding": [IMAGE, KERNEL, None, [1, 1], "valid"], "conv_transpose1d": [LINE, TAPS],
+    "conv_transpose2d": [IMAGE, KERNEL], "convolution": [LINE, TAPS, None, *SETTINGS],
+    "max_pool1d": [LINE, [2]], "max_pool2d": [IMAGE, [2]], "avg_pool1d": [LINE, [2]],
+    "avg_pool2d": [IMAGE, [2]], "max_pool2d_with_indices": [IMAGE, [2, 2]],
+    "adaptive_avg_pool1d": [LINE, [3]], "adaptive_avg_pool2d": [IMAGE, [3, 2]],
+    "_adaptive_avg_pool2d": [IMAGE, [3, 2]], "embedding": [A, PLACES], "index_select": [A, 1, TARGET],
+    "gather": [A, 0, PLACES], "take_along_dim": [A, PLACES, 0], "scatter.src": [A, 0, PLACES, B],
+    "scatter.value": [A, 0, PLACES, 2.0], "scatter.reduce": [A, 0, PLACES, B, {"reduce": "add"}],
+    "scatter.value_reduce": [A, 0, PLACES, 2.0, {"reduce": "add"}], "scatter_.src": [A, 0, PLACES, B],
+    "scatter_.value": [A, 0, PLACES, 2.0], "scatter_.reduce": [A, 0, PLACES, B, {"reduce": "add"}],
+    "scatter_.value_reduce": [A, 0, PLACES, 2.0, {"reduce": "add"}], "scatter_add": [A, 0, PLACES, B],
+    "scatter_add_": [A, 0, PLACES, B], "index_add": [A, 1, TARGET, B[:, :2]],
+    "index_add_": [A, 1, TARGET, B[:, :2]], "index_put": [A, [PLACES[0]], torch.tensor(2.0)],
+    "index_put_": [A, [PLACES[0]], torch.tensor(2.0)],
+    "index_put.default": [A, [None, TARGET], torch.tensor(2.0)],
+    "index_put_.default": [A, [None, TARGET], torch.tensor(2.0)], "index.Tensor": [A, [None, TARGET]],
+    "masked_select": [A, A > 0.5], "masked_fill.Scalar": [A, A > 0.5, 2.0],
+    "masked_fill.Tensor": [A, A > 0.5, torch.tensor(2.0)], "where.self": [A > 0.5, A, B],
+    "where.ScalarOther": [A > 0.5, A, 2.0], "where.ScalarSelf": [A > 0.5, 2.0, B],
+    "where.Scalar": [A > 0.5, 2.0, 3.0], "clamp.default": [A, 0.3, 0.6], "clip.default": [A, 0.3, 0.6],
+    "topk": [A, 2], "softmax": [A, 1], "one_hot": [TARGET, 4], "glu": [IMAGE, 1], "layer_norm": [A, [3]],
+    "rms_norm": [A, [3], B[0], 1e-5], "native_layer_norm": [A, [3], None, B[0], 1e-5],
+    "norm.ScalarOpt_dim_dtype": [A, 2, [1], True, {"dtype": torch.float32}],
+    "norm.ScalarOpt_dtype": [A, 3, {"dtype": torch.float32}], "norm.ScalarOpt_dim": [A, 3, [1]],
+    "cat": [[A, B], 1], "stack": [[A, B], 1], "hstack": [[A, B]], "vstack": [[A, B]], "dstack": [[A, B]],
+    "column_stack": [[A, B]], "broadcast_tensors": [[A, B[0]]], "expand": [A[:1], [2, -1]],
+    "broadcast_to": [A, [2, 2, 3]], "view.default": [A, [3, 2]], "view.dtype": [A, torch.int32],
+    "_unsafe_view": [A, [3, 2]], "reshape": [A, [3, -1]], "permute": [A, [1, 0]], "flip": [A, [1]],
+    "repeat": [A, [2, 1]], "tile": [A, [2, 1]], "roll": [A, [1], [1]], "unflatten": [A, 1, [3, 1]],
+    "transpose": [A, 0, 1], "movedim.int": [A, 0, 1], "movedim.intlist": [A, [0, 1], [1, 0]],
+    "as_strided": [A, [2, 2], [1, 2], 1], "narrow": [A, 1, 1, 2], "select": [A, 1, 2],
+    "slice": [A, 1, 1, 9223372036854775807, 1], "chunk": [A, 2, 1], "split.Tensor": [A, 2, 1],
+    "split.sizes": [A, [1, 2], 1], "split_with_sizes": [A, [1, 2], 1], "unsafe_split": [A, 2, 1],
+    "unsafe_split_with_sizes": [A, [1, 2], 1], "squeeze.dim": [A[:1], 0], "squeeze.dims": [A[:1], [0, 1]],
+    "repeat_interleave.self_Tensor": [A, TARGET, 0], "repeat_interleave.self_int": [A, 2, 1],
+    "pad": [A, [1, 2]], "scaled_dot_product_attention": [Q, Q, Q], "cosine_similarity": [A, B],
+    "cross_entropy_loss": [A, TARGET], "nll_loss": [A, TARGET, None, 2], "nll_loss_nd": [A, TARGET],
+    "full": [[2, 3], 2.5], "full_like": [A, 2.5], "linspace": [0, 1, 5], "eye.default": [3],
+    "eye.m": [2, 3], "arange.default": [5], "arange.start": [1, 5], "arange.start_step": [1, 5, 2],
+    "ones": [[2, 3]], "zeros": [[2, 3]], "scalar_tensor": [2.5], "normal_": [A], "tril": [A, 1],
+    "max.other": [A, B], "min.other": [A, B], "copy": [A, B], "pow.Scalar": [2.0, A],
+    "bitwise_and.Scalar_Tensor": [6, WHOLE], "bitwise_or.Scalar_Tensor": [6, WHOLE],
+    "bitwise_xor.Scalar_Tensor": [6, WHOLE], "bitwise_left_shift.Scalar_Tensor": [6, SMALL],
+    "bitwise_right_shift.Scalar_Tensor": [6, SMALL], "remainder.Scalar_Tensor": [6.5, A],
+    "add.Scalar": [A, 2, 3], "sub.Scalar": [A, 2, 3], "rsub.Scalar": [A, 2, 3],
+    "add.Tensor": [A, B, {"alpha": 2}], "addcmul": [A, B, A, {"value": 2}],
+    "addcdiv": [A, B, A, {"value": 2}], "div.Tensor_mode": [A, B, {"rounding_mode": "floor"}],
+    "div.Scalar_mode": [A, 0.3, {"rounding_mode": "trunc"}], "sum.dim_IntList": [A, [1], True],
+    "mean.dim": [A, [1]], "logsumexp": [A, [1]], "std.correction": [A, [1], {"correction": 0}],
+    "var.correction": [A, [1], {"correction": 0}], "std_mean.correction": [A, [1], {"correction": 0}],
+    "var_mean.correction": [A, [1], {"correction": 0}], "argsort.stable": [A, {"stable": True, "dim": 0}],
+    "sort.stable": [A, {"stable": True, "dim": 0}], "_softmax": [A, 1, False],
+    "_log_softmax": [A, 1, False], "_to_copy": [A, {"dtype": torch.float16}], "dropout": [A, 0.5, False],
+    "diagonal": [A], "gelu": [A, {"approximate": "tanh"}], "lerp.Scalar": [A, B, 0.3],
+    "clamp.Tensor": [A, B, B + 0.1], "fill.Tensor": [A, torch.tensor(2.0)], "pow_.Scalar": [A, 2.0],
+    "hardtanh": [A, 0.2, 0.5], "atan2": [A, B],
+}  # fmt: skip
+# Values that chance or the memory makes: only their shape and dtype are compared.
+RANDOM = {
+    "rand": [[2, 3]], "randn": [[2, 3]], "randint.default": [9, [2, 3]], "randint.low": [2, 9, [2, 3]],
+    "randperm": [5], "rand_like": [A], "randn_like": [A], "bernoulli": [A], "empty": [[2, 3]],
+    "empty_like": [A], "normal_": [A], "uniform_": [A], "rand.generator": [[2, 3], {"generator": None}],
+    "randn.generator": [[2, 3], {"generator": None}],
+    "randint.low_generator": [2, 9, [2, 3], {"generator": None}],
+    "randperm.generator": [5, {"generator": None}],
+}  # fmt: skip
+# Defaults that mean the same.
+ALIKE = ((0, "valid"), ("fro", 2))
+INTEGERS = ("bitwise", "logical")
+# Their tensors are those of PyTorch's quantization.
+NOT_RUN = {"dequantize.self"}
+IN_PLACE_OVERLOADS = sorted(
+    f"{name}.{kind}"
+    for name, o in IN_PLACE.items()
+    for packet, _, kind in (overload.partition(".") for overload in OVERLOADS)
+    if packet == o.name and kind in getattr(torch.ops.aten, name).overloads()
+)
+ALL = (
+    sorted({n for n, (f, _) in OVERLOADS.items() if f.__module__.startswith("pellucid.")})
+    + IN_PLACE_OVERLOADS
+)
+
+
+def schema(overload: str):
+    packet, _, kind = overload.partition(".")
+    return getattr(getattr(torch.ops.aten, packet), kind)._schema
+
+
+def sample(overload: str) -> list:
+    packet, _, kind = overload.partition(".")
+    for table in (RANDOM, GIVEN):
+        name = OVERLOADS[overload][0].__name__ if overload in OVERLOADS else ""
+        for key in (
+            overload,
+            packet,
+            overload.replace("_.", "."),
+            packet.removesuffix("_"),
+            f"{name}.{kind}",
+            name,
+        ):
+            if key in table:
+                return table[key]
+    whole = packet.startswith(INTEGERS)
+    made: list = []
+    for k, a in enumerate(schema(overload).arguments):
+        if a.kwarg_only or (a.has_default_value() and k):
+            break
+        kind = str(a.type)
+        if kind == "Tensor":
+            made.append((WHOLE if not made else SMALL) if whole else (A if not made else B))
+        else:
+            made.append({"number": 2 if whole else 0.5, "int": 1, "float": 0.5, "bool": True}.get(kind, [1]))
+    return made
+
+
+def ours(value) -> Any:
+    if isinstance(value, torch.Tensor):
+        return pellucid.tensor(value.tolist(), dtype=ours(value.dtype), device="cpu")
+    if isinstance(value, torch.dtype):
+        return getattr(pellucid, str(value).removeprefix("torch."))
+    if isinstance(value, (list, tuple)):
+        return [ours(v) for v in value]
+    return {k: ours(v) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+def flat(value) -> list:
+    return [x for v in value for x in flat(v)] if isinstance(value, (tuple, list)) else [value]
+
+
+@pytest.mark.parametrize("overload", ALL)
+def test_arguments_line_up(overload):
+    wanted = schema(overload).arguments
+    taken = inspect.signature(from_aten(f"aten.{overload}")).parameters
+    places = [p for p in taken.values() if p.kind is not p.KEYWORD_ONLY]
+    for k, a in enumerate(wanted):
+        if a.kwarg_only:
+            assert a.name in taken or a.name in _LAYOUT, a.name
+            continue
+        p = places[k]
+        # `self` is `input` in Python; `from` is a word of it, and what goes in front is given by place.
+        assert p.name == a.name or k == 0 or a.name == "self" or overload == "uniform_.default", (
+            p.name,
+            a.name,
+        )
+        if p.default is not p.empty and a.has_default_value():
+            plain = [list(v) if isinstance(v, tuple) else v for v in (p.default, a.default_value)]
+            # PyTorch's schema repeats a number in a list; an empty one is our None.
+            mine, theirs = plain
+            same = (
+                mine == theirs
+                or (mine is None)
+                or (isinstance(theirs, list) and all(n == mine for n in theirs))
+            )
+            assert same or a.name in _LAYOUT or (mine, theirs) in ALIKE, (a.name, mine, theirs)
+    asked = {a.name for a in wanted}
+    rest = [p for p in places[len([a for a in wanted if not a.kwarg_only]) :] if p.default is p.empty]
+    assert not [p.name for p in rest if p.name not in asked]
+
+
+@pytest.mark.parametrize("overload", sorted(set(ALL) - NOT_RUN))
+def test_values_are_those_of_pytorch(overload):
+    packet, _, kind = overload.partition(".")
+    given = [g.clone() if isinstance(g, torch.Tensor) else g for g in sample(overload)]
+    named: Any = given.pop() if given and isinstance(given[-1], dict) else {}
+    makes = "device" in {a.name for a in schema(overload).arguments}
+    cpu = {"device": "cpu"} if makes else {}
+    mine = from_aten(f"aten.{overload}")(*ours(given), **ours(named), **cpu)
+    theirs = getattr(getattr(torch.ops.aten, packet), kind)(*given, **named)
+    for a, b in zip(flat(mine), flat(theirs), strict=True):
+        if not isinstance(b, torch.Tensor):
+            assert a == b
+            continue
+        assert tuple(a.shape) == tuple(b.shape)
+        assert str(a.dtype).rpartition(".")[2] == str(b.dtype).rpartition(".")[2]
+        if packet not in RANDOM and overload not in RANDOM:
+            torch.testing.assert_close(torch.tensor(a.tolist(), dtype=b.dtype), b, rtol=1e-5, atol=1e-6)
+
+
+def test_every_op_is_one_of_aten_or_says_why_not():
+    pellucid.nn.functional.relu  # noqa: B018  opens the room
+    known = {function for function, _ in OVERLOADS.values()} | set(OURS)
+    own = [o for o in OPS.values() if o.function.__module__.startswith("pellucid.") and o.public == o.name]
+    assert [o.name for o in own if o.call not in known] == []
+    public = [(n, f) for names in (*EXPORTS.values(), METHODS) for n, f in names.items()]
+    assert [n for n, f in public if f.__module__.startswith("pellucid.") and f not in known] == []
+    assert all(reason.strip() for reason in OURS.values())
+
+
+def test_what_aten_has_and_pellucid_has_not_is_refused():
+    with pytest.raises(
+        ArgumentError, match=r"no operator aten\.addd\.Tensor\. There are: .*aten\.add\.Tensor"
+    ):
+        from_aten("aten.addd.Tensor")
+    table = ours(A)
+    with pytest.raises(ArgumentError, match=r"aten\.embedding\.default: sparse=True is not computed here"):
+        from_aten("aten.embedding.default")(table, ours(TARGET), -1, False, True)
