@@ -10,7 +10,6 @@ LONGER = {
     "device/native.py": 480,
     "device/stream.py": 723,
     "fusion/groups.py": 426,
-    "jit/compiled.py": 440,
     "kernel/source.py": 540,
     "nn/loss.py": 410,
     "nn/modules/module.py": 409,
