@@ -11,11 +11,14 @@ import torch
 import pellucid
 from ops.oracle import DEVICES, plain
 from pellucid.op.declaration import BY_INDEX
+from samples import elementwise, loss
+from samples.outcome import find
+from samples.sample import arrays_of, map_arrays
 
 POINTS = np.array(
     [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, 6.0, 0.3, -0.7, 1.5, 20.5, -20.5, 80.0, -80.0,
      np.inf, -np.inf, np.nan, 1e-8, -1e-8, 1e15, -1e15],
-    np.float32,
+    np.float32
 )  # fmt: skip
 FEWER = np.array([0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -3.0, np.inf, -np.inf, np.nan], np.float32)
 INCOMING = np.array([1.0, 0.0, np.inf, np.nan, -2.0], np.float32)
@@ -33,39 +36,13 @@ def functional(name, *arguments, **options):
     return lambda p, *x: getattr(F(p), name)(*x, *arguments, **options)
 
 
-METHODS = (
-    "abs", "sign", "sqrt", "rsqrt", "reciprocal", "square", "exp", "exp2", "expm1", "log", "log2",
-    "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh",
-    "acosh", "atanh", "erf", "erfc", "sigmoid", "logit", "floor", "ceil", "round", "trunc", "frac",
-    "relu", "neg", "clone",
-)  # fmt: skip
-ACTIVATIONS = (
-    "silu", "gelu", "leaky_relu", "elu", "softplus", "logsigmoid", "mish", "softsign", "hardtanh",
-    "relu6", "hardsigmoid", "hardswish",
-)  # fmt: skip
+# What samples do not say by themselves: derivatives that meet at a corner, and other exponents.
 UNARY = {
-    **{name: method(name) for name in METHODS},
-    **{name: functional(name) for name in ACTIVATIONS},
-    "gelu tanh": functional("gelu", approximate="tanh"),
-    "leaky_relu steep": functional("leaky_relu", 0.5),
-    "elu of 2": functional("elu", 2.0),
-    "softplus of 2": functional("softplus", 2.0, 2.5),
-    "hardtanh of 0 and 2": functional("hardtanh", 0.0, 2.0),
-    "clamp min": method("clamp", min=0.0),
-    "clamp max": method("clamp", max=1.0),
-    "clamp": method("clamp", -1.0, 1.0),
-    "clamp turned": method("clamp", 1.0, -1.0),
-    **{f"pow {e}": method("pow", e) for e in (0, 1, 2, 3, -1, 0.5, 0.0, 2.5, -0.5)},
-    **{f"{b} pow": lambda p, x, b=b: p.pow(b, x) for b in (0.0, 1.0, 2.0, 0.5, -1.0)},
-    "add": lambda p, x: 1 + x,
-    "rsub": lambda p, x: 1 - x,
+    **{f"pow {e}": method("pow", e) for e in (0.0, 2.5, -0.5)},
+    **{f"{b} pow": lambda p, x, b=b: p.pow(b, x) for b in (0.0, 1.0, -1.0)},
     "mul 0": lambda p, x: x * 0,
     "div 0": lambda p, x: x / 0,
     "div of 1": lambda p, x: 1 / x,
-    "remainder": lambda p, x: x % 2,
-    "fmod": lambda p, x: p.fmod(x, 2.0),
-    "div floor": lambda p, x: p.div(x, 2.0, rounding_mode="floor"),
-    "div trunc": lambda p, x: p.div(x, 2.0, rounding_mode="trunc"),
     "masked_fill": lambda p, x: x.masked_fill(x > 0, 1.0),
     "where": lambda p, x: p.where(x > 0, x, 0.0),
     "relu sqrt": lambda p, x: p.relu(x).sqrt(),
@@ -74,44 +51,55 @@ UNARY = {
     "to float16": lambda p, x: x.to(p.float16).to(p.float32),
     "dropout 1": functional("dropout", 1.0),
 }
-
 BINARY = {
-    "add": lambda p, x, y: x + y,
-    "sub": lambda p, x, y: p.sub(x, y, alpha=2),
-    "mul": lambda p, x, y: x * y,
-    "div": lambda p, x, y: x / y,
-    "div floor": lambda p, x, y: p.div(x, y, rounding_mode="floor"),
-    "div trunc": lambda p, x, y: p.div(x, y, rounding_mode="trunc"),
-    "remainder": lambda p, x, y: x % y,
-    "fmod": lambda p, x, y: p.fmod(x, y),
-    "pow": lambda p, x, y: x**y,
-    "maximum": lambda p, x, y: p.maximum(x, y),
-    "minimum": lambda p, x, y: p.minimum(x, y),
-    "atan2": lambda p, x, y: p.atan2(x, y),
-    "clamp min": lambda p, x, y: x.clamp(min=y),
     "clamp max": lambda p, x, y: x.clamp(max=y),
-    "lerp": lambda p, x, y: p.lerp(x, y, 0.25),
     "addcmul": lambda p, x, y: p.addcmul(x, x, y, value=2),
     "addcdiv": lambda p, x, y: p.addcdiv(x, x, y, value=2),
     "where": lambda p, x, y: p.where(x > y, x, y),
-    "mse_loss": functional("mse_loss", reduction="none"),
-    "l1_loss": functional("l1_loss", reduction="none"),
-    "huber_loss": functional("huber_loss", reduction="none"),
-    "huber_loss of 2": functional("huber_loss", reduction="none", delta=2.0),
-    "smooth_l1_loss": functional("smooth_l1_loss", reduction="none"),
-    "smooth_l1_loss of 2": functional("smooth_l1_loss", reduction="none", beta=2.0),
-    "smooth_l1_loss of 0": functional("smooth_l1_loss", reduction="none", beta=0.0),
-    "kl_div": functional("kl_div", reduction="none"),
-    "kl_div of logs": functional("kl_div", reduction="none", log_target=True),
     "bce logits": functional("binary_cross_entropy_with_logits", reduction="none"),
 }
 
-TERNARY = {
-    "clamp": lambda p, x, y, z: x.clamp(y, z),
-    "lerp": lambda p, x, y, z: p.lerp(x, y, z),
-    "addcmul": lambda p, x, y, z: p.addcmul(x, y, z),
-    "addcdiv": lambda p, x, y, z: p.addcdiv(x, y, z),
-}
+
+def varies(array):
+    """Whether the points take the place of an array."""
+    return array.dtype.kind == "f" and array.ndim > 0
+
+
+def call_of(key, sample):
+    """The call of a sample on other numbers."""
+
+    def call(p, *x):
+        given, device = iter(x), {} if p is torch else {"device": x[0].device}
+
+        def other(a):
+            return next(given) if varies(a) else p.tensor(np.resize(a, len(x[0])) if a.ndim else a, **device)
+
+        args, kwargs = map_arrays(other, (sample.args, sample.kwargs))
+        return find(p, key)(*args, **kwargs)
+
+    return call
+
+
+def elementwise_calls():
+    """Every elementwise call among the samples that has a derivative, by the numbers that it is given."""
+    calls = {}
+    rows = [(key, s) for table in (elementwise, loss) for key, of in table.SAMPLES.items() for s in of]
+    for key, s in rows:
+        # Losses that are not reduced, but those of classes.
+        if key in loss.SAMPLES and (s.kwargs.get("reduction") != "none" or s.args[1].dtype.kind != "f"):
+            continue
+        count = sum(map(varies, arrays_of(s.args, s.kwargs)))
+        if s.call or s.refused is not None or s.maybe or not s.grad or not count:
+            continue
+        args, kwargs = map_arrays(lambda a: "_", (s.args, s.kwargs))
+        text = ", ".join([*map(str, args), *[f"{k}={v}" for k, v in kwargs.items()]])
+        function = call_of(key, s)
+        if getattr(function(torch, *[torch.ones(2, requires_grad=True)] * count), "requires_grad", False):
+            calls.setdefault(f"{key}({text})", (function, count, s.second))
+    return calls
+
+
+ELEMENTWISE = elementwise_calls()
 
 # Lines along which ops reduce.
 LINES = np.array(
@@ -141,7 +129,7 @@ def along(name, *arguments, **options):
 
 ALONG = (
     "sum", "mean", "logsumexp", "var", "std", "softmax", "log_softmax", "cumsum", "cumprod", "amax",
-    "amin",
+    "amin"
 )  # fmt: skip
 REDUCTIONS = {
     **{name: along(name) for name in ALONG},
@@ -214,7 +202,7 @@ ENTROPIES = {
 
 # Of which PyTorch has no second derivative, or a raw error.
 ONCE = {
-    "hardsigmoid",
+    *[name for name, (_, _, second) in ELEMENTWISE.items() if not second],
     "binary_cross_entropy",
     "saturated",
     "binary_cross_entropy weighted",
@@ -239,7 +227,7 @@ def distinct(line, *rest):
 # Where points of an op are not compared: what is left is what this says.
 ONLY = {
     # PyTorch takes the square root, whose sign at -0.0 and value at -inf are others.
-    "pow 0.5": lambda x, g: not np.signbit(x),
+    "pow(_, 0.5)": lambda x, g: not np.signbit(x),
     "clamp sqrt": lambda x, g: x != 0 or not np.signbit(x),
     # PyTorch goes another way for the whole tensor as soon as it holds a zero.
     "prod": lambda line, g: finite(line, g),
@@ -249,11 +237,11 @@ ONLY = {
     **dict.fromkeys(("var", "var of all", "std", "std of all", "std_mean", "var_mean"), moderate),
     "glu": finite,
     # PyTorch's vectors and the rest of a tensor differ.
-    **dict.fromkeys(("elu", "elu of 2", "hardswish"), lambda x, g: not np.isnan(x)),
+    **{f"nn.functional.{n}": lambda x, g: not np.isnan(x) for n in ("elu(_)", "elu(_, 1.5)", "hardswish(_)")},
 }
 ONLY_AGAIN = {
-    "logit": lambda x, g: 0 <= x <= 1,
-    "mish": lambda x, g: not x > 1e9,
+    "logit(_)": lambda x, g: 0 <= x <= 1,
+    "nn.functional.mish(_)": lambda x, g: not x > 1e9,
     "rms_norm": moderate,
 }
 
@@ -294,7 +282,7 @@ def values(t):
     return plain(t)
 
 
-def elementwise(name, function, points, count, device, second):
+def elementwise_at(name, function, points, count, device, second):
     mesh = np.meshgrid(*[points] * count, INCOMING[[0, 4]] if second else INCOMING, indexing="ij")
     *arrays, incoming = [np.ascontiguousarray(m.reshape(-1)) for m in mesh]
     if function(torch, *[torch.tensor(a) for a in arrays]).ndim == 0:
@@ -333,10 +321,13 @@ def whole(name, function, device, second):
 
 
 CASES = {
-    **{f"of one, {n}": (elementwise, n, f, POINTS, 1) for n, f in UNARY.items()},
-    **{f"of two, {n}": (elementwise, n, f, FEWER, 2) for n, f in BINARY.items()},
-    **{f"of three, {n}": (elementwise, n, f, FEWER[::2], 3) for n, f in TERNARY.items()},
-    **{f"of shares, {n}": (elementwise, n, f, SHARES, 2) for n, f in ENTROPIES.items()},
+    **{
+        n: (elementwise_at, n, f, (POINTS, FEWER, FEWER[::2])[c - 1], c)
+        for n, (f, c, _) in ELEMENTWISE.items()
+    },
+    **{f"of one, {n}": (elementwise_at, n, f, POINTS, 1) for n, f in UNARY.items()},
+    **{f"of two, {n}": (elementwise_at, n, f, FEWER, 2) for n, f in BINARY.items()},
+    **{f"of shares, {n}": (elementwise_at, n, f, SHARES, 2) for n, f in ENTROPIES.items()},
     **{f"of lines, {n}": (lines, n, f) for n, f in REDUCTIONS.items()},
     **{f"of all, {n}": (whole, n, f) for n, f in WHOLE.items()},
 }
@@ -396,5 +387,7 @@ def test_every_derivative_is_compared():
         arrays = [how[0]] * how[1] if how else [LINES]
         x = [pellucid.tensor(a[:4], device="cpu", requires_grad=True) for a in arrays]
         seen |= below(function(pellucid, *x))
-    have = {o.name for o in BY_INDEX if o.grad is not None}
+    # Other tests may have declared ops of their own.
+    own = [o for o in BY_INDEX if o.function.__module__.startswith("pellucid.")]
+    have = {o.name for o in own if o.grad is not None}
     assert have - seen == ELSEWHERE

@@ -124,34 +124,11 @@ ARITHMETIC = ["add", "sub", "mul", "div", "floor_divide", "remainder", "fmod"]
 IN_HALVES = {
     **{
         name: lambda p, x, n, name=name: getattr(p, name)(x, n)
-        for name in [
-            "add",
-            "sub",
-            "rsub",
-            "mul",
-            "div",
-            "floor_divide",
-            "remainder",
-            "fmod",
-            "eq",
-            "lt",
-            "ge",
-        ]
+        for name in (*ARITHMETIC, "rsub", "eq", "lt", "ge")
     },
     **{
         f"{name}, no axes": lambda p, x, n, name=name: getattr(p, name)(x, p.tensor(n))
-        for name in [
-            "add",
-            "sub",
-            "mul",
-            "div",
-            "floor_divide",
-            "remainder",
-            "fmod",
-            "pow",
-            "atan2",
-            "maximum",
-        ]
+        for name in (*ARITHMETIC, "pow", "atan2", "maximum")
     },
     **{
         f"{name}, no axes first": lambda p, x, n, name=name: getattr(p, name)(p.tensor(n), x)

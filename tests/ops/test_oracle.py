@@ -37,7 +37,7 @@ def test_a_device_that_flushes_may_do_so_in_each_element(monkeypatch):
     for root in (np.nan, -0.0):
         agree(
             pellucid.tensor([0.0, root, 0, 1, 2e-38**0.5, np.nan], device="cpu"),
-            torch.sqrt, X, device="cpu", rtol=1e-6,
+            torch.sqrt, X, device="cpu", rtol=1e-6
         )  # fmt: skip
     # The result of a half of 2e-38 is subnormal, though the number is not.
     agree(pellucid.tensor([0.0, -0.0, 0, 0.5, 0, np.nan], device="cpu"), lambda x: x / 2, X, device="cpu")

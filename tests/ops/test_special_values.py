@@ -32,7 +32,7 @@ OF_ROWS = {
     "topk": lambda m, x: m.topk(x, 5, 1).values,
     "smallest": lambda m, x: m.topk(x, 5, 1, largest=False).values,
     "largest of all": lambda m, x: m.max(x),
-    "place of the smallest": lambda m, x: m.argmin(x),
+    "place of the smallest": lambda m, x: m.argmin(x)
 }  # fmt: skip
 OTHERS = {
     "max_pool2d": (((2, 3, 13, 11),), _functional("max_pool2d", 3, 2, 1)),
@@ -48,7 +48,7 @@ OTHERS = {
     "minimum": (((64,), (64,)), lambda m, x, y: m.minimum(x, y)),
     "relu": (((64,),), lambda m, x: m.relu(x)),
     "isnan": (((64,),), lambda m, x: m.isnan(x * 1)),
-    "not less": (((64,), (64,)), lambda m, x, y: ~(x < y)),
+    "not less": (((64,), (64,)), lambda m, x, y: ~(x < y))
 }  # fmt: skip
 SIZES = {
     "few queries": ((1, 2, 3, 8), (1, 2, 9, 8)),

@@ -6,13 +6,13 @@ Expects PELLUCID_KERNELS=shared and PELLUCID_DOTS=integer.
 import sys
 
 import numpy as np
-from samples import DOTS, tame_blocks, widths
 
 import pellucid
 from pellucid.device.stream import stream
 from pellucid.nn.functional import linear
 from pellucid.ops.quant.lanes import FEATURE, choose
 from pellucid.quant.weight import dequantize, weight_from_blocks
+from samples import DOTS, tame_blocks, widths
 
 info = stream().open().info
 if FEATURE not in info.features:

@@ -3,13 +3,13 @@
 import sys
 
 import numpy as np
-from samples import sampled, widths
 
 import pellucid
 from pellucid.nn.functional import embedding, linear
 from pellucid.quant import FORMATS, dequantize_planes
 from pellucid.quant.rows import moved
 from pellucid.quant.weight import dequantize
+from samples import sampled, widths
 
 rng = np.random.default_rng(0)
 failed = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 from ..errors import GradientError
@@ -100,6 +101,19 @@ def freed(where: str) -> GradientError:
         f"{where}: backward a second time through a graph whose saved values were freed. "
         "Give retain_graph=True to the first backward."
     )
+
+
+def behind(node: Node) -> Iterator[Any]:
+    """The nodes and leaves that a node leads to, itself first."""
+    todo, seen = [node], set()
+    while todo:
+        at = todo.pop()
+        if id(at) not in seen:
+            seen.add(id(at))
+            yield at
+            for found in at.edges.values() if isinstance(at, Node) else ():
+                targets = [target for target, _ in (found if isinstance(found, list) else [found])]
+                todo += [t[0] if isinstance(t, tuple) else t for t in targets if t is not None]
 
 
 class Saved:

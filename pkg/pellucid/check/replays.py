@@ -13,10 +13,10 @@ import numpy as np
 from ..device.storage import Storage
 from ..errors import CheckError
 from ..jit.compiled import Compiled
-from ..jit.recording import Before
-from ..ops.random.generator import Generator
+from ..ops.random.generator import Draw, Generator
 from ..optim.optimizer import Optimizer
 from ..profiler.lines import caller
+from ..profiler.living import LiveTensors
 from ..tensors.tensor import Tensor
 from .accuracy import difference, peak
 from .journal import Journal
@@ -35,7 +35,9 @@ class Rehearsal:
 
     def __init__(self, journal: Journal):
         self._journal = journal
-        self._before = Before()
+        # No argument of a call, and nothing that replays bring.
+        self.generators, self.brought = [], []
+        self._before = LiveTensors()
         self._storages = set(self._before.storages.values())
         self._versions = [(storage, storage.version) for storage in self._storages]
         self._generators: dict[int, tuple[Generator, int]] = {}
@@ -44,12 +46,12 @@ class Rehearsal:
         # Of each storage that is written: its bytes before, and the tensors in it that were written.
         self.written: dict[Storage, tuple[np.ndarray, list[Snapshot]]] = {}
 
-    def run(self, function: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
+    def run(self, function: Callable, *args: Any) -> Any:
         """The result of a call."""
         journal, s = self._journal, self._journal.stream
         journal.note_write, s.capturing = self.note_write, self
         try:
-            result = function(*args, **kwargs)
+            result = function(*args)
         finally:
             journal.note_write = s.capturing = None
         s.flush()
@@ -98,13 +100,11 @@ class Rehearsal:
         if storage in self._storages:
             self.written.setdefault(storage, (before, []))[1].append(seen)
 
-    def note_draw(self, generator: Generator, count: int, words: tuple) -> tuple:
-        """A generator gives words."""
-        self._generators.setdefault(id(generator), (generator, words[2] | words[3] << 32))
-        return words
-
-    def note_update(self, optimizer: Any, parameter: Tensor, group: dict[str, Any], numbers: tuple) -> tuple:
-        """An optimizer is about to change a parameter by these numbers."""
+    def bring(self, parameter: Any, numbers: tuple, reason: str) -> tuple:
+        """A generator gives words, or an optimizer is about to change a parameter by these numbers."""
+        if isinstance(parameter, Draw):
+            generator = parameter.of(self.generators)
+            self._generators.setdefault(id(generator), (generator, numbers[2] | numbers[3] << 32))
         return numbers
 
     def read(self, x: Tensor) -> Any:
@@ -142,14 +142,12 @@ def _walk(where: str, thing: Any, values: Callable[[Tensor], Any]) -> Iterator[t
 def check_replays(journal: Journal) -> None:
     """Let each replay of a captured function be compared with an eager call from now on."""
 
-    def serve(
-        self: Compiled, traces: Any, trace: Any, call: Any, own: Any, args: tuple, kwargs: dict[str, Any]
-    ) -> Any:
+    def serve(self: Compiled, trace: Any, call: Any, own: Any, kind: Any) -> Any:
         journal.stream.flush()
         rehearsal = Rehearsal(journal)
-        wanted = rehearsal.changed(rehearsal.run(self._function, args, kwargs))
+        wanted = rehearsal.changed(rehearsal.run(self._observers.run, self._function, call.args, call.kwargs))
         rehearsal.put_back()
-        result = trace.serve(call, own, traces)
+        result = trace.serve(call, own, kind.traces)
         journal.stream.flush()
         _compare(f"compile: {self._title}: a replay at {caller()}", rehearsal.changed(result), wanted)
         return result

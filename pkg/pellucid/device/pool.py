@@ -3,7 +3,7 @@ both hosts."""
 
 import heapq
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 SMALLEST_STEP = 256
@@ -12,6 +12,8 @@ STEPS_PER_OCTAVE = 16
 KEEP_BYTES = 512 << 20
 # The most live bytes are known of this many submissions, and of as many before them.
 EPOCH = 32
+# How many block sizes larger a buffer may be than it needs to: a quarter more from 4 KiB on, 1 KiB below.
+_MOST_STEPS = 4
 
 
 def block_size(nbytes: int) -> int:
@@ -24,6 +26,65 @@ def block_size(nbytes: int) -> int:
     octave = 1 << max(nbytes - 1, 1).bit_length() - 1
     step = min(max(octave // STEPS_PER_OCTAVE, SMALLEST_STEP), LARGEST_STEP)
     return max(-(-nbytes // step), 1) * step
+
+
+class BlockSizes:
+    """Gives families of buffers block sizes that no other family has.
+
+    The pool gives the block that was made first of those that are free. So a program that repeats itself
+    finds the same blocks again if what ends at different times has different sizes.
+
+    Args:
+        most: bytes that a buffer may have.
+    """
+
+    def __init__(self, most: int):
+        self._taken: set[int] = set()
+        self._most = most
+
+    def of(self, family: Sequence[int]) -> list[int]:
+        """Bytes for each of these, at least what they need."""
+        made = [self._free(nbytes) for nbytes in family]
+        self._taken |= {block_size(nbytes) for nbytes in made}
+        return made
+
+    def _free(self, nbytes: int) -> int:
+        found = nbytes
+        for _ in range(_MOST_STEPS + 1):
+            if block_size(found) not in self._taken:
+                return found
+            found = block_size(block_size(found) + 1)
+            if found > self._most:
+                break
+        return nbytes
+
+
+def shared(uses: Sequence[Sequence[int]], sizes: Mapping[int, int]) -> tuple[dict[int, int], list[int]]:
+    """Lay buffers that live within one window into few, by their first and last use.
+
+    Args:
+        uses: the buffers that each command uses.
+        sizes: bytes of each.
+
+    Returns:
+        Which of the few each buffer is, and the bytes of those.
+    """
+    last = {buffer: k for k, used in enumerate(uses) for buffer in used}
+    free: dict[int, list[int]] = {}
+    home: dict[int, int] = {}
+    few: list[int] = []
+    for k, used in enumerate(uses):
+        for buffer in used:
+            if buffer not in home:
+                same = free.setdefault(block_size(sizes[buffer]), [])
+                home[buffer] = same.pop() if same else len(few)
+                if home[buffer] == len(few):
+                    few.append(0)
+                few[home[buffer]] = max(few[home[buffer]], sizes[buffer])
+        for buffer in used:
+            if last[buffer] == k:
+                free[block_size(sizes[buffer])].append(home[buffer])
+    return home, few
 
 
 class Pool:

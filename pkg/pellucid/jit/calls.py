@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Mapping
 from copy import copy
-from dataclasses import fields, is_dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -17,12 +17,12 @@ from ..device.stream import Storage, stream
 from ..kernel.autotune import measured as tuned
 from ..kernel.autotune.deterministic import are_deterministic_algorithms_enabled
 from ..op.plan import float_bits
+from ..op.pytree import flatten
 from ..op.symbols import Conditions
 from ..ops.random.generator import Generator
 from ..tensors.dtypes import get_default_dtype
 from ..tensors.tensor import Tensor
 
-_NO_NUMBERS: list[Any] = []
 _PLAIN = frozenset({int, bool, str, bytes, type(None)})
 
 
@@ -42,119 +42,96 @@ class Same:
         return self._number
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Same) or self._number != other._number:
-            return False
         mine = self._get()
-        return mine is not None and mine is other._get()
+        return isinstance(other, Same) and mine is not None and mine is other._get()
 
 
 class CallArguments:
     """The arguments of one call, read.
 
+    Args:
+        dynamic: places and names of parameters whose numbers may change -> their names.
+        args, kwargs: the arguments.
+
     Attributes:
+        args, kwargs: the arguments.
         tensors: in the order in which they are found; the gradients that the function takes as inputs follow.
         slots: of their storages.
+        offsets: where they begin.
         generators: likewise.
         others: arguments that are compared by identity.
-        given: the dynamic arguments.
-        where: of each of them, its place among the arguments, or its name.
-        numbers: their values; floats by their bits.
-        names: of their parameters.
+        given, names: the dynamic arguments, and those of their parameters.
         key: everything that must be equal for a replay.
-        offsets: where the tensors begin that are given.
-        values: what words of launches may follow: the numbers, then the offsets.
+        values: what words of launches may follow: the numbers, floats by their bits, then the offsets.
         reason: why the call can only run eagerly.
     """
 
     __slots__ = (
-        "generators", "given", "key", "names", "numbers", "offsets", "others", "reason", "slots", "tensors",
-        "values", "where",
+        "args", "dynamic", "generators", "given", "key", "kwargs", "names", "offsets", "others", "reason",
+        "slots", "tensors", "values",
     )  # fmt: skip
 
-    def __init__(self):
+    def __init__(self, dynamic: Mapping[int | str, str], args: tuple, kwargs: dict[str, Any]):
+        self.args, self.kwargs = args, kwargs
         self.tensors: list[Tensor] = []
         self.slots: list[int] = []
+        self.offsets: list[int] = []
         self.generators: list[Generator] = []
         self.others: list[Any] = []
-        # Most calls have no numbers, and lists take time to make.
-        self.given = self.where = self.numbers = self.names = _NO_NUMBERS
-        self.key: tuple = ()
-        self.offsets: list[int] = []
-        self.values: list[int] = []
+        self.dynamic = dynamic
+        self.given: list[int | float] = []
+        self.names: list[str] = []
         self.reason: str | None = None
-
-    def branch(self, value: Any) -> Any:
-        """The part of the key that an argument makes; its tensors and generators are noted."""
-        kind = type(value)
-        if kind is Tensor or issubclass(kind, Tensor):
-            self.tensors.append(value)
-            return kind
-        if kind in _PLAIN:
-            return kind, value
-        if isinstance(value, np.generic):
-            return kind, value.tobytes()
-        if kind is float:
-            return kind, value.hex()  # tells 0.0 from -0.0, and a NaN is equal to itself
-        if kind is list or kind is tuple or hasattr(kind, "_fields"):
-            return kind, *[self.branch(v) for v in value]
-        if kind is dict:
-            return kind, *[(k, self.branch(v)) for k, v in value.items()]
-        if kind is set or kind is frozenset:
-            return kind, frozenset([self.branch(v) for v in value])
-        if kind is Generator:
-            self.generators.append(value)
-            return kind
-        if is_dataclass(kind):
-            return kind, *[self.branch(getattr(value, f.name)) for f in fields(value)]
-        if kind is np.ndarray:
-            self.reason = "an argument is a numpy array, which Python uploads. Give a tensor"
-            return kind
-        self.others.append(value)
-        return Same(value)
-
-    def number(self, name: str, value: Any, where: int | str) -> Any:
-        """The part of the key that a dynamic argument makes."""
-        kind = type(value)
-        if kind is not int and kind is not float:
-            return self.branch(value)
-        if not self.given:
-            self.given, self.where, self.numbers, self.names = [], [], [], []
-        self.given.append(value)
-        self.where.append(where)
-        self.numbers.append(value if kind is int else float_bits(value))
-        self.names.append(name)
-        return "dynamic", kind
-
-    def finish(self, branches: tuple) -> None:
-        """Make the key, once all arguments are read."""
+        leaves: list[Any] = []
+        structure: list[Any] = []
+        for where, value in chain(enumerate(args), kwargs.items()) if kwargs else enumerate(args):
+            kind = type(value)
+            if kind is Tensor:
+                leaves.append(value)
+                structure.append(kind)
+            elif where in dynamic and (kind is int or kind is float):
+                self.given.append(value)
+                self.names.append(dynamic[where])
+                structure.append(("dynamic", kind))
+            else:
+                structure.append(flatten(value, leaves))
         slots, offsets = self.slots, self.offsets
         grad = is_grad_enabled()
-        metas, places = [], []
-        for t in self.tensors:
-            storage = t._storage
+        metas, places, plain = [], [], []
+        for leaf in leaves:
+            if not isinstance(leaf, Tensor):
+                plain.append(self._plain(leaf))
+                continue
+            storage = leaf._storage
             if type(storage) is not Storage:
                 self.reason = "an argument is not on webgpu"
                 return
+            self.tensors.append(leaf)
             slots.append(storage.slot)
-            offsets.append(t._offset)
-            metas.append(t._meta)
+            offsets.append(leaf._offset)
+            metas.append(leaf._meta)
             if grad:
-                node = t._node
+                node = leaf._node
                 if node is not None and node is not LEAF:
                     self.reason = (
                         "an argument was computed with gradients, and the graph would cross the call"
                     )
-                places += (node is None, t.grad is None)
+                places += (node is None, leaf.grad is None)
+        self.values = offsets
+        if self.given:
+            self.values = [v if type(v) is int else float_bits(v) for v in self.given] + offsets
         shared: Any = None
         if len(set(slots)) < len(slots):
             # Where arguments share memory, their offsets are part of what must be equal.
             shared = tuple([(slots.index(slot), at) for slot, at in zip(slots, offsets, strict=True)])
-        self.values = self.numbers + offsets
         s = stream()
         self.key = (
-            branches,
+            tuple(structure),
+            tuple(kwargs),
+            tuple(plain),
             tuple(metas),
-            tuple(places) if grad else None,
+            tuple(places),
+            grad,
             shared,
             get_default_dtype(),
             get_default_device(),
@@ -163,6 +140,30 @@ class CallArguments:
             are_deterministic_algorithms_enabled(),
             tuned.changes(),
         )
+
+    def _plain(self, value: Any) -> Any:
+        """The part of the key that an argument makes which is no tensor."""
+        kind = type(value)
+        if kind in _PLAIN:
+            return value
+        if kind is float:
+            return value.hex()  # tells 0.0 from -0.0, and a NaN is equal to itself
+        if isinstance(value, np.generic):
+            return value.tobytes()
+        if kind is set or kind is frozenset:
+            return frozenset([self._member(v) for v in value])
+        if kind is Generator:
+            self.generators.append(value)
+            return None
+        if kind is np.ndarray:
+            self.reason = "an argument is a numpy array, which Python uploads. Give a tensor"
+            return None
+        self.others.append(value)
+        return Same(value)
+
+    def _member(self, value: Any) -> tuple:
+        leaves: list[Any] = []
+        return flatten(value, leaves), *map(self._plain, leaves)
 
     def extended(self, more: list[Tensor]) -> CallArguments:
         """The call with tensors that the function takes without being given them."""
@@ -173,33 +174,8 @@ class CallArguments:
         made.slots = self.slots + [t._storage.slot for t in more]
         return made
 
-    def with_symbols(
-        self, args: tuple, kwargs: Mapping[str, Any], conditions: Conditions
-    ) -> tuple[tuple, dict[str, Any]]:
+    def with_symbols(self, conditions: Conditions) -> tuple[tuple, dict[str, Any]]:
         """The arguments for a call that is recorded, its numbers as symbols."""
-        positional, named = list(args), dict(kwargs)
-        for where, symbol in zip(self.where, conditions.symbols(), strict=True):
-            if isinstance(where, int):
-                positional[where] = symbol
-            else:
-                named[where] = symbol
-        return tuple(positional), named
-
-
-def read(names: list[str], dynamic: frozenset[str], args: tuple, kwargs: Mapping[str, Any]) -> CallArguments:
-    """Read the arguments of a call: ``names`` are the positional parameters, ``dynamic`` those whose numbers
-    may change."""
-    call = CallArguments()
-    branches = []
-    for k, value in enumerate(args):
-        if type(value) is Tensor:
-            call.tensors.append(value)
-            branches.append(Tensor)
-        elif dynamic and k < len(names) and names[k] in dynamic:
-            branches.append(call.number(names[k], value, k))
-        else:
-            branches.append(call.branch(value))
-    for name, value in kwargs.items():
-        branches.append((name, call.number(name, value, name) if name in dynamic else call.branch(value)))
-    call.finish(tuple(branches))
-    return call
+        symbols: dict[Any, Any] = dict(zip(self.names, conditions.symbols(), strict=True))
+        positional = [symbols.get(self.dynamic.get(k), value) for k, value in enumerate(self.args)]
+        return tuple(positional), {name: symbols.get(name, value) for name, value in self.kwargs.items()}

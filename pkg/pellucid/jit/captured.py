@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..autograd import edges
+from ..device.commands import walk
 from ..device.stream import Storage, stream
 from ..nn.modules import module as modules
+from ..op.launches import nodes
+from ..op.program import ARGUMENT, number_of
+from ..optim.replayed import guards
+from ..tensors.tensor import Tensor
 from .calls import CallArguments
 from .guards import Watch
-from .per_replay import Draw, guards
-from .program import ARGUMENT, number_of, program_of
 from .recording import FunctionRecording, Refused
-from .segment import Segment, Start
+from .segment import Segment
 
 # What a trace is for a call: it serves it; it may, once the call has shown that it is the same program; it
-# does not; it never will again.
-READY, UNSURE, OTHER, GONE = "ready", "unsure", "other", "gone"
+# would but for hooks of parameters; it does not; it never will again.
+READY, UNSURE, HOOKED, OTHER, GONE = "ready", "unsure", "hooked", "other", "gone"
 
 
 class Unknown(Exception):
@@ -35,13 +37,23 @@ def _shared(slots: list[int]) -> list[int]:
     return [] if len(set(slots)) == len(slots) else [slots.index(slot) for slot in slots]
 
 
-def segments_of(recording: FunctionRecording) -> tuple[list[Segment], Start]:
-    """What a call recorded before each of its reads, and where the rest begins."""
-    start, found = Start(), []
-    for reading in recording.reads:
-        found.append(Segment(recording.call, recording, start, reading))
-        start = found[-1].end
-    return found, start
+def _layout(grad: Tensor | None) -> tuple | None:
+    return None if grad is None else (grad._meta, grad._offset)
+
+
+def _leaves(
+    grads: Mapping[Tensor, Tensor | None], used: set[int], arguments: set[int]
+) -> tuple[dict[Tensor, Tensor | None], list[Tensor]]:
+    """Leaves that a function found, with gradients that it could go on from; and all these gradients.
+
+    One that lies in an argument does so at every call."""
+    found: dict[Tensor, Tensor | None] = {}
+    for t, grad in grads.items():
+        own, slot = t._storage.slot, getattr(getattr(grad, "_storage", None), "slot", -1)
+        is_found = own not in arguments and not {own, slot}.isdisjoint(used - arguments)
+        if is_found and (grad is None or slot in used | arguments):
+            found[t] = grad
+    return found, [grad for grad in found.values() if grad is not None]
 
 
 class CapturedTrace:
@@ -51,8 +63,6 @@ class CapturedTrace:
 
     Args:
         recording: what a call recorded.
-        segments: what of it comes before its reads.
-        start: where the last segment begins.
 
     Attributes:
         segments: all of them.
@@ -63,60 +73,50 @@ class CapturedTrace:
         Refused: it cannot be replayed.
     """
 
-    def __init__(self, recording: FunctionRecording, segments: list[Segment], start: Start):
+    def __init__(self, recording: FunctionRecording):
         call, before = recording.call, recording.before
         self.values = [reading.value for reading in recording.reads]
         self.replays = 0
         self._conditions, self._flushes = recording.conditions, recording.flushes
-        own = {slot: k for k, slot in enumerate([*call.slots, *start.carried])}
-        words = recording.words[start.at :]
-        external = program_of(words, own, recording.conditions).external | start.external
-        leaves = [t for t in before.grads if t._storage.slot in external]
-        if any(t._hooks for t in leaves):
-            raise Refused("a hook of a parameter runs Python at every call", False)
+        self.segments: list[Segment] = []
+        above: Segment | None = None
+        for piece in recording.pieces[:-1]:
+            above = Segment(call, recording, piece, above)
+            self.segments.append(above)
         if any(t._node is not node for t, node in zip(before.tensors, before.nodes, strict=True)):
             raise Refused("it gives a tensor that was there before another place in the graph")
         # Gradients that the function goes on from are arguments of it, though nobody gives them.
-        added = [(t, g) for t in leaves if (g := before.grads[t]) is not None]
-        # One that lies in an argument does so at every call.
-        used = external.union(call.slots)
-        added = [(t, g) for t, g in added if getattr(g._storage, "slot", -1) in used]
-        if any(g._storage.slot in start.external for _, g in added):
+        slots = {slot for piece in recording.pieces for c in walk(piece.words, nodes) for slot in c.slots}
+        leaves, given = _leaves(before.grads, slots, set(call.slots))
+        if any(t._hooks for t in before.grads if t._storage.slot in slots):
+            raise Refused("a hook of a parameter runs Python at every call", False)
+        if above is not None and any(g._storage.slot in above.external for g in given):
             raise Refused("it uses gradients that were there before it, before it reads a value")
-        self._grad_inputs = [(ref_of(t), g._meta, g._offset) for t, g in added]
-        call = call.extended([g for _, g in added])
+        self._leaves, self._gradients = [ref_of(t) for t in leaves], [_layout(g) for g in leaves.values()]
+        call = call.extended(given)
         changed = [t for t, old in before.grads.items() if t.grad is not old]
-        given = set(map(id, call.tensors))
-        if any(id(t) in given for t in changed):
+        if not {id(t) for t in call.tensors}.isdisjoint(map(id, changed)):
             raise Refused("it leaves another gradient at an argument")
-        self._leaves = [ref_of(t) for t in leaves]
-        self._bare = [ref_of(t) for t in leaves if before.grads[t] is None]
-        self._grad_results = [ref_of(t) for t in changed]
+        self._changed = [ref_of(t) for t in changed]
         around = recording.surroundings
         self._guards = [*([around.holds] if around else []), *guards(recording.brought)]
-        last = Segment(call, recording, start)
-        results = last.end_in_return(call, recording, changed)
-        # What a replay leaves at them; a gradient that stays is not touched.
-        pairs = zip(self._grad_results, results.grads, strict=True)
-        self._grad_places = [(leaf, place) for leaf, place in pairs if place != -1]
-        self._results, self.segments = results, [*segments, last]
-        self._external = external = last.program.external | start.external
+        last = Segment(call, recording, recording.pieces[-1], above)
+        self._results = last.end_in_return(call, recording, changed)
+        self.segments.append(last)
+        self._external = external = last.external
         if not external <= before.storages.keys():
             raise Refused("it uses memory that came and went in the middle of it", False)
         owners = [t for t in before.tensors if t._storage.slot in external]
-        constants, results.constants = results.constants, []
         storages = [before.storages[slot] for slot in external]
-        self._watch = Watch(storages, owners, [*constants, *leaves, *changed])
-        self._slots, self._offsets, self._shared = call.slots, call.offsets, _shared(call.slots)
-        # Arguments that were in the same memory, and that began at the same place, at all calls so far.
-        self._unmoved, self._unshifted = [*range(len(call.slots))], [*range(len(call.offsets))]
-        # What was looked at last: of all modules, and of all tensors for hooks.
-        self._version, self._unhooked = modules.version, -1
+        returned = [get() for get in self._results.before]
+        self._watch = Watch(storages, owners, [*returned, *leaves, *changed])
+        self._places, self._shared = call.slots + call.offsets, _shared(call.slots)
+        # Arguments that were in the same memory, or that began at the same place, at all calls so far.
+        self._unmoved = [*range(len(self._places))]
+        self._version = modules.version
         written = [number_of(slot) for slot in last.program.changed if slot & ARGUMENT]
         self._written = [k for k in written if k < len(call.slots)]
         self._written_storages = [ref_of(before.storages[s]) for s in last.program.changed & external]
-        for segment in self.segments:
-            segment.find(before.storages)
 
     # Guards
 
@@ -129,45 +129,32 @@ class CapturedTrace:
                 return OTHER, call
         if call.given and not self._conditions.holds(call.given):
             return OTHER, call
-        for leaf in self._bare:
-            if leaf()._grad is not None:
+        if self._leaves:
+            grads = [leaf()._grad for leaf in self._leaves]
+            if [*map(_layout, grads)] != self._gradients:
                 return OTHER, call
-        if self._grad_inputs:
-            grads = [leaf().grad for leaf, _, _ in self._grad_inputs]
-            for grad, (_, meta, at) in zip(grads, self._grad_inputs, strict=True):
-                if grad is None or grad._meta is not meta or grad._offset != at:
-                    return OTHER, call
-                if type(grad._storage) is not Storage:
-                    return OTHER, call
-            call = call.extended(grads)
+            call = call.extended([g for g in grads if g is not None])
             if _shared(call.slots) != self._shared:
                 return OTHER, call
-        slots, first = call.slots, self._slots
-        if slots != first:
-            external = self._external
-            if [slots[k] for k in self._unmoved] != [first[k] for k in self._unmoved]:
-                return UNSURE if external.isdisjoint(slots) else OTHER, call
-            if not external.isdisjoint(slots):
+        places, first = call.slots + call.offsets, self._places
+        if places != first:
+            if not self._external.isdisjoint(call.slots):
                 return OTHER, call
+            # Which uses mean an argument, and what Python does with where one begins, nobody sees.
+            for k in self._unmoved:
+                if places[k] != first[k]:
+                    return UNSURE, call
         if self._version != modules.version:
             return UNSURE, call
-        if (at := call.offsets) != (first := self._offsets):
-            # What Python does besides with where an argument begins, nobody sees.
-            for k in self._unshifted:
-                if at[k] != first[k]:
-                    return UNSURE, call
-        return READY, call
+        return HOOKED if self._watch.is_hooked else READY, call
 
-    @property
-    def is_hooked(self) -> bool:
-        """Whether a parameter has a hook, which runs Python at every call."""
-        version = edges.version
-        if version == self._unhooked:
-            return False
-        if any(leaf()._hooks for leaf in self._leaves):
-            return True
-        self._unhooked = version
-        return False
+    def share(self, depth: int, traces: Sequence[CapturedTrace]) -> list[CapturedTrace]:
+        """Those of the traces that go through the segment at this depth, which is theirs from now on."""
+        mine = self.segments[depth]
+        alike = [t for t in traces if depth < len(t.values) and mine.is_like(t.segments[depth])]
+        if alike:
+            self.segments[depth] = alike[0].segments[depth]
+        return alike
 
     def goes_on(self, depth: int, segment: Segment, value: bytes) -> bool:
         """Whether it is a way for a call that read this value after so many others."""
@@ -178,8 +165,7 @@ class CapturedTrace:
         if self.values != old.values or not all(map(Segment.is_like, self.segments, old.segments)):
             return False
         self._conditions.join(old._conditions)
-        self._unmoved = [k for k in old._unmoved if self._slots[k] == old._slots[k]]
-        self._unshifted = [k for k in old._unshifted if self._offsets[k] == old._offsets[k]]
+        self._unmoved = [k for k in old._unmoved if self._places[k] == old._places[k]]
         self.segments, self.replays = old.segments, old.replays
         for segment in self.segments:
             segment.prepare()
@@ -222,16 +208,15 @@ class CapturedTrace:
             own.tensors[k]._storage.version += 1
         for storage in trace._written_storages:
             storage().version += 1
-        result, tensors = trace._results.make(own, storages, values)
-        for leaf, place in trace._grad_places:
-            leaf()._grad = None if place is None else tensors[place]
+        result, grads = trace._results.make(own, storages, values)
+        for leaf, grad in zip(trace._changed, grads):
+            leaf()._grad = grad
         trace.replays += 1
         return result
 
     def _give_back(self, call: CallArguments, count: int, values: list[int]) -> None:
-        """Let generators be as they were before so many segments."""
+        """Let generators be as they were before so many segments, which bring nothing but their words."""
         end = len(values)
-        for parameter in reversed([p for segment in self.segments[:count] for p in segment.brought]):
-            if isinstance(parameter, Draw):
-                parameter.give_back(call, values[end - 4 : end])
-                end -= 4
+        for draw in reversed([draw for segment in self.segments[:count] for draw in segment.brought]):
+            draw.give_back(call.generators, values[end - 4 : end])
+            end -= 4

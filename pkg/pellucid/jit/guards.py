@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
-from operator import attrgetter, call
-from types import CellType, CodeType, FunctionType, MethodType
+from collections.abc import Callable, Iterable, Iterator
+from operator import attrgetter, itemgetter
+from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 from ..autograd import edges
@@ -13,6 +13,7 @@ from ..device.stream import Storage
 from ..nn.modules.module import Module
 from ..tensors.tensor import Tensor
 
+_content = attrgetter("cell_contents")
 _where = attrgetter("_storage.slot", "_meta", "_offset", "_node")
 _PLAIN = frozenset({int, float, complex, bool, str, bytes, type(None)})
 _OWN = __name__.partition(".")[0]
@@ -44,15 +45,14 @@ class Surroundings:
     """
 
     def __init__(self, functions: Iterable[Any]):
-        # Where something is found, and what that was.
-        self._globals: list[tuple[Mapping[str, Any], str, Any]] = []
-        self._cells: list[tuple[CellType, Any]] = []
+        # How something is found, where, and what that was.
+        self._found: list[tuple[Callable[[Any], Any], Any, Any]] = []
         seen: set[int] = set()
         for function in functions:
             self._enter(function, seen)
 
     def __bool__(self) -> bool:
-        return bool(self._globals or self._cells)
+        return bool(self._found)
 
     def _enter(self, thing: Any, seen: set[int]) -> None:
         kind = type(thing)
@@ -68,31 +68,24 @@ class Surroundings:
             self._function(thing, seen)
 
     def _function(self, function: FunctionType, seen: set[int]) -> None:
-        found = function.__globals__
-        for name in {name for code in _codes(function.__code__) for name in code.co_names} & found.keys():
-            thing = found[name]
-            if _is_plain(thing):
-                self._globals.append((found, name, thing))
-            else:
-                self._enter(thing, seen)
-        for cell in function.__closure__ or ():
+        table = function.__globals__
+        names = {name for code in _codes(function.__code__) for name in code.co_names} & table.keys()
+        places = [(itemgetter(name), table) for name in names]
+        for get, place in (*places, *[(_content, cell) for cell in function.__closure__ or ()]):
             try:
-                thing = cell.cell_contents
+                thing = get(place)
             except ValueError:  # nothing is assigned yet
                 continue
             if _is_plain(thing):
-                self._cells.append((cell, thing))
+                self._found.append((get, place, thing))
             else:
                 self._enter(thing, seen)
 
     def holds(self) -> bool:
         """Whether the same is found."""
         try:
-            for found, name, known in self._globals:
-                if found[name] is not known and not _is_same(found[name], known):
-                    return False
-            for cell, known in self._cells:
-                if cell.cell_contents is not known and not _is_same(cell.cell_contents, known):
+            for get, place, known in self._found:
+                if (now := get(place)) is not known and not _is_same(now, known):
                     return False
         except (KeyError, ValueError):  # there is nothing any more
             return False
@@ -107,17 +100,17 @@ class Watch:
         tensors: that must not be given another storage, or another look at it, as ``p.data = x`` does, and
             of which none must begin or cease to be a leaf.
         constants: tensors that must not go.
+
+    Attributes:
+        is_hooked: one of the tensors has a hook, which runs Python at every call.
     """
 
     def __init__(self, storages: Iterable[Storage], tensors: Iterable[Tensor], constants: Iterable[Tensor]):
-        # What goes is noted in lists, so that nothing here is held by what is watched.
+        # What goes is noted in a list, so that nothing here is held by what is watched.
         self._gone: list[Any] = []
-        self._thinned: list[Any] = []
         self._kept = [weakref.ref(thing, self._gone.append) for thing in (*storages, *constants)]
-        owners = [t for t in tensors if t.is_leaf]
-        self._version = edges.version
-        self._owners = [weakref.ref(t, self._thinned.append) for t in owners]
-        self._places = [_where(t) for t in owners]
+        self._version, self.is_hooked = edges.version, False
+        self._owners = [(weakref.ref(t), _where(t)) for t in tensors if t.is_leaf]
 
     def holds(self) -> bool:
         """Whether everything is as it was."""
@@ -126,14 +119,12 @@ class Watch:
         version = edges.version
         if version == self._version:
             return True
-        if self._thinned:
-            self._thinned.clear()
-            alive = [(r, p) for r, p in zip(self._owners, self._places, strict=True) if r() is not None]
-            self._owners, self._places = [r for r, _ in alive], [p for _, p in alive]
+        owners = [(t, place) for get, place in self._owners if (t := get()) is not None]
         try:
-            same = [*map(_where, map(call, self._owners))] == self._places
+            same = all(_where(t) == place for t, place in owners)
         except AttributeError:  # one is on another device now
             return False
-        if same:
+        self.is_hooked = any(t._hooks for t, _ in owners)
+        if same and not self.is_hooked:
             self._version = version
         return same

@@ -23,7 +23,7 @@ class OptimizedModule(Module):
     def __init__(self, module: Module, dynamic: Iterable[str] = (), whole: bool = False):
         super().__init__()
         self._orig_mod = module
-        self._compiled = Compiled(module, dynamic, like=module.forward, tree=module.modules, whole=whole)
+        self._compiled = Compiled(module, dynamic, tree=module.modules, whole=whole)
 
     def forward(self, *args, **kwargs) -> Any:
         return self._compiled(*args, **kwargs)
@@ -55,9 +55,8 @@ def compile(
     attribute of a module assigned and no hook registered since, parameters, gradients and the state of
     optimizers where they were, the same numbers and texts in the closure and among the globals of the
     function and of those that it calls by name. The first calls, and all that differ in one of these, run
-    eagerly and are recorded. Results are new tensors at
-    every call. Random numbers, the steps of optimizers, their learning rates and other settings go on as they
-    would.
+    eagerly and are recorded. Results are new tensors at every call. Random numbers, the steps of optimizers,
+    their learning rates and other settings go on as they would.
 
     What Python does besides is not replayed, and changes of what it finds elsewhere are not seen: of lists,
     dictionaries, sets and arrays in closures and globals or inside modules, of attributes of objects that are

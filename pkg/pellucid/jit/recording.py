@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import get_ident
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from ..device.handover import is_work
-from ..device.stream import Storage, stream
+from ..device.stream import stream
 from ..op.symbols import Conditions
 from ..profiler.lines import Line, caller
 from ..profiler.listeners import ignore, listen
+from ..profiler.living import LiveTensors
 from ..tensors.tensor import Tensor
 from .guards import Surroundings
-from .per_replay import Draw, Update
 
 if TYPE_CHECKING:
-    from ..ops.random.generator import Generator
-    from ..optim.optimizer import Optimizer
     from .calls import CallArguments
-
 
 # Bytes that a program may go on by: values that a function decides by, not data.
 _MOST_BYTES = 1024
@@ -34,11 +30,12 @@ class Refused(Exception):
     Args:
         reason: why.
         final: whether that of the next call could not be either.
+        error: what users are told besides the reason; `DeviceError` with ``fullgraph`` if None.
     """
 
-    def __init__(self, reason: str, final: bool = True):
+    def __init__(self, reason: str, final: bool = True, error: type[Exception] | None = None):
         super().__init__(reason)
-        self.final = final
+        self.final, self.error = final, error
 
 
 @dataclass
@@ -46,22 +43,33 @@ class Reading:
     """A value that was read, which Python may decide by.
 
     Args:
-        at: word of the recorded windows that comes next.
         slot: where it lies.
         offset: the first of its bytes.
         value: these.
         shown: its shape and dtype, as users know them.
         line: where it is read.
-        brought: how many per-replay parameters come before it.
     """
 
-    at: int
     slot: int
     offset: int
     value: bytes
     shown: str
     line: Line
-    brought: int
+
+
+@dataclass
+class Piece:
+    """What a call records up to a read, or up to its return.
+
+    Args:
+        words: the records of its windows.
+        brought: per-replay parameters, in order.
+        reading: the value that is read at its end; None at the end of the call.
+    """
+
+    words: list[int] = field(default_factory=list)
+    brought: list[Any] = field(default_factory=list)
+    reading: Reading | None = None
 
 
 class FunctionRecording:
@@ -76,11 +84,8 @@ class FunctionRecording:
     Attributes:
         before: what was there before the call.
         result: what it returned; integers may be symbols.
-        words: the records of its windows.
-        brought: per-replay parameters, in order.
-        reads: values that were read, in order.
-        reason: why it cannot be replayed.
-        is_final: no other call of it could be either.
+        pieces: what it recorded between its reads.
+        refusal: why it cannot be replayed.
         seconds: how long its Python ran.
         flushes: the function handed records to the device by itself, as an optimizer's step does.
         conditions: what its Python learned of the call's numbers.
@@ -89,22 +94,31 @@ class FunctionRecording:
 
     def __init__(self, call: CallArguments, splits: bool, fused: bool, around: tuple):
         self.call, self._splits, self.fused = call, splits, fused
-        self.before, self.surroundings = Before(), Surroundings(around)
+        self.before, self.surroundings = LiveTensors(), Surroundings(around)
         self.conditions = Conditions(call.given, call.offsets)
         self.result: Any = None
-        self.words: list[int] = []
-        self.brought: list[Draw | Update] = []
-        self.reads: list[Reading] = []
-        self.reason: str | None = None
-        self.is_final = self.flushes = self._is_reading = False
+        self.pieces = [Piece()]
+        self.refusal: Refused | None = None
+        self.flushes = self._is_reading = False
         self.seconds = 0.0
+        # Generators among the arguments: a replay draws from those of its call.
+        self.generators = call.generators
         self._thread = get_ident()
 
-    def run(self, function: Callable, args: tuple, kwargs: dict[str, Any]) -> None:
+    @property
+    def reads(self) -> list[Reading]:
+        """The values that were read, in order."""
+        return [piece.reading for piece in self.pieces if piece.reading is not None]
+
+    @property
+    def brought(self) -> list[Any]:
+        """All per-replay parameters, in order."""
+        return [parameter for piece in self.pieces for parameter in piece.brought]
+
+    def run(self, run: Callable[[Callable, tuple, dict[str, Any]], Any], function: Callable) -> None:
         """Call the function and listen."""
         s, call = stream(), self.call
-        if call.given:
-            args, kwargs = call.with_symbols(args, kwargs, self.conditions)
+        args, kwargs = call.with_symbols(self.conditions)
         # Views add to the offsets of the arguments, and launches take them as words.
         offsets = [(t, self.conditions.offset(k)) for k, t in enumerate(call.tensors)]
         s.capturing = self
@@ -113,22 +127,17 @@ class FunctionRecording:
         try:
             for t, offset in offsets:
                 t._offset = offset
-            self.result = function(*args, **kwargs)
+            self.result = run(function, args, kwargs)
         finally:
             s.capturing = None
             ignore(self._ran)
             for t, offset in offsets:
                 if t._offset is offset:
                     t._offset = int(offset)
-        if self.conditions.reason is not None and self.reason is None:
-            self.reason, self.is_final = self.conditions.reason, True
+        if self.conditions.reason is not None and self.refusal is None:
+            self.refusal = Refused(self.conditions.reason)
         self.seconds += perf_counter() - begun
         s.flush()
-
-    def collect(self) -> None:
-        """Let cycles of what the function made go, as they would sooner or later."""
-        gc.collect()
-        stream().flush()
 
     def _ran(self, op: str) -> None:
         if not self.conditions.is_open:  # Ctrl-C came before `ignore`
@@ -138,15 +147,15 @@ class FunctionRecording:
 
     def take(self, records: list[int]) -> None:
         """Note the records of a window."""
-        self.words += records
+        self.pieces[-1].words += records
         self.flushes |= stream().capturing is self and not self._is_reading
 
     # What the function's ops tell
 
     def refuse(self, reason: str, final: bool = True) -> None:
         """The call cannot be replayed, and with ``final`` no other one either."""
-        if self.reason is None or (final and not self.is_final):
-            self.reason, self.is_final = f"{reason} ({caller()})", final
+        if self.refusal is None or (final and not self.refusal.final):
+            self.refusal = Refused(f"{reason} ({caller()})", final)
 
     def read(self, x: Tensor) -> Any:
         """The bytes of a tensor as they lie, for Python: the program is split here."""
@@ -160,7 +169,7 @@ class FunctionRecording:
         begun = perf_counter()
         try:
             read = s.begin_read(x._storage, offset, nbytes)
-            at, flushes = len(self.words), s.flushes
+            flushes = s.flushes
             # What other tasks do while this one waits is no part of the call.
             s.capturing = None
             data = read.result()
@@ -177,8 +186,8 @@ class FunctionRecording:
         if is_split:
             shown = f"{meta.dtype.name}{list(meta.shape)}"
             value = bytes(memoryview(data).cast("B")[:nbytes])
-            brought = len(self.brought)
-            self.reads.append(Reading(at, x._storage.slot, offset, value, shown, caller(), brought))
+            self.pieces[-1].reading = Reading(x._storage.slot, offset, value, shown, caller())
+            self.pieces.append(Piece())
         return data
 
     def note_read(self) -> None:
@@ -191,53 +200,13 @@ class FunctionRecording:
         # What a function makes at its first call and keeps, such as a table, is there at the next one.
         self.refuse(f"it uploads {nbytes} bytes. Make the tensor before the call", False)
 
-    def note_draw(self, generator: Generator, count: int, words: tuple) -> tuple:
-        """A generator gives words: what stands for them."""
-        if not count:
-            return words
-        self.brought.append(Draw(generator, count, self.call))
-        reason = "it draws random numbers in Python, not on webgpu"
-        return tuple([self.conditions.brought(word, reason) for word in words])
+    def bring(self, parameter: Any, numbers: tuple, reason: str) -> tuple:
+        """What stands for numbers that every replay brings anew.
 
-    def note_update(
-        self, optimizer: Optimizer, parameter: Tensor, group: dict[str, Any], numbers: tuple[float, ...]
-    ) -> tuple:
-        """An optimizer is about to change a parameter by these numbers: what stands for them."""
-        state = optimizer.state.get(parameter)
-        step = None if state is None else state.get("step")
-        for found in self.brought:
-            if isinstance(found, Update) and found.is_of(optimizer, group, step):
-                break
-        else:
-            reason = f"{type(optimizer).__name__} changes parameters that are not on webgpu"
-            symbols = tuple([self.conditions.brought(x, reason) for x in numbers])
-            found = Update(optimizer, group, step, symbols)
-            self.brought.append(found)
-        found.changed.add(id(parameter))
-        if state is not None:
-            found.states.append(state)
-        return found.symbols
-
-
-class Before:
-    """Every tensor on webgpu that is alive, found by asking Python's collector. It holds them.
-
-    Attributes:
-        storages: slot -> storage.
-        tensors: all tensors.
-        nodes: their places in the graph.
-        grads: the gradients of all leaves, by the leaf.
-    """
-
-    def __init__(self):
-        self.storages: dict[int, Storage] = {}
-        self.tensors: list[Tensor] = []
-        for thing in gc.get_objects():
-            # Not isinstance, which runs code of what only looks like a class.
-            kind = type(thing)
-            if kind is Storage:
-                self.storages[thing.slot] = thing
-            elif issubclass(kind, Tensor) and type(thing.__dict__.get("_storage")) is Storage:
-                self.tensors.append(thing)
-        self.nodes = [t._node for t in self.tensors]
-        self.grads = {t: t.grad for t in self.tensors if t.requires_grad and t.is_leaf}
+        Args:
+            parameter: brings them.
+            numbers: those of this call.
+            reason: why a call is not replayed whose Python takes one.
+        """
+        self.pieces[-1].brought.append(parameter)
+        return tuple([self.conditions.brought(number, reason) for number in numbers])

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Any
 
 from ..device.commands import ALLOC, CODE_BITS, FREE, Command, walk
-from ..device.pool import block_size
+from ..device.pool import BlockSizes, shared
 from ..device.stream import stream
 from ..fusion.window import make_plan
 from ..op.launches import nodes
 from ..op.plan import float_bits
+from ..op.program import ARGUMENT, MADE, Program, number_of
 from ..op.symbols import Form
-from .program import ARGUMENT, MADE, Program, number_of
 
 _WORD = (1 << 32) - 1
-# What a word that changes may be, in the order in which a replay computes them.
-_KINDS = ("argument", "head", "value", "single", "sum", "real")
-# How many block sizes larger a buffer may be than it needs to: a quarter more from 4 KiB on, 1 KiB below.
-_MOST_STEPS = 4
 _RAW = -1  # a slot as it is, not in the head of a record
 
 # Slots of everything that lives within one window only: they exist while it runs, so all windows share them.
@@ -33,64 +29,45 @@ def _passing_slot(number: int) -> int:
     return _passing[number]
 
 
-class _Apart:
-    """Gives families of buffers block sizes that no other family has."""
-
-    def __init__(self):
-        self._taken: set[int] = set()
-        self._most = stream().open().info.limits.get("maxStorageBufferBindingSize", 1 << 27)
-
-    def sizes(self, family: Sequence[int]) -> list[int]:
-        """Bytes for each of these, at least what they need."""
-        made = [self._free(nbytes) for nbytes in family]
-        self._taken |= {block_size(nbytes) for nbytes in made}
-        return made
-
-    def _free(self, nbytes: int) -> int:
-        found = nbytes
-        for _ in range(_MOST_STEPS + 1):
-            if block_size(found) not in self._taken:
-                return found
-            found = block_size(block_size(found) + 1)
-            if found > self._most:
-                break
-        return nbytes
-
-
 class Replay:
     """The window of a program.
 
     Args:
         program: the records.
         arguments: how many slots a call gives.
-        results: numbers of what was made and lives on.
-        gradients: which of these are gradients, by their place.
+        gradients: which results are gradients, by their place.
         fused: whether launches are fused.
 
     Attributes:
         window: the words, as they were handed over last.
         dispatches: launches of the window.
+        passing_bytes: of what is made and dies within it.
     """
 
     def __init__(
         self,
         program: Program,
         arguments: int,
-        results: Sequence[int],
         gradients: Collection[int],
         fused: bool,
     ):
         self._sizes, self._arguments = program.sizes, arguments
-        self._results = {number: k for k, number in enumerate(results)}
+        # Number of what was made and lives on -> its place behind the arguments.
+        self._results = {number: k for k, number in enumerate(program.alive.values())}
         self._gradients = gradients
-        # What a word is -> where it stands in the window.
-        self._places: dict[tuple, list[int]] = {}
+        # What a word that changes is, as Python text -> where it stands in the window.
+        self._places: dict[str, list[int]] = {}
         self._out: list[Any] = []
         words = self._fuse(program.words) if fused and program.words else program.words
         self._write(words)
         self.window = array("I", self._out)
         self.dispatches = sum(command.launch is not None for command in walk(words, nodes))
-        self._order()
+        self._targets = [tuple(places) for places in self._places.values()]
+        names = {"bits": float_bits}
+        self._words = eval(f"lambda slot, value: [{', '.join(self._places)}]", names)
+        # The words that change, as the window has them.
+        self._last: list[Any] = [None] * len(self._targets)
+        del self._places, self._out
 
     def _fuse(self, words: list[Any]) -> list[Any]:
         # A plan must not count on a number that changes to be zero.
@@ -102,54 +79,46 @@ class Replay:
     # Writing the window
 
     def _write(self, words: list[Any]) -> None:
-        """Lay what is made and dies into few slots, which exist while the window runs.
-
-        The pool gives the block that was made first of those that are free. So that everything finds the same
-        blocks again, what ends with the window, what the caller drops at some time, and gradients, which the
-        next call drops, have block sizes of their own.
-        """
+        """What ends with the window, what the caller drops at some time, and gradients, which the next call
+        drops, have block sizes of their own. What is made and dies lies in few slots, which exist while the
+        window runs."""
         kept = [command for command in walk(words, nodes) if command.code not in (ALLOC, FREE)]
-        touched = [self._passing(command) for command in kept]
-        last = {slot: k for k, slots in enumerate(touched) for slot in slots}
-        free: dict[int, list[int]] = {}
-        home: dict[int, int] = {}
-        pages: list[int] = []
-        apart = _Apart()
+        uses = [self._passing(command) for command in kept]
+        home, pages = shared(uses, {s: self._sizes[number_of(s)] for used in uses for s in used})
+        apart = BlockSizes(stream().open().info.limits.get("maxStorageBufferBindingSize", 1 << 27))
         sizes = [self._sizes[number] for number in self._results]
         for of_gradients in (False, True):
             chosen = [k for k in range(len(sizes)) if (k in self._gradients) is of_gradients]
-            for k, nbytes in zip(chosen, apart.sizes([sizes[k] for k in chosen]), strict=True):
-                self._emit(("head", k, ALLOC))
+            for k, nbytes in zip(chosen, apart.of([sizes[k] for k in chosen]), strict=True):
+                self._emit_slot(self._arguments + k, ALLOC)
                 self._out.append(nbytes)
-        begin = len(self._out)
-        for k, (command, slots) in enumerate(zip(kept, touched, strict=True)):
-            for slot in slots:
-                if slot not in home:
-                    nbytes = self._sizes[number_of(slot)]
-                    same = free.setdefault(block_size(nbytes), [])
-                    home[slot] = same.pop() if same else len(pages)
-                    if home[slot] == len(pages):
-                        pages.append(nbytes)
-                    pages[home[slot]] = max(pages[home[slot]], nbytes)
+        pages = apart.of(pages)
+        self.passing_bytes = sum(pages)
+        self._out += [
+            w for n, size in enumerate(pages) for w in (_passing_slot(n) << CODE_BITS | ALLOC, size)
+        ]
+        for command in kept:
             self._copy(words, command, home)
-            for slot in slots:
-                if last[slot] == k:
-                    free[block_size(self._sizes[number_of(slot)])].append(home[slot])
-        pages = apart.sizes(pages)
-        self._bytes = sum(pages)
-        made = [w for n, size in enumerate(pages) for w in (_passing_slot(n) << CODE_BITS | ALLOC, size)]
-        self._out[begin:begin] = made
-        for places in self._places.values():
-            places[:] = [at + len(made) if at >= begin else at for at in places]
         self._out += [_passing_slot(n) << CODE_BITS | FREE for n in range(len(pages))]
 
     def _passing(self, command: Command) -> list[int]:
         """What is made and dies within the window, among the slots of a command."""
         return [s for s in dict.fromkeys(command.slots) if s & MADE and number_of(s) not in self._results]
 
-    def _emit(self, source: tuple) -> None:
-        self._places.setdefault(source, []).append(len(self._out))
+    def _emit(self, text: str) -> None:
+        self._places.setdefault(text, []).append(len(self._out))
         self._out.append(0)
+
+    def _emit_slot(self, number: int, code: int) -> None:
+        self._emit(f"slot[{number}]" if code == _RAW else f"slot[{number}] << {CODE_BITS} | {code}")
+
+    def _emit_number(self, kind: str, *source: Any) -> None:
+        if kind == "value":
+            self._emit(f"value[{source[0]}]")
+            return
+        start, form = source
+        text = " + ".join([str(start), *[f"{slope} * value[{k}]" for k, slope in form]])
+        self._emit(f"bits({text})" if kind == "real" else f"{text} & {_WORD}")
 
     def _copy(self, words: list[Any], command: Command, home: dict[int, int]) -> None:
         slots = command.slots
@@ -162,52 +131,22 @@ class Replay:
             self._slot(slot, _RAW, home)
         for word in words[command.slot_words.stop : command.data.stop]:
             if type(word) is tuple:
-                # Most sums are of one value, as where a view begins.
-                single = word[0] == "sum" and len(word[2]) == 1
-                self._emit(("single", word[1], *word[2][0]) if single else word)
+                self._emit_number(*word)
             else:
                 self._out.append(word & _WORD)
 
     def _slot(self, slot: int, code: int, home: dict[int, int]) -> None:
         if slot & ARGUMENT:
-            self._emit(("argument", number_of(slot), code))
+            self._emit_slot(number_of(slot), code)
         elif slot in home:
             found = _passing_slot(home[slot])
             self._out.append(found if code == _RAW else found << CODE_BITS | code)
         elif slot & MADE:
-            self._emit(("head", self._results[number_of(slot)], code))
+            self._emit_slot(self._arguments + self._results[number_of(slot)], code)
         else:
             self._out.append(slot if code == _RAW else slot << CODE_BITS | code)
 
     # Patching it
-
-    def _order(self) -> None:
-        """Sort what changes by kind, so that a replay computes each word once."""
-        kinds = {kind: [source for source in self._places if source[0] == kind] for kind in _KINDS}
-        # Slots of the call and of its results, counted through.
-        self._slots = [(number, code) for _, number, code in kinds["argument"]]
-        self._slots += [(self._arguments + number, code) for _, number, code in kinds["head"]]
-        self._values = [value for _, value in kinds["value"]]
-        self._singles = [(start, k, slope) for _, start, k, slope in kinds["single"]]
-        self._sums = [(start, form) for _, start, form in kinds["sum"]]
-        self._reals = [(start, form) for _, start, form in kinds["real"]]
-        order = [source for k in kinds for source in kinds[k]]
-        self._has_numbers = len(order) > len(self._slots)
-        self._targets = [tuple(self._places[source]) for source in order]
-        # The words that change, and the values that they follow, as the window has them.
-        self._last: list[Any] = [None] * len(order)
-        self._followed: list[int] | None = None
-        del self._places, self._out
-
-    def make_room(self) -> None:
-        """See that the memory which passes within the window stays under the limit.
-
-        Raises:
-            OutOfMemoryError: it does not.
-        """
-        s = stream()
-        if s.is_limited and s.allocated + self._bytes > s.limit:
-            s.make_room(self._bytes)
 
     def submit(self, slots: list[int], values: list[int]) -> None:
         """Patch the window and hand it over.
@@ -216,27 +155,16 @@ class Replay:
             slots: of the arguments, then of the results.
             values: what words follow.
         """
-        words = [slots[k] if code < 0 else slots[k] << CODE_BITS | code for k, code in self._slots]
+        words = self._words(slots, values)
         s, window, last = stream(), self.window, self._last
         with s.lock:
-            is_new = self._has_numbers and values != self._followed
-            if is_new:
-                # Unknown until all is written: an interrupt may fall anywhere.
-                self._followed = None
-                words += [values[k] for k in self._values]
-                words += [start + slope * values[k] & _WORD for start, k, slope in self._singles]
-                if self._sums:
-                    words += [total(values, start, form) & _WORD for start, form in self._sums]
-                if self._reals:
-                    words += [float_bits(total(values, start, form)) for start, form in self._reals]
             for k, word in enumerate(words):
                 if word != last[k]:
+                    # Unknown until all is written: an interrupt may fall anywhere.
                     last[k] = None
                     for at in self._targets[k]:
                         window[at] = word
                     last[k] = word
-            if is_new:
-                self._followed = values
             if window:
                 # A copy: this one is written again before the stream has handed it over.
                 s.submit_window(window[:], self)

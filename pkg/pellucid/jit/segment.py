@@ -4,32 +4,16 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..device.stream import Storage, stream
+from ..op.program import ARGUMENT, MADE, Program, number_of
 from ..op.symbols import Followed
 from ..tensors.tensor import Tensor
 from .calls import CallArguments
-from .program import ARGUMENT, MADE, number_of, program_of
-from .recording import FunctionRecording, Reading, Refused
+from .recording import FunctionRecording, Piece, Reading, Refused
 from .replay import Replay, total
 from .results import Results
-
-
-class Start(NamedTuple):
-    """Where a segment of a recorded call begins.
-
-    Args:
-        at: word of the recorded windows.
-        carried: slots that the call made before and that are still there, with their bytes.
-        external: slots that the call used before and that were there before it, arguments left out.
-        brought: how many per-replay parameters come before it.
-    """
-
-    at: int = 0
-    carried: dict[int, int] = {}
-    external: frozenset[int] = frozenset()
-    brought: int = 0
 
 
 class Segment:
@@ -39,43 +23,48 @@ class Segment:
     Args:
         call: its arguments.
         recording: what it recorded.
-        start: where the segment begins.
-        reading: the value that is read at its end; None at the end of the call.
+        piece: which part of that.
+        before: the segment whose read leads to this one.
 
     Attributes:
         program: the records.
         brought: its per-replay parameters.
-        end: what comes after the read.
+        carried: slots that the call made up to the end of the segment and that are still there, with their
+            bytes.
+        external: slots that the call used so far and that were there before it, arguments left out.
 
     Raises:
-        Refused: it cannot be replayed, or leaves a trace before a read.
+        Refused: it cannot be replayed.
     """
 
     def __init__(
-        self, call: CallArguments, recording: FunctionRecording, start: Start, reading: Reading | None = None
+        self, call: CallArguments, recording: FunctionRecording, piece: Piece, before: Segment | None
     ):
-        self._fused, self._start, self.reading = recording.fused, start, reading
-        slots = [*call.slots, *start.carried]
+        self._fused, self.reading, self.brought = recording.fused, piece.reading, piece.brought
+        carried = {} if before is None else before.carried
+        slots = [*call.slots, *carried]
         arguments = {slot: k for k, slot in reversed(list(enumerate(slots)))}
-        at, brought = (None, None) if reading is None else (reading.at, reading.brought)
-        words = recording.words[start.at : at]
-        self.program = program = program_of(words, arguments, recording.conditions)
-        self.brought = recording.brought[start.brought : brought]
-        self._arguments, self._carried = len(slots), len(start.carried)
-        self._key: Any = [p.key for p in self.brought]
-        # Of what was made before, what a result is accounted as; and of what this makes, bytes and kind.
+        self.program = program = Program(piece.words, arguments, recording.conditions)
+        self.external = program.external | (set() if before is None else before.external)
+        self._arguments, self._count = len(slots), len(carried)
+        self._made = [program.sizes[number] for number in program.alive.values()]
+        # What was carried and what it makes, by place, as far as it is still there.
+        self._places = {slot: k for k, slot in enumerate(carried) if slot not in program.ended}
+        self._places |= {slot: len(carried) + k for k, slot in enumerate(program.alive)}
+        sizes = [*carried.values(), *self._made]
+        self.carried = {slot: sizes[place] for slot, place in self._places.items()}
+        # What places of results are accounted as, but for activations.
         self._kinds: list[tuple[int, str]] = []
-        self._made = dict.fromkeys(program.alive.values(), "activation")
-        self._gradients: frozenset[int] = frozenset()
+        self._gradients: set[int] = set()
         self._replay: Replay | None = None
-        self._external: Any = None
-        if reading is not None:
-            self._end_in_read(call, recording, reading)
+        self._key: Any = [p.key for p in self.brought]
+        if piece.reading is not None:
+            self._end_in_read(call, recording, piece.reading)
 
     def _end_in_read(self, call: CallArguments, recording: FunctionRecording, reading: Reading) -> None:
         """A call whose value is not known runs its Python from the beginning, after segments have been
         replayed. So these write only memory that they make."""
-        program, start, given = self.program, self._start, len(call.slots)
+        program, given = self.program, len(call.slots)
 
         def is_outside(slot: int) -> bool:
             return number_of(slot) < given if slot & ARGUMENT else not slot & MADE
@@ -86,24 +75,19 @@ class Segment:
                 f"{writer} writes memory that was there before the call, and a value is read after that "
                 f"({reading.line}): a call that reads another value could not begin again"
             )
-        self._kept = [k for k, slot in enumerate(start.carried) if slot not in program.ended]
-        self._kept += range(self._carried, self._carried + len(program.alive))
-        left = {slot: nbytes for slot, nbytes in start.carried.items() if slot not in program.ended}
-        carried = left | {slot: program.sizes[number] for slot, number in program.alive.items()}
         # Where the value lies: in an argument, in what goes on to the next segment, or outside.
-        slot = reading.slot
-        if slot in carried:
-            self._source = "carried", list(carried).index(slot)
-        elif slot in call.slots:
-            self._source = "argument", call.slots.index(slot)
-        else:
-            self._source = "external", slot
-            program.external.add(slot)
-        self.end = Start(reading.at, carried, start.external | program.external, reading.brought)
+        slot, inside = reading.slot, [*call.slots, *self.carried]
+        self._source = inside.index(slot) if slot in inside else ~slot
+        if self._source < 0:
+            if slot not in recording.before.storages:
+                raise Refused("it reads memory that came and went in the middle of it", False)
+            self._outside = weakref.ref(recording.before.storages[slot])
+            self.external.add(slot)
         offset = reading.offset
         source = offset.source(recording.conditions) if type(offset) is Followed else None
         self._offset, self._form = (int(offset), ()) if source is None else source[1:]
-        self._key += self._source, self._kept, len(reading.value), reading.shown, self._offset, self._form
+        kept = list(self._places.values())
+        self._key += self._source, kept, len(reading.value), reading.shown, self._offset, self._form
 
     def end_in_return(
         self, call: CallArguments, recording: FunctionRecording, leaves: Sequence[Tensor]
@@ -113,34 +97,19 @@ class Segment:
         Raises:
             Refused: it cannot be made again.
         """
-        program, carried, count = self.program, self._start.carried, self._carried
-        if not program.runs and not recording.reads:
+        if not self.program.runs and not recording.reads:
             raise Refused("it runs nothing on webgpu")
-        alive = {slot: k for k, slot in enumerate(carried) if slot not in program.ended}
-        alive |= {slot: count + number for slot, number in program.alive.items()}
-        results = Results(call, alive, recording, count)
-        results.add_all(recording.result, leaves)
-        sizes = [*carried.values(), *program.sizes]
-        kept = results.carried.keys() | {count + number for number in results.made}
-        if left := set(alive.values()) - kept:
-            nbytes = sum(sizes[n] for n in left)
+        results = Results(call, recording, self._places, leaves)
+        left = [slot for slot, place in self._places.items() if place not in results.kinds]
+        if left:
+            nbytes = sum(self.carried[slot] for slot in left)
             raise Refused(
                 f"Python keeps {len(left)} tensors of {nbytes} bytes that it makes and does not return", False
             )
-        self._made = results.made
-        self._kinds = [(n, kind) for n, kind in results.carried.items() if kind != "activation"]
-        self._gradients = frozenset(
-            results.tensors[place].number - count
-            for place in results.grads
-            if place is not None and place != -1 and not results.tensors[place].is_argument
-        )
-        self._key += results.signature, results.plain, results.grads
+        self._kinds = [(place, kind) for place, kind in results.kinds.items() if kind != "activation"]
+        self._gradients = {place - self._count for place in results.gradients}
+        self._key.append(results.key)
         return results
-
-    def find(self, storages: dict[int, Storage]) -> None:
-        """Find what the value is read of, where the function did so by itself."""
-        if self.reading is not None and self._source[0] == "external" and self._external is None:
-            self._external = weakref.ref(storages[self._source[1]])
 
     def is_like(self, other: Segment) -> bool:
         """Whether both are one program, which replays serve alike."""
@@ -155,28 +124,25 @@ class Segment:
     def prepare(self) -> Replay:
         """The window, made ahead so that its kernels compile while other work goes on."""
         if self._replay is None:
-            made, sizes = list(self._made), self.program.sizes
-            # An interrupt may fall between the two.
-            self._sizes = [(sizes[n], kind) for n, kind in self._made.items()]
-            self._replay = Replay(self.program, self._arguments, made, self._gradients, self._fused)
+            self._replay = Replay(self.program, self._arguments, self._gradients, self._fused)
         return self._replay
 
     def bring(self, call: CallArguments, values: list[int]) -> list[int]:
         """The values of a replay with those of the segment's per-replay parameters."""
         for parameter in self.brought:
-            values = values + parameter.words(call)
+            values = values + parameter.words(call.generators)
         return values
 
     def run(self, call: CallArguments, values: list[int], carried: list[Storage]) -> list[Storage]:
         """Replay the segment; returns what is carried from earlier ones, and what it made."""
         replay = self._replay or self.prepare()
-        replay.make_room()
-        storages = [Storage(nbytes, kind, True) for nbytes, kind in self._sizes]
-        if carried:
-            storages = [*carried, *storages]
-            for n, kind in self._kinds:
-                storages[n].set_kind(kind)
-        replay.submit(call.slots + [s.slot for s in storages], values)
+        s = stream()
+        if s.is_limited and s.allocated + replay.passing_bytes > s.limit:
+            s.make_room(replay.passing_bytes)
+        storages = carried + [Storage(nbytes, "activation", True) for nbytes in self._made]
+        for place, kind in self._kinds:
+            storages[place].set_kind(kind)
+        replay.submit(call.slots + [each.slot for each in storages], values)
         return storages
 
     def read(
@@ -184,12 +150,13 @@ class Segment:
     ) -> tuple[bytes, list[Storage]]:
         """Wait for the value; returns its bytes, and what goes on to the next segment."""
         assert self.reading is not None
-        storages = [storages[k] for k in self._kept]
-        where, number = self._source
-        if where == "external":
-            storage = self._external()
+        # What nobody needs any more goes before the wait.
+        storages = [storages[place] for place in self._places.values()]
+        source, count = self._source, len(call.tensors)
+        if source < 0:
+            storage = self._outside()
         else:
-            storage = storages[number] if where == "carried" else call.tensors[number]._storage
+            storage = call.tensors[source]._storage if source < count else storages[source - count]
         nbytes = len(self.reading.value)
         data = stream().read(storage, total(values, self._offset, self._form), nbytes)
         return bytes(memoryview(data).cast("B")[:nbytes]), storages

@@ -16,11 +16,12 @@ import math
 import operator
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, is_dataclass
 from math import inf
 from typing import Any
 
 import numpy as np
+
+from .pytree import flatten, unflatten
 
 # Slopes by number of the call, sorted: what an integer follows.
 Form = tuple[tuple[int, int], ...]
@@ -470,25 +471,14 @@ def plain_of(value: Any) -> Any:
 
 def returned(value: Any) -> Any:
     """A result with plain numbers for symbols and offsets that follow: integers may, floats are settled."""
-    kind = type(value)
-    if kind in SYMBOLS:
-        return plain_of(value) if kind is Integer else value.settle()
-    if type(getattr(value, "_offset", None)) is Followed:
-        value._offset = int(value._offset)
-    elif kind is list:
-        value[:] = map(returned, value)
-    elif kind is dict:
-        value.update({k: returned(v) for k, v in value.items()})
-    elif issubclass(kind, tuple):
-        parts = [returned(v) for v in value]
-        if any(new is not old for new, old in zip(parts, value, strict=True)):
-            return getattr(kind, "_make", kind)(parts)
-    elif is_dataclass(kind):
-        for f in fields(kind):
-            old = getattr(value, f.name)
-            if (new := returned(old)) is not old:
-                object.__setattr__(value, f.name, new)
-    return value
+    leaves: list[Any] = []
+    structure = flatten(value, leaves)
+    for leaf in leaves:
+        if type(getattr(leaf, "_offset", None)) is Followed:
+            leaf._offset = int(leaf._offset)
+    if not any(type(leaf) in SYMBOLS for leaf in leaves):
+        return value
+    return unflatten(structure, (plain_of(v) if type(v) is Integer else settled(v) for v in leaves))
 
 
 def _compare(ask: Callable[[Any, Any], bool], symbol: Any, other: Any) -> Any:

@@ -14,6 +14,7 @@ from ..op.arguments import number
 from ..ops.shape.creation import zeros_like
 from ..tensors import dtypes as dt
 from ..tensors.tensor import Tensor
+from .replayed import followed
 
 
 class Optimizer:
@@ -137,7 +138,7 @@ class Optimizer:
     def _numbers_of(self, p: Tensor, group: dict[str, Any], step: int = 0) -> tuple[float, ...]:
         """The numbers for a parameter; where a call is captured, what stands for those of every replay."""
         numbers, capturing = self._numbers(group, step), stream().capturing
-        return numbers if capturing is None else capturing.note_update(self, p, group, numbers)
+        return numbers if capturing is None else followed(capturing, self, p, group, numbers)
 
     def _repeat(self, group: dict[str, Any], states: list[dict[str, Any]]) -> tuple[float, ...]:
         """Count a step of parameters whose updates are replayed; returns the numbers of their launches."""

@@ -1,6 +1,4 @@
-"""Cases of a decoder's layer of quantized weights, fused when it first appears."""
-
-from case import RANDOM, Case, normal
+"""Samples of a decoder's layer of quantized weights, fused when it first appears."""
 
 from pellucid import webgpu
 from pellucid.fusion import window
@@ -9,6 +7,7 @@ from pellucid.nn import functional as F
 from pellucid.ops.attention.cache import cache_write, cached_attention
 from pellucid.quant import FORMATS
 from pellucid.quant.weight import weight_from_blocks
+from samples.sample import RANDOM, S, normal
 
 WIDTH, HEADS, KEYS, DIM, CAPACITY = 64, 4, 2, 16, 32
 
@@ -56,7 +55,7 @@ def layer(t, x, norm, times):
 
 
 def fused(times):
-    """A case that fuses every window when it appears."""
+    """A call that fuses every window when it appears."""
 
     def call(t, x, norm):
         if x.device.type != "webgpu":
@@ -70,12 +69,12 @@ def fused(times):
     return call
 
 
-def decoder() -> list[Case]:
-    x, norm = normal(1, 9, WIDTH), normal(WIDTH)
-    return [
-        Case(f"a layer, {name}", fused(times), (x, norm), atol=1e-3, rtol=1e-3, grad=False)
-        for name, times in {"one at a time": (1, 1, 1), "five, then one": (5, 1, 1), "nine": (9,)}.items()
+x, norm = normal(1, 9, WIDTH), normal(WIDTH)
+GROUPS = {
+    "decoder": [
+        S(fused(times), x, norm).but(
+            atol=1e-3, rtol=1e-3, grad=False, variants=("shared",) * (len(times) != 3 or times[0] == 1)
+        )
+        for times in ((1, 1, 1), (5, 1, 1), (9,))
     ]
-
-
-GROUPS = {"decoder": decoder}
+}

@@ -11,52 +11,47 @@ import json
 import os
 import sys
 import time
+import traceback
+from collections import Counter
 
 import decoder
-import movement
-import pointwise
-import rows
-import windows
-from case import LAYOUTS, Case, normal
-from walk import Executed, differences
+import programs
+from executed import Executed
 
-import models
 import pellucid
+import weights
 from pellucid.device import resources
 from pellucid.op.plan_cache import forget_plans
 from pellucid.op.schema import OPS
+from samples import GROUPS as OPS_BY_GROUP
+from samples.outcome import differences, find, outcome
+from samples.sample import S, Sample, normal
 
-MODULES = (pointwise, movement, rows, models, windows, decoder)
-GROUPS = {name: group for module in MODULES for name, group in module.GROUPS.items()}
-# What runs with another variant of its kernels too, and which cases; all if none is named. The compiler
-# behind a software adapter takes seconds for a kernel meant for GPUs; the native tests run all of them.
-VARIANTS = {
-    "reduce/shared": ("long rows", "wide columns"), "extremum/shared": ("long rows",),
-    "softmax/shared": ("softmax", "long rows"), "norm/shared": ("rms_norm", "layer_norm"),
-    "norm/subgroups": ("rms_norm",), "scan/shared": ("long cumsum",), "sort/shared": (),
-    "sampling/shared": (),
-    "matmul/shared": (
-        "matmul, square", "matmul, few rows", "matmul, batches", "parts of the depth", "halves",
-        "linear of 20",
-    ),
-    "attention/shared": (
-        "causal", "grouped", "added mask", "one query", "cache, 3 at a time", "cache, 9 at a time"
-    ),
-    "products/shared": ("q4_1", "q6_k", "f16"), "products/integer": ("rows in parts",),
-    "conv/shared": (),
-    "decoder/shared": ("a layer, one at a time", "a layer, nine"),
-}  # fmt: skip
+GROUPS = {
+    **{
+        group: [
+            (f"{name} {k}", find(pellucid, name), s) for name, rows in ops.items() for k, s in enumerate(rows)
+        ]
+        for group, ops in OPS_BY_GROUP.items()
+    },
+    **{
+        group: [(f"{group} {k}", None, s) for k, s in enumerate(rows)]
+        for module in (programs, weights, decoder)
+        for group, rows in module.GROUPS.items()
+    },
+}
+LAYOUTS = ("contiguous", "strided")
+VARIANTS = ("shared", "subgroups", "integer")
 # The variables of a variant that is not the name of one alone.
 VARIABLES = {"integer": {"PELLUCID_KERNELS": "shared", "PELLUCID_DOTS": "integer"}}
+# How many samples of an op run in a variant: behind a software adapter its kernels take seconds to compile.
+# The native tests run all.
+MOST = 4
 # What webgpu gets wrong here must be noticed, in a result and in a gradient.
 WRONG = (
-    Case("a wrong result", lambda t, x: x + 0.01 * (x.device.type == "webgpu"), (normal(3, 4),)),
-    Case("a wrong gradient", lambda t, x: x + _nothing(x) * (x.device.type == "webgpu"), (normal(3, 4),)),
+    S(lambda t, x: x + 0.01 * (x.device.type == "webgpu"), normal(3, 4)),
+    S(lambda t, x: x + (x - x.detach()) * (x.device.type == "webgpu"), normal(3, 4)),
 )
-
-
-def _nothing(x):
-    return x - x.detach()
 
 
 def kernel_files() -> set[str]:
@@ -67,6 +62,27 @@ def kernel_files() -> set[str]:
         for file in top.rglob("*.wgsl")
         if "@compute" in file.read_text(encoding="utf-8")
     }
+
+
+def in_page(sample: Sample) -> bool:
+    """Whether a page runs it: arguments are refused by the same Python everywhere."""
+    return sample.paged and sample.refused is None and len(sample.devices) == 2
+
+
+def compared(function, sample: Sample, layout: str) -> list[str]:
+    """What webgpu does otherwise than the cpu device. Compilers round otherwise in a page than natively."""
+    made = []
+    for device in ("cpu", "webgpu"):
+        try:
+            made.append(outcome(pellucid, function, sample, layout, device))
+        except Exception as error:
+            if not sample.maybe:
+                return [f"on {device}: {traceback.format_exc(limit=-2)}"]
+            made.append(error)
+    cpu, webgpu = made
+    if isinstance(cpu, Exception) or isinstance(webgpu, Exception):
+        return [] if type(cpu) is type(webgpu) else [f"{webgpu!r}, on cpu {cpu!r}"]
+    return differences(webgpu, cpu, sample.but(atol=max(sample.atol, 1e-30)), least=1e-5)
 
 
 def main() -> int:
@@ -80,27 +96,32 @@ def main() -> int:
     executed = Executed()
     info = pellucid.webgpu.get_device_properties()
     print(f"on {info.vendor} {info.architecture}, {info.immediates} bytes of immediates", flush=True)
-    wanted = options.groups.split(",")
-    count, failures, seconds = 0, [], {}
-    failures += [f"{case.name} is not noticed" for case in WRONG if not differences(case, "contiguous")]
-    for name in [*wanted, *[v for v in VARIANTS if v.partition("/")[0] in wanted]]:
-        group, _, forced = name.partition("/")
-        if forced:
-            os.environ.pop("PELLUCID_DOTS", None)
-            os.environ.update(VARIABLES.get(forced, {"PELLUCID_KERNELS": forced}))
+    failures = [
+        f"wrong {k} is not noticed" for k, s in enumerate(WRONG) if not compared(None, s, "contiguous")
+    ]
+    count, seconds, wanted = 0, {}, options.layouts.split(",")
+    for variant in ("", *VARIANTS):
+        if variant:
+            os.environ.update(VARIABLES.get(variant, {"PELLUCID_KERNELS": variant}))
             forget_plans()
-        began = time.monotonic()
-        chosen = VARIANTS.get(name)
-        for case in GROUPS[group]():
-            if chosen and case.name not in chosen:
-                continue
-            layouts = case.layouts if case.arrays and not forced else case.layouts[:1]
-            for layout in layouts:
-                if layout in options.layouts.split(","):
+        for group in options.groups.split(","):
+            began, ran = time.monotonic(), Counter()
+            for name, function, sample in GROUPS[group]:
+                if (
+                    not in_page(sample)
+                    or (variant and variant not in sample.variants)
+                    or ran[function] == MOST
+                ):
+                    continue
+                ran[function] += bool(variant and function)
+                layouts = [way for way in sample.layouts if way in wanted] or sample.layouts[:1]
+                for layout in layouts[:1] if variant or not sample.args else layouts:
                     count += 1
-                    failures += [f"{name}: {text}" for text in differences(case, layout)]
-        seconds[name] = round(time.monotonic() - began, 1)
-        print(f"{name}: {seconds[name]} s", flush=True)
+                    failures += [
+                        f"{name} [{layout}] {variant}: {text}" for text in compared(function, sample, layout)
+                    ]
+            if spent := round(time.monotonic() - began, 1):
+                seconds[f"{group} {variant}".strip()] = spent
     if not options.partial:
         pellucid.profiler.peak()  # its kernels belong to no op
         declared = {name for name, o in OPS.items() if o.kernel is not None}
@@ -110,17 +131,8 @@ def main() -> int:
         ]
     for text in failures:
         print(text)
-    print(
-        json.dumps(
-            {
-                "calls": count,
-                "failures": len(failures),
-                "ops": len(executed.ops),
-                "files": len(executed.files),
-                "seconds": seconds,
-            }
-        )
-    )
+    said = {"calls": count, "failures": len(failures), "ops": len(executed.ops), "files": len(executed.files)}
+    print(json.dumps({**said, "seconds": seconds}))
     return 1 if failures else 0
 
 

@@ -6,9 +6,10 @@ import torch
 
 import pellucid
 from ops.oracle import agree, flushed
-from ops.values import FLOATS, ours
+from ops.values import ours
 from pellucid.kernel import source as kernel
 from pellucid.op.plan_cache import forget_plans
+from samples.elementwise import FLOATS
 
 pytestmark = pytest.mark.gpu
 # WGSL allows 2.5 units in the last place: up to 3 beside the rounded quotient, in either direction.

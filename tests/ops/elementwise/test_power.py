@@ -11,7 +11,7 @@ pytestmark = pytest.mark.gpu
 SPECIAL = np.array(
     [0, -0.0, 1, -1, 2, -2, 0.5, -0.5, 3, -3, 2.5, -2.5, 1e30, -1e30, 16777216, 16777217, -16777215, 127, 24,
      np.inf, -np.inf, np.nan, 0.9999999, 1.0000001, 1e-30],
-    np.float32,
+    np.float32
 )  # fmt: skip
 
 

@@ -5,84 +5,8 @@ import pytest
 import torch
 
 import pellucid
-from ops.oracle import check, check_error, normal, plain
+from ops.oracle import normal, plain
 from pellucid.ops.random.token_sampling import draw, repetition_penalty, sample
-
-
-@pytest.mark.parametrize("columns", [1, 2, 50, 1024, 1025, 5000])
-@pytest.mark.parametrize("descending", [False, True])
-def test_sort(columns, descending):
-    x = np.round(normal(3, columns), 1)
-    check(
-        lambda p, x: p.sort(x, dim=-1, descending=descending, stable=True),
-        x,
-        layouts=("contiguous", "strided"),
-    )
-    check(
-        lambda p, x: p.argsort(x, dim=-1, descending=descending, stable=True),
-        x,
-        layouts=("contiguous",),
-        grad=False,
-    )
-
-
-@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.uint8, np.int16, np.bool_, np.float16])
-def test_sort_of_every_dtype(dtype):
-    x = (normal(4, 300) * 40).astype(dtype)
-    check(lambda p, x: p.sort(x, dim=1, stable=True), x, grad=False)
-    check(lambda p, x: p.sort(x, dim=1, descending=True, stable=True), x, grad=False)
-
-
-def test_int64_is_compared_in_full():
-    x = np.random.randint(-(2**62), 2**62, (2, 2000))
-    x[:, ::2] = x[:, 1::2] + 1
-    check(lambda p, x: p.sort(x, dim=1), x)
-    check(lambda p, x: p.topk(x, 7, 1), x)
-
-
-@pytest.mark.parametrize("columns", [40, 3000])
-@pytest.mark.parametrize("descending", [False, True])
-def test_nan_and_infinities(columns, descending):
-    x = normal(2, columns)
-    x[0, 3] = x[0, 30] = np.nan
-    x[1, 1], x[1, 2] = np.inf, -np.inf
-    x[1, 5], x[1, 6], x[1, 7] = 0.0, -0.0, 0.0
-    check(lambda p, x: p.sort(x, dim=1, descending=descending, stable=True), x, grad=False)
-    check(lambda p, x: p.topk(x, 5, 1, largest=descending)[0], x, grad=False)
-
-
-@pytest.mark.parametrize("dim", [0, 1, -2])
-def test_other_axes(dim):
-    check(lambda p, x: p.sort(x, dim=dim), normal(6, 7, 5))
-    check(lambda p, x: p.topk(x, 3, dim), normal(6, 7, 5))
-    check(lambda p, x: x.sort(dim).indices, normal(6, 7, 5), grad=False)
-
-
-@pytest.mark.parametrize(
-    ("columns", "k"), [(10, 10), (10, 0), (700, 3), (5000, 64), (5000, 600), (49152, 50), (151936, 8)]
-)
-def test_topk(columns, k):
-    check(lambda p, x: p.topk(x, k), normal(2, columns), layouts=("contiguous",), grad=columns < 10000)
-    check(
-        lambda p, x: p.topk(x, k, largest=False),
-        normal(2, columns),
-        layouts=("contiguous",),
-        devices=("webgpu",),
-        grad=False,
-    )
-
-
-def test_without_axes_and_empty():
-    check(lambda p, x: (*p.sort(x), *p.topk(x, 1)), np.float32(2))
-    check(lambda p, x: p.sort(x), np.zeros((0, 3), np.float32))
-    check(lambda p, x: p.sort(x), np.zeros((3, 0), np.float32))
-
-
-def test_errors():
-    check_error(lambda p, x: p.topk(x, 5), normal(4))
-    check_error(lambda p, x: p.topk(x, -1), normal(4))
-    check_error(lambda p, x: p.sort(x, 2), normal(4, 4))
-
 
 # Sampling
 

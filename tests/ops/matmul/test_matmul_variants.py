@@ -164,7 +164,7 @@ def test_halves(dtype, shift):
     variant=st.sampled_from(
         [None, Variant("tiled", SMALL), Variant("tiled", SMALL, 4), Variant("tiled", SLICED)]
     ),
-    step=st.integers(1, 2),
+    step=st.integers(1, 2)
 )  # fmt: skip
 def test_any_shape(rows, columns, depth, batch, layouts, variant, step):
     (a, x), (b, y) = matrix((batch, rows, depth), layouts[0]), matrix((batch, depth, columns), layouts[1])
@@ -231,7 +231,7 @@ def test_long_depths_are_cut():
 
 @given(
     batch=st.integers(0, 64), rows=st.integers(0, 5000), columns=st.integers(0, 5000),
-    depth=st.integers(0, 1 << 20), info=st.sampled_from([H200, LAPTOP, SOFTWARE]),
+    depth=st.integers(0, 1 << 20), info=st.sampled_from([H200, LAPTOP, SOFTWARE])
 )  # fmt: skip
 def test_every_candidate_suits(batch, rows, columns, depth, info):
     shape = Shape(batch, rows, columns, depth)

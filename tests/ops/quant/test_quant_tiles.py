@@ -112,11 +112,11 @@ def compare(x, given, paired=False):
 
 @EVERY_TILE
 def test_joined_products(tile):
+    """One of three ways to join them, each of which has a kernel; the tiles beside it take the others."""
+    ways = ("q4_1", (133, 32, 7), False), ("q8_0", (20, 70), False), ("q4_1", (75, 75), True)
+    name, rows, paired = ways[TILES.index(tile) % 3]
     with forced(tile):
-        x = middle(33, 96)
-        compare(x, weights("q4_1", 96, 133, 32, 7))
-        compare(x, weights("q8_0", 96, 20, 70))
-        compare(x, weights("q4_1", 96, 75, 75), paired=True)
+        compare(middle(33, 96), weights(name, 96, *rows), paired=paired)
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -144,7 +144,7 @@ def test_what_does_not_fit_is_left_apart():
     def program():
         return (
             [linear(x, weight) for weight in (*q4, q5)], linear(wide, narrow), linear(x, q4[0], bias),
-            linear(more, q4[0]),
+            linear(more, q4[0])
         )  # fmt: skip
 
     a, b, c, fifths, other, biased, longer = nodes(Window(program).named("matmul/quant/tiled"))
@@ -185,7 +185,7 @@ def test_large_products_have_large_tiles():
 
 @given(
     batch=st.integers(1, 5000), rows=st.lists(st.integers(1, 5000), min_size=1, max_size=3),
-    units=st.integers(1, 500), info=st.sampled_from([H200, LAPTOP, SOFTWARE]),
+    units=st.integers(1, 500), info=st.sampled_from([H200, LAPTOP, SOFTWARE])
 )  # fmt: skip
 def test_every_candidate_suits(batch, rows, units, info):
     found = candidates(batch, tuple(rows), units, info)

@@ -129,7 +129,7 @@ def test_a_norm_stays_a_launch_of_its_own_without_workgroup_memory():
 def test_two_weights_bind_seven_buffers():
     node = compare(middle(1, 64), weights("q4_0", 64, 30, 10), middle(64), 1e-6)
     assert [b.name for b in node.source.bindings] == [
-        "x", "norm_weight", "weight_0", "weight_1", "weight_2", "out_0", "out_1",
+        "x", "norm_weight", "weight_0", "weight_1", "weight_2", "out_0", "out_1"
     ]  # fmt: skip
 
 
@@ -207,7 +207,7 @@ def test_what_does_not_fit_is_left_apart():
         h = rms_norm(middle(2, 96), (96,), None, 1e-5)
         return (
             [linear(x, w) for w in (*q4, *q5)], linear(wide, other[0]), linear(x, q4[0], bias),
-            linear(h, q4[0]), h, rms_norm(x, (96,), None, 1e-5),
+            linear(h, q4[0]), h, rms_norm(x, (96,), None, 1e-5)
         )  # fmt: skip
 
     window = Window(program)

@@ -29,17 +29,8 @@ def factors(name: str) -> np.ndarray:
 
 
 NAMES = [
-    "near one",
-    "halves and twos",
-    "alternating",
-    "down and up",
-    "signs",
-    "0",
-    "inf",
-    "-inf",
-    "nan",
-    "-0.0",
-]
+    "near one", "halves and twos", "alternating", "down and up", "signs", "0", "inf", "-inf", "nan", "-0.0",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NAMES)

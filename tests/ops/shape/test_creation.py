@@ -9,49 +9,9 @@ import torch
 
 import pellucid
 from ops.oracle import DEVICES
-from ops.values import DTYPES, equal
+from ops.values import equal
 from pellucid.errors import DTypeError, ShapeError
-
-
-def both(form, device, **options):
-    """The same call here and in PyTorch, compared."""
-    equal(form(pellucid, {"device": device}), form(torch, {}), **options)
-
-
-SHAPES = {
-    "zeros": lambda p, o: p.zeros(2, 3, **o),
-    "zeros of a tuple": lambda p, o: p.zeros((2, 3), dtype=p.int64, **o),
-    "ones": lambda p, o: p.ones([2], dtype=p.float16, **o),
-    "no axes": lambda p, o: p.zeros((), **o),
-    "no elements": lambda p, o: p.ones(0, 3, **o),
-    "full": lambda p, o: p.full((2, 2), 3.5, **o),
-    "full of integers": lambda p, o: p.full((2,), 7, **o),
-    "full of bools": lambda p, o: p.full((3,), True, **o),
-    "full of int64": lambda p, o: p.full((2,), -(2**40), **o),
-    "full of uint8": lambda p, o: p.full((5,), 200, dtype=p.uint8, **o),
-    "full of bfloat16": lambda p, o: p.full((5,), 1.01, dtype=p.bfloat16, **o),
-    "full of infinity": lambda p, o: p.full((2,), float("-inf"), **o),
-    "full of nan": lambda p, o: p.full((2,), float("nan"), **o),
-    "eye": lambda p, o: p.eye(3, **o),
-    "eye with columns": lambda p, o: p.eye(2, 4, dtype=p.int64, **o),
-    "arange": lambda p, o: p.arange(7, **o),
-    "arange from": lambda p, o: p.arange(2, 9, **o),
-    "arange step": lambda p, o: p.arange(9, 2, -2, **o),
-    "arange float": lambda p, o: p.arange(0.5, 3, 0.25, **o),
-    "arange of floats": lambda p, o: p.arange(5, dtype=p.float32, **o),
-    "arange int32": lambda p, o: p.arange(-3, 3, dtype=p.int32, **o),
-    "arange int8": lambda p, o: p.arange(-3, 9, 3, dtype=p.int8, **o),
-    "arange nothing": lambda p, o: p.arange(3, 3, **o),
-    "arange large": lambda p, o: p.arange(2**40, 2**40 + 3, **o),
-    "linspace": lambda p, o: p.linspace(-1, 2, 7, **o),
-    "linspace one": lambda p, o: p.linspace(3, 4, 1, **o),
-}
-
-
-@pytest.mark.parametrize("name", SHAPES)
-def test_from_a_shape(name):
-    for device in DEVICES:
-        both(SHAPES[name], device, rtol=2e-7)
+from samples.sample import DTYPES
 
 
 def test_like():
@@ -70,25 +30,10 @@ def test_like():
 
 
 DATA = [
-    1,
-    1.5,
-    True,
-    [],
-    [[]],
-    [1, 2],
-    [1, 2.5],
-    [True, False],
-    [[1, 2], [3, 4]],
-    (1, 2),
-    [[[1.0]]],
-    np.arange(6).reshape(2, 3)[:, ::2],
-    np.float32(2),
-    np.arange(3, dtype=np.uint8),
-    np.zeros((0, 2), np.float32),
-    [np.float32(1), 2],
-    [2**40],
-    np.arange(4.0, dtype=np.float16)[::-1].copy(),
-]
+    1, 1.5, True, [], [[]], [1, 2], [1, 2.5], [True, False], [[1, 2], [3, 4]], (1, 2), [[[1.0]]],
+    np.arange(6).reshape(2, 3)[:, ::2], np.float32(2), np.arange(3, dtype=np.uint8),
+    np.zeros((0, 2), np.float32), [np.float32(1), 2], [2**40], np.arange(4.0, dtype=np.float16)[::-1].copy(),
+]  # fmt: skip
 
 
 def test_from_data():
@@ -236,43 +181,19 @@ def test_default_device():
 
 
 REPRS = [
-    torch.tensor([1.0, 2.0, 3.0]),
-    torch.tensor([1.5, 2, 3]),
-    torch.tensor([[1, 2], [3, 40]]),
-    torch.tensor(3.25),
-    torch.tensor(7),
-    torch.tensor(True),
-    torch.tensor([True, False]),
-    torch.tensor([1e-5, 1.0]),
-    torch.tensor([1e9, 1.0]),
-    torch.tensor([123456.0, 0.001]),
-    torch.tensor([float("nan"), 1.0]),
-    torch.tensor([float("inf"), -1.5]),
-    torch.tensor([-0.5, 100.25]),
-    torch.zeros(2, 3),
-    torch.zeros(0),
-    torch.zeros(0, 3),
-    torch.zeros(2, 0, dtype=torch.int64),
-    torch.arange(30).reshape(2, 3, 5),
-    torch.arange(2000),
-    torch.arange(2000.0).reshape(40, 50),
-    torch.linspace(-1, 1, 40),
-    torch.arange(60).reshape(2, 30),
-    torch.tensor([1.0, 2.5], dtype=torch.float16),
-    torch.tensor([1, 2], dtype=torch.int32),
-    torch.tensor([1, 2], dtype=torch.uint8),
-    torch.tensor([0.1], dtype=torch.bfloat16),
-    torch.tensor([[0.1234567, -10.5]]),
-    torch.tensor([1e-8]),
-    torch.tensor([1e20]),
-    torch.arange(3000).reshape(10, 10, 30),
-    torch.full((2, 2), 1e5),
-    torch.tensor([float("nan")]),
-    torch.tensor([float("inf")]),
-    torch.tensor([0.0, 1e-3]),
-    torch.tensor(-1e-10),
-    torch.tensor([99999999.0, 1.5]),
-]
+    torch.tensor([1.0, 2.0, 3.0]), torch.tensor([1.5, 2, 3]), torch.tensor([[1, 2], [3, 40]]),
+    torch.tensor(3.25), torch.tensor(7), torch.tensor(True), torch.tensor([True, False]),
+    torch.tensor([1e-5, 1.0]), torch.tensor([1e9, 1.0]), torch.tensor([123456.0, 0.001]),
+    torch.tensor([float("nan"), 1.0]), torch.tensor([float("inf"), -1.5]), torch.tensor([-0.5, 100.25]),
+    torch.zeros(2, 3), torch.zeros(0), torch.zeros(0, 3), torch.zeros(2, 0, dtype=torch.int64),
+    torch.arange(30).reshape(2, 3, 5), torch.arange(2000), torch.arange(2000.0).reshape(40, 50),
+    torch.linspace(-1, 1, 40), torch.arange(60).reshape(2, 30), torch.tensor([1.0, 2.5], dtype=torch.float16),
+    torch.tensor([1, 2], dtype=torch.int32), torch.tensor([1, 2], dtype=torch.uint8),
+    torch.tensor([0.1], dtype=torch.bfloat16), torch.tensor([[0.1234567, -10.5]]), torch.tensor([1e-8]),
+    torch.tensor([1e20]), torch.arange(3000).reshape(10, 10, 30), torch.full((2, 2), 1e5),
+    torch.tensor([float("nan")]), torch.tensor([float("inf")]), torch.tensor([0.0, 1e-3]),
+    torch.tensor(-1e-10), torch.tensor([99999999.0, 1.5]),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("k", range(len(REPRS)))

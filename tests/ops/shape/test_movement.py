@@ -5,78 +5,23 @@ import pytest
 import torch
 
 import pellucid
-from ops.oracle import DEVICES, check, normal
-from ops.values import DTYPES, equal, ours
-from pellucid.errors import ShapeError
+from ops.oracle import DEVICES
+from ops.values import equal, ours
+from samples.sample import DTYPES
 
-MOVES = {
-    "clone": lambda p, x: (x.clone(), x.contiguous(), p.clone(x.t() if x.ndim == 2 else x.transpose(0, 1))),
-    "tril": lambda p, x: (x.tril(), x.tril(1), p.tril(x, -2), x.triu(), x.triu(-1), p.triu(x, 2)),
-}
-
-
-@pytest.mark.parametrize("name", MOVES)
-def test_values_and_gradients(name):
-    check(MOVES[name], normal(2, 3, 4))
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_every_type_moves(dtype):
-    x = (torch.arange(24) % (2 if dtype == "bool" else 100)).reshape(2, 3, 4).to(getattr(torch, dtype))
-    for device in DEVICES:
-        y = ours(x, device)
-        for name in ("clone", "tril"):
-            mine, theirs = MOVES[name](pellucid, y), MOVES[name](torch, x)
-            for m, t in zip(mine, theirs, strict=True):
-                equal(m.contiguous(), t, what=f"{name} on {device}")
+FLOATS = torch.tensor(
+    [0, -0.0, 1, -1, 1.5, -1.5, 0.4999, 2.5, 100, -100, 127, 3e-5, 6e-8, np.inf, -np.inf, np.nan]
+)
+SMALL = [0, 1, 2, 3, 100, 127]
+WIDE = [-1, -128, 65504, 70000, -70000, 16777217, 2**31 - 1, -(2**31)]
+WIDEST = [2**40 + 1, -(2**40) - 1, 2**63 - 1, -(2**63), 2**24 + 1, 2**53 + 1, (1 << 62) + (1 << 38)]
+INTEGERS = {"int64": SMALL + WIDE + WIDEST, "int32": SMALL + WIDE}
 
 
 @pytest.mark.parametrize("source", DTYPES)
 def test_casts(source):
-    if source.startswith(("float", "bfloat")):
-        x = torch.tensor(
-            [
-                0.0,
-                -0.0,
-                1.0,
-                -1.0,
-                1.5,
-                -1.5,
-                0.4999,
-                2.5,
-                100.0,
-                -100.0,
-                127.0,
-                3.0e-5,
-                6.0e-8,
-                float("inf"),
-                float("-inf"),
-                float("nan"),
-            ]
-        ).to(getattr(torch, source))
-    else:
-        x = torch.tensor([0, 1, 2, 3, 100, 127]).to(getattr(torch, source))
-        if source in ("int64", "int32"):
-            x = torch.cat(
-                [x, torch.tensor([-1, -128, 65504, 70000, -70000, 16777217, 2**31 - 1, -(2**31)]).to(x.dtype)]
-            )
-        if source == "int64":
-            x = torch.cat(
-                [
-                    x,
-                    torch.tensor(
-                        [
-                            2**40 + 1,
-                            -(2**40) - 1,
-                            2**63 - 1,
-                            -(2**63),
-                            2**24 + 1,
-                            2**53 + 1,
-                            (1 << 62) + (1 << 38),
-                        ]
-                    ),
-                ]
-            )
+    x = FLOATS if "float" in source else torch.tensor(INTEGERS.get(source, SMALL))
+    x = x.to(getattr(torch, source))
     for target in DTYPES:
         values = (
             x[torch.isfinite(x)]
@@ -109,14 +54,3 @@ def test_rounding_to_halves_is_to_nearest_even():
     for dtype in (torch.float16, torch.bfloat16):
         equal(ours(x, "webgpu").to(getattr(pellucid, str(dtype)[6:])), x.to(dtype))
         equal(ours(x, "cpu").to(getattr(pellucid, str(dtype)[6:])), x.to(dtype))
-
-
-@pytest.mark.parametrize("device", DEVICES)
-def test_refused(device):
-    x = pellucid.zeros(2, 3, 4, device=device)
-    refused = [
-        (ShapeError, r"takes at least two axes", lambda: x[0, 0].tril()),
-    ]
-    for error, message, call in refused:
-        with pytest.raises(error, match=message):
-            call()

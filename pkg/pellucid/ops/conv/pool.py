@@ -341,9 +341,10 @@ def avg_pool2d(
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.avg_pool2d.html
     """
-    if divisor_override == 0:
+    divisor = None if divisor_override is None else index(divisor_override, "avg_pool2d: divisor_override")
+    if divisor == 0:
         raise ShapeError("avg_pool2d: divisor_override is 0. Give another number, or None for the count.")
-    settings = kernel_size, stride, padding, 1, ceil_mode, count_include_pad, divisor_override or 0
+    settings = kernel_size, stride, padding, 1, ceil_mode, count_include_pad, divisor or 0
     return _avg_pool("avg_pool2d", 2, input, *settings)
 
 

@@ -16,6 +16,7 @@ from ...errors import DimensionError, DTypeError, ShapeError
 from ...kernel.source import NATIVE, Launch, flag, load, register_type
 from ...kernel.turns import PIECE
 from ...kernel.variants import is_direct
+from ...op.arguments import number
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.public import function
@@ -400,14 +401,13 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
 
     Source: https://pytorch.org/docs/stable/generated/torch.Tensor.index_add_.html
     """
-    k = axis(dim, input.dim())
+    k, alpha = axis(dim, input.dim()), number(alpha, "alpha")
     expected = (*input.shape[:k], index.numel(), *input.shape[k + 1 :])
     if tuple(source.shape) != expected:
         raise ShapeError(f"index_add: source has shape {tuple(source.shape)}; it must have {expected}.")
     rows, source = input.transpose(0, k), source.transpose(0, k)
-    width = prod(rows.shape[1:])
-    added = source.reshape(source.shape[0], width)
-    out = add_rows(rows.reshape(rows.shape[0], width), index, added if alpha == 1 else added * alpha)
+    width, added = prod(rows.shape[1:]), source if alpha == 1 else source * alpha
+    out = add_rows(rows.reshape(rows.shape[0], width), index, added.reshape(source.shape[0], width))
     return contiguous(out.reshape(rows.shape).transpose(0, k))
 
 

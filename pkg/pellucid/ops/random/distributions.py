@@ -280,4 +280,5 @@ def normal_(
 @function(exports=None, method=True)
 def uniform_(self: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with uniform random numbers from ``a`` to ``b``."""
+    a, b = number(a, "a"), number(b, "b")
     return self.copy_(rand(*self._meta.shape, device=self._meta.device, generator=generator) * (b - a) + a)

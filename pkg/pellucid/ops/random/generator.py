@@ -65,7 +65,47 @@ class Generator:
         self.offset = (start + -(-count // 4)) & 0xFFFFFFFFFFFFFFFF
         words = seed & 0xFFFFFFFF, seed >> 32, start & 0xFFFFFFFF, start >> 32
         capturing = stream().capturing
-        return words if capturing is None else capturing.note_draw(self, count, words)
+        if capturing is None or not count:
+            return words
+        reason = "it draws random numbers in Python, not on webgpu"
+        return capturing.bring(Draw(self, count, capturing.generators), words, reason)
+
+
+class Draw:
+    """Words that a generator reserves in a captured function: at every replay the next ones.
+
+    Args:
+        generator: whose.
+        count: how many words.
+        given: generators among the function's arguments.
+    """
+
+    def __init__(self, generator: Generator, count: int, given: list[Generator]):
+        self._count = count
+        places = (k for k, other in enumerate(given) if other is generator)
+        self._source: Generator | int = next(places, generator)
+
+    @property
+    def key(self) -> tuple:
+        """Equal for those that replays bring alike."""
+        found = self._source
+        return found if isinstance(found, int) else id(found), self._count
+
+    def of(self, given: list[Generator]) -> Generator:
+        """The generator that a call with these arguments draws from."""
+        found = self._source
+        return given[found] if isinstance(found, int) else found
+
+    def words(self, given: list[Generator]) -> list[int]:
+        """Reserve the words of a replay: the generator's seed and counter."""
+        return [*self.of(given).take(self._count)]
+
+    def give_back(self, given: list[Generator], words: list[int]) -> None:
+        """Let the generator be as it was, where nobody else has drawn since."""
+        generator = self.of(given)
+        seed, begin = words[0] | words[1] << 32, words[2] | words[3] << 32
+        if generator.get_state() == (seed, begin + -(-self._count // 4)):
+            generator.set_state((seed, begin))
 
 
 def _note_seeding() -> None:

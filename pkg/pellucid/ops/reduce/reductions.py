@@ -196,7 +196,7 @@ mean = reduction(
 
 
 def _product_grad(g, input, dim, keepdim):
-    if is_grad_enabled():
+    if is_grad_enabled() and input._meta.numel:
         return restore(g, input._meta, dim, keepdim) * _products_of_others(input, dim)
     # A zero leaves a derivative only where it is the one zero: there it is the product of the others.
     is_zero = input == 0

@@ -1,56 +1,20 @@
-"""Per-replay parameters: random words and the numbers of optimizers, which every replay asks for anew."""
+"""Steps of optimizers in captured functions: a replay counts its step and takes the settings of its time."""
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Collection
+from collections.abc import Callable, Iterable
 from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from ..op.plan import bits_of_floats
-from ..ops.random.generator import Generator
+from ..tensors.tensor import Tensor
 
 if TYPE_CHECKING:
-    from .calls import CallArguments
+    from .optimizer import Optimizer
 
 _parameters = itemgetter("params")
-
-
-class Draw:
-    """Random words that a generator reserves.
-
-    Args:
-        generator: whose.
-        count: how many words.
-        call: whose arguments may hold the generator.
-    """
-
-    def __init__(self, generator: Generator, count: int, call: CallArguments):
-        places = (k for k, given in enumerate(call.generators) if given is generator)
-        self._generator: Generator | int = next(places, generator)
-        self._count = count
-
-    @property
-    def key(self) -> tuple:
-        """Equal for parameters that replays bring alike."""
-        found = self._generator
-        return found if type(found) is int else id(found), self._count
-
-    def _of(self, call: CallArguments) -> Generator:
-        found = self._generator
-        return call.generators[found] if isinstance(found, int) else found
-
-    def words(self, call: CallArguments) -> list[int]:
-        """Reserve the words of a replay: the generator's seed and counter."""
-        return [*self._of(call).take(self._count)]
-
-    def give_back(self, call: CallArguments, words: list[int]) -> None:
-        """Let the generator be as it was, where nobody else has drawn since."""
-        generator = self._of(call)
-        seed, begin = words[0] | words[1] << 32, words[2] | words[3] << 32
-        if generator.get_state() == (seed, begin + -(-self._count // 4)):
-            generator.set_state((seed, begin))
 
 
 class Update:
@@ -60,17 +24,17 @@ class Update:
         optimizer: whose step.
         group: the settings.
         step: how many steps the parameters count by now.
-        symbols: what stands for the numbers while the call is recorded.
 
     Attributes:
+        symbols: what stands for the numbers while the call is recorded.
         table: where the optimizer keeps its state.
         states: of each parameter that it keeps something of.
         changed: ids of the parameters.
     """
 
-    def __init__(self, optimizer: Any, group: dict[str, Any], step: int | None, symbols: tuple):
-        self.optimizer, self.group, self.step, self.symbols = optimizer, group, step, symbols
-        self.table = optimizer.state
+    def __init__(self, optimizer: Any, group: dict[str, Any], step: int | None):
+        self.optimizer, self.group, self.step = optimizer, group, step
+        self.table, self.symbols = optimizer.state, ()
         # Of the settings, those that decide which kernel runs.
         self._kernel = optimizer._kernel(group)
         self.states: list[dict[str, Any]] = []
@@ -78,13 +42,14 @@ class Update:
 
     @property
     def key(self) -> tuple:
+        """Equal for those that replays bring alike."""
         return id(self.optimizer), id(self.group), self._kernel, *map(id, self.states)
 
     def is_of(self, optimizer: Any, group: dict[str, Any], step: int | None) -> bool:
         """Whether it is that of such parameters."""
         return self.optimizer is optimizer and self.group is group and self.step == step
 
-    def words(self, call: CallArguments) -> list[int]:
+    def words(self, given: Any) -> list[int]:
         """Count the step of a replay; the words of its numbers."""
         return bits_of_floats(self.optimizer._repeat(self.group, self.states))
 
@@ -129,8 +94,27 @@ class OptimizerGuard:
         return True
 
 
-def guards(brought: Collection[Draw | Update]) -> list[Any]:
-    """What must hold for a replay to bring the parameters of a call: functions."""
+def followed(
+    capturing: Any, optimizer: Optimizer, parameter: Tensor, group: dict[str, Any], numbers: tuple[float, ...]
+) -> tuple:
+    """What stands in a recorded call for the numbers by which an optimizer is about to change a parameter."""
+    state = optimizer.state.get(parameter)
+    step = None if state is None else state.get("step")
+    for found in capturing.brought:
+        if isinstance(found, Update) and found.is_of(optimizer, group, step):
+            break
+    else:
+        found = Update(optimizer, group, step)
+        reason = f"{type(optimizer).__name__} changes parameters that are not on webgpu"
+        found.symbols = capturing.bring(found, numbers, reason)
+    found.changed.add(id(parameter))
+    if state is not None:
+        found.states.append(state)
+    return found.symbols
+
+
+def guards(brought: Iterable[Any]) -> list[Callable[[], bool]]:
+    """What must hold for a replay to bring the parameters of a call."""
     updates = [p for p in brought if isinstance(p, Update)]
     tables = {id(u.table): [other for other in updates if other.table is u.table] for u in updates}
     return [thing.holds for thing in (*map(OptimizerGuard, tables.values()), *updates)]

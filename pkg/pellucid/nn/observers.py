@@ -1,0 +1,65 @@
+"""Hooks of modules, found again when one came or went: taps that keep values, and hooks that run Python."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from .hooks import Tap
+from .modules import module as modules
+from .modules.module import Module
+
+
+def _all_modules() -> list[Module]:
+    return [thing for thing in gc.get_objects() if issubclass(type(thing), Module)]
+
+
+class Observers:
+    """Who looks into some modules.
+
+    Args:
+        tree: gives the modules; all there are if None.
+
+    Attributes:
+        at: the versions at which they were looked for.
+        taps: those that only keep values.
+        run_python: there are hooks that are no taps.
+        key: equal where the same modules are tapped alike.
+    """
+
+    def __init__(self, tree: Callable[[], Iterable[Module]] | None = None):
+        self._tree = tree or _all_modules
+        self.at = (-1, -1)
+        self.taps: list[Tap] = []
+        self.run_python = False
+        self.key: tuple = ()
+
+    def find(self) -> None:
+        """Look for them again, if any may have come or gone."""
+        at = modules.version, modules.looks
+        if self.at != at:
+            self.at = at
+            found = [(id(m), h.function) for m in self._tree() if m._hooks for h in m._hooks.values()]
+            taps = [(number, tap) for number, tap in found if isinstance(tap, Tap)]
+            self.run_python = len(taps) < len(found)
+            self.taps = [tap for _, tap in taps]
+            self.key = tuple([(number, tap.inputs) for number, tap in taps])
+
+    def run(self, function: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """The result of a function; while taps look, with the values that they keep, by number."""
+        before = Tap.turns
+        result = function(*args, **kwargs)
+        if not self.taps:
+            return result
+        ran = sorted((tap.turn, k) for k, tap in enumerate(self.taps) if tap.turn > before)
+        return result, {k: self.taps[k].seen[self.taps[k].path] for _, k in ran}
+
+    def show(self, result: Any, values: dict[int, Any]) -> Any:
+        """Have taps keep such values again; returns the result."""
+        for k, value in values.items():
+            self.taps[k].keep(value)
+        return result
+
+
+__all__ = ["Observers"]

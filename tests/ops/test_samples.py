@@ -1,0 +1,166 @@
+"""Every public op against PyTorch, as the table of samples says: values, dtypes, first and second derivatives
+in every layout, the forms that the op table declares (methods, aliases, in place, ``out=``), and errors.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from importlib import import_module
+
+import numpy as np
+import pytest
+import torch
+
+import pellucid
+from pellucid.op.plan_cache import forget_plans
+from pellucid.op.public import EXPORTS, IN_PLACE, METHODS
+from samples import SAMPLES
+from samples.outcome import Value, arguments, differences, find, in_place, on, outcome, read
+from samples.sample import Sample
+
+DEVICES = ("webgpu", "cpu")
+import_module("pellucid.nn")
+PLACES = {"": EXPORTS["torch"], "nn.functional.": EXPORTS["nn.functional"], "Tensor.": METHODS}
+
+
+def public_names() -> dict[str, Callable]:
+    """Each public function by the name of the first place that has it."""
+    names = {}
+    for prefix, place in PLACES.items():
+        for function in place.values():
+            if function not in names.values():
+                names[prefix + function.__name__] = function
+    return names
+
+
+FUNCTIONS = public_names()
+VARIANTS = sorted({(key, variant) for key, rows in SAMPLES.items() for s in rows for variant in s.variants})
+# PyTorch's in-place forms and methods whose names ours have too.
+FORMS = {
+    key: (
+        [n for n, f in METHODS.items() if f is function],
+        [n for n, o in IN_PLACE.items() if o is getattr(function, "op", 0)],
+    )
+    for key, function in FUNCTIONS.items()
+}
+
+
+def test_every_public_op_has_samples():
+    assert SAMPLES.keys() == FUNCTIONS.keys()
+
+
+def attempt(call: Callable, *args) -> list[Value] | Exception:
+    try:
+        return call(*args)
+    except (RuntimeError, ValueError, IndexError, TypeError, NotImplementedError) as error:
+        return error
+
+
+def compared(sample: Sample, ours, theirs) -> list[str]:
+    """What is not the same, errors too: ours is one that PyTorch's users catch, and says where."""
+    if isinstance(theirs, Exception):
+        if not (sample.maybe or sample.refused is not None):
+            raise theirs
+        wanted = type(theirs) if sample.error is None else sample.error
+        if not isinstance(ours, wanted | RuntimeError if sample.maybe else wanted):
+            return [f"{ours!r}, PyTorch: {theirs!r}"]
+        return (
+            [] if re.search(sample.refused or "", str(ours)) and len(str(ours)) > 20 else [f"the text {ours}"]
+        )
+    if isinstance(ours, Exception):
+        raise ours
+    return differences(ours, theirs, sample)
+
+
+def of_the_cpu(function: Callable, sample: Sample, layout: str, theirs: list[Value]) -> list[Value]:
+    """Random numbers of our cpu device, which are of PyTorch's shapes and dtypes."""
+    made = outcome(pellucid, function, sample, layout, "cpu")
+    assert [(v.array.shape, v.dtype) for v in made] == [(v.array.shape, v.dtype) for v in theirs]
+    return made
+
+
+def refused(key: str, sample: Sample, device: str) -> list[str]:
+    ours = attempt(outcome, pellucid, FUNCTIONS[key], sample, "contiguous", device)
+    if sample.error is not None:
+        theirs = sample.error()
+    else:
+        theirs = attempt(outcome, torch, find(torch, key), sample, "contiguous")
+    if not isinstance(theirs, Exception):
+        return ["PyTorch takes this"]
+    return compared(sample, ours, theirs)
+
+
+def forms(key: str, sample: Sample, device: str) -> Iterator[str]:
+    """Differences of the other forms of a call."""
+    methods, written = FORMS[key]
+    function, contiguous = FUNCTIONS[key], "contiguous"
+    plain = sample.but(grad=False)
+    first = sample.args and isinstance(sample.args[0], np.ndarray | np.generic)
+    for name in methods if first else ():
+        theirs = outcome(torch, getattr(torch.Tensor, name), plain, contiguous)
+        yield from compared(
+            plain, outcome(pellucid, getattr(pellucid.Tensor, name), plain, contiguous, device), theirs
+        )
+    for name in written if first else ():
+        for layout in sample.layouts:
+            theirs = attempt(in_place, torch, name, sample, layout)
+            ours = attempt(in_place, pellucid, name, sample, layout, device)
+            yield from [f"{name}, {layout}: {d}" for d in compared(sample.but(maybe=True), ours, theirs)]
+    if takes_out(function):
+        yield from into(function, plain, device)
+
+
+def takes_out(function: Callable) -> bool:
+    return "out" in inspect.signature(function, follow_wrapped=False).parameters
+
+
+def into(function: Callable, sample: Sample, device: str) -> list[str]:
+    """``out=``: a row of a larger tensor, and one of no elements."""
+    expected = outcome(pellucid, function, sample, "contiguous", device)
+    with on(pellucid, device):
+        args, kwargs, *_ = arguments(pellucid, sample, "contiguous", False)
+        result = function(*args, **kwargs)
+        rows = pellucid.zeros(2, *result.shape, dtype=result.dtype)
+        none = pellucid.zeros(0, dtype=result.dtype)
+        for out in (rows[1], none):
+            assert function(*args, **kwargs, out=out) is out
+            yield from differences([read("result 0", out)], expected, sample)
+        assert not rows[0].any()
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(("key", "variant"), VARIANTS)
+def test_variant(key, variant, monkeypatch):
+    """The other variants of an op's kernels, with plans made anew."""
+    monkeypatch.setenv("PELLUCID_KERNELS", variant)
+    forget_plans()
+    wrong = []
+    for k, sample in enumerate(SAMPLES[key]):
+        if variant in sample.variants:
+            expected = outcome(torch, find(torch, key), sample, "contiguous")
+            found = outcome(pellucid, FUNCTIONS[key], sample, "contiguous", "webgpu")
+            wrong += [f"sample {k}: {d}" for d in differences(found, expected, sample)]
+    forget_plans()
+    assert not wrong, "\n".join(wrong[:20])
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::RuntimeWarning")
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("key", SAMPLES)
+def test_op(key, device):
+    ours, theirs, wrong = FUNCTIONS[key], find(torch, key), []
+    for k, sample in enumerate(SAMPLES[key]):
+        if device not in sample.devices:
+            continue
+        if sample.refused is not None or sample.error is not None:
+            wrong += [f"sample {k}: {d}" for d in refused(key, sample, device)]
+            continue
+        for layout in sample.layouts:
+            expected = attempt(outcome, torch, theirs, sample, layout)
+            if sample.random:
+                expected = of_the_cpu(ours, sample, layout, expected)
+            found = attempt(outcome, pellucid, ours, sample, layout, device)
+            wrong += [f"sample {k}, {layout}: {d}" for d in compared(sample, found, expected)]
+        if not (sample.call or sample.maybe or sample.random):
+            wrong += [f"sample {k}: {d}" for d in forms(key, sample, device)]
+    assert not wrong, "\n".join(wrong[:20])

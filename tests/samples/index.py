@@ -1,0 +1,172 @@
+"""Samples of lookups, scatters, masks and sorts."""
+
+import asyncio
+import sys
+
+import numpy as np
+
+from samples.reduce import empties
+from samples.sample import DTYPES, RANDOM, WHOLE, S, Sample, apart, bad, below, each, normal, nothing
+
+x, matrix, vector = normal(4, 5, 6), normal(4, 5), normal(4)
+empty = np.zeros((0,), np.int64)
+# Distinct places: PyTorch leaves open which of equal places stays.
+some, many = (np.stack([RANDOM.permutation(60)[:n] for _ in range(4)]) for n in (5, 60))
+edge = normal(2, 40)
+edge[0, 3] = edge[0, 30] = np.nan
+edge[1, 1], edge[1, 2], edge[1, 5], edge[1, 6], edge[1, 7] = np.inf, -np.inf, 0.0, -0.0, 0.0
+wide = (below(2**62, 2, 2000) - 2**61).astype(np.int64)
+wide[:, ::2] = wide[:, 1::2] + 1
+bits = below(2, 4, 5)
+PLAIN, LOOSELY = {"layouts": ("contiguous",)}, {"atol": 1e-4, "rtol": 1e-4}
+
+
+def embedded(table, ids, *more, **changes) -> Sample:
+    """PyTorch's function of that name has another order of arguments."""
+    return S(table, ids, *more).but(
+        theirs=lambda t, w, i, *more: t.nn.functional.embedding(i, w, *more), **changes
+    )
+
+
+def added(dim: int, sources: int) -> Sample:
+    """A sum with more or fewer sources than the axis is long."""
+    shape = [6, 7]
+    shape[dim] = sources
+    return S(normal(6, 7), dim, below(6, *shape), normal(*shape)).but(**LOOSELY)
+
+
+def picked(*dims: int) -> list[Sample]:
+    """As many as there are, fewer, and so many that they repeat."""
+    made = []
+    for dim in dims:
+        long = [3, 4, 5]
+        long[dim] = 30
+        made += [S(x, dim, below(4, *shape)).but(**LOOSELY) for shape in ((4, 5, 6), (2, 3, 4), long)]
+    return made
+
+
+def ordered(*samples: Sample, top: tuple = ()) -> list[Sample]:
+    """Other types, whole numbers compared in full, no axes, other axes."""
+    far = np.round(40 * normal(4, 300))
+    typed = [
+        s.but(args=(s.args[0], *top), kwargs={} if top else {"dim": 1, "stable": True})
+        for s in each(DTYPES[:-1], far)
+    ]
+    distinct = [s.but(args=(apart(9, 41).astype(np.float32), *top), maybe=False) for s in typed[:1]]
+    return [
+        *(distinct if top else typed), S(wide, *top),
+        *[S(apart(6, 7, 5), *(top[:1] and (3,)), d) for d in (0, 1, -2)], *samples
+    ]  # fmt: skip
+
+
+def stable(descending: bool, columns: int, **changes) -> Sample:
+    """Rounded numbers, so that several are equal."""
+    return S(np.round(normal(3, columns), 1), dim=-1, descending=descending, stable=True).but(
+        **PLAIN, **changes
+    )
+
+
+def awaited(coroutine):
+    """Its result; a page waits for it by JSPI."""
+    if sys.platform == "emscripten":
+        from pyodide.ffi import run_sync
+
+        return run_sync(coroutine)
+    return asyncio.run(coroutine)
+
+
+SORTED = [
+    *[stable(d, n, second=False, variants=("shared",) * (n > 1024)) for n in (1, 2, 50, 1024, 1025,
+        5000) for d in (False, True)],
+    *[S(edge, dim=1, descending=d, stable=True).but(grad=False) for d in (False, True)], S(np.float32(2)),
+    *empties(False),
+    bad("out of range", matrix, 2)
+]  # fmt: skip
+TOP = [(10, 10), (10, 0), (700, 3), (5000, 64), (5000, 600), (49152, 50), (151936, 8)]
+SAMPLES: dict[str, list[Sample]] = {
+    "embedding": [
+        *[embedded(normal(11, 6), below(11, *s).astype(d)) for s in ((7,), (3, 5), (),
+            (2, 0)) for d in ("int64", "int32")],
+        embedded(normal(5, 3), below(5, 3000), **PLAIN, **LOOSELY),
+        embedded(normal(5, 3), below(5, 40), 2, **PLAIN),
+        embedded(nothing(5, 0), np.array([0, 0])), bad("int64", matrix, matrix).but(error=TypeError)
+    ],
+    "nn.functional.embedding": [S(below(7, 2, 3), normal(7, 3)), S(below(7, 40), normal(7, 3), padding_idx=2),
+        S(empty, normal(5, 3))],
+    "index_select": [
+        *[S(x, d, below(4, 9)) for d in (0, 1, -1)], S(below(99, 4, 5, 6).astype(np.int32), 1, below(4, 3)),
+        S(x, 0, below(4, 3).astype(np.int32)), *each(DTYPES, matrix, 0, below(4, 9)),
+        bad("", matrix, 0, below(3, 2, 2)), bad("out of range", matrix, 3, below(3, 2))
+    ],
+    "index_add": [
+        *[S(x, d, below(4, 9), normal(*[9 if k == d % 3 else n for k,
+            n in enumerate(x.shape)])).but(atol=1e-4) for d in (0, 1, -1)],
+        S(x, 0, below(4, 2), normal(2, 5, 6), alpha=2),
+        S(nothing(5, 0), 0, np.zeros(2, np.int64), nothing(2, 0))
+    ],
+    "Tensor.index_add_": [
+        S(lambda t, x, i, s: x.clone().index_add_(0, i, s, alpha=2), x, below(4, 9),
+            normal(9, 5, 6)).but(atol=1e-4),
+        S(lambda t, x, i, s: x.index_add_(0, i, s), below(9, 4, 2), below(4, 9), below(9, 9, 2))
+    ],
+    "gather": [
+        *picked(0, 1, 2), *each(DTYPES, matrix, 0, below(4, 2, 2)),
+        S(nothing(0, 3), 0, np.zeros((0, 3), np.int64)),
+        S(lambda t, x, i: x.log_softmax(-1).gather(-1, i.unsqueeze(-1)).squeeze(-1), normal(9, 50),
+            below(50, 9)),
+        bad("", matrix, 0, below(3, 2, 9)), bad("", matrix, 0, below(3, 2))
+    ],
+    "take_along_dim": [S(matrix, below(5, 4, 2), 1), S(matrix, below(5, 1, 3), 1),
+        S(matrix, below(20, 7)).but(**PLAIN)],
+    "scatter": [
+        S(normal(4, 60), 1, some, normal(4, 5)), S(normal(4, 60), 1, many, normal(4, 60)),
+        S(normal(4, 60), 1, some, 2.5),
+        S(below(9, 4, 60), 1, many, value=7), *each(DTYPES, normal(4, 60), 1, some, normal(4, 5)),
+        S(normal(3, 4), 0, np.zeros((0, 4), np.int64), nothing(0, 4))
+    ],
+    "Tensor.scatter_": [
+        S(lambda t, x, i, s: x.clone().scatter_(1, i, s), normal(4, 60), some, normal(4, 5)),
+        S(lambda t, x, i: x.clone().scatter_(1, i, 1.0), normal(4, 60), many),
+        bad("leaf", lambda t, x, i: x.requires_grad_().scatter_(0, i, 1.0), vector, below(4, 2))
+    ],
+    "scatter_add": [
+        *[added(d, n) for d in (0, 1) for n in (3, 40)], S(below(9, 6, 7), 0, below(6, 9, 7), below(9, 9, 7)),
+        S(normal(6, 7), 0, below(6, 3, 4), normal(5, 6)).but(**PLAIN, grad=False),
+        S(normal(6, 7), 1, below(7, 3, 40), normal(3, 40)).but(**PLAIN, **LOOSELY),
+        S(normal(4, 50), 0, below(4, 30, 50), normal(30, 50)).but(**LOOSELY),
+        S(normal(3, 4), 1, np.zeros((3, 0), np.int64), nothing(3, 0)),
+        S(nothing(0, 3), 0, np.zeros((0, 3), np.int64), nothing(0, 3)),
+        bad("", matrix, 0, below(3, 2, 4), normal(1, 4)),
+        bad("", matrix, 0, below(3, 2, 4), np.ones((2, 4), np.int64))
+    ],
+    "Tensor.scatter_add_": [S(lambda t, x, i, s: x.clone().scatter_add_(1, i, s), normal(4, 60), some,
+        normal(4, 5))],
+    "Tensor.index_put": [
+        S(lambda t, x, i, v: x.index_put((i,), v), matrix, np.array([2, 0]), normal(2, 5)),
+        S(lambda t, x, i, v: x.index_put((i,), v, accumulate=True), normal(3, 4), below(3, 100),
+            normal(100, 4)).but(**LOOSELY),
+        S(lambda t, x, i, j, v: x.index_put((i, j), v), x, np.array([[0], [1]]), np.array([2, 3]),
+            normal(2, 2, 6)),
+        bad("broadcast", lambda t, x, i, v: x.index_put((i,), v), matrix, np.array([0, 1]),
+            normal(3, 5)).but(error=ValueError)
+    ],
+    "Tensor.index_put_": [S(lambda t, x, i, v: x.clone().index_put_((i,), v), matrix, np.array([2, 0]),
+        normal(2, 5))],
+    "nonzero": [S(bits), S(bits, as_tuple=True), S(np.float32(2)), S(nothing(0, 3)), *each(DTYPES, matrix)],
+    "Tensor.nonzero_async": [S(lambda t, x: awaited(x.nonzero_async()), bits).but(theirs=lambda t,
+        x: x.nonzero())],
+    "masked_select": [
+        S(matrix, bits > 0), S(matrix, np.zeros(5, bool)).but(**PLAIN), *each(WHOLE, matrix, bits > 0),
+        S(lambda t, x: x[x > 1], nothing(0, 3)), bad("", matrix, np.ones((4, 5), np.float32))
+    ],
+    "sort": ordered(*SORTED),
+    "argsort": SORTED,
+    "topk": ordered(
+        *[S(apart(2, n), k).but(**PLAIN, second=False, grad=n < 10000,
+            variants=("shared",) * (n < 10000)) for n, k in TOP],
+        *[S(apart(2, n), k, largest=False).but(**PLAIN, grad=False, paged=n < 10000) for n, k in TOP],
+        S(np.float32(2), 1), S(nothing(2, 0), 0),
+        S(lambda t, x: (x.topk(5, 1)[0], x.topk(5, 1, largest=False)[0]), edge).but(grad=False),
+        bad("", vector, 5), bad("", vector, -1), top=(7, 1)
+    )
+}  # fmt: skip

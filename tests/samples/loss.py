@@ -1,0 +1,69 @@
+"""Samples of losses. `tests/nn/test_loss.py` has their modules, and every reduction."""
+
+import numpy as np
+
+from samples.sample import S, Sample, bad, below, normal, nothing, uniform
+
+x, y, classes = normal(6, 5), normal(6, 5), below(5, 6)
+chances, weight = uniform(0.05, 0.95, 6, 5), uniform(0.2, 2, 5)
+logs = np.log(chances / chances.sum(1, keepdims=True))
+ignored = np.where(np.arange(6) == 2, -100, classes)
+EDGES = np.array([np.inf, -np.inf, np.nan, 0.0, -0.0, 1.0, -1.0, 0.5], np.float32)
+
+
+def distance(*samples: Sample) -> list[Sample]:
+    """Every reduction, and these."""
+    return [
+        *[S(x, y, reduction=how) for how in ("mean", "sum", "none")], S(nothing(0, 4), nothing(0, 4)),
+        *samples,
+        bad("'avg' is not a reduction", x, y, reduction="avg").but(error=ValueError)
+    ]  # fmt: skip
+
+
+def weighted(name: str, *arrays: np.ndarray, **options) -> Sample:
+    """With the last of the arrays as the weight, which has no gradient in PyTorch."""
+    return S(lambda t, *a: getattr(t.nn.functional, name)(*a[:-1], weight=a[-1].detach(), **options), *arrays)
+
+
+SAMPLES: dict[str, list[Sample]] = {
+    "nn.functional.mse_loss": distance(),
+    "nn.functional.l1_loss": distance(),
+    "nn.functional.huber_loss": distance(S(x, y, reduction="none", delta=0.7),
+        bad("delta must be positive", x, y, delta=0).but(error=ValueError)),
+    "nn.functional.smooth_l1_loss": distance(
+        *[S(x, y, reduction="none", beta=beta) for beta in (0.6, 2.0, 0.0)],
+        bad("beta must not be negative", x, y, beta=-1).but(error=ValueError)
+    ),
+    "nn.functional.nll_loss": [
+        S(x, classes), weighted("nll_loss", x, classes, weight, ignore_index=1),
+        S(normal(2, 5, 3, 4), below(5, 2, 3, 4), reduction="none").but(layouts=("contiguous", "offset"))
+    ],
+    "nn.functional.cross_entropy": [
+        S(x, classes), weighted("cross_entropy", 3 * x, ignored, weight, label_smoothing=0.2),
+        S(3 * x, chances / chances.sum(1, keepdims=True)),
+        S(normal(5), np.array(3)), weighted("cross_entropy", normal(2, 5, 3, 4), below(5, 2, 3, 4), weight,
+            reduction="sum"), S(nothing(0, 4), below(4, 0)),
+        bad(r"must have shape \(6,\)", x, classes[:2]).but(error=ValueError),
+        bad("must be equal", x, x[:, :2]).but(error=ValueError),
+        bad("between 0 and 1, not 2.0", x, classes, label_smoothing=2.0).but(error=ValueError)
+    ],
+    # PyTorch has no second derivative of it.
+    "nn.functional.binary_cross_entropy": [
+        S(chances, uniform(0, 1, 6, 5)).but(atol=3e-5, second=False),
+        weighted("binary_cross_entropy", chances, uniform(0, 1, 6, 5), weight).but(atol=3e-5, second=False),
+        S(np.float32([0, 1]), np.float32([1, 0])).but(second=False),
+        bad("must be equal", chances, chances[:2])
+    ],
+    "nn.functional.binary_cross_entropy_with_logits": [
+        S(5 * x, chances), S(50 * x, chances),
+        weighted("binary_cross_entropy_with_logits", x, chances, weight),
+        S(lambda t, x, y, w: t.nn.functional.binary_cross_entropy_with_logits(x, y, pos_weight=w.detach()), x,
+            chances, weight)
+    ],
+    "nn.functional.kl_div": [
+        *[S(logs, chances, reduction=how) for how in ("batchmean", "sum", "none")],
+        S(logs, logs[::-1].copy(), reduction="none", log_target=True),
+        *[S(EDGES.repeat(8), np.tile(EDGES, 8), reduction="none",
+            log_target=log).but(grad=False) for log in (False, True)]
+    ]
+}  # fmt: skip

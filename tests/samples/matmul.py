@@ -1,0 +1,74 @@
+"""Samples of matrix products."""
+
+import numpy as np
+
+from samples.sample import DTYPES, S, Sample, bad, each, normal, nothing
+
+SHAPES = [
+    ((3, 4), (4, 5)), ((1, 1), (1, 1)), ((70, 33), (33, 130)), ((64, 16), (16, 64)), ((200, 20), (20, 3)),
+    ((1, 300), (300, 70)), ((4, 130), (130, 9)), ((5,), (5,)), ((5,), (5, 7)), ((7, 5), (5,)),
+    ((300, 5), (5,)),
+    ((2, 7, 5), (5,)), ((5,), (2, 5, 7)), ((2, 3, 4), (2, 4, 5)), ((2, 3, 4), (4, 5)),
+    ((2, 1, 3, 4), (5, 4, 6)),
+    ((3, 4), (2, 2, 4, 5)), ((2, 1, 3, 1, 6, 5), (1, 4, 3, 2, 5, 7)), ((2, 5000), (5000, 3)),
+    ((3, 0), (0, 4)), ((0, 3), (3, 4))
+]  # fmt: skip
+TURNED = [((70, 33), (33, 130)), ((2, 40, 6), (2, 6, 50)), ((3, 64), (64, 5)), ((2, 2, 9, 5), (2, 2, 5, 9))]
+# Shapes whose products have a kernel of their own where a workgroup shares memory.
+SHARED = {((3, 4), (4, 5)), ((70, 33), (33, 130)), ((4, 130), (130, 9)), ((2, 3, 4), (2, 4, 5))}
+close = {"atol": 1e-4, "rtol": 1e-4}
+batch, square = normal(2, 3, 4), normal(3, 3)
+
+
+def turned(shape: tuple) -> np.ndarray:
+    return normal(*shape[:-2], shape[-1], shape[-2])
+
+
+def halves(**more) -> list[Sample]:
+    """Of half the width; whole numbers have a kernel on the cpu only."""
+    made = [s.but(rtol=5 * s.rtol, atol=5 * s.atol, grad=s.dtype == "float16", second=False, paged=True,
+        **more)
+            for s in each(("float16", "bfloat16"), normal(9, 20), normal(20, 6))]  # fmt: skip
+    return [*made, S(np.arange(6).reshape(2, 3), np.arange(12).reshape(3, 4)).but(devices=("cpu",))]
+
+
+SAMPLES: dict[str, list[Sample]] = {
+    "matmul": [
+        *[S(normal(*a), normal(*b)).but(**close, variants=("shared",) * ((a, b) in SHARED)) for a,
+            b in SHAPES],
+        # Transposed, expanded and sliced operands are read in place.
+        *[S(lambda t, a, b: a.mT @ b.mT, turned(a), turned(b)).but(**close, second=False) for a, b in TURNED],
+        *[S(lambda t, a, b: (a @ b.mT, b @ a.mT), normal(*a), turned(b)).but(**close,
+            layouts=("contiguous",)) for a, b in TURNED],
+        S(lambda t, a, b: a.expand(4, 3, 5) @ b[:, ::2], normal(3, 5), normal(5, 8)).but(**close),
+        S(lambda t, a, b: a[1:, :, 2:] @ b[..., 1:4], normal(3, 4, 7), normal(2, 5, 6)).but(**close),
+        *halves(variants=("shared",)), bad("", normal(2, 3), normal(2, 3)),
+        bad("", normal(2, 2, 3), normal(3, 3, 4)), bad("", np.float32(1), normal(2)),
+        bad("", normal(2, 2), np.ones((2, 2), np.int64))
+    ],
+    "mm": [S(normal(3, 4), normal(4, 5)), *halves(), S(nothing(2, 0), nothing(0, 3)),
+        bad("", batch, normal(3, 3))],
+    "bmm": [
+        S(batch, normal(2, 4, 5)), S(nothing(2, 2, 0), nothing(2, 0, 4)),
+        S(nothing(0, 2, 3), nothing(0, 3, 4)),
+        bad("", normal(2, 2, 3), normal(3, 3, 3))
+    ],
+    "mv": [S(normal(3, 4), normal(4)), S(nothing(3, 0), nothing(0)), bad("", normal(2, 3), normal(3, 1))],
+    "dot": [S(normal(40), normal(40)), S(nothing(0), nothing(0)), bad("", normal(2), normal(3))],
+    "outer": [S(normal(4), normal(5)), *each(DTYPES, normal(4), normal(5))],
+    "addmm": [
+        S(normal(5), normal(3, 4), normal(4, 5)),
+        S(normal(3, 5), normal(3, 4), normal(4, 5), beta=0.5, alpha=2),
+        S(normal(2, 3), nothing(2, 0), nothing(0, 3))
+    ],
+    "baddbmm": [S(normal(2, 3, 5), batch, normal(2, 4, 5), beta=0.5),
+        S(normal(3, 5), batch, normal(2, 4, 5), alpha=0.5)],
+    "nn.functional.linear": [
+        *[S(normal(2, n, 24), normal(70, 24), normal(70)).but(**close,
+            variants=("shared",) * (n == 40)) for n in (1, 3, 4, 5, 40, 100)],
+        *[S(normal(n, 24), normal(70, 24)).but(**close) for n in (1, 40)],
+        S(normal(6), normal(3, 6), normal(3)),
+        *each(("float16", "bfloat16"), normal(9, 20), normal(6, 20)), S(nothing(0, 4), nothing(3, 4)),
+        S(nothing(2, 0), nothing(3, 0), normal(3)), bad("", normal(2, 3), normal(4, 5))
+    ]
+}  # fmt: skip

@@ -1,0 +1,30 @@
+"""Samples of random numbers, which are equal on every device."""
+
+from samples.sample import S, Sample, bad, normal, uniform
+
+x = uniform(0.1, 2, 10, 9)
+
+
+def drawn(*samples: Sample) -> list[Sample]:
+    """Calls that draw numbers."""
+    return [s.but(random=True, layouts=("contiguous",)) for s in samples]
+
+
+SAMPLES: dict[str, list[Sample]] = {
+    "rand": [*drawn(S(70), S(3, 5), S(40, dtype="float16"), S((2, 0))),
+        bad("must be floating point, not", 2, dtype="int64")],
+    "randn": drawn(S(70), S(5, 3), S(40, dtype="bfloat16")),
+    "randint": [
+        *drawn(S(0, 10, (60,)), S(-5, 2**31, (20,)), S(3, (5,), dtype="int32"),
+            S(2**40, 2**40 + 2**31, (9,))),
+        bad("from 5 to 5 is not a range", 5, 5, (2,)).but(error=ValueError)
+    ],
+    "rand_like": drawn(S(x)),
+    "randn_like": drawn(S(x)),
+    "randperm": drawn(S(50), S(1)),
+    "bernoulli": drawn(S(x / 3)),
+    "dropout": [*drawn(S(x, 0.4, True), S(x, 1.0, True)), S(x, 0.4, False),
+        bad("p must lie between 0 and 1", x, 1.5, True).but(error=ValueError)],
+    "Tensor.normal_": drawn(S(normal(30), 1, 2).but(grad=False)),
+    "Tensor.uniform_": drawn(S(normal(30), -1, 1).but(grad=False))
+}  # fmt: skip

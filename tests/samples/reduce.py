@@ -1,0 +1,125 @@
+"""Samples of reductions: sums, products, means, variances, extremes, running sums."""
+
+import numpy as np
+
+from samples.sample import DTYPES, WHOLE, S, Sample, apart, bad, below, each, normal, nothing, uniform
+
+x, small, distinct = normal(3, 5, 4), normal(4, 5), apart(3, 5, 4)
+AXES = [
+    {},
+    {"dim": 0},
+    {"dim": 1, "keepdim": True},
+    {"dim": -1},
+    {"dim": (0, 2)},
+    {"dim": (0, 1, 2), "keepdim": True},
+]
+# On both sides of the lengths at which a row or column is cut into parts, and of the numbers of rows.
+LONG = [(7000,), (3, 9000), (1200, 33), (2, 700, 3), (600, 2)]
+ties = np.array([[1.0, 3.0, 3.0], [2.0, 2.0, 2.0]], np.float32)
+zeros = normal(4, 5)
+zeros[1, 2] = zeros[2, 2] = zeros[2, 3] = 0
+special = normal(4, 600)
+special[0, 5] = special[0, 400] = np.nan
+special[1, 3], special[1, 4] = np.inf, -np.inf
+special[2], special[3], special[3, 100] = -np.inf, 0.0, -0.0
+truth = below(2, 5, 6, 40).astype(np.float32) * normal(5, 6, 40)
+truth[0], truth[1] = 0, 1
+big = (below(2**62, 5, 300) - 2**61).astype(np.int64)
+low = 30 * normal(6, 7)
+low[0] = -np.inf
+
+
+def over(array: np.ndarray, several: bool = True, **options) -> list[Sample]:
+    """Over all axes, one, and several."""
+    ways = [w for w in AXES if several or not isinstance(w.get("dim"), tuple)]
+    return [S(array, **way).but(**options) for way in ways]
+
+
+def empties(every: bool = True, **more) -> list[Sample]:
+    """Tensors of no elements, along each of their axes and all of them: PyTorch says which are refused."""
+    axes = [(s, {"dim": d}) for s in ((0,), (0, 3), (2, 0), (2, 0, 3)) for d in range(len(s))]
+    axes += [(s, {}) for s in ((0,), (0, 3))] * every
+    return [
+        S(nothing(*s), **d, **more).but(maybe=True, layouts=("contiguous",), paged=False) for s, d in axes
+    ]
+
+
+def long(*ways: dict, shapes=LONG, **options) -> list[Sample]:
+    """Long axes, first, last and all together."""
+    options = {"atol": 2e-4, "layouts": ("contiguous",), "second": False, **options}
+    ways = ways or ({}, {"dim": 0}, {"dim": -1})
+    return [S(normal(*s), **way).but(**options) for s in shapes for way in ways]
+
+
+WRONG = [bad("out of range", x, 5), bad("out of range", x, -4)]
+NONE = [S(np.zeros((0, 3), d), 0) for d in ("int64", "int32", "uint8", "bool", "float16")]
+no_axes = S(np.array(3.5, np.float32))
+shared = {"variants": ("shared",)}
+SAMPLES: dict[str, list[Sample]] = {
+    "sum": [
+        *over(x), *each(DTYPES, small), *each(WHOLE, 30 * normal(40, 50), 0), *long(**shared), S(big, 1),
+        no_axes, *empties(),
+        S(10 * small, dtype="int64").but(grad=False), S(10 * small, 0, dtype="int32").but(grad=False),
+        S(below(12, 3, 4), dtype="float32"), S(normal(2003, 40), 0).but(atol=1e-3, **shared),
+        *WRONG, bad("", x, (0, 0))
+    ],
+    "mean": [
+        *over(x), *each(DTYPES[:3], small), *long(), no_axes, *empties(), S(below(12, 3, 4), dtype="float32"),
+        *WRONG, bad("not an integer", below(9, 4))
+    ],
+    "prod": [
+        *over(uniform(0.5, 2, 3, 4, 2), False), S(zeros), S(zeros, 0), S(zeros, 1, keepdim=True),
+        *each(DTYPES, small), no_axes,
+        S(1 + normal(2, 9001) / 100, -1).but(rtol=1e-3, atol=1e-3, second=False), S(big, 0), *empties(),
+        *WRONG
+    ],
+    **{name: [
+        *over(distinct, False), S(truth), S(truth, 0), S(truth, -1, True), S(truth != 0, 1),
+        *each(DTYPES, small), *empties(), *WRONG
+    ] for name in ("any", "all")},
+    "count_nonzero": [*over(truth, False)[:2], S(truth, 0), S(truth, (0, 2)), *each(DTYPES, small),
+        *empties(), *WRONG],
+    "logsumexp": [
+        *[S(30 * normal(6, 7), **way) for way in ({"dim": 0}, {"dim": 1, "keepdim": True}, {"dim": (0, 1)})],
+        *[S(low, d).but(grad=False) for d in (0, 1, (0, 1))], *empties(False), bad("out of range", x, 5)
+    ],
+    **{name: [
+        *over(x + 5, rtol=3e-5), S(x, 1, correction=0), S(x, (0, 1), correction=0, keepdim=True),
+        S(x, 0, unbiased=False),
+        S(normal(6, 700) + 5, 1).but(rtol=1e-4), *empties(), *WRONG
+    ] for name in ("var", "std")},
+    **{name: [S(x, 1), S(x, 0, correction=0), S(x), S(x, -1, keepdim=True)] for name in ("var_mean",
+        "std_mean")},
+    **{name: [
+        *over(distinct), S(ties, 1), S(ties), *each(DTYPES, distinct, 1), S(special, 1).but(grad=False),
+        S(lambda t, x, n=name: getattr(t, n)(x.t(), 0), special).but(grad=False), no_axes,
+        *long(**shared)[::3],
+        S(big, 1), *empties(), *WRONG, bad("", nothing(0))
+    ] for name in ("amax", "amin")},
+    **{name: [
+        *over(distinct, False), *each(DTYPES, distinct, 1), S(special, 1), *long(**shared), S(big, 0),
+        S(below(3, 4, 7).astype(np.float32), 1), S(apart(10_007, 3), 0), *empties(), *WRONG,
+        bad("", nothing(0, 2), 0)
+    ] for name in ("argmax", "argmin")},
+    **{name: [
+        S(x), S(np.round(normal(6, 7, 5), 1)), *[S(np.round(normal(6, 7, 5), 1), d) for d in (0, 1, -1)],
+        S(x, 1, keepdim=True),
+        S(distinct, distinct[::-1].copy()), *each(DTYPES[:-1], distinct, 1), S(special, 1).but(grad=False),
+        *empties(), *WRONG
+    ] for name in ("max", "min")},
+    "aminmax": [S(distinct), S(distinct, dim=1), S(distinct, dim=0, keepdim=True)],
+    "cumsum": [
+        *[S(x, d) for d in (0, 1, -1)], *each(DTYPES, small, 0),
+        no_axes.but(args=(np.array(3.5, np.float32), 0)), S(big, 1),
+        *[S(normal(3, n), -1).but(rtol=1e-4, atol=2e-3, second=False, **shared) for n in (1, 300, 9001)],
+        S(below(18, 7, 9000) - 9, 0).but(layouts=("contiguous",)), S(small, 0, dtype="int64").but(grad=False),
+        *empties(False), *WRONG,
+        *NONE
+    ],
+    "cumprod": [
+        *[S(uniform(0.5, 1.5, 3, 4, 5), d) for d in (0, 1, -1)], S(zeros, 1).but(rtol=1e-4),
+        S(zeros, 0).but(rtol=1e-4),
+        *each(DTYPES[:-1], np.sign(small) * 2, 1), S(np.array([3, -2, 2**33, 5]), 0),
+        S(1 + normal(2, 9001) / 100, -1).but(rtol=1e-3, grad=False), *empties(False), *WRONG, *NONE
+    ]
+}  # fmt: skip
