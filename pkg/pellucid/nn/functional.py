@@ -12,7 +12,7 @@ from ..ops.elementwise import functions
 from ..ops.index.rows import embedding as _embedding
 from ..ops.norm import normalization as norm
 from ..ops.norm import softmax as _softmax
-from ..ops.shape.creation import arange
+from ..ops.shape.creation import zeros
 from ..ops.shape.views import broadcast_tensors
 from ..tensors.dtypes import int64
 from ..tensors.shape import axis, index
@@ -124,6 +124,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
 
     Raises:
         DTypeError: the classes are not int64.
+        IndexError: a class is negative or past the last, once values are read.
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.one_hot.html
 
@@ -137,8 +138,8 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     num_classes = index(num_classes, "one_hot: num_classes")
     if num_classes == -1:
         num_classes = int(tensor.max().item()) + 1
-    classes = arange(num_classes, device=tensor.device)
-    return (tensor.unsqueeze(-1) == classes).to(int64)
+    out = zeros(*tensor.shape, num_classes, dtype=int64, device=tensor.device)
+    return out.scatter(-1, tensor.unsqueeze(-1), 1)
 
 
 @function(exports="nn.functional", ours="PyTorch computes it by a norm and a division, in Python")

@@ -25,7 +25,9 @@ class LiveTensors:
             # Not isinstance, which runs code of what only looks like a class.
             kind = type(thing)
             if kind is Storage:
-                self.storages[thing.slot] = thing
+                # Another thread may be making it: then it has no slot yet.
+                if (slot := getattr(thing, "slot", None)) is not None:
+                    self.storages[slot] = thing
             elif issubclass(kind, Tensor) and type(thing.__dict__.get("_storage")) is Storage:
                 self.tensors.append(thing)
         self.nodes = [t._node for t in self.tensors]

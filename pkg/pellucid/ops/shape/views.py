@@ -251,6 +251,8 @@ def _expand(call: Call):
     shape = []
     for k, wanted in enumerate(size):
         have = m.shape[k - lead] if k >= lead else 1
+        if wanted < -1:
+            raise ShapeError(f"size {tuple(size)}: a length must not be negative; only -1 keeps one.")
         if wanted == -1 and k < lead:
             raise ShapeError(
                 f"size {tuple(size)}: -1 stands for an axis that the tensor of shape {tuple(m.shape)} does "
