@@ -38,7 +38,7 @@ def unflatten(structure: Any, leaves: Iterator[Any]) -> Any:
     if type(structure) is not tuple:
         return next(leaves)
     kind: Any = structure[0]
-    begin = 2 if kind is dict else 1
+    begin = 1 + (kind is dict)
     values = [unflatten(p, leaves) if type(p) is tuple else next(leaves) for p in structure[begin:]]
     if kind is dict:
         return dict(zip(structure[1], values, strict=True))
