@@ -1,6 +1,7 @@
 """Whole steps of training, captured: the same bits as eager steps, whatever happens to gradients between."""
 
 import gc
+import itertools
 
 import numpy as np
 import pytest
@@ -260,6 +261,16 @@ def test_a_hook_of_a_parameter_runs_at_every_step(rng):
         step(*batch)
     assert replays(step) == served + 4
     assert len(seen) == 4
+
+
+def test_the_order_in_which_the_collector_finds_parameters_is_no_matter(rng, monkeypatch):
+    objects, turns = gc.get_objects, itertools.count()
+    monkeypatch.setattr(gc, "get_objects", lambda: objects()[:: -1 if next(turns) % 2 else 1])
+    model = network()
+    step = torch.compile(before(model, OPTIMIZERS["SGD"](model.parameters())))
+    for batch in batches(rng, 8):
+        step(*batch)
+    assert replays(step) >= 5
 
 
 def test_a_loss_keeps_its_place_in_the_walked_graph(rng):

@@ -108,7 +108,7 @@ class CapturedTrace:
             raise Refused("it uses memory that came and went in the middle of it", False)
         owners = [t for t in before.tensors if t._storage.slot in external]
         storages = [before.storages[slot] for slot in external]
-        returned = [get() for get in self._results.before]
+        returned = [t for get in self._results.before if (t := get()) is not None]
         self._watch = Watch(storages, owners, [*returned, *leaves, *changed])
         self._places, self._shared = call.slots + call.offsets, _shared(call.slots)
         # Arguments that were in the same memory, or that began at the same place, at all calls so far.

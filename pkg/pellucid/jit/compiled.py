@@ -334,7 +334,7 @@ class Compiled:
         if error is RuntimeWarning and not self._is_quiet:
             text = f"compile: {self._title} runs eagerly from here on: {reason}. See explain()."
             warnings.warn(text, RuntimeWarning, stacklevel=4)
-        elif error in _ADVICE and not self._is_quiet:
+        elif error is not None and not self._is_quiet:
             kind.error = error(f"compile: {self._title}: {reason}. {_ADVICE[error]}.")
             raise kind.error from None
 

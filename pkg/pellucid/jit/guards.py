@@ -70,7 +70,7 @@ class Surroundings:
     def _function(self, function: FunctionType, seen: set[int]) -> None:
         table = function.__globals__
         names = {name for code in _codes(function.__code__) for name in code.co_names} & table.keys()
-        places = [(itemgetter(name), table) for name in names]
+        places: list[tuple[Any, Any]] = [(itemgetter(name), table) for name in names]
         for get, place in (*places, *[(_content, cell) for cell in function.__closure__ or ()]):
             try:
                 thing = get(place)

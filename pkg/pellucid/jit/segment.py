@@ -154,7 +154,7 @@ class Segment:
         storages = [storages[place] for place in self._places.values()]
         source, count = self._source, len(call.tensors)
         if source < 0:
-            storage = self._outside()
+            storage: Any = self._outside()
         else:
             storage = call.tensors[source]._storage if source < count else storages[source - count]
         nbytes = len(self.reading.value)

@@ -37,8 +37,8 @@ def unflatten(structure: Any, leaves: Iterator[Any]) -> Any:
     """The value of a structure with these leaves."""
     if type(structure) is not tuple:
         return next(leaves)
-    kind = structure[0]
-    begin = 2 if kind is dict else 1
+    kind: Any = structure[0]
+    begin = 1 + (kind is dict)
     values = [unflatten(p, leaves) if type(p) is tuple else next(leaves) for p in structure[begin:]]
     if kind is dict:
         return dict(zip(structure[1], values, strict=True))

@@ -30,5 +30,7 @@ class LiveTensors:
                     self.storages[slot] = thing
             elif issubclass(kind, Tensor) and type(thing.__dict__.get("_storage")) is Storage:
                 self.tensors.append(thing)
+        # The collector's order is that of its generations, which differs from call to call.
+        self.tensors.sort(key=lambda t: (t._storage.slot, id(t)))
         self.nodes = [t._node for t in self.tensors]
         self.grads = {t: t.grad for t in self.tensors if t.requires_grad and t.is_leaf}
