@@ -196,10 +196,11 @@ def test_gradients_are_freed_with_their_graph():
 def test_what_is_kept_of_new_shapes_does_not_add_up():
     """More launches than are kept, of shapes that never come again."""
     host = stream().open()
+    before = len(host.launches)  # which other tests may hold
     for n in range(3000, 3750):
         x = pellucid.empty(n, 2, device="webgpu")
         ((x * 2 + 1).sum(0) - x.sum(1).sum()).exp()
     pellucid.webgpu.synchronize()
-    assert len(host.launches) < 4000
+    assert len(host.launches) < before + 4000
     x = pellucid.ones(3, 2, device="webgpu")
     assert ((x * 2 + 1).sum(0) - x.sum(1).sum()).tolist() == [3.0, 3.0]

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...errors import DTypeError
 from ...op.call import Call
-from ...op.elementwise import elementwise
+from ...op.elementwise import Elementwise, elementwise
 from ...op.families import binary, unary
 from ...op.rules import promote
 
@@ -56,13 +56,8 @@ def _right_shift(input, other):
     return np.where(fits, np.right_shift(input, np.where(fits, other, 0)), gone)
 
 
-def _shift(name: str, to: str, reference, sentence: str):
+def _shift(name: str, kernel: Elementwise, reference, sentence: str):
     """Declare a shift of bits."""
-    kernel = elementwise(
-        f"shift_{to}_i32(input, other)",
-        u32=f"shift_{to}_u32(input, other)",
-        i64=f"i64_shift_{to}(input, i64_places(other))",
-    )
     options: dict[str, Any] = {"dtype": _integer_only, "takes": _INTEGERS, "at": ([7, -6], [2, 1])}
     options |= {
         "in_place": False,
@@ -71,10 +66,23 @@ def _shift(name: str, to: str, reference, sentence: str):
     return binary(name, kernel, reference, None, sentence, **options)
 
 
-bitwise_left_shift = _shift("bitwise_left_shift", "left", _left_shift, "Bits moved up by ``other`` places.")
+bitwise_left_shift = _shift(
+    "bitwise_left_shift",
+    elementwise(
+        "shift_left_i32(input, other)",
+        u32="shift_left_u32(input, other)",
+        i64="i64_shift_left(input, i64_places(other))",
+    ),
+    _left_shift,
+    "Bits moved up by ``other`` places.",
+)
 bitwise_right_shift = _shift(
     "bitwise_right_shift",
-    "right",
+    elementwise(
+        "shift_right_i32(input, other)",
+        u32="shift_right_u32(input, other)",
+        i64="i64_shift_right(input, i64_places(other))",
+    ),
     _right_shift,
     "Bits moved down by ``other`` places; signed numbers keep their sign.",
 )
