@@ -182,3 +182,25 @@ def test_integers_that_fill_and_index_take_no_gradient(device):
         write(m)
         assert not m.requires_grad
         (m * x).sum().backward()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda y: y.zero_(),
+        lambda y: y.__setitem__(0, 5.0),
+        lambda y: y[:1].mul_(7),
+        lambda y: y.mul_(2).add_(1),
+    ],
+)
+def test_a_retained_gradient_is_that_of_the_new_value(write, device):
+    grads = []
+    for p, options in ((torch, {}), (pellucid, {"device": device})):
+        x = p.ones(2, requires_grad=True, **options)
+        y = x * 2
+        y.retain_grad()
+        write(y)
+        (y * 3).sum().backward()
+        grads.append((y.grad.tolist(), x.grad.tolist()))
+    assert grads[0] == grads[1]

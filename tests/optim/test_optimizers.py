@@ -212,3 +212,16 @@ def test_prints_its_settings():
     w = pellucid.ones(2, device="cpu", requires_grad=True)
     text = repr(pellucid.optim.SGD([w], lr=0.5))
     assert text.startswith("SGD (\nParameter Group 0\n    dampening: 0.0\n    lr: 0.5\n")
+
+
+@pytest.mark.parametrize("device", ["webgpu", "cpu"])
+@pytest.mark.parametrize("name", ["SGD", "Adam"])
+def test_no_weight_decay_leaves_infinite_parameters_alone(name, device):
+    seen = []
+    for p, options in ((torch, {}), (pellucid, {"device": device})):
+        x = p.tensor([1.0, float("inf"), 3.0], requires_grad=True, **options)
+        optimizer = getattr(p.optim, name)([x], lr=0.1)
+        x.grad = p.tensor([1.0, 1.0, 1.0], **options)
+        optimizer.step()
+        seen.append(x.tolist())
+    assert seen[1] == pytest.approx(seen[0], nan_ok=True)

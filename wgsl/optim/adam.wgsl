@@ -48,7 +48,9 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         return;
     }
     let p = params.shrink * param[params.param_offset + i];
-    let g = params.sign * load_grad(i) + params.decay * p;
+    var g = params.sign * load_grad(i);
+    // not zero times an infinite parameter
+    if (params.decay != 0.0) { g += params.decay * p; }
     let before = mean[params.mean_offset + i];
     let first = before + params.take1 * (g - before);
     mean[params.mean_offset + i] = first;

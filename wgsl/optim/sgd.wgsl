@@ -39,7 +39,9 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         return;
     }
     let p = param[params.param_offset + i];
-    let g = params.sign * load_grad(i) + params.decay * p;
+    var g = params.sign * load_grad(i);
+    // not zero times an infinite parameter
+    if (params.decay != 0.0) { g += params.decay * p; }
     var step = g;
     if (HAS_BUFFER) {
         let moved = params.keep * buffer[params.buffer_offset + i] + params.take * g;

@@ -165,7 +165,7 @@ def rebase(node: Node, t: Tensor, written: str) -> None:
     note_change()
     base = t._base
     if base is None:
-        t._node, t._index = node, 0
+        _hang(t, node)
         _show_others(t, t)
         return
     if not base._meta.is_contiguous:
@@ -174,7 +174,7 @@ def rebase(node: Node, t: Tensor, written: str) -> None:
             "and its gradient "
             "cannot follow. Call .contiguous() before the view is taken."
         )
-    base._node, base._index = _Written(node, t, base, written), 0
+    _hang(base, _Written(node, t, base, written))
     show(t, base)
     _show_others(base, t)
 
@@ -201,6 +201,15 @@ def show(t: Tensor, base: Tensor) -> None:
     node = Node(_Part, {"input": (edge(base), base._meta)}, place)
     node.outputs = (t._meta,)
     note_change()
+    _hang(t, node)
+
+
+def _hang(t: Tensor, node: Node) -> None:
+    """Give a tensor its place in the graph. A gradient that it retains is from now on that of this place."""
+    old = t._node
+    if old is not None and old.retained and (kept := old.retained.get(t._index)) is not None and kept() is t:
+        del old.retained[t._index]
+        node.retained = {0: kept}
     t._node, t._index = node, 0
 
 

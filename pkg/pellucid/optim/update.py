@@ -31,7 +31,7 @@ def _launch(call: Call, file: str, flags: dict[str, bool]) -> Launch:
 
 
 def _sgd_reference(param, grad, buffer, sign, decay, keep, take, nesterov, rate, is_nesterov):
-    g = sign * grad + decay * param
+    g = sign * grad + decay * param if decay else sign * grad
     step = g
     if buffer is not None:
         buffer[...] = keep * buffer + take * g
@@ -68,7 +68,7 @@ def _adam_reference(
     param, grad, mean, square, largest, sign, shrink, decay, take1, keep2, take2, root, eps, rate
 ):
     param *= shrink
-    g = sign * grad + decay * param
+    g = sign * grad + decay * param if decay else sign * grad
     mean += take1 * (g - mean)
     square[...] = keep2 * square + take2 * g * g
     second = square
