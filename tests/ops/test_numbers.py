@@ -85,6 +85,10 @@ KEPT = {
     "a tensor without axes, min": lambda p: p.minimum(p.tensor([5, -5], dtype=p.int8), p.tensor(172)),
     "a tensor without axes, +": lambda p: p.tensor([5, -5], dtype=p.int16) + p.tensor(1 << 16 | 3),
     "infinite operands": lambda p: p.tensor([0.0, 2.0]) * 1e39,
+    "variance of many halves": lambda p: (p.arange(1984) * 40 % 21 - 4).to(p.float16).var(correction=0),
+    "deviation of many halves": lambda p: (
+        (p.arange(1984) * 40 % 21 - 4).to(p.float16).std((0,), keepdim=True)
+    ),
     "a power by NaN": lambda p: p.tensor([0.0, -0.0, 1.0, -1.0]) ** float("nan"),
     "an infinite exponent": lambda p: p.tensor([0.5, 2.0]) ** 1e39,
     "infinite numbers": lambda p: p.full((2,), float("-inf")).clamp(max=float("inf")),

@@ -9,6 +9,7 @@ from ...autograd.composed import composed
 from ...errors import ArgumentError
 from ...op.arguments import boolean, number
 from ...op.public import function
+from ...tensors.dtypes import LARGEST_HALF
 from ...tensors.shape import axes
 from ...tensors.tensor import Tensor
 from .reductions import mean, no_complex, restore, sum
@@ -38,10 +39,16 @@ def _variance_grad(g, input, dims, keepdim, divisor):
     return restore(g, input._meta, dims, keepdim) * slope * (input - mean(input, dims, True))
 
 
-@composed(name="var", input=_variance_grad)
-def _variance(input: Tensor, dims, keepdim: bool, divisor: float) -> Tensor:
+def _squares(input: Tensor, dims, keepdim: bool, divisor: float) -> Tensor:
+    """The variance, of halves in float32: their squares add up past what they hold."""
+    input = input.float() if input.dtype in LARGEST_HALF else input
     centred = input - mean(input, dims, True)
     return sum(centred * centred, dims, keepdim) / divisor
+
+
+@composed(name="var", input=_variance_grad)
+def _variance(input: Tensor, dims, keepdim: bool, divisor: float) -> Tensor:
+    return _squares(input, dims, keepdim, divisor).to(input.dtype)
 
 
 def _deviation_grad(g, input, dims, keepdim, divisor, out):
@@ -51,7 +58,7 @@ def _deviation_grad(g, input, dims, keepdim, divisor, out):
 
 @composed(name="std", input=_deviation_grad)
 def _deviation(input: Tensor, dims, keepdim: bool, divisor: float) -> Tensor:
-    return _variance(input, dims, keepdim, divisor).sqrt()
+    return _squares(input, dims, keepdim, divisor).sqrt().to(input.dtype)
 
 
 @function(
