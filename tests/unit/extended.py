@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
+import pellucid as torch
+
 PAGE, FOLDER = map(Path, sys.argv[1:])
 RANDOM = np.random.default_rng(0)
 ROWS, COLUMNS = 70, 64
@@ -81,8 +83,6 @@ for block in blocks:
         exec(compile(block, PAGE.name, "exec"), names)
     promised = re.findall(r"^print\(.*\)  # (.*)$", block, re.M)
     assert said.getvalue().splitlines() == promised, said.getvalue()
-
-import pellucid as torch  # noqa: E402
 
 squash, swap_pairs, model, same, packed = (
     names[n] for n in ("squash", "swap_pairs", "model", "same", "packed")

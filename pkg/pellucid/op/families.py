@@ -10,7 +10,7 @@ computes.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from textwrap import fill
 from types import FunctionType
 from typing import Any, Protocol
@@ -82,11 +82,12 @@ def formed(form: Callable, name: str, doc: str) -> Callable:
     row: Any = sys._getframe()
     while row.f_globals is globals():
         row = row.f_back
-    code = form.__code__.replace(  # type: ignore[attr-defined]
+    assert isinstance(form, FunctionType)
+    code = form.__code__.replace(
         co_name=name, co_filename=row.f_code.co_filename, co_firstlineno=row.f_lineno
     )
-    made = FunctionType(code, row.f_globals, name, form.__defaults__)  # type: ignore[attr-defined]
-    made.__kwdefaults__, made.__annotations__ = form.__kwdefaults__, form.__annotations__  # type: ignore[attr-defined]
+    made = FunctionType(code, row.f_globals, name, form.__defaults__)
+    made.__kwdefaults__, made.__annotations__ = form.__kwdefaults__, form.__annotations__
     made.__qualname__, made.__doc__ = name, doc
     return made
 
@@ -318,7 +319,7 @@ def reduction(
     takes: str,
     form: Callable = over_axes,
     raises: dict[str, str] | None = None,
-    at: list = [[1, 4], [3, 2]],  # noqa: B006
+    at: Sequence = ([1, 4], [3, 2]),
     converted: str = "",
     whole: str = "all if None",
     aten: tuple[str, ...] | None = None,
@@ -351,7 +352,7 @@ def reduction(
         "Raises": raises or {"DimensionError": "an axis is out of range."},
     }
     rest = (None,) if converts else ()
-    example = _shown(name, lambda x: reference(x, None, False, *rest), (at,))
+    example = _shown(name, lambda x: reference(x, None, False, *rest), (list(at),))
     return op(
         dtype=dtype,
         shape=shape,

@@ -117,8 +117,9 @@ class Op(Schema):
         """Find the metas of the outputs by the rules."""
         if self.view is not None or self.mutates is not None:
             return
+        assert self.shape is not None
         dtypes, call.compute = self.dtype(call)
-        shapes = self.shape(call)  # type: ignore[misc]
+        shapes = self.shape(call)
         if len(self.outputs) == 1:
             dtypes, shapes = (dtypes,), (shapes,)
         call.outputs = [meta(s, d, call.device) for s, d in zip(shapes, dtypes, strict=True)]

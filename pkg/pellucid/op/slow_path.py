@@ -72,7 +72,8 @@ def following(plan: Callable, values: tuple, plain: tuple) -> Callable:
 
 def _view(o: Op, values: tuple) -> tuple[tuple, Callable]:
     """A view whose bounds are symbols, which its offset follows."""
-    values, begin = o.follow(*values)  # type: ignore[misc]
+    assert o.follow is not None
+    values, begin = o.follow(*values)
     plain = tuple(map(plain_of, values))
     plan = _planned(o, plain)
 

@@ -85,7 +85,10 @@ def _typed(t, name):
 def _converted(source: str, target: str) -> Sample:
     values = np.array([0, 1, -1, 2.5, 100.7, -3.2, 0.333, 7], np.float32)
     values = np.abs(values) if "uint8" in (source, target) else values
-    call = lambda t, x: x.to(_typed(t, source)).to(_typed(t, target))  # noqa: E731
+
+    def call(t, x):
+        return x.to(_typed(t, source)).to(_typed(t, target))
+
     return S(call, values).but(grad=False, layouts=("strided",))
 
 

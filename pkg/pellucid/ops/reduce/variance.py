@@ -15,6 +15,12 @@ from ...tensors.tensor import Tensor
 from .reductions import mean, no_complex, restore, sum
 
 
+def _overloads(name: str) -> tuple[str, ...]:
+    """ATen's overloads of a variance; the older two say whether it is unbiased."""
+    older = "{0}.default(self, unbiased=True)", "{0}.dim(self, dim, unbiased=True, keepdim=False)"
+    return *[each.format(name) for each in older], f"{name}.correction"
+
+
 def _correction(unbiased, correction):
     if unbiased is not None and correction is not None:
         raise ArgumentError("var: give correction or unbiased, not both")
@@ -63,11 +69,7 @@ def _deviation(input: Tensor, dims, keepdim: bool, divisor: float) -> Tensor:
 
 @function(
     method=True,
-    aten=(
-        "var.default(self, unbiased=True)",
-        "var.dim(self, dim, unbiased=True, keepdim=False)",
-        "var.correction",
-    ),
+    aten=_overloads("var"),
 )
 def var(
     input: Tensor,
@@ -94,11 +96,7 @@ def var(
 
 @function(
     method=True,
-    aten=(
-        "std.default(self, unbiased=True)",
-        "std.dim(self, dim, unbiased=True, keepdim=False)",
-        "std.correction",
-    ),
+    aten=_overloads("std"),
 )
 def std(
     input: Tensor,
@@ -116,13 +114,7 @@ def std(
     return _deviation(input, dims, keepdim, divisor)
 
 
-@function(
-    aten=(
-        "var_mean.default(self, unbiased=True)",
-        "var_mean.dim(self, dim, unbiased=True, keepdim=False)",
-        "var_mean.correction",
-    )
-)
+@function(aten=_overloads("var_mean"))
 def var_mean(
     input: Tensor,
     dim=None,
@@ -139,13 +131,7 @@ def var_mean(
     return var(input, dim, unbiased, keepdim, correction=correction), mean(input, dims, keepdim)
 
 
-@function(
-    aten=(
-        "std_mean.default(self, unbiased=True)",
-        "std_mean.dim(self, dim, unbiased=True, keepdim=False)",
-        "std_mean.correction",
-    )
-)
+@function(aten=_overloads("std_mean"))
 def std_mean(
     input: Tensor,
     dim=None,
