@@ -229,9 +229,6 @@ ONLY = {
     # PyTorch takes the square root, whose sign at -0.0 and value at -inf are others.
     "pow(_, 0.5)": lambda x, g: not np.signbit(x),
     "clamp sqrt": lambda x, g: x != 0 or not np.signbit(x),
-    # PyTorch goes another way for the whole tensor as soon as it holds a zero.
-    "prod": lambda line, g: finite(line, g),
-    "cumprod": lambda line, g: finite(line),
     # Which of equal elements are the largest is not said.
     "topk": distinct,
     **dict.fromkeys(("var", "var of all", "std", "std of all", "std_mean", "var_mean"), moderate),
@@ -243,6 +240,8 @@ ONLY_AGAIN = {
     "logit(_)": lambda x, g: 0 <= x <= 1,
     "nn.functional.mish(_)": lambda x, g: not x > 1e9,
     "rms_norm": moderate,
+    "prod": finite,
+    "cumprod": lambda line, g: finite(line),
 }
 
 

@@ -10,6 +10,7 @@ from math import prod as product
 
 import numpy as np
 
+from ...autograd.formulas import without
 from ...autograd.grad_mode import is_grad_enabled
 from ...errors import DTypeError
 from ...kernel.source import NATIVE, Launch, flag, load, register_type
@@ -195,28 +196,26 @@ mean = reduction(
 )  # fmt: skip
 
 
-def _product_grad(g, input, dim, keepdim):
-    if is_grad_enabled() and input._meta.numel:
-        return restore(g, input._meta, dim, keepdim) * _products_of_others(input, dim)
-    # A zero leaves a derivative only where it is the one zero: there it is the product of the others.
+def _product_grad(g, input, dim, keepdim, out):
+    """The product divided by each element; where the tensor has a zero, the products of the others."""
     is_zero = input == 0
-    others = input.masked_fill(is_zero, 1)
-    rest = prod(others, dim, True)
-    zeros = sum(is_zero, dim, True)
-    alone = is_zero & (zeros == 1)
-    plain = (~is_zero) & (zeros == 0)
-    slope = where(plain, rest / others, rest)
-    return where(alone | plain, restore(g, input._meta, dim, keepdim) * slope, 0.0)
+    zeros = sum(is_zero)
+    plain = restore(out, input._meta, dim, keepdim) / input.masked_fill(is_zero, 1)
+    slope = where(zeros == 0, plain, _products_of_others(input, dim))
+    g = restore(g, input._meta, dim, keepdim)
+    # Two zeros hide NaN where PyTorch knows that nothing asks for a second derivative.
+    return without(g * slope, zeros > 1) if dim is None and not is_grad_enabled() else g * slope
 
 
 def _products_of_others(input, dim):
     """For each element the product of those before and behind it, whose own derivative is right at zeros."""
-    x = input.reshape(-1) if dim is None else input.movedim(dim, -1)
+    is_line = dim is None or input.dim() == 0
+    x = input.reshape(-1) if is_line else input.movedim(dim, -1)
     one = x.new_ones((*x.shape[:-1], 1))
-    before = cat([one, x[..., :-1]], -1).cumprod(-1)
-    behind = cat([one, x.flip(-1)[..., :-1]], -1).cumprod(-1).flip(-1)
+    before = cat([one, x], -1)[..., :-1].cumprod(-1)
+    behind = cat([one, x.flip(-1)], -1)[..., :-1].cumprod(-1).flip(-1)
     others = before * behind
-    return others.reshape(input.shape) if dim is None else others.movedim(-1, dim)
+    return others.reshape(input.shape) if is_line else others.movedim(-1, dim)
 
 
 prod = reduction(

@@ -151,7 +151,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
 
 def _product_grad(g, input, out):
     if is_grad_enabled():
-        return _recorded_product_grad(g, input)
+        return _recorded_product_grad(g, input, out)
     # d out_j / d x_i = out_j / x_i for j >= i; behind a zero there is none, and its own is that of the
     # products that leave it out, up to the next zero.
     is_zero = input == 0
@@ -162,13 +162,15 @@ def _product_grad(g, input, out):
     return where(before == 0, plain, where(is_zero & (before == 1), alone, 0.0))
 
 
-def _recorded_product_grad(g, input):
+def _recorded_product_grad(g, input, out):
     """The same, as what has a derivative also at zeros: line k of a square holds the running products of all
     elements but the k-th, and those from the k-th on count."""
     n = input._meta.shape[-1]
+    is_zero = input == 0
+    plain = _reversed_sum(g * out) / input.masked_fill(is_zero, 1)
     own = input.new_ones((n, n)).triu().tril() != 0
     products = cumprod(input.unsqueeze(-2).masked_fill(own, 1.0), -1).triu()
-    return (g.unsqueeze(-2) * products).sum(-1)
+    return where(is_zero.any(), (g.unsqueeze(-2) * products).sum(-1), plain)
 
 
 @op(
