@@ -249,16 +249,22 @@ def _factor(value: float, product: Tensor) -> float:
     return int(value) if product.dtype.is_integer else value
 
 
+def _times(alpha: float, product: Tensor) -> Tensor:
+    """``alpha * product``; 0 also where the product is NaN or infinite, as in BLAS."""
+    alpha = _factor(alpha, product)
+    if alpha == 0:
+        return product.fill_(0)
+    return product if alpha == 1 else product * alpha
+
+
 @function(method=True)
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """``beta * input + alpha * (mat1 @ mat2)``; ``input`` broadcasts and is not read where beta is 0.
+    """``beta * input + alpha * (mat1 @ mat2)``; ``input`` broadcasts and is not read where beta is 0, nor the
+    product where alpha is 0.
 
     Source: https://pytorch.org/docs/stable/generated/torch.addmm.html
     """
-    product = mm(mat1, mat2)
-    alpha, beta = _factor(alpha, product), _factor(beta, product)
-    if alpha != 1:
-        product = product * alpha
+    product, beta = _times(alpha, mm(mat1, mat2)), _factor(beta, mat1)
     if beta == 0:
         return product
     if broadcast_shapes(input.shape, product.shape) != product.shape:
@@ -275,8 +281,5 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, a
 
     Source: https://pytorch.org/docs/stable/generated/torch.baddbmm.html
     """
-    product = bmm(batch1, batch2)
-    alpha, beta = _factor(alpha, product), _factor(beta, product)
-    if alpha != 1:
-        product = product * alpha
+    product, beta = _times(alpha, bmm(batch1, batch2)), _factor(beta, batch1)
     return product if beta == 0 else product + (input if beta == 1 else input * beta)
