@@ -233,8 +233,11 @@ ONLY = {
     "topk": distinct,
     **dict.fromkeys(("var", "var of all", "std", "std of all", "std_mean", "var_mean"), moderate),
     "glu": finite,
-    # PyTorch's vectors and the rest of a tensor differ.
-    **{f"nn.functional.{n}": lambda x, g: not np.isnan(x) for n in ("elu(_)", "elu(_, 1.5)", "hardswish(_)")},
+    # PyTorch's vectors and the rest of a tensor differ; `test_a_single_nan` takes the rest.
+    **{
+        f"nn.functional.{n}": lambda x, g: not np.isnan(x)
+        for n in ("elu(_)", "elu(_, 1.5)", "hardswish(_)", "relu6(_)", "hardtanh(_)", "hardtanh(_, 0.0, 2.0)")
+    },
 }
 ONLY_AGAIN = {
     "logit(_)": lambda x, g: 0 <= x <= 1,
@@ -350,6 +353,13 @@ def test_derivatives(case, device):
 def test_derivatives_of_derivatives(case):
     wrong = differences(case, "cpu", True)
     assert not wrong, f"{len(wrong)} differ, such as {wrong[:5]}"
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", ["elu", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "relu6"])
+def test_a_single_nan(name, device):
+    wrong = elementwise_at(f"one {name}", functional(name), np.array([np.nan], np.float32), 1, device, False)
+    assert not wrong
 
 
 # Views, copies, products, joints and lookups treat gradients alike at any value, and the tests of their

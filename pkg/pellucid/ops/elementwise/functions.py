@@ -402,8 +402,8 @@ def softsign(input: Tensor) -> Tensor:
 
 
 def _inside(g, input, low, high):
-    """The gradient between two corners; at them, beyond them and of NaN it is 0."""
-    return where((input > low) & (input < high), g, 0.0)
+    """The gradient between two corners; at them and beyond them it is 0."""
+    return without(g, (input <= low) | (input >= high))
 
 
 def _bounded(name: str, input: Tensor, low: float, high: float) -> Tensor:
@@ -448,7 +448,7 @@ def relu6(input: Tensor) -> Tensor:
 
 
 @function(exports="nn.functional")
-@composed(input=lambda g, input: _inside(g / 6.0, input, -3.0, 3.0))
+@composed(input=lambda g, input: where((input > -3.0) & (input < 3.0), g / 6.0, 0.0))
 def hardsigmoid(input: Tensor) -> Tensor:
     """``relu6(input + 3) / 6``.
 
