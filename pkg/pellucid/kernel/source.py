@@ -55,8 +55,8 @@ _PACK = {
     dt.bool_: "u32({value})",
 }
 _CONVERT = {
-    ("f32", "i32"): "i32({})",
-    ("f32", "u32"): "bitcast<u32>(i32({}))",
+    ("f32", "i32"): "float_to_i32({})",
+    ("f32", "u32"): "float_to_u32({})",
     ("f32", "i64"): "i64_from_f32({})",
     # By the bits: NaN is true, and a device that flushes subnormals must not change the answer.
     ("f32", "bool"): "((bitcast<u32>({}) & 0x7fffffffu) != 0u)",

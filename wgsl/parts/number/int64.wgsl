@@ -151,7 +151,7 @@ fn i64_to_f32(a: vec2<u32>) -> f32 {
     return select(value, -value, i64_is_negative(a));
 }
 
-// Truncates toward zero; values outside the range give the nearest end, as integer casts of most processors do not agree there.
+// Truncates toward zero; -2^63 for NaN and values outside the range, as on x86 and so in PyTorch.
 fn i64_from_f32(a: f32) -> vec2<u32> {
     let bits = bitcast<u32>(a);
     let exponent = i32((bits >> 23u) & 0xffu) - 150;
