@@ -218,6 +218,11 @@ REFUSED = {
     "addcdiv of integers": lambda p: p.addcdiv(p.ones(1), p.tensor([1]), p.tensor([2])),
     "a bool alpha": lambda p: p.add(p.ones(1), p.ones(1), alpha=True),
     "bitwise of floats": lambda p: p.bitwise_and(p.ones(1), 1),
+    "bernoulli of integers": lambda p: p.bernoulli(p.tensor([1])),
+    "uniform_, exchanged": lambda p: p.zeros(2).uniform_(1, 0),
+    "uniform_ of NaN": lambda p: p.zeros(2).uniform_(float("nan"), 1),
+    "normal_ of a negative deviation": lambda p: p.zeros(2).normal_(0, -1),
+    "normal_ of NaN": lambda p: p.zeros(2).normal_(0, float("nan")),
     "negative counts": lambda p: p.arange(2).repeat_interleave(p.tensor([1, -1])),
     "too few counts": lambda p: p.arange(3).repeat_interleave(p.tensor([1, 2])),
     "counts that are floats": lambda p: p.arange(2).repeat_interleave(p.tensor([1.0, 2.0])),
@@ -371,6 +376,15 @@ def test_complex_derivatives_without_a_formula_are_refused():
             out.abs().sum().backward()
         with pytest.raises(TypeError, match="must be Tensor or number, not complex"):
             x == 1j  # noqa: B015
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("p", [2.0, -0.1, np.nan, np.inf])
+def test_bernoulli_of_what_is_no_probability(p, device):
+    with pytest.raises(RuntimeError):
+        torch.bernoulli(torch.tensor([p]))
+    out = pellucid.bernoulli(pellucid.tensor([p, 0.0, 1.0], device=device))
+    np.testing.assert_array_equal(out.numpy(), [np.nan, 0, 1])
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -4,7 +4,7 @@
 # pyright: reportReturnType=false
 from __future__ import annotations
 
-from math import prod
+from math import nan, prod
 
 import numpy as np
 
@@ -240,12 +240,19 @@ def randperm(
 @function()
 @composed(input=zeros)
 def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
-    """1 with the probability that ``input`` gives, else 0.
+    """1 with the probability that ``input`` gives, else 0; NaN where that is not between 0 and 1, of which
+    PyTorch raises an error.
+
+    Raises:
+        DTypeError: the input is not floating point.
 
     Source: https://pytorch.org/docs/stable/generated/torch.bernoulli.html
     """
     m = input._meta
-    return (rand(*m.shape, device=m.device, generator=generator) < input).to(m.dtype)
+    if not m.dtype.is_floating_point:
+        raise DTypeError(f"bernoulli: probabilities are floating point, not {m.dtype}. Convert with .float().")
+    drawn = (rand(*m.shape, device=m.device, generator=generator) < input).to(m.dtype)
+    return drawn.masked_fill(~((input >= 0) & (input <= 1)), nan)
 
 
 @function(exports=("torch", "nn.functional"), aten="dropout.default(input, p, train)")
@@ -273,12 +280,25 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
 def normal_(
     self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
-    """Fill with normal random numbers."""
+    """Fill with normal random numbers.
+
+    Raises:
+        RangeError: ``std`` is negative or NaN.
+    """
+    mean, std = number(mean, "mean"), number(std, "std")
+    if not std >= 0:
+        raise RangeError(f"normal_: std is {std}; it must not be negative.")
     return self.copy_(randn(*self._meta.shape, device=self._meta.device, generator=generator) * std + mean)
 
 
 @function(exports=None, method=True)
 def uniform_(self: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fill with uniform random numbers from ``a`` to ``b``."""
+    """Fill with uniform random numbers from ``a`` to ``b``.
+
+    Raises:
+        RangeError: ``b`` is less than ``a``, or one of them is NaN.
+    """
     a, b = number(a, "a"), number(b, "b")
+    if not a <= b:
+        raise RangeError(f"uniform_: there is nothing from a = {a} to b = {b}. Exchange them.")
     return self.copy_(rand(*self._meta.shape, device=self._meta.device, generator=generator) * (b - a) + a)
