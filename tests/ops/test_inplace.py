@@ -213,3 +213,31 @@ def test_out(device):
         pellucid.add(x, y, out=flags)
     with pytest.raises(GradientError, match="add: out= records no gradient"):
         pellucid.add(x.clone().requires_grad_(), y, out=row)
+
+
+FILLED = {
+    "fill_": lambda p, x, v: x.fill_(v),
+    "masked_fill": lambda p, x, v: x.masked_fill(p.tensor([True, False]), v),
+    "masked_fill_": lambda p, x, v: x.masked_fill_(p.tensor([True, False]), v).sum().backward(),
+    "fill_ of a view": lambda p, x, v: x[1:].fill_(v).sum().backward(),
+}
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", FILLED)
+def test_integers_lose_no_gradient_of_a_value(name, device):
+    """PyTorch refuses some when they are called, others when the walk comes to them."""
+
+    def filled(p, dtype, **there):
+        value = p.tensor(2.0, requires_grad=True, **there)
+        return FILLED[name](p, p.zeros(2, dtype=dtype, **there), value)
+
+    with pytest.raises(RuntimeError):
+        filled(torch, torch.int64).sum().backward()
+    with pellucid.device(device):
+        with pytest.raises(GradientError, match="fill_?: the value requires grad"):
+            filled(pellucid, pellucid.int64)
+        with pellucid.no_grad():
+            FILLED["fill_"](
+                pellucid, pellucid.zeros(2, dtype=pellucid.int64), pellucid.ones((), requires_grad=True)
+            )

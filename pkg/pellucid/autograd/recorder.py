@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..errors import GradientError
 from ..op.schema import Schema
+from ..tensors.dtypes import DType
 from ..tensors.tensor import Tensor
 from .edges import LEAF, edge
 from .engine import CompositeNode
@@ -36,6 +38,7 @@ def recorder(o: Schema) -> Any:
         f"def record(plan, {', '.join(names)}):",
         f"    out = plan({', '.join(names)})",
         f"    if not enabled() or {results[0]}._meta.dtype.kind not in 'fc':",
+        *([f"        check_value({o.public!r}, value, out._meta.dtype)"] if "value" in o.grad else []),
         "        return out",
         "    edges = {}",
     ]
@@ -82,10 +85,24 @@ def recorder(o: Schema) -> Any:
         "Saved": Saved,
         "Node": Node,
         "keep_result": keep_result,
+        "check_value": check_value,
         "o": o,
     }
     exec("\n".join(lines), scope)
     return scope["record"]
+
+
+def check_value(where: str, value: Any, d: DType) -> None:
+    """Refuse a value whose gradient integers would lose that are filled with it.
+
+    Raises:
+        GradientError: the value requires grad, and the dtype takes no gradient.
+    """
+    if grad_enabled.get() and d.kind not in "fc" and getattr(value, "_node", None) is not None:
+        raise GradientError(
+            f"{where}: the value requires grad, and {d} takes no gradient. Give value.detach(), or convert "
+            "the tensor with .float()."
+        )
 
 
 def _attach(o: Schema, values: tuple, out: Any) -> None:
@@ -149,4 +166,4 @@ def finish(node: Node, results: Sequence[Tensor]) -> None:
             keep_result(node, name, results[k], k)
 
 
-__all__ = ["finish", "prepare", "recorder"]
+__all__ = ["check_value", "finish", "prepare", "recorder"]

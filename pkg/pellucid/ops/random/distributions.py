@@ -250,7 +250,7 @@ def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
     """
     m = input._meta
     if not m.dtype.is_floating_point:
-        raise DTypeError(f"bernoulli: probabilities are floating point, not {m.dtype}. Convert with .float().")
+        raise DTypeError(f"bernoulli: the input is {m.dtype}, not floating point. Convert with .float().")
     drawn = (rand(*m.shape, device=m.device, generator=generator) < input).to(m.dtype)
     return drawn.masked_fill(~((input >= 0) & (input <= 1)), nan)
 
