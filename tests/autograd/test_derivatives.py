@@ -182,6 +182,16 @@ REDUCTIONS |= {
 # What is taken together: a line as one tensor.
 WHOLE = {
     **{name: method(name) for name in ["max", "min", "sum", "mean", "prod", "std", "var", "norm"]},
+    **{
+        f"{name} past the count, {c}": method(name, correction=c)
+        for name in ("std", "var")
+        for c in (4, 4.5, 5)
+    },
+    **{
+        f"{name} along past the count, {c}": method(name, 0, correction=c)
+        for name in ("std", "var")
+        for c in (4, 4.5, 5)
+    },
     "amax": lambda p, x: p.amax(x, ()),
     "mse_loss": lambda p, x: F(p).mse_loss(x, x.detach().flip(0)),
     "huber_loss mean": lambda p, x: F(p).huber_loss(x, x.detach().flip(0)),
@@ -232,6 +242,7 @@ ONLY = {
     # Which of equal elements are the largest is not said.
     "topk": distinct,
     **dict.fromkeys(("var", "var of all", "std", "std of all", "std_mean", "var_mean"), moderate),
+    **{name: moderate for name in WHOLE if "past" in name},
     "glu": finite,
     # PyTorch's vectors and the rest of a tensor differ; `test_a_single_nan` takes the rest.
     **{

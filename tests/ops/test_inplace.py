@@ -235,7 +235,7 @@ def test_integers_lose_no_gradient_of_a_value(name, device):
     with pytest.raises(RuntimeError):
         filled(torch, torch.int64).sum().backward()
     with pellucid.device(device):
-        with pytest.raises(GradientError, match="fill_?: the value requires grad"):
+        with pytest.raises(GradientError, match=r"fill_?: the value requires grad"):
             filled(pellucid, pellucid.int64)
         with pellucid.no_grad():
             FILLED["fill_"](

@@ -218,6 +218,7 @@ REFUSED = {
     "addcdiv of integers": lambda p: p.addcdiv(p.ones(1), p.tensor([1]), p.tensor([2])),
     "a bool alpha": lambda p: p.add(p.ones(1), p.ones(1), alpha=True),
     "bitwise of floats": lambda p: p.bitwise_and(p.ones(1), 1),
+    "a negative norm of nothing": lambda p: p.ones(2, 0).norm(-1, 1),
     "bernoulli of integers": lambda p: p.bernoulli(p.tensor([1])),
     "uniform_, exchanged": lambda p: p.zeros(2).uniform_(1, 0),
     "uniform_ of NaN": lambda p: p.zeros(2).uniform_(float("nan"), 1),

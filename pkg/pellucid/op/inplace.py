@@ -71,7 +71,7 @@ def in_place(o: Op) -> Callable:
         if o.check is not None:
             o.check(*given)
         wants = is_grad_enabled() and o.grad is not None and o.any_node(values)
-        if wants and "value" in o.grad:
+        if wants and o.grad and "value" in o.grad:
             recorder.check_value(f"{o.public}_", given[-1], self._meta.dtype)
         graph = recorder.prepare(o, tuple(given)) if wants else None
         if graph is not None:

@@ -320,5 +320,6 @@ def norm(
             raise RangeError(f"norm: p={p!r} is not a vector norm. Give a number or 'fro'.")
         p = 2.0
     p = 2.0 if p is None else number(p, "norm: p")
-    axes(dim, input.dim())
+    if p < 0 and not prod(input.shape[d] for d in axes(dim, input.dim())):
+        raise ShapeError(f"norm: of no elements there is no norm of order {p}. Give a tensor with elements.")
     return _norm(input, p, dim, keepdim)

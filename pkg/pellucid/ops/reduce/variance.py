@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, nan
 from math import prod as product
 
 from ...autograd.composed import composed
@@ -12,6 +12,7 @@ from ...op.public import function
 from ...tensors.dtypes import LARGEST_HALF
 from ...tensors.shape import axes
 from ...tensors.tensor import Tensor
+from ..elementwise.comparison import where
 from .reductions import mean, no_complex, restore, sum
 
 
@@ -30,41 +31,43 @@ def _correction(unbiased, correction):
 
 
 def _spread_of(input: Tensor, dim, unbiased, correction) -> tuple:
-    """The axes of a variance, and what the sum of squares is divided by."""
+    """The axes of a variance, None for all of a tensor, and the degrees of freedom."""
     no_complex("var", input)
     if isinstance(dim, bool):
         dim, unbiased = None, dim
     correction = _correction(unbiased, correction)
     dims = axes(dim, input.dim())
     count = product(input.shape[d] for d in dims)
-    return dims or None, (count - correction if count > correction else 0.0)
+    return (None if dim is None else dims or None), count - correction
 
 
-def _variance_grad(g, input, dims, keepdim, divisor):
-    slope = 2.0 / divisor if divisor else inf
-    return restore(g, input._meta, dims, keepdim) * slope * (input - mean(input, dims, True))
+def _variance_grad(g, input, dims, keepdim, freedom):
+    g, centre = restore(g, input._meta, dims, keepdim), mean(input, dims, True)
+    if dims is None and freedom <= 0:  # PyTorch's, for a whole tensor
+        return g * where(input == centre, nan, inf)
+    return g * (2.0 / freedom if freedom else inf) * (input - centre)
 
 
-def _squares(input: Tensor, dims, keepdim: bool, divisor: float) -> Tensor:
+def _squares(input: Tensor, dims, keepdim: bool, freedom: float) -> Tensor:
     """The variance, of halves in float32: their squares add up past what they hold."""
     input = input.float() if input.dtype in LARGEST_HALF else input
     centred = input - mean(input, dims, True)
-    return sum(centred * centred, dims, keepdim) / divisor
+    return sum(centred * centred, dims, keepdim) / (freedom if freedom > 0 else 0.0)
 
 
 @composed(name="var", input=_variance_grad)
-def _variance(input: Tensor, dims, keepdim: bool, divisor: float) -> Tensor:
-    return _squares(input, dims, keepdim, divisor).to(input.dtype)
+def _variance(input: Tensor, dims, keepdim: bool, freedom: float) -> Tensor:
+    return _squares(input, dims, keepdim, freedom).to(input.dtype)
 
 
-def _deviation_grad(g, input, dims, keepdim, divisor, out):
+def _deviation_grad(g, input, dims, keepdim, freedom, out):
     # Of equal values the slope is infinite; there it is taken as 0.
-    return _variance_grad((g / (out * 2)).masked_fill(out == 0, 0.0), input, dims, keepdim, divisor)
+    return _variance_grad((g / (out * 2)).masked_fill(out == 0, 0.0), input, dims, keepdim, freedom)
 
 
 @composed(name="std", input=_deviation_grad)
-def _deviation(input: Tensor, dims, keepdim: bool, divisor: float) -> Tensor:
-    return _squares(input, dims, keepdim, divisor).sqrt().to(input.dtype)
+def _deviation(input: Tensor, dims, keepdim: bool, freedom: float) -> Tensor:
+    return _squares(input, dims, keepdim, freedom).sqrt().to(input.dtype)
 
 
 @function(
@@ -90,8 +93,8 @@ def var(
 
     Source: https://pytorch.org/docs/stable/generated/torch.var.html
     """
-    dims, divisor = _spread_of(input, dim, unbiased, correction)
-    return _variance(input, dims, keepdim, divisor)
+    dims, freedom = _spread_of(input, dim, unbiased, correction)
+    return _variance(input, dims, keepdim, freedom)
 
 
 @function(
@@ -110,8 +113,8 @@ def std(
 
     Source: https://pytorch.org/docs/stable/generated/torch.std.html
     """
-    dims, divisor = _spread_of(input, dim, unbiased, correction)
-    return _deviation(input, dims, keepdim, divisor)
+    dims, freedom = _spread_of(input, dim, unbiased, correction)
+    return _deviation(input, dims, keepdim, freedom)
 
 
 @function(aten=_overloads("var_mean"))
