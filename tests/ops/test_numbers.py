@@ -117,6 +117,18 @@ KEPT = {
         for d in ("int64", "int32", "int16", "int8", "uint8", "bool")
     },
     "floats in uint32": lambda p: p.tensor([3e9, 4294967040.0, -1.0, 2.0**31, 7.9]).to(p.uint32),
+    "layer_norm past float32": lambda p: F[p].layer_norm(p.tensor([1e20, 2e20, -3e20, 4e20]), (4,)),
+    "rms_norm past float32": lambda p: F[p].rms_norm(p.tensor([[1e20, 2e20, -3e20, 4e20] * 9]), (36,)),
+    "gradient of layer_norm past float32": lambda p: gradient(p, lambda x: F[p].layer_norm(x, (4,))),
+    "gradient of rms_norm past float32": lambda p: gradient(p, lambda x: F[p].rms_norm(x, (4,))),
+    "a mean past float32": lambda p: p.full((4,), 3e38).mean(),
+    "a variance past float32": lambda p: p.tensor([1e20, 2e20, -3e20]).var(),
+    "scores past float32": lambda p: F[p].scaled_dot_product_attention(
+        *[p.tensor([[[[3e20, 1.0], [1.0, 2.0]]]])] * 3
+    ),
+    "equal scores in float32": lambda p: F[p].scaled_dot_product_attention(
+        p.tensor([[[[1e10, 1.0]]]]), p.tensor([[[[1e10, 1.0], [1e10, 5.0]]]]), p.tensor([[[[1.0], [3.0]]]])
+    ),
     "where with numpy's float": lambda p: p.where(p.tensor([True]), p.tensor([1]), np.float32(1.5)),
     "copy_ of a number": lambda p: p.zeros(2).copy_(5),
     "leaky_relu at 0": lambda p: F[p].leaky_relu(p.tensor([0.0, -0.0]), float("inf")),
@@ -127,6 +139,11 @@ KEPT = {
     ),
     "one count for all": lambda p: p.arange(3).repeat_interleave(p.tensor(2)),
 }
+
+
+def gradient(p, function):
+    x = p.tensor([1e20, 2e20, -3e20, 4e20], requires_grad=True)
+    return p.autograd.grad(function(x).sum(), x)[0]
 
 
 def _added(p, x, n):

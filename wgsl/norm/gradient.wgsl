@@ -73,7 +73,11 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         products += value * gradient;
         gradients += gradient;
     }
-    let scale = 1.0 / sqrt(across_sum(lane, squares) / length + params.eps);
+    var square = across_sum(lane, squares) / length;
+    if (CENTRED) {
+        square = nan_of_infinite(square);
+    }
+    let scale = 1.0 / sqrt(square + params.eps);
     let product = across_sum(lane, products) / length * scale * scale;
     var shift = 0.0;
     if (CENTRED) {

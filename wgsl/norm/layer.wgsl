@@ -53,7 +53,8 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         let difference = load_x(base + column) - mean;
         squares += difference * difference;
     }
-    let scale = 1.0 / sqrt(across_sum(lane, squares) / f32(params.columns) + params.eps);
+    let variance = nan_of_infinite(across_sum(lane, squares) / f32(params.columns));
+    let scale = 1.0 / sqrt(variance + params.eps);
     for (var column = lane; column < params.columns; column += WORKGROUP) {
         var value = (load_x(base + column) - mean) * scale;
         if (HAS_WEIGHT) {

@@ -91,7 +91,8 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     // quads that are not used hold -mean here, in columns past the end of the row
     let squares = quad_sum(a * a, a_columns) + quad_sum(b * b, b_columns)
         + quad_sum(c * c, c_columns) + quad_sum(d * d, d_columns);
-    let scale = 1.0 / sqrt(across_sum(lane, squares) / f32(params.columns) + params.eps);
+    let variance = nan_of_infinite(across_sum(lane, squares) / f32(params.columns));
+    let scale = 1.0 / sqrt(variance + params.eps);
     if (row >= params.rows) {
         return;
     }

@@ -233,11 +233,15 @@ def _launches(call: Call) -> list[Launch]:
 
 
 def numpy_attention(query, key, value, mask, causal_from: int | None, scale: float) -> np.ndarray:
-    """The reference in float64; key j is visible to query t if j <= t + causal_from."""
+    """The reference in float64, but for scores, which are equal or infinite where they are in float32; key j
+    is visible to query t if j <= t + causal_from."""
     group = (query.shape[-3] if query.ndim > 2 else 1) // (key.shape[-3] if key.ndim > 2 else 1)
     if group > 1:
         key, value = key.repeat(group, -3), value.repeat(group, -3)
-    scores = query.astype(np.float64) @ np.swapaxes(key, -1, -2) * scale
+    scores = query.astype(np.float64) @ np.swapaxes(key, -1, -2)
+    if query.dtype != np.float64:
+        scores = scores.astype(np.float32).astype(np.float64)
+    scores = scores * scale
     if causal_from is not None:
         visible = np.arange(key.shape[-2]) <= np.arange(query.shape[-2])[:, None] + causal_from
         scores = np.where(visible, scores, -np.inf)

@@ -23,7 +23,7 @@ from ...tensors.dtypes import DType
 from ...tensors.shape import axes
 from ...tensors.tensor import Tensor
 from ..reduce.extremum import amax, amin
-from ..reduce.reductions import mean, restore, spread, sum
+from ..reduce.reductions import mean, restore, spread, sum, wide_mean
 
 # The distance from 1 to the next number, which PyTorch adds where rms_norm is given no eps.
 _EPSILON = {dt.float64: 2.0**-52, dt.float32: 2.0**-23, dt.float16: 2.0**-10, dt.bfloat16: 2.0**-7}
@@ -87,14 +87,20 @@ def _gradient_composite(g, input, weight, normalized_shape, eps, centred):
     return scale * (rest - mean(g, dims, True) if centred else rest)
 
 
+def _centred(input: np.ndarray, dims: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """The distances from the mean, and the variance: NaN where it leaves the range of float32."""
+    x = input.astype(np.float64)
+    x = x - wide_mean(x, dims, True, input.dtype)
+    variance = wide_mean(x * x, dims, True, input.dtype)
+    return x, np.where(np.isinf(variance), np.nan, variance)
+
+
 def _gradient_reference(g, input, weight, normalized_shape, eps, centred):
     g, x, dims = g.astype(np.float64), input.astype(np.float64), _last(normalized_shape)
-    if centred:
-        x = x - x.mean(dims, keepdims=True)
-    scale = 1 / np.sqrt((x * x).mean(dims, keepdims=True) + eps)
-    normal = x * scale
+    x, square = _centred(input, dims) if centred else (x, wide_mean(x * x, dims, True, input.dtype))
+    scale = 1 / np.sqrt(square + eps)
     g = g if weight is None else g * weight
-    rest = g - normal * (g * normal).mean(dims, keepdims=True)
+    rest = g - x * (wide_mean(g * x, dims, True, input.dtype) * scale * scale)
     return scale * (rest - g.mean(dims, keepdims=True) if centred else rest)
 
 
@@ -149,10 +155,10 @@ def _summed(g, normalized_shape, weight_meta):
 
 
 def _rms_reference(input, normalized_shape, weight, eps):
-    x = input.astype(np.float64)
+    x, dims = input.astype(np.float64), _last(normalized_shape)
     if eps is None:
         eps = np.finfo(input.dtype).eps
-    out = x / np.sqrt((x * x).mean(_last(normalized_shape), keepdims=True) + eps)
+    out = x / np.sqrt(wide_mean(x * x, dims, True, input.dtype) + eps)
     return out if weight is None else out * weight
 
 
@@ -178,7 +184,8 @@ def _rms_reference(input, normalized_shape, weight, eps):
 def rms_norm(
     input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
-    """``out = input / sqrt(mean(input^2) + eps) * weight`` over the last axes.
+    """``out = input / sqrt(mean(input^2) + eps) * weight`` over the last axes; 0 where the squares of
+    a row add up past float32, as in PyTorch.
 
     Args:
         input: (*, *normalized_shape), floating point.
@@ -198,10 +205,9 @@ def rms_norm(
 
 
 def _layer_reference(input, normalized_shape, weight, bias, eps):
-    x = input.astype(np.float64)
     dims = _last(normalized_shape)
-    centred = x - x.mean(dims, keepdims=True)
-    out = centred / np.sqrt((centred * centred).mean(dims, keepdims=True) + eps)
+    centred, variance = _centred(input, dims)
+    out = centred / np.sqrt(variance + eps)
     out = out if weight is None else out * weight
     return out if bias is None else out + bias
 
@@ -234,7 +240,8 @@ def layer_norm(
     bias: Tensor | None = None,
     eps: float | int = 1e-5,
 ) -> Tensor:
-    """``out = (input - mean) / sqrt(variance + eps) * weight + bias`` over the last axes.
+    """``out = (input - mean) / sqrt(variance + eps) * weight + bias`` over the last axes; NaN where the
+    squares of a row add up past float32.
 
     Args:
         input: (*, *normalized_shape), floating point.

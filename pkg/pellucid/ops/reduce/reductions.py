@@ -169,10 +169,15 @@ def _count(m, dim) -> int:
     return max(product(m.shape[d] for d in axes(dim, m.rank)), 1)
 
 
-def _mean(x: np.ndarray, dims: tuple[int, ...], keepdim: bool) -> np.ndarray:
+def wide_mean(x: np.ndarray, dims: tuple[int, ...], keepdim: bool, own) -> np.ndarray:
+    """The references' mean of what was widened from the type ``own``. Where the sum leaves the range of
+    float32, in which kernels add, it is infinite."""
     count = product(x.shape[d] for d in dims)
     with np.errstate(all="ignore"):
-        return x.sum(dims, keepdims=keepdim) / np.float64(count)
+        total = x.sum(dims, keepdims=keepdim)
+        if total.dtype == np.float64 and np.dtype(own) != np.float64:
+            total = total.astype(np.float32)
+        return total / np.float64(count)
 
 
 sum = reduction(
@@ -187,7 +192,9 @@ sum = reduction(
 
 mean = reduction(
     "mean", _fold(_SUM, _ZERO, mean=True),
-    lambda input, dim, keepdim, dtype: _mean(wide(input, dtype), axes(dim, input.ndim), keepdim),
+    lambda input, dim, keepdim, dtype: wide_mean(
+        wide(input, dtype), axes(dim, input.ndim), keepdim, dtype.numpy if dtype else input.dtype
+    ),
     lambda g, input_meta, dim, keepdim: spread(g / _count(input_meta, dim), input_meta, dim, keepdim),
     "Mean over axes: ``sum(input, dim) / count``.", shape=reduced_shape, dtype=_averaged, form=over_axes_as,
     takes="floating point, unless ``dtype`` says so.", converted="adding",
