@@ -106,6 +106,14 @@ KEPT = {
     "arange of numpy's integer": lambda p: p.arange(np.int64(3)),
     "arange of numpy's float": lambda p: p.arange(np.float64(3)),
     "arange, cut": lambda p: p.arange(0, 2.5, dtype=p.int64),
+    **{
+        f"linspace {a}, {b}, {n}": lambda p, a=a, b=b, n=n: p.linspace(a, b, n)
+        for a, b in ((np.nan, 2), (2, np.nan), (0, np.inf), (-np.inf, 1), (np.inf, np.inf), (3, -1))
+        for n in (1, 2, 5)
+    },
+    "linspace of integers": lambda p: p.linspace(0, 2.5, 7, dtype=p.int8),
+    "linspace down": lambda p: p.linspace(10, 2.5, 7, dtype=p.int64),
+    "arange of halves": lambda p: p.arange(0, 1, 0.3, dtype=p.float16),
     "full of numpy's integer": lambda p: p.full((1,), np.int32(3)),
     "full of a tensor": lambda p: p.full((1,), p.tensor(True)),
     "a product of numpy's float": lambda p: p.tensor([1]) * np.float64(1.5),

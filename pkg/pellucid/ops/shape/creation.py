@@ -59,6 +59,11 @@ def filled(size: tuple[int, ...], fill_value: float, dtype: DType, device: Devic
     """A tensor of one value; `full` without defaults."""
 
 
+def _range_type(d: DType):
+    """What the elements of a range are made in: of halves each is rounded once."""
+    return np.float32 if d in dt.LARGEST_HALF else d.numpy
+
+
 def _progression_types(call: Call):
     return call["dtype"], call["dtype"]
 
@@ -74,7 +79,7 @@ def _progression_types(call: Call):
         i64="i64_add(start, i64_mul(vec2<u32>(index, 0u), step))",
     ),
     reference=lambda start, step, count, dtype, device: (
-        start + np.arange(count, dtype=_array_type(dtype)) * np.asarray(step, _array_type(dtype))
+        start + np.arange(count, dtype=_range_type(dtype)) * np.asarray(step, _range_type(dtype))
     ),
     grad=None,
 )
@@ -260,8 +265,16 @@ def linspace(
     for name, value in (("start", start), ("end", end)):
         if not dt.holds(d, value):
             raise RangeError(f"linspace: {name} is {value}, which {d} does not hold. Give another.")
-    values = np.linspace(start, end, steps, dtype=np.float64).astype(d.numpy)
-    return tensor(values, dtype=d, device=device, requires_grad=requires_grad)
+    if d.is_integer:
+        start, end = int(start), int(end)
+    # Each half from its own end, as in PyTorch: what is infinite or NaN at one reaches the other.
+    k = np.arange(steps, dtype=np.float64)
+    with np.errstate(all="ignore"):
+        step = (np.float64(end) - start) / max(steps - 1, 1)
+        values = np.where(k < steps // 2, start + step * k, end - step * (steps - 1 - k))
+    if steps == 1:
+        values[0] = start
+    return tensor(values.astype(d.numpy), dtype=d, device=device, requires_grad=requires_grad)
 
 
 @function(aten=("eye.default", "eye.m"))
