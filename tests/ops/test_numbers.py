@@ -114,6 +114,20 @@ KEPT = {
     "linspace of integers": lambda p: p.linspace(0, 2.5, 7, dtype=p.int8),
     "linspace down": lambda p: p.linspace(10, 2.5, 7, dtype=p.int64),
     "arange of halves": lambda p: p.arange(0, 1, 0.3, dtype=p.float16),
+    "a list of tensors of one element": lambda p: p.tensor([p.tensor([1.0]), p.tensor([[2.0]]), 3]),
+    "a list of small integers": lambda p: p.tensor(
+        [[p.tensor([1], dtype=p.int8)], [p.tensor(2, dtype=p.int8)]]
+    ),
+    "a list of halves": lambda p: p.tensor([p.tensor(1.5, dtype=p.float16), True]),
+    "a list of two integer types": lambda p: p.tensor(
+        [p.tensor(200, dtype=p.uint8), p.tensor(-3, dtype=p.int8)]
+    ),
+    "a list of tensors and a float": lambda p: p.tensor([p.tensor(2**24 + 1), 1.5]),
+    **{
+        f"a list of numpy's {d}": lambda p, d=d: p.tensor([np.dtype(d).type(3)] * 2)
+        for d in ("int8", "uint8", "int16", "int32", "int64", "float16", "float32", "bool")
+    },
+    "a list of numpy's integers and one of Python": lambda p: p.tensor([np.int8(3), 4]),
     "full of numpy's integer": lambda p: p.full((1,), np.int32(3)),
     "full of a tensor": lambda p: p.full((1,), p.tensor(True)),
     "a product of numpy's float": lambda p: p.tensor([1]) * np.float64(1.5),
@@ -244,6 +258,8 @@ REFUSED = {
     "a bool alpha": lambda p: p.add(p.ones(1), p.ones(1), alpha=True),
     "bitwise of floats": lambda p: p.bitwise_and(p.ones(1), 1),
     "a negative norm of nothing": lambda p: p.ones(2, 0).norm(-1, 1),
+    "a list of tensors of two elements": lambda p: p.tensor([p.ones(2), p.ones(2)]),
+    "a list of an empty tensor": lambda p: p.tensor([p.ones(0)]),
     "bernoulli of integers": lambda p: p.bernoulli(p.tensor([1])),
     "uniform_, exchanged": lambda p: p.zeros(2).uniform_(1, 0),
     "uniform_ of NaN": lambda p: p.zeros(2).uniform_(float("nan"), 1),
@@ -316,6 +332,19 @@ def test_what_pytorch_makes_contiguous_is(name, layout):
 
 
 class TestArrays:
+    def test_they_are_not_unequal_to_every_tensor(self):
+        """An array with axes is refused by `==` as by every operator; one without is a number."""
+        with on("cpu"):
+            x = pellucid.tensor([3.0, 4.0])
+            for array in (np.array([3.0, 4.0]), np.ones((2, 2))):
+                with pytest.raises(TypeError, match="must be Tensor or number"):
+                    x == array  # noqa: B015
+                with pytest.raises(TypeError, match="must be Tensor or number"):
+                    x != array  # noqa: B015
+            assert (x == np.array(3)).tolist() == [True, False]
+            assert (x != np.array(3)).tolist() == [False, True]
+            assert x != "3"
+
     def test_the_other_byte_order_is_refused(self):
         for call in (pellucid.from_numpy, pellucid.tensor, pellucid.as_tensor):
             with on("cpu"), pytest.raises(DTypeError, match=r"'float32'"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 import numpy as np
 
 from ..device import device as Device
@@ -32,14 +34,15 @@ def tensor(data, *, dtype: DType | None = None, device=None, requires_grad: bool
     """A new tensor with a copy of the data.
 
     Args:
-        data: a number, nested lists, a numpy array or a tensor.
-        dtype: inferred if not given: bool, int64 or the default float for Python data, else the array's own.
+        data: a number, nested lists (also of tensors of one element), a numpy array or a tensor.
+        dtype: inferred if not given: bool, int64 or the default float for Python data, else the array's own;
+            of a list the common one of what it holds.
         device: where; the default device if not given.
         requires_grad: whether to record what is computed from it.
 
     Raises:
         DTypeError: the device has no such dtype (float64 on webgpu).
-        ShapeError: nested lists are ragged.
+        ShapeError: nested lists are ragged, or hold a tensor of several elements.
 
     Source: https://pytorch.org/docs/stable/generated/torch.tensor.html
 
@@ -54,7 +57,9 @@ def tensor(data, *, dtype: DType | None = None, device=None, requires_grad: bool
         return out.requires_grad_(requires_grad)
     where = get_default_device() if device is None else Device(device)
     if isinstance(data, (list, tuple)) and _holds_tensors(data):
-        data = _values(data)
+        kinds: set[DType] = set()
+        data = _values(data, kinds)
+        dtype = dtype or reduce(dt.promote_types, kinds)
     if isinstance(data, (np.ndarray, np.generic)):
         array = np.asarray(data)
         d = dtype or from_numpy_dtype(array.dtype)
@@ -76,11 +81,13 @@ def tensor(data, *, dtype: DType | None = None, device=None, requires_grad: bool
             raise RangeError(
                 f"tensor: {array.max()} is larger than int64 holds. Give smaller integers, or floats."
             )
-        d = dtype or dt.scalar_dtype(
-            {"b": bool, "i": int, "u": int, "f": float, "c": complex}[array.dtype.kind]
-            if array.size
-            else float
-        )
+        kind = {"b": bool, "i": int, "u": int, "f": float, "c": complex}[array.dtype.kind]
+        if dtype is not None:
+            d = dtype
+        elif array.dtype.itemsize < np.dtype(kind).itemsize:  # of numpy's own numbers
+            d = from_numpy_dtype(array.dtype)
+        else:
+            d = dt.scalar_dtype(kind if array.size else float)
         if array.size and d.is_integer and array.dtype.kind in "iuf":
             _check_ends(array, d)
     if array.dtype.kind not in "biufc":
@@ -118,11 +125,31 @@ def _holds_tensors(data) -> bool:
     return any(isinstance(v, Tensor) or (isinstance(v, (list, tuple)) and _holds_tensors(v)) for v in data)
 
 
-def _values(data):
-    return [
-        v.tolist() if isinstance(v, Tensor) else _values(v) if isinstance(v, (list, tuple)) else v
-        for v in data
-    ]
+def _values(data, kinds: set[DType]):
+    """Nested lists with numbers in place of tensors, and the dtypes of all that they hold.
+
+    Raises:
+        ShapeError: a tensor has not one element.
+    """
+    values = []
+    for v in data:
+        if isinstance(v, (list, tuple)):
+            values.append(_values(v, kinds))
+            continue
+        if isinstance(v, Tensor):
+            if v.numel() != 1:
+                raise ShapeError(
+                    f"tensor: a list holds a tensor of shape {tuple(v.shape)}; a number is made of one of "
+                    "one element. Use stack or cat."
+                )
+            kinds.add(v.dtype)
+            v = v.item()
+        elif isinstance(v, (np.ndarray, np.generic)) and not isinstance(v, float):
+            kinds.add(from_numpy_dtype(v.dtype))
+        elif isinstance(v, (bool, int, float, complex)):
+            kinds.add(dt.scalar_dtype(type(v)))
+        values.append(v)
+    return values
 
 
 def as_tensor(data, *, dtype: DType | None = None, device=None) -> Tensor:

@@ -177,7 +177,7 @@ def _or_not(function):
     """An operator that lets Python try the other operand when this one cannot take it."""
 
     def operator(self, other):
-        if isinstance(other, (Tensor, int, float, complex, np.generic)):
+        if isinstance(other, (Tensor, int, float, complex, np.generic, np.ndarray)):
             return function(self, other)
         return NotImplemented
 
