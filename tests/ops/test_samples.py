@@ -49,6 +49,14 @@ def test_every_public_op_has_samples():
     assert SAMPLES.keys() == FUNCTIONS.keys()
 
 
+@pytest.mark.parametrize(("what", "found"), [("result 1", 1), ("gradient 0", 1), ("gradient 1", 0)])
+def test_more_than_pytorch_has_is_a_difference(what, found):
+    """But a gradient of zeros, which need not be there."""
+    own, more = Value("result 0", np.ones(2), "float32"), np.zeros(2) + (what != "gradient 1")
+    assert len(differences([own, Value(what, more, "float32")], [own], Sample(()))) == found
+    assert not differences([own], [own], Sample(()))
+
+
 def attempt(call: Callable, *args) -> list[Value] | Exception:
     try:
         return call(*args)

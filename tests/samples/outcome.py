@@ -144,6 +144,12 @@ def differences(ours: list[Value], theirs: list[Value], sample: Sample, least: f
         least: the relative tolerance that is always left.
     """
     mine, found = {v.what: v for v in ours}, []
+    known = {v.what for v in theirs}
+    found += [
+        f"{v.what} is more than PyTorch has"
+        for v in ours
+        if v.what not in known and (v.what.startswith("result") or np.any(v.array))
+    ]
     for what, b, b_type, wider in theirs:
         a, a_type = (mine[what].array, mine[what].dtype) if what in mine else (np.zeros_like(b), b_type)
         if what not in mine and not what.startswith("second"):  # a derivative that is 0 need not be there
