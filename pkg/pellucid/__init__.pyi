@@ -107,7 +107,8 @@ def addcmul(
     """``out = input + value * tensor1 * tensor2``."""
 
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
-    """``beta * input + alpha * (mat1 @ mat2)``; ``input`` broadcasts and is not read where beta is 0."""
+    """``beta * input + alpha * (mat1 @ mat2)``; ``input`` broadcasts and is not read where beta is 0,
+    nor the product where alpha is 0."""
 
 def all(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
     """Whether all elements along axes differ from zero; bool (uint8 for uint8 input)."""
@@ -165,7 +166,8 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _float = 1, 
     """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices."""
 
 def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
-    """1 with the probability that ``input`` gives, else 0."""
+    """1 with the probability that ``input`` gives, else 0; NaN where that is not between 0 and 1, of
+    which PyTorch raises an error."""
 
 def bitwise_and(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """Bitwise and; logical for bools."""
@@ -420,7 +422,8 @@ def layer_norm(
     bias: Tensor | None = None,
     eps: _float | _int = 1e-05,
 ) -> Tensor:
-    """``out = (input - mean) / sqrt(variance + eps) * weight + bias`` over the last axes."""
+    """``out = (input - mean) / sqrt(variance + eps) * weight + bias`` over the last axes; NaN where
+    the squares of a row add up past float32."""
 
 def le(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """``input <= other``."""
@@ -626,7 +629,8 @@ def reshape(input: Tensor, *shape) -> Tensor:
 def rms_norm(
     input: Tensor, normalized_shape: Sequence[_int], weight: Tensor | None = None, eps: _float | None = None
 ) -> Tensor:
-    """``out = input / sqrt(mean(input^2) + eps) * weight`` over the last axes."""
+    """``out = input / sqrt(mean(input^2) + eps) * weight`` over the last axes; 0 where the squares of
+    a row add up past float32, as in PyTorch."""
 
 def roll(input: Tensor, shifts, dims=None) -> Tensor:
     """Elements moved along axes; those that leave at one end come in at the other."""

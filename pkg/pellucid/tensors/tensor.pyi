@@ -184,7 +184,8 @@ class Tensor(Readable):
     ) -> Tensor:
         """``out = input + value * tensor1 * tensor2``."""
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
-        """``beta * input + alpha * (mat1 @ mat2)``; ``input`` broadcasts and is not read where beta is 0."""
+        """``beta * input + alpha * (mat1 @ mat2)``; ``input`` broadcasts and is not read where beta is 0,
+        nor the product where alpha is 0."""
     def all(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
         """Whether all elements along axes differ from zero; bool (uint8 for uint8 input)."""
     def allclose(
