@@ -14,7 +14,9 @@ import numpy as np
 
 from ...autograd.composed import composed
 from ...errors import DimensionError, ShapeError
-from ...kernel.source import NATIVE, Launch, flag, load, register_type
+from ...kernel.element_types import NATIVE, register_type
+from ...kernel.launch import Launch, flag
+from ...kernel.source import load
 from ...kernel.variants import rows_of
 from ...op.call import Call
 from ...op.declaration import op

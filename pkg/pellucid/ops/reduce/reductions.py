@@ -12,7 +12,9 @@ import numpy as np
 
 from ...autograd.grad_mode import is_grad_enabled
 from ...errors import DTypeError
-from ...kernel.source import NATIVE, Launch, flag, load, register_type
+from ...kernel.element_types import NATIVE, register_type
+from ...kernel.launch import Launch, flag
+from ...kernel.source import load
 from ...kernel.variants import rows_of
 from ...op.call import Call
 from ...op.families import over_axes_as, over_axis_as, reduction

@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import DTypeError, PellucidError, ShapeError
-from ...kernel.source import Launch, load, physical, register_type
+from ...kernel.element_types import physical, register_type
+from ...kernel.launch import Launch
+from ...kernel.source import load
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import launch_copy
