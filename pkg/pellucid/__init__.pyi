@@ -109,6 +109,12 @@ def addcmul(
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)``; ``input`` broadcasts and is not read where beta is 0."""
 
+def adjoint(input: Tensor) -> Tensor:
+    """The matrices of the last two axes transposed, and conjugated if complex."""
+
+def alias_copy(input):
+    """A copy."""
+
 def all(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
     """Whether all elements along axes differ from zero; bool (uint8 for uint8 input)."""
 
@@ -146,6 +152,14 @@ def argsort(input: Tensor, dim: _int = -1, descending: _bool = False, stable: _b
 def as_strided(input: Tensor, size, stride, storage_offset: _int | None = None) -> Tensor:
     """A view of the storage with given shape, strides and offset, all in elements."""
 
+def as_strided_copy(input: Tensor, size, stride, storage_offset: _int | None = None) -> Tensor:
+    """A copy of what `as_strided` shows."""
+
+def as_strided_scatter(
+    input: Tensor, src: Tensor, size, stride, storage_offset: _int | None = None
+) -> Tensor:
+    """A copy of ``input`` with ``src`` in what `as_strided` would show."""
+
 def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Angle in radians whose sine is the value."""
 
@@ -160,6 +174,15 @@ def atan2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def atanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Inverse hyperbolic tangent."""
+
+def atleast_1d(*tensors) -> Tensor | tuple[Tensor, ...]:
+    """Tensors without axes as ones of one element, others as they are."""
+
+def atleast_2d(*tensors) -> Tensor | tuple[Tensor, ...]:
+    """Tensors of fewer than two axes as rows, others as they are."""
+
+def atleast_3d(*tensors) -> Tensor | tuple[Tensor, ...]:
+    """Tensors of fewer than three axes with axes of length 1 around theirs, others as they are."""
 
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
     """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices."""
@@ -189,14 +212,23 @@ def bitwise_right_shift(
 def bitwise_xor(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """Bitwise exclusive or; logical for bools."""
 
+def block_diag(*tensors: Tensor) -> Tensor:
+    """Matrices along the diagonal of one, with zeros beside them."""
+
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     """Products of two batches of matrices, (b, n, l) by (b, l, m)."""
+
+def broadcast_shapes(*shapes) -> Size:
+    """The shape that all shapes broadcast to."""
 
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     """All tensors expanded to their common shape."""
 
 def broadcast_to(input: Tensor, size) -> Tensor:
     """``input.expand(size)``."""
+
+def cartesian_prod(*tensors: Tensor) -> Tensor:
+    """All tuples of elements, one of each vector, as rows."""
 
 def cat(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Tensors one after the other along an axis."""
@@ -230,6 +262,9 @@ def clone(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors side by side: along axis 1, each of fewer than two axes as a column."""
+
+def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor:
+    """All sets of ``r`` elements of a vector as rows, in the order of `itertools.combinations`."""
 
 def concat(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Tensors one after the other along an axis."""
@@ -300,8 +335,23 @@ def cumprod(input: Tensor, dim: _int, *, dtype: DType | None = None) -> Tensor:
 def cumsum(input: Tensor, dim: _int, *, dtype: DType | None = None) -> Tensor:
     """Running sum along an axis: ``out[..., i] = input[..., 0] + ... + input[..., i]``."""
 
+def diag(input: Tensor, diagonal: _int = 0) -> Tensor:
+    """A matrix with a vector on a diagonal, or the vector on a diagonal of a matrix."""
+
+def diag_embed(input: Tensor, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
+    """The last axis as a diagonal of two new axes, with zeros beside it."""
+
+def diagflat(input: Tensor, offset: _int = 0) -> Tensor:
+    """A matrix with all elements on a diagonal."""
+
 def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
     """The diagonal of two axes as the last axis, sharing storage."""
+
+def diagonal_copy(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
+    """A copy of what `diagonal` shows."""
+
+def diagonal_scatter(input: Tensor, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
+    """A copy of ``input`` with ``src`` on a diagonal of two axes."""
 
 def div(input: Tensor | _float, other: Tensor | _float, *, rounding_mode: str | None = None) -> Tensor:
     """Quotient: ``out = input / other``."""
@@ -311,6 +361,9 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
 
 def dropout(input: Tensor, p: _float = 0.5, training: _bool = True) -> Tensor:
     """Elements zeroed with probability ``p``, the others divided by ``1 - p``."""
+
+def dsplit(input: Tensor, indices_or_sections) -> tuple[Tensor, ...]:
+    """`tensor_split` along axis 2 into parts of one length."""
 
 def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors behind one another: along axis 2, each of one axis as a row, of two as they are."""
@@ -344,6 +397,9 @@ def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``2 ** input``."""
 
+def expand_copy(input: Tensor, *size) -> Tensor:
+    """A copy of what `expand` shows."""
+
 def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``e ** input - 1``, accurate near zero."""
 
@@ -357,6 +413,12 @@ def flatten(input: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
 
 def flip(input: Tensor, *dims) -> Tensor:
     """A copy with the order of some axes reversed."""
+
+def fliplr(input: Tensor) -> Tensor:
+    """A copy with the order of axis 1 reversed."""
+
+def flipud(input: Tensor) -> Tensor:
+    """A copy with the order of axis 0 reversed."""
 
 def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Rounded down."""
@@ -388,6 +450,9 @@ def ge(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> T
 
 def gt(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """``input > other``."""
+
+def hsplit(input: Tensor, indices_or_sections) -> tuple[Tensor, ...]:
+    """`tensor_split` along axis 1, or 0 of a vector, into parts of one length."""
 
 def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors side by side: along axis 1, or 0 for tensors of one axis."""
@@ -497,6 +562,9 @@ def mean(
 ) -> Tensor:
     """Mean over axes: ``sum(input, dim) / count``."""
 
+def meshgrid(*tensors, indexing: str = "ij") -> tuple[Tensor, ...]:
+    """Grids of coordinates: result ``k`` has the value of tensor ``k`` at every point of the grid."""
+
 def min(
     input: Tensor, dim: _int | Tensor | None = None, keepdim: _bool = False, *, other: Tensor | None = None
 ):
@@ -509,6 +577,9 @@ def minimum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """Product of two matrices, (n, l) by (l, m)."""
 
+def moveaxis(input: Tensor, source, destination) -> Tensor:
+    """`movedim` under numpy's name."""
+
 def movedim(input: Tensor, source, destination) -> Tensor:
     """Axes moved to new places, the others keeping their order."""
 
@@ -520,6 +591,9 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
 
 def narrow(input: Tensor, dim: _int, start: _int, length: _int) -> Tensor:
     """Part of one axis, sharing storage."""
+
+def narrow_copy(input: Tensor, dim: _int, start: _int, length: _int) -> Tensor:
+    """A copy of what `narrow` shows."""
 
 def ne(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """``input != other``."""
@@ -550,6 +624,9 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
 
 def permute(input: Tensor, *dims) -> Tensor:
     """Axes in another order, sharing storage."""
+
+def permute_copy(input: Tensor, *dims) -> Tensor:
+    """A copy of what `permute` shows."""
 
 def positive(input: Tensor) -> Tensor:
     """The tensor itself."""
@@ -602,6 +679,9 @@ def randperm(
 ) -> Tensor:
     """The integers from 0 to before ``n`` in random order."""
 
+def ravel(input: Tensor) -> Tensor:
+    """All elements along one axis."""
+
 def reciprocal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``1 / input``."""
 
@@ -631,8 +711,15 @@ def rms_norm(
 def roll(input: Tensor, shifts, dims=None) -> Tensor:
     """Elements moved along axes; those that leave at one end come in at the other."""
 
+def rot90(input: Tensor, k: _int = 1, dims: Sequence[_int] = (0, 1)) -> Tensor:
+    """A copy rotated by ``k`` times 90 degrees in the plane of two axes, from the first towards the
+    second."""
+
 def round(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Rounded to the nearest integer, halves to even."""
+
+def row_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """Tensors below one another: along axis 0, each of fewer than two axes as a row."""
 
 def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``1 / sqrt(input)``."""
@@ -671,6 +758,12 @@ def scatter_add(input: Tensor, dim: _int, index: Tensor, src: Tensor) -> Tensor:
 def select(input: Tensor, dim: _int, index: _int) -> Tensor:
     """One position of an axis, which disappears; shares storage."""
 
+def select_copy(input: Tensor, dim: _int, index: _int) -> Tensor:
+    """A copy of what `select` shows."""
+
+def select_scatter(input: Tensor, src: Tensor, dim: _int, index: _int) -> Tensor:
+    """A copy of ``input`` with ``src`` at one position of an axis."""
+
 def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``1 / (1 + exp(-input))``."""
 
@@ -683,6 +776,16 @@ def sin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Hyperbolic sine."""
 
+def slice_scatter(
+    input: Tensor,
+    src: Tensor,
+    dim: _int = 0,
+    start: _int | None = None,
+    end: _int | None = None,
+    step: _int = 1,
+) -> Tensor:
+    """A copy of ``input`` with ``src`` in a slice of an axis."""
+
 def softmax(input: Tensor, dim: _int, dtype: DType | None = None) -> Tensor:
     """``out_i = exp(x_i) / sum_j exp(x_j)`` along an axis; a row of only -inf gives NaN."""
 
@@ -692,6 +795,12 @@ def sort(input: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool
 def split(tensor: Tensor, split_size_or_sections, dim: _int = 0) -> tuple[Tensor, ...]:
     """Views of consecutive parts of an axis."""
 
+def split_with_sizes(input: Tensor, split_sizes, dim: _int = 0) -> tuple[Tensor, ...]:
+    """`split` with a list of lengths."""
+
+def split_with_sizes_copy(input: Tensor, split_sizes, dim: _int = 0) -> tuple[Tensor, ...]:
+    """A copy of what `split_with_sizes` shows."""
+
 def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Square root."""
 
@@ -700,6 +809,9 @@ def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def squeeze(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
     """Without axes of length 1 (all, or those of ``dim``), sharing storage."""
+
+def squeeze_copy(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
+    """A copy of what `squeeze` shows."""
 
 def stack(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Tensors of one shape along a new axis."""
@@ -738,8 +850,17 @@ def sum(
 ) -> Tensor:
     """Sum over axes: ``out = sum_r input[..., r, ...]``."""
 
+def swapaxes(input: Tensor, axis0: _int, axis1: _int) -> Tensor:
+    """`transpose` under numpy's name."""
+
+def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
+    """`transpose` under another name."""
+
 def t(input: Tensor) -> Tensor:
     """The transpose of a matrix; tensors of fewer axes as they are."""
+
+def t_copy(input: Tensor) -> Tensor:
+    """A copy of what `t` shows."""
 
 def take_along_dim(input: Tensor, indices: Tensor, dim: _int | None = None) -> Tensor:
     """`gather` with broadcasting of the other axes; all elements are counted through if ``dim`` is
@@ -751,6 +872,10 @@ def tan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Hyperbolic tangent."""
 
+def tensor_split(input: Tensor, indices_or_sections, dim: _int = 0) -> tuple[Tensor, ...]:
+    """Views of parts of an axis: so many, of lengths that differ by at most one, or cut at given
+    positions."""
+
 def tile(input: Tensor, *dims) -> Tensor:
     """`repeat` with missing leading counts taken as 1."""
 
@@ -759,14 +884,26 @@ def topk(
 ) -> ValuesAndIndices:
     """The ``k`` largest (or smallest) elements along an axis, in order, and where they were."""
 
+def trace(input: Tensor) -> Tensor:
+    """Sum of the main diagonal of a matrix."""
+
 def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """Two axes exchanged, sharing storage."""
+
+def transpose_copy(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
+    """A copy of what `transpose` shows."""
 
 def tril(input: Tensor, diagonal: _int = 0) -> Tensor:
     """The lower triangle of the last two axes; zero above the diagonal."""
 
+def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: DType = ..., device=None) -> Tensor:
+    """Rows and columns of the lower triangle of a matrix, as two rows, by rows."""
+
 def triu(input: Tensor, diagonal: _int = 0) -> Tensor:
     """The upper triangle of the last two axes; zero below the diagonal."""
+
+def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: DType = ..., device=None) -> Tensor:
+    """Rows and columns of the upper triangle of a matrix, as two rows, by rows."""
 
 def true_divide(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """Quotient: ``out = input / other``, floating point for integers too."""
@@ -777,11 +914,26 @@ def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def unbind(input: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
     """Every position of an axis, as views without it."""
 
+def unbind_copy(input: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
+    """A copy of what `unbind` shows."""
+
 def unflatten(input: Tensor, dim: _int, sizes: Sequence[_int]) -> Tensor:
     """One axis as several."""
 
+def unfold_copy(input: Tensor, dimension: _int, size: _int, step: _int) -> Tensor:
+    """A copy of what `unfold` shows."""
+
+def unsafe_chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+    """At most ``chunks`` views of equal length (the last may be shorter)."""
+
 def unsqueeze(input: Tensor, dim: _int) -> Tensor:
     """With a new axis of length 1 at ``dim``, sharing storage."""
+
+def unsqueeze_copy(input: Tensor, dim: _int) -> Tensor:
+    """A copy of what `unsqueeze` shows."""
+
+def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tensor:
+    """Vandermonde matrix: column ``j`` is ``x ** (N - 1 - j)``, or ``x ** j`` if increasing."""
 
 def var(
     input: Tensor,
@@ -802,6 +954,12 @@ def var_mean(
     correction: _float | None = None,
 ):
     """``(var(input, ...), mean(input, ...))``."""
+
+def view_copy(input: Tensor, *size) -> Tensor:
+    """A copy of what `view` shows."""
+
+def vsplit(input: Tensor, indices_or_sections) -> tuple[Tensor, ...]:
+    """`tensor_split` along axis 0 of at least two into parts of one length."""
 
 def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors below one another: along axis 0, each of fewer than two axes as a row."""

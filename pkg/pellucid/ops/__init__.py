@@ -11,7 +11,19 @@ from .norm import normalization, softmax
 from .quant import products
 from .random import distributions
 from .reduce import extremum, reductions, scan, variance
-from .shape import creation, joining, movement, slicing, splitting, views
+from .shape import (
+    copies,
+    creation,
+    diagonals,
+    grids,
+    joining,
+    movement,
+    rearranging,
+    scatters,
+    slicing,
+    splitting,
+    views,
+)
 
 GROUPS = (
     arithmetic,
@@ -28,6 +40,11 @@ GROUPS = (
     gather,
     selection,
     joining,
+    rearranging,
+    diagonals,
+    scatters,
+    copies,
+    grids,
     linear,
     dense,
     movement,

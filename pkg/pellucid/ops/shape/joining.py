@@ -210,7 +210,7 @@ def hstack(tensors: list[Tensor], *, out: Tensor | None = None) -> Tensor:
     return _join_as("hstack", tensors, 0 if metas[0].rank < 2 else 1, out)
 
 
-@function()
+@function(aliases=("row_stack",))
 def vstack(tensors: list[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors below one another: along axis 0, each of fewer than two axes as a row.
 
