@@ -96,6 +96,9 @@ def add(
 ) -> Tensor:
     """Sum: ``out = input + alpha * other``."""
 
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
+    """``beta * input + alpha * sum(batch1[k] @ batch2[k])``; ``input`` is not read where beta is 0."""
+
 def addcdiv(
     input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _float = 1, out: Tensor | None = None
 ) -> Tensor:
@@ -108,6 +111,12 @@ def addcmul(
 
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)``; ``input`` broadcasts and is not read where beta is 0."""
+
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
+    """``beta * input + alpha * (mat @ vec)``; ``input`` is not read where beta is 0."""
+
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
+    """``beta * input + alpha * outer(vec1, vec2)``; ``input`` is not read where beta is 0."""
 
 def adjoint(input: Tensor) -> Tensor:
     """The matrices of the last two axes transposed, and conjugated if complex."""
@@ -233,6 +242,11 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
 def cat(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Tensors one after the other along an axis."""
 
+def cdist(
+    x1: Tensor, x2: Tensor, p: _float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
+) -> Tensor:
+    """Distances of all pairs of rows: ``out[i, j] = norm(x1[i] - x2[j], p)``."""
+
 def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Rounded up."""
 
@@ -320,6 +334,9 @@ def conv_transpose2d(
 ) -> Tensor:
     """`conv_transpose1d` over height and width."""
 
+def corrcoef(input: Tensor) -> Tensor:
+    """Correlation coefficients of variables, which are rows; columns are observations."""
+
 def cos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Cosine of an angle in radians."""
 
@@ -328,6 +345,14 @@ def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def count_nonzero(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
     """Number of elements that differ from zero, int64."""
+
+def cov(
+    input: Tensor, *, correction: _int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
+) -> Tensor:
+    """Covariances of variables, which are rows; columns are observations."""
+
+def cross(input: Tensor, other: Tensor, dim: _int | None = None) -> Tensor:
+    """Cross product of vectors of three elements."""
 
 def cumprod(input: Tensor, dim: _int, *, dtype: DType | None = None) -> Tensor:
     """Running product along an axis: ``out[..., i] = input[..., 0] * ... * input[..., i]``."""
@@ -367,6 +392,9 @@ def dsplit(input: Tensor, indices_or_sections) -> tuple[Tensor, ...]:
 
 def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors behind one another: along axis 2, each of one axis as a row, of two as they are."""
+
+def einsum(equation, *operands) -> Tensor:
+    """Sum of products by subscripts: ``einsum("ij,jk->ik", a, b)`` is ``a @ b``."""
 
 def embedding(weight: Tensor, indices: Tensor, padding_idx: _int = -1) -> Tensor:
     """Rows of a table: ``out[..., :] = weight[indices[...], :]``."""
@@ -464,6 +492,9 @@ def index_add(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha:
 def index_select(input: Tensor, dim: _int, index: Tensor) -> Tensor:
     """``out[..., j, ...] = input[..., index[j], ...]`` along one axis."""
 
+def inner(input: Tensor, other: Tensor) -> Tensor:
+    """Products of all vectors along the last axes: ``out[i, j] = sum(input[i] * other[j])``."""
+
 def isclose(
     input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
 ) -> Tensor:
@@ -477,6 +508,9 @@ def isinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def isnan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether the value is NaN."""
+
+def kron(input: Tensor, other: Tensor) -> Tensor:
+    """Kronecker product: every element of ``input`` times all of ``other``."""
 
 def layer_norm(
     input: Tensor,
@@ -876,6 +910,9 @@ def tensor_split(input: Tensor, indices_or_sections, dim: _int = 0) -> tuple[Ten
     """Views of parts of an axis: so many, of lengths that differ by at most one, or cut at given
     positions."""
 
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
+    """Sum of products over several axes of both."""
+
 def tile(input: Tensor, *dims) -> Tensor:
     """`repeat` with missing leading counts taken as 1."""
 
@@ -954,6 +991,9 @@ def var_mean(
     correction: _float | None = None,
 ):
     """``(var(input, ...), mean(input, ...))``."""
+
+def vdot(input: Tensor, other: Tensor) -> Tensor:
+    """Product of two vectors, the first conjugated."""
 
 def view_copy(input: Tensor, *size) -> Tensor:
     """A copy of what `view` shows."""

@@ -93,6 +93,9 @@ GIVEN = {
     "select_scatter": [A, B[0], 0, 1], "split_with_sizes_copy": [A, [1, 2], 1],
     "tensor_split.tensor_indices_or_sections": [A, torch.tensor([1]), 1], "vander": [A[0]],
     "view_copy.default": [A, [3, 2]], "view_copy.dtype": [A, torch.int32], "diag": [A[0]],
+    "einsum": ["ij,kj->ik", [A, B]], "tensordot": [A, B, [0, 1], [0, 1]], "cross": [A, B],
+    "addmv": [A[0, :2], A, B[0]], "addr": [A, A[:, 0], B[0]], "addbmm": [A[:, :2], A[None], B.T[None]],
+    "vdot": [A[0], B[0]],
 }  # fmt: skip
 # Values that chance or the memory makes: only their shape and dtype are compared.
 RANDOM = {

@@ -6,7 +6,7 @@ from .attention import cache, scaled_dot_product
 from .conv import convolution, pool
 from .elementwise import arithmetic, bitwise, clamp, comparison, division, functions
 from .index import gather, rows, selection, sort
-from .matmul import dense, linear
+from .matmul import contractions, dense, einsum, linear
 from .norm import normalization, softmax
 from .quant import products
 from .random import distributions
@@ -47,6 +47,8 @@ GROUPS = (
     grids,
     linear,
     dense,
+    contractions,
+    einsum,
     movement,
     normalization,
     pool,

@@ -175,6 +175,8 @@ class Tensor(Readable):
         """Inverse hyperbolic cosine."""
     def add(self, other: Tensor | _float, *, alpha: _float = 1, out: Tensor | None = None) -> Tensor:
         """Sum: ``out = input + alpha * other``."""
+    def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
+        """``beta * input + alpha * sum(batch1[k] @ batch2[k])``; ``input`` is not read where beta is 0."""
     def addcdiv(
         self, tensor1: Tensor, tensor2: Tensor, *, value: _float = 1, out: Tensor | None = None
     ) -> Tensor:
@@ -185,6 +187,10 @@ class Tensor(Readable):
         """``out = input + value * tensor1 * tensor2``."""
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
         """``beta * input + alpha * (mat1 @ mat2)``; ``input`` broadcasts and is not read where beta is 0."""
+    def addmv(self, mat: Tensor, vec: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
+        """``beta * input + alpha * (mat @ vec)``; ``input`` is not read where beta is 0."""
+    def addr(self, vec1: Tensor, vec2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
+        """``beta * input + alpha * outer(vec1, vec2)``; ``input`` is not read where beta is 0."""
     def adjoint(self) -> Tensor:
         """The matrices of the last two axes transposed, and conjugated if complex."""
     def all(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
@@ -263,12 +269,20 @@ class Tensor(Readable):
         """A contiguous copy."""
     def contiguous(self) -> Tensor:
         """The tensor itself if its elements lie in row-major order, else a copy that does."""
+    def corrcoef(self) -> Tensor:
+        """Correlation coefficients of variables, which are rows; columns are observations."""
     def cos(self, *, out: Tensor | None = None) -> Tensor:
         """Cosine of an angle in radians."""
     def cosh(self, *, out: Tensor | None = None) -> Tensor:
         """Hyperbolic cosine."""
     def count_nonzero(self, dim: _int | Sequence[_int] | None = None) -> Tensor:
         """Number of elements that differ from zero, int64."""
+    def cov(
+        self, *, correction: _int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
+    ) -> Tensor:
+        """Covariances of variables, which are rows; columns are observations."""
+    def cross(self, other: Tensor, dim: _int | None = None) -> Tensor:
+        """Cross product of vectors of three elements."""
     def cumprod(self, dim: _int, *, dtype: DType | None = None) -> Tensor:
         """Running product along an axis: ``out[..., i] = input[..., 0] * ... * input[..., i]``."""
     def cumsum(self, dim: _int, *, dtype: DType | None = None) -> Tensor:
@@ -346,6 +360,8 @@ class Tensor(Readable):
         """In-place form of `index_put`: writes the result into this tensor and returns it."""
     def index_select(self, dim: _int, index: Tensor) -> Tensor:
         """``out[..., j, ...] = input[..., index[j], ...]`` along one axis."""
+    def inner(self, other: Tensor) -> Tensor:
+        """Products of all vectors along the last axes: ``out[i, j] = sum(input[i] * other[j])``."""
     def isclose(
         self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
     ) -> Tensor:
@@ -356,6 +372,8 @@ class Tensor(Readable):
         """Whether the value is infinite."""
     def isnan(self, *, out: Tensor | None = None) -> Tensor:
         """Whether the value is NaN."""
+    def kron(self, other: Tensor) -> Tensor:
+        """Kronecker product: every element of ``input`` times all of ``other``."""
     def le(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """``input <= other``."""
     def lerp(self, end: Tensor, weight: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
@@ -586,6 +604,8 @@ class Tensor(Readable):
         correction: _float | None = None,
     ) -> Tensor:
         """Variance over axes: ``sum((input - mean)^2) / max(count - correction, 0)``."""
+    def vdot(self, other: Tensor) -> Tensor:
+        """Product of two vectors, the first conjugated."""
     def view(self, *size) -> Tensor:
         """The same elements in another shape, sharing storage."""
     def view_as(self, other: Tensor) -> Tensor:
