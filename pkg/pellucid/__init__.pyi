@@ -360,6 +360,9 @@ def cumprod(input: Tensor, dim: _int, *, dtype: DType | None = None) -> Tensor:
 def cumsum(input: Tensor, dim: _int, *, dtype: DType | None = None) -> Tensor:
     """Running sum along an axis: ``out[..., i] = input[..., 0] + ... + input[..., i]``."""
 
+def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: _float = 1, dim: _int = -1) -> Tensor:
+    """Integrals from the first element to each other, by the trapezoidal rule."""
+
 def diag(input: Tensor, diagonal: _int = 0) -> Tensor:
     """A matrix with a vector on a diagonal, or the vector on a diagonal of a matrix."""
 
@@ -377,6 +380,14 @@ def diagonal_copy(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 
 
 def diagonal_scatter(input: Tensor, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
     """A copy of ``input`` with ``src`` on a diagonal of two axes."""
+
+def diff(
+    input: Tensor, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None
+) -> Tensor:
+    """Differences of neighbours: ``out[i] = input[i + 1] - input[i]``; of bools whether they differ."""
+
+def dist(input: Tensor, other: Tensor, p: _float = 2) -> Tensor:
+    """Norm of a difference: ``(input - other).norm(p)``."""
 
 def div(input: Tensor | _float, other: Tensor | _float, *, rounding_mode: str | None = None) -> Tensor:
     """Quotient: ``out = input / other``."""
@@ -476,6 +487,9 @@ def gather(input: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = Fals
 def ge(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """``input >= other``."""
 
+def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: _int = 1) -> tuple[Tensor, ...]:
+    """Derivatives along axes by differences, second order exact inside."""
+
 def gt(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """``input > other``."""
 
@@ -511,6 +525,9 @@ def isnan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def kron(input: Tensor, other: Tensor) -> Tensor:
     """Kronecker product: every element of ``input`` times all of ``other``."""
+
+def kthvalue(input: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False) -> ValuesAndIndices:
+    """The ``k``-th smallest value of each row, counted from 1, and its place."""
 
 def layer_norm(
     input: Tensor,
@@ -596,6 +613,9 @@ def mean(
 ) -> Tensor:
     """Mean over axes: ``sum(input, dim) / count``."""
 
+def median(input: Tensor, dim: _int | None = None, keepdim: _bool = False):
+    """The middle of the sorted values, the lower of two; NaN where there is one."""
+
 def meshgrid(*tensors, indexing: str = "ij") -> tuple[Tensor, ...]:
     """Grids of coordinates: result ``k`` has the value of tensor ``k`` at every point of the grid."""
 
@@ -611,17 +631,50 @@ def minimum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """Product of two matrices, (n, l) by (l, m)."""
 
+def mode(input: Tensor, dim: _int = -1, keepdim: _bool = False) -> ValuesAndIndices:
+    """The most frequent value of each row, the smallest of several, and the last place where it
+    stands."""
+
 def moveaxis(input: Tensor, source, destination) -> Tensor:
     """`movedim` under numpy's name."""
 
 def movedim(input: Tensor, source, destination) -> Tensor:
     """Axes moved to new places, the others keeping their order."""
 
+def msort(input: Tensor) -> Tensor:
+    """The values sorted along the first axis."""
+
 def mul(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """Product: ``out = input * other``."""
 
 def mv(input: Tensor, vec: Tensor) -> Tensor:
     """Product of a matrix and a vector, (n, l) by (l,)."""
+
+def nanmean(
+    input: Tensor,
+    dim: _int | Sequence[_int] | None = None,
+    keepdim: _bool = False,
+    *,
+    dtype: DType | None = None,
+) -> Tensor:
+    """Mean of what is not NaN."""
+
+def nanmedian(input: Tensor, dim: _int | None = None, keepdim: _bool = False):
+    """`median` of what is not NaN."""
+
+def nanquantile(
+    input: Tensor, q, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = "linear"
+) -> Tensor:
+    """`quantile` of what is not NaN."""
+
+def nansum(
+    input: Tensor,
+    dim: _int | Sequence[_int] | None = None,
+    keepdim: _bool = False,
+    *,
+    dtype: DType | None = None,
+) -> Tensor:
+    """Sum of what is not NaN."""
 
 def narrow(input: Tensor, dim: _int, start: _int, length: _int) -> Tensor:
     """Part of one axis, sharing storage."""
@@ -672,6 +725,11 @@ def prod(
     input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, dtype: DType | None = None
 ) -> Tensor:
     """Product over one axis, or of all elements: ``out = prod_r input[..., r, ...]``."""
+
+def quantile(
+    input: Tensor, q, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = "linear"
+) -> Tensor:
+    """Value below which a share ``q`` of the elements of each row lies; NaN where there is one."""
 
 def rand(
     *size,
@@ -724,6 +782,9 @@ def relu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def remainder(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """Remainder with the sign of ``other``, as Python's ``%``."""
+
+def renorm(input: Tensor, p: _float, dim: _int, maxnorm: _float) -> Tensor:
+    """Parts along an axis scaled down so that the norm of none is above ``maxnorm``."""
 
 def repeat_interleave(
     input: Tensor,
@@ -929,6 +990,12 @@ def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
 
 def transpose_copy(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """A copy of what `transpose` shows."""
+
+def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: _float = 1, dim: _int = -1) -> Tensor:
+    """Integral along an axis by the trapezoidal rule."""
+
+def trapz(y: Tensor, x: Tensor | None = None, *, dx: _float = 1, dim: _int = -1) -> Tensor:
+    """Integral along an axis by the trapezoidal rule."""
 
 def tril(input: Tensor, diagonal: _int = 0) -> Tensor:
     """The lower triangle of the last two axes; zero above the diagonal."""

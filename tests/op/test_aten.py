@@ -95,7 +95,8 @@ GIVEN = {
     "view_copy.default": [A, [3, 2]], "view_copy.dtype": [A, torch.int32], "diag": [A[0]],
     "einsum": ["ij,kj->ik", [A, B]], "tensordot": [A, B, [0, 1], [0, 1]], "cross": [A, B],
     "addmv": [A[0, :2], A, B[0]], "addr": [A, A[:, 0], B[0]], "addbmm": [A[:, :2], A[None], B.T[None]],
-    "vdot": [A[0], B[0]],
+    "vdot": [A[0], B[0]], "quantile.default": [A, torch.tensor([0.2, 0.7]), 1],
+    "nanquantile.default": [A, torch.tensor([0.2, 0.7]), 1], "nanquantile.scalar": [A, 0.3],
 }  # fmt: skip
 # Values that chance or the memory makes: only their shape and dtype are compared.
 RANDOM = {

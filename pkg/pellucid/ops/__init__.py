@@ -10,7 +10,7 @@ from .matmul import contractions, dense, einsum, linear
 from .norm import normalization, softmax
 from .quant import products
 from .random import distributions
-from .reduce import extremum, reductions, scan, variance
+from .reduce import differences, extremum, order_statistics, reductions, scan, variance
 from .shape import (
     copies,
     creation,
@@ -56,6 +56,8 @@ GROUPS = (
     distributions,
     reductions,
     variance,
+    order_statistics,
+    differences,
     rows,
     scan,
     slicing,

@@ -299,6 +299,12 @@ class Tensor(Readable):
         """The diagonal of two axes as the last axis, sharing storage."""
     def diagonal_scatter(self, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
         """A copy of ``input`` with ``src`` on a diagonal of two axes."""
+    def diff(
+        self, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None
+    ) -> Tensor:
+        """Differences of neighbours: ``out[i] = input[i + 1] - input[i]``; of bools whether they differ."""
+    def dist(self, other: Tensor, p: _float = 2) -> Tensor:
+        """Norm of a difference: ``(input - other).norm(p)``."""
     def div(self, other: Tensor | _float, *, rounding_mode: str | None = None) -> Tensor:
         """Quotient: ``out = input / other``."""
     def dot(self, tensor: Tensor) -> Tensor:
@@ -374,6 +380,8 @@ class Tensor(Readable):
         """Whether the value is NaN."""
     def kron(self, other: Tensor) -> Tensor:
         """Kronecker product: every element of ``input`` times all of ``other``."""
+    def kthvalue(self, k: _int, dim: _int = -1, keepdim: _bool = False) -> ValuesAndIndices:
+        """The ``k``-th smallest value of each row, counted from 1, and its place."""
     def le(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """``input <= other``."""
     def lerp(self, end: Tensor, weight: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
@@ -418,6 +426,8 @@ class Tensor(Readable):
         self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: DType | None = None
     ) -> Tensor:
         """Mean over axes: ``sum(input, dim) / count``."""
+    def median(self, dim: _int | None = None, keepdim: _bool = False):
+        """The middle of the sorted values, the lower of two; NaN where there is one."""
     def min(self, dim: _int | Tensor | None = None, keepdim: _bool = False, *, other: Tensor | None = None):
         """Smallest element of all; with ``dim`` smallest along it as (values, indices); with a tensor the
         smaller of two, element by element."""
@@ -425,14 +435,33 @@ class Tensor(Readable):
         """The smaller of two, element by element; NaN if one is NaN."""
     def mm(self, mat2: Tensor) -> Tensor:
         """Product of two matrices, (n, l) by (l, m)."""
+    def mode(self, dim: _int = -1, keepdim: _bool = False) -> ValuesAndIndices:
+        """The most frequent value of each row, the smallest of several, and the last place where it
+        stands."""
     def moveaxis(self, source, destination) -> Tensor:
         """`movedim` under numpy's name."""
     def movedim(self, source, destination) -> Tensor:
         """Axes moved to new places, the others keeping their order."""
+    def msort(self) -> Tensor:
+        """The values sorted along the first axis."""
     def mul(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """Product: ``out = input * other``."""
     def mv(self, vec: Tensor) -> Tensor:
         """Product of a matrix and a vector, (n, l) by (l,)."""
+    def nanmean(
+        self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: DType | None = None
+    ) -> Tensor:
+        """Mean of what is not NaN."""
+    def nanmedian(self, dim: _int | None = None, keepdim: _bool = False):
+        """`median` of what is not NaN."""
+    def nanquantile(
+        self, q, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = "linear"
+    ) -> Tensor:
+        """`quantile` of what is not NaN."""
+    def nansum(
+        self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: DType | None = None
+    ) -> Tensor:
+        """Sum of what is not NaN."""
     def narrow(self, dim: _int, start: _int, length: _int) -> Tensor:
         """Part of one axis, sharing storage."""
     def ne(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
@@ -461,6 +490,10 @@ class Tensor(Readable):
         """Power: ``out = input ** exponent``."""
     def prod(self, dim: _int | None = None, keepdim: _bool = False, *, dtype: DType | None = None) -> Tensor:
         """Product over one axis, or of all elements: ``out = prod_r input[..., r, ...]``."""
+    def quantile(
+        self, q, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = "linear"
+    ) -> Tensor:
+        """Value below which a share ``q`` of the elements of each row lies; NaN where there is one."""
     def ravel(self) -> Tensor:
         """All elements along one axis."""
     def reciprocal(self, *, out: Tensor | None = None) -> Tensor:
@@ -469,6 +502,8 @@ class Tensor(Readable):
         """``max(input, 0)``."""
     def remainder(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """Remainder with the sign of ``other``, as Python's ``%``."""
+    def renorm(self, p: _float, dim: _int, maxnorm: _float) -> Tensor:
+        """Parts along an axis scaled down so that the norm of none is above ``maxnorm``."""
     def repeat(self, *repeats) -> Tensor:
         """The tensor copied several times along each axis."""
     def repeat_interleave(
@@ -551,6 +586,8 @@ class Tensor(Readable):
         self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: DType | None = None
     ) -> Tensor:
         """Sum over axes: ``out = sum_r input[..., r, ...]``."""
+    def sum_to_size(self, *size) -> Tensor:
+        """The sum over axes that a broadcast from ``size`` would have made."""
     def swapaxes(self, axis0: _int, axis1: _int) -> Tensor:
         """`transpose` under numpy's name."""
     def swapdims(self, dim0: _int, dim1: _int) -> Tensor:
