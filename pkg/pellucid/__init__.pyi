@@ -96,6 +96,9 @@ def add(
 ) -> Tensor:
     """Sum: ``out = input + alpha * other``."""
 
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
+    """``beta * input + alpha * sum(batch1[k] @ batch2[k])``; ``input`` is not read where beta is 0."""
+
 def addcdiv(
     input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _float = 1, out: Tensor | None = None
 ) -> Tensor:
@@ -109,6 +112,18 @@ def addcmul(
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)``; ``input`` broadcasts and is not read where beta is 0,
     nor the product where alpha is 0."""
+
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
+    """``beta * input + alpha * (mat @ vec)``; ``input`` is not read where beta is 0."""
+
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
+    """``beta * input + alpha * outer(vec1, vec2)``; ``input`` is not read where beta is 0."""
+
+def adjoint(input: Tensor) -> Tensor:
+    """The matrices of the last two axes transposed, and conjugated if complex."""
+
+def alias_copy(input):
+    """A copy."""
 
 def all(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
     """Whether all elements along axes differ from zero; bool (uint8 for uint8 input)."""
@@ -147,6 +162,14 @@ def argsort(input: Tensor, dim: _int = -1, descending: _bool = False, stable: _b
 def as_strided(input: Tensor, size, stride, storage_offset: _int | None = None) -> Tensor:
     """A view of the storage with given shape, strides and offset, all in elements."""
 
+def as_strided_copy(input: Tensor, size, stride, storage_offset: _int | None = None) -> Tensor:
+    """A copy of what `as_strided` shows."""
+
+def as_strided_scatter(
+    input: Tensor, src: Tensor, size, stride, storage_offset: _int | None = None
+) -> Tensor:
+    """A copy of ``input`` with ``src`` in what `as_strided` would show."""
+
 def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Angle in radians whose sine is the value."""
 
@@ -161,6 +184,15 @@ def atan2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def atanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Inverse hyperbolic tangent."""
+
+def atleast_1d(*tensors) -> Tensor | tuple[Tensor, ...]:
+    """Tensors without axes as ones of one element, others as they are."""
+
+def atleast_2d(*tensors) -> Tensor | tuple[Tensor, ...]:
+    """Tensors of fewer than two axes as rows, others as they are."""
+
+def atleast_3d(*tensors) -> Tensor | tuple[Tensor, ...]:
+    """Tensors of fewer than three axes with axes of length 1 around theirs, others as they are."""
 
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
     """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices."""
@@ -191,8 +223,14 @@ def bitwise_right_shift(
 def bitwise_xor(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """Bitwise exclusive or; logical for bools."""
 
+def block_diag(*tensors: Tensor) -> Tensor:
+    """Matrices along the diagonal of one, with zeros beside them."""
+
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     """Products of two batches of matrices, (b, n, l) by (b, l, m)."""
+
+def broadcast_shapes(*shapes) -> Size:
+    """The shape that all shapes broadcast to."""
 
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     """All tensors expanded to their common shape."""
@@ -200,8 +238,16 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
 def broadcast_to(input: Tensor, size) -> Tensor:
     """``input.expand(size)``."""
 
+def cartesian_prod(*tensors: Tensor) -> Tensor:
+    """All tuples of elements, one of each vector, as rows."""
+
 def cat(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Tensors one after the other along an axis."""
+
+def cdist(
+    x1: Tensor, x2: Tensor, p: _float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
+) -> Tensor:
+    """Distances of all pairs of rows: ``out[i, j] = norm(x1[i] - x2[j], p)``."""
 
 def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Rounded up."""
@@ -232,6 +278,9 @@ def clone(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors side by side: along axis 1, each of fewer than two axes as a column."""
+
+def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor:
+    """All sets of ``r`` elements of a vector as rows, in the order of `itertools.combinations`."""
 
 def concat(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Tensors one after the other along an axis."""
@@ -287,6 +336,9 @@ def conv_transpose2d(
 ) -> Tensor:
     """`conv_transpose1d` over height and width."""
 
+def corrcoef(input: Tensor) -> Tensor:
+    """Correlation coefficients of variables, which are rows; columns are observations."""
+
 def cos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Cosine of an angle in radians."""
 
@@ -296,14 +348,48 @@ def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def count_nonzero(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
     """Number of elements that differ from zero, int64."""
 
+def cov(
+    input: Tensor, *, correction: _int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
+) -> Tensor:
+    """Covariances of variables, which are rows; columns are observations."""
+
+def cross(input: Tensor, other: Tensor, dim: _int | None = None) -> Tensor:
+    """Cross product of vectors of three elements."""
+
 def cumprod(input: Tensor, dim: _int, *, dtype: DType | None = None) -> Tensor:
     """Running product along an axis: ``out[..., i] = input[..., 0] * ... * input[..., i]``."""
 
 def cumsum(input: Tensor, dim: _int, *, dtype: DType | None = None) -> Tensor:
     """Running sum along an axis: ``out[..., i] = input[..., 0] + ... + input[..., i]``."""
 
+def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: _float = 1, dim: _int = -1) -> Tensor:
+    """Integrals from the first element to each other, by the trapezoidal rule."""
+
+def diag(input: Tensor, diagonal: _int = 0) -> Tensor:
+    """A matrix with a vector on a diagonal, or the vector on a diagonal of a matrix."""
+
+def diag_embed(input: Tensor, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
+    """The last axis as a diagonal of two new axes, with zeros beside it."""
+
+def diagflat(input: Tensor, offset: _int = 0) -> Tensor:
+    """A matrix with all elements on a diagonal."""
+
 def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
     """The diagonal of two axes as the last axis, sharing storage."""
+
+def diagonal_copy(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
+    """A copy of what `diagonal` shows."""
+
+def diagonal_scatter(input: Tensor, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
+    """A copy of ``input`` with ``src`` on a diagonal of two axes."""
+
+def diff(
+    input: Tensor, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None
+) -> Tensor:
+    """Differences of neighbours: ``out[i] = input[i + 1] - input[i]``; of bools whether they differ."""
+
+def dist(input: Tensor, other: Tensor, p: _float = 2) -> Tensor:
+    """Norm of a difference: ``(input - other).norm(p)``."""
 
 def div(input: Tensor | _float, other: Tensor | _float, *, rounding_mode: str | None = None) -> Tensor:
     """Quotient: ``out = input / other``."""
@@ -314,8 +400,14 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
 def dropout(input: Tensor, p: _float = 0.5, training: _bool = True) -> Tensor:
     """Elements zeroed with probability ``p``, the others divided by ``1 - p``."""
 
+def dsplit(input: Tensor, indices_or_sections) -> tuple[Tensor, ...]:
+    """`tensor_split` along axis 2 into parts of one length."""
+
 def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors behind one another: along axis 2, each of one axis as a row, of two as they are."""
+
+def einsum(equation, *operands) -> Tensor:
+    """Sum of products by subscripts: ``einsum("ij,jk->ik", a, b)`` is ``a @ b``."""
 
 def embedding(weight: Tensor, indices: Tensor, padding_idx: _int = -1) -> Tensor:
     """Rows of a table: ``out[..., :] = weight[indices[...], :]``."""
@@ -346,6 +438,9 @@ def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``2 ** input``."""
 
+def expand_copy(input: Tensor, *size) -> Tensor:
+    """A copy of what `expand` shows."""
+
 def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``e ** input - 1``, accurate near zero."""
 
@@ -359,6 +454,12 @@ def flatten(input: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
 
 def flip(input: Tensor, *dims) -> Tensor:
     """A copy with the order of some axes reversed."""
+
+def fliplr(input: Tensor) -> Tensor:
+    """A copy with the order of axis 1 reversed."""
+
+def flipud(input: Tensor) -> Tensor:
+    """A copy with the order of axis 0 reversed."""
 
 def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Rounded down."""
@@ -388,8 +489,14 @@ def gather(input: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = Fals
 def ge(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """``input >= other``."""
 
+def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: _int = 1) -> tuple[Tensor, ...]:
+    """Derivatives along axes by differences, second order exact inside."""
+
 def gt(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """``input > other``."""
+
+def hsplit(input: Tensor, indices_or_sections) -> tuple[Tensor, ...]:
+    """`tensor_split` along axis 1, or 0 of a vector, into parts of one length."""
 
 def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors side by side: along axis 1, or 0 for tensors of one axis."""
@@ -400,6 +507,9 @@ def index_add(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha:
 
 def index_select(input: Tensor, dim: _int, index: Tensor) -> Tensor:
     """``out[..., j, ...] = input[..., index[j], ...]`` along one axis."""
+
+def inner(input: Tensor, other: Tensor) -> Tensor:
+    """Products of all vectors along the last axes: ``out[i, j] = sum(input[i] * other[j])``."""
 
 def isclose(
     input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
@@ -414,6 +524,12 @@ def isinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def isnan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether the value is NaN."""
+
+def kron(input: Tensor, other: Tensor) -> Tensor:
+    """Kronecker product: every element of ``input`` times all of ``other``."""
+
+def kthvalue(input: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False) -> ValuesAndIndices:
+    """The ``k``-th smallest value of each row, counted from 1, and its place."""
 
 def layer_norm(
     input: Tensor,
@@ -500,6 +616,12 @@ def mean(
 ) -> Tensor:
     """Mean over axes: ``sum(input, dim) / count``."""
 
+def median(input: Tensor, dim: _int | None = None, keepdim: _bool = False):
+    """The middle of the sorted values, the lower of two; NaN where there is one."""
+
+def meshgrid(*tensors, indexing: str = "ij") -> tuple[Tensor, ...]:
+    """Grids of coordinates: result ``k`` has the value of tensor ``k`` at every point of the grid."""
+
 def min(
     input: Tensor, dim: _int | Tensor | None = None, keepdim: _bool = False, *, other: Tensor | None = None
 ):
@@ -512,8 +634,18 @@ def minimum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """Product of two matrices, (n, l) by (l, m)."""
 
+def mode(input: Tensor, dim: _int = -1, keepdim: _bool = False) -> ValuesAndIndices:
+    """The most frequent value of each row, the smallest of several, and the last place where it
+    stands."""
+
+def moveaxis(input: Tensor, source, destination) -> Tensor:
+    """`movedim` under numpy's name."""
+
 def movedim(input: Tensor, source, destination) -> Tensor:
     """Axes moved to new places, the others keeping their order."""
+
+def msort(input: Tensor) -> Tensor:
+    """The values sorted along the first axis."""
 
 def mul(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """Product: ``out = input * other``."""
@@ -521,8 +653,37 @@ def mul(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = 
 def mv(input: Tensor, vec: Tensor) -> Tensor:
     """Product of a matrix and a vector, (n, l) by (l,)."""
 
+def nanmean(
+    input: Tensor,
+    dim: _int | Sequence[_int] | None = None,
+    keepdim: _bool = False,
+    *,
+    dtype: DType | None = None,
+) -> Tensor:
+    """Mean of what is not NaN."""
+
+def nanmedian(input: Tensor, dim: _int | None = None, keepdim: _bool = False):
+    """`median` of what is not NaN."""
+
+def nanquantile(
+    input: Tensor, q, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = "linear"
+) -> Tensor:
+    """`quantile` of what is not NaN."""
+
+def nansum(
+    input: Tensor,
+    dim: _int | Sequence[_int] | None = None,
+    keepdim: _bool = False,
+    *,
+    dtype: DType | None = None,
+) -> Tensor:
+    """Sum of what is not NaN."""
+
 def narrow(input: Tensor, dim: _int, start: _int, length: _int) -> Tensor:
     """Part of one axis, sharing storage."""
+
+def narrow_copy(input: Tensor, dim: _int, start: _int, length: _int) -> Tensor:
+    """A copy of what `narrow` shows."""
 
 def ne(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """``input != other``."""
@@ -554,6 +715,9 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
 def permute(input: Tensor, *dims) -> Tensor:
     """Axes in another order, sharing storage."""
 
+def permute_copy(input: Tensor, *dims) -> Tensor:
+    """A copy of what `permute` shows."""
+
 def positive(input: Tensor) -> Tensor:
     """The tensor itself."""
 
@@ -564,6 +728,11 @@ def prod(
     input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, dtype: DType | None = None
 ) -> Tensor:
     """Product over one axis, or of all elements: ``out = prod_r input[..., r, ...]``."""
+
+def quantile(
+    input: Tensor, q, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = "linear"
+) -> Tensor:
+    """Value below which a share ``q`` of the elements of each row lies; NaN where there is one."""
 
 def rand(
     *size,
@@ -605,6 +774,9 @@ def randperm(
 ) -> Tensor:
     """The integers from 0 to before ``n`` in random order."""
 
+def ravel(input: Tensor) -> Tensor:
+    """All elements along one axis."""
+
 def reciprocal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``1 / input``."""
 
@@ -613,6 +785,9 @@ def relu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def remainder(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """Remainder with the sign of ``other``, as Python's ``%``."""
+
+def renorm(input: Tensor, p: _float, dim: _int, maxnorm: _float) -> Tensor:
+    """Parts along an axis scaled down so that the norm of none is above ``maxnorm``."""
 
 def repeat_interleave(
     input: Tensor,
@@ -635,8 +810,15 @@ def rms_norm(
 def roll(input: Tensor, shifts, dims=None) -> Tensor:
     """Elements moved along axes; those that leave at one end come in at the other."""
 
+def rot90(input: Tensor, k: _int = 1, dims: Sequence[_int] = (0, 1)) -> Tensor:
+    """A copy rotated by ``k`` times 90 degrees in the plane of two axes, from the first towards the
+    second."""
+
 def round(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Rounded to the nearest integer, halves to even."""
+
+def row_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """Tensors below one another: along axis 0, each of fewer than two axes as a row."""
 
 def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``1 / sqrt(input)``."""
@@ -675,6 +857,12 @@ def scatter_add(input: Tensor, dim: _int, index: Tensor, src: Tensor) -> Tensor:
 def select(input: Tensor, dim: _int, index: _int) -> Tensor:
     """One position of an axis, which disappears; shares storage."""
 
+def select_copy(input: Tensor, dim: _int, index: _int) -> Tensor:
+    """A copy of what `select` shows."""
+
+def select_scatter(input: Tensor, src: Tensor, dim: _int, index: _int) -> Tensor:
+    """A copy of ``input`` with ``src`` at one position of an axis."""
+
 def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``1 / (1 + exp(-input))``."""
 
@@ -687,6 +875,16 @@ def sin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Hyperbolic sine."""
 
+def slice_scatter(
+    input: Tensor,
+    src: Tensor,
+    dim: _int = 0,
+    start: _int | None = None,
+    end: _int | None = None,
+    step: _int = 1,
+) -> Tensor:
+    """A copy of ``input`` with ``src`` in a slice of an axis."""
+
 def softmax(input: Tensor, dim: _int, dtype: DType | None = None) -> Tensor:
     """``out_i = exp(x_i) / sum_j exp(x_j)`` along an axis; a row of only -inf gives NaN."""
 
@@ -696,6 +894,12 @@ def sort(input: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool
 def split(tensor: Tensor, split_size_or_sections, dim: _int = 0) -> tuple[Tensor, ...]:
     """Views of consecutive parts of an axis."""
 
+def split_with_sizes(input: Tensor, split_sizes, dim: _int = 0) -> tuple[Tensor, ...]:
+    """`split` with a list of lengths."""
+
+def split_with_sizes_copy(input: Tensor, split_sizes, dim: _int = 0) -> tuple[Tensor, ...]:
+    """A copy of what `split_with_sizes` shows."""
+
 def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Square root."""
 
@@ -704,6 +908,9 @@ def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def squeeze(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
     """Without axes of length 1 (all, or those of ``dim``), sharing storage."""
+
+def squeeze_copy(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
+    """A copy of what `squeeze` shows."""
 
 def stack(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Tensors of one shape along a new axis."""
@@ -742,8 +949,17 @@ def sum(
 ) -> Tensor:
     """Sum over axes: ``out = sum_r input[..., r, ...]``."""
 
+def swapaxes(input: Tensor, axis0: _int, axis1: _int) -> Tensor:
+    """`transpose` under numpy's name."""
+
+def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
+    """`transpose` under another name."""
+
 def t(input: Tensor) -> Tensor:
     """The transpose of a matrix; tensors of fewer axes as they are."""
+
+def t_copy(input: Tensor) -> Tensor:
+    """A copy of what `t` shows."""
 
 def take_along_dim(input: Tensor, indices: Tensor, dim: _int | None = None) -> Tensor:
     """`gather` with broadcasting of the other axes; all elements are counted through if ``dim`` is
@@ -755,6 +971,13 @@ def tan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Hyperbolic tangent."""
 
+def tensor_split(input: Tensor, indices_or_sections, dim: _int = 0) -> tuple[Tensor, ...]:
+    """Views of parts of an axis: so many, of lengths that differ by at most one, or cut at given
+    positions."""
+
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
+    """Sum of products over several axes of both."""
+
 def tile(input: Tensor, *dims) -> Tensor:
     """`repeat` with missing leading counts taken as 1."""
 
@@ -763,14 +986,32 @@ def topk(
 ) -> ValuesAndIndices:
     """The ``k`` largest (or smallest) elements along an axis, in order, and where they were."""
 
+def trace(input: Tensor) -> Tensor:
+    """Sum of the main diagonal of a matrix."""
+
 def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """Two axes exchanged, sharing storage."""
+
+def transpose_copy(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
+    """A copy of what `transpose` shows."""
+
+def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: _float = 1, dim: _int = -1) -> Tensor:
+    """Integral along an axis by the trapezoidal rule."""
+
+def trapz(y: Tensor, x: Tensor | None = None, *, dx: _float = 1, dim: _int = -1) -> Tensor:
+    """Integral along an axis by the trapezoidal rule."""
 
 def tril(input: Tensor, diagonal: _int = 0) -> Tensor:
     """The lower triangle of the last two axes; zero above the diagonal."""
 
+def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: DType = ..., device=None) -> Tensor:
+    """Rows and columns of the lower triangle of a matrix, as two rows, by rows."""
+
 def triu(input: Tensor, diagonal: _int = 0) -> Tensor:
     """The upper triangle of the last two axes; zero below the diagonal."""
+
+def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: DType = ..., device=None) -> Tensor:
+    """Rows and columns of the upper triangle of a matrix, as two rows, by rows."""
 
 def true_divide(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """Quotient: ``out = input / other``, floating point for integers too."""
@@ -781,11 +1022,26 @@ def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def unbind(input: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
     """Every position of an axis, as views without it."""
 
+def unbind_copy(input: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
+    """A copy of what `unbind` shows."""
+
 def unflatten(input: Tensor, dim: _int, sizes: Sequence[_int]) -> Tensor:
     """One axis as several."""
 
+def unfold_copy(input: Tensor, dimension: _int, size: _int, step: _int) -> Tensor:
+    """A copy of what `unfold` shows."""
+
+def unsafe_chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+    """At most ``chunks`` views of equal length (the last may be shorter)."""
+
 def unsqueeze(input: Tensor, dim: _int) -> Tensor:
     """With a new axis of length 1 at ``dim``, sharing storage."""
+
+def unsqueeze_copy(input: Tensor, dim: _int) -> Tensor:
+    """A copy of what `unsqueeze` shows."""
+
+def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tensor:
+    """Vandermonde matrix: column ``j`` is ``x ** (N - 1 - j)``, or ``x ** j`` if increasing."""
 
 def var(
     input: Tensor,
@@ -806,6 +1062,15 @@ def var_mean(
     correction: _float | None = None,
 ):
     """``(var(input, ...), mean(input, ...))``."""
+
+def vdot(input: Tensor, other: Tensor) -> Tensor:
+    """Product of two vectors, the first conjugated."""
+
+def view_copy(input: Tensor, *size) -> Tensor:
+    """A copy of what `view` shows."""
+
+def vsplit(input: Tensor, indices_or_sections) -> tuple[Tensor, ...]:
+    """`tensor_split` along axis 0 of at least two into parts of one length."""
 
 def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors below one another: along axis 0, each of fewer than two axes as a row."""

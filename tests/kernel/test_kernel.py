@@ -5,20 +5,13 @@ import struct
 import pytest
 
 from pellucid.errors import DTypeError, KernelError
-from pellucid.kernel.source import (
-    KernelHeader,
-    KernelSource,
-    Launch,
-    convert,
-    fetch,
-    fold,
-    header_of,
-    load,
-    pack_params,
-    physical,
-)
+from pellucid.kernel.element_types import convert, fetch, physical
+from pellucid.kernel.header import KernelHeader, header_of
+from pellucid.kernel.launch import Launch, fold, pack_params
+from pellucid.kernel.source import KernelSource, load
 from pellucid.tensors import dtypes as dt
 
+ACCESS = {"x": "read", "out": "written"}
 TEXT = """// out[i] = x[i] * factor
 alias T = f32;
 @group(0) @binding(0) var<storage, read> x: array<T>;
@@ -161,16 +154,16 @@ def test_launches_read_files_by_name():
 )
 def test_a_header_that_does_not_fit(line, message):
     with pytest.raises(KernelError) as raised:
-        header_of(KernelSource("group/name", f"// {line}\n{TEXT}"))
+        header_of("group/name", f"// {line}\n{TEXT}", ACCESS)
     assert message in str(raised.value)
     assert str(raised.value).startswith("group/name: the header says '")
 
 
 def test_a_header_is_kept_by_edits():
     text = f"// fuses  x -> out\n// uses   one, two\n// norms  a/b, a/c/d\n{TEXT}"
-    header = header_of(KernelSource("a", text))
+    header = header_of("a", text, ACCESS)
     assert header == KernelHeader("x", ("out",), norms=("a/b", "a/c/d"))
-    assert header_of(KernelSource("a", TEXT)) == KernelHeader()
+    assert header_of("a", TEXT, ACCESS) == KernelHeader()
     source = KernelSource("a", text, header=header)
     edited = source.fill({"TILE": "8u"}).retype("x", dt.float16).with_part("two", "three").as_typed()
     assert edited.typed

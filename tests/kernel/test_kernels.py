@@ -7,7 +7,8 @@ import pytest
 from pellucid.device.resources import path
 from pellucid.device.stream import stream
 from pellucid.fusion.sites import sites_of
-from pellucid.kernel import source as kernel
+from pellucid.kernel import load
+from pellucid.kernel.header import KernelHeader
 
 ROOT = path("wgsl")
 FILES = sorted(p.relative_to(ROOT).as_posix().removesuffix(".wgsl") for p in ROOT.rglob("*.wgsl"))
@@ -21,7 +22,7 @@ def text(name: str) -> str:
 @pytest.fixture(scope="module")
 def sources() -> str:
     """All Python of the package, and the kernels that headers name: a file's name must occur there."""
-    named = [f'"{joint}"' for name in KERNELS for joint in kernel.load(name).header.joint]
+    named = [f'"{joint}"' for name in KERNELS for joint in load(name).header.joint]
     modules = sorted(path("pkg/pellucid").rglob("*.py"))
     return "\n".join([*named, *[p.read_text(encoding="utf-8") for p in modules]])
 
@@ -40,7 +41,7 @@ def test_header_and_style(name):
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_limits(name):
-    source = kernel.load(name)
+    source = load(name)
     assert 1 <= len(source.bindings) <= 8
     assert [int(n) for n in re.findall(r"@group\(0\) @binding\((\d+)\)", source.text)] == list(
         range(len(source.bindings))
@@ -53,26 +54,26 @@ def test_limits(name):
 @pytest.mark.parametrize("name", KERNELS)
 def test_what_a_header_names_is_there(name):
     """Outputs have store functions that fusion finds, the input a load function, and kernels exist."""
-    source = kernel.load(name)
+    source = load(name)
     header = source.header
     assert sorted(output for site in sites_of(source) for output in site.values) == sorted(header.outputs)
     if header.input:
-        load = rf"^fn load_{header.input}\(i: u32\) -> \w+ \{{ return .*; \}}$"
-        assert re.search(load, source.text, re.M)
+        loaded = rf"^fn load_{header.input}\(i: u32\) -> \w+ \{{ return .*; \}}$"
+        assert re.search(loaded, source.text, re.M)
     assert {*header.joins, *header.joint, *header.norms} <= {*KERNELS}
     assert len(header.joint) in (0, 2)
 
 
 def test_headers():
     """The lines are read as they are written; who has none takes no part."""
-    headers = {name: kernel.load(name).header for name in KERNELS}
-    assert headers["norm/rms"] == kernel.KernelHeader("x", ("out",))
-    assert headers["attention/cache_write"] == kernel.KernelHeader("rows")
-    assert headers["matmul/quant/vectors"] == kernel.KernelHeader(None, ("out_0", "out_1", "out_2"))
+    headers = {name: load(name).header for name in KERNELS}
+    assert headers["norm/rms"] == KernelHeader("x", ("out",))
+    assert headers["attention/cache_write"] == KernelHeader("rows")
+    assert headers["matmul/quant/vectors"] == KernelHeader(None, ("out_0", "out_1", "out_2"))
     assert headers["matmul/quant/vector"].joint == ("matmul/quant/vectors", "matmul/quant/pair")
     assert headers["attention/decode_step"].joins[:4] == headers["attention/place"].joins
     written = {name for name in KERNELS if re.search(r"^// (fuses|joins|joint|norms) ", text(name), re.M)}
-    assert {name for name in KERNELS if headers[name] != kernel.KernelHeader()} == written
+    assert {name for name in KERNELS if headers[name] != KernelHeader()} == written
 
 
 @pytest.mark.gpu
@@ -80,7 +81,7 @@ def test_headers():
 def test_compiles_alone(name):
     """With parameters as a uniform block and, where the device has them, as immediates."""
     host = stream().open()
-    source = kernel.load(name)
+    source = load(name)
     if "subgroupAdd(" in source.finish(False) and "subgroups" not in host.info.features:
         pytest.skip("the device has no subgroups")
     letters = "".join("w" if b.written else "r" for b in source.bindings)

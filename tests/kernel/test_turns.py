@@ -8,7 +8,8 @@ import pytest
 
 from pellucid.device.resources import path
 from pellucid.errors import ShapeError
-from pellucid.kernel.source import KernelSource, load, loops
+from pellucid.kernel.parts import loops
+from pellucid.kernel.source import KernelSource, load
 from pellucid.kernel.turns import PIECE, boxes, turns_of
 
 FILES = sorted(path("wgsl").rglob("*.wgsl"))

@@ -83,7 +83,20 @@ GIVEN = {
     "_log_softmax": [A, 1, False], "_to_copy": [A, {"dtype": torch.float16}], "dropout": [A, 0.5, False],
     "diagonal": [A], "gelu": [A, {"approximate": "tanh"}], "lerp.Scalar": [A, B, 0.3],
     "clamp.Tensor": [A, B, B + 0.1], "fill.Tensor": [A, torch.tensor(2.0)], "pow_.Scalar": [A, 2.0],
-    "hardtanh": [A, 0.2, 0.5], "atan2": [A, B],
+    "hardtanh": [A, 0.2, 0.5], "atan2": [A, B], "as_strided_scatter": [A, B[:, :2], [2, 2], [1, 2]],
+    "as_strided_copy": [A, [2, 2], [1, 2]], "atleast_1d.Sequence": [[A, B]], "atleast_2d.Sequence": [[A, B]],
+    "atleast_3d.Sequence": [[A, B]], "atleast_1d.default": [A], "atleast_2d.default": [A],
+    "atleast_3d.default": [A], "block_diag": [[A, B]], "cartesian_prod": [[A[0], B[0]]],
+    "combinations": [A[0]], "diagonal_scatter": [A, B[0, :2]], "dsplit.int": [A[None], 3],
+    "dsplit.array": [A[None], [1]], "expand_copy": [A[:1], [2, -1]], "meshgrid.default": [[A[0], B[1]]],
+    "meshgrid.indexing": [[A[0], B[1]], {"indexing": "xy"}], "permute_copy": [A, [1, 0]],
+    "select_scatter": [A, B[0], 0, 1], "split_with_sizes_copy": [A, [1, 2], 1],
+    "tensor_split.tensor_indices_or_sections": [A, torch.tensor([1]), 1], "vander": [A[0]],
+    "view_copy.default": [A, [3, 2]], "view_copy.dtype": [A, torch.int32], "diag": [A[0]],
+    "einsum": ["ij,kj->ik", [A, B]], "tensordot": [A, B, [0, 1], [0, 1]], "cross": [A, B],
+    "addmv": [A[0, :2], A, B[0]], "addr": [A, A[:, 0], B[0]], "addbmm": [A[:, :2], A[None], B.T[None]],
+    "vdot": [A[0], B[0]], "quantile.default": [A, torch.tensor([0.2, 0.7]), 1],
+    "nanquantile.default": [A, torch.tensor([0.2, 0.7]), 1], "nanquantile.scalar": [A, 0.3],
 }  # fmt: skip
 # Values that chance or the memory makes: only their shape and dtype are compared.
 RANDOM = {

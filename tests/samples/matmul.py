@@ -32,6 +32,20 @@ def halves(**more) -> list[Sample]:
     return [*made, S(np.arange(6).reshape(2, 3), np.arange(12).reshape(3, 4)).but(devices=("cpu",))]
 
 
+EINSUMS = [
+    ("ij,jk->ik", (3, 4), (4, 5)), ("ij,kj", (3, 4), (5, 4)), ("ij->ji", (3, 4)), ("ij->", (3, 4)),
+        ("ii->i", (4, 4)),
+    ("ii", (4, 4)), ("iij,jk->ik", (3, 3, 2), (2, 4)), ("bij,bjk->bik", (2, 3, 4), (2, 4, 5)),
+    ("...ij,...jk->...ik", (2, 1, 3, 4), (5, 4, 2)), ("i,j->ij", (3,), (4,)), ("i,i->", (5,), (5,)),
+    ("bhqd,bhkd->bhqk", (2, 2, 3, 4), (2, 2, 5, 4)), ("ij,jk,kl->il", (2, 3), (3, 4), (4, 5)),
+    ("ab,bc,cd,de->ae", (2, 3), (3, 4), (4, 2), (2, 3)), ("ij,ij->ij", (3, 4), (3, 4)), ("ijk,k->ij", (2,
+        3, 4), (4,)),
+    ("...i->...", (2, 3, 4)), ("i...->...", (2, 3, 4)), ("ij,jk->ik", (3, 1), (4, 5)),
+        ("b i , b j -> b i j", (2, 3), (2, 4)),
+    ("ij,k->", (2, 3), (4,)), (",ij->ij", (), (2, 3)), ("aab,b->a", (3, 3, 2), (2,)), ("ba,cad->bd", (2,
+        3), (4, 3, 5)),
+    ("nlhd,nshd->nlsh", (2, 3, 2, 4), (2, 5, 2, 4))
+]  # fmt: skip
 SAMPLES: dict[str, list[Sample]] = {
     "matmul": [
         *[S(normal(*a), normal(*b)).but(**close, variants=("shared",) * ((a, b) in SHARED)) for a,
@@ -70,5 +84,70 @@ SAMPLES: dict[str, list[Sample]] = {
         S(normal(6), normal(3, 6), normal(3)),
         *each(("float16", "bfloat16"), normal(9, 20), normal(6, 20)), S(nothing(0, 4), nothing(3, 4)),
         S(nothing(2, 0), nothing(3, 0), normal(3)), bad("", normal(2, 3), normal(4, 5))
+    ],
+    "einsum": [
+        *[S(equation, *[normal(*s) for s in shapes]).but(**close) for equation, *shapes in EINSUMS],
+        S(lambda t, a, b: t.einsum(a, [0, 1], b, [1, 2], [0, 2]), normal(3, 4), normal(4, 5)),
+        S(lambda t, a, b: t.einsum(a, [..., 3, 7], b, [..., 7]), normal(2, 3, 4), normal(2, 4)),
+        S(lambda t, a, b: t.einsum("ij,jk", [a, b]), normal(3, 4), normal(4, 5)),
+        S("ij,jk->ik", np.arange(6).reshape(2, 3), np.arange(12).reshape(3, 4)),
+        S("ij->ji", normal(2, 3) > 0), S("ij,jk->ik", nothing(2, 0), nothing(0, 3)),
+        *each(("float16", "bfloat16"), "ij,jk->ik", normal(3, 4), normal(4, 5)),
+        *[
+            bad(text, equation, *[normal(*s) for s in shapes]).but(error=error)
+            for text, error, equation, *shapes in [
+                ("for 2 operands, and 1", TypeError, "ij,jk", (2, 3)), ("has '1'", TypeError, "i1->i",
+        (2, 3)),
+                ("1 subscripts for operand 0", ValueError, "i->i", (2, 3)),
+                ("lengths 3 and 4", ValueError, "ij,jk->ik", (2, 3), (4, 5)),
+                ("each subscript of the result", TypeError, "ij->ik", (2, 3)),
+                ("each subscript of the result", TypeError, "ij->ii", (2, 3))
+            ]
+        ]
+    ],
+    "tensordot": [
+        S(normal(2, 3, 4), normal(3, 4, 5)).but(**close), S(normal(2, 3), normal(3, 5), 1),
+        S(normal(2, 3), normal(4), 0), S(normal(2, 3, 4), normal(4, 5, 2), ([0, -1], [2, 0])).but(**close),
+        bad("have lengths", normal(2, 3), normal(2, 3), 1), bad("dims is 3", normal(2, 3), normal(2, 3), 3)
+    ],
+    "inner": [S(normal(2, 3), normal(4, 3)), S(normal(3), normal(3)), S(np.float32(2), normal(2, 3)),
+        bad("have lengths", normal(3), normal(4))],
+    "kron": [
+        S(normal(2, 3), normal(4, 1, 2)).but(layouts=("contiguous",)), S(normal(2, 2), normal(2, 3)),
+        S(normal(2, 2), np.float32(2)), *each(DTYPES, normal(2, 3), normal(2, 2))
+    ],
+    "cross": [
+        S(normal(4, 3), normal(4, 3)), S(normal(3, 4), normal(3, 1)), S(normal(2, 3, 3), normal(1, 3, 3), 1),
+        *each(("float16", "int32", "int64"), normal(4, 3), normal(4, 3), dim=1),
+        bad("no axis", normal(4), normal(4)).but(error=ValueError),
+        bad("has length 2", normal(2, 3), normal(2, 3), 0)
+    ],
+    "vdot": [S(normal(40), normal(40)).but(**close), bad("", normal(2), normal(3))],
+    "addr": [S(normal(3, 4), normal(3), normal(4), beta=0.5, alpha=2), S(normal(4), normal(3), normal(4)),
+        S(np.full((3, 4), np.nan, np.float32), normal(3), normal(4), beta=0).but(grad=False)],
+    "addmv": [S(normal(3), normal(3, 4), normal(4), beta=0.5, alpha=2), S(normal(1), normal(3, 4), normal(4)),
+        bad("takes a matrix and a vector", normal(3), normal(4), normal(4))],
+    "addbmm": [S(normal(3, 5), batch, normal(2, 4, 5), beta=2, alpha=0.5).but(**close),
+        S(normal(5), batch, normal(2, 4, 5)).but(**close), bad("have no products", normal(3, 5), batch,
+        batch)],
+    "cov": [
+        S(normal(3, 9)), S(normal(9)), S(normal(3, 9), correction=0), S(np.float32(2)).but(grad=False),
+        S(normal(3, 5), fweights=np.array([1, 2, 0, 3, 1])), S(normal(3, 5), aweights=np.abs(normal(5))),
+        S(normal(3, 5), fweights=np.array([1, 2, 0, 3, 1]), aweights=np.abs(normal(5))),
+        S(np.arange(12).reshape(3, 4)), bad("at most two axes", batch)
+    ],
+    "corrcoef": [S(normal(3, 9)).but(**close), S(normal(9)), bad("at most two axes", batch)],
+    # PyTorch has second derivatives of few of them.
+    "cdist": [
+        *[
+            S(*pair).but(**close, second=False)
+            for pair in [
+                *[(normal(2, 4, 3), normal(2, 5, 3), p) for p in (0.0, 0.5, 1.0, 2.0, 3.0, np.inf)],
+                (normal(30, 3), normal(5, 3)), (normal(4, 3), normal(5, 3), 2.0, "use_mm_for_euclid_dist"),
+                (normal(1, 4, 3), normal(2, 5, 3)), (nothing(0, 3), normal(5, 3)), (square, square)
+            ]
+        ],
+        bad("no rows of one length", normal(3), normal(2, 3)),
+        bad("p must not be negative", square, square, -1.0)
     ]
 }  # fmt: skip

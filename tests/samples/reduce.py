@@ -27,6 +27,8 @@ truth[0], truth[1] = 0, 1
 big = (below(2**62, 5, 300) - 2**61).astype(np.int64)
 low = 30 * normal(6, 7)
 low[0] = -np.inf
+holed = apart(3, 5, 4)
+holed[0, 1, :2], holed[1, :2, 2], holed[2, 3, 3] = np.nan, np.nan, np.inf
 
 
 def over(array: np.ndarray, several: bool = True, **options) -> list[Sample]:
@@ -121,5 +123,71 @@ SAMPLES: dict[str, list[Sample]] = {
         S(zeros, 0).but(rtol=1e-4),
         *each(DTYPES[:-1], np.sign(small) * 2, 1), S(np.array([3, -2, 2**33, 5]), 0),
         S(1 + normal(2, 9001) / 100, -1).but(rtol=1e-3, grad=False), *empties(False), *WRONG, *NONE
-    ]
+    ],
+    **{
+        name: [
+            S(distinct), S(holed), *[S(a, d, k) for a in (distinct, holed) for d in (0, 1,
+        -1) for k in (False, True)],
+            S(normal(2, 3000), 1).but(layouts=("contiguous",)), no_axes, no_axes.but(args=(*no_axes.args, 0)),
+            S(ties), *each(DTYPES[:-1], distinct, 1), S(nothing(0)).but(grad=False),
+            bad("no elements", nothing(2, 0), 1), *WRONG
+        ]
+        for name in ("median", "nanmedian")
+    },
+    "kthvalue": [S(distinct, 2), S(distinct, 3, 0, True), S(holed, 5, 1),
+        no_axes.but(args=(*no_axes.args, 1)),
+        *each(DTYPES[:-1], distinct, 2), bad("k is 6", x, 6, 1), bad("k is 0", x, 0), bad("no elements",
+        nothing(2, 0), 1)],
+    # Which of equal values is named is another in PyTorch.
+    "mode": [
+        *[
+            S(lambda t, x, d=d: (x.mode(d)[0], x.gather(d, x.mode(d, True)[1])), a).but(grad=False)
+            for d in (0, -1)
+            for a in (np.round(2 * normal(4, 31)), below(4, 3, 50), ties, x[0] > 0)
+        ],
+        no_axes, S(distinct), S(distinct, 0, True), bad("no elements", nothing(2, 0), 1)
+    ],
+    **{
+        name: [
+            *[S(a, 0.3, d, k, interpolation=way) for way in ("linear", "lower", "higher", "midpoint",
+        "nearest")
+                for a, d, k in ((distinct, 1, False), (holed, -1, True))],
+            S(distinct, np.array([0, 0.25, 1], np.float32), 0), S(distinct, np.array([0.5], np.float32)),
+            S(distinct, 0.7, keepdim=True), S(holed, np.array([0.5, 0.1], np.float32), 0, True),
+        no_axes.but(args=(*no_axes.args, 0.5)),
+            bad("between 0 and 1", x, 1.5), bad("float32 or float64", below(9, 3), 0.5),
+        bad("interpolation is one of", x, 0.5, interpolation="cubic").but(error=TypeError)
+        ]
+        for name in ("quantile", "nanquantile")
+    },
+    "msort": [S(distinct), S(holed), no_axes],
+    **{name: [*over(holed), *over(x), S(special, 1).but(grad=False), no_axes] for name in ("nansum",
+        "nanmean")},
+    "diff": [
+        S(x), S(x, 2, 1), S(x, 0), S(x, 9, 0), S(x, prepend=normal(3, 5, 1), append=normal(3, 5, 2)),
+        *each(DTYPES, small, 1, 0),
+        bad("at least one axis", *no_axes.args), bad("must not be negative", x, -1),
+        *[bad("out of range", x, 1, d) for d in (3, -4)]
+    ],
+    **{
+        name: [S(x), S(x, dx=0.5, dim=1), S(x, normal(4)), S(x, normal(3, 5, 4)), S(x, normal(5), dim=1),
+        S(nothing(2, 0)),
+            bad("x has 3 elements", x, normal(3))]
+        for name in ("trapezoid", "cumulative_trapezoid")
+    },
+    "gradient": [
+        S(x), S(x, spacing=0.5), S(x, dim=1, edge_order=2), S(x, dim=(0, -1), spacing=(2.0, 3.0)),
+        S(lambda t, x, a, b: t.gradient(x, spacing=(a, b), dim=(1, 2)), x, np.cumsum(uniform(1, 2, 5)),
+        np.cumsum(uniform(1, 2, 4))),
+        S(lambda t, x, a: t.gradient(x, spacing=(a,), dim=1, edge_order=2), x, np.cumsum(uniform(1, 2, 5))),
+        bad("at least 3", x[:2], dim=0, edge_order=2), bad("1 or 2, not 3", x, edge_order=3),
+        bad("2 spacings for 3", x, spacing=(1.0, 2.0))
+    ],
+    "dist": [S(x, normal(5, 4)), S(x, normal(3, 5, 4), 1), S(x, normal(3, 5, 4), np.inf), S(x, x[:1], 3)],
+    "renorm": [S(x, 2, 0, 1.5), S(x, 1, 1, 2.0), S(x, 3, -1, 100.0), S(nothing(2, 3), 2, 0,
+        1.0).but(grad=False),
+        bad("at least two axes", x[0, 0], 2, 0, 1), bad("must be positive", x, 0, 0, 1.0)],
+    "Tensor.sum_to_size": [S(lambda t, x: (x.sum_to_size(5, 1), x.sum_to_size((3, 5, 4)),
+        x.sum_to_size(1, 1, 1)), x),
+        bad("does not broadcast", lambda t, x: x.sum_to_size(2, 4), x)]
 }  # fmt: skip

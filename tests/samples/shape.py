@@ -198,5 +198,92 @@ SAMPLES: dict[str, list[Sample]] = {
         S(below(9, 4), (1, 2), value=7),
         *[S(normal(2, 3, 4, 5), (2, 1, 0, 2), mode) for mode in ("reflect", "replicate", "circular")]
     ],
-    "nn.functional.one_hot": [S(below(7, 2, 3), 7), S(below(7, 4))]
+    "nn.functional.one_hot": [S(below(7, 2, 3), 7), S(below(7, 4))],
+    "ravel": [S(x), *out_of(lambda t, x: x.mT.ravel(), lambda t, x: x[0, 0, 0].ravel())],
+    "Tensor.reshape_as": out_of(lambda t, x: x.reshape_as(t.zeros(4, 6))),
+    "swapaxes": [S(x, 0, 2)],
+    "swapdims": [S(x, -1, 1)],
+    "moveaxis": [S(x, 0, 2), S(x, (0, 1), (-1, 0))],
+    "fliplr": [S(x), bad("at least two axes, not 1", x[0, 0])],
+    "flipud": [S(x), S(x[0, 0]), bad("at least one axis", x[0, 0, 0])],
+    "rot90": [*[S(x, k) for k in (-3, -2, -1, 0, 1, 2, 3, 5)], S(x, 1, (2, 0)), S(x, -1, [1, -1]),
+        bad("are one axis", x, 1, (0, -3)), bad("takes two of at least two", x, 1, (0,)),
+        bad("at least two axes", x[0, 0])],
+    **{
+        f"atleast_{n}d": [S(x[0, 0, 0]), S(x[0, 0]), S(x[0]), S(x), S(x[0, 0, 0], x), S([x[0, 0], x[0]])]
+        for n in (1, 2, 3)
+    },
+    "adjoint": [S(x), S(x[0]), bad("at least two axes", x[0, 0])],
+    "diag_embed": [S(x), S(x, 1), S(x, -2, 0, 2), S(x, 1, 2, 0), S(x[0, 0], -1), *each(DTYPES, x),
+        bad("Name two", x, 0, 1, -3), bad("at least one axis", x[0, 0, 0]).but(error=ValueError)],
+    "diag": [S(matrix), S(matrix[:3], 1), S(matrix[0]), S(matrix[0], -2), bad("not 3 axes", x)],
+    "diagflat": [S(x), S(x[0, 0], 1), S(x[0, 0, 0], -1)],
+    "trace": [S(matrix), S(matrix[:2]), S(nothing(0, 3)), S(below(9, 3, 3)), bad("takes a matrix", x)],
+    "Tensor.fill_diagonal_": [
+        *[S(lambda t, a, k=k, w=w: (a * 2)[:k].fill_diagonal_(3.5, w), normal(9,
+        3)).but(layouts=("contiguous",))
+            for k in (2, 3, 4, 7, 9) for w in (False, True)],
+        S(lambda t, a: (a * 2).t().fill_diagonal_(3.5), normal(2, 9)),
+        S(lambda t, a: (a * 2).fill_diagonal_(1), normal(3, 3, 3)),
+        bad("more axes of one length", lambda t, a: (a * 2).fill_diagonal_(1), x),
+        bad("takes a matrix", lambda t, a: (a * 2).fill_diagonal_(1), x[0, 0])
+    ],
+    "block_diag": [S(x[0], x[1, 0], x[0, 0, 0], matrix), S(), S(x[0], below(5, 2, 2)), S(x[0], nothing(2,
+        0), x[1]),
+        bad("tensor 1 has 3 axes", x[0], x)],
+    "select_scatter": [S(x, normal(2, 4), 1, -1), S(x, normal(3, 4), 0, 1), bad("src has shape", x, x, 0, 0)],
+    "slice_scatter": [S(x, normal(2, 2, 4), 1, 1), S(x, normal(2, 3, 2), 2, 0, 4, 2), S(x, normal(2, 3, 4)),
+        bad("src has shape", x, x, 1, 1), bad("step must be positive", x, x, 0, 0, 2, -1)],
+    "diagonal_scatter": [S(matrix, normal(4), 1), S(x, normal(3, 2), 0, 2, 0), bad("src has shape",
+        matrix, x)],
+    # PyTorch's gradient of input is the one of what was overwritten.
+    "as_strided_scatter": [
+        *[s.but(layouts=("contiguous",), grad=False)
+            for s in (S(x, normal(2, 2), (2, 2), (5, 3)), S(x, normal(3), (3,), (2,), 4))],
+        bad("src has shape", x, x, (2, 2), (1, 1)),
+        S(lambda t, y, x: t.as_strided_scatter(x.detach().contiguous(), y, (2, 2), (5, 3)), normal(2, 2), x)
+    ],
+    "broadcast_shapes": [S(lambda t: t.broadcast_shapes((2,), (3, 1), (1, 1, 1))),
+        S(lambda t: t.broadcast_shapes(4, (3, 1))),
+        bad("do not broadcast", lambda t: t.broadcast_shapes((2,), (3,)))],
+    "meshgrid": [*[S([normal(3), normal(4), normal(2)], indexing=way) for way in ("ij", "xy")],
+        S(normal(3), normal(1)[0], indexing="xy"), S(normal(3), indexing="xy"),
+        bad("'ij' or 'xy'", normal(2), indexing="yx").but(error=TypeError), bad("at most one axis", x,
+        indexing="ij")],
+    "cartesian_prod": [S(normal(3), normal(2), normal(4)), S(normal(3)), bad("Give vectors", x, x)],
+    "combinations": [*[S(normal(5), r, w) for r in (0, 1, 2, 3) for w in (False, True)], S(normal(2), 3),
+        bad("must not be negative", normal(3), -1), bad("takes a vector", x)],
+    **dict.fromkeys(
+        ("tril_indices", "triu_indices"),
+        made((3, 4), (4, 3, 1), (4, 3, -2), (0, 3), (3, 3, {"dtype": "int32"}), refused=bad("negative",
+        -1, 2)),
+    ),
+    "vander": [S(normal(4)).but(grad=False), S(normal(3), 5, True).but(grad=False), S(normal(3), 0),
+        S(below(5, 3), 4), bad("takes a vector", x)],
+    "Tensor.unfold": [
+        S(lambda t, x: x.unfold(1, 2, 1), x), S(lambda t, x: x.unfold(-1, 3, 2), x), S(lambda t,
+        x: x.unfold(2, 1, 3), x),
+        S(lambda t, x: x[0, 0, 0].unfold(0, 1, 1), x), S(lambda t, x: x.unfold(0, 0, 1), x),
+        bad("windows of 0 to 3", lambda t, x: x.unfold(1, 4, 1), x), bad("step", lambda t, x: x.unfold(1,
+        1, 0), x)
+    ],
+    "split_with_sizes": [S(x, [1, 2], 1), S(x, (2, 0)), bad("must add up to 3", x, [1, 1], 1)],
+    "tensor_split": [S(x, 2, 2), S(x, 3, -1), S(x, 7, 1), S(x, (1, 3), 2), S(x, [-1], 1), S(x, (2, 1, 9),
+        2), S(x, []),
+        bad("sections must be positive", x, 0), bad("at least one axis", x[0, 0, 0], 1)],
+    "hsplit": [S(x, 3), S(x, [1, 2]), S(x[0, 0], 2), bad("parts of one length", x, 2),
+        bad("at least 1 axes", x[0, 0, 0], 1)],
+    "vsplit": [S(x, 2), S(x, [1]), bad("at least 2 axes", x[0, 0], 2)],
+    "dsplit": [S(x, 2), S(x, [1, 3]), bad("at least 3 axes", x[0], 2)],
+    **{
+        f"{name}_copy": [S(x, *args).but(layouts=("contiguous",))]
+        for name, args in {
+            "alias": (), "as_strided": ((2, 2), (5, 3)), "diagonal": (1,), "expand": ((5, 2, 3, 4),),
+        "narrow": (1, 1, 2),
+            "permute": ((2, 0, 1),), "select": (1, 2), "split_with_sizes": ([1, 2], 1), "squeeze": (),
+        "transpose": (0, 2),
+            "unbind": (1,), "unfold": (1, 2, 1), "unsqueeze": (1,), "view": ((4, 6),),
+        }.items()
+    },
+    "t_copy": [S(matrix)]
 }  # fmt: skip

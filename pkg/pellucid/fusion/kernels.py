@@ -10,7 +10,9 @@ from typing import Any
 
 from ..device.stream import stream
 from ..errors import KernelError
-from ..kernel.source import WGSL_TYPE, KernelSource, convert, loops, narrowed, pack, physical
+from ..kernel.element_types import WGSL_TYPE, convert, narrowed, pack, physical
+from ..kernel.parts import loops
+from ..kernel.source import KernelSource
 from ..op.expression import Map, Text, frame, member
 from ..op.launches import MOST_PARAMS, RegisteredLaunch, most_buffers, on_thin, register
 from ..tensors.dtypes import bool_

@@ -10,7 +10,8 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ..kernel.source import PHYSICAL, WGSL_TYPE, KernelSource
+from ..kernel.element_types import PHYSICAL, WGSL_TYPE
+from ..kernel.source import KernelSource
 from ..op.launches import RegisteredLaunch
 
 

@@ -1,137 +1,20 @@
-"""Kernels: reads ``wgsl/``, fills holes by name, packs parameters. Knows nothing of ops, tensors or
-autograd."""
+"""Source of a kernel: a WGSL text, its declarations, and the holes that are filled by name. Knows nothing of
+ops, tensors or autograd."""
 
 from __future__ import annotations
 
 import re
-import struct
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, lru_cache
-from pathlib import Path
-from typing import Any, NamedTuple
 
-from ..device.resources import path, read_text
-from ..errors import DTypeError, KernelError
-from ..tensors import dtypes as dt
+from ..device.resources import read_text
+from ..errors import KernelError
 from ..tensors.dtypes import DType
-
-# How a kernel sees a dtype: the element type of the buffer, elements per u32 word, and the type of a value
-# once loaded.
-# "i64" values are vec2<u32>, low word first; see wgsl/parts/number/int64.wgsl.
-PHYSICAL: dict[DType, tuple[str, int, str]] = {
-    dt.float32: ("f32", 1, "f32"),
-    dt.int32: ("i32", 1, "i32"),
-    dt.uint32: ("u32", 1, "u32"),
-    dt.int64: ("vec2<u32>", 1, "i64"),
-    dt.float16: ("u32", 2, "f32"),
-    dt.bfloat16: ("u32", 2, "f32"),
-    dt.int16: ("u32", 2, "i32"),
-    dt.uint16: ("u32", 2, "u32"),
-    dt.int8: ("u32", 4, "i32"),
-    dt.uint8: ("u32", 4, "u32"),
-    dt.bool_: ("u32", 4, "bool"),
-}
-NATIVE = {"f32": dt.float32, "i32": dt.int32, "u32": dt.uint32, "vec2<u32>": dt.int64}
-WGSL_TYPE = {"f32": "f32", "i32": "i32", "u32": "u32", "i64": "vec2<u32>", "bool": "bool"}
-
-_UNPACK = {
-    dt.float16: "half_to_float({bits})",
-    dt.bfloat16: "bfloat_to_float({bits})",
-    dt.int16: "(bitcast<i32>({bits} << 16u) >> 16u)",
-    dt.uint16: "{bits}",
-    dt.int8: "(bitcast<i32>({bits} << 24u) >> 24u)",
-    dt.uint8: "{bits}",
-    dt.bool_: "({bits} != 0u)",
-}
-_PACK = {
-    dt.float16: "float_to_half({value})",
-    dt.bfloat16: "float_to_bfloat({value})",
-    dt.int16: "(bitcast<u32>({value}) & 0xffffu)",
-    dt.uint16: "({value} & 0xffffu)",
-    dt.int8: "(bitcast<u32>({value}) & 0xffu)",
-    dt.uint8: "({value} & 0xffu)",
-    dt.bool_: "u32({value})",
-}
-_CONVERT = {
-    ("f32", "i32"): "float_to_i32({})",
-    ("f32", "u32"): "float_to_u32({})",
-    ("f32", "i64"): "i64_from_f32({})",
-    # By the bits: NaN is true, and a device that flushes subnormals must not change the answer.
-    ("f32", "bool"): "((bitcast<u32>({}) & 0x7fffffffu) != 0u)",
-    ("i32", "f32"): "f32({})",
-    ("i32", "u32"): "bitcast<u32>({})",
-    ("i32", "i64"): "i64_from_i32({})",
-    ("i32", "bool"): "({} != 0)",
-    ("u32", "f32"): "f32({})",
-    ("u32", "i32"): "bitcast<i32>({})",
-    ("u32", "i64"): "vec2<u32>({}, 0u)",
-    ("u32", "bool"): "({} != 0u)",
-    ("i64", "f32"): "i64_to_f32({})",
-    ("i64", "i32"): "bitcast<i32>(({}).x)",
-    ("i64", "u32"): "({}).x",
-    ("i64", "bool"): "any({} != vec2<u32>(0u))",
-    ("bool", "f32"): "f32({})",
-    ("bool", "i32"): "i32({})",
-    ("bool", "u32"): "u32({})",
-    ("bool", "i64"): "vec2<u32>(u32({}), 0u)",
-}
-
-
-def physical(d: DType) -> tuple[str, int, str]:
-    """(element type of the buffer, elements per word, value type) of a dtype on webgpu.
-
-    Raises:
-        DTypeError: webgpu has no such type.
-    """
-    try:
-        return PHYSICAL[d]
-    except KeyError:
-        raise DTypeError(
-            f"{d} does not exist on webgpu. Use float32 there, for example x.to(pellucid.float32), or the "
-            "cpu device."
-        ) from None
-
-
-def fetch(d: DType, buffer: str, index: str, atomic: bool = False) -> tuple[str, str]:
-    """Statements and the expression that read element ``index`` of a buffer of dtype ``d``, as its value
-    type."""
-    _, lanes, _ = physical(d)
-    word = f"atomicLoad(&{buffer}[{{}}])" if atomic else f"{buffer}[{{}}]"
-    if lanes == 1:
-        return "", word.format(index)
-    shift = 1 if lanes == 2 else 2
-    width = 32 // lanes
-    bits = f"(({word.format(f'k >> {shift}u')} >> ((k & {lanes - 1}u) * {width}u)) & {(1 << width) - 1}u)"
-    return f"let k = {index}; ", _UNPACK[d].format(bits=bits)
-
-
-def register_type(d: DType) -> str:
-    """The WGSL type in which kernels that only move elements hold one of dtype ``d``: a hole for ``alias
-    T``."""
-    value = physical(d)[2]
-    return "u32" if value == "bool" else WGSL_TYPE[value]
-
-
-def pack(d: DType, value: str) -> str:
-    """The expression of the bits of a packed element, in the low end of a u32."""
-    return _PACK[d].format(value=value)
-
-
-def narrowed(d: DType, value: str) -> str:
-    """The expression of a number as an element of a packed dtype would hold it."""
-    return _UNPACK[d].format(bits=_PACK[d].format(value=value))
-
-
-def convert(expression: str, source: str, target: str) -> str:
-    """An expression of value type ``source`` turned into ``target``."""
-    return expression if source == target else _CONVERT[source, target].format(expression)
-
-
-def flag(on: bool) -> str:
-    """A bool as the value of a hole."""
-    return str(on).lower()
+from .element_types import PHYSICAL, WGSL_TYPE, convert, fetch, physical
+from .header import NO_HEADER, KernelHeader, header_of
+from .parts import collect
 
 
 @dataclass(frozen=True)
@@ -154,34 +37,11 @@ class Binding:
 _BINDING = re.compile(r"@group\(0\) @binding\(\d+\)\s*var<storage, (read|read_write)> (\w+): array<(.+)>;")
 
 
-class KernelHeader(NamedTuple):
-    """What the header of a kernel's file says of fusion: rules 15 and 16 of wgsl/README.md.
-
-    Args:
-        input: the binding that it reads through ``load_<input>(i)`` alone; None if there is none.
-        outputs: bindings that it writes through functions ``store_<name>(i, ...)`` alone.
-        joins: the kernels whose launches it takes the place of, in order.
-        joint: kernels of several launches of this one, and of two that make their results together.
-        norms: kernels whose work it does with NORM.
-    """
-
-    input: str | None = None
-    outputs: tuple[str, ...] = ()
-    joins: tuple[str, ...] = ()
-    joint: tuple[str, ...] = ()
-    norms: tuple[str, ...] = ()
-
-
 _ALIAS = re.compile(r"^alias (\w+) = (.*);", re.M)
 _PARAMS = re.compile(r"struct Params \{(.*?)\}", re.S)
 _PARAMS_LINE = "@group(1) @binding(0) var<uniform> params: Params;"
 # Texts whose declarations are remembered.
 _MOST_TEXTS = 1024
-_USES = re.compile(r"^// +uses +(.+)$", re.M)
-_FACTS = re.compile(r"^// +(fuses|joins|joint|norms)\b *(.*)$", re.M)
-_FUSES = re.compile(r"(\w+)? *-> *(\w+(?:, *\w+)*)?")
-_KERNELS = re.compile(r"\w+(?:/\w+)+(?:, *\w+(?:/\w+)+)*")
-_NO_HEADER = KernelHeader()
 _DECLARED = r"^@group\(0\) @binding\(\d+\)\s*var<storage, (?:read|read_write)> {}: array<.+>;\n"
 _SIZES = {
     "u32": 1,
@@ -254,7 +114,7 @@ class KernelSource:
         "__weakref__", "aliases", "bindings", "fields", "header", "name", "params_words", "text", "typed",
     )  # fmt: skip
 
-    def __init__(self, name: str, text: str, typed: bool = False, header: KernelHeader = _NO_HEADER):
+    def __init__(self, name: str, text: str, typed: bool = False, header: KernelHeader = NO_HEADER):
         self.name = name
         self.typed = typed
         self.header = header
@@ -372,64 +232,11 @@ class KernelSource:
             line = "var<immediate> params: Params;"
             text = _replaced(self.name, text, re.escape(_PARAMS_LINE), line, f"line {_PARAMS_LINE}")
         parts: dict[str, str] = {}
-        _collect(text, parts)
+        collect(text, parts)
         whole = "\n".join([text, *parts.values()])
         # Browsers ask for the directive; the native compiler has subgroups without it, and refuses it.
         is_asked = sys.platform == "emscripten" and re.search(r"\bsubgroup[A-Z]\w*\(", whole)
         return f"enable subgroups;\n{whole}" if is_asked else whole
-
-
-_LOOP = re.compile(r"\b(?:for|while|loop)\b")
-_CALLED = re.compile(r"\b(\w+)\(")
-_DEFINED = re.compile(r"^fn (\w+)\(", re.M)
-
-
-@cache
-def _files_of_parts() -> dict[str, Path]:
-    """The files of ``wgsl/parts`` by their names, by which headers say what they use."""
-    return {file.stem: file for file in sorted(path("wgsl/parts").rglob("*.wgsl"))}
-
-
-@cache
-def _parts() -> dict[str, str]:
-    """Function name -> the part that defines it, over all of ``wgsl/parts``: expressions and rewritten bodies
-    name no part."""
-    return {
-        function: file.stem
-        for file in _files_of_parts().values()
-        for function in _DEFINED.findall(file.read_text(encoding="utf-8"))
-    }
-
-
-@cache
-def _looping() -> frozenset[str]:
-    """Functions of ``wgsl/parts`` that loop, or call one that does; few turns that are known do not count."""
-    bodies: dict[str, str] = {}
-    for file in _files_of_parts().values():
-        text = file.read_text(encoding="utf-8")
-        if not re.search(r"^// +turns +\d+$", text, re.M):
-            text = re.sub(r"//[^\n]*", "", text)
-            bodies |= {m[1]: m[2] for m in re.finditer(r"^fn (\w+)\((.*?)(?=^fn |\Z)", text, re.M | re.S)}
-    found = {name for name, body in bodies.items() if _LOOP.search(body)}
-    while more := {n for n, body in bodies.items() if n not in found and found & set(_CALLED.findall(body))}:
-        found |= more
-    return frozenset(found)
-
-
-def loops(expression: str) -> bool:
-    """Whether a WGSL expression calls a function that loops."""
-    return not _looping().isdisjoint(_CALLED.findall(expression))
-
-
-def _collect(text: str, parts: dict[str, str]) -> None:
-    names = {n.strip() for m in _USES.finditer(text) for n in m[1].split(",")}
-    called, own = set(_CALLED.findall(text)), set(_DEFINED.findall(text))
-    names |= {part for function in called - own if (part := _parts().get(function)) is not None}
-    for name in sorted(names):
-        if name not in parts:
-            file = f"wgsl/{name}.wgsl" if "/" in name else str(_files_of_parts()[name])
-            parts[name] = part = read_text(file)
-            _collect(part, parts)
 
 
 @cache
@@ -440,101 +247,5 @@ def load(name: str) -> KernelSource:
         KernelError: its header says something of fusion that does not fit.
     """
     source = KernelSource(name, read_text(f"wgsl/{name}.wgsl"))
-    return KernelSource(name, source.text, header=header_of(source))
-
-
-def header_of(source: KernelSource) -> KernelHeader:
-    """What the header of a file says of fusion.
-
-    Raises:
-        KernelError: a line has another form, comes twice, or names a binding that there is not.
-    """
-    header = _NO_HEADER
     access = {b.name: "written" if b.written else "read" for b in source.bindings}
-    seen: set[str] = set()
-    for name, value in _FACTS.findall(source.text):
-        says = f"{source.name}: the header says '{name} {value}'"
-        found = (_FUSES if name == "fuses" else _KERNELS).fullmatch(value.strip())
-        if name in seen or found is None or value.strip() == "->":
-            form = (
-                "input -> outputs, where one side may be empty" if name == "fuses" else "folder/kernel, ..."
-            )
-            raise KernelError(f"{says}. Write one line: {name} {form}.")
-        seen.add(name)
-        if name != "fuses":
-            header = header._replace(**{name: _names(value)})
-            continue
-        header = header._replace(input=found[1], outputs=_names(found[2] or ""))
-        for binding, wanted in [(header.input, "read"), *[(output, "written") for output in header.outputs]]:
-            if binding is not None and access.get(binding) != wanted:
-                raise KernelError(f"{says}, but {binding} is no binding that is {wanted}.")
-    return header
-
-
-def _names(listed: str) -> tuple[str, ...]:
-    return tuple([name.strip() for name in listed.split(",") if name.strip()])
-
-
-@dataclass
-class Launch:
-    """One dispatch: which file, how its holes and parameters are filled, how many workgroups.
-
-    Args:
-        file: a name below ``wgsl/`` without its ending, or a `KernelSource`.
-        grid: workgroups; a number is folded into two dimensions past 65,535, a tuple is taken as it is.
-        params: values of the fields of Params. ``<binding>_offset`` fields, fields named like a float
-            argument and ``op`` are filled by the op.
-        holes: declarations to replace (`KernelSource.fill`).
-        bind: binding name -> name of an op's argument, output or temporary, where they differ.
-            ``"tensors[2]"`` picks one of a list.
-        map: the expression, for kernels that are one: others may take it up.
-        at_most: of fields that each run brings the largest value, where a loop is as long (`turns.py`).
-    """
-
-    file: str | KernelSource
-    grid: int | tuple[int, int, int]
-    params: dict[str, int | float] = field(default_factory=dict)
-    holes: dict[str, str] = field(default_factory=dict)
-    bind: dict[str, str] = field(default_factory=dict)
-    map: Any = None
-    at_most: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def source(self) -> KernelSource:
-        return load(self.file) if isinstance(self.file, str) else self.file
-
-
-def fold(groups: int, limit: int = 65535) -> tuple[int, int, int]:
-    """A number of workgroups as a grid within the limit of one dimension.
-
-    Example:
-        >>> fold(10), fold(70000)
-        ((10, 1, 1), (35000, 2, 1))
-    """
-    if groups <= limit:
-        return max(groups, 1), 1, 1
-    rows = -(-groups // limit)
-    return -(-groups // rows), rows, 1
-
-
-def pack_params(source: KernelSource, values: Mapping[str, Any]) -> bytes:
-    """The bytes of Params from values by field name.
-
-    Raises:
-        KernelError: a field is missing or unknown.
-    """
-    missing, extra = source.fields.keys() - values.keys(), values.keys() - source.fields.keys()
-    if missing or extra:
-        raise KernelError(
-            f"{source.name}: Params lacks a value for {sorted(missing)} and has no field {sorted(extra)}."
-        )
-    block = bytearray(4 * source.params_words)
-    for name, where in source.fields.items():
-        value = values[name]
-        items = value if isinstance(value, (tuple, list)) else (value,)
-        is_float = where.type in ("f32", "vec4<f32>", "vec4f")
-        for k, item in enumerate(items):
-            block[4 * (where.word + k) : 4 * (where.word + k) + 4] = (
-                struct.pack("<f", item) if is_float else struct.pack("<I", int(item) & 0xFFFFFFFF)
-            )
-    return bytes(block)
+    return KernelSource(name, source.text, header=header_of(name, source.text, access))

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..errors import DTypeError, ShapeError
-from ..kernel.source import PHYSICAL, Launch, physical
+from ..kernel.element_types import PHYSICAL, physical
+from ..kernel.launch import Launch
 from ..tensors.dtypes import DType
 from ..tensors.meta import Meta
 from ..tensors.shape import broadcast_strides, contiguous_strides, merge_axes

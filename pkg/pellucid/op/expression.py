@@ -11,18 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..kernel.source import (
-    WGSL_TYPE,
-    KernelSource,
-    Launch,
-    convert,
-    fetch,
-    fold,
-    load,
-    narrowed,
-    pack,
-    physical,
-)
+from ..kernel.element_types import WGSL_TYPE, convert, fetch, narrowed, pack, physical
+from ..kernel.launch import Launch, fold
+from ..kernel.source import KernelSource, load
 from ..tensors.dtypes import DType
 
 WORKGROUP = 64

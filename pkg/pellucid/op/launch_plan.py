@@ -7,7 +7,8 @@ from typing import Any
 
 from ..device.stream import stream
 from ..errors import DeviceError, KernelError
-from ..kernel.source import PHYSICAL, Launch
+from ..kernel.element_types import PHYSICAL
+from ..kernel.launch import Launch
 from ..kernel.turns import check_turns
 from ..tensors.meta import Meta
 from .expression import TRUTH

@@ -18,7 +18,8 @@ from ..device.host import STATUS_SLOT
 from ..device.storage import End
 from ..device.stream import EMPTY_SLOT, Storage, stream
 from ..errors import KernelError, ShapeError
-from ..kernel.source import NATIVE, Launch
+from ..kernel.element_types import NATIVE
+from ..kernel.launch import Launch
 from ..tensors.dtypes import DType, bfloat16, float16, float32, holds
 from ..tensors.meta import Meta, meta
 from ..tensors.shape import index

@@ -6,12 +6,24 @@ from .attention import cache, scaled_dot_product
 from .conv import convolution, pool
 from .elementwise import arithmetic, bitwise, clamp, comparison, division, functions
 from .index import gather, rows, selection, sort
-from .matmul import dense, linear
+from .matmul import contractions, dense, einsum, linear
 from .norm import normalization, softmax
 from .quant import products
 from .random import distributions
-from .reduce import extremum, reductions, scan, variance
-from .shape import creation, joining, movement, slicing, splitting, views
+from .reduce import differences, extremum, order_statistics, reductions, scan, variance
+from .shape import (
+    copies,
+    creation,
+    diagonals,
+    grids,
+    joining,
+    movement,
+    rearranging,
+    scatters,
+    slicing,
+    splitting,
+    views,
+)
 
 GROUPS = (
     arithmetic,
@@ -28,8 +40,15 @@ GROUPS = (
     gather,
     selection,
     joining,
+    rearranging,
+    diagonals,
+    scatters,
+    copies,
+    grids,
     linear,
     dense,
+    contractions,
+    einsum,
     movement,
     normalization,
     pool,
@@ -37,6 +56,8 @@ GROUPS = (
     distributions,
     reductions,
     variance,
+    order_statistics,
+    differences,
     rows,
     scan,
     slicing,

@@ -19,6 +19,7 @@ from ..tensors.tensor import Tensor
 from .conv import convolution as conv
 from .conv import pool
 from .elementwise import division
+from .matmul import contractions
 from .norm import normalization, softmax
 from .random import distributions
 from .reduce import reductions, variance
@@ -139,6 +140,11 @@ def _native_layer_norm(input: Tensor, normalized_shape, weight, bias, eps: float
     middle = reductions.mean(input, dims, True)
     scale = (variance.var(input, dims, False, True) + eps).rsqrt()
     return normalization.layer_norm(input, shape, weight, bias, eps), middle, scale
+
+
+@_overload("tensordot.default")
+def _tensordot(self: Tensor, other: Tensor, dims_self, dims_other) -> Tensor:
+    return contractions.tensordot(self, other, (dims_self, dims_other))
 
 
 @_overload("convolution.default")

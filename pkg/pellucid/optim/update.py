@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import DTypeError, ShapeError
-from ..kernel.source import Launch, flag, load
+from ..kernel.launch import Launch, flag
+from ..kernel.source import load
 from ..op.call import Call
 from ..op.declaration import op
 from ..tensors import dtypes as dt

@@ -11,7 +11,7 @@ from ..device import get_default_device
 from ..device.cpu import CpuStorage, rounded
 from ..device.stream import Storage, stream
 from ..errors import ArgumentError, DTypeError, RangeError, ShapeError
-from ..kernel.source import physical
+from ..kernel.element_types import physical
 from ..op.arguments import describe, element_type
 from ..op.plan import NoStorage
 from . import dtypes as dt

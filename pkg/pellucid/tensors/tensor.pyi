@@ -175,6 +175,8 @@ class Tensor(Readable):
         """Inverse hyperbolic cosine."""
     def add(self, other: Tensor | _float, *, alpha: _float = 1, out: Tensor | None = None) -> Tensor:
         """Sum: ``out = input + alpha * other``."""
+    def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
+        """``beta * input + alpha * sum(batch1[k] @ batch2[k])``; ``input`` is not read where beta is 0."""
     def addcdiv(
         self, tensor1: Tensor, tensor2: Tensor, *, value: _float = 1, out: Tensor | None = None
     ) -> Tensor:
@@ -186,6 +188,12 @@ class Tensor(Readable):
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
         """``beta * input + alpha * (mat1 @ mat2)``; ``input`` broadcasts and is not read where beta is 0,
         nor the product where alpha is 0."""
+    def addmv(self, mat: Tensor, vec: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
+        """``beta * input + alpha * (mat @ vec)``; ``input`` is not read where beta is 0."""
+    def addr(self, vec1: Tensor, vec2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
+        """``beta * input + alpha * outer(vec1, vec2)``; ``input`` is not read where beta is 0."""
+    def adjoint(self) -> Tensor:
+        """The matrices of the last two axes transposed, and conjugated if complex."""
     def all(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
         """Whether all elements along axes differ from zero; bool (uint8 for uint8 input)."""
     def allclose(
@@ -208,6 +216,8 @@ class Tensor(Readable):
         """The places of the elements in order along an axis, int64; arguments as `sort`."""
     def as_strided(self, size, stride, storage_offset: _int | None = None) -> Tensor:
         """A view of the storage with given shape, strides and offset, all in elements."""
+    def as_strided_scatter(self, src: Tensor, size, stride, storage_offset: _int | None = None) -> Tensor:
+        """A copy of ``input`` with ``src`` in what `as_strided` would show."""
     def asin(self, *, out: Tensor | None = None) -> Tensor:
         """Angle in radians whose sine is the value."""
     def asinh(self, *, out: Tensor | None = None) -> Tensor:
@@ -260,24 +270,48 @@ class Tensor(Readable):
         """A contiguous copy."""
     def contiguous(self) -> Tensor:
         """The tensor itself if its elements lie in row-major order, else a copy that does."""
+    def corrcoef(self) -> Tensor:
+        """Correlation coefficients of variables, which are rows; columns are observations."""
     def cos(self, *, out: Tensor | None = None) -> Tensor:
         """Cosine of an angle in radians."""
     def cosh(self, *, out: Tensor | None = None) -> Tensor:
         """Hyperbolic cosine."""
     def count_nonzero(self, dim: _int | Sequence[_int] | None = None) -> Tensor:
         """Number of elements that differ from zero, int64."""
+    def cov(
+        self, *, correction: _int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
+    ) -> Tensor:
+        """Covariances of variables, which are rows; columns are observations."""
+    def cross(self, other: Tensor, dim: _int | None = None) -> Tensor:
+        """Cross product of vectors of three elements."""
     def cumprod(self, dim: _int, *, dtype: DType | None = None) -> Tensor:
         """Running product along an axis: ``out[..., i] = input[..., 0] * ... * input[..., i]``."""
     def cumsum(self, dim: _int, *, dtype: DType | None = None) -> Tensor:
         """Running sum along an axis: ``out[..., i] = input[..., 0] + ... + input[..., i]``."""
     def dequantize(self) -> Tensor:
         """The values of a quantized weight."""
+    def diag(self, diagonal: _int = 0) -> Tensor:
+        """A matrix with a vector on a diagonal, or the vector on a diagonal of a matrix."""
+    def diag_embed(self, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
+        """The last axis as a diagonal of two new axes, with zeros beside it."""
+    def diagflat(self, offset: _int = 0) -> Tensor:
+        """A matrix with all elements on a diagonal."""
     def diagonal(self, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
         """The diagonal of two axes as the last axis, sharing storage."""
+    def diagonal_scatter(self, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
+        """A copy of ``input`` with ``src`` on a diagonal of two axes."""
+    def diff(
+        self, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None
+    ) -> Tensor:
+        """Differences of neighbours: ``out[i] = input[i + 1] - input[i]``; of bools whether they differ."""
+    def dist(self, other: Tensor, p: _float = 2) -> Tensor:
+        """Norm of a difference: ``(input - other).norm(p)``."""
     def div(self, other: Tensor | _float, *, rounding_mode: str | None = None) -> Tensor:
         """Quotient: ``out = input / other``."""
     def dot(self, tensor: Tensor) -> Tensor:
         """Product of two vectors, (l,) by (l,): a tensor without axes."""
+    def dsplit(self, indices_or_sections) -> tuple[Tensor, ...]:
+        """`tensor_split` along axis 2 into parts of one length."""
     def eq(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """``input == other``."""
     def equal(self, other: Tensor) -> _bool:
@@ -296,10 +330,16 @@ class Tensor(Readable):
         """``input.expand(other.shape)``."""
     def expm1(self, *, out: Tensor | None = None) -> Tensor:
         """``e ** input - 1``, accurate near zero."""
+    def fill_diagonal_(self, fill_value: _float, wrap: _bool = False) -> Tensor:
+        """Overwrite the main diagonal with a number."""
     def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
         """Axes ``start_dim`` to ``end_dim`` as one."""
     def flip(self, *dims) -> Tensor:
         """A copy with the order of some axes reversed."""
+    def fliplr(self) -> Tensor:
+        """A copy with the order of axis 1 reversed."""
+    def flipud(self) -> Tensor:
+        """A copy with the order of axis 0 reversed."""
     def floor(self, *, out: Tensor | None = None) -> Tensor:
         """Rounded down."""
     def floor_divide(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
@@ -314,6 +354,8 @@ class Tensor(Readable):
         """``input >= other``."""
     def gt(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """``input > other``."""
+    def hsplit(self, indices_or_sections) -> tuple[Tensor, ...]:
+        """`tensor_split` along axis 1, or 0 of a vector, into parts of one length."""
     def index_add(self, dim: _int, index: Tensor, source: Tensor, *, alpha: _float = 1) -> Tensor:
         """A copy of ``input`` with ``out[..., index[n], ...] += alpha * source[..., n, ...]``, in the
         order of n."""
@@ -325,6 +367,8 @@ class Tensor(Readable):
         """In-place form of `index_put`: writes the result into this tensor and returns it."""
     def index_select(self, dim: _int, index: Tensor) -> Tensor:
         """``out[..., j, ...] = input[..., index[j], ...]`` along one axis."""
+    def inner(self, other: Tensor) -> Tensor:
+        """Products of all vectors along the last axes: ``out[i, j] = sum(input[i] * other[j])``."""
     def isclose(
         self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
     ) -> Tensor:
@@ -335,6 +379,10 @@ class Tensor(Readable):
         """Whether the value is infinite."""
     def isnan(self, *, out: Tensor | None = None) -> Tensor:
         """Whether the value is NaN."""
+    def kron(self, other: Tensor) -> Tensor:
+        """Kronecker product: every element of ``input`` times all of ``other``."""
+    def kthvalue(self, k: _int, dim: _int = -1, keepdim: _bool = False) -> ValuesAndIndices:
+        """The ``k``-th smallest value of each row, counted from 1, and its place."""
     def le(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """``input <= other``."""
     def lerp(self, end: Tensor, weight: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
@@ -379,6 +427,8 @@ class Tensor(Readable):
         self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: DType | None = None
     ) -> Tensor:
         """Mean over axes: ``sum(input, dim) / count``."""
+    def median(self, dim: _int | None = None, keepdim: _bool = False):
+        """The middle of the sorted values, the lower of two; NaN where there is one."""
     def min(self, dim: _int | Tensor | None = None, keepdim: _bool = False, *, other: Tensor | None = None):
         """Smallest element of all; with ``dim`` smallest along it as (values, indices); with a tensor the
         smaller of two, element by element."""
@@ -386,12 +436,33 @@ class Tensor(Readable):
         """The smaller of two, element by element; NaN if one is NaN."""
     def mm(self, mat2: Tensor) -> Tensor:
         """Product of two matrices, (n, l) by (l, m)."""
+    def mode(self, dim: _int = -1, keepdim: _bool = False) -> ValuesAndIndices:
+        """The most frequent value of each row, the smallest of several, and the last place where it
+        stands."""
+    def moveaxis(self, source, destination) -> Tensor:
+        """`movedim` under numpy's name."""
     def movedim(self, source, destination) -> Tensor:
         """Axes moved to new places, the others keeping their order."""
+    def msort(self) -> Tensor:
+        """The values sorted along the first axis."""
     def mul(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """Product: ``out = input * other``."""
     def mv(self, vec: Tensor) -> Tensor:
         """Product of a matrix and a vector, (n, l) by (l,)."""
+    def nanmean(
+        self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: DType | None = None
+    ) -> Tensor:
+        """Mean of what is not NaN."""
+    def nanmedian(self, dim: _int | None = None, keepdim: _bool = False):
+        """`median` of what is not NaN."""
+    def nanquantile(
+        self, q, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = "linear"
+    ) -> Tensor:
+        """`quantile` of what is not NaN."""
+    def nansum(
+        self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: DType | None = None
+    ) -> Tensor:
+        """Sum of what is not NaN."""
     def narrow(self, dim: _int, start: _int, length: _int) -> Tensor:
         """Part of one axis, sharing storage."""
     def ne(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
@@ -420,12 +491,20 @@ class Tensor(Readable):
         """Power: ``out = input ** exponent``."""
     def prod(self, dim: _int | None = None, keepdim: _bool = False, *, dtype: DType | None = None) -> Tensor:
         """Product over one axis, or of all elements: ``out = prod_r input[..., r, ...]``."""
+    def quantile(
+        self, q, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = "linear"
+    ) -> Tensor:
+        """Value below which a share ``q`` of the elements of each row lies; NaN where there is one."""
+    def ravel(self) -> Tensor:
+        """All elements along one axis."""
     def reciprocal(self, *, out: Tensor | None = None) -> Tensor:
         """``1 / input``."""
     def relu(self, *, out: Tensor | None = None) -> Tensor:
         """``max(input, 0)``."""
     def remainder(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """Remainder with the sign of ``other``, as Python's ``%``."""
+    def renorm(self, p: _float, dim: _int, maxnorm: _float) -> Tensor:
+        """Parts along an axis scaled down so that the norm of none is above ``maxnorm``."""
     def repeat(self, *repeats) -> Tensor:
         """The tensor copied several times along each axis."""
     def repeat_interleave(
@@ -438,8 +517,13 @@ class Tensor(Readable):
         """Every element of an axis repeated in place."""
     def reshape(self, *shape) -> Tensor:
         """The same elements in another shape: a view where strides allow it, else a copy."""
+    def reshape_as(self, other: Tensor) -> Tensor:
+        """``input.reshape(other.shape)``."""
     def roll(self, shifts, dims=None) -> Tensor:
         """Elements moved along axes; those that leave at one end come in at the other."""
+    def rot90(self, k: _int = 1, dims: Sequence[_int] = (0, 1)) -> Tensor:
+        """A copy rotated by ``k`` times 90 degrees in the plane of two axes, from the first towards the
+        second."""
     def round(self, *, out: Tensor | None = None) -> Tensor:
         """Rounded to the nearest integer, halves to even."""
     def rsqrt(self, *, out: Tensor | None = None) -> Tensor:
@@ -460,6 +544,8 @@ class Tensor(Readable):
         """In-place form of `scatter_add`: writes the result into this tensor and returns it."""
     def select(self, dim: _int, index: _int) -> Tensor:
         """One position of an axis, which disappears; shares storage."""
+    def select_scatter(self, src: Tensor, dim: _int, index: _int) -> Tensor:
+        """A copy of ``input`` with ``src`` at one position of an axis."""
     def sigmoid(self, *, out: Tensor | None = None) -> Tensor:
         """``1 / (1 + exp(-input))``."""
     def sign(self, *, out: Tensor | None = None) -> Tensor:
@@ -468,12 +554,18 @@ class Tensor(Readable):
         """Sine of an angle in radians."""
     def sinh(self, *, out: Tensor | None = None) -> Tensor:
         """Hyperbolic sine."""
+    def slice_scatter(
+        self, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1
+    ) -> Tensor:
+        """A copy of ``input`` with ``src`` in a slice of an axis."""
     def softmax(self, dim: _int, dtype: DType | None = None) -> Tensor:
         """``out_i = exp(x_i) / sum_j exp(x_j)`` along an axis; a row of only -inf gives NaN."""
     def sort(self, dim: _int = -1, descending: _bool = False, stable: _bool = True) -> ValuesAndIndices:
         """Elements in order along an axis, and where they were."""
     def split(self, split_size_or_sections, dim: _int = 0) -> tuple[Tensor, ...]:
         """Views of consecutive parts of an axis."""
+    def split_with_sizes(self, split_sizes, dim: _int = 0) -> tuple[Tensor, ...]:
+        """`split` with a list of lengths."""
     def sqrt(self, *, out: Tensor | None = None) -> Tensor:
         """Square root."""
     def square(self, *, out: Tensor | None = None) -> Tensor:
@@ -495,6 +587,12 @@ class Tensor(Readable):
         self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: DType | None = None
     ) -> Tensor:
         """Sum over axes: ``out = sum_r input[..., r, ...]``."""
+    def sum_to_size(self, *size) -> Tensor:
+        """The sum over axes that a broadcast from ``size`` would have made."""
+    def swapaxes(self, axis0: _int, axis1: _int) -> Tensor:
+        """`transpose` under numpy's name."""
+    def swapdims(self, dim0: _int, dim1: _int) -> Tensor:
+        """`transpose` under another name."""
     def t(self) -> Tensor:
         """The transpose of a matrix; tensors of fewer axes as they are."""
     def take_along_dim(self, indices: Tensor, dim: _int | None = None) -> Tensor:
@@ -504,10 +602,15 @@ class Tensor(Readable):
         """Tangent of an angle in radians."""
     def tanh(self, *, out: Tensor | None = None) -> Tensor:
         """Hyperbolic tangent."""
+    def tensor_split(self, indices_or_sections, dim: _int = 0) -> tuple[Tensor, ...]:
+        """Views of parts of an axis: so many, of lengths that differ by at most one, or cut at given
+        positions."""
     def tile(self, *dims) -> Tensor:
         """`repeat` with missing leading counts taken as 1."""
     def topk(self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True) -> ValuesAndIndices:
         """The ``k`` largest (or smallest) elements along an axis, in order, and where they were."""
+    def trace(self) -> Tensor:
+        """Sum of the main diagonal of a matrix."""
     def transpose(self, dim0: _int, dim1: _int) -> Tensor:
         """Two axes exchanged, sharing storage."""
     def tril(self, diagonal: _int = 0) -> Tensor:
@@ -522,8 +625,12 @@ class Tensor(Readable):
         """Every position of an axis, as views without it."""
     def unflatten(self, dim: _int, sizes: Sequence[_int]) -> Tensor:
         """One axis as several."""
+    def unfold(self, dimension: _int, size: _int, step: _int) -> Tensor:
+        """Windows of an axis that begin every ``step`` elements, along a new last axis, sharing storage."""
     def uniform_(self, a: _float = 0.0, b: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
         """Fill with uniform random numbers from ``a`` to ``b``."""
+    def unsafe_chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+        """At most ``chunks`` views of equal length (the last may be shorter)."""
     def unsqueeze(self, dim: _int) -> Tensor:
         """With a new axis of length 1 at ``dim``, sharing storage."""
     def var(
@@ -535,10 +642,14 @@ class Tensor(Readable):
         correction: _float | None = None,
     ) -> Tensor:
         """Variance over axes: ``sum((input - mean)^2) / max(count - correction, 0)``."""
+    def vdot(self, other: Tensor) -> Tensor:
+        """Product of two vectors, the first conjugated."""
     def view(self, *size) -> Tensor:
         """The same elements in another shape, sharing storage."""
     def view_as(self, other: Tensor) -> Tensor:
         """``input.view(other.shape)``."""
+    def vsplit(self, indices_or_sections) -> tuple[Tensor, ...]:
+        """`tensor_split` along axis 0 of at least two into parts of one length."""
     def abs_(self) -> Tensor:
         """Absolute value."""
     def acos_(self) -> Tensor:

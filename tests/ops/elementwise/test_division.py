@@ -7,7 +7,7 @@ import torch
 import pellucid
 from ops.oracle import agree, flushed
 from ops.values import ours
-from pellucid.kernel import source as kernel
+from pellucid.kernel import parts
 from pellucid.op.plan_cache import forget_plans
 from samples.elementwise import FLOATS
 
@@ -37,7 +37,7 @@ def mine(name: str, a: pellucid.Tensor, b: pellucid.Tensor) -> pellucid.Tensor:
 @pytest.fixture
 def off_by(monkeypatch):
     """A function that makes every later kernel's float32 quotient wrong by a number of units."""
-    read_text = kernel.read_text
+    read_text = parts.read_text
 
     def use(units: int) -> None:
         def changed(name: str) -> str:
@@ -48,7 +48,7 @@ def off_by(monkeypatch):
             assert text.count(quotient) == 1
             return text.replace(quotient, f"bitcast<f32>(bitcast<u32>({quotient}) + bitcast<u32>({units}i))")
 
-        monkeypatch.setattr(kernel, "read_text", changed)
+        monkeypatch.setattr(parts, "read_text", changed)
         forget_plans()
 
     yield use

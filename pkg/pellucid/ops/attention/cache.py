@@ -13,7 +13,8 @@ from functools import lru_cache
 import numpy as np
 
 from ...errors import DimensionError, DTypeError, KernelError, ShapeError
-from ...kernel.source import Launch, flag, load
+from ...kernel.launch import Launch, flag
+from ...kernel.source import load
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.rules import as_input

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from ...device.profile import profile
 from ...device.stream import stream
-from ...kernel.source import Launch, flag, load
+from ...kernel.launch import Launch, flag
+from ...kernel.source import load
 from ...kernel.turns import most_turns, turns_of
 from ...op.launches import RegisteredLaunch
 from .joint import Joint, join

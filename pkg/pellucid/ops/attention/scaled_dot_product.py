@@ -10,7 +10,8 @@ import numpy as np
 
 from ...device.stream import stream
 from ...errors import DTypeError, ShapeError
-from ...kernel.source import Launch, flag, load
+from ...kernel.launch import Launch, flag
+from ...kernel.source import load
 from ...kernel.turns import PIECE
 from ...kernel.variants import is_direct
 from ...op.call import Call

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ShapeError
-from ...kernel.source import Launch
+from ...kernel.launch import Launch
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.families import docstring, formed

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ...device.stream import stream
-from ...kernel.source import Launch, flag, load
+from ...kernel.launch import Launch, flag
+from ...kernel.source import load
 from ...kernel.turns import PIECE, boxes
 from ...kernel.variants import is_direct
 from ...op.call import Call

@@ -8,7 +8,8 @@ from math import prod
 from typing import Any
 
 from ...errors import ShapeError
-from ...kernel.source import KernelSource, Launch, flag, load
+from ...kernel.launch import Launch, flag
+from ...kernel.source import KernelSource, load
 from ...kernel.turns import boxes
 from ...op.arguments import boolean, integer_or_integers
 from ...op.call import Call

@@ -15,7 +15,9 @@ import numpy as np
 
 from ...autograd.composed import composed
 from ...errors import DTypeError, ShapeError
-from ...kernel.source import Launch, flag, load, register_type
+from ...kernel.element_types import register_type
+from ...kernel.launch import Launch, flag
+from ...kernel.source import load
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.public import function

@@ -13,7 +13,9 @@ from math import prod
 import numpy as np
 
 from ...errors import DimensionError, DTypeError, ShapeError
-from ...kernel.source import NATIVE, Launch, flag, load, register_type
+from ...kernel.element_types import NATIVE, register_type
+from ...kernel.launch import Launch, flag
+from ...kernel.source import load
 from ...kernel.turns import PIECE
 from ...kernel.variants import is_direct
 from ...op.arguments import number

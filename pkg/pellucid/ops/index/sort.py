@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import ShapeError
-from ...kernel.source import NATIVE, Launch, flag, load, register_type
+from ...kernel.element_types import NATIVE, register_type
+from ...kernel.launch import Launch, flag
+from ...kernel.source import load
 from ...kernel.turns import PIECE
 from ...kernel.variants import is_direct
 from ...op.call import Call

@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from ...errors import DTypeError, ShapeError
-from ...kernel.source import Launch
+from ...kernel.launch import Launch
 from ...op.arguments import number
 from ...op.call import Call
 from ...op.declaration import op

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ...device.stream import stream
-from ...kernel.source import KernelSource, Launch, flag, load
+from ...kernel.launch import Launch, flag
+from ...kernel.source import KernelSource, load
 from ...kernel.turns import boxes
 from ...op.call import Call
 from ...tensors import dtypes as dt

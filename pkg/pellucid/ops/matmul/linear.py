@@ -7,7 +7,7 @@ from __future__ import annotations
 from math import prod
 
 from ...errors import ShapeError
-from ...kernel.source import Launch
+from ...kernel.launch import Launch
 from ...op.call import Call
 from ...op.declaration import op
 from ...quant.rows import row_chunks

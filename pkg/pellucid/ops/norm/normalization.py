@@ -11,7 +11,7 @@ import numpy as np
 from ...autograd.composed import composed
 from ...autograd.formulas import zeros
 from ...errors import DTypeError, RangeError, ShapeError
-from ...kernel.source import Launch, flag
+from ...kernel.launch import Launch, flag
 from ...kernel.variants import rows_of
 from ...op.arguments import number
 from ...op.call import Call

@@ -9,7 +9,8 @@ from math import prod
 import numpy as np
 
 from ...errors import DTypeError
-from ...kernel.source import Launch, flag, load
+from ...kernel.launch import Launch, flag
+from ...kernel.source import load
 from ...kernel.variants import is_direct, rows_of
 from ...op.call import Call
 from ...op.declaration import op

@@ -15,7 +15,8 @@ import numpy as np
 
 from ...device.stream import stream
 from ...errors import DTypeError, ShapeError
-from ...kernel.source import KernelSource, Launch, flag, load
+from ...kernel.launch import Launch, flag
+from ...kernel.source import KernelSource, load
 from ...kernel.variants import is_direct
 from ...op.call import Call
 from ...op.declaration import op

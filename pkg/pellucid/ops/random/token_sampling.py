@@ -8,7 +8,8 @@ import numpy as np
 
 from ...device.stream import stream
 from ...errors import DTypeError, ShapeError
-from ...kernel.source import Launch, flag, load
+from ...kernel.launch import Launch, flag
+from ...kernel.source import load
 from ...kernel.variants import rows_of
 from ...op.call import Call
 from ...op.declaration import op

@@ -14,7 +14,9 @@ import numpy as np
 
 from ...autograd.composed import composed
 from ...errors import DimensionError, ShapeError
-from ...kernel.source import NATIVE, Launch, flag, load, register_type
+from ...kernel.element_types import NATIVE, register_type
+from ...kernel.launch import Launch, flag
+from ...kernel.source import load
 from ...kernel.variants import rows_of
 from ...op.call import Call
 from ...op.declaration import op
@@ -198,18 +200,18 @@ def _at_places(g, indices, input_meta, dim, keepdim):
     )
 
 
-def _whole_grad(g, input, out):
+def whole_grad(g, input, out):
     """As that of `amax`, but NaN share it, too."""
     chosen = (input == out) | (input.isnan() & out.isnan())
     return where(chosen, g / sum(chosen).to(g.dtype), 0.0)
 
 
-@composed(name="max", input=_whole_grad)
+@composed(name="max", input=whole_grad)
 def _largest(input: Tensor) -> Tensor:
     return amax(input)
 
 
-@composed(name="min", input=_whole_grad)
+@composed(name="min", input=whole_grad)
 def _smallest(input: Tensor) -> Tensor:
     return amin(input)
 

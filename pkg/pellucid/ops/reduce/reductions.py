@@ -13,7 +13,9 @@ import numpy as np
 from ...autograd.formulas import without
 from ...autograd.grad_mode import is_grad_enabled
 from ...errors import DTypeError
-from ...kernel.source import NATIVE, Launch, flag, load, register_type
+from ...kernel.element_types import NATIVE, register_type
+from ...kernel.launch import Launch, flag
+from ...kernel.source import load
 from ...kernel.variants import rows_of
 from ...op.call import Call
 from ...op.families import over_axes_as, over_axis_as, reduction
@@ -312,3 +314,41 @@ def logsumexp(input: Tensor, dim: int | tuple[int, ...], keepdim: bool = False) 
     return sum((input - largest).exp(), dim, keepdim).log() + largest.reshape(
         tuple(_without(input.shape, axes(dim, input.dim()), keepdim))
     )
+
+
+@function(method=True)
+def nansum(
+    input: Tensor,
+    dim: int | tuple[int, ...] | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+) -> Tensor:
+    """Sum of what is not NaN.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nansum.html
+    """
+    no_complex("nansum", input)
+    return sum(
+        input.masked_fill(input.isnan(), 0) if input._meta.dtype.is_floating_point else input,
+        dim,
+        keepdim,
+        dtype=dtype,
+    )
+
+
+@function(method=True)
+def nanmean(
+    input: Tensor,
+    dim: int | tuple[int, ...] | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+) -> Tensor:
+    """Mean of what is not NaN.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nanmean.html
+    """
+    if not input._meta.dtype.is_floating_point:
+        raise DTypeError(f"nanmean: takes floating point, not {input._meta.dtype}. Convert with .float().")
+    return nansum(input, dim, keepdim, dtype=dtype) / sum(~input.isnan(), dim, keepdim)

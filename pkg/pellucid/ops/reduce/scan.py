@@ -6,7 +6,9 @@ from __future__ import annotations
 
 from ...autograd.formulas import without
 from ...autograd.grad_mode import is_grad_enabled
-from ...kernel.source import NATIVE, Launch, load, register_type
+from ...kernel.element_types import NATIVE, register_type
+from ...kernel.launch import Launch
+from ...kernel.source import load
 from ...kernel.variants import is_direct, rows_of
 from ...op.call import Call
 from ...op.declaration import op

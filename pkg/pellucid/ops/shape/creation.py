@@ -13,7 +13,7 @@ from ...device import get_default_device
 from ...device.cpu import CpuStorage
 from ...device.stream import Storage, stream
 from ...errors import RangeError, ShapeError
-from ...kernel.source import physical
+from ...kernel.element_types import physical
 from ...op.arguments import element_type, number
 from ...op.call import Call
 from ...op.declaration import op

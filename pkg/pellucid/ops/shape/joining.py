@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import DTypeError, PellucidError, ShapeError
-from ...kernel.source import Launch, load, physical, register_type
+from ...kernel.element_types import physical, register_type
+from ...kernel.launch import Launch
+from ...kernel.source import load
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import launch_copy
@@ -208,7 +210,7 @@ def hstack(tensors: list[Tensor], *, out: Tensor | None = None) -> Tensor:
     return _join_as("hstack", tensors, 0 if metas[0].rank < 2 else 1, out)
 
 
-@function()
+@function(aliases=("row_stack",))
 def vstack(tensors: list[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors below one another: along axis 0, each of fewer than two axes as a row.
 

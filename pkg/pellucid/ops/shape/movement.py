@@ -8,7 +8,8 @@ import numpy as np
 
 from ...autograd.formulas import zeros
 from ...errors import ShapeError
-from ...kernel.source import Launch, register_type
+from ...kernel.element_types import register_type
+from ...kernel.launch import Launch
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import elementwise

@@ -178,3 +178,53 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 
     Source: https://pytorch.org/docs/stable/generated/torch.diagonal.html
     """
+
+
+def _unfold(call: Call):
+    m, size, step = call["input"], call["size"], call["step"]
+    if not m.rank:
+        axis(call["dimension"], 1)
+    k = axis(call["dimension"], m.rank) if m.rank else 0
+    length, stride = (m.shape[k], m.strides[k]) if m.rank else (1, 1)
+    if not 0 <= size <= length or step < 1:
+        raise ShapeError(
+            f"takes windows of 0 to {length} elements, the length of axis {k}, and steps of at least 1, not "
+            f"size {size} and step {step}."
+        )
+    shape, strides = list(m.shape), list(m.strides)
+    if m.rank:
+        shape[k], strides[k] = (length - size) // step + 1, stride * step
+    return (*shape, size), (*strides, stride), 0
+
+
+def _add_windows(g, input_meta, dimension, size, step):
+    out = g.new_zeros(input_meta.shape)
+    if not input_meta.rank:
+        return out + g.sum()
+    k = axis(dimension, input_meta.rank)
+    reach = (g.shape[k] - 1) * step + 1
+    for at in range(size):
+        slice_dim(out, k, at, at + reach, step).add_(select(g, -1, at))
+    return out
+
+
+@op(view=_unfold, grad={"input": _add_windows}, exports=None, method=True)
+def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """Windows of an axis that begin every ``step`` elements, along a new last axis, sharing storage.
+
+    Args:
+        input: any tensor.
+        dimension: the axis.
+        size: elements of a window.
+        step: elements from one window's start to the next.
+
+    Raises:
+        ShapeError: the axis is shorter than a window, or the step is not positive.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.unfold.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> torch.arange(5, device="cpu").unfold(0, 3, 2).tolist()
+        [[0, 1, 2], [2, 3, 4]]
+    """

@@ -98,7 +98,6 @@ def _positions(tensor: Tensor, dim: int) -> tuple[Tensor, ...]:
     aten=(
         "split.Tensor(self, split_size, dim=0)",
         "split.sizes(self, split_size, dim=0)",
-        "split_with_sizes.default(self, split_sizes, dim=0)",
     ),
 )
 def split(tensor: Tensor, split_size_or_sections, dim: int = 0) -> tuple[Tensor, ...]:
@@ -129,6 +128,12 @@ def split(tensor: Tensor, split_size_or_sections, dim: int = 0) -> tuple[Tensor,
 
 
 @function(method=True)
+def split_with_sizes(input: Tensor, split_sizes, dim: int = 0) -> tuple[Tensor, ...]:
+    """`split` with a list of lengths."""
+    return split(input, list(integers(split_sizes, "split_sizes")), dim)
+
+
+@function(method=True, aliases=("unsafe_chunk",))
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most ``chunks`` views of equal length (the last may be shorter).
 
@@ -140,6 +145,86 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     total = input._meta.shape[axis(dim, input._meta.rank)]
     size = -(-total // chunks)
     return split(input, size, dim) if size else tuple(split(input, [0] * chunks, dim))
+
+
+@function(
+    method=True,
+    aten=(
+        "tensor_split.indices(self, indices, dim=0)",
+        "tensor_split.sections(self, sections, dim=0)",
+        "tensor_split.tensor_indices_or_sections(self, tensor_indices_or_sections, dim=0)",
+    ),
+)
+def tensor_split(input: Tensor, indices_or_sections, dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of parts of an axis: so many, of lengths that differ by at most one, or cut at given positions.
+
+    Args:
+        input: at least one axis.
+        indices_or_sections: how many parts, or where each but the first begins. A tensor is read.
+        dim: the axis.
+
+    Raises:
+        ShapeError: no axes, or no parts.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.tensor_split.html
+    """
+    if not input._meta.rank:
+        raise ShapeError("tensor_split: takes at least one axis, not a tensor without axes.")
+    k = axis(dim, input._meta.rank)
+    total = input._meta.shape[k]
+    given = indices_or_sections
+    if isinstance(given, Tensor):
+        given = given.tolist()
+    if isinstance(given, (tuple, list)):
+        cuts = [slice(place).indices(total)[1] for place in integers(given, "indices")]
+    else:
+        count = index(given, "sections")
+        if count < 1:
+            raise ShapeError(f"tensor_split: sections must be positive, not {count}.")
+        short, more = divmod(total, count)
+        cuts = [j * short + min(j, more) for j in range(1, count)]
+    bounds = zip([0, *cuts], [*cuts, total], strict=True)
+    return tuple([slice_dim(input, k, begin, max(begin, end), 1) for begin, end in bounds])
+
+
+def _split_along(name: str, input: Tensor, how, dim: int, least: int) -> tuple[Tensor, ...]:
+    if input._meta.rank < least:
+        raise ShapeError(f"{name}: takes at least {least} axes, not {input._meta.rank}. Use tensor_split.")
+    if not isinstance(how, (tuple, list)):
+        count, total = index(how, "sections"), input._meta.shape[dim]
+        if count < 1 or total % count:
+            raise ShapeError(
+                f"{name}: {count} parts of one length do not make {total}, the length of axis {dim}. Use "
+                "tensor_split."
+            )
+    return tensor_split(input, how, dim)
+
+
+@function(method=True, aten=("hsplit.int(self, sections)", "hsplit.array(self, indices)"))
+def hsplit(input: Tensor, indices_or_sections) -> tuple[Tensor, ...]:
+    """`tensor_split` along axis 1, or 0 of a vector, into parts of one length.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.hsplit.html
+    """
+    return _split_along("hsplit", input, indices_or_sections, 0 if input._meta.rank == 1 else 1, 1)
+
+
+@function(method=True, aten=("vsplit.int(self, sections)", "vsplit.array(self, indices)"))
+def vsplit(input: Tensor, indices_or_sections) -> tuple[Tensor, ...]:
+    """`tensor_split` along axis 0 of at least two into parts of one length.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.vsplit.html
+    """
+    return _split_along("vsplit", input, indices_or_sections, 0, 2)
+
+
+@function(method=True, aten=("dsplit.int(self, sections)", "dsplit.array(self, indices)"))
+def dsplit(input: Tensor, indices_or_sections) -> tuple[Tensor, ...]:
+    """`tensor_split` along axis 2 into parts of one length.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.dsplit.html
+    """
+    return _split_along("dsplit", input, indices_or_sections, 2, 3)
 
 
 @function(method=True, aten="unbind.int")

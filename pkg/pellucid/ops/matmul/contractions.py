@@ -1,0 +1,235 @@
+"""Products made of matrix products: tensordot, inner, kron, cross, addr, addmv, addbmm, cov, cdist."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from ...errors import RangeError, ShapeError
+from ...op.arguments import integers, number
+from ...op.public import function
+from ...tensors.shape import axis, broadcast_shapes, index
+from ...tensors.tensor import Tensor
+from ..elementwise.comparison import where
+from ..shape.joining import roll
+from .dense import addmm, dot, matmul, outer
+
+
+@function(ours="`ops.aten` has ATen's form, which lists the axes of each operand")
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
+    """Sum of products over several axes of both.
+
+    Args:
+        a, b: the operands.
+        dims: how many of the last axes of a and the first of b, or two lists of axes.
+
+    Raises:
+        ShapeError: the axes have other lengths.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.tensordot.html
+    """
+    ranks = a._meta.rank, b._meta.rank
+    if isinstance(dims, (tuple, list)):
+        first, second = [integers((d,) if isinstance(d, int) else d, "tensordot: dims") for d in dims]
+    else:
+        count = index(dims, "tensordot: dims")
+        if not 0 <= count <= min(ranks):
+            raise RangeError(f"tensordot: dims is {count}; the operands have {ranks[0]} and {ranks[1]} axes.")
+        first, second = tuple(range(ranks[0] - count, ranks[0])), tuple(range(count))
+    left, right = [axis(d, ranks[0]) for d in first], [axis(d, ranks[1]) for d in second]
+    lengths = [[x._meta.shape[d] for d in own] for x, own in ((a, left), (b, right))]
+    if lengths[0] != lengths[1]:
+        raise ShapeError(
+            f"tensordot: the axes {first} and {second} have lengths {lengths[0]} and {lengths[1]}."
+        )
+    rows = [k for k in range(ranks[0]) if k not in left]
+    columns = [k for k in range(ranks[1]) if k not in right]
+    shape = [a._meta.shape[k] for k in rows] + [b._meta.shape[k] for k in columns]
+    depth = prod(lengths[0])
+    height = prod(a._meta.shape[k] for k in rows)
+    width = prod(b._meta.shape[k] for k in columns)
+    product = a.permute(*rows, *left).reshape(height, depth) @ b.permute(*right, *columns).reshape(
+        depth, width
+    )
+    return product.reshape(shape)
+
+
+@function(method=True)
+def inner(input: Tensor, other: Tensor) -> Tensor:
+    """Products of all vectors along the last axes: ``out[i, j] = sum(input[i] * other[j])``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.inner.html
+    """
+    if not (input._meta.rank and other._meta.rank):
+        return input * other
+    return tensordot(input, other, ([-1], [-1]))
+
+
+@function(method=True)
+def kron(input: Tensor, other: Tensor) -> Tensor:
+    """Kronecker product: every element of ``input`` times all of ``other``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.kron.html
+    """
+    rank = max(input._meta.rank, other._meta.rank)
+    a = (1,) * (rank - input._meta.rank) + tuple(input._meta.shape)
+    b = (1,) * (rank - other._meta.rank) + tuple(other._meta.shape)
+    left = input.reshape([n for length in a for n in (length, 1)])
+    right = other.reshape([n for length in b for n in (1, length)])
+    return (left * right).reshape([n * m for n, m in zip(a, b, strict=True)])
+
+
+@function(method=True)
+def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
+    """Cross product of vectors of three elements.
+
+    Args:
+        input, other: of shapes that broadcast.
+        dim: the axis of the vectors; the first of length 3 if not given.
+
+    Raises:
+        ShapeError: the axis has another length.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.cross.html
+    """
+    shape = broadcast_shapes(input._meta.shape, other._meta.shape)
+    a, b = input.expand(shape), other.expand(shape)
+    if dim is None and 3 not in shape:
+        raise ShapeError(f"cross: no axis of shape {tuple(shape)} has length 3.")
+    k = shape.index(3) if dim is None else axis(dim, len(shape))
+    if shape[k] != 3:
+        raise ShapeError(f"cross: axis {k} has length {shape[k]}; vectors have 3 elements.")
+    return roll(a, -1, k) * roll(b, -2, k) - roll(a, -2, k) * roll(b, -1, k)
+
+
+@function(method=True)
+def vdot(input: Tensor, other: Tensor) -> Tensor:
+    """Product of two vectors, the first conjugated.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.vdot.html
+    """
+    return dot(input.conj() if input._meta.dtype.is_complex else input, other)
+
+
+@function(method=True)
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """``beta * input + alpha * outer(vec1, vec2)``; ``input`` is not read where beta is 0.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.addr.html
+    """
+    product = outer(vec1, vec2) * number(alpha, "addr: alpha")
+    return product if number(beta, "addr: beta") == 0 else input * beta + product
+
+
+@function(method=True)
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """``beta * input + alpha * (mat @ vec)``; ``input`` is not read where beta is 0.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.addmv.html
+    """
+    if (mat._meta.rank, vec._meta.rank) != (2, 1):
+        raise ShapeError(
+            f"addmv: takes a matrix and a vector, not shapes {tuple(mat._meta.shape)} and "
+            f"{tuple(vec._meta.shape)}."
+        )
+    own = input.unsqueeze(-1) if input._meta.rank else input
+    return addmm(own, mat, vec.unsqueeze(1), beta=beta, alpha=alpha).squeeze(1)
+
+
+@function(method=True)
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """``beta * input + alpha * sum(batch1[k] @ batch2[k])``; ``input`` is not read where beta is 0.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.addbmm.html
+    """
+    a, b = batch1._meta.shape, batch2._meta.shape
+    if len(a) != 3 or len(b) != 3 or a[0] != b[0] or a[2] != b[1]:
+        raise ShapeError(f"addbmm: batches of shapes {tuple(a)} and {tuple(b)} have no products.")
+    rows, columns = batch1.transpose(0, 1).reshape(a[1], a[0] * a[2]), batch2.reshape(b[0] * b[1], b[2])
+    return addmm(input, rows, columns, beta=beta, alpha=alpha)
+
+
+@function(method=True)
+def cov(
+    input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
+) -> Tensor:
+    """Covariances of variables, which are rows; columns are observations.
+
+    Args:
+        input: at most two axes.
+        correction: taken from the number of observations.
+        fweights: how often each observation was made, integers.
+        aweights: how much each observation counts.
+
+    Raises:
+        ShapeError: more than two axes, or weights of another length.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.cov.html
+    """
+    if input._meta.rank > 2:
+        raise ShapeError(f"cov: takes at most two axes, not {input._meta.rank}.")
+    x = input.reshape(1, -1) if input._meta.rank < 2 else input
+    if not x._meta.dtype.is_floating_point:
+        x = x.float()
+    count = x._meta.shape[1]
+    for name, weights in (("fweights", fweights), ("aweights", aweights)):
+        if weights is not None and weights._meta.shape != (count,):
+            raise ShapeError(f"cov: {name} has shape {tuple(weights._meta.shape)} for {count} observations.")
+    given = [weights for weights in (fweights, aweights) if weights is not None]
+    weight = None if not given else given[0] if len(given) == 1 else given[0] * given[1]
+    if weight is None:
+        total, middle, norm = count, x.mean(1, True), max(count - index(correction, "cov: correction"), 0)
+    else:
+        total = weight.sum()
+        middle = (x * weight).sum(1, True) / total
+        norm = total - correction * (1 if aweights is None else (weight * aweights).sum() / total)
+        norm = norm.clamp(min=0)
+    off = x - middle
+    return (matmul(off if weight is None else off * weight, off.t()) / norm).squeeze()
+
+
+@function(method=True)
+def corrcoef(input: Tensor) -> Tensor:
+    """Correlation coefficients of variables, which are rows; columns are observations.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.corrcoef.html
+    """
+    if input._meta.rank > 2:
+        raise ShapeError(f"corrcoef: takes at most two axes, not {input._meta.rank}.")
+    found = cov(input)
+    if not found._meta.rank:
+        return found / found
+    scale = found.diagonal().sqrt()
+    return (found / scale.unsqueeze(1) / scale).clamp(-1, 1)
+
+
+@function(aten="cdist.default(x1, x2, p=2.0, compute_mode=None)")
+def cdist(
+    x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
+) -> Tensor:
+    """Distances of all pairs of rows: ``out[i, j] = norm(x1[i] - x2[j], p)``.
+
+    Args:
+        x1, x2: (..., n, d) and (..., m, d).
+        p: of the norm, at least 0.
+        compute_mode: Euclidean distances as ``|a|² + |b|² - 2ab``, which is quick and less exact:
+            "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist", or where there are more than 25 rows.
+
+    Raises:
+        ShapeError: fewer than two axes, or rows of other lengths.
+        RangeError: p is negative.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.cdist.html
+    """
+    a, b = x1._meta.shape, x2._meta.shape
+    if min(len(a), len(b)) < 2 or a[-1] != b[-1]:
+        raise ShapeError(f"cdist: shapes {tuple(a)} and {tuple(b)} are no rows of one length.")
+    if number(p, "cdist: p") < 0:
+        raise RangeError(f"cdist: p must not be negative, not {p}.")
+    many = compute_mode == "use_mm_for_euclid_dist_if_necessary" and max(a[-2], b[-2]) > 25
+    if p == 2 and (many or compute_mode == "use_mm_for_euclid_dist"):
+        squares = (x1 * x1).sum(-1, True) + (x2 * x2).sum(-1).unsqueeze(-2) - 2 * (x1 @ x2.mT)
+        apart = squares > 0
+        # Where rows are equal, the distance is 0 and so is its derivative.
+        return where(apart, where(apart, squares, 1.0).sqrt(), 0.0)
+    return (x1.unsqueeze(-2) - x2.unsqueeze(-3)).norm(p, -1)
