@@ -14,7 +14,7 @@ from ..op.arguments import describe, element_type
 from ..op.plan import NoStorage
 from . import dtypes as dt
 from .dtypes import DType, from_numpy_dtype
-from .meta import meta
+from .meta import Meta, meta
 from .tensor import Tensor
 
 
@@ -166,6 +166,8 @@ def from_numpy(array: np.ndarray) -> Tensor:
     )
 
 
-def rebuild(array: np.ndarray, dtype: str, device: str, requires_grad: bool) -> Tensor:
-    """What a pickled tensor becomes."""
-    return tensor(array, dtype=dt.NAMES[dtype], device=device, requires_grad=requires_grad)
+def rebuild(kind: type[Tensor], storage, m: Meta, offset: int, requires_grad: bool) -> Tensor:
+    """What a copied or pickled tensor becomes."""
+    out = kind.__new__(kind)
+    Tensor.__init__(out, storage, m, offset)
+    return out.requires_grad_(requires_grad)

@@ -4,6 +4,7 @@ imported."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from types import FunctionType
 
 import numpy as np
@@ -25,6 +26,9 @@ from .construct import rebuild, tensor
 from .dtypes import LARGEST_HALF, DType
 from .printing import describe
 from .tensor import Tensor
+
+# What each has of its own, and no attribute that a program gave it.
+_FIELDS = frozenset({*Tensor.__annotations__, "_index"})
 
 
 class _Methods(Tensor):
@@ -147,15 +151,19 @@ class _Methods(Tensor):
             src, device = tensor(number(src, "copy_: src"), device=target), target
         return movement.copy_(self, src if device is target else src.to(target))
 
+    # Copies: Python copies or pickles a storage once, so what shared memory shares it again.
+
     def __reduce__(self):
-        return rebuild, (self.detach().numpy(), self.dtype.name, self.device.type, self.requires_grad)
+        own = {name: value for name, value in vars(self).items() if name not in _FIELDS}
+        return rebuild, (type(self), self._storage, self._meta, self._offset, self.requires_grad), own or None
 
     def __deepcopy__(self, memo) -> Tensor:
         if not self.is_leaf:
             raise GradientError("deepcopy: only leaves can be copied. Use .detach().clone().")
-        out = movement.clone(self.detach())
-        out._node = self._node
-        memo[id(self)] = out
+        make, arguments, own = self.__reduce__()
+        out = memo[id(self)] = make(*deepcopy(arguments, memo))
+        out._grad = deepcopy(self._grad, memo)
+        vars(out).update(deepcopy(own or {}, memo))
         return out
 
 
