@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 
 from ..autograd.edges import LEAF
-from ..errors import DTypeError
+from ..errors import ArgumentError, DTypeError
 from ..tensors.construct import tensor
 from ..tensors.tensor import Tensor
 
@@ -31,7 +31,11 @@ class Parameter(Tensor):
     def __init__(self, data: Tensor | None = None, requires_grad: bool = True):
         if data is None:
             data = tensor([])
+        if not isinstance(data, Tensor):
+            raise ArgumentError(f"Parameter: data must be a Tensor, not {type(data).__name__} {data!r}.")
         super().__init__(data._storage, data._meta, data._offset)
+        if type(requires_grad) is not bool:
+            raise ArgumentError(f"Parameter: requires_grad must be True or False, not {requires_grad!r}.")
         if requires_grad:
             if not data._meta.dtype.is_floating_point:
                 raise DTypeError(

@@ -50,7 +50,9 @@ def tensor(data, *, dtype: DType | None = None, device=None, requires_grad: bool
     """
     dtype = None if dtype is None else element_type(dtype)
     if isinstance(data, Tensor):
-        out = data.detach().to(device or data.device, dtype or data.dtype, copy=True)
+        out = data.detach().to(
+            data.device if device is None else device, data.dtype if dtype is None else dtype, copy=True
+        )
         return out.requires_grad_(requires_grad)
     where = get_default_device() if device is None else Device(device)
     if isinstance(data, (list, tuple)) and _holds_tensors(data):
@@ -96,7 +98,7 @@ def tensor(data, *, dtype: DType | None = None, device=None, requires_grad: bool
         out = Tensor(
             CpuStorage(np.array(rounded(array, d), order="C", copy=True)), meta(array.shape, d, where), 0
         )
-    return out.requires_grad_() if requires_grad else out
+    return out if requires_grad is False or requires_grad is None else out.requires_grad_(requires_grad)
 
 
 def _are_integers(array: np.ndarray) -> bool:
@@ -129,7 +131,7 @@ def as_tensor(data, *, dtype: DType | None = None, device=None) -> Tensor:
     """`tensor`, but a tensor that already fits is returned as it is, and on ``cpu`` an array's memory is
     shared as by `from_numpy`."""
     if isinstance(data, Tensor):
-        return data.to(device or data.device, dtype or data.dtype)
+        return data.to(data.device if device is None else device, data.dtype if dtype is None else dtype)
     where = get_default_device() if device is None else Device(device)
     if isinstance(data, np.ndarray) and where.type == "cpu":
         shared = from_numpy(data)

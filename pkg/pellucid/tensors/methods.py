@@ -11,8 +11,8 @@ import numpy as np
 
 from ..autograd import backward
 from ..device import device as Device
-from ..errors import GradientError
-from ..op.arguments import number
+from ..errors import ArgumentError, GradientError
+from ..op.arguments import element_type, number
 from ..op.declaration import operator_of
 from ..op.inplace import in_place
 from ..op.public import IN_PLACE, METHODS, attach
@@ -71,7 +71,11 @@ class _Methods(Tensor):
             elif isinstance(a, (str, Device)):
                 device = a
             elif a is not None and not isinstance(a, bool):
-                raise TypeError(f"to(): takes a dtype, a device or a tensor, not {type(a).__name__} {a!r}")
+                raise ArgumentError(
+                    f"to(): takes a dtype, a device or a tensor, not {type(a).__name__} {a!r}"
+                )
+        if dtype is not None and type(dtype) is not DType:
+            dtype = element_type(dtype)
         x = self
         target = self._meta.device if device is None else Device(device)
         if x._meta.dtype.is_quantized and dtype is not None and dtype is not x._meta.dtype:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import DTypeError, ShapeError
 from ...kernel.source import Launch
-from ...op.arguments import number
+from ...op.arguments import number, wrong
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import cast_launch
@@ -275,6 +275,8 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, a
 
     Source: https://pytorch.org/docs/stable/generated/torch.baddbmm.html
     """
+    if not hasattr(input, "_meta"):
+        raise wrong("input", "Tensor", input)
     product = bmm(batch1, batch2)
     alpha, beta = _factor(alpha, product), _factor(beta, product)
     if alpha != 1:

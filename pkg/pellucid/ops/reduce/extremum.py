@@ -16,6 +16,7 @@ from ...autograd.composed import composed
 from ...errors import DimensionError, ShapeError
 from ...kernel.source import NATIVE, Launch, flag, load, register_type
 from ...kernel.variants import rows_of
+from ...op.arguments import boolean
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.families import docstring, formed, over_axis, reduction
@@ -231,6 +232,7 @@ def _extremes(name: str, largest: bool, whole: Callable, pairwise: Callable, wor
     """
 
     def prepare(input, dim, keepdim, other):
+        boolean(keepdim, "keepdim")
         if other is None and hasattr(dim, "_meta") and not keepdim:
             other = dim
         if other is not None:
