@@ -122,7 +122,8 @@ def _mistakes(function: Callable, args: tuple, kwargs: dict[str, Any]) -> Iterat
         if value is None and "None" in kinds:
             continue
         if "Tensor" in kinds:
-            for each in value if parameter.kind is Parameter.VAR_POSITIONAL else (value,):
+            several: Any = value if parameter.kind is Parameter.VAR_POSITIONAL else (value,)
+            for each in several:
                 if not hasattr(each, "_meta") and (
                     "float" not in kinds or not isinstance(each, (int, float))
                 ):

@@ -199,17 +199,14 @@ class OneCycleLR(LRScheduler):
             if epochs is None or steps_per_epoch is None:
                 raise RangeError("OneCycleLR: give total_steps, or epochs and steps_per_epoch.")
             total_steps = self._number("epochs", epochs) * self._number("steps_per_epoch", steps_per_epoch)
-        total_steps, pct_start = (
-            self._number("total_steps", total_steps),
-            self._number("pct_start", pct_start),
-        )
+        steps, pct_start = self._number("total_steps", total_steps), self._number("pct_start", pct_start)
         div_factor = self._number("div_factor", div_factor)
         final_div_factor = self._number("final_div_factor", final_div_factor)
         if not (div_factor and final_div_factor):
             raise RangeError("OneCycleLR: div_factor and final_div_factor must not be 0.")
-        if total_steps <= 0 or not 0 <= pct_start <= 1:
+        if steps <= 0 or not 0 <= pct_start <= 1:
             raise RangeError(
-                f"OneCycleLR: total_steps {total_steps} must be positive and pct_start {pct_start} "
+                f"OneCycleLR: total_steps {steps} must be positive and pct_start {pct_start} "
                 "lie between 0 and 1."
             )
         if anneal_strategy not in ("cos", "linear"):
@@ -221,11 +218,11 @@ class OneCycleLR(LRScheduler):
                 f"OneCycleLR: {type(optimizer).__name__} has neither momentum nor betas. Give "
                 "cycle_momentum=False."
             )
-        self.total_steps = total_steps
+        self.total_steps = steps
         self.anneal_strategy = anneal_strategy
         self.cycle_momentum = cycle_momentum
         # At which step each phase ends, and the rates and momenta (keys of a group) between which it goes.
-        up, end = float(pct_start * total_steps) - 1, float(total_steps - 1)
+        up, end = float(pct_start * steps) - 1, float(steps - 1)
         rise = (up, "initial_lr", "max_lr", "max_momentum", "base_momentum")
         if three_phase:
             back = (2 * (up + 1) - 2, "max_lr", "initial_lr", "base_momentum", "max_momentum")

@@ -188,10 +188,12 @@ class ModuleDict(Module):
     def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
         """Add modules by name, replacing those of the same name."""
         is_mapping = isinstance(modules, (Mapping, ModuleDict))
-        for pair in modules.items() if is_mapping else _listed(modules, "ModuleDict"):
+        pairs: Any = modules.items() if is_mapping else _listed(modules, "ModuleDict")
+        for pair in pairs:
             if not isinstance(pair, (tuple, list)) or len(pair) != 2:
                 raise RangeError(f"ModuleDict: takes pairs of a name and a module, not {describe(pair)}.")
-            self[pair[0]] = pair[1]
+            name, module = pair
+            self[name] = module
 
     def pop(self, key: str) -> Any:
         """Take out and return a module."""
