@@ -146,7 +146,7 @@ def any(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool 
     """Whether any element along axes differs from zero; bool (uint8 for uint8 input)."""
 
 def arange(
-    start, end=None, step=1, *, dtype: DType | None = None, device=None, requires_grad: _bool = False
+    start=None, end=None, step=None, *, dtype: DType | None = None, device=None, requires_grad: _bool = False
 ) -> Tensor:
     """Numbers from ``start`` to before ``end``: ``out[i] = start + i * step``."""
 
@@ -579,7 +579,7 @@ def logical_or(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Te
 def logical_xor(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether exactly one is not zero."""
 
-def logit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def logit(input: Tensor, eps: _float | None = None, *, out: Tensor | None = None) -> Tensor:
     """``log(input / (1 - input))``."""
 
 def logsumexp(input: Tensor, dim: _int | Sequence[_int], keepdim: _bool = False) -> Tensor:

@@ -18,8 +18,9 @@ class IndexOutOfRange(DimensionError):
     """A kernel met an index outside its table; raised by the next read."""
 
 
-class ArgumentError(PellucidError, TypeError):
-    """An argument is of a type that the call does not take."""
+class ArgumentError(PellucidError, TypeError, RuntimeError):
+    """An argument is of a type that the call does not take (PyTorch raises TypeError here, in some places
+    RuntimeError: this is both)."""
 
 
 class RangeError(PellucidError, ValueError, OverflowError, RuntimeError):

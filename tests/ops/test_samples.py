@@ -28,6 +28,7 @@ def public_names() -> dict[str, Callable]:
     names = {}
     for prefix, place in PLACES.items():
         for function in place.values():
+            function = getattr(function, "declared", function)
             if function not in names.values():
                 names[prefix + function.__name__] = function
     return names
@@ -38,7 +39,7 @@ VARIANTS = sorted({(key, variant) for key, rows in SAMPLES.items() for s in rows
 # PyTorch's in-place forms and methods whose names ours have too.
 FORMS = {
     key: (
-        [n for n, f in METHODS.items() if f is function],
+        [n for n, f in METHODS.items() if getattr(f, "declared", f) is function],
         [n for n, o in IN_PLACE.items() if o is getattr(function, "op", 0)],
     )
     for key, function in FUNCTIONS.items()

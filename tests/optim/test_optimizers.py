@@ -184,7 +184,30 @@ def test_old_values_of_a_parameter_are_missed_by_backward(device):
         (lambda o, w: o.SGD(w), TypeError, "not one tensor"),
         (lambda o, w: o.SGD([]), ValueError, "no parameters"),
         (lambda o, w: o.SGD([3]), TypeError, "optimizes tensors, not int"),
-        (lambda o, w: o.SGD([w, w]), ValueError, "appears twice"),
+        (lambda o, w: o.SGD([{"params": [w]}, {"params": w}]), ValueError, "in two groups"),
+        (
+            lambda o, w: o.SGD([{"params": [w]}, 5]),
+            TypeError,
+            "a group must be a dictionary with the key 'params'",
+        ),
+        (lambda o, w: o.SGD([{"lr": 1.0}]), TypeError, "with the key 'params', not \\['lr'\\]"),
+        (lambda o, w: o.SGD([{"params": {w}}]), TypeError, "need an order"),
+        (lambda o, w: o.SGD([("a", w), w.detach()]), ValueError, "names, or none"),
+        (lambda o, w: o.SGD(5), TypeError, "must be an iterable of tensors or of dictionaries, not int 5"),
+        (lambda o, w: o.SGD([{"params": None}]), TypeError, "must be an iterable"),
+        (lambda o, w: o.SGD([w], lr="a"), TypeError, "'lr' must be a number, not str 'a'"),
+        (lambda o, w: o.SGD([w]).step(5), TypeError, "closure must be a function"),
+        (lambda o, w: o.Adam([w], betas=5), TypeError, "betas must be two numbers, not 5"),
+        (lambda o, w: o.Adam([w], betas=(0.9,)), TypeError, "betas must be two numbers"),
+        (lambda o, w: o.SGD([w]).load_state_dict(None), TypeError, "what an optimizer's state_dict"),
+        (
+            lambda o, w: o.SGD([w]).load_state_dict({"state": {}, "param_groups": [{}]}),
+            TypeError,
+            "state_dict",
+        ),
+        (lambda o, w: o.lr_scheduler.LambdaLR(o.SGD([w]), 5), TypeError, "lr_lambda must be a list"),
+        (lambda o, w: o.lr_scheduler.SequentialLR(o.SGD([w]), [5], []), TypeError, "must be schedules"),
+        (lambda o, w: o.lr_scheduler.StepLR(None, 3), TypeError, "takes an optimizer, not NoneType"),
         (lambda o, w: o.SGD([w * 2]), ValueError, "only leaf tensors"),
         (lambda o, w: o.SGD([w], lr=-1), ValueError, "lr must be at least 0, not -1"),
         (lambda o, w: o.SGD([w], nesterov=True), ValueError, "nesterov needs momentum"),
@@ -199,6 +222,21 @@ def test_old_values_of_a_parameter_are_missed_by_backward(device):
 def test_says_what_is_wrong(make, error, message):
     with pytest.raises(error, match=message):
         make(pellucid.optim, pellucid.ones(2, device="cpu", requires_grad=True))
+
+
+@pytest.mark.filterwarnings("ignore:optimizer contains a parameter group with duplicate")
+def test_a_parameter_twice_in_a_group_takes_two_steps():
+    made = []
+    for p in (torch, pellucid):
+        w = p.ones(2, device="cpu", requires_grad=True)
+        with pytest.warns(UserWarning, match="duplicate|twice"):
+            optimizer = p.optim.SGD([w, w], lr=0.125)
+        for _ in range(3):
+            optimizer.zero_grad()
+            (w * w).sum().backward()
+            optimizer.step()
+        made.append((w.tolist(), optimizer.state_dict()["param_groups"][0]["params"]))
+    assert made[0] == made[1]
 
 
 def test_state_of_another_shape_is_refused():

@@ -136,7 +136,10 @@ UNARY = {
     "tan": unary(x, rtol=1e-4),
     **{name: unary(more, rtol=3e-5) for name in ("sqrt", "rsqrt", "reciprocal", "log", "log2", "log10",
         "log1p")},
-    **{name: unary(chance, rtol=3e-5) for name in ("asin", "acos", "atanh", "logit")},
+    **{name: unary(chance, rtol=3e-5) for name in ("asin", "acos", "atanh")},
+    "logit": [*unary(chance, rtol=3e-5), *[S(x, eps).but(rtol=3e-5) for eps in (0.0, 0.1, 0.6)],
+        S(x, -1.0).but(grad=False),
+        *each(WHOLE, x, 0.25), bad("eps", x, "a")],
     "acosh": unary(1 / chance, rtol=3e-5)
 }  # fmt: skip
 

@@ -205,8 +205,10 @@ def test_refused(device):
         x[pellucid.tensor([1.0, 2.0], device=device)]
     with pytest.raises(TypeError, match="not str"):
         x["a"]
-    with pytest.raises(TypeError, match="not float"):
+    with pytest.raises(IndexError, match="not float"):
         x[1.5]
+    with pytest.raises(TypeError, match="a list of integers"):
+        x[["a"]]
     with pytest.raises(ValueError, match="slice step cannot be zero"):
         x[::0]
     with pytest.raises(ShapeError, match=r"src of shape \(2,\) does not broadcast to \(3,\)"):

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from operator import add
 from typing import Any
 
-from ..errors import GradientError, ShapeError
+from ..errors import ArgumentError, GradientError, ShapeError
 from ..tensors.tensor import Tensor
 from .engine import walk
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled, under
@@ -119,11 +119,11 @@ def _several(given: Any, where: str, name: str, optional: bool = False) -> list:
     given = [given] if isinstance(given, Tensor) else given
     kind = "Tensors or None" if optional else "Tensors"
     if not isinstance(given, Iterable):
-        raise TypeError(f"{where}(): {name} must be {kind}, not {type(given).__name__} {given!r}")
+        raise ArgumentError(f"{where}(): {name} must be {kind}, not {type(given).__name__} {given!r}")
     given = list(given)
     for g in given:
         if not (isinstance(g, Tensor) or (optional and g is None)):
-            raise TypeError(f"{where}(): {name} must be {kind}, not {type(g).__name__} {g!r}")
+            raise ArgumentError(f"{where}(): {name} must be {kind}, not {type(g).__name__} {g!r}")
     return given
 
 

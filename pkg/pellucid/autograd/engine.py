@@ -7,7 +7,7 @@ import heapq
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from ..errors import GradientError
+from ..errors import ArgumentError, GradientError
 from ..op.schema import OPS
 from ..tensors.meta import differences
 from ..tensors.tensor import Tensor
@@ -135,7 +135,7 @@ def _hooked(hook: Any, g: Tensor) -> Tensor:
         return g
     name = getattr(hook, "__qualname__", type(hook).__name__)
     if not isinstance(changed, Tensor):
-        raise TypeError(
+        raise ArgumentError(
             f"register_hook: the hook {name} must return None or a Tensor, not {type(changed).__name__}"
         )
     if different := differences(changed._meta, g._meta):

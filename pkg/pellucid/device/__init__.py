@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 
-from ..errors import DeviceError
+from ..errors import ArgumentError, DeviceError
 
 
 class device:
@@ -16,6 +16,7 @@ class device:
         type: ``"webgpu"``, ``"cpu"`` or ``"meta"``; another `device` is returned as it is.
 
     Raises:
+        ArgumentError: it is no name and no device.
         DeviceError: there is no such device.
 
     Example:
@@ -35,6 +36,8 @@ class device:
         name = type.removesuffix(":0") if isinstance(type, str) else type
         found = cls._known.get(name) if isinstance(name, str) else None
         if found is None:
+            if not isinstance(name, str):
+                raise ArgumentError(f"device: takes a name or a device, not {name!r}.")
             if name not in ("webgpu", "cpu", "meta"):
                 raise DeviceError(f"device {type!r} does not exist. There are 'webgpu', 'cpu' and 'meta'.")
             found = cls._known[name] = object.__new__(cls)

@@ -109,6 +109,21 @@ class Storage:
             kinds[self.kind] -= size
         self.kind = kind
 
+    def __deepcopy__(self, memo) -> Storage:
+        out = Storage(self.nbytes, self.kind)
+        if self.nbytes:
+            _stream.copy(self, out, 0, 0, self.nbytes + 3 & ~3)
+        return out
+
+    def __reduce__(self):
+        data = bytes(_stream.read(self, 0, self.nbytes)) if self.nbytes else b""
+        return _stored, (data, self.kind)
+
+
+def _stored(data: bytes, kind: str) -> Storage:
+    """What a pickled storage becomes."""
+    return _stream.upload(data, kind) if data else Storage(0, kind)
+
 
 def finalizers(slot: int, words: list[int], free: list[int]) -> tuple[partial, partial]:
     """What is called when the storage of a slot goes: where it has a record, and where it has none yet.

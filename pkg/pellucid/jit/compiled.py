@@ -13,7 +13,7 @@ from types import MethodType
 from typing import Any
 
 from ..device.stream import stream
-from ..errors import DeviceError
+from ..errors import ArgumentError, DeviceError, RangeError
 from ..nn.modules import module as modules
 from ..nn.modules.module import Module
 from ..nn.observers import Observers
@@ -177,12 +177,12 @@ class Compiled:
     ):
         called = function.forward if isinstance(function, Module) else function
         if any(check(called) for check in _PAUSING):
-            raise TypeError("compile: takes plain functions. One that pauses cannot be replayed.")
+            raise ArgumentError("compile: takes plain functions. One that pauses cannot be replayed.")
         parameters = inspect.signature(called).parameters
         # Names of dynamic parameters by name, and by place.
         self._dynamic: dict[int | str, str] = {name: name for name in dynamic}
         if unknown := sorted(map(str, self._dynamic.keys() - parameters.keys())):
-            raise ValueError(f"compile: dynamic= names {unknown}, and the parameters are {[*parameters]}.")
+            raise RangeError(f"compile: dynamic= names {unknown}, and the parameters are {[*parameters]}.")
         for k, (name, parameter) in enumerate(parameters.items()):
             if name in self._dynamic and parameter.kind in _POSITIONAL:
                 self._dynamic[k] = name

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ..errors import ArgumentError
 from ..nn.modules.module import Module
 from .compiled import Compiled, Explanation
 
@@ -104,9 +105,10 @@ def compile(
         >>> f(torch.ones(2, device="cpu")).tolist()
         [3.0, 3.0]
     """
-    if dynamic is True:
-        raise TypeError("compile: dynamic= takes the names of parameters, such as dynamic=('position',).")
-    names = (dynamic,) if isinstance(dynamic, str) else tuple(dynamic or ())
+    names = (dynamic,) if isinstance(dynamic, str) else dynamic or ()
+    if not isinstance(names, Iterable):
+        raise ArgumentError("compile: dynamic= takes the names of parameters, such as dynamic=('position',).")
+    names = tuple(names)
     if model is None:
         return lambda function: compile(function, fullgraph=fullgraph, dynamic=names, disable=disable)
     if disable or isinstance(model, (Compiled, OptimizedModule)):
@@ -114,7 +116,7 @@ def compile(
     if isinstance(model, Module):
         return OptimizedModule(model, names, fullgraph)
     if not callable(model):
-        raise TypeError(f"compile: takes a function or a module, not {type(model).__name__}.")
+        raise ArgumentError(f"compile: takes a function or a module, not {type(model).__name__}.")
     return Compiled(model, names, whole=fullgraph)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..autograd.composed import composed
-from ..errors import DimensionError, DTypeError, ShapeError
-from ..op.arguments import integers
+from ..errors import DimensionError, DTypeError, RangeError, ShapeError
+from ..op.arguments import integers, number
 from ..op.public import EXPORTS, function
 from ..ops.elementwise import functions
 from ..ops.index.rows import embedding as _embedding
@@ -164,6 +164,9 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.cosine_similarity.html
     """
     x1, x2 = broadcast_tensors(x1, x2)
+    dim, eps = index(dim, "dim"), number(eps, "eps")
+    if not eps >= 0:
+        raise RangeError(f"cosine_similarity: eps must not be negative, not {eps}.")
     first = _at_least(norm.norm(x1, 2.0, dim, True), eps)
     second = _at_least(norm.norm(x2, 2.0, dim, True), eps)
     return (x1 / first * (x2 / second)).sum(dim)

@@ -10,7 +10,7 @@ from ..autograd.edges import edge
 from ..autograd.grad_mode import is_grad_enabled
 from ..autograd.handle import Handle
 from ..autograd.nodes import Node
-from ..errors import GradientError
+from ..errors import ArgumentError, GradientError
 from ..tensors.meta import differences
 from ..tensors.tensor import Tensor
 
@@ -143,7 +143,7 @@ def _before(module: Watched, hook: Hook, args: tuple, kwargs: dict) -> tuple[tup
         return args, kwargs
     if isinstance(changed, tuple) and len(changed) == 2:
         return changed
-    raise TypeError(
+    raise ArgumentError(
         f"forward pre hook of {type(module).__name__}: with_kwargs=True returns None or (args, kwargs), "
         f"not {type(changed).__name__}."
     )
@@ -252,7 +252,7 @@ def _changed(returned: Any, before: list, module: Watched) -> list:
         )
     for k, (g, old) in enumerate(zip(returned, before, strict=True)):
         if g is not None and not isinstance(g, Tensor):
-            raise TypeError(
+            raise ArgumentError(
                 f"backward hook of {type(module).__name__}: gradient {k} must be None or a Tensor, not "
                 f"{type(g).__name__}"
             )

@@ -7,7 +7,7 @@ from math import prod, sqrt
 import numpy as np
 
 from ..autograd import no_grad
-from ..errors import ShapeError
+from ..errors import RangeError, ShapeError
 from ..ops.random.generator import Generator, default_generator, words
 from ..tensors.construct import tensor
 from ..tensors.tensor import Tensor
@@ -33,7 +33,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
         return _GAINS[nonlinearity]
     except KeyError:
         known = ", ".join([*_GAINS, "leaky_relu"])
-        raise ValueError(
+        raise RangeError(
             f"calculate_gain: no gain is known for {nonlinearity!r}. There are: {known}."
         ) from None
 
@@ -133,7 +133,7 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | Non
 
 def _deviation(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
     if mode not in ("fan_in", "fan_out"):
-        raise ValueError(f"init: mode must be 'fan_in' or 'fan_out', not {mode!r}.")
+        raise RangeError(f"init: mode must be 'fan_in' or 'fan_out', not {mode!r}.")
     return calculate_gain(nonlinearity, a) / sqrt(fans(tensor)[mode == "fan_out"])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..autograd.composed import composed
 from ..autograd.formulas import without
 from ..errors import DTypeError, RangeError, ShapeError
-from ..op.arguments import number
+from ..op.arguments import boolean, number
 from ..op.public import function
 from ..ops.elementwise.comparison import where
 from ..ops.elementwise.functions import hardtanh, logsigmoid, softplus
@@ -23,25 +23,25 @@ def reduced(loss: Tensor, reduction: str) -> Tensor:
     """All losses, their mean or their sum.
 
     Raises:
-        ValueError: there is no such reduction.
+        RangeError: there is no such reduction.
     """
     if reduction == "mean":
         return loss.mean()
     if reduction == "sum":
         return loss.sum()
     if reduction != "none":
-        raise ValueError(f"{reduction!r} is not a reduction. There are: {', '.join(_REDUCTIONS)}.")
+        raise RangeError(f"{reduction!r} is not a reduction. There are: {', '.join(_REDUCTIONS)}.")
     return loss
 
 
-def _real(name: str, *tensors: Tensor) -> None:
+def _real(name: str, *tensors: Tensor | None) -> None:
     for t in tensors:
-        if t.dtype.is_complex:
+        if t is not None and t.dtype.is_complex:
             raise DTypeError(f"{name}: takes no complex tensors. Work on real and imaginary parts.")
 
 
-def _same_shape(name: str, input: Tensor, target: Tensor) -> None:
-    _real(name, input, target)
+def _same_shape(name: str, input: Tensor, target: Tensor, *factors: Tensor | None) -> None:
+    _real(name, input, target, *factors)
     if tuple(input.shape) != tuple(target.shape):
         raise ShapeError(
             f"{name}: input has shape {tuple(input.shape)}, target {tuple(target.shape)}. They must be equal."
@@ -116,7 +116,7 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.huber_loss.html
     """
     delta = number(delta, "huber_loss: delta")
-    if delta <= 0:
+    if not delta > 0:
         raise RangeError(f"huber_loss: delta must be positive, not {delta}.")
     _real("huber_loss", input, target)
     _broadcast("huber_loss", input, target)
@@ -145,7 +145,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta:
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.smooth_l1_loss.html
     """
     beta = number(beta, "smooth_l1_loss: beta")
-    if beta < 0:
+    if not beta >= 0:
         raise RangeError(f"smooth_l1_loss: beta must not be negative, not {beta}.")
     if beta == 0:
         return l1_loss(input, target, reduction)
@@ -321,7 +321,7 @@ def binary_cross_entropy(
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.binary_cross_entropy.html
     """
-    _same_shape("binary_cross_entropy", input, target)
+    _same_shape("binary_cross_entropy", input, target, weight)
     loss = _bernoulli(input, target)
     return reduced(loss if weight is None else loss * weight, reduction)
 
@@ -376,7 +376,7 @@ def binary_cross_entropy_with_logits(
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.binary_cross_entropy_with_logits.html
     """
-    _same_shape("binary_cross_entropy_with_logits", input, target)
+    _same_shape("binary_cross_entropy_with_logits", input, target, weight, pos_weight)
     loss = _logistic(input, target, pos_weight)
     return reduced(loss if weight is None else loss * weight, reduction)
 
@@ -404,7 +404,6 @@ def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: b
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.kl_div.html
     """
     _real("kl_div", input, target)
-    loss = target.exp() * (target - input) if log_target else _entropy(target) - target * input
-    if reduction == "batchmean":
-        return loss.sum() / input.shape[0]
-    return reduced(loss, reduction)
+    is_log = boolean(log_target, "log_target")
+    loss = target.exp() * (target - input) if is_log else _entropy(target) - target * input
+    return loss.sum() / input.shape[0] if reduction == "batchmean" else reduced(loss, reduction)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 from ..autograd.edges import LEAF
-from ..errors import DTypeError
+from ..errors import ArgumentError, DTypeError
 from ..tensors.construct import tensor
 from ..tensors.tensor import Tensor
 
@@ -29,7 +31,11 @@ class Parameter(Tensor):
     def __init__(self, data: Tensor | None = None, requires_grad: bool = True):
         if data is None:
             data = tensor([])
+        if not isinstance(data, Tensor):
+            raise ArgumentError(f"Parameter: data must be a Tensor, not {type(data).__name__} {data!r}.")
         super().__init__(data._storage, data._meta, data._offset)
+        if type(requires_grad) is not bool:
+            raise ArgumentError(f"Parameter: requires_grad must be True or False, not {requires_grad!r}.")
         if requires_grad:
             if not data._meta.dtype.is_floating_point:
                 raise DTypeError(
@@ -43,16 +49,16 @@ class Parameter(Tensor):
         return f"Parameter containing:\n{super().__repr__()}"
 
     def __deepcopy__(self, memo) -> Parameter:
-        out = type(self)(self.detach().clone(), self.requires_grad)
-        memo[id(self)] = out
+        """As in PyTorch its elements, in their order, without its gradient."""
+        data = self.detach()
+        if data._meta.dtype.is_quantized:
+            data = deepcopy(data, memo)
+        else:
+            strides = data.stride()
+            packed = data.permute(sorted(range(data.ndim), key=lambda k: -strides[k]))
+            data = packed.clone().as_strided(data.shape, strides) if packed.is_contiguous() else data.clone()
+        out = memo[id(self)] = type(self)(data, self.requires_grad)
         return out
-
-    def __reduce__(self):  # type: ignore[override]
-        return _rebuild, (self.detach(), self.requires_grad)
-
-
-def _rebuild(data: Tensor, requires_grad: bool) -> Parameter:
-    return Parameter(data, requires_grad)
 
 
 def account(t: Tensor) -> None:

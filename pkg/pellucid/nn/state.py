@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..autograd import no_grad
-from ..errors import WeightError
+from ..errors import ArgumentError, WeightError
+from ..op.arguments import describe
 from ..tensors.construct import as_tensor
 from ..tensors.tensor import Tensor
 from .parameter import Parameter
@@ -49,9 +50,12 @@ def load(module: Tree, given: Mapping[str, Any], strict: bool, assign: bool) -> 
         WeightError: names or shapes differ.
     """
     if not isinstance(given, Mapping):
-        raise TypeError(
+        raise ArgumentError(
             f"load_state_dict: takes a dictionary of tensors by name, not {type(given).__name__}."
         )
+    for path, value in given.items():
+        if not hasattr(value, "shape"):
+            raise WeightError(f"load_state_dict: {path!r} must be a tensor, not {describe(value)}.")
     places = list(_places(module, ""))
     known = {path for path, *_ in places}
     missing = [path for path, *_ in places if path not in given]

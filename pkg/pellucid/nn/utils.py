@@ -5,16 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..autograd import no_grad
-from ..errors import GradientError, ShapeError
+from ..errors import ArgumentError, GradientError, ShapeError
+from ..op.arguments import describe, number
 from ..ops.norm.normalization import norm
 from ..ops.shape.joining import cat, stack
 from ..tensors.construct import tensor
 from ..tensors.tensor import Tensor
 
 
-def _gradients(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
+def _gradients(name: str, parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
     parameters = [parameters] if isinstance(parameters, Tensor) else parameters
-    return [p.grad for p in parameters if p.grad is not None]
+    if not isinstance(parameters, Iterable):
+        raise ArgumentError(f"{name}: takes a tensor or several, not {describe(parameters)}")
+    found = list(parameters)
+    for p in found:
+        if not isinstance(p, Tensor):
+            raise ArgumentError(f"{name}: takes tensors, not {describe(p)}")
+    return [p.grad for p in found if p.grad is not None]
 
 
 @no_grad
@@ -60,7 +67,8 @@ def clip_grad_norm_(
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html
     """
-    grads = _gradients(parameters)
+    max_norm = number(max_norm, "clip_grad_norm_: max_norm")
+    grads = _gradients("clip_grad_norm_", parameters)
     total = get_total_norm(grads, norm_type, error_if_nonfinite)
     factor = (max_norm / (total + 1e-6)).clamp(max=1.0)
     for g in grads:
@@ -74,7 +82,8 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_value_.html
     """
-    for g in _gradients(parameters):
+    clip_value = number(clip_value, "clip_grad_value_: clip_value")
+    for g in _gradients("clip_grad_value_", parameters):
         g.clamp_(-clip_value, clip_value)
 
 

@@ -35,7 +35,10 @@ def describe(value: Any) -> str:
 
 
 def wrong(name: str, kind: str, value: Any) -> ArgumentError:
-    """The error for an argument of a type that a call does not take."""
+    """The error for an argument of a type that a call does not take. Its name may follow that of the call."""
+    call, _, name = name.rpartition(": ")
+    if call:
+        return ArgumentError(f"{call}(): argument '{name}' must be {kind}, not {describe(value)}")
     return ArgumentError(f"argument '{name}' must be {kind}, not {describe(value)}")
 
 
@@ -128,7 +131,7 @@ def text(value: Any, name: str) -> str:
     return value
 
 
-_READERS: dict[frozenset[str], Reader] = {
+READERS: dict[frozenset[str], Reader] = {
     frozenset({"int"}): index,
     frozenset({"bool"}): boolean,
     frozenset({"float"}): lambda value, name: settled(number(value, name)),
@@ -144,9 +147,9 @@ _READERS: dict[frozenset[str], Reader] = {
 def reader(annotation: str) -> Reader | None:
     """The reader of a static argument with this annotation; None where an op's own rule checks it."""
     parts = frozenset(annotation.split(" | "))
-    if "str" in parts and len(parts) > 1:
-        return _with_text(_READERS[parts - {"str"}])
-    found = _READERS.get(parts - {"None"})
+    if "str" in parts and len(parts - {"None"}) > 1:
+        return _with_text(READERS[parts - {"str"}])
+    found = READERS.get(parts - {"None"})
     return _or_none(found) if found and "None" in parts else found
 
 

@@ -6,8 +6,14 @@ declared.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from functools import wraps
+from inspect import Parameter, signature
 from typing import Any, TypeVar
+
+from ..errors import PellucidError
+from .arguments import READERS, named, reader, wrong
 
 F = TypeVar("F", bound=Callable)
 
@@ -72,11 +78,70 @@ def publish(
     for place, n, _ in entries:
         if n in place or (place in (METHODS, IN_PLACE) and (n in METHODS or n in IN_PLACE)):
             raise TypeError(f"function {n} is declared twice")
+    public = function if hasattr(function, "op") else explained(function)
     for place, n, value in entries:
-        place[n] = value
+        # What takes no tensor but its own has one.
+        is_safe = place is METHODS and len(_tensors(function)) == 1
+        place[n] = public if value is function and not is_safe else value
     if method or forms:
         for give in attach:
             give()
+
+
+def explained(function: Callable) -> Callable:
+    """The function as users call it: its errors begin with its name, and say which argument is of a wrong
+    type. That is looked for once something is raised."""
+
+    @wraps(function)
+    def call(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except PellucidError as error:
+            # Other ops have put their names before theirs.
+            known = re.match(r"[\w.]+(\(\))?: |device ", str(error))
+            raise error if known else named(function.__name__, error) from None
+        except (AttributeError, LookupError, TypeError, ValueError, OverflowError):
+            for error in _mistakes(function, args, kwargs):
+                raise named(function.__name__, error) from None
+            raise
+
+    call.declared = function  # type: ignore[attr-defined]
+    return call
+
+
+def _mistakes(function: Callable, args: tuple, kwargs: dict[str, Any]) -> Iterator[PellucidError]:
+    """What is wrong with the arguments of a call, as the annotations have them."""
+    form = signature(function)
+    try:
+        given = form.bind(*args, **kwargs).arguments
+    except TypeError:  # too few or too many, which Python has said
+        return
+    for name, value in given.items():
+        parameter = form.parameters[name]
+        kinds = frozenset(str(parameter.annotation).split(" | "))
+        if value is None and "None" in kinds:
+            continue
+        if "Tensor" in kinds:
+            several: Any = value if parameter.kind is Parameter.VAR_POSITIONAL else (value,)
+            for each in several:
+                if not hasattr(each, "_meta") and (
+                    "float" not in kinds or not isinstance(each, (int, float))
+                ):
+                    yield wrong(name, "Tensor", each)
+        elif kinds - {"None"} in READERS and (read := reader(str(parameter.annotation))) is not None:
+            try:
+                read(value, name)
+            except PellucidError as error:
+                yield error
+
+
+def _tensors(function: Callable) -> list[str]:
+    """The parameters of a function that are tensors."""
+    return [
+        name
+        for name, p in signature(function).parameters.items()
+        if "Tensor" in str(p.annotation).split(" | ")
+    ]
 
 
 def name_overloads(

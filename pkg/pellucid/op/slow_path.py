@@ -113,6 +113,12 @@ def _prepared(o: Op, prepare: Callable, values: tuple) -> Any:
     """What `prepare` makes of a call, or None. The next call of this key goes there at once."""
     try:
         done = prepare(*values)
+    except AttributeError:
+        try:
+            o.key(values)  # refuses what is no tensor
+        except PellucidError as error:
+            raise named(o.public, error) from None
+        raise
     except PellucidError as error:
         # Other ops have put their names before theirs.
         raise error if re.match(r"\w+(\(\))?: ", str(error)) else named(o.public, error) from None

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from math import sqrt
 from typing import Any
 
+from ..errors import ArgumentError
 from ..tensors.tensor import Tensor
 from .optimizer import Optimizer, check_range
 from .update import adam_update
@@ -44,6 +45,8 @@ class Adam(Optimizer):
     ):
         for name, value in (("lr", lr), ("eps", eps), ("weight_decay", weight_decay)):
             check_range(name, value)
+        if not isinstance(betas, (tuple, list)) or len(betas) != 2:
+            raise ArgumentError(f"{type(self).__name__}: betas must be two numbers, not {betas!r}.")
         for k, beta in enumerate(betas):
             check_range(f"betas[{k}]", beta, below=1)
         super().__init__(

@@ -8,74 +8,10 @@ from collections.abc import Callable, Iterable, Sequence
 from math import cos, pi
 from typing import Any
 
-from ..device.stream import stream
+from ..errors import ArgumentError, RangeError
+from ..op.arguments import describe, number
 from .optimizer import Optimizer
-
-
-def _note_step() -> None:
-    """A replay of a captured function takes no step of a schedule; it follows the rates that are set."""
-    if (capturing := stream().capturing) is not None:
-        capturing.refuse("it steps a learning-rate schedule. Step it after the call")
-
-
-class LRScheduler:
-    """Base of all schedules: sets the rate of each group at construction and at every `step`.
-
-    Args:
-        optimizer: whose rates.
-        last_epoch: steps already taken; -1 begins anew.
-
-    Attributes:
-        base_lrs: the rates at the beginning.
-        last_epoch: steps taken.
-
-    Source: https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate
-    """
-
-    def __init__(self, optimizer: Optimizer, last_epoch: int = -1):
-        if not isinstance(optimizer, Optimizer):
-            raise TypeError(f"{type(self).__name__}: takes an optimizer, not {type(optimizer).__name__}.")
-        self.optimizer = optimizer
-        for group in optimizer.param_groups:
-            if last_epoch == -1:
-                # Kept if it is there: with several schedules on one optimizer all start from the same rate.
-                group.setdefault("initial_lr", group["lr"])
-            elif "initial_lr" not in group:
-                raise KeyError(
-                    f"{type(self).__name__}: to go on at step {last_epoch}, each group needs 'initial_lr'."
-                )
-        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
-        self.last_epoch = last_epoch
-        self._last_lr: list[float] = []
-        self.step()
-
-    def get_lr(self) -> list[float]:
-        """The rates of step ``last_epoch``, by group."""
-        raise NotImplementedError(f"{type(self).__name__}: define get_lr().")
-
-    def get_last_lr(self) -> list[float]:
-        """The rates that were set last, by group."""
-        return self._last_lr
-
-    def step(self) -> None:
-        """Go to the next step and set its rates; call it after the optimizer's step."""
-        _note_step()
-        self.last_epoch += 1
-        for group, lr in zip(self.optimizer.param_groups, self.get_lr(), strict=True):
-            group["lr"] = lr
-        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
-
-    @property
-    def _rates(self) -> list[float]:
-        return [group["lr"] for group in self.optimizer.param_groups]
-
-    def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer and functions."""
-        return {k: v for k, v in self.__dict__.items() if k not in ("optimizer", "lr_lambdas")}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from a state that `state_dict` gave."""
-        self.__dict__.update(state_dict)
+from .schedule import LRScheduler, check_is_optimizer, listed, note_step
 
 
 class LambdaLR(LRScheduler):
@@ -88,10 +24,14 @@ class LambdaLR(LRScheduler):
     """
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Callable | Sequence[Callable], last_epoch: int = -1):
+        check_is_optimizer(self, optimizer)
         count = len(optimizer.param_groups)
-        self.lr_lambdas = [lr_lambda] * count if callable(lr_lambda) else list(lr_lambda)
+        self.lr_lambdas = [lr_lambda] * count if callable(lr_lambda) else listed(self, "lr_lambda", lr_lambda)
+        for f in self.lr_lambdas:
+            if not callable(f):
+                raise ArgumentError(f"LambdaLR: lr_lambda must be functions, not {describe(f)}.")
         if len(self.lr_lambdas) != count:
-            raise ValueError(
+            raise RangeError(
                 f"LambdaLR: {len(self.lr_lambdas)} functions for {count} groups. Give one, or one per group."
             )
         super().__init__(optimizer, last_epoch)
@@ -104,8 +44,10 @@ class StepLR(LRScheduler):
     """Times ``gamma`` every ``step_size`` steps."""
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1):
-        self.step_size = step_size
-        self.gamma = gamma
+        self.step_size = self._number("step_size", step_size)
+        if self.step_size == 0:
+            raise RangeError("StepLR: step_size must not be 0.")
+        self.gamma = self._number("gamma", gamma)
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
@@ -120,8 +62,10 @@ class MultiStepLR(LRScheduler):
     def __init__(
         self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
     ):
-        self.milestones = Counter(milestones)
-        self.gamma = gamma
+        self.milestones = Counter(
+            self._number("milestones", m) for m in listed(self, "milestones", milestones)
+        )
+        self.gamma = self._number("gamma", gamma)
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
@@ -132,7 +76,7 @@ class ExponentialLR(LRScheduler):
     """Times ``gamma`` every step."""
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1):
-        self.gamma = gamma
+        self.gamma = self._number("gamma", gamma)
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
@@ -150,18 +94,20 @@ class LinearLR(LRScheduler):
         total_iters: int = 5,
         last_epoch: int = -1,
     ):
+        start_factor = self._number("start_factor", start_factor)
+        end_factor = self._number("end_factor", end_factor)
         if not 0 < start_factor <= 1 or not 0 <= end_factor <= 1:
-            raise ValueError(
+            raise RangeError(
                 "LinearLR: factors must lie between 0 and 1, the first above 0; they are "
                 f"{start_factor} and {end_factor}."
             )
         self.start_factor = start_factor
         self.end_factor = end_factor
-        self.total_iters = total_iters
+        self.total_iters = self._number("total_iters", total_iters)
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        done = min(self.last_epoch, self.total_iters) / self.total_iters
+        done = min(self.last_epoch, self.total_iters) / self.total_iters if self.total_iters else 0
         factor = self.start_factor + (self.end_factor - self.start_factor) * done
         return [base * factor for base in self.base_lrs]
 
@@ -172,10 +118,11 @@ class ConstantLR(LRScheduler):
     def __init__(
         self, optimizer: Optimizer, factor: float = 1 / 3, total_iters: int = 5, last_epoch: int = -1
     ):
+        factor = self._number("factor", factor)
         if not 0 <= factor <= 1:
-            raise ValueError(f"ConstantLR: factor must lie between 0 and 1, not {factor}.")
+            raise RangeError(f"ConstantLR: factor must lie between 0 and 1, not {factor}.")
         self.factor = factor
-        self.total_iters = total_iters
+        self.total_iters = self._number("total_iters", total_iters)
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
@@ -195,8 +142,10 @@ class CosineAnnealingLR(LRScheduler):
     """
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1):
-        self.T_max = T_max
-        self.eta_min = eta_min
+        self.T_max = self._number("T_max", T_max)
+        self.eta_min = self._number("eta_min", eta_min)
+        if self.T_max == 0:
+            raise RangeError("CosineAnnealingLR: T_max must not be 0.")
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
@@ -222,7 +171,7 @@ class OneCycleLR(LRScheduler):
         last_epoch: steps already taken; -1 begins anew.
 
     Raises:
-        ValueError: a step after the last, settings out of range, or an optimizer without momentum.
+        RangeError: a step after the last, settings out of range, or an optimizer without momentum.
 
     Source: https://pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.OneCycleLR.html; Smith and
         Topin 2018, "Super-Convergence"
@@ -245,31 +194,35 @@ class OneCycleLR(LRScheduler):
         three_phase: bool = False,
         last_epoch: int = -1,
     ):
-        if not isinstance(optimizer, Optimizer):
-            raise TypeError(f"OneCycleLR: takes an optimizer, not {type(optimizer).__name__}.")
+        check_is_optimizer(self, optimizer)
         if total_steps is None:
             if epochs is None or steps_per_epoch is None:
-                raise ValueError("OneCycleLR: give total_steps, or epochs and steps_per_epoch.")
-            total_steps = epochs * steps_per_epoch
-        if total_steps <= 0 or not 0 <= pct_start <= 1:
-            raise ValueError(
-                f"OneCycleLR: total_steps {total_steps} must be positive and pct_start {pct_start} "
+                raise RangeError("OneCycleLR: give total_steps, or epochs and steps_per_epoch.")
+            total_steps = self._number("epochs", epochs) * self._number("steps_per_epoch", steps_per_epoch)
+        steps, pct_start = self._number("total_steps", total_steps), self._number("pct_start", pct_start)
+        div_factor = self._number("div_factor", div_factor)
+        final_div_factor = self._number("final_div_factor", final_div_factor)
+        if not (div_factor and final_div_factor):
+            raise RangeError("OneCycleLR: div_factor and final_div_factor must not be 0.")
+        if steps <= 0 or not 0 <= pct_start <= 1:
+            raise RangeError(
+                f"OneCycleLR: total_steps {steps} must be positive and pct_start {pct_start} "
                 "lie between 0 and 1."
             )
         if anneal_strategy not in ("cos", "linear"):
-            raise ValueError(
+            raise RangeError(
                 f"OneCycleLR: anneal_strategy must be 'cos' or 'linear', not {anneal_strategy!r}."
             )
         if cycle_momentum and not {"momentum", "betas"} & set(optimizer.defaults):
-            raise ValueError(
+            raise RangeError(
                 f"OneCycleLR: {type(optimizer).__name__} has neither momentum nor betas. Give "
                 "cycle_momentum=False."
             )
-        self.total_steps = total_steps
+        self.total_steps = steps
         self.anneal_strategy = anneal_strategy
         self.cycle_momentum = cycle_momentum
         # At which step each phase ends, and the rates and momenta (keys of a group) between which it goes.
-        up, end = float(pct_start * total_steps) - 1, float(total_steps - 1)
+        up, end = float(pct_start * steps) - 1, float(steps - 1)
         rise = (up, "initial_lr", "max_lr", "max_momentum", "base_momentum")
         if three_phase:
             back = (2 * (up + 1) - 2, "max_lr", "initial_lr", "base_momentum", "max_momentum")
@@ -290,9 +243,10 @@ class OneCycleLR(LRScheduler):
 
     @staticmethod
     def _by_group(name: str, value: Any, groups: Sequence[Any]) -> list[float]:
-        values = list(value) if isinstance(value, Sequence) else [value] * len(groups)
+        values = list(value) if isinstance(value, (list, tuple)) else [value] * len(groups)
+        values = [number(v, f"OneCycleLR: {name}") for v in values]
         if len(values) != len(groups):
-            raise ValueError(
+            raise RangeError(
                 f"OneCycleLR: {len(values)} values of {name} for {len(groups)} groups. Give one, or one per "
                 "group."
             )
@@ -307,7 +261,7 @@ class OneCycleLR(LRScheduler):
         """The rates of step ``last_epoch``, by group; also sets the momenta."""
         step = self.last_epoch
         if step > self.total_steps:
-            raise ValueError(f"OneCycleLR: step {step} is after the last of {self.total_steps}.")
+            raise RangeError(f"OneCycleLR: step {step} is after the last of {self.total_steps}.")
         begin, phase = 0.0, self.phases[0]
         for phase in self.phases:
             if step <= phase[0] or phase is self.phases[-1]:
@@ -344,14 +298,23 @@ class SequentialLR(LRScheduler):
         milestones: Sequence[int],
         last_epoch: int = -1,
     ):
+        check_is_optimizer(self, optimizer)
+        schedulers = listed(self, "schedulers", schedulers)
+        milestones = [self._number("milestones", m) for m in listed(self, "milestones", milestones)]
+        for each in schedulers:
+            if not isinstance(each, LRScheduler):
+                raise ArgumentError(f"SequentialLR: schedulers must be schedules, not {describe(each)}.")
+        if not schedulers:
+            raise RangeError("SequentialLR: there are no schedules.")
+        last_epoch = self._number("last_epoch", last_epoch)
         if len(milestones) != len(schedulers) - 1:
-            raise ValueError(
+            raise RangeError(
                 f"SequentialLR: {len(schedulers)} schedules need {len(schedulers) - 1} milestones, "
                 f"not {len(milestones)}."
             )
         self.optimizer = optimizer
-        self.schedulers = list(schedulers)
-        self.milestones = list(milestones)
+        self.schedulers = schedulers
+        self.milestones = milestones
         self.last_epoch = last_epoch + 1
         self.base_lrs = self.schedulers[0].base_lrs
         self._begin(self.schedulers[0])
@@ -364,7 +327,7 @@ class SequentialLR(LRScheduler):
         self._last_lr = scheduler.get_last_lr()
 
     def step(self) -> None:
-        _note_step()
+        note_step()
         self.last_epoch += 1
         k = bisect_right(self.milestones, self.last_epoch)
         if k and self.milestones[k - 1] == self.last_epoch:

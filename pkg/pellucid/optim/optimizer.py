@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from typing import Any
 
 from ..autograd.grad_mode import under
 from ..device.stream import stream
-from ..errors import GradientError, RangeError, WeightError
-from ..op.arguments import number
+from ..errors import ArgumentError, GradientError, RangeError, WeightError
+from ..op.arguments import describe, number
 from ..ops.shape.creation import zeros_like
 from ..tensors import dtypes as dt
 from ..tensors.tensor import Tensor
@@ -30,24 +30,24 @@ class Optimizer:
         state: what the optimizer keeps for each parameter.
 
     Raises:
-        ValueError: there are no parameters, or one comes twice.
-        TypeError: something is not a tensor.
+        RangeError: there are no parameters, or one is in two groups.
+        ArgumentError: something is not a tensor.
 
     Source: https://pytorch.org/docs/stable/optim.html#torch.optim.Optimizer
     """
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]):
         if isinstance(params, Tensor):
-            raise TypeError(
+            raise ArgumentError(
                 "optimizer: params must be an iterable of tensors or of dictionaries, not one "
                 "tensor. Put it in a list."
             )
+        groups = _listed(params)
+        if not groups:
+            raise RangeError("optimizer: there are no parameters to optimize.")
         self.defaults = defaults
         self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
-        groups = list(params)
-        if not groups:
-            raise ValueError("optimizer: there are no parameters to optimize.")
         if not isinstance(groups[0], dict):
             groups = [{"params": groups}]
         for group in groups:
@@ -60,26 +60,42 @@ class Optimizer:
             param_group: "params" and settings that differ from the defaults.
 
         Raises:
-            ValueError: a parameter is there already, or is not a leaf.
-            TypeError: something is not a tensor.
+            RangeError: a parameter is there already, or is not a leaf.
+            ArgumentError: something is not a tensor, or "params" is missing.
         """
+        if not isinstance(param_group, dict) or "params" not in param_group:
+            shown = list(param_group) if isinstance(param_group, dict) else describe(param_group)
+            raise ArgumentError(
+                f"optimizer: a group must be a dictionary with the key 'params', not {shown}."
+            )
         group = dict(param_group)
         params = group["params"]
-        params = [params] if isinstance(params, Tensor) else list(params)
-        params = [p[1] if isinstance(p, tuple) else p for p in params]
+        if isinstance(params, (set, frozenset)):
+            raise ArgumentError(
+                "optimizer: the parameters of a group need an order, which a set has none of."
+            )
+        params = [params] if isinstance(params, Tensor) else _listed(params)
+        if len({isinstance(p, tuple) for p in params}) > 1:
+            raise RangeError("optimizer: some parameters come with names. Give all of them names, or none.")
+        params = [p[1] if isinstance(p, tuple) and len(p) == 2 else p for p in params]
         known = {id(p) for g in self.param_groups for p in g["params"]}
         for p in params:
             if not isinstance(p, Tensor):
-                raise TypeError(f"optimizer: optimizes tensors, not {type(p).__name__}.")
+                raise ArgumentError(f"optimizer: optimizes tensors, not {describe(p)}.")
             if not p.is_leaf:
-                raise ValueError(
+                raise RangeError(
                     "optimizer: only leaf tensors can be optimized, not results of a computation."
                 )
             if id(p) in known:
-                raise ValueError(
-                    "optimizer: a parameter appears twice. Give each parameter once, in one group."
+                raise RangeError(
+                    "optimizer: a parameter appears in two groups. Give each parameter once, in one group."
                 )
-            known.add(id(p))
+        if len({id(p) for p in params}) < len(params):
+            import warnings
+
+            warnings.warn(
+                "optimizer: a group has a parameter twice, which takes two steps at once.", stacklevel=3
+            )
         group["params"] = params
         for name, value in self.defaults.items():
             group.setdefault(name, value)
@@ -107,6 +123,8 @@ class Optimizer:
         """
         loss = None
         if closure is not None:
+            if not callable(closure):
+                raise ArgumentError(f"step: closure must be a function or None, not {describe(closure)}.")
             loss = under(True, closure)
         capturing = stream().capturing
         if capturing is not None and type(self)._numbers is Optimizer._numbers:
@@ -190,9 +208,10 @@ class Optimizer:
         """Take over settings and state from `state_dict`.
 
         Raises:
+            ArgumentError: it is no such state.
             WeightError: groups or their sizes differ.
         """
-        given = state_dict["param_groups"]
+        given = _groups_of(state_dict)
         have, want = [len(g["params"]) for g in given], [len(g["params"]) for g in self.param_groups]
         if have != want:
             raise WeightError(
@@ -218,13 +237,33 @@ class Optimizer:
         return "\n".join([*lines, ")"])
 
 
+def _listed(params: Any) -> list[Any]:
+    """Parameters or groups, in order."""
+    if not isinstance(params, Iterable):
+        raise ArgumentError(
+            f"optimizer: params must be an iterable of tensors or of dictionaries, not {describe(params)}."
+        )
+    return list(params)
+
+
+def _groups_of(state: Any) -> list[dict[str, Any]]:
+    """The groups of a state that `Optimizer.state_dict` gave."""
+    groups = state.get("param_groups") if isinstance(state, Mapping) and "state" in state else None
+    if isinstance(groups, (list, tuple)) and all(isinstance(g, Mapping) and "params" in g for g in groups):
+        return list(groups)
+    raise ArgumentError(
+        "load_state_dict(): takes what an optimizer's state_dict() gives: a dictionary with 'state', and "
+        f"'param_groups' that list their 'params', not {describe(state)}."
+    )
+
+
 def _placed(value: Any, p: Tensor) -> Any:
     return value.detach().clone().to(p.device) if isinstance(value, Tensor) else deepcopy(value)
 
 
 def check_range(name: str, value: float, below: float | None = None) -> None:
     """Refuse a setting that is no number, is negative, or not below a bound."""
-    value = number(value, name)
+    value = number(value, f"optimizer: {name}")
     if not value >= 0 or (below is not None and value >= below):
         bound = "" if below is None else f" and below {below:g}"
         raise RangeError(f"optimizer: {name} must be at least 0{bound}, not {value}.")

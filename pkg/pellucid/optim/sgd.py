@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from ..errors import RangeError
+from ..op.arguments import number
 from ..tensors.tensor import Tensor
 from .optimizer import Optimizer, check_range
 from .update import sgd_update
@@ -50,8 +52,9 @@ class SGD(Optimizer):
     ):
         for name, value in (("lr", lr), ("momentum", momentum), ("weight_decay", weight_decay)):
             check_range(name, value)
+        dampening = number(dampening, "SGD: dampening")
         if nesterov and (momentum <= 0 or dampening != 0):
-            raise ValueError("SGD: nesterov needs momentum and no dampening.")
+            raise RangeError("SGD: nesterov needs momentum and no dampening.")
         super().__init__(
             params,
             {

@@ -16,7 +16,7 @@ from ..op.arguments import describe, element_type
 from ..op.plan import NoStorage
 from . import dtypes as dt
 from .dtypes import DType, from_numpy_dtype
-from .meta import meta
+from .meta import Meta, meta
 from .tensor import Tensor
 
 
@@ -53,7 +53,9 @@ def tensor(data, *, dtype: DType | None = None, device=None, requires_grad: bool
     """
     dtype = None if dtype is None else element_type(dtype)
     if isinstance(data, Tensor):
-        out = data.detach().to(device or data.device, dtype or data.dtype, copy=True)
+        out = data.detach().to(
+            data.device if device is None else device, data.dtype if dtype is None else dtype, copy=True
+        )
         return out.requires_grad_(requires_grad)
     where = get_default_device() if device is None else Device(device)
     if isinstance(data, (list, tuple)) and _holds_tensors(data):
@@ -103,7 +105,7 @@ def tensor(data, *, dtype: DType | None = None, device=None, requires_grad: bool
         out = Tensor(
             CpuStorage(np.array(rounded(array, d), order="C", copy=True)), meta(array.shape, d, where), 0
         )
-    return out.requires_grad_() if requires_grad else out
+    return out if requires_grad is False or requires_grad is None else out.requires_grad_(requires_grad)
 
 
 def _are_integers(array: np.ndarray) -> bool:
@@ -156,7 +158,7 @@ def as_tensor(data, *, dtype: DType | None = None, device=None) -> Tensor:
     """`tensor`, but a tensor that already fits is returned as it is, and on ``cpu`` an array's memory is
     shared as by `from_numpy`."""
     if isinstance(data, Tensor):
-        return data.to(device or data.device, dtype or data.dtype)
+        return data.to(data.device if device is None else device, data.dtype if dtype is None else dtype)
     where = get_default_device() if device is None else Device(device)
     if isinstance(data, np.ndarray) and where.type == "cpu":
         shared = from_numpy(data)
@@ -193,6 +195,8 @@ def from_numpy(array: np.ndarray) -> Tensor:
     )
 
 
-def rebuild(array: np.ndarray, dtype: str, device: str, requires_grad: bool) -> Tensor:
-    """What a pickled tensor becomes."""
-    return tensor(array, dtype=dt.NAMES[dtype], device=device, requires_grad=requires_grad)
+def rebuild(kind: type[Tensor], storage, m: Meta, offset: int, requires_grad: bool) -> Tensor:
+    """What a copied or pickled tensor becomes."""
+    out = kind.__new__(kind)
+    Tensor.__init__(out, storage, m, offset)
+    return out.requires_grad_(requires_grad)

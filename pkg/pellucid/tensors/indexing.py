@@ -53,6 +53,8 @@ def _as_index(k: Any, like: Tensor) -> Any:
     """Lists and arrays as index tensors on the device of the tensor."""
     if isinstance(k, (list, range)):
         k = np.asarray(list(k)) if len(k) else np.zeros(0, np.int64)
+        if k.dtype.kind not in "biuf":
+            raise ArgumentError("an index must be a list of integers, not one of other things.")
     if isinstance(k, np.ndarray):
         return tensor(k if k.dtype == bool else k.astype(np.int64), device=like.device)
     if isinstance(k, Tensor) and k.device is not like.device:
@@ -79,7 +81,7 @@ def _resolve(x: Tensor, key: Any) -> tuple[Tensor, dict[int, Tensor]]:
         elif isinstance(k, slice):
             start, stop, step = (_bound(v) for v in (k.start, k.stop, k.step))
             if step == 0:
-                raise RangeError("slice step cannot be zero")
+                raise RangeError("slice step cannot be zero. Give another.")
             if (start, stop, step) not in ((None, None, None), (None, None, 1)):
                 x = slicing.slice_at(x, axis, start, stop, step)
             axis += 1
@@ -99,7 +101,9 @@ def _resolve(x: Tensor, key: Any) -> tuple[Tensor, dict[int, Tensor]]:
                 raise DimensionError(f"index {at} is out of range for axis {here} of length {shape[here]}.")
             x = slicing.select_at(x, axis, at)
         else:
-            raise ArgumentError(
+            # As in PyTorch, where a text is wrong in another way.
+            kind = ArgumentError if isinstance(k, str) else DimensionError
+            raise kind(
                 "an index must be an integer, a slice, None, ..., a list or a tensor, not "
                 f"{type(k).__name__}."
             )

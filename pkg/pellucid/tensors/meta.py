@@ -49,6 +49,9 @@ class Meta:
         """A contiguous meta on the same device."""
         return meta(self.shape if shape is None else shape, dtype or self.dtype, self.device)
 
+    def __reduce__(self):
+        return meta, (tuple(self.shape), self.dtype, self.device, self.strides)
+
     def __repr__(self) -> str:
         return f"Meta({tuple(self.shape)}, strides={self.strides}, {self.dtype}, {self.device})"
 

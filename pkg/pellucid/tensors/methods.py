@@ -4,14 +4,15 @@ imported."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from types import FunctionType
 
 import numpy as np
 
 from ..autograd import backward
 from ..device import device as Device
-from ..errors import GradientError
-from ..op.arguments import number
+from ..errors import ArgumentError, GradientError
+from ..op.arguments import element_type, number
 from ..op.declaration import operator_of
 from ..op.inplace import in_place
 from ..op.public import IN_PLACE, METHODS, attach
@@ -25,6 +26,9 @@ from .construct import rebuild, tensor
 from .dtypes import LARGEST_HALF, DType
 from .printing import describe
 from .tensor import Tensor
+
+# What each has of its own, and no attribute that a program gave it.
+_FIELDS = frozenset({*Tensor.__annotations__, "_index"})
 
 
 class _Methods(Tensor):
@@ -67,7 +71,11 @@ class _Methods(Tensor):
             elif isinstance(a, (str, Device)):
                 device = a
             elif a is not None and not isinstance(a, bool):
-                raise TypeError(f"to(): takes a dtype, a device or a tensor, not {type(a).__name__} {a!r}")
+                raise ArgumentError(
+                    f"to(): takes a dtype, a device or a tensor, not {type(a).__name__} {a!r}"
+                )
+        if dtype is not None and type(dtype) is not DType:
+            dtype = element_type(dtype)
         x = self
         target = self._meta.device if device is None else Device(device)
         if x._meta.dtype.is_quantized and dtype is not None and dtype is not x._meta.dtype:
@@ -147,15 +155,19 @@ class _Methods(Tensor):
             src, device = tensor(number(src, "copy_: src"), device=target), target
         return movement.copy_(self, src if device is target else src.to(target))
 
+    # Copies: Python copies or pickles a storage once, so what shared memory shares it again.
+
     def __reduce__(self):
-        return rebuild, (self.detach().numpy(), self.dtype.name, self.device.type, self.requires_grad)
+        own = {name: value for name, value in vars(self).items() if name not in _FIELDS}
+        return rebuild, (type(self), self._storage, self._meta, self._offset, self.requires_grad), own or None
 
     def __deepcopy__(self, memo) -> Tensor:
         if not self.is_leaf:
             raise GradientError("deepcopy: only leaves can be copied. Use .detach().clone().")
-        out = movement.clone(self.detach())
-        out._node = self._node
-        memo[id(self)] = out
+        make, arguments, own = self.__reduce__()
+        out = memo[id(self)] = make(*deepcopy(arguments, memo))
+        out._grad = deepcopy(self._grad, memo)
+        vars(out).update(deepcopy(own or {}, memo))
         return out
 
 

@@ -159,13 +159,13 @@ def _short(value) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def sizes(args: tuple) -> tuple[int, ...]:
+def sizes(args: tuple, name: str = "a size") -> tuple[int, ...]:
     """Shape arguments written ``f(2, 3)`` or ``f((2, 3))``."""
     if len(args) == 1 and isinstance(args[0], (tuple, list)):
         args = tuple(args[0])
     for a in args:
         if type(a) is not int:
-            return tuple([index(each, "a size") for each in args])
+            return tuple([index(each, name) for each in args])
     return args
 
 

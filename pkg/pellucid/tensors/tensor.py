@@ -12,7 +12,7 @@ from ..autograd.edges import LEAF, note_change
 from ..autograd.handle import Handle
 from ..device import device as Device
 from ..device.stream import stream
-from ..errors import DimensionError, DTypeError, GradientError
+from ..errors import ArgumentError, DimensionError, DTypeError, GradientError
 from . import dtypes as dt
 from .dtypes import DType
 from .meta import Meta, differences
@@ -175,6 +175,8 @@ class Tensor(Readable):
             DTypeError: the dtype is not floating point.
             GradientError: it is not a leaf.
         """
+        if requires_grad is not True and requires_grad is not False:
+            raise ArgumentError(f"requires_grad: must be True or False, not {requires_grad!r}.")
         if requires_grad:
             if self._node is None:
                 if not self._meta.dtype.is_floating_point:
@@ -208,13 +210,15 @@ class Tensor(Readable):
 
     @data.setter
     def data(self, value: Tensor) -> None:
+        if not isinstance(value, Tensor):
+            raise ArgumentError(f"data: must be a Tensor, not {type(value).__name__} {value!r}.")
         note_change()
         self._storage, self._meta, self._offset = value._storage, value._meta, value._offset
 
     def _set_grad(self, value: Tensor | None) -> None:
         if value is not None:
             if not isinstance(value, Tensor):
-                raise TypeError(f"grad: must be a Tensor or None, not {type(value).__name__} {value!r}")
+                raise ArgumentError(f"grad: must be a Tensor or None, not {type(value).__name__} {value!r}")
             if value is self:
                 raise GradientError("grad: a tensor cannot be its own gradient. Give another tensor.")
             if different := differences(value._meta, self._meta):
@@ -274,6 +278,8 @@ class Tensor(Readable):
 
     def type_as(self, other: Tensor) -> Tensor:
         """``to(other.dtype)``."""
+        if not isinstance(other, Tensor):
+            raise ArgumentError(f"type_as: takes a Tensor, not {type(other).__name__} {other!r}.")
         return self.to(other.dtype)
 
     def float(self) -> Tensor:

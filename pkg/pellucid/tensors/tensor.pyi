@@ -405,7 +405,7 @@ class Tensor(Readable):
         """Whether one is not zero."""
     def logical_xor(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Whether exactly one is not zero."""
-    def logit(self, *, out: Tensor | None = None) -> Tensor:
+    def logit(self, eps: _float | None = None, *, out: Tensor | None = None) -> Tensor:
         """``log(input / (1 - input))``."""
     def logsumexp(self, dim: _int | Sequence[_int], keepdim: _bool = False) -> Tensor:
         """``log(sum(exp(input), dim))`` without overflow."""
@@ -720,7 +720,7 @@ class Tensor(Readable):
         """Natural logarithm."""
     def logical_not_(self) -> Tensor:
         """Whether the value is zero."""
-    def logit_(self) -> Tensor:
+    def logit_(self, eps: _float | None = None) -> Tensor:
         """``log(input / (1 - input))``."""
     def masked_fill_(self, mask: Tensor, value: Tensor | _float) -> Tensor:
         """``value`` where the mask holds, else ``input``."""

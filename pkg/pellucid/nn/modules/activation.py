@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ...errors import RangeError
+from ...op.arguments import number
 from ...ops.elementwise import functions
 from ...tensors.tensor import Tensor
 from .. import functional
@@ -158,8 +160,10 @@ class Hardtanh(Module):
 
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False):
         super().__init__()
-        self.min_val = min_val
-        self.max_val = max_val
+        self.min_val = number(min_val, "Hardtanh: min_val")
+        self.max_val = number(max_val, "Hardtanh: max_val")
+        if min_val >= max_val:
+            raise RangeError(f"Hardtanh: min_val {min_val} must be below max_val {max_val}.")
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:

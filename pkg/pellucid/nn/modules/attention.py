@@ -57,7 +57,7 @@ class MultiheadAttention(Module):
         super().__init__()
         embed_dim = index(embed_dim, "MultiheadAttention: embed_dim")
         num_heads = index(num_heads, "MultiheadAttention: num_heads")
-        if num_heads < 1 or embed_dim % num_heads:
+        if num_heads < 1 or embed_dim < 1 or embed_dim % num_heads:
             raise ShapeError(
                 f"MultiheadAttention: embed_dim {embed_dim} is not a multiple of num_heads {num_heads}."
             )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, overload
 
-from ...errors import DimensionError
+from ...errors import ArgumentError, DimensionError, RangeError
+from ...op.arguments import describe
 from ...tensors.tensor import Tensor
 from ..parameter import Parameter
 from .module import Module
@@ -15,6 +16,15 @@ def _position(index: int, length: int, where: str) -> int:
     if not -length <= index < length:
         raise DimensionError(f"{where}: index {index} is out of range for {length} entries.")
     return index % length
+
+
+def _listed(values: Any, where: str) -> list[Any]:
+    """What a container is given to hold, in order."""
+    if values is None:
+        return []
+    if not isinstance(values, Iterable):
+        raise ArgumentError(f"{where}: takes a list or another iterable, not {describe(values)}.")
+    return list(values)
 
 
 class _Numbered(Module):
@@ -71,7 +81,7 @@ class _Numbered(Module):
 
     def extend(self, modules: Iterable[Module]):
         """Add modules at the end, and return this one."""
-        for m in list(modules):
+        for m in _listed(modules, type(self).__name__):
             self.append(m)
         return self
 
@@ -122,7 +132,7 @@ class ModuleList(_Numbered):
 
     def __init__(self, modules: Iterable[Module] | None = None):
         super().__init__()
-        self.extend(modules or ())
+        self.extend(_listed(modules, "ModuleList"))
 
     def __add__(self, other: Iterable[Module]) -> ModuleList:
         return ModuleList([*self, *other])
@@ -142,7 +152,7 @@ class ModuleDict(Module):
 
     def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None):
         super().__init__()
-        self.update(modules or {})
+        self.update({} if modules is None else modules)
 
     def __getitem__(self, key: str) -> Any:
         return self._own("module")[key]
@@ -177,8 +187,13 @@ class ModuleDict(Module):
 
     def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
         """Add modules by name, replacing those of the same name."""
-        for name, m in dict(modules.items() if isinstance(modules, ModuleDict) else modules).items():
-            self[name] = m
+        is_mapping = isinstance(modules, (Mapping, ModuleDict))
+        pairs: Any = modules.items() if is_mapping else _listed(modules, "ModuleDict")
+        for pair in pairs:
+            if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+                raise RangeError(f"ModuleDict: takes pairs of a name and a module, not {describe(pair)}.")
+            name, module = pair
+            self[name] = module
 
     def pop(self, key: str) -> Any:
         """Take out and return a module."""
@@ -203,7 +218,7 @@ class ParameterList(Module):
 
     def __init__(self, values: Iterable[Tensor] | None = None):
         super().__init__()
-        self.extend(values or ())
+        self.extend(_listed(values, "ParameterList"))
 
     def __getitem__(self, index: int) -> Parameter:
         return list(self)[_position(index, len(self), "ParameterList")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import sqrt
 
+from ...errors import RangeError
 from ...op.arguments import integer_or_integers
 from ...ops.conv.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
 from ...ops.conv.geometry import amounts
@@ -56,16 +57,16 @@ class _Convolution(Module):
             for n, what in ((in_channels, "in_channels"), (out_channels, "out_channels"), (groups, "groups"))
         )
         if groups < 1 or in_channels % groups or out_channels % groups:
-            raise ValueError(
+            raise RangeError(
                 f"{name}: groups is {groups}; it must be positive and divide {in_channels} and "
                 f"{out_channels}."
             )
         if padding_mode not in (_MODES[:1] if transposed else _MODES):
             known = "'zeros' only" if transposed else ", ".join(_MODES)
-            raise ValueError(f"{name}: padding_mode is {padding_mode!r}; there is {known}.")
+            raise RangeError(f"{name}: padding_mode is {padding_mode!r}; there is {known}.")
         if isinstance(padding, str) and (transposed or padding not in ("valid", "same")):
             known = "numbers only" if transposed else "'valid', 'same' and numbers"
-            raise ValueError(f"{name}: padding is {padding!r}; there are {known}.")
+            raise RangeError(f"{name}: padding is {padding!r}; there are {known}.")
         self.in_channels = in_channels
         self.out_channels = out_channels
         self.kernel_size = _each(kernel_size, self.axes)
@@ -77,7 +78,7 @@ class _Convolution(Module):
         self.groups = groups
         self.padding_mode = padding_mode
         if padding == "same" and max(self.stride) > 1:
-            raise ValueError(
+            raise RangeError(
                 f"{name}: padding='same' keeps the lengths, and stride {self.stride} does not. Give numbers."
             )
         first, second = (in_channels, out_channels) if transposed else (out_channels, in_channels)
@@ -180,7 +181,7 @@ class _Transposed(_Convolution):
         name = type(self).__name__
         lengths = wanted[-self.axes :]
         if len(wanted) not in (self.axes, input.dim()):
-            raise ValueError(
+            raise RangeError(
                 f"{name}: output_size is {wanted}; give {self.axes} lengths, or {input.dim()} with those of "
                 "all axes."
             )
@@ -194,7 +195,7 @@ class _Transposed(_Convolution):
         extra = tuple(w - n for w, n in zip(lengths, least, strict=True))
         if any(not 0 <= e < s for e, s in zip(extra, self.stride, strict=True)):
             most = [n + s - 1 for n, s in zip(least, self.stride, strict=True)]
-            raise ValueError(f"{name}: output_size is {wanted}; lengths from {least} to {most} can be made.")
+            raise RangeError(f"{name}: output_size is {wanted}; lengths from {least} to {most} can be made.")
         return extra
 
 
@@ -216,7 +217,7 @@ class Conv1d(_Forward):
         bias: (out_channels,) likewise, or None.
 
     Raises:
-        ValueError: groups do not divide the channels, or a setting has no such value.
+        RangeError: groups do not divide the channels, or a setting has no such value.
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.Conv1d.html
     """
@@ -243,7 +244,7 @@ class Conv2d(_Forward):
         bias: (out_channels,) likewise, or None.
 
     Raises:
-        ValueError: groups do not divide the channels, or a setting has no such value.
+        RangeError: groups do not divide the channels, or a setting has no such value.
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.Conv2d.html
 
@@ -277,7 +278,7 @@ class ConvTranspose1d(_Transposed):
         bias: (out_channels,) likewise, or None.
 
     Raises:
-        ValueError: groups do not divide the channels, or a setting has no such value.
+        RangeError: groups do not divide the channels, or a setting has no such value.
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.ConvTranspose1d.html
     """
@@ -306,7 +307,7 @@ class ConvTranspose2d(_Transposed):
         bias: (out_channels,) likewise, or None.
 
     Raises:
-        ValueError: groups do not divide the channels, or a setting has no such value.
+        RangeError: groups do not divide the channels, or a setting has no such value.
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.ConvTranspose2d.html
     """

@@ -93,6 +93,7 @@ class Embedding(Module):
 def _row(padding_idx: int | None, rows: int) -> int | None:
     if padding_idx is None:
         return None
+    padding_idx = index(padding_idx, "Embedding: padding_idx")
     if not -rows <= padding_idx < rows:
         raise DimensionError(f"Embedding: padding_idx {padding_idx} is not one of the {rows} rows.")
     return padding_idx % rows

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...device import device as Device
 from ...device.stream import stream
-from ...errors import DTypeError
+from ...errors import ArgumentError, DTypeError
 from ...ops.shape.creation import empty_like
 from ...tensors.dtypes import DType, bfloat16, float16, float32, float64
 from ...tensors.tensor import Tensor
@@ -248,7 +248,7 @@ class Module(Tree["Module"]):
             elif isinstance(a, (str, Device)):
                 device = a
             elif a is not None and not isinstance(a, bool):
-                raise TypeError(f"to(): takes a dtype, a device or a tensor, not {type(a).__name__} {a!r}.")
+                raise ArgumentError(f"to: takes a dtype, a device or a tensor, not {type(a).__name__} {a!r}")
         if dtype is not None and not dtype.is_floating_point:
             raise DTypeError(f"to: a module's dtype must be floating point, not {dtype}.")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...op.arguments import integers
 from ...ops.conv import pool
 from ...tensors.tensor import Tensor
 from .module import Module
@@ -95,7 +96,7 @@ class AvgPool1d(Module):
         super().__init__()
         values = (kernel_size, kernel_size if stride is None else stride, padding)
         self.kernel_size, self.stride, self.padding = (
-            (value,) if isinstance(value, int) else tuple(value) for value in values
+            (value,) if isinstance(value, int) else integers(value, "AvgPool1d: a size") for value in values
         )
         self.ceil_mode = ceil_mode
         self.count_include_pad = count_include_pad

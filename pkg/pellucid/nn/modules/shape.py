@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...op.arguments import integers
 from ...tensors.tensor import Tensor
 from .module import Module
 
@@ -37,7 +38,7 @@ class Unflatten(Module):
     def __init__(self, dim: int, unflattened_size):
         super().__init__()
         self.dim = dim
-        self.unflattened_size = tuple(unflattened_size)
+        self.unflattened_size = integers(unflattened_size, "Unflatten: unflattened_size")
 
     def forward(self, input: Tensor) -> Tensor:
         return input.unflatten(self.dim, self.unflattened_size)

@@ -9,11 +9,12 @@ from math import prod, sqrt
 import numpy as np
 
 from ...device.stream import stream
-from ...errors import DTypeError, ShapeError
+from ...errors import DTypeError, RangeError, ShapeError
 from ...kernel.launch import Launch, flag
 from ...kernel.source import load
 from ...kernel.turns import PIECE
 from ...kernel.variants import is_direct
+from ...op.arguments import number
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.public import function
@@ -287,6 +288,9 @@ def _composite(query, key, value, attn_mask, dropout_p, is_causal, scale, enable
     if group > 1:
         key, value = key.repeat_interleave(group, -3), value.repeat_interleave(group, -3)
     weights = _weights(query, key, attn_mask, is_causal, scale)
+    dropout_p = number(dropout_p, "dropout_p")
+    if not 0 <= dropout_p <= 1:
+        raise RangeError(f"dropout_p must lie between 0 and 1, not {dropout_p}.")
     if dropout_p:
         kept = rand(*weights.shape, device=weights.device) >= dropout_p
         weights = weights * kept.to(weights.dtype) / (1.0 - dropout_p)
@@ -351,6 +355,6 @@ def scaled_dot_product_attention(
         Dao 2023, "FlashAttention-2"
     """
     m = key._meta
-    if dropout_p or (m.numel > _LONG and m.rank > 1 and m.shape[-2] > _LONG and _is_too_long(query)):
+    if dropout_p != 0 or (m.numel > _LONG and m.rank > 1 and m.shape[-2] > _LONG and _is_too_long(query)):
         return _composite(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
     return fused_attention(query, key, value, attn_mask, 0, is_causal, scale, enable_gqa)

@@ -198,7 +198,7 @@ def positive(input: Tensor) -> Tensor:
     Raises:
         DTypeError: it is bool.
     """
-    if input.dtype.kind == "b":
+    if input._meta.dtype.kind == "b":
         raise DTypeError("positive: bool tensors have no sign. Convert with .int() first.")
     return input
 

@@ -1,8 +1,10 @@
-"""The larger and the smaller of two, and clamp, element by element."""
+"""The larger and the smaller of two, clamp, and logit, which may clamp, element by element."""
 
 # A declaration has no body.
 # pyright: reportReturnType=false
 from __future__ import annotations
+
+from math import nan
 
 import numpy as np
 
@@ -12,7 +14,7 @@ from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import elementwise
 from ...op.families import binary, of_tensors
-from ...op.rules import broadcast, ordered
+from ...op.rules import as_input, broadcast, floating, ordered, refusing
 from ...tensors.tensor import Tensor
 from .comparison import where
 
@@ -135,4 +137,58 @@ def clamp(input: Tensor, min: Tensor | float | None = None, max: Tensor | float 
         min, max: numbers or tensors; at least one.
 
     Source: https://pytorch.org/docs/stable/generated/torch.clamp.html
+    """
+
+
+def _bounds(eps: float | None) -> tuple[float, float] | None:
+    """Between what `logit` takes its input; None where everywhere."""
+    return None if eps is None or not eps >= 0 else (eps, 1 - eps)
+
+
+def _logit_text(call: Call) -> str:
+    # Outside (0, 1) the quotient is negative, but for divisors above 2^126, of which WGSL says nothing.
+    if (bounds := _bounds(call["eps"])) is None:
+        return "log_of(select(input / (1.0 - input), -1.0, abs(input) > 1.0))"
+    low, high = (np.float32(bound).item() for bound in bounds)
+    x = f"select(select(input, {high!r}, input > {high!r}), {low!r}, input < {low!r})"
+    return f"log_of({x} / (1.0 - {x}))"
+
+
+def _logit_reference(input: np.ndarray, eps: float | None) -> np.ndarray:
+    if (bounds := _bounds(eps)) is not None:
+        low, high = map(input.dtype.type, bounds)
+        input = np.where(input < low, low, np.where(input > high, high, input))
+    return np.log(input / (1 - input))
+
+
+def _logit_grad(g: Tensor, input: Tensor, eps: float | None) -> Tensor:
+    """As PyTorch's 0 outside of bounds, and NaN where there are none."""
+    low, high = _bounds(eps) or (0, 1)
+    outside = (input < low) | (input > high)
+    return (g / (input * (1 - input))).masked_fill(outside, nan if _bounds(eps) is None else 0.0)
+
+
+@op(
+    dtype=refusing(floating, "c"),
+    shape=as_input,
+    kernel=elementwise(_logit_text, i32=False),
+    reference=_logit_reference,
+    grad={"input": _logit_grad},
+    method=True,
+    in_place=True,
+    aten="logit.default(self, eps=None)",
+)
+def logit(input: Tensor, eps: float | None = None) -> Tensor:
+    """``log(input / (1 - input))``.
+
+    Args:
+        input: any real dtype; integers and bools become the default float.
+        eps: keep the input between this and ``1 - eps``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.logit.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> torch.logit(torch.tensor([0.0, 0.5], device="cpu"), 0.5).tolist()
+        [0.0, 0.0]
     """

@@ -172,6 +172,8 @@ def isclose(
     rtol, atol = number(rtol, "isclose: rtol"), number(atol, "isclose: atol")
     if not (rtol >= 0 and atol >= 0):
         raise RangeError(f"isclose: rtol is {rtol} and atol is {atol}; they must not be negative.")
+    if type(equal_nan) is not bool:
+        raise wrong("equal_nan", "True or False", equal_nan)
     same = input == other
     if input.dtype.kind == "b":
         return same

@@ -7,6 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...autograd.formulas import refused, zeros
+from ...errors import RangeError
 from ...op.declaration import op
 from ...op.elementwise import elementwise
 from ...op.families import binary, of_tensor
@@ -52,7 +53,7 @@ def div(input: Tensor | float, other: Tensor | float, *, rounding_mode: str | No
         return floor_quotient(input, other)
     if rounding_mode == "trunc":
         return trunc_divide(input, other)
-    raise ValueError(f"div: rounding_mode must be None, 'trunc' or 'floor', not {rounding_mode!r}.")
+    raise RangeError(f"div: rounding_mode must be None, 'trunc' or 'floor', not {rounding_mode!r}.")
 
 
 _FLOOR_DIVIDE = elementwise(

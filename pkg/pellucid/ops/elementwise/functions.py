@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from math import erf as _erf_of
 from math import erfc as _erfc_of
-from math import isfinite, nan, pi
+from math import isfinite, pi
 from math import sqrt as _root
 
 import numpy as np
@@ -198,19 +198,6 @@ sigmoid = unary(
     "``1 / (1 + exp(-input))``.", dtype=_REAL, takes=_ANY_REAL, exports=("torch", "nn.functional"),
 )  # fmt: skip
 
-logit = unary(
-    "logit",
-    # Outside (0, 1) the quotient is negative, but for divisors above 2^126, of which WGSL says nothing.
-    "log_of(select(input / (1.0 - input), -1.0, abs(input) > 1.0))",
-    lambda input: np.log(input / (1 - input)),
-    lambda g, input: g / (input * (1 - input)).masked_fill((input < 0) | (input > 1), nan),
-    "``log(input / (1 - input))``.",
-    dtype=_REAL,
-    takes=_ANY_REAL,
-    at=0.25,
-    aten="logit.default(self, eps=None)",
-)
-
 
 def _rounding(name: str, reference, sentence: str):
     """Declare a rounding, which leaves integers as they are."""
@@ -284,7 +271,7 @@ def _gelu_grad(g, input, approximate):
 
 def _gelu_types(call):
     if call["approximate"] not in ("none", "tanh"):
-        raise ValueError(f"gelu: approximate must be 'none' or 'tanh', not {call['approximate']!r}.")
+        raise RangeError(f"gelu: approximate must be 'none' or 'tanh', not {call['approximate']!r}.")
     return float_only(call)
 
 

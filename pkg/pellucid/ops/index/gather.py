@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from ...autograd.composed import composed
-from ...errors import DTypeError, ShapeError
+from ...errors import ArgumentError, DTypeError, RangeError, ShapeError
 from ...kernel.element_types import register_type
 from ...kernel.launch import Launch, flag
 from ...kernel.source import load
+from ...op.arguments import text
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.public import function
@@ -289,9 +290,11 @@ def scatter(
 
     Source: https://pytorch.org/docs/stable/generated/torch.scatter.html
     """
-    if reduce not in (None, "add"):
-        raise ValueError(f"scatter: reduce={reduce!r} is not known. Give 'add' or nothing.")
+    if reduce is not None and text(reduce, "reduce") != "add":
+        raise RangeError(f"scatter: reduce={reduce!r} is not known. Give 'add' or nothing.")
     source: Any = value if src is None else src
+    if src is not None and value is not None:
+        raise ArgumentError("scatter: src and value are both given. Give one.")
     if not hasattr(source, "_meta"):
         source = input.new_full(index.shape, source)
     return _scattered(scatter_add if reduce == "add" else scatter_lines, input, dim, index, source)

@@ -12,6 +12,7 @@ import numpy as np
 from ...errors import DimensionError, DTypeError, ShapeError
 from ...kernel.launch import Launch, flag
 from ...kernel.source import load
+from ...op.arguments import boolean
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.public import function
@@ -187,7 +188,7 @@ async def nonzero_async(input: Tensor, *, as_tuple: bool = False) -> Any:
 
 def _places(input: Tensor, values: np.ndarray, as_tuple: bool):
     found = np.argwhere(values).astype(np.int64)
-    if as_tuple:
+    if boolean(as_tuple, "as_tuple"):
         if values.ndim == 0:
             found = np.zeros((int(values != 0), 1), np.int64)
         return tuple(tensor(np.ascontiguousarray(column), device=input.device) for column in found.T)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import DTypeError, ShapeError
 from ...kernel.launch import Launch
-from ...op.arguments import number
+from ...op.arguments import number, wrong
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import cast_launch
@@ -281,5 +281,7 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, a
 
     Source: https://pytorch.org/docs/stable/generated/torch.baddbmm.html
     """
+    if not hasattr(input, "_meta"):
+        raise wrong("input", "Tensor", input)
     product, beta = _times(alpha, bmm(batch1, batch2)), _factor(beta, batch1)
     return product if beta == 0 else product + (input if beta == 1 else input * beta)

@@ -13,7 +13,7 @@ from ...autograd.formulas import zeros
 from ...errors import DTypeError, RangeError, ShapeError
 from ...kernel.launch import Launch, flag
 from ...kernel.variants import rows_of
-from ...op.arguments import number
+from ...op.arguments import element_type, number
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.public import function
@@ -319,7 +319,7 @@ def norm(
     Source: https://pytorch.org/docs/stable/generated/torch.norm.html
     """
     if dtype is not None:
-        input = input.to(dtype)
+        input = input.to(element_type(dtype))
     if not input.dtype.is_floating_point:
         raise DTypeError(f"norm: the input is {input.dtype}, not floating point. Convert it with .float().")
     if isinstance(p, str):

@@ -13,7 +13,7 @@ from ...autograd.formulas import zeros
 from ...device import device as Device
 from ...device import get_default_device
 from ...errors import ArgumentError, DTypeError, RangeError, ShapeError
-from ...op.arguments import element_type, number
+from ...op.arguments import boolean, element_type, number
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import elementwise
@@ -23,7 +23,7 @@ from ...tensors.construct import tensor
 from ...tensors.dtypes import DType
 from ...tensors.shape import Size, index, sizes
 from ...tensors.tensor import Tensor
-from .generator import Generator, default_generator, words
+from .generator import Generator, chosen, words
 
 _STATE = "index, seed_low, seed_high, offset_low, offset_high"
 _OWN: dict[str, str] = dict.fromkeys(("seed_low", "seed_high", "offset_low", "offset_high", "span"), "u32")
@@ -133,9 +133,9 @@ def _draw(
 ) -> Tensor:
     shape = sizes(size)
     d = dt.get_default_dtype() if dtype is None else element_type(dtype)
-    state = (generator or default_generator).take(max(prod(shape), 0))
+    state = chosen(generator).take(max(prod(shape), 0))
     out = block(shape, *arguments, *state, d, get_default_device() if device is None else Device(device))
-    return out.requires_grad_() if requires_grad else out
+    return out if requires_grad is False or requires_grad is None else out.requires_grad_(requires_grad)
 
 
 def _floating(name: str, d: DType | None) -> None:
@@ -206,19 +206,38 @@ def randint(
     low, high = index(low, "low"), index(high, "high")
     if not 0 < high - low < 2**32:
         raise RangeError(f"randint: from {low} to {high} is not a range of 1 to 2^32 - 1 integers.")
-    return _draw(integer_block, (size,), dtype or dt.int64, device, generator, False, low, high - low)
+    return _draw(
+        integer_block,
+        (size,),
+        dt.int64 if dtype is None else dtype,
+        device,
+        generator,
+        False,
+        low,
+        high - low,
+    )
 
 
 @function()
 def rand_like(input: Tensor, *, dtype: DType | None = None, device=None) -> Tensor:
     """`rand` with the shape, dtype and device of ``input``."""
-    return rand(*input._meta.shape, dtype=dtype or input._meta.dtype, device=device or input._meta.device)
+    m = input._meta
+    return rand(
+        *m.shape,
+        dtype=m.dtype if dtype is None else dtype,
+        device=m.device if device is None else device,
+    )
 
 
 @function()
 def randn_like(input: Tensor, *, dtype: DType | None = None, device=None) -> Tensor:
     """`randn` with the shape, dtype and device of ``input``."""
-    return randn(*input._meta.shape, dtype=dtype or input._meta.dtype, device=device or input._meta.device)
+    m = input._meta
+    return randn(
+        *m.shape,
+        dtype=m.dtype if dtype is None else dtype,
+        device=m.device if device is None else device,
+    )
 
 
 @function(aten=("randperm.default", "randperm.generator"))
@@ -232,9 +251,9 @@ def randperm(
     n = index(n, "n")
     if n < 0:
         raise ShapeError(f"randperm: n is {n}; there are no permutations of fewer than 0 integers.")
-    keys = words(2 * n, *(generator or default_generator).take(2 * n)).reshape(n, 2).astype(np.uint64)
+    keys = words(2 * n, *chosen(generator).take(2 * n)).reshape(n, 2).astype(np.uint64)
     order = np.argsort(keys[:, 0] << np.uint64(32) | keys[:, 1], kind="stable")
-    return tensor(order.astype(np.int64), dtype=dtype or dt.int64, device=device)
+    return tensor(order.astype(np.int64), dtype=dt.int64 if dtype is None else dtype, device=device)
 
 
 @function()
@@ -268,7 +287,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
         p = number(p, "p")
     if not 0.0 <= p <= 1.0:
         raise RangeError(f"dropout: p must lie between 0 and 1, not {p}.")
-    if not training or p == 0:
+    if not boolean(training, "training") or p == 0:
         return input
     if p == 1:
         return input * 0.0
@@ -285,7 +304,8 @@ def normal_(
     Raises:
         RangeError: ``std`` is negative or NaN.
     """
-    mean, std = number(mean, "mean"), number(std, "std")
+    generator = chosen(generator, "normal_")
+    mean, std = number(mean, "normal_: mean"), number(std, "normal_: std")
     if not std >= 0:
         raise RangeError(f"normal_: std is {std}; it must not be negative.")
     return self.copy_(randn(*self._meta.shape, device=self._meta.device, generator=generator) * std + mean)
@@ -298,7 +318,7 @@ def uniform_(self: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Generat
     Raises:
         RangeError: ``b`` is less than ``a``, or one of them is NaN.
     """
-    a, b = number(a, "a"), number(b, "b")
+    generator, a, b = chosen(generator, "uniform_"), number(a, "uniform_: a"), number(b, "uniform_: b")
     if not a <= b:
         raise RangeError(f"uniform_: there is nothing from a = {a} to b = {b}. Exchange them.")
     return self.copy_(rand(*self._meta.shape, device=self._meta.device, generator=generator) * (b - a) + a)

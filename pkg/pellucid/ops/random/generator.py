@@ -6,7 +6,10 @@ import secrets
 
 import numpy as np
 
+from ...device import device as Device
 from ...device.stream import stream
+from ...errors import RangeError
+from ...op.arguments import named, wrong
 
 _MULTIPLIERS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 _INCREMENTS = 0x9E3779B9, 0xBB67AE85
@@ -18,6 +21,9 @@ class Generator:
 
     Args:
         device: accepted for PyTorch's sake; a generator serves every device.
+
+    Raises:
+        DeviceError: there is no such device.
 
     Source: https://pytorch.org/docs/stable/generated/torch.Generator.html
 
@@ -31,12 +37,22 @@ class Generator:
 
     def __init__(self, device=None):
         _note_seeding()
+        self.device = Device("cpu" if device is None else device)
         self.seed_value = 0
         self.offset = 0
 
     def manual_seed(self, seed: int) -> Generator:
-        """Begin anew with this seed (64 bits) and return the generator."""
+        """Begin anew with this seed and return the generator.
+
+        Raises:
+            ArgumentError: it is no integer.
+            RangeError: it has more than 64 bits.
+        """
         _note_seeding()
+        if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool):
+            raise named("manual_seed", wrong("seed", "an integer", seed))
+        if not -1 << 63 <= seed < 1 << 64:
+            raise RangeError(f"manual_seed: seed is {seed}, which has more than 64 bits. Give a smaller one.")
         self.seed_value = int(seed) & 0xFFFFFFFFFFFFFFFF
         self.offset = 0
         return self
@@ -54,8 +70,16 @@ class Generator:
         return self.seed_value, self.offset
 
     def set_state(self, state: tuple[int, int]) -> None:
-        """Go on from a state that `get_state` gave."""
+        """Go on from a state that `get_state` gave.
+
+        Raises:
+            ArgumentError: it is no such state.
+        """
         _note_seeding()
+        if not isinstance(state, tuple) or [type(word) for word in state] != [int, int]:
+            raise named("set_state", wrong("state", "a seed and a counter, as get_state() gives them", state))
+        if not all(0 <= word < 1 << 64 for word in state):
+            raise RangeError(f"set_state: {state} is no state: seed and counter have 64 bits, without sign.")
         self.seed_value, self.offset = state
 
     def take(self, count: int) -> tuple[int, int, int, int]:
@@ -118,12 +142,42 @@ default_generator = Generator()
 default_generator.seed()
 
 
+def chosen(generator: Generator | None, name: str = "") -> Generator:
+    """The generator that a call is given, or the default one.
+
+    Args:
+        generator: what is given.
+        name: of the call, where nothing else puts it before errors.
+
+    Raises:
+        ArgumentError: what is given is none.
+    """
+    if generator is None:
+        return default_generator
+    if not isinstance(generator, Generator):
+        error = wrong("generator", "a Generator", generator)
+        raise named(name, error) if name else error
+    return generator
+
+
 def manual_seed(seed: int) -> Generator:
     """Seed the default generator, for all devices.
 
+    Args:
+        seed: what Python makes an integer of.
+
+    Raises:
+        ArgumentError, RangeError: it makes none of it, or one of more than 64 bits.
+
     Source: https://pytorch.org/docs/stable/generated/torch.manual_seed.html
     """
-    return default_generator.manual_seed(seed)
+    try:
+        whole = int(seed)
+    except TypeError:
+        raise named("manual_seed", wrong("seed", "an integer", seed)) from None
+    except (ValueError, OverflowError):
+        raise RangeError(f"manual_seed: seed is {seed!r}, which is no integer.") from None
+    return default_generator.manual_seed(whole)
 
 
 def seed() -> int:

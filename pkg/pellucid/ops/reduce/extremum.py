@@ -18,6 +18,7 @@ from ...kernel.element_types import NATIVE, register_type
 from ...kernel.launch import Launch, flag
 from ...kernel.source import load
 from ...kernel.variants import rows_of
+from ...op.arguments import boolean
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.families import docstring, formed, over_axis, reduction
@@ -233,6 +234,7 @@ def _extremes(name: str, largest: bool, whole: Callable, pairwise: Callable, wor
     """
 
     def prepare(input, dim, keepdim, other):
+        boolean(keepdim, "keepdim")
         if other is None and hasattr(dim, "_meta") and not keepdim:
             other = dim
         if other is not None:

@@ -12,7 +12,7 @@ from ...device import device as Device
 from ...device import get_default_device
 from ...device.cpu import CpuStorage
 from ...device.stream import Storage, stream
-from ...errors import RangeError, ShapeError
+from ...errors import ArgumentError, RangeError, ShapeError
 from ...kernel.element_types import physical
 from ...op.arguments import element_type, number
 from ...op.call import Call
@@ -88,7 +88,7 @@ def progression(start: float, step: float, count: int, dtype: DType, device: Dev
 
 
 def _finish(out: Tensor, requires_grad: bool) -> Tensor:
-    return out.requires_grad_() if requires_grad else out
+    return out if requires_grad is False or requires_grad is None else out.requires_grad_(requires_grad)
 
 
 def _where(device) -> Device:
@@ -125,7 +125,10 @@ def zeros(*size, dtype: DType | None = None, device=None, requires_grad: bool = 
 
     Source: https://pytorch.org/docs/stable/generated/torch.zeros.html
     """
-    return _finish(filled(sizes(size), 0, dtype or dt.get_default_dtype(), _where(device)), requires_grad)
+    return _finish(
+        filled(sizes(size), 0, dt.get_default_dtype() if dtype is None else dtype, _where(device)),
+        requires_grad,
+    )
 
 
 @function()
@@ -134,7 +137,10 @@ def ones(*size, dtype: DType | None = None, device=None, requires_grad: bool = F
 
     Source: https://pytorch.org/docs/stable/generated/torch.ones.html
     """
-    return _finish(filled(sizes(size), 1, dtype or dt.get_default_dtype(), _where(device)), requires_grad)
+    return _finish(
+        filled(sizes(size), 1, dt.get_default_dtype() if dtype is None else dtype, _where(device)),
+        requires_grad,
+    )
 
 
 @function(aten="empty.memory_format")
@@ -168,7 +174,12 @@ def full_like(
     """`full` with the shape, dtype and device of ``input``."""
     m = input._meta
     return _finish(
-        filled(m.shape, fill_value, dtype or m.dtype, m.device if device is None else Device(device)),
+        filled(
+            m.shape,
+            fill_value,
+            m.dtype if dtype is None else dtype,
+            m.device if device is None else Device(device),
+        ),
         requires_grad,
     )
 
@@ -197,7 +208,7 @@ def empty_like(
     m = input._meta
     return empty(
         m.shape,
-        dtype=dtype or m.dtype,
+        dtype=m.dtype if dtype is None else dtype,
         device=m.device if device is None else device,
         requires_grad=requires_grad,
     )
@@ -205,7 +216,7 @@ def empty_like(
 
 @function(aten=("arange.start", "arange.start_step"))
 def arange(
-    start, end=None, step=1, *, dtype: DType | None = None, device=None, requires_grad: bool = False
+    start=None, end=None, step=None, *, dtype: DType | None = None, device=None, requires_grad: bool = False
 ) -> Tensor:
     """Numbers from ``start`` to before ``end``: ``out[i] = start + i * step``.
 
@@ -226,7 +237,10 @@ def arange(
         [1.0, 1.25, 1.5, 1.75]
     """
     if end is None:
-        start, end = 0, start
+        start, end = None, start
+    if end is None or (start is None and step is not None):
+        raise ArgumentError("arange: give end, or start and end, or start, end and step.")
+    start, step = 0 if start is None else start, 1 if step is None else step
     if not type(start) is type(end) is type(step) is int:
         start, end, step = (
             number(v, f"arange: {name}") for v, name in ((start, "start"), (end, "end"), (step, "step"))

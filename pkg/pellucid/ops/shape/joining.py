@@ -252,7 +252,7 @@ def repeat(input: Tensor, *repeats) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.Tensor.repeat.html
     """
-    counts = sizes(repeats)
+    counts = sizes(repeats, "repeat: a count")
     shape = input._meta.shape
     if len(counts) < len(shape):
         raise ShapeError(f"repeat: {len(counts)} counts for {len(shape)} axes. Give at least as many.")

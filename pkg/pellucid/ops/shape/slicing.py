@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...errors import DimensionError, ShapeError
+from ...errors import DimensionError, RangeError, ShapeError
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.public import function
@@ -20,6 +20,8 @@ from .movement import copy_
 def _slice(call: Call):
     m, dim = call["input"], call["dim"]
     k = axis(dim, m.rank)
+    if call["step"] == 0:
+        raise RangeError("slice step cannot be zero. Give another.")
     start, stop, step = slice(call["start"], call["end"], call["step"]).indices(m.shape[k])
     count = len(range(start, stop, step))
     shape, strides = list(m.shape), list(m.strides)

@@ -380,6 +380,8 @@ def as_strided(input: Tensor, size, stride, storage_offset: int | None = None) -
     """
     size, stride = integers(size, "size"), integers(stride, "stride")
     start = input._offset if storage_offset is None else index(storage_offset, "storage_offset")
+    if len(size) != len(stride):
+        raise ShapeError(f"as_strided: size {size} and stride {stride} must have equally many entries.")
     reach = [(n - 1) * s for n, s in zip(size, stride, strict=True)]
     entries = input._storage.nbytes // max(input._meta.nbytes // max(input._meta.numel, 1), 1)
     low, high = start + sum(min(r, 0) for r in reach), start + sum(max(r, 0) for r in reach)

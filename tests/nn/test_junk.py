@@ -1,0 +1,97 @@
+"""What is no argument at all in the place of each argument of a layer: a typed error, or what PyTorch takes
+too; and the device goes on."""
+
+import inspect
+import re
+import warnings
+
+import pytest
+import torch
+
+import pellucid
+from ops.test_junk import JUNK
+from pellucid.errors import PellucidError
+
+
+def counted(p):
+    return p.arange(24.0).reshape(2, 3, 4) / 10
+
+
+def image(p):
+    return p.ones(1, 2, 4, 4)
+
+
+# What modules refuse in PyTorch's words, by its TypeError.
+PYTORCHS = re.compile(r"^cannot assign \w+ as (buffer|parameter) '|^\w+ is not a Module\.$")
+# What a layer needs to be made, and what it is called with.
+NEEDED = {
+    "Conv1d": ((3, 4, 2), counted), "ConvTranspose1d": ((3, 4, 2), counted),
+    "Conv2d": ((2, 4, 2), image), "ConvTranspose2d": ((2, 4, 2), image),
+    "Embedding": ((5, 2), lambda p: p.tensor([1, 2])), "Linear": ((4, 2), counted),
+    "LayerNorm": ((4,), counted), "RMSNorm": ((4,), counted), "Unflatten": ((1, (3, 1)), counted),
+    **dict.fromkeys(("Softmax", "LogSoftmax", "Softmin"), ((-1,), counted)),
+    **{f"{name}{n}d": ((2,), counted) for name in ("AdaptiveAvgPool", "AvgPool", "MaxPool") for n in (1, 2)},
+    "MultiheadAttention": ((4, 2), lambda p: (counted(p),) * 3),
+    **dict.fromkeys(("ModuleDict", "ModuleList", "ParameterList", "Sequential"), ((), None)),
+    **{name: ((), lambda p: (p.ones(2, 3) * 0.5, p.tensor([1, 2]))) for name in (
+        "CrossEntropyLoss", "NLLLoss"
+    )},
+    **{name: ((), lambda p: (p.ones(2, 3) * 0.5, p.ones(2, 3) / 4)) for name in (
+        "BCELoss", "BCEWithLogitsLoss", "HuberLoss", "KLDivLoss", "L1Loss", "MSELoss", "SmoothL1Loss"
+    )},
+}  # fmt: skip
+# What we take and PyTorch refuses.
+TAKEN = {
+    ("ParameterList", "values", "a tensor"),  # its rows
+    ("ParameterList", "values", "elsewhere"),
+}
+LAYERS = sorted(
+    name
+    for name in pellucid.nn.__all__
+    if inspect.isclass(getattr(pellucid.nn, name)) and name not in ("Module", "Parameter")
+)
+
+
+def attempt(p, name, args, place, junk):
+    """What making and calling the layer raises, or None."""
+    value = JUNK[junk](p, "cpu" if p is torch else "meta")
+    given = (*args[:place], value, *args[place + 1 :]) if isinstance(place, int) else args
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            layer = getattr(p.nn, name)(*given, **({} if isinstance(place, int) else {place: value}))
+            make = NEEDED.get(name, ((), counted))[1]
+            if make is not None:
+                seen = make(p)
+                out = layer(*(seen if isinstance(seen, tuple) else (seen,)))
+                for t in out if isinstance(out, tuple) else [out]:
+                    if t is not None and t.device.type != "meta":
+                        t.tolist()  # where an index out of range is raised
+    except Exception as error:  # whatever it is, the test looks at it
+        return error
+    return None
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_junk_is_refused(name, device):
+    args = NEEDED.get(name, ((), counted))[0]
+    parameters = list(inspect.signature(getattr(pellucid.nn, name)).parameters.values())
+    later = [p.name for p in parameters[len(args) :] if p.kind is not p.VAR_POSITIONAL]
+    wrong = []
+    with pellucid.device(device):
+        for place in [*range(len(args)), *later]:
+            called = place if isinstance(place, str) else parameters[place].name
+            for junk in JUNK:
+                mine = attempt(pellucid, name, args, place, junk)
+                assert (pellucid.ones(3) + 1).tolist() == [2.0] * 3
+                if mine is None:
+                    known = (
+                        (name, called, junk) in TAKEN or junk == "elsewhere" or called in ("device", "dtype")
+                    )
+                    if not known and (theirs := attempt(torch, name, args, place, junk)) is not None:
+                        wrong.append(f"{called} is {junk}: PyTorch says {type(theirs).__name__} {theirs}")
+                elif not (
+                    isinstance(mine, (PellucidError, NotImplementedError)) or PYTORCHS.search(str(mine))
+                ):
+                    wrong.append(f"{called} is {junk}: a bare {type(mine).__name__}: {mine}")
+    assert not wrong, "\n".join(wrong)

@@ -1,0 +1,69 @@
+"""Generators: seeds and states that PyTorch takes are taken, others are refused by its classes of errors."""
+
+import pytest
+import torch
+
+import pellucid
+from pellucid.errors import PellucidError
+
+SEEDS = (0, -1, -(2**63), 2**64 - 1, 2**64, -(2**63) - 1, 2**70, 1.5, "12", "a", None, True, float("nan"),
+    float("inf"), [], [1])  # fmt: skip
+CALLS = {
+    "Generator().manual_seed": lambda p, seed: p.Generator().manual_seed(seed).initial_seed(),
+    "manual_seed": lambda p, seed: p.manual_seed(seed).initial_seed(),
+}
+
+
+def outcome(call, p, seed):
+    try:
+        return call(p, seed)
+    except Exception as error:  # whatever it is, the test looks at it
+        return error
+
+
+@pytest.mark.parametrize("seed", SEEDS, ids=repr)
+@pytest.mark.parametrize("name", CALLS)
+def test_seeds_are_pytorchs(name, seed):
+    mine, theirs = (outcome(CALLS[name], p, seed) for p in (pellucid, torch))
+    if isinstance(theirs, Exception):
+        assert isinstance(mine, PellucidError), mine
+        assert isinstance(mine, type(theirs)), (mine, theirs)
+        assert str(mine).startswith("manual_seed")
+    else:
+        assert mine == theirs
+
+
+@pytest.mark.parametrize("device", ["nope", 5])
+def test_devices_that_do_not_exist(device):
+    for p in (torch, pellucid):
+        with pytest.raises(RuntimeError):
+            p.Generator(device)
+    with pytest.raises(PellucidError, match="device"):
+        pellucid.Generator(device)
+
+
+@pytest.mark.parametrize(
+    "state", [None, "a", [1, 2], (1,), (1, 2, 3), (1.0, 2), (True, 2), torch.zeros(3), torch.zeros(2)]
+)
+def test_states_that_are_none(state):
+    before = pellucid.get_rng_state()
+    for call in (pellucid.set_rng_state, pellucid.Generator().set_state):
+        with pytest.raises(TypeError, match=r"^set_state\(\): argument 'state' must be a seed and a counter"):
+            call(state)
+    with pytest.raises(ValueError, match="64 bits"):
+        pellucid.set_rng_state((1 << 64, 0))
+    assert pellucid.get_rng_state() == before
+
+
+@pytest.mark.parametrize("given", [5, "a", [], 1.5])
+def test_what_is_no_generator(given):
+    x = pellucid.ones(3, device="cpu")
+    calls = {
+        "rand": lambda: pellucid.rand(3, generator=given),
+        "randperm": lambda: pellucid.randperm(3, generator=given),
+        "bernoulli": lambda: pellucid.bernoulli(x, generator=given),
+        "normal_": lambda: x.normal_(generator=given),
+    }
+    for name, call in calls.items():
+        with pytest.raises(TypeError, match=rf"^{name}\(\): argument 'generator' must be a Generator, not"):
+            call()

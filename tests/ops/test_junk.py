@@ -1,0 +1,122 @@
+"""What is no argument at all in the place of each argument: a typed error that names the function, or what
+PyTorch takes too; and the device goes on."""
+
+import inspect
+import re
+import warnings
+
+import pytest
+import torch
+
+import pellucid
+from ops.test_samples import FUNCTIONS
+from pellucid.errors import PellucidError
+from samples import SAMPLES
+from samples.outcome import find, typed
+from samples.sample import arrays_of, map_arrays
+
+DEVICES = ("webgpu", "cpu")
+OTHER = {"webgpu": "cpu", "cpu": "meta"}
+
+
+class Anything:
+    """No number, no tensor, no text."""
+
+    def __repr__(self):
+        return "<anything>"
+
+
+ANYTHING = Anything()
+JUNK = {
+    "None": lambda p, other: None,
+    "a text": lambda p, other: "a",
+    "anything": lambda p, other: ANYTHING,
+    "1.5": lambda p, other: 1.5,
+    "1": lambda p, other: 1,
+    "2**70": lambda p, other: 2**70,
+    "nan": lambda p, other: float("nan"),
+    "texts": lambda p, other: ["a"],
+    "nothing": lambda p, other: [],
+    "a tensor": lambda p, other: p.tensor([1.0, 2.0]),
+    "elsewhere": lambda p, other: p.ones(2, device=other),
+}
+# What we take and PyTorch refuses: the argument, and what is given for it.
+TAKEN = {
+    # None stands for what is not given.
+    ("prod", "dim", "None"), ("logsumexp", "dim", "None"), ("squeeze", "dim", "None"), ("eye", "m", "None"),
+    ("scatter", "value", "None"), ("scatter", "reduce", "None"), ("arange", "step", "None"),
+    *((name, argument, "None") for name in ("max", "min") for argument in ("dim", "other")),
+    *((name, "unbiased", "None") for name in ("var", "std", "var_mean", "std_mean")),
+    ("arange", "start", "None"), ("arange", "end", "None"), ("randint", "size", "None"),
+    # No axes are all of them.
+    ("logsumexp", "dim", "nothing"), ("aminmax", "dim", "nothing"),
+    # One number stands for a tuple of one.
+    ("randint", "size", "1"), ("full", "size", "1"), ("tile", "*1", "1"), ("flip", "*1", "1"),
+    # Numbers of any size, which are reduced or only compared.
+    ("roll", "shifts", "2**70"), ("linspace", "start", "2**70"), ("linspace", "end", "2**70"),
+    *((name, "correction", "2**70") for name in ("var", "std", "var_mean", "std_mean")),
+    # Values are not read for it.
+    ("bernoulli", "input", "a tensor"),
+}  # fmt: skip
+
+
+def places(key):
+    """The simplest sample of a function, and each of its arguments: where it stands, and its name."""
+    plain = [s for s in SAMPLES[key] if not (s.call or s.refused is not None or s.theirs or s.maybe)]
+    small = [s for s in plain if sum(a.size for a in arrays_of(s.args, s.kwargs)) < 5000]
+    if not small:
+        return None, []
+    sample, function = small[0], FUNCTIONS[key]
+    form = inspect.signature(getattr(getattr(function, "op", None), "function", function))
+    names = [p.name for p in form.parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
+    later = [p.name for p in form.parameters.values() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    given = [*range(key.startswith("Tensor."), len(sample.args)), *sample.kwargs]
+    named = {*names[: len(sample.args)], *sample.kwargs}
+    found = [(k, names[k] if isinstance(k, int) and k < len(names) else f"*{k}") for k in given]
+    found = [(k, k if isinstance(k, str) else name) for k, name in found]
+    return sample, [*found, *((name, name) for name in later if name not in named)]
+
+
+def attempt(p, key, sample, place, junk, other):
+    """What a call raises, or None."""
+    try:
+        args, kwargs = map_arrays(lambda a: p.tensor(a), (sample.args, sample.kwargs))
+        if isinstance(kwargs.get("dtype"), str):
+            kwargs["dtype"] = typed(p, kwargs["dtype"])
+        value = JUNK[junk](p, other)
+        if isinstance(place, str):
+            kwargs[place] = value
+        else:
+            args = (*args[:place], value, *args[place + 1 :])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            out = find(p, key)(*args, **kwargs)
+            for t in out if isinstance(out, (tuple, list)) else [out]:
+                if hasattr(t, "tolist") and t.device.type != "meta":
+                    t.tolist()
+    except Exception as error:  # whatever it is, the test looks at it
+        return error
+    return None
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("key", [key for key in SAMPLES if places(key)[1]])
+def test_junk_is_refused(key, device):
+    sample, arguments = places(key)
+    wrong = []
+    with pellucid.device(device):
+        x = pellucid.ones(3)
+        for place, name in arguments:
+            for junk in JUNK:
+                mine = attempt(pellucid, key, sample, place, junk, OTHER[device])
+                assert (x + 1).tolist() == [2.0] * 3
+                what = f"{name} is {junk}"
+                if mine is None:
+                    known = find(torch, key) is None or (key, name, junk) in TAKEN or junk == "elsewhere"
+                    if not known and (theirs := attempt(torch, key, sample, place, junk, "cpu")) is not None:
+                        wrong.append(f"{what}: PyTorch says {type(theirs).__name__} {theirs}")
+                elif not isinstance(mine, (PellucidError, NotImplementedError)):
+                    wrong.append(f"{what}: a bare {type(mine).__name__}: {mine}")
+                elif not re.match(r"[\w.]+(\(\))?: |device ", str(mine)):
+                    wrong.append(f"{what}: no name before {mine}")
+    assert not wrong, "\n".join(wrong)
