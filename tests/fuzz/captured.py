@@ -2,7 +2,8 @@
 
 Arguments are slices of tensors that persist, at offsets that change singly, together and not at all; dynamic
 integers and floats, by which Python decides; tensors that the function finds, writes and trains. Between
-calls happens what users do: gradients are dropped, settings of optimizers change, generators are seeded.
+calls happens what users do: gradients are dropped, settings of optimizers change, generators are seeded,
+attributes and containers that the function finds are others.
 """
 
 from __future__ import annotations
@@ -60,6 +61,17 @@ PURE = [
     "{v} + 0.5 if {i} else {w}",
     "{v} + torch.arange({j}, {j} + 3)",
 ]
+# What it finds in Python, as it is found.
+FOUND = [
+    "{v} * s.scale",
+    "{v} + s.table['k'][{k} % 2] * 0.125",
+    "{v} * (s.config.eps if s.flag else 0.5)",
+    "{v} - float(s.array[{k}])",
+    "{v} * len(s.table)",
+    "s.config.scaled({v})",
+    "helper({v})",
+    "SETTINGS.scale * {v}",
+]
 RANDOM = ["{v} + torch.rand(4, 3)", "nn.functional.dropout({v}, 0.5)", "{v} + torch.randn(4, 3) * 0.25"]
 # Statements that write.
 WRITES = [
@@ -73,6 +85,8 @@ WRITES = [
     "labels.add_(1)",
     "s.counter.add_({i})",
 ]
+# Statements that write in Python, as every call does.
+CHANGES = ["s.scale = s.scale * 0.5 + 0.25", "s.table['k'][0] += 1", "s.config.eps = 0.75", "s.count += {c}"]
 READS = [
     "v = v * 0.5 if ({v} * 0 + {i}).sum().item() > 30 else v",
     "v = v + 0.5 if ({v} > 0).any() else v - 0.5",
@@ -87,6 +101,14 @@ TRAINS = [
     "v = v.detach() + x.grad * 0.125",
     "nn.utils.clip_grad_norm_([s.W], 0.5) if s.W.grad is not None else None",
 ]
+HELPER = """
+def helper(x, k=0.5):
+    return x * k
+
+def other(x):
+    return x + SETTINGS.scale
+
+"""
 RETURNS = [
     "v",
     "[v, n + m]",
@@ -108,8 +130,12 @@ class Program:
         lines = ["v = a * 0.5 + b", "values = [a, b, v]"]
         for _ in range(rng.randint(1, 6)):
             kind = rng.random()
-            if kind < 0.7:
+            if kind < 0.6:
                 lines.append(f"v = {self.fill(rng.choice(PURE))}")
+            elif kind < 0.69:
+                lines.append(f"v = {self.fill(rng.choice(FOUND))}")
+            elif kind < 0.7:
+                lines.append(self.fill(rng.choice(CHANGES)))
             elif kind < 0.78:
                 lines.append(f"v = {self.fill(rng.choice(RANDOM))}")
             elif kind < 0.88 and not (self.reads and rng.random() < 0.8):
@@ -140,6 +166,18 @@ class Program:
         return template.replace("{{", "{").replace("}}", "}")
 
 
+class Settings:
+    """What a function finds attributes and methods of."""
+
+    scale = 0.5
+
+    def __init__(self):
+        self.eps = 1.25
+
+    def scaled(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.scale
+
+
 class World:
     """Everything that a function finds and is given, on its own."""
 
@@ -161,9 +199,11 @@ class World:
             torch.optim.AdamW([self.W], lr=0.01),
         )[chosen]
         self.generator = torch.default_generator.get_state()
-        scope = {"torch": torch, "nn": nn}
-        exec(program.text, scope)
-        self.function: Any = scope["f"]
+        self.scale, self.flag, self.count, self.config = 0.5, True, 0, Settings()
+        self.table, self.array = {"k": [1, 2]}, np.arange(4.0)
+        self.scope = {"torch": torch, "nn": nn, "SETTINGS": type("Settings", (Settings,), {})}
+        exec(HELPER + program.text, self.scope)
+        self.function: Any = self.scope["f"]
 
     def capture(self) -> None:
         names = self.function.__code__.co_varnames
@@ -203,6 +243,7 @@ class World:
         state = self.optimizer.state_dict()["state"]
         seen = [result, self.X, self.Y, self.S, self.labels, self.counter, self.W.detach(), self.W.grad]
         seen += [part for values in state.values() for part in values.values()]
+        seen += [self.scale, self.table, self.count, self.config.eps]
         return [*self.flat(seen), self.generator]
 
     def between(self, what: str) -> None:
@@ -226,6 +267,26 @@ class World:
             self.S = self.S * 0.5
         elif what == "freeze":
             self.W.requires_grad_(not self.W.requires_grad)
+        elif what == "scale":
+            self.scale = 1.5 - self.scale
+        elif what == "flag":
+            self.flag = not self.flag
+        elif what == "table":
+            self.table["k"].reverse()
+        elif what == "key":
+            self.table[f"k{len(self.table)}"] = 0
+        elif what == "config":
+            self.config = Settings()
+        elif what == "attribute":
+            self.config.eps, self.config.scale = -self.config.eps, 0.75
+        elif what == "class":
+            self.scope["SETTINGS"].scale *= -1
+        elif what == "array":
+            self.array[1:3] += 0.5
+        elif what == "defaults":
+            self.scope["helper"].__defaults__ = (0.25,)
+        elif what == "helper":
+            self.scope["helper"] = self.scope["other"]
 
     def flat(self, value: Any) -> list[Any]:
         if isinstance(value, torch.Tensor):
@@ -238,6 +299,7 @@ class World:
 
 
 BETWEEN = ["drop", "zero", "rate", "decay", "seed", "weights", "data", "state", "freeze"]
+BETWEEN += ["scale", "flag", "table", "key", "config", "attribute", "class", "array", "defaults", "helper"]
 
 
 def calls(rng: Random, program: Program, count: int) -> list[dict[str, Any]]:

@@ -27,23 +27,30 @@ _PLAIN = frozenset({int, bool, str, bytes, type(None)})
 
 
 class Same:
-    """An object that is compared by identity; it is not kept alive."""
+    """An object that is compared by identity; it is not kept alive.
 
-    __slots__ = ("_get", "_number")
+    Args:
+        value: the object.
+
+    Attributes:
+        get: gives it; None once it is gone.
+    """
+
+    __slots__ = ("_number", "get")
 
     def __init__(self, value: Any):
         self._number = id(value)
         try:
-            self._get: Callable[[], Any] = weakref.ref(value)
+            self.get: Callable[[], Any] = weakref.ref(value)
         except TypeError:  # a type without weak references
-            self._get = lambda: value
+            self.get = lambda: value
 
     def __hash__(self) -> int:
         return self._number
 
     def __eq__(self, other: object) -> bool:
-        mine = self._get()
-        return isinstance(other, Same) and mine is not None and mine is other._get()
+        mine = self.get()
+        return isinstance(other, Same) and mine is not None and mine is other.get()
 
 
 class CallArguments:

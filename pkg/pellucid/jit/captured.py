@@ -98,8 +98,10 @@ class CapturedTrace:
         if not {id(t) for t in call.tensors}.isdisjoint(map(id, changed)):
             raise Refused("it leaves another gradient at an argument")
         self._changed = [ref_of(t) for t in changed]
-        around = recording.surroundings
-        self._guards = [*([around.holds] if around else []), *guards(recording.brought)]
+        self._around, self._guards = recording.surroundings, guards(recording.brought)
+        found = [thing for get in self._around.kept if (thing := get()) is not None]
+        if len(found) < len(self._around.kept):
+            raise Refused("what it finds in Python goes away in the middle of it", False)
         last = Segment(call, recording, recording.pieces[-1], above)
         self._results = last.end_in_return(call, recording, changed)
         self.segments.append(last)
@@ -109,7 +111,7 @@ class CapturedTrace:
         owners = [t for t in before.tensors if t._storage.slot in external]
         storages = [before.storages[slot] for slot in external]
         returned = [t for get in self._results.before if (t := get()) is not None]
-        self._watch = Watch(storages, owners, [*returned, *leaves, *changed])
+        self._watch = Watch(storages, owners, [*returned, *leaves, *changed, *found])
         self._places, self._shared = call.slots + call.offsets, _shared(call.slots)
         # Arguments that were in the same memory, or that began at the same place, at all calls so far.
         self._unmoved = [*range(len(self._places))]
@@ -124,6 +126,8 @@ class CapturedTrace:
         """What this is for a call, and the call with the gradients that are arguments, too."""
         if not self._watch.holds():
             return GONE, call
+        if self._around.changed():
+            return OTHER, call
         for holds in self._guards:
             if not holds():
                 return OTHER, call

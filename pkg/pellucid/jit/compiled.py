@@ -293,7 +293,8 @@ class Compiled:
         rewrite = s.rewrite
         # What taps see may be nothing that a replay can make, which is no fault of the function.
         whole = self._is_whole and not taps
-        around = self._function, self._called
+        tree = () if self._tree is None else self._tree()
+        around = self._function, self._called, *tree
         recording = FunctionRecording(call, not whole, rewrite is not None, around)
         take = recording.take
         try:

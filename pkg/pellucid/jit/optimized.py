@@ -54,19 +54,21 @@ def compile(
     A call is replayed once calls like it have been recorded: arguments of the same shapes, types, strides and
     sharing of memory, other arguments equal, the same modes (gradients, default dtype and device, fusion), no
     attribute of a module assigned and no hook registered since, parameters, gradients and the state of
-    optimizers where they were, the same numbers and texts in the closure and among the globals of the
-    function and of those that it calls by name. The first calls, and all that differ in one of these, run
-    eagerly and are recorded. Results are new tensors at every call. Random numbers, the steps of optimizers,
-    their learning rates and other settings go on as they would.
+    optimizers where they were, and the same in all that the function finds in Python: globals and closures
+    that its code names, default values, attributes of objects, classes and modules that code names, what is
+    in lists, dictionaries, sets and arrays; also where functions and methods find it that are called on the
+    way. The first calls, and all that differ in one of these, run eagerly and are recorded. Results are new
+    tensors at every call. Random numbers, the steps of optimizers, their learning rates and other settings go
+    on as they would.
 
-    What Python does besides is not replayed, and changes of what it finds elsewhere are not seen: of lists,
-    dictionaries, sets and arrays in closures and globals or inside modules, of attributes of objects that are
-    no modules (also of arguments, which are then compared by identity), of names bound to another tensor or
-    object while the old one lives, of clocks and Python's own random numbers. Printing and counting happen at
-    recorded calls only. Give what changes as an argument, or as a tensor. Nor are checks of arguments
-    repeated whose outcome depends on where in its memory a tensor begins, such as those of `as_strided`.
-    A function whose result still needs its graph runs eagerly; so do calls while a module has hooks, and
-    those that assign another value to an attribute of a module.
+    What Python does besides is not replayed: printing happens at recorded calls only. A function that changes
+    what it finds or is given, such as a counter, a list, an attribute or where Python's random numbers stand,
+    runs eagerly. So does one that finds more than 4096 items, an array of more than 64 KiB, or an iterator.
+    Not seen are clocks, files, changes of code and variables of this package, of numpy and of Python's
+    library, and attributes of classes and modules whose names are computed. Nor are checks of arguments
+    repeated whose outcome depends on where in its memory a tensor begins, such as those of `as_strided`. A
+    function whose result still needs its graph runs eagerly; so do calls while a module has hooks, and those
+    that assign another value to an attribute of a module.
 
     Where a function reads a value, such as ``if (x > 0).all():`` or ``n.item()``, its program is split: a
     replay waits for the value and goes on with what followed the same value before. A call that reads

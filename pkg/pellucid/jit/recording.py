@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from operator import is_not
 from threading import get_ident
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from ..profiler.lines import Line, caller
 from ..profiler.listeners import ignore, listen
 from ..profiler.living import LiveTensors
 from ..tensors.tensor import Tensor
-from .guards import Surroundings
+from .surroundings import Surroundings
 
 if TYPE_CHECKING:
     from .calls import CallArguments
@@ -79,7 +80,7 @@ class FunctionRecording:
         call: the call.
         splits: values may be read.
         fused: the launches of windows are fused, but for this listening.
-        around: what is called, where the function finds numbers.
+        around: what is called, where the function finds things besides its arguments.
 
     Attributes:
         before: what was there before the call.
@@ -94,11 +95,12 @@ class FunctionRecording:
 
     def __init__(self, call: CallArguments, splits: bool, fused: bool, around: tuple):
         self.call, self._splits, self.fused = call, splits, fused
-        self.before, self.surroundings = LiveTensors(), Surroundings(around)
+        self.before, self.surroundings = LiveTensors(), Surroundings((*around, *call.others), call.key[0])
         self.conditions = Conditions(call.given, call.offsets)
         self.result: Any = None
         self.pieces = [Piece()]
-        self.refusal: Refused | None = None
+        why = self.surroundings.reason
+        self.refusal = None if why is None else Refused(why)
         self.flushes = self._is_reading = False
         self.seconds = 0.0
         # Generators among the arguments: a replay draws from those of its call.
@@ -136,8 +138,19 @@ class FunctionRecording:
                     t._offset = int(offset)
         if self.conditions.reason is not None and self.refusal is None:
             self.refusal = Refused(self.conditions.reason)
+        if self.refusal is None and (what := self._changed()):
+            self.refusal = Refused(f"it changes {what}, which a replay would not", False)
         self.seconds += perf_counter() - begun
         s.flush()
+
+    def _changed(self) -> str:
+        """What the function changed that captures compare."""
+        call = self.call
+        now = type(call)(call.dynamic, call.args, call.kwargs)
+        # Of the key what arguments are, besides tensors. There is none where a tensor went to the cpu.
+        if getattr(now, "key", ())[:3] != call.key[:3] or any(map(is_not, now.tensors, call.tensors)):
+            return "what is in an argument"
+        return self.surroundings.changed_by_itself()
 
     def _ran(self, op: str) -> None:
         if not self.conditions.is_open:  # Ctrl-C came before `ignore`

@@ -28,7 +28,10 @@ def flatten(value: Any, leaves: list[Any]) -> Any:
     if kind is dict:
         return kind, tuple(value), *[flatten(v, leaves) for v in value.values()]
     if is_dataclass(kind):
-        return kind, *[flatten(getattr(value, f.name), leaves) for f in fields(kind)]
+        names = [f.name for f in fields(kind)]
+        # One with further attributes is more than its fields.
+        if getattr(value, "__dict__", {}).keys() <= set(names):
+            return kind, *[flatten(getattr(value, name), leaves) for name in names]
     leaves.append(value)
     return kind
 
