@@ -120,7 +120,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: _float = 1, alpha: 
     """``beta * input + alpha * outer(vec1, vec2)``; ``input`` is not read where beta is 0."""
 
 def adjoint(input: Tensor) -> Tensor:
-    """The matrices of the last two axes transposed, and conjugated if complex."""
+    """The matrices of the last two axes transposed."""
 
 def alias_copy(input):
     """A copy."""
@@ -1064,7 +1064,7 @@ def var_mean(
     """``(var(input, ...), mean(input, ...))``."""
 
 def vdot(input: Tensor, other: Tensor) -> Tensor:
-    """Product of two vectors, the first conjugated."""
+    """Product of two real vectors, as `dot`."""
 
 def view_copy(input: Tensor, *size) -> Tensor:
     """A copy of what `view` shows."""

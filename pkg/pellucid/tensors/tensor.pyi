@@ -193,7 +193,7 @@ class Tensor(Readable):
     def addr(self, vec1: Tensor, vec2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
         """``beta * input + alpha * outer(vec1, vec2)``; ``input`` is not read where beta is 0."""
     def adjoint(self) -> Tensor:
-        """The matrices of the last two axes transposed, and conjugated if complex."""
+        """The matrices of the last two axes transposed."""
     def all(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
         """Whether all elements along axes differ from zero; bool (uint8 for uint8 input)."""
     def allclose(
@@ -643,7 +643,7 @@ class Tensor(Readable):
     ) -> Tensor:
         """Variance over axes: ``sum((input - mean)^2) / max(count - correction, 0)``."""
     def vdot(self, other: Tensor) -> Tensor:
-        """Product of two vectors, the first conjugated."""
+        """Product of two real vectors, as `dot`."""
     def view(self, *size) -> Tensor:
         """The same elements in another shape, sharing storage."""
     def view_as(self, other: Tensor) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...errors import ShapeError
+from ...errors import DTypeError, ShapeError
 from ...op.arguments import integers
 from ...op.public import function
 from ...tensors.shape import axis, index
@@ -150,7 +150,7 @@ def atleast_3d(*tensors) -> Tensor | tuple[Tensor, ...]:
 
 @function(method=True)
 def adjoint(input: Tensor) -> Tensor:
-    """The matrices of the last two axes transposed, and conjugated if complex.
+    """The matrices of the last two axes transposed.
 
     Raises:
         ShapeError: fewer than two axes.
@@ -159,5 +159,6 @@ def adjoint(input: Tensor) -> Tensor:
     """
     if input._meta.rank < 2:
         raise ShapeError(f"adjoint: takes at least two axes, not {input._meta.rank}.")
-    out = transpose(input, -2, -1)
-    return out.conj() if input._meta.dtype.is_complex else out
+    if input._meta.dtype.is_complex:
+        raise DTypeError(f"adjoint: takes no {input._meta.dtype}.")
+    return transpose(input, -2, -1)
