@@ -159,6 +159,9 @@ def argmin(input: Tensor, dim: _int | None = None, keepdim: _bool = False) -> Te
 def argsort(input: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = True) -> Tensor:
     """The places of the elements in order along an axis, int64; arguments as `sort`."""
 
+def argwhere(input: Tensor) -> Tensor:
+    """The indices of all elements that are not zero, one in each row. Waits for the device."""
+
 def as_strided(input: Tensor, size, stride, storage_offset: _int | None = None) -> Tensor:
     """A view of the storage with given shape, strides and offset, all in elements."""
 
@@ -201,6 +204,9 @@ def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
     """1 with the probability that ``input`` gives, else 0; NaN where that is not between 0 and 1, of
     which PyTorch raises an error."""
 
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
+    """How often each integer from 0 on occurs, or the sum of its weights. Waits for the largest."""
+
 def bitwise_and(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """Bitwise and; logical for bools."""
 
@@ -237,6 +243,12 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
 
 def broadcast_to(input: Tensor, size) -> Tensor:
     """``input.expand(size)``."""
+
+def bucketize(
+    input: Tensor | _float, boundaries: Tensor, *, out_int32: _bool = False, right: _bool = False
+) -> Tensor:
+    """The bucket of each value, between sorted boundaries: `searchsorted` with its arguments
+    exchanged."""
 
 def cartesian_prod(*tensors: Tensor) -> Tensor:
     """All tuples of elements, one of each vector, as rows."""
@@ -495,6 +507,9 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: _i
 def gt(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """``input > other``."""
 
+def histc(input: Tensor, bins: _int = 100, min: _float = 0, max: _float = 0) -> Tensor:
+    """How many elements lie in each of ``bins`` equal parts of ``[min, max]``; others do not count."""
+
 def hsplit(input: Tensor, indices_or_sections) -> tuple[Tensor, ...]:
     """`tensor_split` along axis 1, or 0 of a vector, into parts of one length."""
 
@@ -504,6 +519,12 @@ def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
 def index_add(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha: _float = 1) -> Tensor:
     """A copy of ``input`` with ``out[..., index[n], ...] += alpha * source[..., n, ...]``, in the
     order of n."""
+
+def index_copy(input: Tensor, dim: _int, index: Tensor, source: Tensor) -> Tensor:
+    """A copy with lines of an axis replaced: ``out[..., index[n], ...] = source[..., n, ...]``."""
+
+def index_fill(input: Tensor, dim: _int, index: Tensor, value: Tensor | _float) -> Tensor:
+    """A copy with lines of an axis filled: ``out[..., index[n], ...] = value``."""
 
 def index_select(input: Tensor, dim: _int, index: Tensor) -> Tensor:
     """``out[..., j, ...] = input[..., index[j], ...]`` along one axis."""
@@ -518,6 +539,15 @@ def isclose(
 
 def isfinite(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether the value is neither infinite nor NaN."""
+
+def isin(
+    elements: Tensor | _float,
+    test_elements: Tensor | _float,
+    *,
+    assume_unique: _bool = False,
+    invert: _bool = False,
+) -> Tensor:
+    """Whether each element is one of others; ``invert`` whether it is none."""
 
 def isinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether the value is infinite."""
@@ -590,6 +620,9 @@ def lt(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> T
 
 def masked_fill(input: Tensor, mask: Tensor, value: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """``value`` where the mask holds, else ``input``."""
+
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """A copy with the elements of ``source``, in order, where ``mask`` is true."""
 
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where ``mask`` is true, as one axis. Waits for the device: their number is data."""
@@ -694,6 +727,10 @@ def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def nonzero(input: Tensor, *, as_tuple: _bool = False) -> Any:
     """The indices of all elements that are not zero, in row-major order. Waits for the device: their
     number is data."""
+
+def nonzero_static(input: Tensor, *, size: _int, fill_value: _int = -1) -> Tensor:
+    """The first ``size`` indices of elements that are not zero, then rows of ``fill_value``. Does not
+    wait."""
 
 def norm(
     input: Tensor, p: _float | str = "fro", dim=None, keepdim: _bool = False, dtype: DType | None = None
@@ -854,6 +891,17 @@ def scatter_add(input: Tensor, dim: _int, index: Tensor, src: Tensor) -> Tensor:
     """A copy of ``input`` with ``out[index[i][j]][j] += src[i][j]`` for dim 0, and so on, added in the
     order of the sources."""
 
+def searchsorted(
+    sorted_sequence: Tensor,
+    input: Tensor | _float,
+    *,
+    out_int32: _bool = False,
+    right: _bool = False,
+    side: str | None = None,
+    sorter: Tensor | None = None,
+) -> Tensor:
+    """Places where values would be inserted into sorted rows so that these stay sorted."""
+
 def select(input: Tensor, dim: _int, index: _int) -> Tensor:
     """One position of an axis, which disappears; shares storage."""
 
@@ -961,6 +1009,9 @@ def t(input: Tensor) -> Tensor:
 def t_copy(input: Tensor) -> Tensor:
     """A copy of what `t` shows."""
 
+def take(input: Tensor, index: Tensor) -> Tensor:
+    """Elements by their places in the flat tensor, in the shape of ``index``."""
+
 def take_along_dim(input: Tensor, indices: Tensor, dim: _int | None = None) -> Tensor:
     """`gather` with broadcasting of the other axes; all elements are counted through if ``dim`` is
     None."""
@@ -1030,6 +1081,24 @@ def unflatten(input: Tensor, dim: _int, sizes: Sequence[_int]) -> Tensor:
 
 def unfold_copy(input: Tensor, dimension: _int, size: _int, step: _int) -> Tensor:
     """A copy of what `unfold` shows."""
+
+def unique(
+    input: Tensor,
+    sorted: _bool = True,
+    return_inverse: _bool = False,
+    return_counts: _bool = False,
+    dim: _int | None = None,
+) -> Any:
+    """The different elements, or slices of an axis, in ascending order. Waits: their number is data."""
+
+def unique_consecutive(
+    input: Tensor, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None
+) -> Any:
+    """The elements, or slices of an axis, that differ from the one before. Waits: their number is
+    data."""
+
+def unravel_index(indices: Tensor, shape) -> tuple[Tensor, ...]:
+    """Flat places as places along each axis of a shape."""
 
 def unsafe_chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
     """At most ``chunks`` views of equal length (the last may be shorter)."""

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 
 from samples.reduce import empties
-from samples.sample import DTYPES, RANDOM, WHOLE, S, Sample, apart, bad, below, each, normal, nothing
+from samples.sample import DTYPES, RANDOM, WHOLE, S, Sample, apart, bad, below, each, normal, nothing, uniform
 
 x, matrix, vector = normal(4, 5, 6), normal(4, 5), normal(4)
 empty = np.zeros((0,), np.int64)
@@ -18,6 +18,7 @@ edge[1, 1], edge[1, 2], edge[1, 5], edge[1, 6], edge[1, 7] = np.inf, -np.inf, 0.
 wide = (below(2**62, 2, 2000) - 2**61).astype(np.int64)
 wide[:, ::2] = wide[:, 1::2] + 1
 bits = below(2, 4, 5)
+distinct_places = RANDOM.permutation(20)[:6].reshape(2, 3)
 PLAIN, LOOSELY = {"layouts": ("contiguous",)}, {"atol": 1e-4, "rtol": 1e-4}
 
 
@@ -168,5 +169,87 @@ SAMPLES: dict[str, list[Sample]] = {
         S(np.float32(2), 1), S(nothing(2, 0), 0),
         S(lambda t, x: (x.topk(5, 1)[0], x.topk(5, 1, largest=False)[0]), edge).but(grad=False),
         bad("", vector, 5), bad("", vector, -1), top=(7, 1)
-    )
+    ),
+    "argwhere": [S(bits), S(np.float32(2)), S(nothing(0, 3)), *each(DTYPES, matrix)],
+    "take": [S(x, below(120, 3, 4)), S(x, below(120, 3) - 120), S(x, np.array(5)), S(matrix, empty),
+        *each(DTYPES, matrix, below(20, 7)),
+        bad("must be int64", matrix, matrix)],
+    "Tensor.put": [
+        S(lambda t, x, i, s: x.put(i, s), matrix, distinct_places, normal(2, 3)), S(lambda t, x, i,
+        s: x.put(i, s, True), matrix, below(20, 40), normal(40)),
+        bad("3 places for 2", lambda t, x, i, s: x.put(i, s), matrix, below(20, 3), normal(2)).but(
+            error=ValueError),
+        bad("source is", lambda t, x, i, s: x.put(i, s), matrix, below(20, 3), below(9, 3))
+    ],
+    "Tensor.put_": [S(lambda t, x, i, s: (x * 2).put_(i, s), matrix, distinct_places, normal(2, 3))],
+    "index_copy": [
+        S(x, 0, np.array([3, 1]), normal(2, 5, 6)), S(x, 2, np.array([5, 0, 2]), normal(4, 5, 3)), S(x,
+        1, empty, nothing(4, 0, 6)),
+        S(np.float32(2), 0, np.array([0]), normal(1)[0]), *each(DTYPES, matrix, 1, np.array([2, 0]),
+        normal(4, 2)),
+        bad("it must have", x, 0, np.array([3, 1]), normal(3, 5, 6)).but(error=ValueError), bad("input",
+        matrix, 1, np.array([2, 0]), below(4, 4, 2))
+    ],
+    "Tensor.index_copy_": [S(lambda t, x, s, i: (x * 2).index_copy_(1, i, s), matrix, normal(4, 2),
+        np.array([2, 0]))],
+    "index_fill": [
+        S(x, 0, np.array([3, 1, 3]), 2.5), S(x, -1, np.array([5, 0]), normal(1)[0]), S(x, 1, empty, 1.0),
+        S(np.float32(2), 0, np.array([0]), 3.0),
+        *each(DTYPES, matrix, 1, np.array([2, 0]), 3), bad("give one number", x, 0, np.array([1]), normal(2))
+    ],
+    "Tensor.index_fill_": [S(lambda t, x, i: (x * 2).index_fill_(1, i, 5.0), matrix, np.array([2, 0]))],
+    "masked_scatter": [
+        S(matrix, bits > 0, normal(20)), S(matrix, bits[0] > 0, normal(5, 5)),
+        S(matrix, bits < 0, nothing(0)).but(grad=False),
+        S(nothing(0, 3), nothing(0, 3) > 0, normal(2)).but(grad=False),
+        *each(DTYPES, matrix, bits > 0, normal(20)), bad("not bool", matrix, matrix, matrix),
+        bad("Convert one", matrix, bits > 0, below(9, 20))
+    ],
+    "Tensor.masked_scatter_": [S(lambda t, x, m, s: (x * 2).masked_scatter_(m > 0, s), matrix, bits,
+        normal(20))],
+    "unravel_index": [S(below(24, 3, 4), (2, 3, 4)), S(below(7, 5), 7), S(np.array(5), (2, 3)),
+        bad("must be integers", matrix, (2, 3)),
+        bad("negative length", below(5, 3), (-1, 3))],
+    "nonzero_static": [S(bits, size=5), S(bits, size=30, fill_value=9), S(bits, size=0), S(np.float32(2),
+        size=2), S(nothing(0, 3), size=2),
+        bad("must not be negative", bits, size=-1)],
+    "searchsorted": [
+        *[S(np.sort(apart(9)), values, **way) for way in ({}, {"right": True}, {"side": "right",
+        "out_int32": True})
+            for values in (apart(9), uniform(-4, 4, 3, 5), np.array([np.nan, np.inf, -np.inf, 0],
+        np.float32), nothing(0))],
+        S(np.sort(normal(3, 7)), normal(3, 5)), S(np.sort(below(9, 6)), below(12, 4, 3) - 1),
+        S(np.sort(below(9, 6)), 4), S(nothing(0), normal(3)),
+        S(lambda t, s, v: t.searchsorted(s, v, sorter=s.argsort(-1)), normal(3, 7), normal(3, 5)),
+        bad("must be equal", np.sort(normal(3, 7)), normal(2, 5)), bad("side is", vector, vector,
+        right=True, side="left").but(error=TypeError)
+    ],
+    "bucketize": [S(matrix, np.sort(apart(7))), S(below(9, 3), np.array([1, 4, 4, 7]), right=True),
+        S(2.5, np.array([1.0, 4.0], np.float32), out_int32=True),
+        bad("must be a vector", matrix, matrix)],
+    "isin": [S(below(9, 4, 5), below(9, 3)), S(below(9, 4, 5), below(9, 3), invert=True), S(edge, edge[0,
+        :7]), S(below(9, 5), 3), S(3, below(9, 5)),
+        S(matrix, nothing(0)), S(below(9, 5).astype(np.int32), below(9, 3)), bad("must be a Tensor", 1,
+        2).but(error=TypeError)],
+    "bincount": [S(below(9, 40)), S(below(9, 40), normal(40)).but(grad=False), S(below(9, 40), minlength=20),
+        S(empty, minlength=3), S(below(9, 40).astype(np.uint8)),
+        bad("no negative", below(9, 40) - 5), bad("takes a vector", below(9, 4, 5)),
+        bad("must not be negative", below(5, 3), minlength=-1)],
+    "histc": [S(matrix), S(matrix, 5), S(matrix, 4, -1, 1), S(x, 7, 0.5, 0.5), S(np.full((5,), 2,
+        np.float32), 3),
+        bad("bins > 0", matrix, 0), bad("finite range", matrix, 5, 3, 1), bad("finite range", edge, 5)],
+    "unique": [
+        *[S(a, **way).but(grad=False) for a in (below(4, 5, 6), np.round(2 * normal(4, 5)), bits > 0)
+            for way in ({}, {"return_inverse": True}, {"return_counts": True}, {"return_inverse": True,
+        "return_counts": True})],
+        *[S(below(2, 6, 3), dim=d, return_inverse=True, return_counts=True) for d in (0, 1)],
+        S(nothing(0)).but(grad=False),
+        S(np.float32(2), return_inverse=True).but(grad=False), bad("out of range", matrix, dim=2)
+    ],
+    "unique_consecutive": [
+        *[S(a, **way).but(grad=False) for a in (below(3, 40), below(2, 4, 5), np.round(normal(30)))
+            for way in ({}, {"return_inverse": True, "return_counts": True})],
+        S(np.sort(below(2, 6, 2), 0), dim=0, return_inverse=True, return_counts=True),
+        S(nothing(0)).but(grad=False)
+    ]
 }  # fmt: skip

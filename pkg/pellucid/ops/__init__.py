@@ -5,7 +5,7 @@ from ..op.schema import OPS
 from .attention import cache, scaled_dot_product
 from .conv import convolution, pool
 from .elementwise import arithmetic, bitwise, clamp, comparison, division, functions
-from .index import gather, rows, selection, sort
+from .index import counting, gather, places, rows, selection, sort
 from .matmul import contractions, dense, einsum, linear
 from .norm import normalization, softmax
 from .quant import products
@@ -39,6 +39,8 @@ GROUPS = (
     functions,
     gather,
     selection,
+    places,
+    counting,
     joining,
     rearranging,
     diagonals,

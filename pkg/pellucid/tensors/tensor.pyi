@@ -214,6 +214,8 @@ class Tensor(Readable):
         """Where the smallest element along an axis is, int64; the first of equal ones."""
     def argsort(self, dim: _int = -1, descending: _bool = False, stable: _bool = True) -> Tensor:
         """The places of the elements in order along an axis, int64; arguments as `sort`."""
+    def argwhere(self) -> Tensor:
+        """The indices of all elements that are not zero, one in each row. Waits for the device."""
     def as_strided(self, size, stride, storage_offset: _int | None = None) -> Tensor:
         """A view of the storage with given shape, strides and offset, all in elements."""
     def as_strided_scatter(self, src: Tensor, size, stride, storage_offset: _int | None = None) -> Tensor:
@@ -230,6 +232,8 @@ class Tensor(Readable):
         """Inverse hyperbolic tangent."""
     def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
         """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices."""
+    def bincount(self, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
+        """How often each integer from 0 on occurs, or the sum of its weights. Waits for the largest."""
     def bitwise_and(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """Bitwise and; logical for bools."""
     def bitwise_left_shift(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
@@ -354,6 +358,8 @@ class Tensor(Readable):
         """``input >= other``."""
     def gt(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """``input > other``."""
+    def histc(self, bins: _int = 100, min: _float = 0, max: _float = 0) -> Tensor:
+        """How many elements lie in each of ``bins`` equal parts of ``[min, max]``; others do not count."""
     def hsplit(self, indices_or_sections) -> tuple[Tensor, ...]:
         """`tensor_split` along axis 1, or 0 of a vector, into parts of one length."""
     def index_add(self, dim: _int, index: Tensor, source: Tensor, *, alpha: _float = 1) -> Tensor:
@@ -361,6 +367,14 @@ class Tensor(Readable):
         order of n."""
     def index_add_(self, dim: _int, index: Tensor, source: Tensor, *, alpha: _float = 1) -> Tensor:
         """In-place form of `index_add`: writes the result into this tensor and returns it."""
+    def index_copy(self, dim: _int, index: Tensor, source: Tensor) -> Tensor:
+        """A copy with lines of an axis replaced: ``out[..., index[n], ...] = source[..., n, ...]``."""
+    def index_copy_(self, dim: _int, index: Tensor, source: Tensor) -> Tensor:
+        """In-place form of `index_copy`: writes the result into this tensor and returns it."""
+    def index_fill(self, dim: _int, index: Tensor, value: Tensor | _float) -> Tensor:
+        """A copy with lines of an axis filled: ``out[..., index[n], ...] = value``."""
+    def index_fill_(self, dim: _int, index: Tensor, value: Tensor | _float) -> Tensor:
+        """In-place form of `index_fill`: writes the result into this tensor and returns it."""
     def index_put(self, indices, values: Tensor, accumulate: _bool = False) -> Tensor:
         """A copy of ``input`` with ``out[indices] = values``, or added with ``accumulate``."""
     def index_put_(self, indices, values: Tensor, accumulate: _bool = False) -> Tensor:
@@ -413,6 +427,10 @@ class Tensor(Readable):
         """``input < other``."""
     def masked_fill(self, mask: Tensor, value: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """``value`` where the mask holds, else ``input``."""
+    def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
+        """A copy with the elements of ``source``, in order, where ``mask`` is true."""
+    def masked_scatter_(self, mask: Tensor, source: Tensor) -> Tensor:
+        """In-place form of `masked_scatter`: writes the result into this tensor and returns it."""
     def masked_select(self, mask: Tensor) -> Tensor:
         """The elements where ``mask`` is true, as one axis. Waits for the device: their number is data."""
     def matmul(self, other: Tensor) -> Tensor:
@@ -474,6 +492,9 @@ class Tensor(Readable):
         number is data."""
     def nonzero_async(self, *, as_tuple: _bool = False) -> Any:
         """The awaitable twin of `nonzero`."""
+    def nonzero_static(self, *, size: _int, fill_value: _int = -1) -> Tensor:
+        """The first ``size`` indices of elements that are not zero, then rows of ``fill_value``. Does not
+        wait."""
     def norm(
         self, p: _float | str = "fro", dim=None, keepdim: _bool = False, dtype: DType | None = None
     ) -> Tensor:
@@ -491,6 +512,10 @@ class Tensor(Readable):
         """Power: ``out = input ** exponent``."""
     def prod(self, dim: _int | None = None, keepdim: _bool = False, *, dtype: DType | None = None) -> Tensor:
         """Product over one axis, or of all elements: ``out = prod_r input[..., r, ...]``."""
+    def put(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
+        """A copy with ``source`` at places of the flat tensor, or added there."""
+    def put_(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
+        """In-place form of `put`: writes the result into this tensor and returns it."""
     def quantile(
         self, q, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = "linear"
     ) -> Tensor:
@@ -595,6 +620,8 @@ class Tensor(Readable):
         """`transpose` under another name."""
     def t(self) -> Tensor:
         """The transpose of a matrix; tensors of fewer axes as they are."""
+    def take(self, index: Tensor) -> Tensor:
+        """Elements by their places in the flat tensor, in the shape of ``index``."""
     def take_along_dim(self, indices: Tensor, dim: _int | None = None) -> Tensor:
         """`gather` with broadcasting of the other axes; all elements are counted through if ``dim`` is
         None."""
@@ -629,6 +656,19 @@ class Tensor(Readable):
         """Windows of an axis that begin every ``step`` elements, along a new last axis, sharing storage."""
     def uniform_(self, a: _float = 0.0, b: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
         """Fill with uniform random numbers from ``a`` to ``b``."""
+    def unique(
+        self,
+        sorted: _bool = True,
+        return_inverse: _bool = False,
+        return_counts: _bool = False,
+        dim: _int | None = None,
+    ) -> Any:
+        """The different elements, or slices of an axis, in ascending order. Waits: their number is data."""
+    def unique_consecutive(
+        self, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None
+    ) -> Any:
+        """The elements, or slices of an axis, that differ from the one before. Waits: their number is
+        data."""
     def unsafe_chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
         """At most ``chunks`` views of equal length (the last may be shorter)."""
     def unsqueeze(self, dim: _int) -> Tensor:

@@ -1,0 +1,259 @@
+"""Search and counting: searchsorted, bucketize, isin, bincount, histc, unique."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...errors import ArgumentError, DTypeError, RangeError, ShapeError
+from ...op.arguments import number
+from ...op.public import function
+from ...tensors import dtypes as dt
+from ...tensors.construct import tensor
+from ...tensors.shape import axis, index
+from ...tensors.tensor import Tensor
+from ..elementwise.comparison import where
+from ..shape.creation import zeros
+from .sort import sort
+
+
+def _from_the_right(name: str, right: bool, side: str | None) -> bool:
+    if side not in (None, "left", "right") or (right and side == "left"):
+        raise ArgumentError(f"{name}: side is 'left' or 'right', and 'right' with right=True, not {side!r}.")
+    return right or side == "right"
+
+
+@function(aten=("searchsorted.Tensor", "searchsorted.Scalar"))
+def searchsorted(
+    sorted_sequence: Tensor,
+    input: Tensor | float,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Tensor | None = None,
+) -> Tensor:
+    """Places where values would be inserted into sorted rows so that these stay sorted.
+
+    Args:
+        sorted_sequence: (n,), or (..., n): rows in ascending order.
+        input: a number, any tensor for one row, or (..., m) for as many rows.
+        out_int32: whether the places are int32, not int64.
+        right: whether behind values that are equal, not before them.
+        side: "left" or "right", the same in words.
+        sorter: the order of the rows, as `argsort` gives it, where they are not sorted.
+
+    Raises:
+        ShapeError: the rows do not fit.
+        ArgumentError: side and right say different things.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.searchsorted.html
+    """
+    behind = _from_the_right("searchsorted", right, side)
+    rows = sorted_sequence
+    if sorter is not None:
+        if sorter._meta.shape != rows._meta.shape or sorter._meta.dtype is not dt.int64:
+            raise ShapeError("searchsorted: sorter must be int64 and have the shape of sorted_sequence.")
+        rows = rows.gather(-1, sorter)
+    x = input if isinstance(input, Tensor) else tensor(input, device=rows.device)
+    lead, own = rows._meta.shape[:-1], x._meta.shape
+    if not rows._meta.rank or (lead and tuple(own[:-1]) != tuple(lead)):
+        raise ShapeError(
+            f"searchsorted: sorted_sequence has shape {tuple(rows._meta.shape)} and input {tuple(own)}; all "
+            "axes but the last must be equal."
+        )
+    values = x if lead else x.reshape(-1)
+    count = rows._meta.shape[-1]
+    low = zeros(*values._meta.shape, dtype=dt.int64, device=rows.device)
+    high = low + count
+    for _ in range(count.bit_length()):
+        middle = (low + high) // 2
+        found = rows.gather(-1, middle.clamp(max=count - 1))
+        # Negated, so that NaN is the largest.
+        is_before = (low < high) & ~(found > values if behind else found >= values)
+        low, high = where(is_before, middle + 1, low), where(is_before, high, middle)
+    out = low.reshape(own)
+    return out.to(dt.int32) if out_int32 else out
+
+
+@function(aten=("bucketize.Tensor", "bucketize.Scalar"))
+def bucketize(
+    input: Tensor | float, boundaries: Tensor, *, out_int32: bool = False, right: bool = False
+) -> Tensor:
+    """The bucket of each value, between sorted boundaries: `searchsorted` with its arguments exchanged.
+
+    Raises:
+        ShapeError: boundaries are no vector.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.bucketize.html
+    """
+    if boundaries._meta.rank != 1:
+        raise ShapeError(f"bucketize: boundaries must be a vector, not {boundaries._meta.rank} axes.")
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right)
+
+
+@function(
+    aten=(
+        "isin.Tensor_Tensor",
+        "isin.Tensor_Scalar(elements, test_element, *, assume_unique=False, invert=False)",
+        "isin.Scalar_Tensor(element, test_elements, *, assume_unique=False, invert=False)",
+    )
+)
+def isin(
+    elements: Tensor | float,
+    test_elements: Tensor | float,
+    *,
+    assume_unique: bool = False,
+    invert: bool = False,
+) -> Tensor:
+    """Whether each element is one of others; ``invert`` whether it is none.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.isin.html
+    """
+    device = next((x.device for x in (elements, test_elements) if isinstance(x, Tensor)), None)
+    if device is None:
+        raise ArgumentError("isin: elements or test_elements must be a Tensor.")
+    given, known = [
+        x if isinstance(x, Tensor) else tensor(x, device=device) for x in (elements, test_elements)
+    ]
+    if not known._meta.numel:
+        found = zeros(*given._meta.shape, dtype=dt.bool_, device=device)
+    else:
+        d = dt.promote_types(given._meta.dtype, known._meta.dtype)
+        x, rows = given.to(d), sort(known.reshape(-1).to(d)).values
+        found = rows[searchsorted(rows, x).clamp(max=known._meta.numel - 1)] == x
+    return ~found if invert else found
+
+
+@function(method=True)
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """How often each integer from 0 on occurs, or the sum of its weights. Waits for the largest.
+
+    Args:
+        input: a vector of integers that are not negative.
+        weights: as many numbers.
+        minlength: the least length of the result.
+
+    Raises:
+        ShapeError: no vector, or weights of another length.
+        RangeError: a negative integer.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.bincount.html
+    """
+    if input._meta.rank != 1 or (weights is not None and weights._meta.shape != input._meta.shape):
+        raise ShapeError("bincount: takes a vector, and weights of its length.")
+    if not input._meta.dtype.is_integer:
+        raise DTypeError(f"bincount: takes integers, not {input._meta.dtype}.")
+    length = index(minlength, "bincount: minlength")
+    if length < 0:
+        raise RangeError(f"bincount: minlength must not be negative, not {length}.")
+    if input._meta.numel:
+        least, most = [int(x.item()) for x in input.aminmax()]
+        if least < 0:
+            raise RangeError(f"bincount: takes no negative integers, and one is {least}.")
+        length = max(length, most + 1)
+    places = input.to(dt.int64)
+    if weights is None:
+        return zeros(length, dtype=dt.int64, device=input.device).scatter_add(0, places, places * 0 + 1)
+    d = weights._meta.dtype if weights._meta.dtype in (dt.float32, dt.float64) else dt.float64
+    if d is dt.float64 and input.device.type == "webgpu":
+        raise DTypeError(f"bincount: weights are {weights._meta.dtype}. Convert them with .float().")
+    return zeros(length, dtype=d, device=input.device).scatter_add(0, places, weights.detach().to(d))
+
+
+@function(method=True)
+def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
+    """How many elements lie in each of ``bins`` equal parts of ``[min, max]``; others do not count.
+
+    Args:
+        input: floating point.
+        bins: how many parts.
+        min, max: the range; that of the elements if both are equal, which is read.
+
+    Raises:
+        RangeError: no parts, or max is less than min, or the range is not finite.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.histc.html
+    """
+    if not input._meta.dtype.is_floating_point:
+        raise DTypeError(f"histc: takes floating point, not {input._meta.dtype}. Convert with .float().")
+    count, low, high = index(bins, "histc: bins"), number(min, "histc: min"), number(max, "histc: max")
+    if low == high and input._meta.numel:
+        low, high = [x.item() for x in input.detach().aminmax()]
+    if low == high:
+        low, high = low - 1, high + 1
+    if count < 1 or not (np.isfinite(low) and np.isfinite(high)) or high < low:
+        raise RangeError(f"histc: takes bins > 0 and a finite range min <= max, not {bins}, {low} to {high}.")
+    x = input.detach().reshape(-1)
+    is_inside = (x >= low) & (x <= high)
+    places = ((x - low) * count / (high - low)).floor().clamp(0, count - 1)
+    places = where(is_inside, places, float(count)).to(dt.int64)
+    return x.new_zeros(count + 1).scatter_add(0, places, x * 0 + 1 if x._meta.numel else x)[:count]
+
+
+def _different(input: Tensor, dim: int | None) -> tuple[np.ndarray, int]:
+    """The rows that are compared, as numpy has them, and the axis."""
+    values = input.numpy()
+    if dim is None:
+        return values.reshape(-1, 1), 0
+    k = axis(dim, values.ndim)
+    front = np.moveaxis(values, k, 0) if values.ndim else values.reshape(1)
+    return front.reshape(front.shape[0], -1), k
+
+
+def _unique(input: Tensor, dim: int | None, inverse: bool, counts: bool, is_sorted: bool) -> Any:
+    input = input.detach()
+    rows, k = _different(input, dim)
+    order = np.lexsort(rows.T[::-1]) if is_sorted and rows.shape[1] else np.arange(len(rows))
+    ordered = rows[order]
+    begins = np.ones(len(rows), bool)
+    begins[1:] = (ordered[1:] != ordered[:-1]).any(1)
+    first = order[begins]
+    device = input.device
+    kept = tensor(first.astype(np.int64), device=device)
+    out = [input.reshape(-1)[kept] if dim is None else input.index_select(k, kept)]
+    if inverse:
+        numbers = np.empty(len(rows), np.int64)
+        numbers[order] = np.cumsum(begins) - 1
+        out.append(tensor(numbers.reshape(input._meta.shape if dim is None else -1), device=device))
+    if counts:
+        ends = np.append(np.flatnonzero(begins), len(rows))
+        out.append(tensor(np.diff(ends).astype(np.int64), device=device))
+    return tuple(out) if len(out) > 1 else out[0]
+
+
+@function(method=True, ours="ATen's _unique2 and unique_dim are what PyTorch's Python calls")
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    """The different elements, or slices of an axis, in ascending order. Waits: their number is data.
+
+    Args:
+        input: any tensor.
+        sorted: PyTorch sorts in any case, too.
+        return_inverse: also the place in the result of each element.
+        return_counts: also how often each occurs.
+        dim: the axis whose slices are compared; without it all elements.
+
+    Returns:
+        The elements, or a tuple of them and what else was asked for.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.unique.html
+    """
+    return _unique(input, dim, return_inverse, return_counts, True)
+
+
+@function(method=True, ours="PyTorch's Python takes what ATen gives of it apart")
+def unique_consecutive(
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """The elements, or slices of an axis, that differ from the one before. Waits: their number is data.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.unique_consecutive.html
+    """
+    return _unique(input, dim, return_inverse, return_counts, False)

@@ -1,0 +1,229 @@
+"""Reading and writing at places: take, put, index_copy, index_fill, masked_scatter, argwhere."""
+
+from __future__ import annotations
+
+from ...errors import DTypeError, RangeError, ShapeError
+from ...op.arguments import integers, number
+from ...op.public import function
+from ...tensors import dtypes as dt
+from ...tensors.shape import axis, index
+from ...tensors.tensor import Tensor
+from ..elementwise.comparison import where
+from ..shape.creation import arange, full
+from ..shape.joining import stack
+from ..shape.movement import copy_
+from ..shape.views import broadcast_tensors
+from .selection import nonzero
+
+
+def _line(dim: int, rank: int, at: Tensor) -> list[Tensor | None]:
+    """Indices that take whole lines of an axis."""
+    return [*[None] * axis(dim, rank), at.reshape(-1)]
+
+
+@function(method=True)
+def argwhere(input: Tensor) -> Tensor:
+    """The indices of all elements that are not zero, one in each row. Waits for the device.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.argwhere.html
+    """
+    return nonzero(input)
+
+
+@function(method=True)
+def take(input: Tensor, index: Tensor) -> Tensor:
+    """Elements by their places in the flat tensor, in the shape of ``index``.
+
+    Raises:
+        IndexError: at the next read, a place is out of range.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.take.html
+    """
+    if not index._meta.dtype.is_integer:
+        raise DTypeError(f"take: index is {index._meta.dtype}; it must be int64. Convert it with .long().")
+    return input.reshape(-1)[index]
+
+
+@function(exports=None, method=True)
+def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """A copy with ``source`` at places of the flat tensor, or added there.
+
+    Args:
+        input: any tensor.
+        index: places, integers.
+        source: as many elements, of the same dtype.
+        accumulate: whether they are added.
+
+    Raises:
+        ShapeError: another number of elements.
+        IndexError: at the next read, a place is out of range.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.put_.html
+    """
+    if index._meta.numel != source._meta.numel:
+        raise ShapeError(f"put: {index._meta.numel} places for {source._meta.numel} elements.")
+    if source._meta.dtype is not input._meta.dtype:
+        raise DTypeError(f"put: source is {source._meta.dtype} and input {input._meta.dtype}. Convert one.")
+    flat = input.reshape(-1).index_put((index.reshape(-1),), source.reshape(-1), accumulate)
+    return flat.reshape(input._meta.shape)
+
+
+@function(exports=None, method=True)
+def put_(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """In-place form of `put`: writes the result into this tensor and returns it."""
+    return copy_(input, put(input, index, source, accumulate))
+
+
+@function(method=True)
+def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """A copy with lines of an axis replaced: ``out[..., index[n], ...] = source[..., n, ...]``.
+
+    Args:
+        input: any dtype.
+        dim: the axis.
+        index: (n,) integers.
+        source: the input's shape, but n along the axis; same dtype.
+
+    Raises:
+        ShapeError: the source does not fit.
+        IndexError: at the next read, an index is out of range.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.index_copy_.html
+    """
+    shape = input._meta.shape
+    if not shape:
+        return index_copy(input.reshape(1), dim, index, source.reshape(1)).reshape(())
+    k = axis(dim, len(shape))
+    expected = (*shape[:k], index._meta.numel, *shape[k + 1 :])
+    if tuple(source._meta.shape) != expected:
+        raise ShapeError(
+            f"index_copy: source has shape {tuple(source._meta.shape)}; it must have {expected}."
+        )
+    if source._meta.dtype is not input._meta.dtype:
+        raise DTypeError(
+            f"index_copy: source is {source._meta.dtype}, input {input._meta.dtype}. Convert one."
+        )
+    return input.index_put(_line(k, len(shape), index), source)
+
+
+@function(exports=None, method=True)
+def index_copy_(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """In-place form of `index_copy`: writes the result into this tensor and returns it."""
+    return copy_(input, index_copy(input, dim, index, source))
+
+
+@function(method=True, aten=("index_fill.int_Scalar", "index_fill.int_Tensor"))
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | float) -> Tensor:
+    """A copy with lines of an axis filled: ``out[..., index[n], ...] = value``.
+
+    Args:
+        input: any dtype.
+        dim: the axis.
+        index: (n,) integers.
+        value: a number or a tensor without axes.
+
+    Raises:
+        ShapeError: the value has axes.
+        IndexError: at the next read, an index is out of range.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.index_fill_.html
+    """
+    m = input._meta
+    if not m.shape:
+        return index_fill(input.reshape(1), dim, index, value).reshape(())
+    if isinstance(value, Tensor) and value._meta.rank:
+        raise ShapeError(f"index_fill: value has shape {tuple(value._meta.shape)}; give one number.")
+    one = (
+        value
+        if isinstance(value, Tensor)
+        else full((), number(value, "value"), dtype=m.dtype, device=m.device)
+    )
+    return input.index_put(_line(dim, m.rank, index), one.to(m.device, m.dtype))
+
+
+@function(exports=None, method=True, aten=("index_fill_.int_Scalar", "index_fill_.int_Tensor"))
+def index_fill_(input: Tensor, dim: int, index: Tensor, value: Tensor | float) -> Tensor:
+    """In-place form of `index_fill`: writes the result into this tensor and returns it."""
+    return copy_(input, index_fill(input, dim, index, value))
+
+
+@function(method=True)
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """A copy with the elements of ``source``, in order, where ``mask`` is true.
+
+    Args:
+        input: any dtype.
+        mask: bool; both broadcast together.
+        source: at least as many elements, of the same dtype.
+
+    Raises:
+        DTypeError: the mask is not bool, or dtypes differ.
+        IndexError: at the next read, the source has too few elements.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.masked_scatter_.html
+    """
+    if mask._meta.dtype is not dt.bool_:
+        raise DTypeError(f"masked_scatter: the mask is {mask._meta.dtype}, not bool. Compare it first.")
+    if source._meta.dtype is not input._meta.dtype:
+        raise DTypeError(
+            f"masked_scatter: source is {source._meta.dtype} and input {input._meta.dtype}. Convert one."
+        )
+    input, mask = broadcast_tensors(input, mask)
+    if not input._meta.numel:
+        return input.clone()
+    flat = mask.reshape(-1)
+    # Where the mask is false, the place is that of an element which is not taken: it must be there.
+    places = where(flat, flat.cumsum(0) - 1, 0)
+    if not source._meta.numel:
+        source = source.new_zeros(1)
+        places = places + flat.to(dt.int64)
+    taken = source.reshape(-1)[places]
+    return where(flat, taken, input.reshape(-1)).reshape(input._meta.shape)
+
+
+@function(exports=None, method=True)
+def masked_scatter_(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """In-place form of `masked_scatter`: writes the result into this tensor and returns it."""
+    return copy_(input, masked_scatter(input, mask.expand(input._meta.shape), source))
+
+
+@function(ours="made of remainder and floor_divide in PyTorch, in Python")
+def unravel_index(indices: Tensor, shape) -> tuple[Tensor, ...]:
+    """Flat places as places along each axis of a shape.
+
+    Raises:
+        DTypeError: the places are no integers.
+        RangeError: a negative length.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.unravel_index.html
+    """
+    if not indices._meta.dtype.is_integer:
+        raise DTypeError(f"unravel_index: indices are {indices._meta.dtype}; they must be integers.")
+    lengths = integers((shape,) if isinstance(shape, int) else shape, "unravel_index: shape")
+    if min(lengths, default=0) < 0:
+        raise RangeError(f"unravel_index: shape {lengths} has a negative length.")
+    found = []
+    for length in reversed(lengths):
+        found.append(indices % length)
+        indices = indices // length
+    return tuple(reversed(found))
+
+
+@function(method=True)
+def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
+    """The first ``size`` indices of elements that are not zero, then rows of ``fill_value``. Does not wait.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.nonzero_static.html
+    """
+    size, shape = index(size, "nonzero_static: size"), input._meta.shape
+    if size < 0:
+        raise RangeError(f"nonzero_static: size must not be negative, not {size}.")
+    out = full((size + 1, len(shape)), fill_value, dtype=dt.int64, device=input.device)
+    if not (shape and input._meta.numel and size):
+        return out[:size]
+    found = (input != 0).reshape(-1)
+    order = found.cumsum(0) - 1
+    # What is not taken goes into the row behind the last.
+    rows = where(found & (order < size), order, size)
+    columns = stack([*unravel_index(arange(input._meta.numel, device=input.device), tuple(shape))], 1)
+    return out.index_put((rows,), columns)[:size]
