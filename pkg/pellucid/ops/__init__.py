@@ -4,7 +4,7 @@ where they are public."""
 from ..op.schema import OPS
 from .attention import cache, scaled_dot_product
 from .conv import convolution, pool
-from .elementwise import arithmetic, bitwise, clamp, comparison, division, functions
+from .elementwise import activations, arithmetic, bitwise, clamp, comparison, division, functions
 from .index import gather, rows, selection, sort
 from .matmul import dense, linear
 from .norm import normalization, softmax
@@ -24,6 +24,7 @@ GROUPS = (
     convolution,
     creation,
     extremum,
+    activations,
     functions,
     gather,
     selection,
