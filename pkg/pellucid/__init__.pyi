@@ -36,6 +36,7 @@ from .kernel.autotune.deterministic import (
 from .kernel.autotune.deterministic import use_deterministic_algorithms as use_deterministic_algorithms
 from .lens import match as match
 from .models import AutoModelForCausalLM as AutoModelForCausalLM
+from .ops import special as special
 from .ops.index.sort import ValuesAndIndices
 from .ops.random.generator import Generator as Generator
 from .ops.random.generator import default_generator as default_generator
@@ -85,6 +86,9 @@ dtype = DType
 def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Absolute value."""
 
+def absolute(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Absolute value."""
+
 def acos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Angle in radians whose cosine is the value."""
 
@@ -126,6 +130,9 @@ def amin(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool
 def aminmax(input: Tensor, *, dim: _int | None = None, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
     """``(amin(input, dim), amax(input, dim))``."""
 
+def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The angle in radians from 1 to the number: 0 or pi of real ones."""
+
 def any(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
     """Whether any element along axes differs from zero; bool (uint8 for uint8 input)."""
 
@@ -133,6 +140,27 @@ def arange(
     start, end=None, step=1, *, dtype: DType | None = None, device=None, requires_grad: _bool = False
 ) -> Tensor:
     """Numbers from ``start`` to before ``end``: ``out[i] = start + i * step``."""
+
+def arccos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Angle in radians whose cosine is the value."""
+
+def arccosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse hyperbolic cosine."""
+
+def arcsin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Angle in radians whose sine is the value."""
+
+def arcsinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse hyperbolic sine."""
+
+def arctan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Angle in radians whose tangent is the value."""
+
+def arctan2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Angle in radians of the point (``other``, ``input``)."""
+
+def arctanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse hyperbolic tangent."""
 
 def argmax(input: Tensor, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
     """Where the largest element along an axis is, int64; the first of equal ones."""
@@ -216,6 +244,12 @@ def clamp(
 ) -> Tensor:
     """Values moved into ``[min, max]``."""
 
+def clamp_max(input: Tensor, max: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+    """`clamp` with ``max`` alone."""
+
+def clamp_min(input: Tensor, min: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+    """`clamp` with ``min`` alone."""
+
 def clip(
     input: Tensor,
     min: Tensor | _float | None = None,
@@ -231,11 +265,20 @@ def clone(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors side by side: along axis 1, each of fewer than two axes as a column."""
 
+def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The complex number of two parts."""
+
 def concat(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Tensors one after the other along an axis."""
 
 def concatenate(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Tensors one after the other along an axis."""
+
+def conj(input: Tensor) -> Tensor:
+    """The conjugate; of real numbers the tensor itself. It is computed at once, and no view."""
+
+def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The conjugate: the imaginary part negated."""
 
 def conv1d(
     input: Tensor,
@@ -285,6 +328,9 @@ def conv_transpose2d(
 ) -> Tensor:
     """`conv_transpose1d` over height and width."""
 
+def copysign(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+    """``|input|`` with the sign of ``other``."""
+
 def cos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Cosine of an angle in radians."""
 
@@ -300,10 +346,16 @@ def cumprod(input: Tensor, dim: _int, *, dtype: DType | None = None) -> Tensor:
 def cumsum(input: Tensor, dim: _int, *, dtype: DType | None = None) -> Tensor:
     """Running sum along an axis: ``out[..., i] = input[..., 0] + ... + input[..., i]``."""
 
+def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Degrees as radians."""
+
 def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
     """The diagonal of two axes as the last axis, sharing storage."""
 
 def div(input: Tensor | _float, other: Tensor | _float, *, rounding_mode: str | None = None) -> Tensor:
+    """Quotient: ``out = input / other``."""
+
+def divide(input: Tensor | _float, other: Tensor | _float, *, rounding_mode: str | None = None) -> Tensor:
     """Quotient: ``out = input / other``."""
 
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
@@ -352,11 +404,17 @@ def eye(
 ) -> Tensor:
     """A matrix of ones on the diagonal and zeros elsewhere."""
 
+def fix(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Rounded toward zero."""
+
 def flatten(input: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
     """Axes ``start_dim`` to ``end_dim`` as one."""
 
 def flip(input: Tensor, *dims) -> Tensor:
     """A copy with the order of some axes reversed."""
+
+def float_power(input: Tensor | _float, exponent: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+    """Power in float64, which the webgpu device does not have: ``out = input ** exponent``."""
 
 def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Rounded down."""
@@ -364,11 +422,20 @@ def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def floor_divide(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """Quotient rounded down: ``out = floor(input / other)``."""
 
+def fmax(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The larger of two; the other one where one is NaN."""
+
+def fmin(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The smaller of two; the other one where one is NaN."""
+
 def fmod(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """Remainder with the sign of ``input``, as C's ``fmod``."""
 
 def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The part after the point: ``input - trunc(input)``."""
+
+def frexp(input: Tensor) -> tuple[Tensor, Tensor]:
+    """(mantissa, exponent) with ``input == mantissa * 2 ** exponent`` and mantissas from 0.5 to 1."""
 
 def full(
     size, fill_value, *, dtype: DType | None = None, device=None, requires_grad: _bool = False
@@ -383,14 +450,32 @@ def full_like(
 def gather(input: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False) -> Tensor:
     """``out[i][j] = input[index[i][j]][j]`` for dim 0, and so on for other axes."""
 
+def gcd(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The greatest divisor of both; of 0 and a number the number's size."""
+
 def ge(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+    """``input >= other``."""
+
+def greater(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+    """``input > other``."""
+
+def greater_equal(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """``input >= other``."""
 
 def gt(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """``input > other``."""
 
+def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """0 of negative numbers and NaN, 1 of positive ones, ``values`` at 0."""
+
 def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors side by side: along axis 1, or 0 for tensors of one axis."""
+
+def hypot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``sqrt(input^2 + other^2)``, without overflow."""
+
+def imag(input: Tensor) -> Tensor:
+    """The imaginary parts, which share memory with the tensor."""
 
 def index_add(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha: _float = 1) -> Tensor:
     """A copy of ``input`` with ``out[..., index[n], ...] += alpha * source[..., n, ...]``, in the
@@ -398,6 +483,9 @@ def index_add(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha:
 
 def index_select(input: Tensor, dim: _int, index: Tensor) -> Tensor:
     """``out[..., j, ...] = input[..., index[j], ...]`` along one axis."""
+
+def is_complex(input: Tensor) -> _bool:
+    """Whether the elements are complex numbers."""
 
 def isclose(
     input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
@@ -413,6 +501,15 @@ def isinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def isnan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether the value is NaN."""
 
+def isneginf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Whether the value is negative infinity."""
+
+def isposinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Whether the value is positive infinity."""
+
+def isreal(input: Tensor) -> Tensor:
+    """Whether the imaginary part is 0."""
+
 def layer_norm(
     input: Tensor,
     normalized_shape: Sequence[_int],
@@ -422,11 +519,23 @@ def layer_norm(
 ) -> Tensor:
     """``out = (input - mean) / sqrt(variance + eps) * weight + bias`` over the last axes."""
 
+def lcm(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The least multiple of both that is not negative; 0 where one is 0."""
+
+def ldexp(input: Tensor, other: Tensor) -> Tensor:
+    """``input * 2 ** other``."""
+
 def le(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """``input <= other``."""
 
 def lerp(input: Tensor, end: Tensor, weight: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """Linear interpolation: ``out = input + weight * (end - input)``."""
+
+def less(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+    """``input < other``."""
+
+def less_equal(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+    """``input <= other``."""
 
 def linspace(
     start, end, steps: _int, *, dtype: DType | None = None, device=None, requires_grad: _bool = False
@@ -448,6 +557,12 @@ def log2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def log_softmax(input: Tensor, dim: _int, dtype: DType | None = None) -> Tensor:
     """``out_i = x_i - log(sum_j exp(x_j))`` along an axis, without overflow."""
 
+def logaddexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``log(exp(input) + exp(other))``."""
+
+def logaddexp2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``log2(2^input + 2^other)``."""
+
 def logical_and(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether both are not zero."""
 
@@ -460,7 +575,7 @@ def logical_or(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Te
 def logical_xor(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether exactly one is not zero."""
 
-def logit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def logit(input: Tensor, eps: _float | None = None, *, out: Tensor | None = None) -> Tensor:
     """``log(input / (1 - input))``."""
 
 def logsumexp(input: Tensor, dim: _int | Sequence[_int], keepdim: _bool = False) -> Tensor:
@@ -509,14 +624,25 @@ def minimum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """Product of two matrices, (n, l) by (l, m)."""
 
+def moveaxis(input: Tensor, source, destination) -> Tensor:
+    """Axes moved to new places, the others keeping their order."""
+
 def movedim(input: Tensor, source, destination) -> Tensor:
     """Axes moved to new places, the others keeping their order."""
 
 def mul(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """Product: ``out = input * other``."""
 
+def multiply(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+    """Product: ``out = input * other``."""
+
 def mv(input: Tensor, vec: Tensor) -> Tensor:
     """Product of a matrix and a vector, (n, l) by (l,)."""
+
+def nan_to_num(
+    input: Tensor, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None
+) -> Tensor:
+    """The tensor with numbers in the place of NaN and infinity."""
 
 def narrow(input: Tensor, dim: _int, start: _int, length: _int) -> Tensor:
     """Part of one axis, sharing storage."""
@@ -527,6 +653,12 @@ def ne(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> T
 def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Negative: ``out = -input``."""
 
+def negative(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Negative: ``out = -input``."""
+
+def nextafter(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The number next to ``input`` toward ``other``."""
+
 def nonzero(input: Tensor, *, as_tuple: _bool = False) -> Any:
     """The indices of all elements that are not zero, in row-major order. Waits for the device: their
     number is data."""
@@ -536,6 +668,9 @@ def norm(
 ) -> Tensor:
     """Vector norm over axes: ``(sum |x|^p)^(1/p)``; p = inf largest, -inf smallest, 0 the number of
     nonzero elements."""
+
+def not_equal(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+    """``input != other``."""
 
 def ones(*size, dtype: DType | None = None, device=None, requires_grad: _bool = False) -> Tensor:
     """A tensor of ones."""
@@ -551,6 +686,9 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
 def permute(input: Tensor, *dims) -> Tensor:
     """Axes in another order, sharing storage."""
 
+def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The complex number of a size and an angle in radians."""
+
 def positive(input: Tensor) -> Tensor:
     """The tensor itself."""
 
@@ -561,6 +699,9 @@ def prod(
     input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, dtype: DType | None = None
 ) -> Tensor:
     """Product over one axis, or of all elements: ``out = prod_r input[..., r, ...]``."""
+
+def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Radians as degrees."""
 
 def rand(
     *size,
@@ -602,6 +743,9 @@ def randperm(
 ) -> Tensor:
     """The integers from 0 to before ``n`` in random order."""
 
+def real(input: Tensor) -> Tensor:
+    """The real parts, which share memory with the tensor; of real numbers the tensor itself."""
+
 def reciprocal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``1 / input``."""
 
@@ -623,6 +767,12 @@ def repeat_interleave(
 def reshape(input: Tensor, *shape) -> Tensor:
     """The same elements in another shape: a view where strides allow it, else a copy."""
 
+def resolve_conj(input: Tensor) -> Tensor:
+    """The tensor itself: conjugates are computed at once."""
+
+def resolve_neg(input: Tensor) -> Tensor:
+    """The tensor itself: negatives are computed at once."""
+
 def rms_norm(
     input: Tensor, normalized_shape: Sequence[_int], weight: Tensor | None = None, eps: _float | None = None
 ) -> Tensor:
@@ -631,7 +781,7 @@ def rms_norm(
 def roll(input: Tensor, shifts, dims=None) -> Tensor:
     """Elements moved along axes; those that leave at one end come in at the other."""
 
-def round(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def round(input: Tensor, *, decimals: _int = 0, out: Tensor | None = None) -> Tensor:
     """Rounded to the nearest integer, halves to even."""
 
 def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -671,14 +821,23 @@ def scatter_add(input: Tensor, dim: _int, index: Tensor, src: Tensor) -> Tensor:
 def select(input: Tensor, dim: _int, index: _int) -> Tensor:
     """One position of an axis, which disappears; shares storage."""
 
+def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The number over its size, 0 at 0: of real ones the sign."""
+
 def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``1 / (1 + exp(-input))``."""
 
 def sign(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """-1, 0 or 1 by the sign of the value; 0 for NaN."""
 
+def signbit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Whether the sign is that of a negative number, also of -0.0 and NaN."""
+
 def sin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Sine of an angle in radians."""
+
+def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``sin(pi * input) / (pi * input)``, 1 at 0."""
 
 def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Hyperbolic sine."""
@@ -729,6 +888,11 @@ def sub(
 ) -> Tensor:
     """Difference: ``out = input - alpha * other``."""
 
+def subtract(
+    input: Tensor | _float, other: Tensor | _float, *, alpha: _float = 1, out: Tensor | None = None
+) -> Tensor:
+    """Difference: ``out = input - alpha * other``."""
+
 def sum(
     input: Tensor,
     dim: _int | Sequence[_int] | None = None,
@@ -737,6 +901,12 @@ def sum(
     dtype: DType | None = None,
 ) -> Tensor:
     """Sum over axes: ``out = sum_r input[..., r, ...]``."""
+
+def swapaxes(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
+    """Two axes exchanged, sharing storage."""
+
+def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
+    """Two axes exchanged, sharing storage."""
 
 def t(input: Tensor) -> Tensor:
     """The transpose of a matrix; tensors of fewer axes as they are."""
@@ -810,6 +980,9 @@ def where(
     condition: Tensor, input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None
 ) -> Tensor:
     """``input`` where the condition holds, else ``other``."""
+
+def xlogy(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+    """``input * log(other)``, 0 where ``input`` is 0."""
 
 def zeros(*size, dtype: DType | None = None, device=None, requires_grad: _bool = False) -> Tensor:
     """A tensor of zeros."""

@@ -89,7 +89,7 @@ def elementwise_calls():
         if key in loss.SAMPLES and (s.kwargs.get("reduction") != "none" or s.args[1].dtype.kind != "f"):
             continue
         count = sum(map(varies, arrays_of(s.args, s.kwargs)))
-        if s.call or s.refused is not None or s.maybe or not s.grad or not count:
+        if s.call or s.refused is not None or s.maybe or not s.grad or not count or len(s.devices) < 2:
             continue
         args, kwargs = map_arrays(lambda a: "_", (s.args, s.kwargs))
         text = ", ".join([*map(str, args), *[f"{k}={v}" for k, v in kwargs.items()]])
@@ -238,11 +238,14 @@ ONLY = {
     "glu": finite,
     # PyTorch's vectors and the rest of a tensor differ.
     **{f"nn.functional.{n}": lambda x, g: not np.isnan(x) for n in ("elu(_)", "elu(_, 1.5)", "hardswish(_)")},
+    **{f"logit(_, eps={eps})": lambda x, g: not np.isnan(x) for eps in (0.1, 0.7)},
 }
 ONLY_AGAIN = {
     "logit(_)": lambda x, g: 0 <= x <= 1,
     "nn.functional.mish(_)": lambda x, g: not x > 1e9,
     "rms_norm": moderate,
+    # What is left there is rounding.
+    "sinc(_)": lambda x, g: x == 0 or abs(x) > 1e-6,
 }
 
 
@@ -359,10 +362,10 @@ ELSEWHERE = {
     "add_rows", "average_windows", "average_windows_gradient", "cat", "conv1d", "conv2d",
     "conv_transpose1d", "conv_transpose2d", "convolution", "convolution_input",
     "convolution_weight", "copy", "diagonal", "embedding",
-    "fill", "floor_divide", "fused_attention", "index_select", "linear", "logical_not", "matmul",
-    "max_windows", "max_windows_gradient", "norm_gradient", "permute_dims", "put_rows", "quant_linear",
-    "quant_product", "rotate", "scatter_add", "scatter_lines", "select", "sum_rows",
-    "transpose", "tril", "triu", "unsqueeze",
+    "fill", "float_power", "floor_divide", "frexp_mantissa", "fused_attention", "index_select",
+    "linear", "logical_not", "matmul", "max_windows", "max_windows_gradient", "nextafter", "norm_gradient",
+    "permute_dims", "put_rows", "quant_linear", "quant_product", "rotate", "scatter_add",
+    "scatter_lines", "select", "sum_rows", "transpose", "tril", "triu", "unsqueeze",
 }  # fmt: skip
 
 

@@ -83,7 +83,8 @@ GIVEN = {
     "_log_softmax": [A, 1, False], "_to_copy": [A, {"dtype": torch.float16}], "dropout": [A, 0.5, False],
     "diagonal": [A], "gelu": [A, {"approximate": "tanh"}], "lerp.Scalar": [A, B, 0.3],
     "clamp.Tensor": [A, B, B + 0.1], "fill.Tensor": [A, torch.tensor(2.0)], "pow_.Scalar": [A, 2.0],
-    "hardtanh": [A, 0.2, 0.5], "atan2": [A, B],
+    "hardtanh": [A, 0.2, 0.5], "atan2": [A, B], "arccosh": [A + 1], "clip.Tensor": [A, B, B + 0.1],
+    "round.decimals": [A, {"decimals": 1}],
 }  # fmt: skip
 # Values that chance or the memory makes: only their shape and dtype are compared.
 RANDOM = {
@@ -96,7 +97,7 @@ RANDOM = {
 }  # fmt: skip
 # Defaults that mean the same.
 ALIKE = ((0, "valid"), ("fro", 2))
-INTEGERS = ("bitwise", "logical")
+INTEGERS = ("bitwise", "logical", "gcd", "lcm")
 # Their tensors are those of PyTorch's quantization.
 NOT_RUN = {"dequantize.self"}
 IN_PLACE_OVERLOADS = sorted(

@@ -20,15 +20,22 @@ from samples.sample import Sample
 
 DEVICES = ("webgpu", "cpu")
 import_module("pellucid.nn")
-PLACES = {"": EXPORTS["torch"], "nn.functional.": EXPORTS["nn.functional"], "Tensor.": METHODS}
+PLACES = {
+    "": EXPORTS["torch"],
+    "nn.functional.": EXPORTS["nn.functional"],
+    "special.": EXPORTS["special"],
+    "Tensor.": METHODS,
+}
 
 
 def public_names() -> dict[str, Callable]:
     """Each public function by the name of the first place that has it."""
     names = {}
     for prefix, place in PLACES.items():
-        for function in place.values():
-            if function not in names.values():
+        for name, function in place.items():
+            # What copies a result over its argument is a form of what makes it.
+            is_form = getattr(function, "__wrapped__", None) is METHODS.get(name[:-1], 0)
+            if function not in names.values() and not is_form:
                 names[prefix + function.__name__] = function
     return names
 
@@ -39,7 +46,8 @@ VARIANTS = sorted({(key, variant) for key, rows in SAMPLES.items() for s in rows
 FORMS = {
     key: (
         [n for n, f in METHODS.items() if f is function],
-        [n for n, o in IN_PLACE.items() if o is getattr(function, "op", 0)],
+        [n for n, o in IN_PLACE.items() if o is getattr(function, "op", 0)]
+        + [f"{n}_" for n, f in METHODS.items() if f is function and f"{n}_" in METHODS],
     )
     for key, function in FUNCTIONS.items()
 }

@@ -4,7 +4,17 @@ where they are public."""
 from ..op.schema import OPS
 from .attention import cache, scaled_dot_product
 from .conv import convolution, pool
-from .elementwise import activations, arithmetic, bitwise, clamp, comparison, division, functions
+from .elementwise import (
+    activations,
+    arithmetic,
+    bitwise,
+    clamp,
+    comparison,
+    complex,
+    division,
+    functions,
+    numbers,
+)
 from .index import gather, rows, selection, sort
 from .matmul import dense, linear
 from .norm import normalization, softmax
@@ -26,6 +36,8 @@ GROUPS = (
     extremum,
     activations,
     functions,
+    numbers,
+    complex,
     gather,
     selection,
     joining,
@@ -46,5 +58,7 @@ GROUPS = (
     sort,
     views,
 )
+
+from . import aliases  # noqa: E402  (names what all of them declare)
 
 __all__ = ["GROUPS", "OPS"]

@@ -4,6 +4,8 @@
 # pyright: reportReturnType=false
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ...autograd.formulas import without
@@ -14,7 +16,7 @@ from ...op.elementwise import elementwise
 from ...op.families import binary, of_tensors
 from ...op.rules import broadcast, ordered
 from ...tensors.tensor import Tensor
-from .comparison import where
+from .comparison import ge, le, where
 
 
 def _share(g, input, other, beaten):
@@ -63,6 +65,52 @@ minimum = binary(
     takes="any real dtype",
     in_place=False,
 )
+
+
+def _number_first(name: str, f32: str, whole: str, bools: str, reference, beats: Callable):
+    """Declare a choice between two that takes NaN only where both are."""
+    i64 = f"i64_{whole}(input, other)"
+    whole = f"{whole}(input, other)"
+    return binary(
+        name, elementwise(f32, i32=whole, u32=whole, i64=i64, boolean=bools), reference,
+        {
+            "input": lambda g, input, other: g.where(beats(input, other) | other.isnan(), 0.0),
+            "other": lambda g, input, other: g.masked_fill(beats(input, other) | other.isnan(), 0.0),
+        },
+        f"The {'larger' if name == 'fmax' else 'smaller'} of two; the other one where one is NaN.",
+        form=of_tensors, dtype=ordered, takes="any real dtype", in_place=False,
+    )  # fmt: skip
+
+
+_OTHER = "select(select({}(input, other), other, is_nan(input)), input, is_nan(other))"
+fmax = _number_first("fmax", _OTHER.format("max"), "max", "input || other", np.fmax, ge)
+fmin = _number_first("fmin", _OTHER.format("min"), "min", "input && other", np.fmin, le)
+
+
+def at_least(input: Tensor, min: Tensor | float) -> Tensor: ...
+
+
+def at_most(input: Tensor, max: Tensor | float) -> Tensor: ...
+
+
+def _bound(name: str, form: Callable, bound: str, which: str, reference, grad: dict[str, Callable]):
+    """Declare `clamp` with one bound; at the bound the gradient is that of the input."""
+    whole, i64 = f"{which}(input, {{{bound}}})", f"i64_{which}(input, {{{bound}}})"
+    return binary(
+        name, elementwise(f"nan_{whole}", i32=whole, i64=i64), reference, grad,
+        f"`clamp` with ``{bound}`` alone.", form=form, dtype=ordered, takes="any real dtype",
+        aten=(f"{name}.default", f"{name}.Tensor"),
+    )  # fmt: skip
+
+
+clamp_min = _bound("clamp_min", at_least, "min", "max", np.maximum, {
+    "input": lambda g, input, min: where(input >= min, g, 0.0),
+    "min": lambda g, input, min: where(input < min, g, 0.0),
+})  # fmt: skip
+clamp_max = _bound("clamp_max", at_most, "max", "min", np.minimum, {
+    "input": lambda g, input, max: where(input <= max, g, 0.0),
+    "max": lambda g, input, max: where(input > max, g, 0.0),
+})  # fmt: skip
 
 
 def _clamp_text(low: str, high: str):
@@ -123,7 +171,6 @@ def _clamp_grad_max(g, input, min, max):
     exact=("min", "max"),
     fits=("min", "max"),
     method=True,
-    aliases=("clip",),
     in_place=True,
     aten=("clamp.default", "clamp.Tensor"),
 )

@@ -5,17 +5,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from math import nan, pi
 from math import sqrt as _root
 
 import numpy as np
 
 from ...autograd.formulas import zeros
+from ...errors import DTypeError
 from ...op.call import Call
+from ...op.declaration import op
 from ...op.elementwise import elementwise
 from ...op.families import binary, of_tensors, unary
-from ...op.rules import float_only, floating, ordered, promote, real, refusing
+from ...op.rules import as_input, float_only, floating, ordered, promote, real, refusing
 from ...tensors import dtypes as dt
+from ...tensors.tensor import Tensor
 
 erf_of = np.vectorize(math.erf, otypes=[np.float64])
 erfc_of = np.vectorize(math.erfc, otypes=[np.float64])
@@ -128,6 +132,27 @@ atan = unary(
 )  # fmt: skip
 
 
+deg2rad = unary(
+    "deg2rad", f"input * {pi / 180}", np.deg2rad, lambda g: g * (pi / 180), "Degrees as radians.",
+    dtype=_REAL, takes=_ANY_REAL, at=90.0,
+)  # fmt: skip
+rad2deg = unary(
+    "rad2deg", f"input * {180 / pi}", np.rad2deg, lambda g: g * (180 / pi), "Radians as degrees.",
+    dtype=_REAL, takes=_ANY_REAL,
+)  # fmt: skip
+
+
+def _sinc_grad(g, input):
+    angle, square = input * pi, input * input * pi
+    return (g * ((angle * angle.cos() - angle.sin()) / square)).masked_fill(square == 0, 0.0)
+
+
+sinc = unary(
+    "sinc", f"select(sin_of(input * {pi}) / (input * {pi}), 1.0, input == 0.0)", np.sinc, _sinc_grad,
+    "``sin(pi * input) / (pi * input)``, 1 at 0.",
+)  # fmt: skip
+
+
 def _inverse_square(a, b):
     """One over the square of the distance from the origin, where it is taken as 0."""
     return (a * a + b * b).reciprocal().masked_fill((a == 0) & (b == 0), 0.0)
@@ -147,6 +172,48 @@ atan2 = binary(
     takes=_ANY_REAL,
     at=(1.0, 1.0),
 )
+
+hypot = binary(
+    "hypot", "hypot_of(input, other)", np.hypot,
+    {"input": lambda g, input, out: g * (input / out), "other": lambda g, other, out: g * (other / out)},
+    "``sqrt(input^2 + other^2)``, without overflow.", form=of_tensors, dtype=float_only,
+    takes="floating point", at=(3.0, 4.0),
+)  # fmt: skip
+
+
+def _sum_of_powers(name: str, reference, power: Callable, sentence: str):
+    """Declare a logarithm of a sum of two powers."""
+    return binary(
+        name, f"{name}_of(input, other)", reference,
+        {
+            "input": lambda g, input, other: g / (1 + power(other - input)),
+            "other": lambda g, input, other: g / (1 + power(input - other)),
+        },
+        sentence, form=of_tensors, dtype=float_only, takes="floating point", in_place=False, at=(1.0, 2.0),
+    )  # fmt: skip
+
+
+logaddexp = _sum_of_powers("logaddexp", np.logaddexp, exp, "``log(exp(input) + exp(other))``.")
+logaddexp2 = _sum_of_powers("logaddexp2", np.logaddexp2, exp2, "``log2(2^input + 2^other)``.")
+
+
+def _times_log(name: str, logarithm: Callable, slope: Callable, sentence: str, **options):
+    """Declare a product with a logarithm that is 0 where ``input`` is 0, but for NaN."""
+
+    def reference(input, other):
+        return np.where((input == 0) & ~np.isnan(other), 0, input * logarithm(other))
+
+    return binary(
+        name, f"{name}_of(input, other)", reference, {"input": slope, "other": options.pop("other")},
+        sentence, dtype=_REAL, takes=_ANY_REAL, at=(2.0, 0.5), **options,
+    )  # fmt: skip
+
+
+xlogy = _times_log(
+    "xlogy", np.log, lambda g, input, other: xlogy(g, other).masked_fill((input == 0) & (other <= 0), 0.0),
+    "``input * log(other)``, 0 where ``input`` is 0.", other=lambda g, input, other: g * input / other,
+    aten=("xlogy.Tensor", "xlogy.Scalar_Self", "xlogy.Scalar_Other"),
+)  # fmt: skip
 
 sinh = unary("sinh", "sinh_of(input)", np.sinh, lambda g, input: g * input.cosh(), "Hyperbolic sine.")
 cosh = unary("cosh", "cosh_of(input)", np.cosh, lambda g, input: g * input.sinh(), "Hyperbolic cosine.")
@@ -190,18 +257,44 @@ sigmoid = unary(
     "``1 / (1 + exp(-input))``.", dtype=_REAL, takes=_ANY_REAL, exports=("torch", "nn.functional"),
 )  # fmt: skip
 
-logit = unary(
-    "logit",
+
+def _logit(input, eps):
+    x = input if eps is None else np.where(input < eps, eps, np.where(input > 1 - eps, 1 - eps, input))
+    return np.log(x / (1 - x))
+
+
+def _logit_text(call: Call) -> str:
+    eps = call["eps"]
     # Outside (0, 1) the quotient is negative, but for divisors above 2^126, of which WGSL says nothing.
-    "log_of(select(input / (1.0 - input), -1.0, abs(input) > 1.0))",
-    lambda input: np.log(input / (1 - input)),
-    lambda g, input: g / (input * (1 - input)).masked_fill((input < 0) | (input > 1), nan),
-    "``log(input / (1 - input))``.",
+    if eps is None:
+        return "logit_of(input)"
+    return f"logit_of(select(select(input, {1 - eps}, input > {1 - eps}), {eps}, input < {eps}))"
+
+
+def _logit_grad(g, input, eps):
+    if eps is None:
+        return g / (input * (1 - input)).masked_fill((input < 0) | (input > 1), nan)
+    return (g / (input * (1 - input))).where((input >= eps) & (input <= 1 - eps), 0.0)
+
+
+@op(
     dtype=_REAL,
-    takes=_ANY_REAL,
-    at=0.25,
-    aten="logit.default(self, eps=None)",
+    shape=as_input,
+    kernel=elementwise(_logit_text, i32=False),
+    reference=_logit,
+    grad={"input": _logit_grad},
+    method=True,
+    in_place=True,
 )
+def logit(input: Tensor, eps: float | None = None) -> Tensor:
+    """``log(input / (1 - input))``.
+
+    Args:
+        input: any real dtype; integers and bools become the default float.
+        eps: move the input into ``[eps, 1 - eps]`` first.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.logit.html
+    """
 
 
 def _rounding(name: str, reference, sentence: str):
@@ -219,8 +312,49 @@ def _rounding(name: str, reference, sentence: str):
 
 floor = _rounding("floor", np.floor, "Rounded down.")
 ceil = _rounding("ceil", np.ceil, "Rounded up.")
-round = _rounding("round", np.round, "Rounded to the nearest integer, halves to even.")
 trunc = _rounding("trunc", np.trunc, "Rounded toward zero.")
+
+
+def _round_types(call: Call):
+    found = real(call)
+    if call["decimals"] and not found[0].is_floating_point:
+        raise DTypeError(f"takes floating-point tensors where decimals are given, not {found[0]}.")
+    return found
+
+
+def _round_text(call: Call) -> str:
+    power = f"{10.0 ** max(call['decimals'], -call['decimals'])}"
+    first, second = ("*", "/") if call["decimals"] > 0 else ("/", "*")
+    return f"round(input {first} {power}) {second} {power}" if call["decimals"] else "round(input)"
+
+
+def _round(input, decimals):
+    if input.dtype.kind in "iu":
+        return input
+    power = input.dtype.type(10.0 ** max(decimals, -decimals))
+    return np.round(input * power) / power if decimals > 0 else np.round(input / power) * power
+
+
+@op(
+    dtype=_round_types,
+    shape=as_input,
+    kernel=elementwise(_round_text, i32="input", i64="input"),
+    reference=_round,
+    grad={"input": zeros},
+    method=True,
+    in_place=True,
+    aten=("round.default", "round.decimals"),
+)
+def round(input: Tensor, *, decimals: int = 0) -> Tensor:
+    """Rounded to the nearest integer, halves to even.
+
+    Args:
+        input: any dtype but bool and complex ones.
+        decimals: digits that stay behind the point; negative ones count before it.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.round.html
+    """
+
 
 frac = unary(
     "frac", "input - trunc(input)", lambda input: input - np.trunc(input), lambda g: g,

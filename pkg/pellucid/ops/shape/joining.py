@@ -143,7 +143,6 @@ def _cat_grad(g, tensors_meta, dim):
     grad={"tensors": _cat_grad},
     strided=("tensors",),
     out=True,
-    aliases=("concat", "concatenate"),
 )
 def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
     """Tensors one after the other along an axis.

@@ -1,0 +1,53 @@
+"""Further names: of what stands in `pellucid` and Tensor, with in-place forms and operators of ATen; and what
+`pellucid.special` calls functions that stand elsewhere."""
+
+from __future__ import annotations
+
+from ..op.public import EXPORTS, alias
+
+ALIASES = {
+    "absolute": "abs",
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "arctanh": "atanh",
+    "clip": "clamp",
+    "concat": "cat",
+    "concatenate": "cat",
+    "divide": "div",
+    "fix": "trunc",
+    "greater": "gt",
+    "greater_equal": "ge",
+    "less": "lt",
+    "less_equal": "le",
+    "moveaxis": "movedim",
+    "multiply": "mul",
+    "negative": "neg",
+    "not_equal": "ne",
+    "subtract": "sub",
+    "swapaxes": "transpose",
+    "swapdims": "transpose",
+}
+SPECIAL = {
+    "erf": "erf",
+    "erfc": "erfc",
+    "exp2": "exp2",
+    "expit": "sigmoid",
+    "expm1": "expm1",
+    "log1p": "log1p",
+    "log_softmax": "log_softmax",
+    "logit": "logit",
+    "logsumexp": "logsumexp",
+    "round": "round",
+    "sinc": "sinc",
+    "softmax": "softmax",
+    "xlogy": "xlogy",
+}
+
+for name, known in ALIASES.items():
+    alias(name, known)
+for name, known in SPECIAL.items():
+    EXPORTS["special"][name] = EXPORTS["torch"][known]
