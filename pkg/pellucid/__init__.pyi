@@ -352,6 +352,9 @@ def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
     """The diagonal of two axes as the last axis, sharing storage."""
 
+def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Derivative of `lgamma`."""
+
 def div(input: Tensor | _float, other: Tensor | _float, *, rounding_mode: str | None = None) -> Tensor:
     """Quotient: ``out = input / other``."""
 
@@ -389,6 +392,9 @@ def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``1 - erf(input)``, accurate for large values."""
+
+def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The inverse of `erf`."""
 
 def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``e ** input``."""
@@ -474,6 +480,15 @@ def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
 def hypot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``sqrt(input^2 + other^2)``, without overflow."""
 
+def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Modified Bessel function of the first kind, of order 0."""
+
+def igamma(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The lower share of the gamma function of ``input``, up to ``other``."""
+
+def igammac(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The upper share of the gamma function of ``input``, from ``other`` on."""
+
 def imag(input: Tensor) -> Tensor:
     """The imaginary parts, which share memory with the tensor."""
 
@@ -536,6 +551,9 @@ def less(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) ->
 
 def less_equal(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """``input <= other``."""
+
+def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Logarithm of the size of the gamma function."""
 
 def linspace(
     start, end, steps: _int, *, dtype: DType | None = None, device=None, requires_grad: _bool = False
@@ -639,6 +657,9 @@ def multiply(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | No
 def mv(input: Tensor, vec: Tensor) -> Tensor:
     """Product of a matrix and a vector, (n, l) by (l,)."""
 
+def mvlgamma(input: Tensor, p: _int) -> Tensor:
+    """Logarithm of the gamma function of p dimensions."""
+
 def nan_to_num(
     input: Tensor, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None
 ) -> Tensor:
@@ -688,6 +709,9 @@ def permute(input: Tensor, *dims) -> Tensor:
 
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The complex number of a size and an angle in radians."""
+
+def polygamma(n: _int, input: Tensor) -> Tensor:
+    """The derivative of `digamma` of order n."""
 
 def positive(input: Tensor) -> Tensor:
     """The tensor itself."""

@@ -36,7 +36,7 @@ def public_names() -> dict[str, Callable]:
             # What copies a result over its argument is a form of what makes it.
             is_form = getattr(function, "__wrapped__", None) is METHODS.get(name[:-1], 0)
             if function not in names.values() and not is_form:
-                names[prefix + function.__name__] = function
+                names[prefix + name] = function
     return names
 
 

@@ -7,13 +7,17 @@ from .conv import convolution, pool
 from .elementwise import (
     activations,
     arithmetic,
+    bessel,
     bitwise,
     clamp,
     comparison,
     complex,
     division,
     functions,
+    gamma,
     numbers,
+    polynomials,
+    probability,
 )
 from .index import gather, rows, selection, sort
 from .matmul import dense, linear
@@ -38,6 +42,10 @@ GROUPS = (
     functions,
     numbers,
     complex,
+    gamma,
+    bessel,
+    probability,
+    polynomials,
     gather,
     selection,
     joining,

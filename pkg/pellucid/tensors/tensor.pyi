@@ -313,6 +313,8 @@ class Tensor(Readable):
         """The values of a quantized weight."""
     def diagonal(self, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
         """The diagonal of two axes as the last axis, sharing storage."""
+    def digamma(self, *, out: Tensor | None = None) -> Tensor:
+        """Derivative of `lgamma`."""
     def div(self, other: Tensor | _float, *, rounding_mode: str | None = None) -> Tensor:
         """Quotient: ``out = input / other``."""
     def div_(self, other: Tensor | _float, *, rounding_mode: str | None = None) -> Tensor:
@@ -331,6 +333,8 @@ class Tensor(Readable):
         """Error function: ``2 / sqrt(pi) * integral of exp(-t^2) from 0 to input``."""
     def erfc(self, *, out: Tensor | None = None) -> Tensor:
         """``1 - erf(input)``, accurate for large values."""
+    def erfinv(self, *, out: Tensor | None = None) -> Tensor:
+        """The inverse of `erf`."""
     def exp(self, *, out: Tensor | None = None) -> Tensor:
         """``e ** input``."""
     def exp2(self, *, out: Tensor | None = None) -> Tensor:
@@ -379,6 +383,12 @@ class Tensor(Readable):
         """0 of negative numbers and NaN, 1 of positive ones, ``values`` at 0."""
     def hypot(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """``sqrt(input^2 + other^2)``, without overflow."""
+    def i0(self, *, out: Tensor | None = None) -> Tensor:
+        """Modified Bessel function of the first kind, of order 0."""
+    def igamma(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """The lower share of the gamma function of ``input``, up to ``other``."""
+    def igammac(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """The upper share of the gamma function of ``input``, from ``other`` on."""
     def index_add(self, dim: _int, index: Tensor, source: Tensor, *, alpha: _float = 1) -> Tensor:
         """A copy of ``input`` with ``out[..., index[n], ...] += alpha * source[..., n, ...]``, in the
         order of n."""
@@ -422,6 +432,8 @@ class Tensor(Readable):
         """``input < other``."""
     def less_equal(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """``input <= other``."""
+    def lgamma(self, *, out: Tensor | None = None) -> Tensor:
+        """Logarithm of the size of the gamma function."""
     def log(self, *, out: Tensor | None = None) -> Tensor:
         """Natural logarithm."""
     def log10(self, *, out: Tensor | None = None) -> Tensor:
@@ -483,6 +495,10 @@ class Tensor(Readable):
         """Product: ``out = input * other``."""
     def mv(self, vec: Tensor) -> Tensor:
         """Product of a matrix and a vector, (n, l) by (l,)."""
+    def mvlgamma(self, p: _int) -> Tensor:
+        """Logarithm of the gamma function of p dimensions."""
+    def mvlgamma_(self, p: _int) -> Tensor:
+        """In-place form of `mvlgamma`: writes the result into this tensor and returns it."""
     def nan_to_num(
         self, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None
     ) -> Tensor:
@@ -519,6 +535,8 @@ class Tensor(Readable):
         """``out[i, j] = input[i] * vec2[j]``."""
     def permute(self, *dims) -> Tensor:
         """Axes in another order, sharing storage."""
+    def polygamma(self, n: _int, *, out: Tensor | None = None) -> Tensor:
+        """What `polygamma` computes."""
     def positive(self) -> Tensor:
         """The tensor itself."""
     def pow(self, exponent: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
@@ -734,12 +752,16 @@ class Tensor(Readable):
         """Hyperbolic cosine."""
     def deg2rad_(self) -> Tensor:
         """Degrees as radians."""
+    def digamma_(self) -> Tensor:
+        """Derivative of `lgamma`."""
     def eq_(self, other: Tensor | _float) -> Tensor:
         """``input == other``."""
     def erf_(self) -> Tensor:
         """Error function: ``2 / sqrt(pi) * integral of exp(-t^2) from 0 to input``."""
     def erfc_(self) -> Tensor:
         """``1 - erf(input)``, accurate for large values."""
+    def erfinv_(self) -> Tensor:
+        """The inverse of `erf`."""
     def exp2_(self) -> Tensor:
         """``2 ** input``."""
     def exp_(self) -> Tensor:
@@ -770,6 +792,12 @@ class Tensor(Readable):
         """0 of negative numbers and NaN, 1 of positive ones, ``values`` at 0."""
     def hypot_(self, other: Tensor) -> Tensor:
         """``sqrt(input^2 + other^2)``, without overflow."""
+    def i0_(self) -> Tensor:
+        """Modified Bessel function of the first kind, of order 0."""
+    def igamma_(self, other: Tensor) -> Tensor:
+        """The lower share of the gamma function of ``input``, up to ``other``."""
+    def igammac_(self, other: Tensor) -> Tensor:
+        """The upper share of the gamma function of ``input``, from ``other`` on."""
     def lcm_(self, other: Tensor) -> Tensor:
         """The least multiple of both that is not negative; 0 where one is 0."""
     def le_(self, other: Tensor | _float) -> Tensor:
@@ -780,6 +808,8 @@ class Tensor(Readable):
         """``input < other``."""
     def less_equal_(self, other: Tensor | _float) -> Tensor:
         """``input <= other``."""
+    def lgamma_(self) -> Tensor:
+        """Logarithm of the size of the gamma function."""
     def log10_(self) -> Tensor:
         """Logarithm to base 10."""
     def log1p_(self) -> Tensor:
@@ -816,6 +846,8 @@ class Tensor(Readable):
         """The number next to ``input`` toward ``other``."""
     def not_equal_(self, other: Tensor | _float) -> Tensor:
         """``input != other``."""
+    def polygamma_(self, n: _int) -> Tensor:
+        """What `polygamma` computes."""
     def pow_(self, exponent: Tensor | _float) -> Tensor:
         """Power: ``out = input ** exponent``."""
     def rad2deg_(self) -> Tensor:

@@ -36,14 +36,14 @@ fn asinh_of(x: f32) -> f32 {
 }
 
 fn acosh_of(x: f32) -> f32 {
-    if (x < 1.0) { return bitcast<f32>(bitcast<u32>(x) | 0x7fc00000u); }
+    if (x < 1.0) { return not_defined(x); }
     if (x > 1e9) { return log_of(x) + 0.69314718; }
     let t = x - 1.0;
     return log1p_of(t + sqrt(2.0 * t + t * t));
 }
 
 fn atanh_of(x: f32) -> f32 {
-    if (abs(x) > 1.0) { return bitcast<f32>(bitcast<u32>(x) | 0x7fc00000u); }
+    if (abs(x) > 1.0) { return not_defined(x); }
     if (abs(x) == 1.0) { return infinity(x); }
     let a = abs(x);
     return with_sign(0.5 * log1p_of(2.0 * a / (1.0 - a)), x);

@@ -2,6 +2,7 @@
 // ordered(a, b)    whether neither is NaN: comparisons must not rely on what a compiler makes of NaN
 // nan_max(a, b)    the larger; NaN if one is NaN
 // nan_min(a, b)    the smaller; NaN if one is NaN
+// not_defined(x)   NaN, of an x that no constant folding knows: compilers refuse one of constants
 
 fn is_nan(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }
 
@@ -10,3 +11,5 @@ fn ordered(a: f32, b: f32) -> bool { return !is_nan(a) && !is_nan(b); }
 fn nan_max(a: f32, b: f32) -> f32 { return select(select(max(a, b), b, is_nan(b)), a, is_nan(a)); }
 
 fn nan_min(a: f32, b: f32) -> f32 { return select(select(min(a, b), b, is_nan(b)), a, is_nan(a)); }
+
+fn not_defined(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) | 0x7fc00000u); }

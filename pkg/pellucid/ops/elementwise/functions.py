@@ -214,6 +214,13 @@ xlogy = _times_log(
     "``input * log(other)``, 0 where ``input`` is 0.", other=lambda g, input, other: g * input / other,
     aten=("xlogy.Tensor", "xlogy.Scalar_Self", "xlogy.Scalar_Other"),
 )  # fmt: skip
+xlog1py = _times_log(
+    "xlog1py", np.log1p,
+    lambda g, input, other: xlog1py(g, other).masked_fill((input == 0) & (other <= -1), 0.0),
+    "``input * log(1 + other)``, 0 where ``input`` is 0.",
+    other=lambda g, input, other: g * input / (other + 1), exports="special",
+    aten=("special_xlog1py.default", "special_xlog1py.self_scalar", "special_xlog1py.other_scalar"),
+)  # fmt: skip
 
 sinh = unary("sinh", "sinh_of(input)", np.sinh, lambda g, input: g * input.cosh(), "Hyperbolic sine.")
 cosh = unary("cosh", "cosh_of(input)", np.cosh, lambda g, input: g * input.sinh(), "Hyperbolic cosine.")
