@@ -171,13 +171,13 @@ def tensor() -> Stub:
     return stub
 
 
-def functional() -> Stub:
+def exported(path: str, what: str, place: str) -> Stub:
     import_module("pellucid.nn")
     from pellucid.op.public import EXPORTS
 
-    stub = Stub("nn/functional.pyi", "What layers compute, as functions.")
+    stub = Stub(path, what)
     stub.lines.append("__all__: list[str]")
-    for name, function in sorted(EXPORTS["nn.functional"].items()):
+    for name, function in sorted(EXPORTS[place].items()):
         stub.function(name, function)
     return stub
 
@@ -224,4 +224,6 @@ def models() -> Stub:
 
 def texts() -> dict[Path, str]:
     """The stubs by their files."""
-    return {stub.path: stub.text() for stub in (tensor(), functional(), package(), models())}
+    functional = exported("nn/functional.pyi", "What layers compute, as functions.", "nn.functional")
+    special = exported("ops/special.pyi", "What mathematics and statistics know by name.", "special")
+    return {stub.path: stub.text() for stub in (tensor(), functional, special, package(), models())}

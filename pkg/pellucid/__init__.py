@@ -79,6 +79,7 @@ _LAZY = {
     "profiler": "profiler",
     "quant": "quant",
     "settings": "weights.settings",
+    "special": "ops.special",
     "text": "text",
     "weights": "weights",
 }

@@ -36,6 +36,7 @@ from .kernel.autotune.deterministic import (
 from .kernel.autotune.deterministic import use_deterministic_algorithms as use_deterministic_algorithms
 from .lens import match as match
 from .models import AutoModelForCausalLM as AutoModelForCausalLM
+from .ops import special as special
 from .ops.index.sort import ValuesAndIndices
 from .ops.random.generator import Generator as Generator
 from .ops.random.generator import default_generator as default_generator
@@ -85,6 +86,9 @@ dtype = DType
 def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Absolute value."""
 
+def absolute(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Absolute value."""
+
 def acos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Angle in radians whose cosine is the value."""
 
@@ -120,7 +124,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: _float = 1, alpha: 
     """``beta * input + alpha * outer(vec1, vec2)``; ``input`` is not read where beta is 0."""
 
 def adjoint(input: Tensor) -> Tensor:
-    """The matrices of the last two axes transposed."""
+    """The matrices of the last two axes transposed, and conjugated if complex."""
 
 def alias_copy(input):
     """A copy."""
@@ -142,6 +146,9 @@ def amin(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool
 def aminmax(input: Tensor, *, dim: _int | None = None, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
     """``(amin(input, dim), amax(input, dim))``."""
 
+def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The angle in radians from 1 to the number: 0 or pi of real ones."""
+
 def any(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
     """Whether any element along axes differs from zero; bool (uint8 for uint8 input)."""
 
@@ -149,6 +156,27 @@ def arange(
     start=None, end=None, step=None, *, dtype: DType | None = None, device=None, requires_grad: _bool = False
 ) -> Tensor:
     """Numbers from ``start`` to before ``end``: ``out[i] = start + i * step``."""
+
+def arccos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Angle in radians whose cosine is the value."""
+
+def arccosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse hyperbolic cosine."""
+
+def arcsin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Angle in radians whose sine is the value."""
+
+def arcsinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse hyperbolic sine."""
+
+def arctan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Angle in radians whose tangent is the value."""
+
+def arctan2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Angle in radians of the point (``other``, ``input``)."""
+
+def arctanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse hyperbolic tangent."""
 
 def argmax(input: Tensor, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
     """Where the largest element along an axis is, int64; the first of equal ones."""
@@ -276,6 +304,12 @@ def clamp(
 ) -> Tensor:
     """Values moved into ``[min, max]``."""
 
+def clamp_max(input: Tensor, max: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+    """`clamp` with ``max`` alone."""
+
+def clamp_min(input: Tensor, min: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+    """`clamp` with ``min`` alone."""
+
 def clip(
     input: Tensor,
     min: Tensor | _float | None = None,
@@ -294,11 +328,20 @@ def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Ten
 def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor:
     """All sets of ``r`` elements of a vector as rows, in the order of `itertools.combinations`."""
 
+def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The complex number of two parts."""
+
 def concat(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Tensors one after the other along an axis."""
 
 def concatenate(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Tensors one after the other along an axis."""
+
+def conj(input: Tensor) -> Tensor:
+    """The conjugate; of real numbers the tensor itself. It is computed at once, and no view."""
+
+def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The conjugate: the imaginary part negated."""
 
 def conv1d(
     input: Tensor,
@@ -348,6 +391,9 @@ def conv_transpose2d(
 ) -> Tensor:
     """`conv_transpose1d` over height and width."""
 
+def copysign(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+    """``|input|`` with the sign of ``other``."""
+
 def corrcoef(input: Tensor) -> Tensor:
     """Correlation coefficients of variables, which are rows; columns are observations."""
 
@@ -377,6 +423,9 @@ def cumsum(input: Tensor, dim: _int, *, dtype: DType | None = None) -> Tensor:
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: _float = 1, dim: _int = -1) -> Tensor:
     """Integrals from the first element to each other, by the trapezoidal rule."""
 
+def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Degrees as radians."""
+
 def diag(input: Tensor, diagonal: _int = 0) -> Tensor:
     """A matrix with a vector on a diagonal, or the vector on a diagonal of a matrix."""
 
@@ -400,10 +449,16 @@ def diff(
 ) -> Tensor:
     """Differences of neighbours: ``out[i] = input[i + 1] - input[i]``; of bools whether they differ."""
 
+def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Derivative of `lgamma`."""
+
 def dist(input: Tensor, other: Tensor, p: _float = 2) -> Tensor:
     """Norm of a difference: ``(input - other).norm(p)``."""
 
 def div(input: Tensor | _float, other: Tensor | _float, *, rounding_mode: str | None = None) -> Tensor:
+    """Quotient: ``out = input / other``."""
+
+def divide(input: Tensor | _float, other: Tensor | _float, *, rounding_mode: str | None = None) -> Tensor:
     """Quotient: ``out = input / other``."""
 
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
@@ -444,6 +499,9 @@ def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``1 - erf(input)``, accurate for large values."""
 
+def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The inverse of `erf`."""
+
 def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``e ** input``."""
 
@@ -461,6 +519,9 @@ def eye(
 ) -> Tensor:
     """A matrix of ones on the diagonal and zeros elsewhere."""
 
+def fix(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Rounded toward zero."""
+
 def flatten(input: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
     """Axes ``start_dim`` to ``end_dim`` as one."""
 
@@ -473,17 +534,29 @@ def fliplr(input: Tensor) -> Tensor:
 def flipud(input: Tensor) -> Tensor:
     """A copy with the order of axis 0 reversed."""
 
+def float_power(input: Tensor | _float, exponent: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+    """Power in float64, which the webgpu device does not have: ``out = input ** exponent``."""
+
 def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Rounded down."""
 
 def floor_divide(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """Quotient rounded down: ``out = floor(input / other)``."""
 
+def fmax(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The larger of two; the other one where one is NaN."""
+
+def fmin(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The smaller of two; the other one where one is NaN."""
+
 def fmod(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """Remainder with the sign of ``input``, as C's ``fmod``."""
 
 def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The part after the point: ``input - trunc(input)``."""
+
+def frexp(input: Tensor) -> tuple[Tensor, Tensor]:
+    """(mantissa, exponent) with ``input == mantissa * 2 ** exponent`` and mantissas from 0.5 to 1."""
 
 def full(
     size, fill_value, *, dtype: DType | None = None, device=None, requires_grad: _bool = False
@@ -498,14 +571,26 @@ def full_like(
 def gather(input: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False) -> Tensor:
     """``out[i][j] = input[index[i][j]][j]`` for dim 0, and so on for other axes."""
 
+def gcd(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The greatest divisor of both; of 0 and a number the number's size."""
+
 def ge(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """``input >= other``."""
 
 def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: _int = 1) -> tuple[Tensor, ...]:
     """Derivatives along axes by differences, second order exact inside."""
 
+def greater(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+    """``input > other``."""
+
+def greater_equal(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+    """``input >= other``."""
+
 def gt(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """``input > other``."""
+
+def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """0 of negative numbers and NaN, 1 of positive ones, ``values`` at 0."""
 
 def histc(input: Tensor, bins: _int = 100, min: _float = 0, max: _float = 0) -> Tensor:
     """How many elements lie in each of ``bins`` equal parts of ``[min, max]``; others do not count."""
@@ -515,6 +600,21 @@ def hsplit(input: Tensor, indices_or_sections) -> tuple[Tensor, ...]:
 
 def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors side by side: along axis 1, or 0 for tensors of one axis."""
+
+def hypot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``sqrt(input^2 + other^2)``, without overflow."""
+
+def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Modified Bessel function of the first kind, of order 0."""
+
+def igamma(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The lower share of the gamma function of ``input``, up to ``other``."""
+
+def igammac(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The upper share of the gamma function of ``input``, from ``other`` on."""
+
+def imag(input: Tensor) -> Tensor:
+    """The imaginary parts, which share memory with the tensor."""
 
 def index_add(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha: _float = 1) -> Tensor:
     """A copy of ``input`` with ``out[..., index[n], ...] += alpha * source[..., n, ...]``, in the
@@ -531,6 +631,9 @@ def index_select(input: Tensor, dim: _int, index: Tensor) -> Tensor:
 
 def inner(input: Tensor, other: Tensor) -> Tensor:
     """Products of all vectors along the last axes: ``out[i, j] = sum(input[i] * other[j])``."""
+
+def is_complex(input: Tensor) -> _bool:
+    """Whether the elements are complex numbers."""
 
 def isclose(
     input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
@@ -555,6 +658,15 @@ def isinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def isnan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether the value is NaN."""
 
+def isneginf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Whether the value is negative infinity."""
+
+def isposinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Whether the value is positive infinity."""
+
+def isreal(input: Tensor) -> Tensor:
+    """Whether the imaginary part is 0."""
+
 def kron(input: Tensor, other: Tensor) -> Tensor:
     """Kronecker product: every element of ``input`` times all of ``other``."""
 
@@ -571,11 +683,26 @@ def layer_norm(
     """``out = (input - mean) / sqrt(variance + eps) * weight + bias`` over the last axes; NaN where
     the squares of a row add up past float32."""
 
+def lcm(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The least multiple of both that is not negative; 0 where one is 0."""
+
+def ldexp(input: Tensor, other: Tensor) -> Tensor:
+    """``input * 2 ** other``."""
+
 def le(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """``input <= other``."""
 
 def lerp(input: Tensor, end: Tensor, weight: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """Linear interpolation: ``out = input + weight * (end - input)``."""
+
+def less(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+    """``input < other``."""
+
+def less_equal(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+    """``input <= other``."""
+
+def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Logarithm of the size of the gamma function."""
 
 def linspace(
     start, end, steps: _int, *, dtype: DType | None = None, device=None, requires_grad: _bool = False
@@ -596,6 +723,12 @@ def log2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def log_softmax(input: Tensor, dim: _int, dtype: DType | None = None) -> Tensor:
     """``out_i = x_i - log(sum_j exp(x_j))`` along an axis, without overflow."""
+
+def logaddexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``log(exp(input) + exp(other))``."""
+
+def logaddexp2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``log2(2^input + 2^other)``."""
 
 def logical_and(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether both are not zero."""
@@ -672,7 +805,7 @@ def mode(input: Tensor, dim: _int = -1, keepdim: _bool = False) -> ValuesAndIndi
     stands."""
 
 def moveaxis(input: Tensor, source, destination) -> Tensor:
-    """`movedim` under numpy's name."""
+    """Axes moved to new places, the others keeping their order."""
 
 def movedim(input: Tensor, source, destination) -> Tensor:
     """Axes moved to new places, the others keeping their order."""
@@ -683,8 +816,19 @@ def msort(input: Tensor) -> Tensor:
 def mul(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """Product: ``out = input * other``."""
 
+def multiply(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+    """Product: ``out = input * other``."""
+
 def mv(input: Tensor, vec: Tensor) -> Tensor:
     """Product of a matrix and a vector, (n, l) by (l,)."""
+
+def mvlgamma(input: Tensor, p: _int) -> Tensor:
+    """Logarithm of the gamma function of p dimensions."""
+
+def nan_to_num(
+    input: Tensor, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None
+) -> Tensor:
+    """The tensor with numbers in the place of NaN and infinity."""
 
 def nanmean(
     input: Tensor,
@@ -724,6 +868,12 @@ def ne(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> T
 def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Negative: ``out = -input``."""
 
+def negative(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Negative: ``out = -input``."""
+
+def nextafter(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The number next to ``input`` toward ``other``."""
+
 def nonzero(input: Tensor, *, as_tuple: _bool = False) -> Any:
     """The indices of all elements that are not zero, in row-major order. Waits for the device: their
     number is data."""
@@ -737,6 +887,9 @@ def norm(
 ) -> Tensor:
     """Vector norm over axes: ``(sum |x|^p)^(1/p)``; p = inf largest, -inf smallest, 0 the number of
     nonzero elements."""
+
+def not_equal(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+    """``input != other``."""
 
 def ones(*size, dtype: DType | None = None, device=None, requires_grad: _bool = False) -> Tensor:
     """A tensor of ones."""
@@ -755,6 +908,12 @@ def permute(input: Tensor, *dims) -> Tensor:
 def permute_copy(input: Tensor, *dims) -> Tensor:
     """A copy of what `permute` shows."""
 
+def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The complex number of a size and an angle in radians."""
+
+def polygamma(n: _int, input: Tensor) -> Tensor:
+    """The derivative of `digamma` of order n."""
+
 def positive(input: Tensor) -> Tensor:
     """The tensor itself."""
 
@@ -770,6 +929,9 @@ def quantile(
     input: Tensor, q, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
     """Value below which a share ``q`` of the elements of each row lies; NaN where there is one."""
+
+def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Radians as degrees."""
 
 def rand(
     *size,
@@ -814,6 +976,9 @@ def randperm(
 def ravel(input: Tensor) -> Tensor:
     """All elements along one axis."""
 
+def real(input: Tensor) -> Tensor:
+    """The real parts, which share memory with the tensor; of real numbers the tensor itself."""
+
 def reciprocal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``1 / input``."""
 
@@ -838,6 +1003,12 @@ def repeat_interleave(
 def reshape(input: Tensor, *shape) -> Tensor:
     """The same elements in another shape: a view where strides allow it, else a copy."""
 
+def resolve_conj(input: Tensor) -> Tensor:
+    """The tensor itself: conjugates are computed at once."""
+
+def resolve_neg(input: Tensor) -> Tensor:
+    """The tensor itself: negatives are computed at once."""
+
 def rms_norm(
     input: Tensor, normalized_shape: Sequence[_int], weight: Tensor | None = None, eps: _float | None = None
 ) -> Tensor:
@@ -851,7 +1022,7 @@ def rot90(input: Tensor, k: _int = 1, dims: Sequence[_int] = (0, 1)) -> Tensor:
     """A copy rotated by ``k`` times 90 degrees in the plane of two axes, from the first towards the
     second."""
 
-def round(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def round(input: Tensor, *, decimals: _int = 0, out: Tensor | None = None) -> Tensor:
     """Rounded to the nearest integer, halves to even."""
 
 def row_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
@@ -911,14 +1082,23 @@ def select_copy(input: Tensor, dim: _int, index: _int) -> Tensor:
 def select_scatter(input: Tensor, src: Tensor, dim: _int, index: _int) -> Tensor:
     """A copy of ``input`` with ``src`` at one position of an axis."""
 
+def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The number over its size, 0 at 0: of real ones the sign."""
+
 def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``1 / (1 + exp(-input))``."""
 
 def sign(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """-1, 0 or 1 by the sign of the value; 0 for NaN."""
 
+def signbit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Whether the sign is that of a negative number, also of -0.0 and NaN."""
+
 def sin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Sine of an angle in radians."""
+
+def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``sin(pi * input) / (pi * input)``, 1 at 0."""
 
 def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Hyperbolic sine."""
@@ -988,6 +1168,11 @@ def sub(
 ) -> Tensor:
     """Difference: ``out = input - alpha * other``."""
 
+def subtract(
+    input: Tensor | _float, other: Tensor | _float, *, alpha: _float = 1, out: Tensor | None = None
+) -> Tensor:
+    """Difference: ``out = input - alpha * other``."""
+
 def sum(
     input: Tensor,
     dim: _int | Sequence[_int] | None = None,
@@ -997,11 +1182,11 @@ def sum(
 ) -> Tensor:
     """Sum over axes: ``out = sum_r input[..., r, ...]``."""
 
-def swapaxes(input: Tensor, axis0: _int, axis1: _int) -> Tensor:
-    """`transpose` under numpy's name."""
+def swapaxes(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
+    """Two axes exchanged, sharing storage."""
 
 def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
-    """`transpose` under another name."""
+    """Two axes exchanged, sharing storage."""
 
 def t(input: Tensor) -> Tensor:
     """The transpose of a matrix; tensors of fewer axes as they are."""
@@ -1133,7 +1318,7 @@ def var_mean(
     """``(var(input, ...), mean(input, ...))``."""
 
 def vdot(input: Tensor, other: Tensor) -> Tensor:
-    """Product of two real vectors, as `dot`."""
+    """Product of two vectors, the first conjugated."""
 
 def view_copy(input: Tensor, *size) -> Tensor:
     """A copy of what `view` shows."""
@@ -1148,6 +1333,9 @@ def where(
     condition: Tensor, input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None
 ) -> Tensor:
     """``input`` where the condition holds, else ``other``."""
+
+def xlogy(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+    """``input * log(other)``, 0 where ``input`` is 0."""
 
 def zeros(*size, dtype: DType | None = None, device=None, requires_grad: _bool = False) -> Tensor:
     """A tensor of zeros."""

@@ -11,7 +11,7 @@ import torch
 import pellucid
 from ops.oracle import DEVICES, plain
 from pellucid.op.declaration import BY_INDEX
-from samples import elementwise, loss
+from samples import elementwise, loss, special
 from samples.outcome import find
 from samples.sample import arrays_of, map_arrays
 
@@ -83,13 +83,15 @@ def call_of(key, sample):
 def elementwise_calls():
     """Every elementwise call among the samples that has a derivative, by the numbers that it is given."""
     calls = {}
-    rows = [(key, s) for table in (elementwise, loss) for key, of in table.SAMPLES.items() for s in of]
+    rows = [
+        (key, s) for table in (elementwise, special, loss) for key, of in table.SAMPLES.items() for s in of
+    ]
     for key, s in rows:
         # Losses that are not reduced, but those of classes.
         if key in loss.SAMPLES and (s.kwargs.get("reduction") != "none" or s.args[1].dtype.kind != "f"):
             continue
         count = sum(map(varies, arrays_of(s.args, s.kwargs)))
-        if s.call or s.refused is not None or s.maybe or not s.grad or not count:
+        if s.call or s.refused is not None or s.maybe or not s.grad or not count or len(s.devices) < 2:
             continue
         args, kwargs = map_arrays(lambda a: "_", (s.args, s.kwargs))
         text = ", ".join([*map(str, args), *[f"{k}={v}" for k, v in kwargs.items()]])
@@ -234,8 +236,18 @@ def distinct(line, *rest):
     return len(np.unique(line)) == len(line) and not np.isnan(line).any()
 
 
+def near(*point):
+    return finite(*point) and max(map(abs, point)) < 7
+
+
+def no_pole(*point):
+    """Where PyTorch's formulas of the gamma function hold."""
+    return near(*point) and (point[0] > 0 or point[0] != np.floor(point[0]))
+
+
 # Where points of an op are not compared: what is left is what this says.
 ONLY = {
+    **{n: no_pole if "gamma" in n else near for n in ELEMENTWISE if n.split("(")[0] in special.SAMPLES},
     # PyTorch takes the square root, whose sign at -0.0 and value at -inf are others.
     "pow(_, 0.5)": lambda x, g: not np.signbit(x),
     "clamp sqrt": lambda x, g: x != 0 or not np.signbit(x),
@@ -249,6 +261,7 @@ ONLY = {
         f"nn.functional.{n}": lambda x, g: not np.isnan(x)
         for n in ("elu(_)", "elu(_, 1.5)", "hardswish(_)", "relu6(_)", "hardtanh(_)", "hardtanh(_, 0.0, 2.0)")
     },
+    **{f"logit(_, eps={eps})": lambda x, g: not np.isnan(x) for eps in (0.1, 0.7)},
 }
 ONLY_AGAIN = {
     "logit(_)": lambda x, g: 0 <= x <= 1,
@@ -256,6 +269,10 @@ ONLY_AGAIN = {
     "rms_norm": moderate,
     "prod": finite,
     "cumprod": lambda line, g: finite(line),
+    # There are poles at halves, too, and beside them.
+    **{f"mvlgamma(_, {p})": lambda x, g: x > 2 for p in (3, 5)},
+    # What is left there is rounding.
+    "sinc(_)": lambda x, g: x == 0 or abs(x) > 1e-6,
 }
 
 
@@ -379,10 +396,13 @@ ELSEWHERE = {
     "add_rows", "average_windows", "average_windows_gradient", "cat", "conv1d", "conv2d",
     "conv_transpose1d", "conv_transpose2d", "convolution", "convolution_input",
     "convolution_weight", "copy", "diagonal", "embedding",
-    "fill", "floor_divide", "fused_attention", "index_select", "linear", "logical_not", "matmul",
-    "max_windows", "max_windows_gradient", "norm_gradient", "permute_dims", "put_rows", "quant_linear",
-    "quant_product", "rotate", "scatter_add", "scatter_lines", "select", "sum_rows",
-    "transpose", "tril", "triu", "unsqueeze",
+    *[f"{shifted}chebyshev_polynomial_{kind}" for shifted in ("", "shifted_") for kind in "tuvw"],
+    "fill", "float_power", "floor_divide", "frexp_mantissa", "fused_attention",
+    "hermite_polynomial_h", "hermite_polynomial_he", "igamma", "igammac", "index_select",
+    "laguerre_polynomial_l", "legendre_polynomial_p",
+    "linear", "logical_not", "matmul", "max_windows", "max_windows_gradient", "nextafter", "norm_gradient",
+    "permute_dims", "put_rows", "quant_linear", "quant_product", "rotate", "scatter_add",
+    "scatter_lines", "select", "sum_rows", "transpose", "tril", "triu", "unsqueeze",
 }  # fmt: skip
 
 

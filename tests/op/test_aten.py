@@ -104,6 +104,10 @@ GIVEN = {
     "addmv": [A[0, :2], A, B[0]], "addr": [A, A[:, 0], B[0]], "addbmm": [A[:, :2], A[None], B.T[None]],
     "vdot": [A[0], B[0]], "quantile.default": [A, torch.tensor([0.2, 0.7]), 1],
     "nanquantile.default": [A, torch.tensor([0.2, 0.7]), 1], "nanquantile.scalar": [A, 0.3],
+    "arccosh": [A + 1], "clip.Tensor": [A, B, B + 0.1],
+    "special_zeta": [A + 2, B], "special_zeta.self_scalar": [2.0, B],
+    "special_zeta.other_scalar": [A + 2, 0.5],
+    "round.decimals": [A, {"decimals": 1}],
 }  # fmt: skip
 # Values that chance or the memory makes: only their shape and dtype are compared.
 RANDOM = {
@@ -116,7 +120,7 @@ RANDOM = {
 }  # fmt: skip
 # Defaults that mean the same.
 ALIKE = ((0, "valid"), ("fro", 2))
-INTEGERS = ("bitwise", "logical")
+INTEGERS = ("bitwise", "logical", "gcd", "lcm")
 # Their tensors are those of PyTorch's quantization.
 NOT_RUN = {"dequantize.self"}
 IN_PLACE_OVERLOADS = sorted(

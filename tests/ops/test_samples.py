@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from importlib import import_module
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,17 +21,29 @@ from samples.sample import Sample
 
 DEVICES = ("webgpu", "cpu")
 import_module("pellucid.nn")
-PLACES = {"": EXPORTS["torch"], "nn.functional.": EXPORTS["nn.functional"], "Tensor.": METHODS}
+PLACES = {
+    "": EXPORTS["torch"],
+    "nn.functional.": EXPORTS["nn.functional"],
+    "special.": EXPORTS["special"],
+    "Tensor.": METHODS,
+}
+
+
+def declared(function: Any) -> Any:
+    """What is behind a public function."""
+    return getattr(function, "declared", function)
 
 
 def public_names() -> dict[str, Callable]:
     """Each public function by the name of the first place that has it."""
     names = {}
     for prefix, place in PLACES.items():
-        for function in place.values():
-            function = getattr(function, "declared", function)
-            if function not in names.values():
-                names[prefix + function.__name__] = function
+        for name, function in place.items():
+            function = declared(function)
+            # What copies a result over its argument is a form of what makes it.
+            is_form = getattr(function, "__wrapped__", None) is declared(METHODS.get(name[:-1], 0))
+            if function not in names.values() and not is_form:
+                names[prefix + name] = function
     return names
 
 
@@ -39,8 +52,9 @@ VARIANTS = sorted({(key, variant) for key, rows in SAMPLES.items() for s in rows
 # PyTorch's in-place forms and methods whose names ours have too.
 FORMS = {
     key: (
-        [n for n, f in METHODS.items() if getattr(f, "declared", f) is function],
-        [n for n, o in IN_PLACE.items() if o is getattr(function, "op", 0)],
+        [n for n, f in METHODS.items() if declared(f) is function],
+        [n for n, o in IN_PLACE.items() if o is getattr(function, "op", 0)]
+        + [f"{n}_" for n, f in METHODS.items() if declared(f) is function and f"{n}_" in METHODS],
     )
     for key, function in FUNCTIONS.items()
 }

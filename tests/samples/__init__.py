@@ -1,10 +1,11 @@
 """Samples of every public op, by its public name: the table that `tests/ops` and the page of ops run."""
 
-from samples import attention, conv, elementwise, index, loss, matmul, norm, quant, random, reduce, shape
+from importlib import import_module
+
 from samples.sample import Sample
 
+NAMES = "attention conv elementwise index loss matmul norm quant random reduce shape special"
 GROUPS: dict[str, dict[str, list[Sample]]] = {
-    module.__name__.rpartition(".")[2]: module.SAMPLES
-    for module in (attention, conv, elementwise, index, loss, matmul, norm, quant, random, reduce, shape)
+    name: import_module(f"samples.{name}").SAMPLES for name in NAMES.split()
 }
 SAMPLES: dict[str, list[Sample]] = {name: rows for group in GROUPS.values() for name, rows in group.items()}

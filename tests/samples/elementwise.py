@@ -85,6 +85,11 @@ def halvable(a, b):
     return b >= 0
 
 
+def ordinary(a, b):
+    """The least integer has no size, and what has no multiple is left open."""
+    return a | True if a.dtype == bool else np.minimum(a, b) > np.iinfo(a.dtype).min // 2
+
+
 def truncated(mode: str) -> list[Sample]:
     """Quotients in a rounding mode. The least integer over -1 ends the process in PyTorch."""
 
@@ -128,8 +133,11 @@ UNARY = {
     **{name: unary(x) for name in (
         "abs", "sign", "square", "exp", "exp2", "expm1", "sin", "cos", "atan", "sinh", "cosh", "tanh",
         "asinh", "erf",
-        "erfc", "sigmoid", "floor", "ceil", "round", "trunc", "frac", "neg"
+        "erfc", "sigmoid", "floor", "ceil", "trunc", "frac", "neg", "deg2rad", "rad2deg", "sinc"
     )},
+    "round": unary(x, *[S(40 * x, decimals=n) for n in (1, 2, -1)],
+        bad("floating-point tensors where decimals", below(9, 3), decimals=1)),
+    **{name: [*unary(x), S(FLOATS)] for name in ("angle", "sgn", "conj_physical")},
     "positive": [S(x), *each(DTYPES, x)],
     "relu": [*unary(x), *each(WHOLE, x)],
     # Its slope grows as its square, and with it the error of what is rounded.
@@ -152,6 +160,9 @@ COMPARED = [
     *[S(np.array([44, 1, 255], np.uint8), n) for n in (300, -1, 256, 1.5)], S(np.float16([0.1, 0.2]), 0.1),
     bad("do not broadcast", x, normal(4))
 ]  # fmt: skip
+# Subnormal numbers, and those beside.
+TINY = np.array([1e-45, -1e-45, 1e-40, 1.1754944e-38, 3e38, np.inf, np.nan, 0, -0.0, 0.75], np.float32)
+ROOTS = np.array([[1 + 2j, -3j, 0], [2, -1 + 0.5j, -2 - 2j]], np.complex64)
 KINDS = [
     S(FLOATS),
     *[S(FLOATS).but(dtype=d) for d in ("float16", "bfloat16")],
@@ -183,6 +194,10 @@ SAMPLES: dict[str, list[Sample]] = {
         S(x, y, rounding_mode="trunc"), *truncated("floor"), *truncated("trunc"),
         bad("rounding_mode must be", x, 2, rounding_mode="up").but(error=ValueError)
     ],
+    "Tensor.div_": [
+        S(lambda t, x, y, how=how: (x * 1).div_(y, rounding_mode=how), x, y)
+        for how in (None, "floor", "trunc")
+    ],
     "floor_divide": binary(keep=divisible, grad=False),
     "remainder": binary(S(x, -3), keep=divisible),
     "fmod": binary(S(x, -3), keep=divisible),
@@ -190,6 +205,39 @@ SAMPLES: dict[str, list[Sample]] = {
         *[S(more, n).but(rtol=3e-5) for n in (0, 1, 2, 3, 0.5, -1.5, -1)], *[S(n, x) for n in (2, 0.5)],
         S(x, 3), S(x, 2), bad("negative integer", below(9, 3), -1), rtol=3e-6, of=(more, y)
     ),
+    "float_power": [
+        s.but(devices=("cpu",)) for s in (
+            S(more, y), S(more, 2), S(2, y), *pairs(("float32",), 1e-14), S(below(9, 3), -1)
+        )
+    ],
+    "copysign": binary(S(x, -0.0), *each(WHOLE, x, -1), dtypes=DTYPES[:2]),
+    "nextafter": [S(x, y).but(grad=False), *pairs(("float32",)),
+        bad("takes float", below(9, 3), below(9, 3))],
+    "heaviside": [
+        S(mask * x, y).but(grad=False), *pairs(), bad("Convert one of them", below(9, 3), normal(3))
+    ],
+    "hypot": [S(x, y), S(x, y[0]), *pairs(("float32", "float16", "bfloat16"), 3e-7, 1e-3),
+        bad("takes floating-point", below(9, 3), below(9, 3))],
+    **{name: [S(x, y), S(x, y[0]), *[s.but(atol=1e-7) for s in pairs(("float32",), 3e-7)],
+        *each(("float16", "bfloat16"), x, y)] for name in ("logaddexp", "logaddexp2")},
+    "xlogy": [*binary(S(2, more), of=(x, more), dtypes=("float32",), rtol=3e-6), *each(WHOLE, more, 3)],
+    **{name: [S(below(99, 3, 5), below(99, 5)), *pairs(WHOLE, keep=ordinary), bad("", x, y)]
+        for name in ("gcd", "lcm")},
+    "ldexp": [S(x, below(9, 5)), S(x, y), S(below(9, 3), below(9, 3)), *pairs(("float32", "float16"), 3e-6)],
+    "frexp": [*[S(lambda t, x, k=k: t.frexp(x)[k], x) for k in (0, 1)], S(TINY),
+        *each(("float16", "bfloat16", "int32"), x)],
+    "signbit": [KINDS[0], *KINDS[3:], S(-FLOATS[:3]).but(dtype="bfloat16")],
+    "isposinf": KINDS,
+    "isneginf": KINDS,
+    "nan_to_num": [S(FLOATS), S(FLOATS, 2.0), S(FLOATS, posinf=3.0, neginf=-4.0), *each(DTYPES, x)],
+    **{name: [S(x, y), S(x, y[0]), *pairs()] for name in ("fmax", "fmin")},
+    **{name: [S(x, y), S(x, 0.25), S(x, y[0]), *pairs(("float32", "int32", "int64", "uint8")),
+        *each(WHOLE, x, 2)] for name in ("clamp_min", "clamp_max")},
+    **{name: [S(x), S(below(9, 3)), S(ROOTS).but(devices=("cpu",))]
+        for name in ("conj", "resolve_conj", "resolve_neg", "is_complex", "real", "isreal")},
+    "imag": [S(ROOTS).but(devices=("cpu",)), bad("takes complex", x)],
+    **{name: [s.but(devices=("cpu",)) for s in (S(x, y).but(grad=False), S(x, y[0]).but(grad=False),
+        bad("float32, or two", x, below(9, 5)))] for name in ("complex", "polar")},
     "maximum": [S(x, y), S(x, y[0]), S(lambda t, x: t.maximum(x, x * 1), x), *pairs()],
     "minimum": [S(x, y), S(x, y[0]), S(lambda t, x: t.minimum(x, x * 1), x), *pairs()],
     "atan2": [S(x, y), S(x[:1], y), *pairs(("float32",), 3e-6), *each(("float16", "int32"), x, y)],

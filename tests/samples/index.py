@@ -181,7 +181,6 @@ SAMPLES: dict[str, list[Sample]] = {
             error=ValueError),
         bad("source is", lambda t, x, i, s: x.put(i, s), matrix, below(20, 3), below(9, 3))
     ],
-    "Tensor.put_": [S(lambda t, x, i, s: (x * 2).put_(i, s), matrix, distinct_places, normal(2, 3))],
     "index_copy": [
         S(x, 0, np.array([3, 1]), normal(2, 5, 6)), S(x, 2, np.array([5, 0, 2]), normal(4, 5, 3)), S(x,
         1, empty, nothing(4, 0, 6)),
@@ -190,14 +189,11 @@ SAMPLES: dict[str, list[Sample]] = {
         bad("it must have", x, 0, np.array([3, 1]), normal(3, 5, 6)).but(error=ValueError), bad("input",
         matrix, 1, np.array([2, 0]), below(4, 4, 2))
     ],
-    "Tensor.index_copy_": [S(lambda t, x, s, i: (x * 2).index_copy_(1, i, s), matrix, normal(4, 2),
-        np.array([2, 0]))],
     "index_fill": [
         S(x, 0, np.array([3, 1, 3]), 2.5), S(x, -1, np.array([5, 0]), normal(1)[0]), S(x, 1, empty, 1.0),
         S(np.float32(2), 0, np.array([0]), 3.0),
         *each(DTYPES, matrix, 1, np.array([2, 0]), 3), bad("give one number", x, 0, np.array([1]), normal(2))
     ],
-    "Tensor.index_fill_": [S(lambda t, x, i: (x * 2).index_fill_(1, i, 5.0), matrix, np.array([2, 0]))],
     "masked_scatter": [
         S(matrix, bits > 0, normal(20)), S(matrix, bits[0] > 0, normal(5, 5)),
         S(matrix, bits < 0, nothing(0)).but(grad=False),
@@ -205,8 +201,6 @@ SAMPLES: dict[str, list[Sample]] = {
         *each(DTYPES, matrix, bits > 0, normal(20)), bad("not bool", matrix, matrix, matrix),
         bad("Convert one", matrix, bits > 0, below(9, 20))
     ],
-    "Tensor.masked_scatter_": [S(lambda t, x, m, s: (x * 2).masked_scatter_(m > 0, s), matrix, bits,
-        normal(20))],
     "unravel_index": [S(below(24, 3, 4), (2, 3, 4)), S(below(7, 5), 7), S(np.array(5), (2, 3)),
         bad("must be integers", matrix, (2, 3)),
         bad("negative length", below(5, 3), (-1, 3))],

@@ -23,7 +23,12 @@ class Value(NamedTuple):
 def find(t: Any, name: str) -> Any:
     """The public function of that name, as `SAMPLES` writes it; None where the module has none."""
     prefix, _, plain = name.rpartition(".")
-    places = {"": (t, t.nn.functional), "nn.functional": (t.nn.functional,), "Tensor": (t.Tensor,)}[prefix]
+    places = {
+        "": (t, t.nn.functional),
+        "nn.functional": (t.nn.functional,),
+        "special": (t.special,),
+        "Tensor": (t.Tensor,),
+    }[prefix]
     return next((getattr(place, plain) for place in places if hasattr(place, plain)), None)
 
 
@@ -72,9 +77,9 @@ def read(what: str, value: Any, wider: int = 1) -> Value:
         return Value(what, np.asarray(value), type(value).__name__, wider)
     dtype = str(value.dtype).split(".")[1]
     t = value.detach()
-    if hasattr(t, "resolve_neg"):  # PyTorch's
+    if hasattr(t, "_is_zerotensor"):  # PyTorch's
         t = t.float() if dtype == "bfloat16" else t
-        t = t.clone() if t._is_zerotensor() else t
+        t = (t.clone() if t._is_zerotensor() else t).resolve_conj()
     return Value(what, t.numpy(), dtype, wider)
 
 

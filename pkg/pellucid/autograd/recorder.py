@@ -45,9 +45,9 @@ def recorder(o: Schema) -> Any:
     for name in o.grad:
         node = f"{name}._node" if roles[name] == "tensor" else f"getattr({name}, '_node', None)"
         lines += [
-            f"    n = {node}",
-            "    if n is not None:",
-            f"        edges[{name!r}] = ({name} if n is LEAF else (n, {name}._index), {name}._meta)",
+            f"    below = {node}",
+            "    if below is not None:",
+            f"        edges[{name!r}] = ({name} if below is LEAF else (below, {name}._index), {name}._meta)",
         ]
     lines += ["    if not edges:", "        return out", "    saved = {}"]
     wanted = {w: [k for k, (_, names_of) in o.grad.items() if w in names_of] for w in o.saved}

@@ -8,7 +8,7 @@ from ..autograd.composed import composed
 from ..errors import DimensionError, DTypeError, RangeError, ShapeError
 from ..op.arguments import integers, number
 from ..op.public import EXPORTS, function
-from ..ops.elementwise import functions
+from ..ops.elementwise import activations
 from ..ops.index.rows import embedding as _embedding
 from ..ops.norm import normalization as norm
 from ..ops.norm import softmax as _softmax
@@ -31,7 +31,7 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.relu.html
     """
-    return input.relu_() if inplace else functions.relu(input)
+    return input.relu_() if inplace else activations.relu(input)
 
 
 @function(exports="nn.functional", ours="the form of nn.functional; `pellucid.softmax` is that of ATen")

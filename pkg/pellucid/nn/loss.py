@@ -7,8 +7,8 @@ from ..autograd.formulas import without
 from ..errors import DTypeError, RangeError, ShapeError
 from ..op.arguments import boolean, number
 from ..op.public import function
+from ..ops.elementwise.activations import hardtanh, logsigmoid, softplus
 from ..ops.elementwise.comparison import where
-from ..ops.elementwise.functions import hardtanh, logsigmoid, softplus
 from ..ops.index.gather import gather
 from ..ops.norm.softmax import log_softmax
 from ..tensors.shape import index

@@ -71,7 +71,6 @@ def op(
     out: bool = False,
     exports: str | tuple[str, ...] | None = "torch",
     method: bool = False,
-    aliases: tuple[str, ...] = (),
     in_place: bool | tuple[str, ...] = False,
     aten: str | tuple[str, ...] | None = None,
     ours: str = "",
@@ -110,7 +109,7 @@ def op(
             infinite.
         fits: numbers that must fit where it is in integers or halves.
         out: results can be written into a tensor given as ``out=``; those of elementwise ops always can.
-        exports, method, aliases, in_place: where it is public; see `publish`.
+        exports, method, in_place: where it is public; see `publish`.
         aten, ours: ATen's operators that it computes, or why there are none; see `name_overloads`. An op with
             another public name has those of that name.
 
@@ -175,9 +174,9 @@ def op(
         o.call = call_path(o, call_slowly, call_into if out or _takes_out(o) else None)
         functools.update_wrapper(o.call, function)
         o.call.op = o  # type: ignore[attr-defined]
-        publish(o.call, None if public else exports, method, aliases, in_place)
+        publish(o.call, None if public else exports, method, in_place)
         if aten or ours or (not public and (exports or method)):
-            name_overloads(o.call, aten, ours, aliases)
+            name_overloads(o.call, aten, ours)
         return o.call
 
     return declare

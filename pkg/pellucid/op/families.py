@@ -9,6 +9,7 @@ computes.
 # pyright: reportReturnType=false
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable, Sequence
 from textwrap import fill
@@ -23,7 +24,7 @@ from .declaration import op
 from .elementwise import Elementwise, elementwise
 from .rules import as_input, boolean, broadcast, float_only, floating, logical, promote, real
 
-_SOURCE = "https://pytorch.org/docs/stable/generated/torch."
+_SOURCE = "https://pytorch.org/docs/stable/"
 _TAKES: dict[Callable, str] = {
     floating: "any dtype; integers and bools become the default float",
     float_only: "floating point",
@@ -98,7 +99,7 @@ def docstring(sentence: str, sections: dict[str, dict[str, str] | str], page: st
     Args:
         sentence: what the op computes.
         sections: heading -> text, or names -> their texts.
-        page: of PyTorch's documentation, such as "exp" or "nn.functional.silu".
+        page: of PyTorch's documentation, such as "exp" or "nn.functional.silu"; one has all of "special".
         example: lines of a console; none if empty.
     """
     lines = [sentence]
@@ -106,6 +107,7 @@ def docstring(sentence: str, sections: dict[str, dict[str, str] | str], page: st
         texts = [f"{names}: {text}" for names, text in told.items()] if isinstance(told, dict) else [told]
         wrapped = [fill(text, 100, subsequent_indent="    ") for text in texts]
         lines += ["", f"{heading}:", *[f"    {line}" for text in wrapped for line in text.splitlines()]]
+    page = "special" if page.startswith("special.") else f"generated/torch.{page}"
     lines += ["", f"Source: {_SOURCE}{page}.html"]
     if example:
         lines += ["", "Example:", *[f"    {line}" for line in example.splitlines()]]
@@ -126,6 +128,16 @@ def _shown(name: str, reference: Callable, given: tuple) -> str:
     return "\n".join([">>> import pellucid as torch", f">>> {shown[0]}", shown[1]])
 
 
+def _page(name: str, exports: str | tuple[str, ...]) -> str:
+    """The name of a function behind ``torch.``."""
+    places = (exports,) if isinstance(exports, str) else exports
+    return name if "torch" in places or not places else f"{places[0]}.{name}"
+
+
+def _kernel(kernel: str | Elementwise) -> Elementwise:
+    return elementwise(kernel, i32=False) if isinstance(kernel, str) else kernel
+
+
 def unary(
     name: str,
     kernel: str | Elementwise,
@@ -138,6 +150,7 @@ def unary(
     at: float = 0.5,
     in_place: bool = True,
     exports: str | tuple[str, ...] = "torch",
+    public: str | None = None,
     aten: str | tuple[str, ...] | None = None,
 ) -> Declared:
     """Declare an op of one tensor, element by element.
@@ -151,20 +164,22 @@ def unary(
         at: the number of the example.
         in_place: whether its method has an in-place form.
         exports: where it is public; what `pellucid` has is also a method.
-        aten: as `op` has it.
+        public, aten: as `op` has them; what has another public name is no method.
     """
-    page = name if "torch" in exports else f"nn.functional.{name}"
+    page = public or _page(name, exports)
     known = {"input": f"{takes or _TAKES.get(dtype, 'any dtype')}."}
-    doc = docstring(sentence, {"Args": known}, page, _shown(page, reference, (at,)))
+    doc = docstring(sentence, {"Args": known}, page, "" if public else _shown(page, reference, (at,)))
+    method = "torch" in exports and not public
     return op(
         dtype=dtype,
         shape=as_input,
-        kernel=elementwise(kernel, i32=False) if isinstance(kernel, str) else kernel,
+        kernel=_kernel(kernel),
         reference=reference,
         grad=grad and {"input": grad},
         exports=exports,
-        method="torch" in exports,
-        in_place=in_place and "torch" in exports,
+        method=method,
+        in_place=in_place and method,
+        public=public,
         aten=aten,
     )(formed(of_one, name, doc))
 
@@ -184,7 +199,7 @@ def activation(
     return op(
         dtype=float_only,
         shape=as_input,
-        kernel=elementwise(kernel, i32=False) if isinstance(kernel, str) else kernel,
+        kernel=_kernel(kernel),
         reference=reference,
         grad={"input": grad},
         exports="nn.functional",
@@ -192,11 +207,17 @@ def activation(
     )(formed(of_one, name, doc))
 
 
+def _numbers(form: Callable) -> list[str]:
+    """The arguments of a form that may be numbers."""
+    return [p.name for p in inspect.signature(form).parameters.values() if "float" in p.annotation]
+
+
 def _pair(name: str, reference: Callable, sentence: str, takes: str, form: Callable, at: tuple) -> str:
     """The docstring of an op of two."""
-    numbers = {of_tensors: "", of_tensor: "; other may be a number", of_operands: "; one may be a number"}
+    numbers = _numbers(form)
+    also = f"; {'one' if len(numbers) > 1 else numbers[0]} may be a number" if numbers else ""
     sections: dict[str, dict[str, str] | str] = {
-        "Args": {"input, other": f"{takes}, of shapes that broadcast{numbers[form]}."},
+        "Args": {", ".join(inspect.signature(form).parameters): f"{takes}, of shapes that broadcast{also}."},
         "Raises": {"ShapeError": "shapes do not broadcast."},
     }
     return docstring(sentence, sections, name, _shown(name, reference, at))
@@ -204,12 +225,12 @@ def _pair(name: str, reference: Callable, sentence: str, takes: str, form: Calla
 
 def _overloads(name: str, form: Callable) -> tuple[str, ...]:
     """ATen's usual overloads of an op of two."""
-    return (f"{name}.default",) if form is of_tensors else (f"{name}.Tensor", f"{name}.Scalar")
+    return (f"{name}.Tensor", f"{name}.Scalar") if _numbers(form) else (f"{name}.default",)
 
 
 def binary(
     name: str,
-    kernel: Elementwise,
+    kernel: str | Elementwise,
     reference: Callable,
     grad: dict[str, Callable] | None,
     sentence: str,
@@ -218,30 +239,36 @@ def binary(
     dtype: Callable = promote,
     takes: str = "any dtype",
     at: tuple = ([7, 6], [2, -4]),
+    method: bool = True,
     in_place: bool = True,
-    aten: tuple[str, ...] = (),
+    exports: str = "torch",
+    aten: str | tuple[str, ...] = (),
 ) -> Declared:
-    """Declare an op of two tensors or numbers, element by element, that is also a method.
+    """Declare an op of two tensors or numbers, element by element.
 
     Args:
-        name, kernel, reference, grad, dtype: as `op` has them.
+        name, reference, grad, dtype: as `op` has them.
+        kernel: an expression for floats, or a kernel for more dtypes.
         sentence: what it computes.
-        form: the signature: `of_operands`, `of_tensor` or `of_tensors`.
+        form: the signature: `of_operands`, `of_tensor`, `of_tensors`, or one with other names.
         takes: which inputs.
         at: the values of the example.
-        in_place: whether its method has an in-place form.
+        method, in_place: whether what `pellucid` has is also a method, with an in-place form.
+        exports: where it is public.
         aten: its overloads; those of PyTorch's usual names for the form if not given.
     """
+    doc = _pair(_page(name, exports), reference, sentence, takes, form, at)
     return op(
         dtype=dtype,
         shape=broadcast,
-        kernel=kernel,
+        kernel=_kernel(kernel),
         reference=reference,
         grad=grad,
-        method=True,
-        in_place=in_place,
+        exports=exports,
+        method=method and exports == "torch",
+        in_place=in_place and method and exports == "torch",
         aten=aten or _overloads(name, form),
-    )(formed(form, name, _pair(name, reference, sentence, takes, form, at)))
+    )(formed(form, name, doc))
 
 
 def compare(
@@ -271,6 +298,7 @@ def compare(
         reference=reference,
         grad=None,
         method=True,
+        in_place=True,
         aten=_overloads(name, of_tensor),
     )(formed(of_tensor, name, doc))
 
@@ -291,20 +319,23 @@ def connective(name: str, bools: str, reference: Callable, sentence: str) -> Dec
         reference=reference,
         grad=None,
         method=True,
+        in_place=True,
     )(formed(of_tensors, name, doc))
 
 
-def predicate(name: str, f32: str, whole: str, reference: Callable, sentence: str) -> Declared:
+def predicate(
+    name: str, f32: str, whole: str, reference: Callable, sentence: str, dtype: Callable = boolean
+) -> Declared:
     """Declare a question about one number, whose answer is bool.
 
     Args:
-        name, reference: as `op` has them.
+        name, reference, dtype: as `op` has them.
         f32: the expression for floats.
         whole: what it is for all other types, "true" or "false".
         sentence: what it answers.
     """
     kernel = elementwise(f32, i32=whole, i64=whole, boolean=whole, result="bool")
-    return unary(name, kernel, reference, None, sentence, dtype=boolean, in_place=False)
+    return unary(name, kernel, reference, None, sentence, dtype=dtype, in_place=False)
 
 
 def reduction(

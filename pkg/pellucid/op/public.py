@@ -12,13 +12,14 @@ from functools import wraps
 from inspect import Parameter, signature
 from typing import Any, TypeVar
 
-from ..errors import PellucidError
+from ..errors import DTypeError, PellucidError
+from ..tensors.dtypes import can_cast
 from .arguments import READERS, named, reader, wrong
 
 F = TypeVar("F", bound=Callable)
 
 # Functions by name, for each module that exports them; "torch" is `pellucid` itself.
-EXPORTS: dict[str, dict[str, Callable]] = {"torch": {}, "nn.functional": {}}
+EXPORTS: dict[str, dict[str, Callable]] = {"torch": {}, "nn.functional": {}, "special": {}}
 # Methods of Tensor by name.
 METHODS: dict[str, Callable] = {}
 # The op of each in-place method of Tensor, by the method's name.
@@ -35,25 +36,49 @@ def function(
     *,
     exports: str | tuple[str, ...] | None = "torch",
     method: bool = False,
-    aliases: tuple[str, ...] = (),
+    in_place: bool = False,
     aten: str | tuple[str, ...] | None = None,
     ours: str = "",
 ) -> Callable[[F], F]:
-    """Declare a public function that has no kernel of its own; `publish` explains the arguments."""
+    """Declare a public function that has no kernel of its own; `publish` explains the arguments. Its form in
+    place copies the result."""
 
     def declare(function: F) -> F:
-        publish(function, exports, method, aliases)
-        name_overloads(function, aten, ours, aliases)
+        publish(function, exports, method)
+        if in_place:
+            form = METHODS[f"{function.__name__}_"] = copied_over(function)
+            OURS[form] = "an in-place form, which `ops.aten` finds by the name of the function"
+        name_overloads(function, aten, ours)
         return function
 
     return declare
+
+
+def copied_over(function: Callable) -> Callable:
+    """The in-place form of a function: the result is copied over its first argument."""
+    name = f"{function.__name__}_"
+
+    @wraps(function)
+    def form(input, *args, **kwargs):
+        out = function(input, *args, **kwargs)
+        if not can_cast(out.dtype, input.dtype):
+            raise DTypeError(
+                f"{name}: a result of {out.dtype} does not fit into a tensor of {input.dtype}. Use the form "
+                "without underscore."
+            )
+        return input.copy_(out)
+
+    form.__name__ = name
+    form.__doc__ = (
+        f"In-place form of `{function.__name__}`: writes the result into this tensor and returns it."
+    )
+    return form
 
 
 def publish(
     function: Callable,
     exports: str | tuple[str, ...] | None,
     method: bool,
-    aliases: tuple[str, ...] = (),
     in_place: bool | tuple[str, ...] = False,
 ) -> None:
     """Register a function under its name.
@@ -62,7 +87,6 @@ def publish(
         function: what users call.
         exports: where it is public: "torch", "nn.functional", both or None.
         method: whether it is a method of Tensor.
-        aliases: further names, everywhere where it is public.
         in_place: of an op: whether Tensor has its in-place form, as ``<name>_`` or as the names given here.
 
     Raises:
@@ -73,7 +97,7 @@ def publish(
     if method:
         places.append(METHODS)
     forms = in_place if isinstance(in_place, tuple) else (f"{name}_",) if in_place else ()
-    entries = [(place, n, function) for place in places for n in (name, *aliases)]
+    entries = [(place, name, function) for place in places]
     entries += [(IN_PLACE, n, function.op) for n in forms]  # type: ignore[attr-defined]
     for place, n, _ in entries:
         if n in place or (place in (METHODS, IN_PLACE) and (n in METHODS or n in IN_PLACE)):
@@ -144,9 +168,21 @@ def _tensors(function: Callable) -> list[str]:
     ]
 
 
-def name_overloads(
-    function: Callable, aten: str | tuple[str, ...] | None, ours: str, aliases: tuple[str, ...] = ()
-) -> None:
+def alias(name: str, known: str) -> None:
+    """Register another name of a function, of its in-place form and of its operators, wherever they are."""
+    for place in (*EXPORTS.values(), METHODS, IN_PLACE):
+        for end in ("", "_"):
+            if known + end in place:
+                place.setdefault(name + end, place[known + end])
+    if any(overload.startswith(f"{name}.") for overload in OVERLOADS):
+        return
+    for overload, found in list(OVERLOADS.items()):
+        packet, _, kind = overload.partition(".")
+        if packet == known:
+            OVERLOADS[f"{name}.{kind}"] = found
+
+
+def name_overloads(function: Callable, aten: str | tuple[str, ...] | None, ours: str) -> None:
     """Register which of ATen's operators a function computes; `ops.aten` calls it by them.
 
     Args:
@@ -155,7 +191,6 @@ def name_overloads(
             arguments than the function, or in another order, stand ATen's, as in ``"add.Scalar(self, other,
             alpha=1)"``.
         ours: why there is none.
-        aliases: further names of each operator.
 
     Raises:
         TypeError: an overload has been named before.
@@ -165,13 +200,10 @@ def name_overloads(
         OURS[function] = ours
         return
     if aten is None:
-        for n in (name, *aliases):
-            OVERLOADS.setdefault(f"{n}.default", (function, ""))
+        OVERLOADS.setdefault(f"{name}.default", (function, ""))
         return
     for text in (aten,) if isinstance(aten, str) else aten:
         overload, _, arguments = text.rstrip(")").partition("(")
-        packet, _, kind = overload.partition(".")
-        for n in (overload, *[f"{alias}.{kind}" for alias in aliases if packet == name]):
-            if n in OVERLOADS:
-                raise TypeError(f"aten.{n} is declared twice")
-            OVERLOADS[n] = function, arguments
+        if overload in OVERLOADS:
+            raise TypeError(f"aten.{overload} is declared twice")
+        OVERLOADS[overload] = function, arguments

@@ -54,9 +54,10 @@ def logical(call: Call) -> tuple[DType, DType]:
     return dt.bool_, dt.bool_
 
 
-_KINDS = {"b": "bool", "c": "complex"}
+_KINDS = {"b": "bool", "c": "complex", "f": "floating-point"}
 _INSTEAD = {
     "b": "Convert with .int() or .float() first.",
+    "f": "Convert with .long() first.",
     "c": "Take its .abs(), or work on its real and imaginary parts.",
 }
 
@@ -66,7 +67,7 @@ def refusing(rule: Callable, kinds: str) -> Callable:
 
     Args:
         rule: for what is left.
-        kinds: "b" for bool, "c" for complex.
+        kinds: "b" for bool, "f" for floating point, "c" for complex.
     """
 
     def checked(call: Call):

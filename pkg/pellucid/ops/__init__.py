@@ -4,7 +4,21 @@ where they are public."""
 from ..op.schema import OPS
 from .attention import cache, scaled_dot_product
 from .conv import convolution, pool
-from .elementwise import arithmetic, bitwise, clamp, comparison, division, functions
+from .elementwise import (
+    activations,
+    arithmetic,
+    bessel,
+    bitwise,
+    clamp,
+    comparison,
+    complex,
+    division,
+    functions,
+    gamma,
+    numbers,
+    polynomials,
+    probability,
+)
 from .index import counting, gather, places, rows, selection, sort
 from .matmul import contractions, dense, einsum, linear
 from .norm import normalization, softmax
@@ -36,7 +50,14 @@ GROUPS = (
     convolution,
     creation,
     extremum,
+    activations,
     functions,
+    numbers,
+    complex,
+    gamma,
+    bessel,
+    probability,
+    polynomials,
     gather,
     selection,
     places,
@@ -68,5 +89,7 @@ GROUPS = (
     sort,
     views,
 )
+
+from . import aliases  # noqa: E402  (names what all of them declare)
 
 __all__ = ["GROUPS", "OPS"]

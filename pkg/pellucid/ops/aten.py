@@ -13,12 +13,11 @@ from typing import Any
 
 from ..errors import ArgumentError
 from ..nn import loss  # noqa: F401  its functions are operators of ATen, as are those that it imports
-from ..op.public import IN_PLACE, OVERLOADS, name_overloads
+from ..op.public import OVERLOADS, name_overloads
 from ..tensors import dtypes as dt
 from ..tensors.tensor import Tensor
 from .conv import convolution as conv
 from .conv import pool
-from .elementwise import division
 from .matmul import contractions
 from .norm import normalization, softmax
 from .random import distributions
@@ -54,8 +53,9 @@ def from_aten(name: str) -> Callable[..., Any]:
     overload = name.removeprefix("aten.")
     packet, _, kind = overload.partition(".")
     found = OVERLOADS.get(overload)
-    if packet in IN_PLACE and (functional := OVERLOADS.get(f"{IN_PLACE[packet].name}.{kind}")):
-        found = getattr(Tensor, packet), functional[1]
+    functional = OVERLOADS.get(f"{packet[:-1]}.{kind}") if packet.endswith("_") else None
+    if functional is not None and (form := getattr(Tensor, packet, None)) is not None:
+        found = form, functional[1]
     if found is None:
         near = get_close_matches(overload, OVERLOADS, 3)
         hint = f" There are: {', '.join(f'aten.{n}' for n in near)}." if near else ""
@@ -190,11 +190,6 @@ def _to_copy(
     memory_format=None,
 ) -> Tensor:
     return self.to(device or self.device, dtype or self.dtype, copy=True)
-
-
-@_overload("div_.Tensor_mode", "div_.Scalar_mode")
-def _div_(self: Tensor, other, *, rounding_mode: str | None) -> Tensor:
-    return self.copy_(division.div(self, other, rounding_mode=rounding_mode))
 
 
 @_overload("alias.default", "lift_fresh_copy.default")

@@ -31,6 +31,11 @@ class DType:
         return self.kind == "f"
 
     @property
+    def largest(self) -> float:
+        """The largest number that it holds, of floating-point ones."""
+        return 3.3895313892515355e38 if self.name == "bfloat16" else float(np.finfo(self.numpy).max)
+
+    @property
     def is_complex(self) -> bool:
         return self.kind == "c"
 

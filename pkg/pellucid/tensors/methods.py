@@ -205,6 +205,7 @@ OPERATORS = {
     "__rmul__": arithmetic.mul,
     "__truediv__": division.true_divide,
     "__rtruediv__": _number_over,
+    "__rdiv__": _number_over,
     "__floordiv__": division.floor_divide,
     "__rfloordiv__": _reflected(division.floor_divide),
     "__mod__": division.remainder,

@@ -298,6 +298,26 @@ class Tensor(Readable):
         """As bfloat16."""
         return self.to(dt.bfloat16)
 
+    def cfloat(self) -> Tensor:
+        """As complex64 (cpu only)."""
+        return self.to(dt.complex64)
+
+    def cdouble(self) -> Tensor:
+        """As complex128 (cpu only)."""
+        return self.to(dt.complex128)
+
+    def byte(self) -> Tensor:
+        """As uint8."""
+        return self.to(dt.uint8)
+
+    def char(self) -> Tensor:
+        """As int8."""
+        return self.to(dt.int8)
+
+    def short(self) -> Tensor:
+        """As int16."""
+        return self.to(dt.int16)
+
     def int(self) -> Tensor:
         """As int32."""
         return self.to(dt.int32)

@@ -120,6 +120,16 @@ class Tensor(Readable):
         """As float16."""
     def bfloat16(self) -> Tensor:
         """As bfloat16."""
+    def cfloat(self) -> Tensor:
+        """As complex64 (cpu only)."""
+    def cdouble(self) -> Tensor:
+        """As complex128 (cpu only)."""
+    def byte(self) -> Tensor:
+        """As uint8."""
+    def char(self) -> Tensor:
+        """As int8."""
+    def short(self) -> Tensor:
+        """As int16."""
     def int(self) -> Tensor:
         """As int32."""
     def long(self) -> Tensor:
@@ -169,6 +179,8 @@ class Tensor(Readable):
     def __deepcopy__(self, memo) -> Tensor: ...
     def abs(self, *, out: Tensor | None = None) -> Tensor:
         """Absolute value."""
+    def absolute(self, *, out: Tensor | None = None) -> Tensor:
+        """Absolute value."""
     def acos(self, *, out: Tensor | None = None) -> Tensor:
         """Angle in radians whose cosine is the value."""
     def acosh(self, *, out: Tensor | None = None) -> Tensor:
@@ -193,7 +205,7 @@ class Tensor(Readable):
     def addr(self, vec1: Tensor, vec2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
         """``beta * input + alpha * outer(vec1, vec2)``; ``input`` is not read where beta is 0."""
     def adjoint(self) -> Tensor:
-        """The matrices of the last two axes transposed."""
+        """The matrices of the last two axes transposed, and conjugated if complex."""
     def all(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
         """Whether all elements along axes differ from zero; bool (uint8 for uint8 input)."""
     def allclose(
@@ -206,8 +218,24 @@ class Tensor(Readable):
         """Smallest element over axes; equal ones share the gradient."""
     def aminmax(self, *, dim: _int | None = None, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
         """``(amin(input, dim), amax(input, dim))``."""
+    def angle(self, *, out: Tensor | None = None) -> Tensor:
+        """The angle in radians from 1 to the number: 0 or pi of real ones."""
     def any(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
         """Whether any element along axes differs from zero; bool (uint8 for uint8 input)."""
+    def arccos(self, *, out: Tensor | None = None) -> Tensor:
+        """Angle in radians whose cosine is the value."""
+    def arccosh(self, *, out: Tensor | None = None) -> Tensor:
+        """Inverse hyperbolic cosine."""
+    def arcsin(self, *, out: Tensor | None = None) -> Tensor:
+        """Angle in radians whose sine is the value."""
+    def arcsinh(self, *, out: Tensor | None = None) -> Tensor:
+        """Inverse hyperbolic sine."""
+    def arctan(self, *, out: Tensor | None = None) -> Tensor:
+        """Angle in radians whose tangent is the value."""
+    def arctan2(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """Angle in radians of the point (``other``, ``input``)."""
+    def arctanh(self, *, out: Tensor | None = None) -> Tensor:
+        """Inverse hyperbolic tangent."""
     def argmax(self, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
         """Where the largest element along an axis is, int64; the first of equal ones."""
     def argmin(self, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
@@ -262,6 +290,10 @@ class Tensor(Readable):
         out: Tensor | None = None,
     ) -> Tensor:
         """Values moved into ``[min, max]``."""
+    def clamp_max(self, max: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+        """`clamp` with ``max`` alone."""
+    def clamp_min(self, min: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+        """`clamp` with ``min`` alone."""
     def clip(
         self,
         min: Tensor | _float | None = None,
@@ -272,8 +304,14 @@ class Tensor(Readable):
         """Values moved into ``[min, max]``."""
     def clone(self, *, out: Tensor | None = None) -> Tensor:
         """A contiguous copy."""
+    def conj(self) -> Tensor:
+        """The conjugate; of real numbers the tensor itself. It is computed at once, and no view."""
+    def conj_physical(self, *, out: Tensor | None = None) -> Tensor:
+        """The conjugate: the imaginary part negated."""
     def contiguous(self) -> Tensor:
         """The tensor itself if its elements lie in row-major order, else a copy that does."""
+    def copysign(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+        """``|input|`` with the sign of ``other``."""
     def corrcoef(self) -> Tensor:
         """Correlation coefficients of variables, which are rows; columns are observations."""
     def cos(self, *, out: Tensor | None = None) -> Tensor:
@@ -292,6 +330,8 @@ class Tensor(Readable):
         """Running product along an axis: ``out[..., i] = input[..., 0] * ... * input[..., i]``."""
     def cumsum(self, dim: _int, *, dtype: DType | None = None) -> Tensor:
         """Running sum along an axis: ``out[..., i] = input[..., 0] + ... + input[..., i]``."""
+    def deg2rad(self, *, out: Tensor | None = None) -> Tensor:
+        """Degrees as radians."""
     def dequantize(self) -> Tensor:
         """The values of a quantized weight."""
     def diag(self, diagonal: _int = 0) -> Tensor:
@@ -308,10 +348,18 @@ class Tensor(Readable):
         self, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None
     ) -> Tensor:
         """Differences of neighbours: ``out[i] = input[i + 1] - input[i]``; of bools whether they differ."""
+    def digamma(self, *, out: Tensor | None = None) -> Tensor:
+        """Derivative of `lgamma`."""
     def dist(self, other: Tensor, p: _float = 2) -> Tensor:
         """Norm of a difference: ``(input - other).norm(p)``."""
     def div(self, other: Tensor | _float, *, rounding_mode: str | None = None) -> Tensor:
         """Quotient: ``out = input / other``."""
+    def div_(self, other: Tensor | _float, *, rounding_mode: str | None = None) -> Tensor:
+        """In-place form of `div`: writes the result into this tensor and returns it."""
+    def divide(self, other: Tensor | _float, *, rounding_mode: str | None = None) -> Tensor:
+        """Quotient: ``out = input / other``."""
+    def divide_(self, other: Tensor | _float, *, rounding_mode: str | None = None) -> Tensor:
+        """In-place form of `div`: writes the result into this tensor and returns it."""
     def dot(self, tensor: Tensor) -> Tensor:
         """Product of two vectors, (l,) by (l,): a tensor without axes."""
     def dsplit(self, indices_or_sections) -> tuple[Tensor, ...]:
@@ -324,6 +372,8 @@ class Tensor(Readable):
         """Error function: ``2 / sqrt(pi) * integral of exp(-t^2) from 0 to input``."""
     def erfc(self, *, out: Tensor | None = None) -> Tensor:
         """``1 - erf(input)``, accurate for large values."""
+    def erfinv(self, *, out: Tensor | None = None) -> Tensor:
+        """The inverse of `erf`."""
     def exp(self, *, out: Tensor | None = None) -> Tensor:
         """``e ** input``."""
     def exp2(self, *, out: Tensor | None = None) -> Tensor:
@@ -336,6 +386,8 @@ class Tensor(Readable):
         """``e ** input - 1``, accurate near zero."""
     def fill_diagonal_(self, fill_value: _float, wrap: _bool = False) -> Tensor:
         """Overwrite the main diagonal with a number."""
+    def fix(self, *, out: Tensor | None = None) -> Tensor:
+        """Rounded toward zero."""
     def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
         """Axes ``start_dim`` to ``end_dim`` as one."""
     def flip(self, *dims) -> Tensor:
@@ -344,24 +396,48 @@ class Tensor(Readable):
         """A copy with the order of axis 1 reversed."""
     def flipud(self) -> Tensor:
         """A copy with the order of axis 0 reversed."""
+    def float_power(self, exponent: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+        """Power in float64, which the webgpu device does not have: ``out = input ** exponent``."""
     def floor(self, *, out: Tensor | None = None) -> Tensor:
         """Rounded down."""
     def floor_divide(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """Quotient rounded down: ``out = floor(input / other)``."""
+    def fmax(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """The larger of two; the other one where one is NaN."""
+    def fmin(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """The smaller of two; the other one where one is NaN."""
     def fmod(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """Remainder with the sign of ``input``, as C's ``fmod``."""
     def frac(self, *, out: Tensor | None = None) -> Tensor:
         """The part after the point: ``input - trunc(input)``."""
+    def frexp(self) -> tuple[Tensor, Tensor]:
+        """(mantissa, exponent) with ``input == mantissa * 2 ** exponent`` and mantissas from 0.5 to 1."""
     def gather(self, dim: _int, index: Tensor, *, sparse_grad: _bool = False) -> Tensor:
         """``out[i][j] = input[index[i][j]][j]`` for dim 0, and so on for other axes."""
+    def gcd(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """The greatest divisor of both; of 0 and a number the number's size."""
     def ge(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+        """``input >= other``."""
+    def greater(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+        """``input > other``."""
+    def greater_equal(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """``input >= other``."""
     def gt(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """``input > other``."""
+    def heaviside(self, values: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """0 of negative numbers and NaN, 1 of positive ones, ``values`` at 0."""
     def histc(self, bins: _int = 100, min: _float = 0, max: _float = 0) -> Tensor:
         """How many elements lie in each of ``bins`` equal parts of ``[min, max]``; others do not count."""
     def hsplit(self, indices_or_sections) -> tuple[Tensor, ...]:
         """`tensor_split` along axis 1, or 0 of a vector, into parts of one length."""
+    def hypot(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """``sqrt(input^2 + other^2)``, without overflow."""
+    def i0(self, *, out: Tensor | None = None) -> Tensor:
+        """Modified Bessel function of the first kind, of order 0."""
+    def igamma(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """The lower share of the gamma function of ``input``, up to ``other``."""
+    def igammac(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """The upper share of the gamma function of ``input``, from ``other`` on."""
     def index_add(self, dim: _int, index: Tensor, source: Tensor, *, alpha: _float = 1) -> Tensor:
         """A copy of ``input`` with ``out[..., index[n], ...] += alpha * source[..., n, ...]``, in the
         order of n."""
@@ -383,6 +459,8 @@ class Tensor(Readable):
         """``out[..., j, ...] = input[..., index[j], ...]`` along one axis."""
     def inner(self, other: Tensor) -> Tensor:
         """Products of all vectors along the last axes: ``out[i, j] = sum(input[i] * other[j])``."""
+    def is_complex(self) -> _bool:
+        """Whether the elements are complex numbers."""
     def isclose(
         self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
     ) -> Tensor:
@@ -393,14 +471,32 @@ class Tensor(Readable):
         """Whether the value is infinite."""
     def isnan(self, *, out: Tensor | None = None) -> Tensor:
         """Whether the value is NaN."""
+    def isneginf(self, *, out: Tensor | None = None) -> Tensor:
+        """Whether the value is negative infinity."""
+    def isposinf(self, *, out: Tensor | None = None) -> Tensor:
+        """Whether the value is positive infinity."""
+    def isreal(self) -> Tensor:
+        """Whether the imaginary part is 0."""
     def kron(self, other: Tensor) -> Tensor:
         """Kronecker product: every element of ``input`` times all of ``other``."""
     def kthvalue(self, k: _int, dim: _int = -1, keepdim: _bool = False) -> ValuesAndIndices:
         """The ``k``-th smallest value of each row, counted from 1, and its place."""
+    def lcm(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """The least multiple of both that is not negative; 0 where one is 0."""
+    def ldexp(self, other: Tensor) -> Tensor:
+        """``input * 2 ** other``."""
+    def ldexp_(self, other: Tensor) -> Tensor:
+        """In-place form of `ldexp`: writes the result into this tensor and returns it."""
     def le(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """``input <= other``."""
     def lerp(self, end: Tensor, weight: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """Linear interpolation: ``out = input + weight * (end - input)``."""
+    def less(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+        """``input < other``."""
+    def less_equal(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+        """``input <= other``."""
+    def lgamma(self, *, out: Tensor | None = None) -> Tensor:
+        """Logarithm of the size of the gamma function."""
     def log(self, *, out: Tensor | None = None) -> Tensor:
         """Natural logarithm."""
     def log10(self, *, out: Tensor | None = None) -> Tensor:
@@ -411,6 +507,10 @@ class Tensor(Readable):
         """Logarithm to base 2."""
     def log_softmax(self, dim: _int, dtype: DType | None = None) -> Tensor:
         """``out_i = x_i - log(sum_j exp(x_j))`` along an axis, without overflow."""
+    def logaddexp(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """``log(exp(input) + exp(other))``."""
+    def logaddexp2(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """``log2(2^input + 2^other)``."""
     def logical_and(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Whether both are not zero."""
     def logical_not(self, *, out: Tensor | None = None) -> Tensor:
@@ -458,15 +558,29 @@ class Tensor(Readable):
         """The most frequent value of each row, the smallest of several, and the last place where it
         stands."""
     def moveaxis(self, source, destination) -> Tensor:
-        """`movedim` under numpy's name."""
+        """Axes moved to new places, the others keeping their order."""
     def movedim(self, source, destination) -> Tensor:
         """Axes moved to new places, the others keeping their order."""
     def msort(self) -> Tensor:
         """The values sorted along the first axis."""
     def mul(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """Product: ``out = input * other``."""
+    def multiply(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+        """Product: ``out = input * other``."""
     def mv(self, vec: Tensor) -> Tensor:
         """Product of a matrix and a vector, (n, l) by (l,)."""
+    def mvlgamma(self, p: _int) -> Tensor:
+        """Logarithm of the gamma function of p dimensions."""
+    def mvlgamma_(self, p: _int) -> Tensor:
+        """In-place form of `mvlgamma`: writes the result into this tensor and returns it."""
+    def nan_to_num(
+        self, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None
+    ) -> Tensor:
+        """The tensor with numbers in the place of NaN and infinity."""
+    def nan_to_num_(
+        self, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None
+    ) -> Tensor:
+        """In-place form of `nan_to_num`: writes the result into this tensor and returns it."""
     def nanmean(
         self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: DType | None = None
     ) -> Tensor:
@@ -487,6 +601,10 @@ class Tensor(Readable):
         """``input != other``."""
     def neg(self, *, out: Tensor | None = None) -> Tensor:
         """Negative: ``out = -input``."""
+    def negative(self, *, out: Tensor | None = None) -> Tensor:
+        """Negative: ``out = -input``."""
+    def nextafter(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """The number next to ``input`` toward ``other``."""
     def nonzero(self, *, as_tuple: _bool = False) -> Any:
         """The indices of all elements that are not zero, in row-major order. Waits for the device: their
         number is data."""
@@ -502,10 +620,14 @@ class Tensor(Readable):
         nonzero elements."""
     def normal_(self, mean: _float = 0.0, std: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
         """Fill with normal random numbers."""
+    def not_equal(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+        """``input != other``."""
     def outer(self, vec2: Tensor) -> Tensor:
         """``out[i, j] = input[i] * vec2[j]``."""
     def permute(self, *dims) -> Tensor:
         """Axes in another order, sharing storage."""
+    def polygamma(self, n: _int, *, out: Tensor | None = None) -> Tensor:
+        """What `polygamma` computes."""
     def positive(self) -> Tensor:
         """The tensor itself."""
     def pow(self, exponent: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
@@ -520,6 +642,8 @@ class Tensor(Readable):
         self, q, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = "linear"
     ) -> Tensor:
         """Value below which a share ``q`` of the elements of each row lies; NaN where there is one."""
+    def rad2deg(self, *, out: Tensor | None = None) -> Tensor:
+        """Radians as degrees."""
     def ravel(self) -> Tensor:
         """All elements along one axis."""
     def reciprocal(self, *, out: Tensor | None = None) -> Tensor:
@@ -544,12 +668,16 @@ class Tensor(Readable):
         """The same elements in another shape: a view where strides allow it, else a copy."""
     def reshape_as(self, other: Tensor) -> Tensor:
         """``input.reshape(other.shape)``."""
+    def resolve_conj(self) -> Tensor:
+        """The tensor itself: conjugates are computed at once."""
+    def resolve_neg(self) -> Tensor:
+        """The tensor itself: negatives are computed at once."""
     def roll(self, shifts, dims=None) -> Tensor:
         """Elements moved along axes; those that leave at one end come in at the other."""
     def rot90(self, k: _int = 1, dims: Sequence[_int] = (0, 1)) -> Tensor:
         """A copy rotated by ``k`` times 90 degrees in the plane of two axes, from the first towards the
         second."""
-    def round(self, *, out: Tensor | None = None) -> Tensor:
+    def round(self, *, decimals: _int = 0, out: Tensor | None = None) -> Tensor:
         """Rounded to the nearest integer, halves to even."""
     def rsqrt(self, *, out: Tensor | None = None) -> Tensor:
         """``1 / sqrt(input)``."""
@@ -571,12 +699,18 @@ class Tensor(Readable):
         """One position of an axis, which disappears; shares storage."""
     def select_scatter(self, src: Tensor, dim: _int, index: _int) -> Tensor:
         """A copy of ``input`` with ``src`` at one position of an axis."""
+    def sgn(self, *, out: Tensor | None = None) -> Tensor:
+        """The number over its size, 0 at 0: of real ones the sign."""
     def sigmoid(self, *, out: Tensor | None = None) -> Tensor:
         """``1 / (1 + exp(-input))``."""
     def sign(self, *, out: Tensor | None = None) -> Tensor:
         """-1, 0 or 1 by the sign of the value; 0 for NaN."""
+    def signbit(self, *, out: Tensor | None = None) -> Tensor:
+        """Whether the sign is that of a negative number, also of -0.0 and NaN."""
     def sin(self, *, out: Tensor | None = None) -> Tensor:
         """Sine of an angle in radians."""
+    def sinc(self, *, out: Tensor | None = None) -> Tensor:
+        """``sin(pi * input) / (pi * input)``, 1 at 0."""
     def sinh(self, *, out: Tensor | None = None) -> Tensor:
         """Hyperbolic sine."""
     def slice_scatter(
@@ -608,16 +742,18 @@ class Tensor(Readable):
         """Standard deviation over axes: the square root of `var`, same arguments."""
     def sub(self, other: Tensor | _float, *, alpha: _float = 1, out: Tensor | None = None) -> Tensor:
         """Difference: ``out = input - alpha * other``."""
+    def subtract(self, other: Tensor | _float, *, alpha: _float = 1, out: Tensor | None = None) -> Tensor:
+        """Difference: ``out = input - alpha * other``."""
     def sum(
         self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: DType | None = None
     ) -> Tensor:
         """Sum over axes: ``out = sum_r input[..., r, ...]``."""
     def sum_to_size(self, *size) -> Tensor:
         """The sum over axes that a broadcast from ``size`` would have made."""
-    def swapaxes(self, axis0: _int, axis1: _int) -> Tensor:
-        """`transpose` under numpy's name."""
+    def swapaxes(self, dim0: _int, dim1: _int) -> Tensor:
+        """Two axes exchanged, sharing storage."""
     def swapdims(self, dim0: _int, dim1: _int) -> Tensor:
-        """`transpose` under another name."""
+        """Two axes exchanged, sharing storage."""
     def t(self) -> Tensor:
         """The transpose of a matrix; tensors of fewer axes as they are."""
     def take(self, index: Tensor) -> Tensor:
@@ -683,14 +819,18 @@ class Tensor(Readable):
     ) -> Tensor:
         """Variance over axes: ``sum((input - mean)^2) / max(count - correction, 0)``."""
     def vdot(self, other: Tensor) -> Tensor:
-        """Product of two real vectors, as `dot`."""
+        """Product of two vectors, the first conjugated."""
     def view(self, *size) -> Tensor:
         """The same elements in another shape, sharing storage."""
     def view_as(self, other: Tensor) -> Tensor:
         """``input.view(other.shape)``."""
     def vsplit(self, indices_or_sections) -> tuple[Tensor, ...]:
         """`tensor_split` along axis 0 of at least two into parts of one length."""
+    def xlogy(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+        """``input * log(other)``, 0 where ``input`` is 0."""
     def abs_(self) -> Tensor:
+        """Absolute value."""
+    def absolute_(self) -> Tensor:
         """Absolute value."""
     def acos_(self) -> Tensor:
         """Angle in radians whose cosine is the value."""
@@ -702,6 +842,20 @@ class Tensor(Readable):
         """``out = input + value * tensor1 / tensor2``."""
     def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: _float = 1) -> Tensor:
         """``out = input + value * tensor1 * tensor2``."""
+    def arccos_(self) -> Tensor:
+        """Angle in radians whose cosine is the value."""
+    def arccosh_(self) -> Tensor:
+        """Inverse hyperbolic cosine."""
+    def arcsin_(self) -> Tensor:
+        """Angle in radians whose sine is the value."""
+    def arcsinh_(self) -> Tensor:
+        """Inverse hyperbolic sine."""
+    def arctan2_(self, other: Tensor) -> Tensor:
+        """Angle in radians of the point (``other``, ``input``)."""
+    def arctan_(self) -> Tensor:
+        """Angle in radians whose tangent is the value."""
+    def arctanh_(self) -> Tensor:
+        """Inverse hyperbolic tangent."""
     def asin_(self) -> Tensor:
         """Angle in radians whose sine is the value."""
     def asinh_(self) -> Tensor:
@@ -714,32 +868,54 @@ class Tensor(Readable):
         """Inverse hyperbolic tangent."""
     def bitwise_and_(self, other: Tensor | _float) -> Tensor:
         """Bitwise and; logical for bools."""
+    def bitwise_left_shift_(self, other: Tensor | _float) -> Tensor:
+        """Bits moved up by ``other`` places."""
     def bitwise_not_(self) -> Tensor:
         """Every bit inverted; logical not for bools."""
     def bitwise_or_(self, other: Tensor | _float) -> Tensor:
         """Bitwise or; logical for bools."""
+    def bitwise_right_shift_(self, other: Tensor | _float) -> Tensor:
+        """Bits moved down by ``other`` places; signed numbers keep their sign."""
     def bitwise_xor_(self, other: Tensor | _float) -> Tensor:
         """Bitwise exclusive or; logical for bools."""
     def ceil_(self) -> Tensor:
         """Rounded up."""
     def clamp_(self, min: Tensor | _float | None = None, max: Tensor | _float | None = None) -> Tensor:
         """Values moved into ``[min, max]``."""
+    def clamp_max_(self, max: Tensor | _float) -> Tensor:
+        """`clamp` with ``max`` alone."""
+    def clamp_min_(self, min: Tensor | _float) -> Tensor:
+        """`clamp` with ``min`` alone."""
+    def clip_(self, min: Tensor | _float | None = None, max: Tensor | _float | None = None) -> Tensor:
+        """Values moved into ``[min, max]``."""
+    def conj_physical_(self) -> Tensor:
+        """The conjugate: the imaginary part negated."""
+    def copysign_(self, other: Tensor | _float) -> Tensor:
+        """``|input|`` with the sign of ``other``."""
     def cos_(self) -> Tensor:
         """Cosine of an angle in radians."""
     def cosh_(self) -> Tensor:
         """Hyperbolic cosine."""
-    def div_(self, other: Tensor | _float) -> Tensor:
-        """Quotient: ``out = input / other``, floating point for integers too."""
+    def deg2rad_(self) -> Tensor:
+        """Degrees as radians."""
+    def digamma_(self) -> Tensor:
+        """Derivative of `lgamma`."""
+    def eq_(self, other: Tensor | _float) -> Tensor:
+        """``input == other``."""
     def erf_(self) -> Tensor:
         """Error function: ``2 / sqrt(pi) * integral of exp(-t^2) from 0 to input``."""
     def erfc_(self) -> Tensor:
         """``1 - erf(input)``, accurate for large values."""
+    def erfinv_(self) -> Tensor:
+        """The inverse of `erf`."""
     def exp2_(self) -> Tensor:
         """``2 ** input``."""
     def exp_(self) -> Tensor:
         """``e ** input``."""
     def expm1_(self) -> Tensor:
         """``e ** input - 1``, accurate near zero."""
+    def fix_(self) -> Tensor:
+        """Rounded toward zero."""
     def floor_(self) -> Tensor:
         """Rounded down."""
     def floor_divide_(self, other: Tensor | _float) -> Tensor:
@@ -748,8 +924,38 @@ class Tensor(Readable):
         """Remainder with the sign of ``input``, as C's ``fmod``."""
     def frac_(self) -> Tensor:
         """The part after the point: ``input - trunc(input)``."""
+    def gcd_(self, other: Tensor) -> Tensor:
+        """The greatest divisor of both; of 0 and a number the number's size."""
+    def ge_(self, other: Tensor | _float) -> Tensor:
+        """``input >= other``."""
+    def greater_(self, other: Tensor | _float) -> Tensor:
+        """``input > other``."""
+    def greater_equal_(self, other: Tensor | _float) -> Tensor:
+        """``input >= other``."""
+    def gt_(self, other: Tensor | _float) -> Tensor:
+        """``input > other``."""
+    def heaviside_(self, values: Tensor) -> Tensor:
+        """0 of negative numbers and NaN, 1 of positive ones, ``values`` at 0."""
+    def hypot_(self, other: Tensor) -> Tensor:
+        """``sqrt(input^2 + other^2)``, without overflow."""
+    def i0_(self) -> Tensor:
+        """Modified Bessel function of the first kind, of order 0."""
+    def igamma_(self, other: Tensor) -> Tensor:
+        """The lower share of the gamma function of ``input``, up to ``other``."""
+    def igammac_(self, other: Tensor) -> Tensor:
+        """The upper share of the gamma function of ``input``, from ``other`` on."""
+    def lcm_(self, other: Tensor) -> Tensor:
+        """The least multiple of both that is not negative; 0 where one is 0."""
+    def le_(self, other: Tensor | _float) -> Tensor:
+        """``input <= other``."""
     def lerp_(self, end: Tensor, weight: Tensor | _float) -> Tensor:
         """Linear interpolation: ``out = input + weight * (end - input)``."""
+    def less_(self, other: Tensor | _float) -> Tensor:
+        """``input < other``."""
+    def less_equal_(self, other: Tensor | _float) -> Tensor:
+        """``input <= other``."""
+    def lgamma_(self) -> Tensor:
+        """Logarithm of the size of the gamma function."""
     def log10_(self) -> Tensor:
         """Logarithm to base 10."""
     def log1p_(self) -> Tensor:
@@ -758,34 +964,60 @@ class Tensor(Readable):
         """Logarithm to base 2."""
     def log_(self) -> Tensor:
         """Natural logarithm."""
+    def logical_and_(self, other: Tensor) -> Tensor:
+        """Whether both are not zero."""
     def logical_not_(self) -> Tensor:
         """Whether the value is zero."""
+    def logical_or_(self, other: Tensor) -> Tensor:
+        """Whether one is not zero."""
+    def logical_xor_(self, other: Tensor) -> Tensor:
+        """Whether exactly one is not zero."""
     def logit_(self, eps: _float | None = None) -> Tensor:
         """``log(input / (1 - input))``."""
+    def lt_(self, other: Tensor | _float) -> Tensor:
+        """``input < other``."""
     def masked_fill_(self, mask: Tensor, value: Tensor | _float) -> Tensor:
         """``value`` where the mask holds, else ``input``."""
     def mul_(self, other: Tensor | _float) -> Tensor:
         """Product: ``out = input * other``."""
+    def multiply_(self, other: Tensor | _float) -> Tensor:
+        """Product: ``out = input * other``."""
+    def ne_(self, other: Tensor | _float) -> Tensor:
+        """``input != other``."""
     def neg_(self) -> Tensor:
         """Negative: ``out = -input``."""
+    def negative_(self) -> Tensor:
+        """Negative: ``out = -input``."""
+    def nextafter_(self, other: Tensor) -> Tensor:
+        """The number next to ``input`` toward ``other``."""
+    def not_equal_(self, other: Tensor | _float) -> Tensor:
+        """``input != other``."""
+    def polygamma_(self, n: _int) -> Tensor:
+        """What `polygamma` computes."""
     def pow_(self, exponent: Tensor | _float) -> Tensor:
         """Power: ``out = input ** exponent``."""
+    def rad2deg_(self) -> Tensor:
+        """Radians as degrees."""
     def reciprocal_(self) -> Tensor:
         """``1 / input``."""
     def relu_(self) -> Tensor:
         """``max(input, 0)``."""
     def remainder_(self, other: Tensor | _float) -> Tensor:
         """Remainder with the sign of ``other``, as Python's ``%``."""
-    def round_(self) -> Tensor:
+    def round_(self, *, decimals: _int = 0) -> Tensor:
         """Rounded to the nearest integer, halves to even."""
     def rsqrt_(self) -> Tensor:
         """``1 / sqrt(input)``."""
+    def sgn_(self) -> Tensor:
+        """The number over its size, 0 at 0: of real ones the sign."""
     def sigmoid_(self) -> Tensor:
         """``1 / (1 + exp(-input))``."""
     def sign_(self) -> Tensor:
         """-1, 0 or 1 by the sign of the value; 0 for NaN."""
     def sin_(self) -> Tensor:
         """Sine of an angle in radians."""
+    def sinc_(self) -> Tensor:
+        """``sin(pi * input) / (pi * input)``, 1 at 0."""
     def sinh_(self) -> Tensor:
         """Hyperbolic sine."""
     def sqrt_(self) -> Tensor:
@@ -793,6 +1025,8 @@ class Tensor(Readable):
     def square_(self) -> Tensor:
         """``input * input``."""
     def sub_(self, other: Tensor | _float, *, alpha: _float = 1) -> Tensor:
+        """Difference: ``out = input - alpha * other``."""
+    def subtract_(self, other: Tensor | _float, *, alpha: _float = 1) -> Tensor:
         """Difference: ``out = input - alpha * other``."""
     def tan_(self) -> Tensor:
         """Tangent of an angle in radians."""
@@ -802,6 +1036,8 @@ class Tensor(Readable):
         """Quotient: ``out = input / other``, floating point for integers too."""
     def trunc_(self) -> Tensor:
         """Rounded toward zero."""
+    def xlogy_(self, other: Tensor | _float) -> Tensor:
+        """``input * log(other)``, 0 where ``input`` is 0."""
     def __add__(self, other: Any) -> Tensor: ...
     def __radd__(self, other: Any) -> Tensor: ...
     def __sub__(self, other: Any) -> Tensor: ...
@@ -810,6 +1046,7 @@ class Tensor(Readable):
     def __rmul__(self, other: Any) -> Tensor: ...
     def __truediv__(self, other: Any) -> Tensor: ...
     def __rtruediv__(self, other: Any) -> Tensor: ...
+    def __rdiv__(self, other: Any) -> Tensor: ...
     def __floordiv__(self, other: Any) -> Tensor: ...
     def __rfloordiv__(self, other: Any) -> Tensor: ...
     def __mod__(self, other: Any) -> Tensor: ...

@@ -1,11 +1,10 @@
-// erf_of(x), erfc_of(x)
+// erf_of(x), erfc_of(x); erfcx_positive(a) is exp(a^2) erfc(a) of a from 0.5 on
 //
 // source  erf below 1: Maclaurin series, DLMF 7.6.1; elsewhere 1 - erfc by the Chebyshev fit of Press et al.,
 //         "Numerical Recipes", section 6.2 (relative error below 1.2e-7)
 
-fn erfc_positive(a: f32) -> f32 {
-    if (a > 10.06) { return 0.0; }
-    let t = 1.0 / (1.0 + 0.5 * a);
+// The logarithm of exp(a^2) erfc(a) / t with t = 1 / (1 + a / 2).
+fn erfc_exponent(t: f32) -> f32 {
     var p = 0.17087277;
     p = p * t - 0.82215223;
     p = p * t + 1.48851587;
@@ -15,10 +14,21 @@ fn erfc_positive(a: f32) -> f32 {
     p = p * t + 0.09678418;
     p = p * t + 0.37409196;
     p = p * t + 1.00002368;
+    return p * t - 1.26551223;
+}
+
+fn erfcx_positive(a: f32) -> f32 {
+    let t = 1.0 / (1.0 + 0.5 * a);
+    return t * exp_of(erfc_exponent(t));
+}
+
+fn erfc_positive(a: f32) -> f32 {
+    if (a > 10.06) { return 0.0; }
+    let t = 1.0 / (1.0 + 0.5 * a);
     // a^2 = high^2 + low: high^2 is exact, so that the large exponent loses nothing.
     let high = bitcast<f32>(bitcast<u32>(a) & 0xfffff000u);
     let low = (a - high) * (a + high);
-    return t * exp_of(p * t - 1.26551223 - low) * exp_of(-high * high);
+    return t * exp_of(erfc_exponent(t) - low) * exp_of(-high * high);
 }
 
 fn erf_of(x: f32) -> f32 {

@@ -1,4 +1,4 @@
-// exp_of, exp2_of, expm1_of, log_of, log2_of, log10_of, log1p_of
+// exp_of, exp2_of, expm1_of, log_of, log2_of, log10_of, log1p_of, xlogy_of, xlog1py_of
 //
 // With PyTorch's results at infinities, zero and NaN, and accurate near zero.
 
@@ -120,4 +120,12 @@ fn log1p_of(x: f32) -> f32 {
         return 2.0 * s + s * z * (0.66666667 + z * (0.4 + z * (0.28571429 + z * (0.22222222 + z * 0.18181818))));
     }
     return log_of(1.0 + x);
+}
+
+fn xlogy_of(x: f32, y: f32) -> f32 {
+    return select(x * log_of(y), select(0.0, y, is_nan(y)), x == 0.0 && !is_nan(x));
+}
+
+fn xlog1py_of(x: f32, y: f32) -> f32 {
+    return select(x * log1p_of(y), select(0.0, y, is_nan(y)), x == 0.0 && !is_nan(x));
 }

@@ -1,4 +1,5 @@
-// tanh_of, sinh_of, cosh_of, asinh_of, acosh_of, atanh_of, sigmoid_of, silu_of, softplus_of: stable everywhere.
+// tanh_of, sinh_of, cosh_of, asinh_of, acosh_of, atanh_of, sigmoid_of, silu_of, softplus_of, logit_of,
+// logaddexp_of, logaddexp2_of, hypot_of: stable everywhere.
 
 fn tanh_of(x: f32) -> f32 {
     if ((bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u) { return x; }
@@ -35,14 +36,14 @@ fn asinh_of(x: f32) -> f32 {
 }
 
 fn acosh_of(x: f32) -> f32 {
-    if (x < 1.0) { return bitcast<f32>(bitcast<u32>(x) | 0x7fc00000u); }
+    if (x < 1.0) { return not_defined(x); }
     if (x > 1e9) { return log_of(x) + 0.69314718; }
     let t = x - 1.0;
     return log1p_of(t + sqrt(2.0 * t + t * t));
 }
 
 fn atanh_of(x: f32) -> f32 {
-    if (abs(x) > 1.0) { return bitcast<f32>(bitcast<u32>(x) | 0x7fc00000u); }
+    if (abs(x) > 1.0) { return not_defined(x); }
     if (abs(x) == 1.0) { return infinity(x); }
     let a = abs(x);
     return with_sign(0.5 * log1p_of(2.0 * a / (1.0 - a)), x);
@@ -64,4 +65,25 @@ fn silu_of(x: f32) -> f32 {
 
 fn softplus_of(x: f32) -> f32 {
     return max(x, 0.0) + log1p_of(exp_of(-abs(x)));
+}
+
+fn logit_of(x: f32) -> f32 { return log_of(select(x / (1.0 - x), -1.0, abs(x) > 1.0)); }
+
+fn logaddexp_of(a: f32, b: f32) -> f32 {
+    if (bitcast<u32>(a) == bitcast<u32>(b) && abs(a) > 3e38) { return a; }
+    return nan_max(a, b) + log1p_of(exp_of(-abs(a - b)));
+}
+
+fn logaddexp2_of(a: f32, b: f32) -> f32 {
+    if (bitcast<u32>(a) == bitcast<u32>(b) && abs(a) > 3e38) { return a; }
+    return nan_max(a, b) + 1.44269504 * log1p_of(exp2_of(-abs(a - b)));
+}
+
+fn hypot_of(a: f32, b: f32) -> f32 {
+    let high = max(bitcast<u32>(a) & 0x7fffffffu, bitcast<u32>(b) & 0x7fffffffu);
+    let low = min(bitcast<u32>(a) & 0x7fffffffu, bitcast<u32>(b) & 0x7fffffffu);
+    if (high >= 0x7f800000u) { return bitcast<f32>(select(high, 0x7f800000u, low == 0x7f800000u || high == 0x7f800000u)); }
+    if (high == 0u) { return 0.0; }
+    let ratio = bitcast<f32>(low) / bitcast<f32>(high);
+    return bitcast<f32>(high) * sqrt(1.0 + ratio * ratio);
 }

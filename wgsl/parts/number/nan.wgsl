@@ -3,6 +3,7 @@
 // nan_max(a, b)    the larger; NaN if one is NaN
 // nan_min(a, b)    the smaller; NaN if one is NaN
 // nan_of_infinite(x)  x, and NaN in place of an infinite one
+// not_defined(x)   NaN, of an x that no constant folding knows: compilers refuse one of constants
 
 fn is_nan(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }
 
@@ -16,3 +17,4 @@ fn nan_of_infinite(x: f32) -> f32 {
     let bits = bitcast<u32>(x);
     return bitcast<f32>(select(bits, bits | 0x400000u, (bits & 0x7fffffffu) == 0x7f800000u));
 }
+fn not_defined(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) | 0x7fc00000u); }

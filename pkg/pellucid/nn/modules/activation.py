@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ...errors import RangeError
 from ...op.arguments import number
-from ...ops.elementwise import functions
+from ...ops.elementwise import activations, functions
 from ...tensors.tensor import Tensor
 from .. import functional
 from .module import Module
@@ -45,7 +45,7 @@ class ReLU(_Plain):
 class ReLU6(_Plain):
     """``min(max(input, 0), 6)``."""
 
-    _function = staticmethod(functions.relu6)
+    _function = staticmethod(activations.relu6)
 
 
 class SiLU(_Plain):
@@ -54,25 +54,25 @@ class SiLU(_Plain):
     Source: https://pytorch.org/docs/stable/generated/torch.nn.SiLU.html
     """
 
-    _function = staticmethod(functions.silu)
+    _function = staticmethod(activations.silu)
 
 
 class Mish(_Plain):
     """``input * tanh(softplus(input))``."""
 
-    _function = staticmethod(functions.mish)
+    _function = staticmethod(activations.mish)
 
 
 class Hardswish(_Plain):
     """``input * relu6(input + 3) / 6``."""
 
-    _function = staticmethod(functions.hardswish)
+    _function = staticmethod(activations.hardswish)
 
 
 class Hardsigmoid(_Plain):
     """``relu6(input + 3) / 6``."""
 
-    _function = staticmethod(functions.hardsigmoid)
+    _function = staticmethod(activations.hardsigmoid)
 
 
 class Tanh(Module):
@@ -93,14 +93,14 @@ class LogSigmoid(Module):
     """``log(sigmoid(input))``."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return functions.logsigmoid(input)
+        return activations.logsigmoid(input)
 
 
 class Softsign(Module):
     """``input / (1 + |input|)``."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return functions.softsign(input)
+        return activations.softsign(input)
 
 
 class GELU(Module):
@@ -117,7 +117,7 @@ class GELU(Module):
         self.approximate = approximate
 
     def forward(self, input: Tensor) -> Tensor:
-        return functions.gelu(input, self.approximate)
+        return activations.gelu(input, self.approximate)
 
     def extra_repr(self) -> str:
         return f"approximate={self.approximate!r}"
@@ -132,7 +132,7 @@ class LeakyReLU(Module):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        out = functions.leaky_relu(input, self.negative_slope)
+        out = activations.leaky_relu(input, self.negative_slope)
         return input.copy_(out) if self.inplace else out
 
     def extra_repr(self) -> str:
@@ -148,7 +148,7 @@ class ELU(Module):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        out = functions.elu(input, self.alpha)
+        out = activations.elu(input, self.alpha)
         return input.copy_(out) if self.inplace else out
 
     def extra_repr(self) -> str:
@@ -167,7 +167,7 @@ class Hardtanh(Module):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        out = functions.hardtanh(input, self.min_val, self.max_val)
+        out = activations.hardtanh(input, self.min_val, self.max_val)
         return input.copy_(out) if self.inplace else out
 
     def extra_repr(self) -> str:
@@ -183,7 +183,7 @@ class Softplus(Module):
         self.threshold = threshold
 
     def forward(self, input: Tensor) -> Tensor:
-        return functions.softplus(input, self.beta, self.threshold)
+        return activations.softplus(input, self.beta, self.threshold)
 
     def extra_repr(self) -> str:
         return f"beta={self.beta}, threshold={self.threshold}"

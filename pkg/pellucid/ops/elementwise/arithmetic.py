@@ -185,6 +185,22 @@ def pow(input: Tensor | float, exponent: Tensor | float) -> Tensor:
     """
 
 
+def to_power(input: Tensor | float, exponent: Tensor | float) -> Tensor: ...
+
+
+def _widest(call: Call):
+    d = dt.complex128 if promote(call)[0].is_complex else dt.float64
+    return d, d
+
+
+float_power = binary(
+    "float_power", "power(input, exponent)", np.power,
+    {"input": _power_grad_input, "exponent": _power_grad_exponent},
+    "Power in float64, which the webgpu device does not have: ``out = input ** exponent``.", form=to_power,
+    dtype=_widest, at=(2.0, 3.0), in_place=False,
+    aten=("float_power.Tensor_Tensor", "float_power.Tensor_Scalar", "float_power.Scalar"),
+)  # fmt: skip
+
 neg = unary(
     "neg", elementwise("-input", u32="0u - input", i64="i64_neg(input)"), np.negative, lambda g: -g,
     "Negative: ``out = -input``.", dtype=_no_bool, takes="any dtype but bool",

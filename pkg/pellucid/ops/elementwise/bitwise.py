@@ -59,10 +59,7 @@ def _right_shift(input, other):
 def _shift(name: str, kernel: Elementwise, reference, sentence: str):
     """Declare a shift of bits."""
     options: dict[str, Any] = {"dtype": _integer_only, "takes": _INTEGERS, "at": ([7, -6], [2, 1])}
-    options |= {
-        "in_place": False,
-        "aten": (f"{name}.Tensor", f"{name}.Tensor_Scalar", f"{name}.Scalar_Tensor"),
-    }
+    options["aten"] = f"{name}.Tensor", f"{name}.Tensor_Scalar", f"{name}.Scalar_Tensor"
     return binary(name, kernel, reference, None, sentence, **options)
 
 

@@ -1,10 +1,10 @@
-"""The larger and the smaller of two, clamp, and logit, which may clamp, element by element."""
+"""The larger and the smaller of two, and clamp, element by element."""
 
 # A declaration has no body.
 # pyright: reportReturnType=false
 from __future__ import annotations
 
-from math import nan
+from collections.abc import Callable
 
 import numpy as np
 
@@ -14,9 +14,9 @@ from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import elementwise
 from ...op.families import binary, of_tensors
-from ...op.rules import as_input, broadcast, floating, ordered, refusing
+from ...op.rules import broadcast, ordered
 from ...tensors.tensor import Tensor
-from .comparison import where
+from .comparison import ge, le, where
 
 
 def _share(g, input, other, beaten):
@@ -65,6 +65,52 @@ minimum = binary(
     takes="any real dtype",
     in_place=False,
 )
+
+
+def _number_first(name: str, f32: str, whole: str, bools: str, reference, beats: Callable):
+    """Declare a choice between two that takes NaN only where both are."""
+    i64 = f"i64_{whole}(input, other)"
+    whole = f"{whole}(input, other)"
+    return binary(
+        name, elementwise(f32, i32=whole, u32=whole, i64=i64, boolean=bools), reference,
+        {
+            "input": lambda g, input, other: g.where(beats(input, other) | other.isnan(), 0.0),
+            "other": lambda g, input, other: g.masked_fill(beats(input, other) | other.isnan(), 0.0),
+        },
+        f"The {'larger' if name == 'fmax' else 'smaller'} of two; the other one where one is NaN.",
+        form=of_tensors, dtype=ordered, takes="any real dtype", in_place=False,
+    )  # fmt: skip
+
+
+_OTHER = "select(select({}(input, other), other, is_nan(input)), input, is_nan(other))"
+fmax = _number_first("fmax", _OTHER.format("max"), "max", "input || other", np.fmax, ge)
+fmin = _number_first("fmin", _OTHER.format("min"), "min", "input && other", np.fmin, le)
+
+
+def at_least(input: Tensor, min: Tensor | float) -> Tensor: ...
+
+
+def at_most(input: Tensor, max: Tensor | float) -> Tensor: ...
+
+
+def _bound(name: str, form: Callable, bound: str, which: str, reference, grad: dict[str, Callable]):
+    """Declare `clamp` with one bound; at the bound the gradient is that of the input."""
+    whole, i64 = f"{which}(input, {{{bound}}})", f"i64_{which}(input, {{{bound}}})"
+    return binary(
+        name, elementwise(f"nan_{whole}", i32=whole, i64=i64), reference, grad,
+        f"`clamp` with ``{bound}`` alone.", form=form, dtype=ordered, takes="any real dtype",
+        aten=(f"{name}.default", f"{name}.Tensor"),
+    )  # fmt: skip
+
+
+clamp_min = _bound("clamp_min", at_least, "min", "max", np.maximum, {
+    "input": lambda g, input, min: where(input >= min, g, 0.0),
+    "min": lambda g, input, min: where(input < min, g, 0.0),
+})  # fmt: skip
+clamp_max = _bound("clamp_max", at_most, "max", "min", np.minimum, {
+    "input": lambda g, input, max: where(input <= max, g, 0.0),
+    "max": lambda g, input, max: where(input > max, g, 0.0),
+})  # fmt: skip
 
 
 def _clamp_text(low: str, high: str):
@@ -125,7 +171,6 @@ def _clamp_grad_max(g, input, min, max):
     exact=("min", "max"),
     fits=("min", "max"),
     method=True,
-    aliases=("clip",),
     in_place=True,
     aten=("clamp.default", "clamp.Tensor"),
 )
@@ -137,58 +182,4 @@ def clamp(input: Tensor, min: Tensor | float | None = None, max: Tensor | float 
         min, max: numbers or tensors; at least one.
 
     Source: https://pytorch.org/docs/stable/generated/torch.clamp.html
-    """
-
-
-def _bounds(eps: float | None) -> tuple[float, float] | None:
-    """Between what `logit` takes its input; None where everywhere."""
-    return None if eps is None or not eps >= 0 else (eps, 1 - eps)
-
-
-def _logit_text(call: Call) -> str:
-    # Outside (0, 1) the quotient is negative, but for divisors above 2^126, of which WGSL says nothing.
-    if (bounds := _bounds(call["eps"])) is None:
-        return "log_of(select(input / (1.0 - input), -1.0, abs(input) > 1.0))"
-    low, high = (np.float32(bound).item() for bound in bounds)
-    x = f"select(select(input, {high!r}, input > {high!r}), {low!r}, input < {low!r})"
-    return f"log_of({x} / (1.0 - {x}))"
-
-
-def _logit_reference(input: np.ndarray, eps: float | None) -> np.ndarray:
-    if (bounds := _bounds(eps)) is not None:
-        low, high = map(input.dtype.type, bounds)
-        input = np.where(input < low, low, np.where(input > high, high, input))
-    return np.log(input / (1 - input))
-
-
-def _logit_grad(g: Tensor, input: Tensor, eps: float | None) -> Tensor:
-    """As PyTorch's 0 outside of bounds, and NaN where there are none."""
-    low, high = _bounds(eps) or (0, 1)
-    outside = (input < low) | (input > high)
-    return (g / (input * (1 - input))).masked_fill(outside, nan if _bounds(eps) is None else 0.0)
-
-
-@op(
-    dtype=refusing(floating, "c"),
-    shape=as_input,
-    kernel=elementwise(_logit_text, i32=False),
-    reference=_logit_reference,
-    grad={"input": _logit_grad},
-    method=True,
-    in_place=True,
-    aten="logit.default(self, eps=None)",
-)
-def logit(input: Tensor, eps: float | None = None) -> Tensor:
-    """``log(input / (1 - input))``.
-
-    Args:
-        input: any real dtype; integers and bools become the default float.
-        eps: keep the input between this and ``1 - eps``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.logit.html
-
-    Example:
-        >>> import pellucid as torch
-        >>> torch.logit(torch.tensor([0.0, 0.5], device="cpu"), 0.5).tolist()
-        [0.0, 0.0]
     """

@@ -153,6 +153,16 @@ isfinite = predicate(
 )  # fmt: skip
 
 
+isposinf = predicate(
+    "isposinf", "bitcast<u32>(input) == 0x7f800000u", "false", np.isposinf,
+    "Whether the value is positive infinity.", _ORDER,
+)  # fmt: skip
+isneginf = predicate(
+    "isneginf", "bitcast<u32>(input) == 0xff800000u", "false", np.isneginf,
+    "Whether the value is negative infinity.", _ORDER,
+)  # fmt: skip
+
+
 def _check_is_tensor(value: Any, name: str) -> None:
     if getattr(value, "_meta", None) is None:
         raise wrong(name, "a tensor", value)

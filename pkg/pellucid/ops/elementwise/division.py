@@ -4,13 +4,15 @@
 # pyright: reportReturnType=false
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ...autograd.formulas import refused, zeros
-from ...errors import RangeError
 from ...op.declaration import op
 from ...op.elementwise import elementwise
 from ...op.families import binary, of_tensor
+from ...op.inplace import in_place
 from ...op.public import function
 from ...op.rules import broadcast, floating, ordered
 from ...tensors.tensor import Tensor
@@ -27,7 +29,7 @@ from ...tensors.tensor import Tensor
         "other": lambda g, input, other: -g * ((input / other) / other),
     },
     method=True,
-    in_place=("true_divide_", "div_"),
+    in_place=True,
     aten=("true_divide.Tensor", "true_divide.Scalar"),
 )
 def true_divide(input: Tensor | float, other: Tensor | float) -> Tensor:
@@ -35,6 +37,12 @@ def true_divide(input: Tensor | float, other: Tensor | float) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.true_divide.html
     """
+
+
+def _rounded(forms: tuple[Callable, Callable], input, other, mode):
+    if mode not in ("floor", "trunc"):
+        raise ValueError(f"div: rounding_mode must be None, 'trunc' or 'floor', not {mode!r}.")
+    return forms[mode == "trunc"](input, other)
 
 
 @function(method=True, aten=("div.Tensor", "div.Scalar", "div.Tensor_mode", "div.Scalar_mode"))
@@ -49,11 +57,15 @@ def div(input: Tensor | float, other: Tensor | float, *, rounding_mode: str | No
     """
     if rounding_mode is None:
         return true_divide(input, other)
-    if rounding_mode == "floor":
-        return floor_quotient(input, other)
-    if rounding_mode == "trunc":
-        return trunc_divide(input, other)
-    raise RangeError(f"div: rounding_mode must be None, 'trunc' or 'floor', not {rounding_mode!r}.")
+    return _rounded((floor_quotient, trunc_divide), input, other, rounding_mode)
+
+
+@function(exports=None, method=True, ours="the in-place form of div")
+def div_(input: Tensor, other: Tensor | float, *, rounding_mode: str | None = None) -> Tensor:
+    """In-place form of `div`: writes the result into this tensor and returns it."""
+    if rounding_mode is None:
+        return _over(input, other)
+    return _rounded(_ROUNDED_OVER, input, other, rounding_mode)
 
 
 _FLOOR_DIVIDE = elementwise(
@@ -104,6 +116,10 @@ def _trunc_reference(input, other):
 )
 def trunc_divide(input: Tensor | float, other: Tensor | float) -> Tensor:
     """Quotient rounded toward zero, what ``div(..., rounding_mode="trunc")`` computes."""
+
+
+_over = in_place(true_divide.op)
+_ROUNDED_OVER = in_place(floor_quotient.op), in_place(trunc_divide.op)
 
 
 remainder = binary(

@@ -1,32 +1,28 @@
-"""Functions of one number, element by element: exponentials, roots, trigonometry, rounding, activations."""
+"""Functions of one number, element by element: exponentials, roots, trigonometry, rounding."""
 
 # A declaration has no body.
 # pyright: reportReturnType=false
 from __future__ import annotations
 
-from math import erf as _erf_of
-from math import erfc as _erfc_of
-from math import isfinite, pi
+import math
+from collections.abc import Callable
+from math import nan, pi
 from math import sqrt as _root
 
 import numpy as np
 
-from ...autograd.composed import composed
-from ...autograd.formulas import without, zeros
-from ...errors import DTypeError, RangeError
-from ...op.arguments import number
+from ...autograd.formulas import zeros
+from ...errors import DTypeError
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import elementwise
-from ...op.families import activation, binary, of_tensors, unary
-from ...op.public import function
+from ...op.families import binary, of_tensors, unary
 from ...op.rules import as_input, float_only, floating, ordered, promote, real, refusing
 from ...tensors import dtypes as dt
 from ...tensors.tensor import Tensor
-from .comparison import where
 
-_erf = np.vectorize(_erf_of, otypes=[np.float64])
-_erfc = np.vectorize(_erfc_of, otypes=[np.float64])
+erf_of = np.vectorize(math.erf, otypes=[np.float64])
+erfc_of = np.vectorize(math.erfc, otypes=[np.float64])
 _SQRT_PI = _root(pi)
 # Of real numbers only.
 _REAL = refusing(floating, "c")
@@ -136,6 +132,27 @@ atan = unary(
 )  # fmt: skip
 
 
+deg2rad = unary(
+    "deg2rad", f"input * {pi / 180}", np.deg2rad, lambda g: g * (pi / 180), "Degrees as radians.",
+    dtype=_REAL, takes=_ANY_REAL, at=90.0,
+)  # fmt: skip
+rad2deg = unary(
+    "rad2deg", f"input * {180 / pi}", np.rad2deg, lambda g: g * (180 / pi), "Radians as degrees.",
+    dtype=_REAL, takes=_ANY_REAL,
+)  # fmt: skip
+
+
+def _sinc_grad(g, input):
+    angle, square = input * pi, input * input * pi
+    return (g * ((angle * angle.cos() - angle.sin()) / square)).masked_fill(square == 0, 0.0)
+
+
+sinc = unary(
+    "sinc", f"select(sin_of(input * {pi}) / (input * {pi}), 1.0, input == 0.0)", np.sinc, _sinc_grad,
+    "``sin(pi * input) / (pi * input)``, 1 at 0.",
+)  # fmt: skip
+
+
 def _inverse_square(a, b):
     """One over the square of the distance from the origin, where it is taken as 0."""
     return (a * a + b * b).reciprocal().masked_fill((a == 0) & (b == 0), 0.0)
@@ -155,6 +172,55 @@ atan2 = binary(
     takes=_ANY_REAL,
     at=(1.0, 1.0),
 )
+
+hypot = binary(
+    "hypot", "hypot_of(input, other)", np.hypot,
+    {"input": lambda g, input, out: g * (input / out), "other": lambda g, other, out: g * (other / out)},
+    "``sqrt(input^2 + other^2)``, without overflow.", form=of_tensors, dtype=float_only,
+    takes="floating point", at=(3.0, 4.0),
+)  # fmt: skip
+
+
+def _sum_of_powers(name: str, reference, power: Callable, sentence: str):
+    """Declare a logarithm of a sum of two powers."""
+    return binary(
+        name, f"{name}_of(input, other)", reference,
+        {
+            "input": lambda g, input, other: g / (1 + power(other - input)),
+            "other": lambda g, input, other: g / (1 + power(input - other)),
+        },
+        sentence, form=of_tensors, dtype=float_only, takes="floating point", in_place=False, at=(1.0, 2.0),
+    )  # fmt: skip
+
+
+logaddexp = _sum_of_powers("logaddexp", np.logaddexp, exp, "``log(exp(input) + exp(other))``.")
+logaddexp2 = _sum_of_powers("logaddexp2", np.logaddexp2, exp2, "``log2(2^input + 2^other)``.")
+
+
+def _times_log(name: str, logarithm: Callable, slope: Callable, sentence: str, **options):
+    """Declare a product with a logarithm that is 0 where ``input`` is 0, but for NaN."""
+
+    def reference(input, other):
+        return np.where((input == 0) & ~np.isnan(other), 0, input * logarithm(other))
+
+    return binary(
+        name, f"{name}_of(input, other)", reference, {"input": slope, "other": options.pop("other")},
+        sentence, dtype=_REAL, takes=_ANY_REAL, at=(2.0, 0.5), **options,
+    )  # fmt: skip
+
+
+xlogy = _times_log(
+    "xlogy", np.log, lambda g, input, other: xlogy(g, other).masked_fill((input == 0) & (other <= 0), 0.0),
+    "``input * log(other)``, 0 where ``input`` is 0.", other=lambda g, input, other: g * input / other,
+    aten=("xlogy.Tensor", "xlogy.Scalar_Self", "xlogy.Scalar_Other"),
+)  # fmt: skip
+xlog1py = _times_log(
+    "xlog1py", np.log1p,
+    lambda g, input, other: xlog1py(g, other).masked_fill((input == 0) & (other <= -1), 0.0),
+    "``input * log(1 + other)``, 0 where ``input`` is 0.",
+    other=lambda g, input, other: g * input / (other + 1), exports="special",
+    aten=("special_xlog1py.default", "special_xlog1py.self_scalar", "special_xlog1py.other_scalar"),
+)  # fmt: skip
 
 sinh = unary("sinh", "sinh_of(input)", np.sinh, lambda g, input: g * input.cosh(), "Hyperbolic sine.")
 cosh = unary("cosh", "cosh_of(input)", np.cosh, lambda g, input: g * input.sinh(), "Hyperbolic cosine.")
@@ -176,27 +242,80 @@ atanh = unary(
 )  # fmt: skip
 
 erf = unary(
-    "erf", "erf_of(input)", lambda input: _erf(input).astype(input.dtype),
+    "erf", "erf_of(input)", lambda input: erf_of(input).astype(input.dtype),
     lambda g, input: g * (2 / _SQRT_PI) * (-input * input).exp(),
     "Error function: ``2 / sqrt(pi) * integral of exp(-t^2) from 0 to input``.", dtype=_REAL,
     takes=_ANY_REAL,
 )  # fmt: skip
 erfc = unary(
-    "erfc", "erfc_of(input)", lambda input: _erfc(input).astype(input.dtype),
+    "erfc", "erfc_of(input)", lambda input: erfc_of(input).astype(input.dtype),
     lambda g, input: g * (-2 / _SQRT_PI) * (-input * input).exp(),
     "``1 - erf(input)``, accurate for large values.", dtype=_REAL, takes=_ANY_REAL,
 )  # fmt: skip
 
 
-def _stable_sigmoid(input):
+def stable_sigmoid(input):
     e = np.exp(-np.abs(input))
     return np.where(input < 0, e, 1) / (1 + e)
 
 
 sigmoid = unary(
-    "sigmoid", "sigmoid_of(input)", _stable_sigmoid, lambda g, out: g * out * (1 - out),
+    "sigmoid", "sigmoid_of(input)", stable_sigmoid, lambda g, out: g * out * (1 - out),
     "``1 / (1 + exp(-input))``.", dtype=_REAL, takes=_ANY_REAL, exports=("torch", "nn.functional"),
 )  # fmt: skip
+
+
+def _bounds(eps: float | None) -> tuple[float, float] | None:
+    """Between what `logit` takes its input; None where everywhere."""
+    return None if eps is None or not eps >= 0 else (eps, 1 - eps)
+
+
+def _logit_text(call: Call) -> str:
+    # Outside (0, 1) the quotient is negative, but for divisors above 2^126, of which WGSL says nothing.
+    if (bounds := _bounds(call["eps"])) is None:
+        return "logit_of(input)"
+    low, high = (np.float32(bound).item() for bound in bounds)
+    return f"logit_of(select(select(input, {high!r}, input > {high!r}), {low!r}, input < {low!r}))"
+
+
+def _logit_reference(input: np.ndarray, eps: float | None) -> np.ndarray:
+    if (bounds := _bounds(eps)) is not None:
+        low, high = map(input.dtype.type, bounds)
+        input = np.where(input < low, low, np.where(input > high, high, input))
+    return np.log(input / (1 - input))
+
+
+def _logit_grad(g: Tensor, input: Tensor, eps: float | None) -> Tensor:
+    """As PyTorch's 0 outside of bounds, and NaN where there are none."""
+    low, high = _bounds(eps) or (0, 1)
+    outside = (input < low) | (input > high)
+    return (g / (input * (1 - input))).masked_fill(outside, nan if _bounds(eps) is None else 0.0)
+
+
+@op(
+    dtype=_REAL,
+    shape=as_input,
+    kernel=elementwise(_logit_text, i32=False),
+    reference=_logit_reference,
+    grad={"input": _logit_grad},
+    method=True,
+    in_place=True,
+    aten="logit.default(self, eps=None)",
+)
+def logit(input: Tensor, eps: float | None = None) -> Tensor:
+    """``log(input / (1 - input))``.
+
+    Args:
+        input: any real dtype; integers and bools become the default float.
+        eps: keep the input between this and ``1 - eps``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.logit.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> torch.logit(torch.tensor([0.0, 0.5], device="cpu"), 0.5).tolist()
+        [0.0, 0.0]
+    """
 
 
 def _rounding(name: str, reference, sentence: str):
@@ -214,246 +333,51 @@ def _rounding(name: str, reference, sentence: str):
 
 floor = _rounding("floor", np.floor, "Rounded down.")
 ceil = _rounding("ceil", np.ceil, "Rounded up.")
-round = _rounding("round", np.round, "Rounded to the nearest integer, halves to even.")
 trunc = _rounding("trunc", np.trunc, "Rounded toward zero.")
+
+
+def _round_types(call: Call):
+    found = real(call)
+    if call["decimals"] and not found[0].is_floating_point:
+        raise DTypeError(f"takes floating-point tensors where decimals are given, not {found[0]}.")
+    return found
+
+
+def _round_text(call: Call) -> str:
+    power = f"{10.0 ** max(call['decimals'], -call['decimals'])}"
+    first, second = ("*", "/") if call["decimals"] > 0 else ("/", "*")
+    return f"round(input {first} {power}) {second} {power}" if call["decimals"] else "round(input)"
+
+
+def _round(input, decimals):
+    if input.dtype.kind in "iu":
+        return input
+    power = input.dtype.type(10.0 ** max(decimals, -decimals))
+    return np.round(input * power) / power if decimals > 0 else np.round(input / power) * power
+
+
+@op(
+    dtype=_round_types,
+    shape=as_input,
+    kernel=elementwise(_round_text, i32="input", i64="input"),
+    reference=_round,
+    grad={"input": zeros},
+    method=True,
+    in_place=True,
+    aten=("round.default", "round.decimals"),
+)
+def round(input: Tensor, *, decimals: int = 0) -> Tensor:
+    """Rounded to the nearest integer, halves to even.
+
+    Args:
+        input: any dtype but bool and complex ones.
+        decimals: digits that stay behind the point; negative ones count before it.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.round.html
+    """
+
 
 frac = unary(
     "frac", "input - trunc(input)", lambda input: input - np.trunc(input), lambda g: g,
     "The part after the point: ``input - trunc(input)``.", dtype=float_only, at=1.75,
 )  # fmt: skip
-
-
-# Activations (torch.nn.functional shows those that torch itself does not)
-
-relu = unary(
-    "relu",
-    elementwise(
-        "select(input, 0.0, input < 0.0 && !is_nan(input))",
-        i32="max(input, 0)",
-        u32="input",
-        i64="i64_max(input, vec2<u32>(0u))",
-    ),
-    lambda input: np.where(input < 0, 0, input).astype(input.dtype),
-    lambda g, out: without(g, out <= 0),
-    "``max(input, 0)``.",
-    dtype=real,
-    at=-0.5,
-)
-
-
-def _silu_grad(g, input):
-    s = input.sigmoid()
-    return g * s * (1 + input * (1 - s))
-
-
-silu = activation(
-    "silu", "silu_of(input)", lambda input: input * _stable_sigmoid(input), _silu_grad,
-    "``input * sigmoid(input)``, also called swish.",
-)  # fmt: skip
-
-
-def _gelu_reference(input, approximate):
-    if approximate == "tanh":
-        return 0.5 * input * (1 + np.tanh(_root(2 / pi) * (input + 0.044715 * input**3)))
-    return (0.5 * input * (1 + _erf(input / _root(2)))).astype(input.dtype)
-
-
-def _gelu_grad(g, input, approximate):
-    if approximate == "tanh":
-        inner = _root(2 / pi) * (input + 0.044715 * input * input * input)
-        t = inner.tanh()
-        slope = _root(2 / pi) * (1 + 3 * 0.044715 * input * input)
-        return g * (0.5 * (1 + t) + 0.5 * input * (1 - t * t) * slope)
-    return g * (
-        0.5 * (1 + (input / _root(2)).erf()) + input * (-0.5 * input * input).exp() * (1 / _root(2 * pi))
-    )
-
-
-def _gelu_types(call):
-    if call["approximate"] not in ("none", "tanh"):
-        raise RangeError(f"gelu: approximate must be 'none' or 'tanh', not {call['approximate']!r}.")
-    return float_only(call)
-
-
-def _gelu_text(call):
-    if call["approximate"] == "tanh":
-        return "0.5 * input * (1.0 + tanh_of(0.7978845608 * (input + 0.044715 * input * input * input)))"
-    return "0.5 * input * erfc_of(input * -0.7071067812)"
-
-
-@op(
-    dtype=_gelu_types,
-    shape=as_input,
-    kernel=elementwise(_gelu_text, i32=False),
-    reference=_gelu_reference,
-    grad={"input": _gelu_grad},
-    exports="nn.functional",
-)
-def gelu(input: Tensor, approximate: str = "none") -> Tensor:
-    """``input * Phi(input)`` with the normal distribution function Phi.
-
-    Args:
-        input: floating point.
-        approximate: "none" for the exact form, "tanh" for the approximation that GPT-2 uses.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.gelu.html
-    """
-
-
-@op(
-    dtype=float_only,
-    shape=as_input,
-    kernel=elementwise("select(negative_slope * input, input, input > 0.0)", i32=False),
-    reference=lambda input, negative_slope: np.where(input > 0, input, negative_slope * input),
-    grad={"input": lambda g, input, negative_slope: where(input > 0, g, g * negative_slope)},
-    exports="nn.functional",
-)
-def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
-    """``input`` where positive, else ``negative_slope * input``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.leaky_relu.html
-    """
-
-
-@op(
-    dtype=float_only,
-    shape=as_input,
-    kernel=elementwise("select(input, alpha * expm1_of(input), input < 0.0)", i32=False),
-    reference=lambda input, alpha: np.where(input < 0, alpha * np.expm1(np.minimum(input, 0)), input),
-    grad={
-        "input": lambda g, input, alpha: where(input <= 0, g * alpha * input.where(input < 0, 0.0).exp(), g)
-    },
-    exports="nn.functional",
-    aten="elu.default(self, alpha=1.0, scale=1, input_scale=1)",
-)
-def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
-    """``input`` where positive, else ``alpha * (exp(input) - 1)``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.elu.html
-    """
-
-
-def _softplus_grad(g, input, beta, threshold):
-    scaled = input * beta
-    return where(scaled > threshold, g, g * scaled.sigmoid())
-
-
-@op(
-    dtype=float_only,
-    shape=as_input,
-    kernel=elementwise(
-        "select(softplus_of(beta * input) / beta, input, beta * input > threshold)", i32=False
-    ),
-    reference=lambda input, beta, threshold: np.where(
-        beta * input > threshold, input, np.logaddexp(0, beta * input) / beta
-    ),
-    grad={"input": _softplus_grad},
-    exports="nn.functional",
-)
-def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
-    """``log(1 + exp(beta * input)) / beta``, the input itself where ``beta * input`` exceeds the threshold.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.softplus.html
-    """
-
-
-logsigmoid = activation(
-    "logsigmoid", "min(input, 0.0) - log1p_of(exp_of(-abs(input)))",
-    lambda input: np.minimum(input, 0) - np.log1p(np.exp(-np.abs(input))),
-    lambda g, input: g * (-input).sigmoid(), "``log(sigmoid(input))``.", aten="log_sigmoid.default",
-)  # fmt: skip
-
-
-def _mish_grad(g, input):
-    t = softplus(input).tanh()
-    return g * (t + input * input.sigmoid() * (1 - t * t))
-
-
-@function(exports="nn.functional")
-@composed(input=_mish_grad)
-def mish(input: Tensor) -> Tensor:
-    """``input * tanh(softplus(input))``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.mish.html
-    """
-    return input * softplus(input).tanh()
-
-
-@function(exports="nn.functional", ours="PyTorch computes it by a quotient, in Python")
-def softsign(input: Tensor) -> Tensor:
-    """``input / (1 + |input|)``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.softsign.html
-    """
-    return input / (1 + input.abs())
-
-
-def _inside(g, input, low, high):
-    """The gradient between two corners; at them and beyond them it is 0."""
-    return without(g, (input <= low) | (input >= high))
-
-
-def _bounded(name: str, input: Tensor, low: float, high: float) -> Tensor:
-    """`clamp` in the dtype of the input: bounds of integers are cut to integers."""
-    low, high = number(low, f"{name}: min_val"), number(high, f"{name}: max_val")
-    if low > high:
-        raise RangeError(f"{name}: min_val {low} is greater than max_val {high}. Exchange them.")
-    d = input.dtype
-    if d.kind == "b" or (d.kind == "u" and low < 0):
-        raise DTypeError(
-            f"{name}: takes no {d} tensors with bounds {low} and {high}. Convert with .int() first."
-        )
-    if d.is_integer and not (isfinite(low) and isfinite(high)):
-        raise RangeError(f"{name}: {d} does not hold bounds {low} and {high}. Give finite ones.")
-    return input.clamp(int(low), int(high)) if d.is_integer else input.clamp(low, high)
-
-
-def _float_input(name: str, input: Tensor) -> Tensor:
-    if not input.dtype.is_floating_point:
-        raise DTypeError(f"{name}: takes floating-point tensors, not {input.dtype}. Convert with .float().")
-    return input
-
-
-@function(exports="nn.functional")
-@composed(input=lambda g, input, min_val, max_val: _inside(g, input, min_val, max_val))
-def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
-    """Values moved into ``[min_val, max_val]``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.hardtanh.html
-    """
-    return _bounded("hardtanh", input, min_val, max_val)
-
-
-@function(exports="nn.functional")
-@composed(input=lambda g, input: _inside(g, input, 0.0, 6.0))
-def relu6(input: Tensor) -> Tensor:
-    """``min(max(input, 0), 6)``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.relu6.html
-    """
-    return _bounded("relu6", input, 0.0, 6.0)
-
-
-@function(exports="nn.functional")
-@composed(input=lambda g, input: where((input > -3.0) & (input < 3.0), g / 6.0, 0.0))
-def hardsigmoid(input: Tensor) -> Tensor:
-    """``relu6(input + 3) / 6``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.hardsigmoid.html
-    """
-    return (_float_input("hardsigmoid", input) + 3.0).clamp(0.0, 6.0) / 6.0
-
-
-def _hardswish_grad(g, input):
-    slope = where(input < 3.0, input.clamp(min=-3.0) / 3.0 + 0.5, 1.0)
-    return without(g * slope, input <= -3.0)
-
-
-@function(exports="nn.functional")
-@composed(input=_hardswish_grad)
-def hardswish(input: Tensor) -> Tensor:
-    """``input * relu6(input + 3) / 6``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.hardswish.html
-    """
-    return input * hardsigmoid(_float_input("hardswish", input))

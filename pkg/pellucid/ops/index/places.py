@@ -11,7 +11,6 @@ from ...tensors.tensor import Tensor
 from ..elementwise.comparison import where
 from ..shape.creation import arange, full
 from ..shape.joining import stack
-from ..shape.movement import copy_
 from ..shape.views import broadcast_tensors
 from .selection import nonzero
 
@@ -44,7 +43,7 @@ def take(input: Tensor, index: Tensor) -> Tensor:
     return input.reshape(-1)[index]
 
 
-@function(exports=None, method=True)
+@function(exports=None, method=True, in_place=True)
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """A copy with ``source`` at places of the flat tensor, or added there.
 
@@ -68,13 +67,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     return flat.reshape(input._meta.shape)
 
 
-@function(exports=None, method=True)
-def put_(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """In-place form of `put`: writes the result into this tensor and returns it."""
-    return copy_(input, put(input, index, source, accumulate))
-
-
-@function(method=True)
+@function(method=True, in_place=True)
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """A copy with lines of an axis replaced: ``out[..., index[n], ...] = source[..., n, ...]``.
 
@@ -106,13 +99,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     return input.index_put(_line(k, len(shape), index), source)
 
 
-@function(exports=None, method=True)
-def index_copy_(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """In-place form of `index_copy`: writes the result into this tensor and returns it."""
-    return copy_(input, index_copy(input, dim, index, source))
-
-
-@function(method=True, aten=("index_fill.int_Scalar", "index_fill.int_Tensor"))
+@function(method=True, in_place=True, aten=("index_fill.int_Scalar", "index_fill.int_Tensor"))
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | float) -> Tensor:
     """A copy with lines of an axis filled: ``out[..., index[n], ...] = value``.
 
@@ -141,13 +128,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | float) ->
     return input.index_put(_line(dim, m.rank, index), one.to(m.device, m.dtype))
 
 
-@function(exports=None, method=True, aten=("index_fill_.int_Scalar", "index_fill_.int_Tensor"))
-def index_fill_(input: Tensor, dim: int, index: Tensor, value: Tensor | float) -> Tensor:
-    """In-place form of `index_fill`: writes the result into this tensor and returns it."""
-    return copy_(input, index_fill(input, dim, index, value))
-
-
-@function(method=True)
+@function(method=True, in_place=True)
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """A copy with the elements of ``source``, in order, where ``mask`` is true.
 
@@ -179,12 +160,6 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
         places = places + flat.to(dt.int64)
     taken = source.reshape(-1)[places]
     return where(flat, taken, input.reshape(-1)).reshape(input._meta.shape)
-
-
-@function(exports=None, method=True)
-def masked_scatter_(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """In-place form of `masked_scatter`: writes the result into this tensor and returns it."""
-    return copy_(input, masked_scatter(input, mask.expand(input._meta.shape), source))
 
 
 @function(ours="made of remainder and floor_divide in PyTorch, in Python")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from ...errors import DTypeError, RangeError, ShapeError
+from ...errors import RangeError, ShapeError
 from ...op.arguments import integers, number
 from ...op.public import function
 from ...tensors.shape import axis, broadcast_shapes, index
@@ -104,13 +104,11 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
 
 @function(method=True)
 def vdot(input: Tensor, other: Tensor) -> Tensor:
-    """Product of two real vectors, as `dot`.
+    """Product of two vectors, the first conjugated.
 
     Source: https://pytorch.org/docs/stable/generated/torch.vdot.html
     """
-    if input._meta.dtype.is_complex:
-        raise DTypeError(f"vdot: takes no {input._meta.dtype}. Use dot of what is conjugated.")
-    return dot(input, other)
+    return dot(input.conj() if input._meta.dtype.is_complex else input, other)
 
 
 @function(method=True)

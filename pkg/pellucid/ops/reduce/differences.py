@@ -65,7 +65,7 @@ def _areas(name: str, y: Tensor, x: Tensor | None, dx, dim: int) -> tuple[Tensor
     return (after + before) * (right - left) / 2, k
 
 
-@function(method=False, aliases=("trapz",), aten=("trapezoid.x", "trapezoid.dx(y, *, dx=1, dim=-1)"))
+@function(aten=("trapezoid.x", "trapezoid.dx(y, *, dx=1, dim=-1)"))
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1, dim: int = -1) -> Tensor:
     """Integral along an axis by the trapezoidal rule.
 

@@ -145,7 +145,6 @@ def _cat_grad(g, tensors_meta, dim):
     grad={"tensors": _cat_grad},
     strided=("tensors",),
     out=True,
-    aliases=("concat", "concatenate"),
 )
 def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
     """Tensors one after the other along an axis.
@@ -210,7 +209,7 @@ def hstack(tensors: list[Tensor], *, out: Tensor | None = None) -> Tensor:
     return _join_as("hstack", tensors, 0 if metas[0].rank < 2 else 1, out)
 
 
-@function(aliases=("row_stack",))
+@function()
 def vstack(tensors: list[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors below one another: along axis 0, each of fewer than two axes as a row.
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ...errors import DTypeError, ShapeError
+from ...errors import ShapeError
 from ...op.arguments import integers
 from ...op.public import function
 from ...tensors.shape import axis, index
 from ...tensors.tensor import Tensor
 from .joining import flip
 from .movement import clone
-from .views import movedim, reshape, transpose, unsqueeze, view_size
+from .views import reshape, transpose, unsqueeze, view_size
 
 
 @function(method=True)
@@ -25,24 +25,6 @@ def ravel(input: Tensor) -> Tensor:
 def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     """``input.reshape(other.shape)``."""
     return reshape(input, *other._meta.shape)
-
-
-@function(method=True)
-def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
-    """`transpose` under numpy's name."""
-    return transpose(input, axis0, axis1)
-
-
-@function(method=True)
-def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """`transpose` under another name."""
-    return transpose(input, dim0, dim1)
-
-
-@function(method=True, aten=("moveaxis.int", "moveaxis.intlist"))
-def moveaxis(input: Tensor, source, destination) -> Tensor:
-    """`movedim` under numpy's name."""
-    return movedim(input, source, destination)
 
 
 @function(method=True)
@@ -150,7 +132,7 @@ def atleast_3d(*tensors) -> Tensor | tuple[Tensor, ...]:
 
 @function(method=True)
 def adjoint(input: Tensor) -> Tensor:
-    """The matrices of the last two axes transposed.
+    """The matrices of the last two axes transposed, and conjugated if complex.
 
     Raises:
         ShapeError: fewer than two axes.
@@ -159,6 +141,5 @@ def adjoint(input: Tensor) -> Tensor:
     """
     if input._meta.rank < 2:
         raise ShapeError(f"adjoint: takes at least two axes, not {input._meta.rank}.")
-    if input._meta.dtype.is_complex:
-        raise DTypeError(f"adjoint: takes no {input._meta.dtype}.")
-    return transpose(input, -2, -1)
+    out = transpose(input, -2, -1)
+    return out.conj() if input._meta.dtype.is_complex else out

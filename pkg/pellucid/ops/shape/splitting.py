@@ -133,7 +133,7 @@ def split_with_sizes(input: Tensor, split_sizes, dim: int = 0) -> tuple[Tensor, 
     return split(input, list(integers(split_sizes, "split_sizes")), dim)
 
 
-@function(method=True, aliases=("unsafe_chunk",))
+@function(method=True)
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most ``chunks`` views of equal length (the last may be shorter).
 

@@ -184,7 +184,7 @@ def _transpose(call: Call):
     view=_transpose,
     grad={"input": lambda g, dim0, dim1: g.transpose(dim0, dim1)},
     method=True,
-    aten="transpose.int",
+    aten=("transpose.int", "swapaxes.default(self, axis0, axis1)", "swapdims.default"),
 )
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Two axes exchanged, sharing storage.

@@ -1,0 +1,185 @@
+"""How numbers are made, element by element: signs, exponents, neighbours, divisors; and what NaN becomes."""
+
+# A declaration has no body.
+# pyright: reportReturnType=false
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+
+from ...autograd.composed import composed
+from ...autograd.formulas import refused, without, zeros
+from ...errors import DTypeError
+from ...op.arguments import number
+from ...op.call import Call
+from ...op.elementwise import elementwise
+from ...op.families import binary, of_tensor, of_tensors, unary
+from ...op.public import function
+from ...op.rules import boolean, float_only, floating, ordered, promote, refusing
+from ...tensors import dtypes as dt
+from ...tensors.tensor import Tensor
+from .arithmetic import pow
+from .comparison import where
+
+signbit = unary(
+    "signbit",
+    elementwise(
+        "(bitcast<u32>(input) >> 31u) != 0u", i32="input < 0", u32="false", i64="i64_is_negative(input)",
+        boolean="false", result="bool"
+    ),
+    lambda input: np.signbit(input) if input.dtype.kind == "f" else input < 0, None,
+    "Whether the sign is that of a negative number, also of -0.0 and NaN.",
+    dtype=refusing(boolean, "c"), takes="any real dtype", at=-0.5, in_place=False,
+)  # fmt: skip
+
+
+def _turned(g, input, out):
+    return g * without(out / input, input == 0)
+
+
+copysign = binary(
+    "copysign", "bitcast<f32>((bitcast<u32>(input) & 0x7fffffffu) | (bitcast<u32>(other) & 0x80000000u))",
+    np.copysign, {"input": _turned, "other": zeros}, "``|input|`` with the sign of ``other``.",
+    form=of_tensor, dtype=refusing(floating, "c"), takes="any real dtype; integers become the default float",
+    at=(1.5, -0.0),
+)  # fmt: skip
+
+
+def _no_halves(call: Call):
+    found = float_only(call)
+    if found[0].itemsize < 4:
+        raise DTypeError(f"takes float32 and float64 tensors, not {found[0]}. Convert with .float().")
+    return found
+
+
+nextafter = binary(
+    "nextafter", "next_after(input, other)", np.nextafter,
+    dict.fromkeys(("input", "other"), refused("nextafter", "Detach what it is given.")),
+    "The number next to ``input`` toward ``other``.", form=of_tensors, dtype=_no_halves,
+    takes="float32 or float64", at=([1.0, -2.0], [2.0, -2.0]),
+)  # fmt: skip
+
+
+def at_zero(input: Tensor, values: Tensor) -> Tensor: ...
+
+
+def _one_type(call: Call):
+    found = ordered(call)
+    if call["input"].dtype is not call["values"].dtype:
+        raise DTypeError(
+            f"input is {call['input'].dtype} and values is {call['values'].dtype}. Convert one of them."
+        )
+    return found
+
+
+heaviside = binary(
+    "heaviside",
+    elementwise(
+        "select(select(0.0, 1.0, input > 0.0 && !is_nan(input)), values, input == 0.0 && !is_nan(input))",
+        i32="select(select(0, 1, input > 0), values, input == 0)", u32="select(1u, values, input == 0u)",
+        i64="select(i64_max(i64_sign(input), vec2<u32>(0u)), values, all(input == vec2<u32>(0u)))",
+        boolean="input || values",
+    ),
+    lambda input, values: np.where(input == 0, values, input > 0).astype(input.dtype), None,
+    "0 of negative numbers and NaN, 1 of positive ones, ``values`` at 0.", form=at_zero, dtype=_one_type,
+    takes="one real dtype",
+)  # fmt: skip
+
+
+def _exponent_types(call: Call):
+    return dt.int32, float_only(call)[0]
+
+
+def _frexp(part: int):
+    """The mantissa or the exponent; the exponent of infinity and NaN is 0."""
+
+    def reference(input):
+        found = np.frexp(input)[part]
+        return np.where(np.isfinite(input), found, 0) if part else found
+
+    return reference
+
+
+_MANTISSA = "A number from 0.5 to 1, or its negative, that times ``2 ** exponent`` is the input."
+frexp_exponent = unary(
+    "frexp_exponent", elementwise("exponent_of(input)", i32=False, result="i32"), _frexp(1), None,
+    "The exponent that `frexp` gives.", dtype=_exponent_types, takes="floating point", public="frexp",
+)  # fmt: skip
+frexp_mantissa = unary(
+    "frexp_mantissa", "mantissa_of(input)", _frexp(0),
+    lambda g, input: g / frexp_exponent(input).exp2(), _MANTISSA, dtype=float_only, public="frexp",
+)  # fmt: skip
+Frexp = namedtuple("frexp", ("mantissa", "exponent"))
+
+
+@function(method=True, aten="frexp.Tensor")
+def frexp(input: Tensor) -> tuple[Tensor, Tensor]:
+    """(mantissa, exponent) with ``input == mantissa * 2 ** exponent`` and mantissas from 0.5 to 1.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.frexp.html
+    """
+    return Frexp(frexp_mantissa(input), frexp_exponent(input))
+
+
+@function(method=True, in_place=True, aten="ldexp.Tensor")
+def ldexp(input: Tensor, other: Tensor) -> Tensor:
+    """``input * 2 ** other``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.ldexp.html
+    """
+    return input * pow(2.0, other)
+
+
+_OF_INTEGERS: dict[str, Any] = {
+    "dtype": refusing(promote, "bfc"), "takes": "integers", "form": of_tensors, "at": ([12, 7], [18, 0])
+}  # fmt: skip
+gcd = binary(
+    "gcd",
+    elementwise(
+        None, i32="gcd_i32(input, other)", u32="gcd_u32(input, other)", i64="i64_gcd(input, other)"
+    ),
+    np.gcd, None, "The greatest divisor of both; of 0 and a number the number's size.", **_OF_INTEGERS
+)  # fmt: skip
+
+
+def _lcm(input, other):
+    wide = input.astype(np.promote_types(input.dtype, np.int32))
+    return np.abs(wide // np.maximum(np.gcd(input, other), 1) * other)
+
+
+lcm = binary(
+    "lcm",
+    elementwise(
+        None, i32="lcm_i32(input, other)", u32="lcm_u32(input, other)", i64="i64_lcm(input, other)"
+    ),
+    _lcm, None, "The least multiple of both that is not negative; 0 where one is 0.", **_OF_INTEGERS
+)  # fmt: skip
+
+
+def _known_grad(g, input):
+    return g * input.isfinite()
+
+
+@function(method=True, in_place=True)
+@composed(input=_known_grad)
+def nan_to_num(
+    input: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
+) -> Tensor:
+    """The tensor with numbers in the place of NaN and infinity.
+
+    Args:
+        input: any dtype; what is no float is copied.
+        nan: for NaN; 0 if None.
+        posinf, neginf: for infinity and its negative; the dtype's largest number and its negative if None.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nan_to_num.html
+    """
+    if not input.dtype.is_floating_point:
+        return input.clone()
+    most = input.dtype.largest
+    high = most if posinf is None else number(posinf, "nan_to_num: posinf")
+    low = -most if neginf is None else number(neginf, "nan_to_num: neginf")
+    known = where(input.isnan(), 0.0 if nan is None else number(nan, "nan_to_num: nan"), input)
+    return where(known == np.inf, high, where(known == -np.inf, low, known))
