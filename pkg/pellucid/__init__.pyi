@@ -292,6 +292,9 @@ def cdist(
 def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Rounded up."""
 
+def celu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """``input`` where positive, else ``alpha * (exp(input / alpha) - 1)``."""
+
 def chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
     """At most ``chunks`` views of equal length (the last may be shorter)."""
 
@@ -588,6 +591,9 @@ def greater_equal(input: Tensor, other: Tensor | _float, *, out: Tensor | None =
 
 def gt(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """``input > other``."""
+
+def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
+    """``input``, but 0 where it is at most ``lambd`` away from 0."""
 
 def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Tensor:
     """0 of negative numbers and NaN, 1 of positive ones, ``values`` at 0."""
@@ -920,6 +926,9 @@ def positive(input: Tensor) -> Tensor:
 def pow(input: Tensor | _float, exponent: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """Power: ``out = input ** exponent``."""
 
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """``input`` where positive, else ``weight * input``."""
+
 def prod(
     input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, dtype: DType | None = None
 ) -> Tensor:
@@ -1028,6 +1037,16 @@ def round(input: Tensor, *, decimals: _int = 0, out: Tensor | None = None) -> Te
 def row_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors below one another: along axis 0, each of fewer than two axes as a row."""
 
+def rrelu(
+    input: Tensor,
+    lower: _float = 0.125,
+    upper: _float = 0.3333333333333333,
+    training: _bool = False,
+    inplace: _bool = False,
+) -> Tensor:
+    """``input`` where positive, else ``input`` times a random slope; without training times the middle
+    one."""
+
 def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``1 / sqrt(input)``."""
 
@@ -1081,6 +1100,9 @@ def select_copy(input: Tensor, dim: _int, index: _int) -> Tensor:
 
 def select_scatter(input: Tensor, src: Tensor, dim: _int, index: _int) -> Tensor:
     """A copy of ``input`` with ``src`` at one position of an axis."""
+
+def selu(input: Tensor, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """``elu(input, 1.67326)`` times 1.0507."""
 
 def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The number over its size, 0 at 0: of real ones the sign."""
@@ -1213,6 +1235,11 @@ def tensor_split(input: Tensor, indices_or_sections, dim: _int = 0) -> tuple[Ten
 
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     """Sum of products over several axes of both."""
+
+def threshold(
+    input: Tensor, threshold: _float, value: _float, inplace: _bool = False, *, out: Tensor | None = None
+) -> Tensor:
+    """``input`` where it is above ``threshold``, else ``value``."""
 
 def tile(input: Tensor, *dims) -> Tensor:
     """`repeat` with missing leading counts taken as 1."""

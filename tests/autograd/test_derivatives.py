@@ -399,7 +399,7 @@ ELSEWHERE = {
     *[f"{shifted}chebyshev_polynomial_{kind}" for shifted in ("", "shifted_") for kind in "tuvw"],
     "fill", "float_power", "floor_divide", "frexp_mantissa", "fused_attention",
     "hermite_polynomial_h", "hermite_polynomial_he", "igamma", "igammac", "index_select",
-    "laguerre_polynomial_l", "legendre_polynomial_p",
+    "laguerre_polynomial_l", "leaky", "legendre_polynomial_p",
     "linear", "logical_not", "matmul", "max_windows", "max_windows_gradient", "nextafter", "norm_gradient",
     "permute_dims", "put_rows", "quant_linear", "quant_product", "rotate", "scatter_add",
     "scatter_lines", "select", "sum_rows", "transpose", "tril", "triu", "unsqueeze",

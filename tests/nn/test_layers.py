@@ -36,6 +36,15 @@ LAYERS = [
     ("GELU", (), {"approximate": "tanh"}, (4, 5)),
     ("LeakyReLU", (0.2,), {}, (4, 5)),
     ("ELU", (1.5,), {}, (4, 5)),
+    ("CELU", (1.5,), {}, (4, 5)),
+    ("SELU", (), {}, (4, 5)),
+    ("Hardshrink", (), {}, (4, 5)),
+    ("Softshrink", (0.25,), {}, (4, 5)),
+    ("Tanhshrink", (), {}, (4, 5)),
+    ("Threshold", (0.1, 20), {}, (4, 5)),
+    ("PReLU", (), {}, (4, 5)),
+    ("PReLU", (3, 0.1), {}, (2, 3, 4)),
+    ("Softmax2d", (), {}, (2, 3, 4, 5)),
     ("Hardtanh", (-0.5, 0.75), {}, (4, 5)),
     ("Softplus", (2.0, 5.0), {}, (4, 5)),
     ("GLU", (), {}, (4, 6)),
@@ -70,7 +79,7 @@ def test_prints_as_pytorch(name, args, kwargs):
     assert ours.split("(")[0] == expected.split("(")[0]
 
 
-@pytest.mark.parametrize("name", ["ReLU", "SiLU", "Hardtanh", "LeakyReLU", "ELU"])
+@pytest.mark.parametrize("name", ["ReLU", "SiLU", "SELU", "Hardtanh", "LeakyReLU", "ELU"])
 def test_in_place_activation_writes_over_its_input(name, device):
     x = pellucid.tensor(floats(3, 4), device=device)
     layer = getattr(pellucid.nn, name)(inplace=True)

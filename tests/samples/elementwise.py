@@ -124,6 +124,18 @@ def activation(*samples: Sample, **options) -> list[Sample]:
     ]
 
 
+def over(name: str, *settings: float) -> Sample:
+    """Written over the input, which the result is."""
+
+    def call(t, x):
+        x = x * 1
+        out = getattr(t.nn.functional, name)(x, *settings, inplace=True)
+        assert out is x
+        return out
+
+    return S(call, x)
+
+
 def loosely(rtol: float, samples: list[Sample]) -> list[Sample]:
     """With a wider tolerance of those that are not exact."""
     return [s.but(rtol=max(s.rtol, rtol)) for s in samples]
@@ -283,8 +295,9 @@ SAMPLES: dict[str, list[Sample]] = {
     "isclose": [S(CLOSE, BESIDE), S(CLOSE, BESIDE, equal_nan=True), S(x, x + 1e-3, atol=1e-2)],
     "allclose": [S(CLOSE[:1], BESIDE[:1]), S(CLOSE, BESIDE), S(CLOSE, CLOSE, equal_nan=True)],
     "equal": [S(x, x), S(x, y), S(x, x[:1]), S(below(9, 3), below(9, 3))],
+    "nn.functional.silu": activation(over("silu")),
     **{f"nn.functional.{name}": activation() for name in (
-        "silu", "logsigmoid", "mish", "softsign", "relu6", "hardswish"
+        "logsigmoid", "mish", "softsign", "relu6", "hardswish"
     )},
     "nn.functional.hardtanh": activation(S(x, 0.0, 2.0)),
     "nn.functional.hardsigmoid": activation(second=False),  # PyTorch has none
@@ -293,8 +306,19 @@ SAMPLES: dict[str, list[Sample]] = {
         *activation()[:2], *each(("float16", "bfloat16"), x), S(4 * x, approximate="tanh"),
         bad("'none' or 'tanh', not 'fast'", x, approximate="fast").but(error=ValueError)
     ],
-    "nn.functional.leaky_relu": activation(S(x, 0.2)),
-    "nn.functional.elu": activation(S(x, 1.5)),
+    "nn.functional.leaky_relu": activation(S(x, 0.2), over("leaky_relu", 0.2)),
+    "nn.functional.elu": activation(S(x, 1.5), over("elu")),
+    "celu": activation(S(4 * x, 1.5), over("celu", 2.0), bad("alpha must not be 0", x, 0.0)),
+    "selu": activation(over("selu")),
+    "hardshrink": activation(S(x, 0.2)),
+    "nn.functional.softshrink": activation(S(x, 0.2), bad("must not be negative", x, -1.0)),
+    "nn.functional.tanhshrink": unary(x)[:-1],
+    "threshold": [S(x, 0.1, 20.0), S(FLOATS, 1, 5.5).but(grad=False), over("threshold", 0.3, -1.0),
+        *each(("float16", "bfloat16", "int64", "int32", "uint8"), x, 1, 7)],
+    "prelu": [
+        *[S(normal(*a), normal(b)).but(grad=False) for a, b in (((3, 5), 1), ((2, 3, 4), 3), ((3,), 1))],
+        *[S(lambda t, x, w: t.prelu(x, w), normal(2, 3, 4), normal(n)) for n in (1, 3)],
+        bad("Convert one of them", x, below(9, 5)), bad("Give one number, or one for each", x, normal(4))],
     "nn.functional.softplus": activation(S(4 * x, 2.0, 5.0)),
     "nn.functional.relu": activation(S(x, inplace=False))
 }  # fmt: skip

@@ -23,6 +23,7 @@ SAMPLES: dict[str, list[Sample]] = {
     "randn_like": drawn(S(x)),
     "randperm": drawn(S(50), S(1)),
     "bernoulli": drawn(S(x / 3)),
+    "rrelu": [*drawn(S(x - 1, 0.1, 0.3, True).but(grad=False)), S(x - 1), bad("Exchange them", x, 0.5, 0.1)],
     "dropout": [*drawn(S(x, 0.4, True), S(x, 1.0, True)), S(x, 0.4, False),
         bad("p must lie between 0 and 1", x, 1.5, True).but(error=ValueError)],
     "Tensor.normal_": drawn(S(normal(30), 1, 2).but(grad=False)),

@@ -54,6 +54,9 @@ def binary_cross_entropy_with_logits(
 ) -> Tensor:
     """`binary_cross_entropy` of ``sigmoid(input)``, without overflow."""
 
+def celu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """``input`` where positive, else ``alpha * (exp(input / alpha) - 1)``."""
+
 def conv1d(
     input: Tensor,
     weight: Tensor,
@@ -119,7 +122,7 @@ def cross_entropy(
 def dropout(input: Tensor, p: _float = 0.5, training: _bool = True) -> Tensor:
     """Elements zeroed with probability ``p``, the others divided by ``1 - p``."""
 
-def elu(input: Tensor, alpha: _float = 1.0, *, out: Tensor | None = None) -> Tensor:
+def elu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """``input`` where positive, else ``alpha * (exp(input) - 1)``."""
 
 def embedding(input: Tensor, weight: Tensor, padding_idx: _int | None = None) -> Tensor:
@@ -130,6 +133,9 @@ def gelu(input: Tensor, approximate: str = "none", *, out: Tensor | None = None)
 
 def glu(input: Tensor, dim: _int = -1) -> Tensor:
     """The first half along an axis times the sigmoid of the second."""
+
+def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
+    """``input``, but 0 where it is at most ``lambd`` away from 0."""
 
 def hardsigmoid(input: Tensor) -> Tensor:
     """``relu6(input + 3) / 6``."""
@@ -158,7 +164,9 @@ def layer_norm(
 ) -> Tensor:
     """``(input - mean) / sqrt(variance + eps) * weight + bias`` over the last axes."""
 
-def leaky_relu(input: Tensor, negative_slope: _float = 0.01, *, out: Tensor | None = None) -> Tensor:
+def leaky_relu(
+    input: Tensor, negative_slope: _float = 0.01, inplace: _bool = False, *, out: Tensor | None = None
+) -> Tensor:
     """``input`` where positive, else ``negative_slope * input``."""
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -216,6 +224,9 @@ def one_hot(tensor: Tensor, num_classes: _int = -1) -> Tensor:
 def pad(input: Tensor, pad: Sequence[_int], mode: str = "constant", value: _float | None = None) -> Tensor:
     """More elements, or fewer where negative, at the ends of the last axes."""
 
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """``input`` where positive, else ``weight * input``."""
+
 def relu(input: Tensor, inplace: _bool = False) -> Tensor:
     """``max(input, 0)``."""
 
@@ -226,6 +237,16 @@ def rms_norm(
     input: Tensor, normalized_shape: Sequence[_int], weight: Tensor | None = None, eps: _float | None = None
 ) -> Tensor:
     """``input / sqrt(mean(input^2) + eps) * weight`` over the last axes."""
+
+def rrelu(
+    input: Tensor,
+    lower: _float = 0.125,
+    upper: _float = 0.3333333333333333,
+    training: _bool = False,
+    inplace: _bool = False,
+) -> Tensor:
+    """``input`` where positive, else ``input`` times a random slope; without training times the middle
+    one."""
 
 def scaled_dot_product_attention(
     query: Tensor,
@@ -239,10 +260,13 @@ def scaled_dot_product_attention(
 ) -> Tensor:
     """``softmax(scale * query @ key.T + attn_mask) @ value``, without the scores ever lying in memory."""
 
+def selu(input: Tensor, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """``elu(input, 1.67326)`` times 1.0507."""
+
 def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``1 / (1 + exp(-input))``."""
 
-def silu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def silu(input: Tensor, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """``input * sigmoid(input)``, also called swish."""
 
 def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta: _float = 1.0) -> Tensor:
@@ -260,8 +284,19 @@ def softplus(
     """``log(1 + exp(beta * input)) / beta``, the input itself where ``beta * input`` exceeds the
     threshold."""
 
+def softshrink(input: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
+    """``input`` moved toward 0 by ``lambd``, and 0 where that would pass it."""
+
 def softsign(input: Tensor) -> Tensor:
     """``input / (1 + |input|)``."""
 
 def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Hyperbolic tangent."""
+
+def tanhshrink(input: Tensor) -> Tensor:
+    """``input - tanh(input)``."""
+
+def threshold(
+    input: Tensor, threshold: _float, value: _float, inplace: _bool = False, *, out: Tensor | None = None
+) -> Tensor:
+    """``input`` where it is above ``threshold``, else ``value``."""

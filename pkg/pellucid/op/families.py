@@ -22,6 +22,7 @@ from ..tensors.dtypes import DType
 from ..tensors.tensor import Tensor
 from .declaration import op
 from .elementwise import Elementwise, elementwise
+from .inplace import in_place
 from .rules import as_input, boolean, broadcast, float_only, floating, logical, promote, real
 
 _SOURCE = "https://pytorch.org/docs/stable/"
@@ -50,6 +51,9 @@ def of_tensor(input: Tensor, other: Tensor | float) -> Tensor: ...
 
 
 def of_operands(input: Tensor | float, other: Tensor | float) -> Tensor: ...
+
+
+def of_one_or_over(input: Tensor, inplace: bool = False) -> Tensor: ...
 
 
 def over_axes(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor: ...
@@ -186,25 +190,57 @@ def unary(
 
 def activation(
     name: str,
-    kernel: str | Elementwise,
+    kernel: str | Callable | Elementwise,
     reference: Callable,
     grad: Callable,
     sentence: str,
     *,
+    form: Callable = of_one,
+    dtype: Callable = float_only,
+    at: tuple = (0.5,),
+    exports: str | tuple[str, ...] = "nn.functional",
+    method: bool = False,
+    check: Callable | None = None,
     aten: str | None = None,
 ) -> Declared:
-    """Declare an op of one floating-point tensor for `nn.functional`; the arguments are those of `unary`."""
+    """Declare an op of one floating-point tensor for `nn.functional`.
+
+    Args:
+        name, kernel, reference, grad, sentence, dtype, exports, aten: as `unary` has them, check: as `op`.
+        form: the signature. Where ``inplace`` is its last argument, the result may be written over the input.
+        at: the numbers of the example.
+        method: whether it is a method of Tensor.
+    """
     page = f"nn.functional.{name}"
-    doc = docstring(sentence, {"Args": {"input": "floating point."}}, page, _shown(page, reference, (0.5,)))
-    return op(
-        dtype=float_only,
+    given = inspect.signature(form).parameters
+    writes = "inplace" in given
+    asked = [n for n in given if n != "inplace"]
+    known = {"input": "floating point."}
+    if asked[1:]:
+        known[", ".join(asked[1:])] = "numbers."
+    if writes:
+        known["inplace"] = "write the result over the input."
+    plain = [str(given[n].replace(annotation=inspect.Parameter.empty)) for n in asked]
+    usual = [given[n].default for n in asked[len(at) :]]
+
+    def over(*values):
+        return written(*values[:-1]) if values[-1] is True else None
+
+    doc = docstring(sentence, {"Args": known}, page, _shown(page, lambda *x: reference(*x, *usual), at))
+    made = op(
+        dtype=dtype,
         shape=as_input,
-        kernel=_kernel(kernel),
-        reference=reference,
+        kernel=kernel if isinstance(kernel, Elementwise) else elementwise(kernel, i32=False),
+        reference=(lambda *values: reference(*values[:-1])) if writes else reference,
         grad={"input": grad},
-        exports="nn.functional",
-        aten=aten,
-    )(formed(of_one, name, doc))
+        exports=exports,
+        method=method,
+        check=check,
+        prepare=over if writes else None,
+        aten=aten or f"{name}.default({', '.join(plain)})",
+    )(formed(form, name, doc))
+    written = in_place(made.op)
+    return made
 
 
 def _numbers(form: Callable) -> list[str]:

@@ -60,7 +60,8 @@ def copied_over(function: Callable) -> Callable:
 
     @wraps(function)
     def form(input, *args, **kwargs):
-        out = function(input, *args, **kwargs)
+        # What the graph keeps of the input must not be written.
+        out = function(input.clone() if input.requires_grad else input, *args, **kwargs)
         if not can_cast(out.dtype, input.dtype):
             raise DTypeError(
                 f"{name}: a result of {out.dtype} does not fit into a tensor of {input.dtype}. Use the form "

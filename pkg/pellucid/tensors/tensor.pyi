@@ -424,6 +424,8 @@ class Tensor(Readable):
         """``input >= other``."""
     def gt(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """``input > other``."""
+    def hardshrink(self, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
+        """``input``, but 0 where it is at most ``lambd`` away from 0."""
     def heaviside(self, values: Tensor, *, out: Tensor | None = None) -> Tensor:
         """0 of negative numbers and NaN, 1 of positive ones, ``values`` at 0."""
     def histc(self, bins: _int = 100, min: _float = 0, max: _float = 0) -> Tensor:
@@ -632,6 +634,8 @@ class Tensor(Readable):
         """The tensor itself."""
     def pow(self, exponent: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """Power: ``out = input ** exponent``."""
+    def prelu(self, weight: Tensor) -> Tensor:
+        """``input`` where positive, else ``weight * input``."""
     def prod(self, dim: _int | None = None, keepdim: _bool = False, *, dtype: DType | None = None) -> Tensor:
         """Product over one axis, or of all elements: ``out = prod_r input[..., r, ...]``."""
     def put(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:

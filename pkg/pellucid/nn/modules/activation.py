@@ -3,30 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-from ...errors import RangeError
+from ...errors import RangeError, ShapeError
 from ...op.arguments import number
+from ...op.public import copied_over
 from ...ops.elementwise import activations, functions
+from ...ops.shape.creation import full
 from ...tensors.tensor import Tensor
 from .. import functional
+from ..parameter import Parameter
 from .module import Module
 
 
-class _Plain(Module):
-    """A function of one tensor."""
+class _Activation(Module):
+    """A function of one tensor and of settings, which the module shows."""
 
-    _function: Callable[[Tensor], Tensor]
+    _function: Callable[..., Tensor]
 
-    def __init__(self, inplace: bool = False):
+    def __init__(self, **settings: Any):
         super().__init__()
-        self.inplace = inplace
+        self._settings = tuple(settings)
+        for name, value in settings.items():
+            setattr(self, name, value)
 
     def forward(self, input: Tensor) -> Tensor:
-        out = type(self)._function(input)
-        return input.copy_(out) if self.inplace else out
+        given = [getattr(self, name) for name in self._settings if name != "inplace"]
+        function = type(self)._function
+        return (copied_over(function) if getattr(self, "inplace", False) else function)(input, *given)
 
     def extra_repr(self) -> str:
-        return "inplace=True" if self.inplace else ""
+        shown = [f"{name}={getattr(self, name)!r}" for name in self._settings]
+        return ", ".join(text for text in shown if text != "inplace=False")
+
+
+class _Plain(_Activation):
+    """A function of one tensor."""
+
+    inplace: bool
+
+    def __init__(self, inplace: bool = False):
+        super().__init__(inplace=inplace)
 
 
 class ReLU(_Plain):
@@ -57,6 +74,12 @@ class SiLU(_Plain):
     _function = staticmethod(activations.silu)
 
 
+class SELU(_Plain):
+    """`ELU` with the scales that keep mean 0 and variance 1."""
+
+    _function = staticmethod(activations.selu)
+
+
 class Mish(_Plain):
     """``input * tanh(softplus(input))``."""
 
@@ -75,35 +98,37 @@ class Hardsigmoid(_Plain):
     _function = staticmethod(activations.hardsigmoid)
 
 
-class Tanh(Module):
+class Tanh(_Activation):
     """Hyperbolic tangent."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return functions.tanh(input)
+    _function = staticmethod(functions.tanh)
 
 
-class Sigmoid(Module):
+class Sigmoid(_Activation):
     """``1 / (1 + exp(-input))``."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return functions.sigmoid(input)
+    _function = staticmethod(functions.sigmoid)
 
 
-class LogSigmoid(Module):
+class LogSigmoid(_Activation):
     """``log(sigmoid(input))``."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return activations.logsigmoid(input)
+    _function = staticmethod(activations.logsigmoid)
 
 
-class Softsign(Module):
+class Softsign(_Activation):
     """``input / (1 + |input|)``."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return activations.softsign(input)
+    _function = staticmethod(activations.softsign)
 
 
-class GELU(Module):
+class Tanhshrink(_Activation):
+    """``input - tanh(input)``."""
+
+    _function = staticmethod(activations.tanhshrink)
+
+
+class GELU(_Activation):
     """``input * Phi(input)`` with the normal distribution function Phi.
 
     Args:
@@ -112,95 +137,141 @@ class GELU(Module):
     Source: https://pytorch.org/docs/stable/generated/torch.nn.GELU.html
     """
 
+    _function = staticmethod(activations.gelu)
+
     def __init__(self, approximate: str = "none"):
-        super().__init__()
-        self.approximate = approximate
-
-    def forward(self, input: Tensor) -> Tensor:
-        return activations.gelu(input, self.approximate)
-
-    def extra_repr(self) -> str:
-        return f"approximate={self.approximate!r}"
+        super().__init__(approximate=approximate)
 
 
-class LeakyReLU(Module):
+class LeakyReLU(_Activation):
     """``input`` where positive, else ``negative_slope * input``."""
 
+    _function = staticmethod(activations.leaky_relu)
+
     def __init__(self, negative_slope: float = 0.01, inplace: bool = False):
-        super().__init__()
-        self.negative_slope = negative_slope
-        self.inplace = inplace
-
-    def forward(self, input: Tensor) -> Tensor:
-        out = activations.leaky_relu(input, self.negative_slope)
-        return input.copy_(out) if self.inplace else out
-
-    def extra_repr(self) -> str:
-        return f"negative_slope={self.negative_slope}" + (", inplace=True" if self.inplace else "")
+        super().__init__(negative_slope=negative_slope, inplace=inplace)
 
 
-class ELU(Module):
+class ELU(_Activation):
     """``input`` where positive, else ``alpha * (exp(input) - 1)``."""
 
+    _function = staticmethod(activations.elu)
+
     def __init__(self, alpha: float = 1.0, inplace: bool = False):
-        super().__init__()
-        self.alpha = alpha
-        self.inplace = inplace
-
-    def forward(self, input: Tensor) -> Tensor:
-        out = activations.elu(input, self.alpha)
-        return input.copy_(out) if self.inplace else out
-
-    def extra_repr(self) -> str:
-        return f"alpha={self.alpha}" + (", inplace=True" if self.inplace else "")
+        super().__init__(alpha=alpha, inplace=inplace)
 
 
-class Hardtanh(Module):
+class CELU(_Activation):
+    """``input`` where positive, else ``alpha * (exp(input / alpha) - 1)``."""
+
+    _function = staticmethod(activations.celu)
+
+    def __init__(self, alpha: float = 1.0, inplace: bool = False):
+        super().__init__(alpha=alpha, inplace=inplace)
+
+
+class Hardtanh(_Activation):
     """Values moved into ``[min_val, max_val]``."""
 
+    _function = staticmethod(activations.hardtanh)
+
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False):
-        super().__init__()
-        self.min_val = number(min_val, "Hardtanh: min_val")
-        self.max_val = number(max_val, "Hardtanh: max_val")
+        min_val, max_val = number(min_val, "Hardtanh: min_val"), number(max_val, "Hardtanh: max_val")
         if min_val >= max_val:
             raise RangeError(f"Hardtanh: min_val {min_val} must be below max_val {max_val}.")
-        self.inplace = inplace
-
-    def forward(self, input: Tensor) -> Tensor:
-        out = activations.hardtanh(input, self.min_val, self.max_val)
-        return input.copy_(out) if self.inplace else out
-
-    def extra_repr(self) -> str:
-        return f"min_val={self.min_val}, max_val={self.max_val}" + (", inplace=True" if self.inplace else "")
+        super().__init__(min_val=min_val, max_val=max_val, inplace=inplace)
 
 
-class Softplus(Module):
+class Softplus(_Activation):
     """``log(1 + exp(beta * x)) / beta``, the input x itself where ``beta * x`` exceeds the threshold."""
 
+    _function = staticmethod(activations.softplus)
+
     def __init__(self, beta: float = 1.0, threshold: float = 20.0):
-        super().__init__()
-        self.beta = beta
-        self.threshold = threshold
-
-    def forward(self, input: Tensor) -> Tensor:
-        return activations.softplus(input, self.beta, self.threshold)
-
-    def extra_repr(self) -> str:
-        return f"beta={self.beta}, threshold={self.threshold}"
+        super().__init__(beta=beta, threshold=threshold)
 
 
-class GLU(Module):
+class Threshold(_Activation):
+    """``input`` where it is above ``threshold``, else ``value``."""
+
+    _function = staticmethod(activations.threshold)
+
+    def __init__(self, threshold: float, value: float, inplace: bool = False):
+        super().__init__(threshold=threshold, value=value, inplace=inplace)
+
+
+class GLU(_Activation):
     """The first half along an axis times the sigmoid of the second."""
 
-    def __init__(self, dim: int = -1):
-        super().__init__()
-        self.dim = dim
+    _function = staticmethod(functional.glu)
 
-    def forward(self, input: Tensor) -> Tensor:
-        return functional.glu(input, self.dim)
+    def __init__(self, dim: int = -1):
+        super().__init__(dim=dim)
+
+
+class _Shrink(_Activation):
+    """A function of one tensor and the distance from 0 where it changes."""
+
+    lambd: float
+
+    def __init__(self, lambd: float = 0.5):
+        super().__init__(lambd=lambd)
 
     def extra_repr(self) -> str:
-        return f"dim={self.dim}"
+        return str(self.lambd)
+
+
+class Hardshrink(_Shrink):
+    """``input``, but 0 where it is at most ``lambd`` away from 0."""
+
+    _function = staticmethod(activations.hardshrink)
+
+
+class Softshrink(_Shrink):
+    """``input`` moved toward 0 by ``lambd``, and 0 where that would pass it."""
+
+    _function = staticmethod(activations.softshrink)
+
+
+class RReLU(_Activation):
+    """``input`` where positive, else ``input`` times a slope, which is random while training."""
+
+    lower: float
+    upper: float
+    inplace: bool
+
+    def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3, inplace: bool = False):
+        super().__init__(lower=lower, upper=upper, inplace=inplace)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+
+
+class PReLU(Module):
+    """``input`` where positive, else ``weight * input``.
+
+    Args:
+        num_parameters: of the weight: 1, or as many as channels.
+        init: where it begins.
+        device, dtype: of the weight.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.PReLU.html
+    """
+
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, device=None, dtype=None):
+        super().__init__()
+        self.num_parameters = num_parameters
+        self.init = init
+        self.weight = Parameter(full((num_parameters,), init, dtype=dtype, device=device))
+
+    def reset_parameters(self) -> None:
+        self.weight.data.fill_(self.init)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return activations.prelu(input, self.weight)
+
+    def extra_repr(self) -> str:
+        return f"num_parameters={self.num_parameters}"
 
 
 class _Along(Module):
@@ -241,7 +312,42 @@ class Softmin(_Along):
         return functional.softmin(input, self.dim)
 
 
+class Softmax2d(Module):
+    """`Softmax` over the channels of images, (batch, channels, height, width) or without the batch."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        if input.dim() not in (3, 4):
+            raise ShapeError(f"Softmax2d: takes tensors of 3 or 4 axes, not shape {tuple(input.shape)}.")
+        return functional.softmax(input, -3)
+
+
 __all__ = [
-    "ELU", "GELU", "GLU", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "LogSigmoid", "LogSoftmax",
-    "Mish", "ReLU", "ReLU6", "SiLU", "Sigmoid", "Softmax", "Softmin", "Softplus", "Softsign", "Tanh",
+    "CELU",
+    "ELU",
+    "GELU",
+    "GLU",
+    "SELU",
+    "Hardshrink",
+    "Hardsigmoid",
+    "Hardswish",
+    "Hardtanh",
+    "LeakyReLU",
+    "LogSigmoid",
+    "LogSoftmax",
+    "Mish",
+    "PReLU",
+    "RReLU",
+    "ReLU",
+    "ReLU6",
+    "SiLU",
+    "Sigmoid",
+    "Softmax",
+    "Softmax2d",
+    "Softmin",
+    "Softplus",
+    "Softshrink",
+    "Softsign",
+    "Tanh",
+    "Tanhshrink",
+    "Threshold",
 ]  # fmt: skip

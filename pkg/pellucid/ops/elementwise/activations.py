@@ -11,13 +11,13 @@ import numpy as np
 
 from ...autograd.composed import composed
 from ...autograd.formulas import without
-from ...errors import DTypeError, RangeError
+from ...errors import DTypeError, RangeError, ShapeError
 from ...op.arguments import number
 from ...op.declaration import op
 from ...op.elementwise import elementwise
-from ...op.families import activation, unary
+from ...op.families import activation, of_one_or_over, unary
 from ...op.public import function
-from ...op.rules import as_input, float_only, real
+from ...op.rules import as_input, broadcast, float_only, real
 from ...tensors.tensor import Tensor
 from .comparison import where
 from .functions import erf_of, stable_sigmoid
@@ -45,7 +45,7 @@ def _silu_grad(g, input):
 
 silu = activation(
     "silu", "silu_of(input)", lambda input: input * stable_sigmoid(input), _silu_grad,
-    "``input * sigmoid(input)``, also called swish.",
+    "``input * sigmoid(input)``, also called swish.", form=of_one_or_over,
 )  # fmt: skip
 
 
@@ -97,37 +97,149 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """
 
 
-@op(
-    dtype=float_only,
-    shape=as_input,
-    kernel=elementwise("select(negative_slope * input, input, input > 0.0)", i32=False),
-    reference=lambda input, negative_slope: np.where(input > 0, input, negative_slope * input),
-    grad={"input": lambda g, input, negative_slope: where(input > 0, g, g * negative_slope)},
-    exports="nn.functional",
-)
-def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
-    """``input`` where positive, else ``negative_slope * input``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.leaky_relu.html
-    """
+def with_slope(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor: ...
 
 
-@op(
-    dtype=float_only,
-    shape=as_input,
-    kernel=elementwise("select(input, alpha * expm1_of(input), input < 0.0)", i32=False),
-    reference=lambda input, alpha: np.where(input < 0, alpha * np.expm1(np.minimum(input, 0)), input),
-    grad={
-        "input": lambda g, input, alpha: where(input <= 0, g * alpha * input.where(input < 0, 0.0).exp(), g)
-    },
-    exports="nn.functional",
+leaky_relu = activation(
+    "leaky_relu", "select(negative_slope * input, input, input > 0.0)",
+    lambda input, negative_slope: np.where(input > 0, input, negative_slope * input),
+    lambda g, input, negative_slope: where(input > 0, g, g * negative_slope),
+    "``input`` where positive, else ``negative_slope * input``.", form=with_slope,
+)  # fmt: skip
+
+
+def with_alpha(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor: ...
+
+
+def _exponential(input, size, inner=1.0):
+    return np.where(input < 0, size * np.expm1(np.minimum(input, 0) * inner), input)
+
+
+elu = activation(
+    "elu", "select(input, alpha * expm1_of(input), input < 0.0)", _exponential,
+    lambda g, input, alpha: where(input <= 0, g * alpha * input.where(input < 0, 0.0).exp(), g),
+    "``input`` where positive, else ``alpha * (exp(input) - 1)``.", form=with_alpha,
     aten="elu.default(self, alpha=1.0, scale=1, input_scale=1)",
-)
-def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
-    """``input`` where positive, else ``alpha * (exp(input) - 1)``.
+)  # fmt: skip
 
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.elu.html
+
+def _check_alpha(input, alpha, inplace):
+    if alpha == 0:
+        raise RangeError("celu: alpha must not be 0.")
+
+
+celu = activation(
+    "celu", "select(input, alpha * expm1_of(input / alpha), input < 0.0)",
+    lambda input, alpha: np.where(input < 0, alpha * np.expm1(np.where(input < 0, input, 0) / alpha), input),
+    lambda g, input, alpha: where(input <= 0, g * (input.where(input < 0, 0.0) / alpha).exp(), g),
+    "``input`` where positive, else ``alpha * (exp(input / alpha) - 1)``.", form=with_alpha,
+    check=_check_alpha, exports=("torch", "nn.functional"),
+)  # fmt: skip
+
+# Klambauer et al. 2017, "Self-normalizing neural networks": mean 0 and variance 1 stay as they are.
+_ALPHA, _SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
+selu = activation(
+    "selu", f"{_SCALE} * select(input, {_ALPHA} * expm1_of(input), input < 0.0)",
+    lambda input: _SCALE * _exponential(input, _ALPHA),
+    lambda g, input: g * where(input <= 0, _SCALE * _ALPHA * input.where(input < 0, 0.0).exp(), _SCALE),
+    f"``elu(input, {_ALPHA:.6})`` times {_SCALE:.6}.", form=of_one_or_over,
+    exports=("torch", "nn.functional"),
+)  # fmt: skip
+
+
+def with_lambda(input: Tensor, lambd: float = 0.5) -> Tensor: ...
+
+
+def _shrunken(g, input, lambd):
+    return g.where((input < -lambd) | (input > lambd), 0.0)
+
+
+hardshrink = activation(
+    "hardshrink", "select(input, 0.0, abs(input) <= lambd && !is_nan(input))",
+    lambda input, lambd: np.where(np.abs(input) <= lambd, 0, input), _shrunken,
+    "``input``, but 0 where it is at most ``lambd`` away from 0.", form=with_lambda,
+    exports=("torch", "nn.functional"), method=True,
+)  # fmt: skip
+
+
+def _check_lambda(input, lambd):
+    if not lambd >= 0:
+        raise RangeError(f"softshrink: lambd must not be negative, but is {lambd}.")
+
+
+softshrink = activation(
+    "softshrink",
+    "select(select(with_sign(0.0, input), input, is_nan(input)), input - sign(input) * lambd, "
+    "abs(input) > lambd)",
+    lambda input, lambd: np.where(np.abs(input) > lambd, input - np.sign(input) * lambd, input * 0),
+    _shrunken,
+    "``input`` moved toward 0 by ``lambd``, and 0 where that would pass it.", form=with_lambda,
+    check=_check_lambda,
+)  # fmt: skip
+
+
+def with_value(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor: ...
+
+
+threshold = activation(
+    "threshold",
+    elementwise(
+        "select(input, {value}, input <= threshold && !is_nan(input))",
+        i32="select(input, {value}, input <= threshold)",
+        i64="select({value}, input, i64_lt(threshold, input))",
+    ),
+    lambda input, threshold, value: np.where(input <= threshold, value, input).astype(input.dtype),
+    lambda g, input, threshold: without(g, input <= threshold),
+    "``input`` where it is above ``threshold``, else ``value``.", form=with_value, dtype=real,
+    at=(0.5, 1.0, -1.0), exports=("torch", "nn.functional"),
+)  # fmt: skip
+
+
+@function(exports="nn.functional", ours="PyTorch computes it by a difference, in Python")
+def tanhshrink(input: Tensor) -> Tensor:
+    """``input - tanh(input)``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.tanhshrink.html
     """
+    return input - input.tanh()
+
+
+@op(
+    public="prelu",
+    dtype=float_only,
+    shape=broadcast,
+    kernel=elementwise("select(weight * input, input, input > 0.0)", i32=False),
+    reference=lambda input, weight: np.where(input > 0, input, weight * input),
+    grad={
+        "input": lambda g, input, weight: where(input > 0, g, g * weight),
+        "weight": lambda g, input: (g * input).masked_fill(input > 0, 0.0),
+    },
+)
+def leaky(input: Tensor, weight: Tensor) -> Tensor:
+    """What `prelu` computes, of a weight that broadcasts."""
+
+
+@function(exports=("torch", "nn.functional"), method=True)
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """``input`` where positive, else ``weight * input``.
+
+    Args:
+        input: floating point; its second axis has the channels.
+        weight: one number, or one for each channel; of the dtype of the input.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.prelu.html
+    """
+    if input.dtype is not weight.dtype:
+        raise DTypeError(f"prelu: input is {input.dtype} and weight is {weight.dtype}. Convert one of them.")
+    if weight.numel() == 1:
+        return leaky(input, weight.reshape(()))
+    channels = input.shape[1] if input.dim() > 1 else 1
+    if weight.dim() != 1 or weight.numel() != channels:
+        raise ShapeError(
+            f"prelu: weight has shape {tuple(weight.shape)} and input {channels} channels. Give one number, "
+            "or one for each."
+        )
+    return leaky(input, weight.reshape(-1, *[1] * (input.dim() - 2)))
 
 
 def _softplus_grad(g, input, beta, threshold):
@@ -135,23 +247,18 @@ def _softplus_grad(g, input, beta, threshold):
     return where(scaled > threshold, g, g * scaled.sigmoid())
 
 
-@op(
-    dtype=float_only,
-    shape=as_input,
-    kernel=elementwise(
-        "select(softplus_of(beta * input) / beta, input, beta * input > threshold)", i32=False
-    ),
-    reference=lambda input, beta, threshold: np.where(
+def with_threshold(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor: ...
+
+
+softplus = activation(
+    "softplus", "select(softplus_of(beta * input) / beta, input, beta * input > threshold)",
+    lambda input, beta, threshold: np.where(
         beta * input > threshold, input, np.logaddexp(0, beta * input) / beta
     ),
-    grad={"input": _softplus_grad},
-    exports="nn.functional",
-)
-def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
-    """``log(1 + exp(beta * input)) / beta``, the input itself where ``beta * input`` exceeds the threshold.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.softplus.html
-    """
+    _softplus_grad,
+    "``log(1 + exp(beta * input)) / beta``, the input itself where ``beta * input`` exceeds the threshold.",
+    form=with_threshold,
+)  # fmt: skip
 
 
 logsigmoid = activation(

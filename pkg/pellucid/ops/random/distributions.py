@@ -23,6 +23,7 @@ from ...tensors.construct import tensor
 from ...tensors.dtypes import DType
 from ...tensors.shape import Size, index, sizes
 from ...tensors.tensor import Tensor
+from ..elementwise.comparison import where
 from .generator import Generator, chosen, words
 
 _STATE = "index, seed_low, seed_high, offset_low, offset_high"
@@ -272,6 +273,32 @@ def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
         raise DTypeError(f"bernoulli: the input is {m.dtype}, not floating point. Convert with .float().")
     drawn = (rand(*m.shape, device=m.device, generator=generator) < input).to(m.dtype)
     return drawn.masked_fill(~((input >= 0) & (input <= 1)), nan)
+
+
+@function(exports=("torch", "nn.functional"), ours="PyTorch's operator is given its noise")
+def rrelu(
+    input: Tensor,
+    lower: float = 1 / 8,
+    upper: float = 1 / 3,
+    training: bool = False,
+    inplace: bool = False,
+) -> Tensor:
+    """``input`` where positive, else ``input`` times a random slope; without training times the middle one.
+
+    Args:
+        input: floating point.
+        lower, upper: the bounds of the slopes.
+        training: whether slopes are random.
+        inplace: write the result over the input.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.rrelu.html
+    """
+    lower, upper = number(lower, "rrelu: lower"), number(upper, "rrelu: upper")
+    if not lower <= upper:
+        raise RangeError(f"rrelu: lower {lower} is greater than upper {upper}. Exchange them.")
+    slope = rand_like(input) * (upper - lower) + lower if training else (lower + upper) / 2
+    out = where(input > 0, input, input * slope)
+    return input.copy_(out) if inplace else out
 
 
 @function(exports=("torch", "nn.functional"), aten="dropout.default(input, p, train)")
