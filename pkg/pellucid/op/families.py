@@ -12,20 +12,17 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Sequence
-from textwrap import fill
 from types import FunctionType
 from typing import Any, Protocol
-
-import numpy as np
 
 from ..tensors.dtypes import DType
 from ..tensors.tensor import Tensor
 from .declaration import op
+from .docstrings import docstring, example_of, page_of
 from .elementwise import Elementwise, elementwise
 from .inplace import in_place
 from .rules import as_input, boolean, broadcast, float_only, floating, logical, promote, real
 
-_SOURCE = "https://pytorch.org/docs/stable/"
 _TAKES: dict[Callable, str] = {
     floating: "any dtype; integers and bools become the default float",
     float_only: "floating point",
@@ -97,47 +94,6 @@ def formed(form: Callable, name: str, doc: str) -> Callable:
     return made
 
 
-def docstring(sentence: str, sections: dict[str, dict[str, str] | str], page: str, example: str = "") -> str:
-    """A docstring from its parts.
-
-    Args:
-        sentence: what the op computes.
-        sections: heading -> text, or names -> their texts.
-        page: of PyTorch's documentation, such as "exp" or "nn.functional.silu"; one has all of "special".
-        example: lines of a console; none if empty.
-    """
-    lines = [sentence]
-    for heading, told in sections.items():
-        texts = [f"{names}: {text}" for names, text in told.items()] if isinstance(told, dict) else [told]
-        wrapped = [fill(text, 100, subsequent_indent="    ") for text in texts]
-        lines += ["", f"{heading}:", *[f"    {line}" for text in wrapped for line in text.splitlines()]]
-    page = "special" if page.startswith("special.") else f"generated/torch.{page}"
-    lines += ["", f"Source: {_SOURCE}{page}.html"]
-    if example:
-        lines += ["", "Example:", *[f"    {line}" for line in example.splitlines()]]
-    return "\n    ".join(lines)
-
-
-def _shown(name: str, reference: Callable, given: tuple) -> str:
-    """An example: a call of constants, and what the reference makes of them."""
-    arrays = [np.asarray(g, np.float32 if "." in str(g) else None) for g in given]
-    with np.errstate(all="ignore"):
-        result = np.asarray(reference(*arrays))
-    tensors = ", ".join(f'torch.tensor({g}, device="cpu")' for g in given)
-    call = f"torch.{name}({tensors})"
-    if result.dtype.kind == "f" and not result.ndim:
-        shown = [f"round({call}.item(), 4)", str(round(float(result), 4))]
-    else:
-        shown = [f"{call}.tolist()", str(result.tolist())]
-    return "\n".join([">>> import pellucid as torch", f">>> {shown[0]}", shown[1]])
-
-
-def _page(name: str, exports: str | tuple[str, ...]) -> str:
-    """The name of a function behind ``torch.``."""
-    places = (exports,) if isinstance(exports, str) else exports
-    return name if "torch" in places or not places else f"{places[0]}.{name}"
-
-
 def _kernel(kernel: str | Elementwise) -> Elementwise:
     return elementwise(kernel, i32=False) if isinstance(kernel, str) else kernel
 
@@ -170,9 +126,9 @@ def unary(
         exports: where it is public; what `pellucid` has is also a method.
         public, aten: as `op` has them; what has another public name is no method.
     """
-    page = public or _page(name, exports)
+    page = public or page_of(name, exports)
     known = {"input": f"{takes or _TAKES.get(dtype, 'any dtype')}."}
-    doc = docstring(sentence, {"Args": known}, page, "" if public else _shown(page, reference, (at,)))
+    doc = docstring(sentence, {"Args": known}, page, "" if public else example_of(page, reference, (at,)))
     method = "torch" in exports and not public
     return op(
         dtype=dtype,
@@ -226,7 +182,7 @@ def activation(
     def over(*values):
         return written(*values[:-1]) if values[-1] is True else None
 
-    doc = docstring(sentence, {"Args": known}, page, _shown(page, lambda *x: reference(*x, *usual), at))
+    doc = docstring(sentence, {"Args": known}, page, example_of(page, lambda *x: reference(*x, *usual), at))
     made = op(
         dtype=dtype,
         shape=as_input,
@@ -256,7 +212,7 @@ def _pair(name: str, reference: Callable, sentence: str, takes: str, form: Calla
         "Args": {", ".join(inspect.signature(form).parameters): f"{takes}, of shapes that broadcast{also}."},
         "Raises": {"ShapeError": "shapes do not broadcast."},
     }
-    return docstring(sentence, sections, name, _shown(name, reference, at))
+    return docstring(sentence, sections, name, example_of(name, reference, at))
 
 
 def _overloads(name: str, form: Callable) -> tuple[str, ...]:
@@ -293,7 +249,7 @@ def binary(
         exports: where it is public.
         aten: its overloads; those of PyTorch's usual names for the form if not given.
     """
-    doc = _pair(_page(name, exports), reference, sentence, takes, form, at)
+    doc = _pair(page_of(name, exports), reference, sentence, takes, form, at)
     return op(
         dtype=dtype,
         shape=broadcast,
@@ -419,7 +375,7 @@ def reduction(
         "Raises": raises or {"DimensionError": "an axis is out of range."},
     }
     rest = (None,) if converts else ()
-    example = _shown(name, lambda x: reference(x, None, False, *rest), (list(at),))
+    example = example_of(name, lambda x: reference(x, None, False, *rest), (list(at),))
     return op(
         dtype=dtype,
         shape=shape,

@@ -15,7 +15,8 @@ from ...errors import ShapeError
 from ...kernel.launch import Launch
 from ...op.call import Call
 from ...op.declaration import op
-from ...op.families import docstring, formed
+from ...op.docstrings import docstring
+from ...op.families import formed
 from ...tensors.shape import Size, index
 from ...tensors.tensor import Tensor
 from ..matmul.dense import floats

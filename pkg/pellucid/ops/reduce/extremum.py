@@ -21,7 +21,8 @@ from ...kernel.variants import rows_of
 from ...op.arguments import boolean
 from ...op.call import Call
 from ...op.declaration import op
-from ...op.families import docstring, formed, over_axis, reduction
+from ...op.docstrings import docstring
+from ...op.families import formed, over_axis, reduction
 from ...op.public import function
 from ...op.rules import refusing, same
 from ...tensors import dtypes as dt
