@@ -17,8 +17,7 @@ from typing import Any, Protocol
 
 from ..tensors.dtypes import DType
 from ..tensors.tensor import Tensor
-from .declaration import op
-from .docstrings import docstring, example_of, page_of
+from .declaration import docstring, example_of, op, page_of
 from .elementwise import Elementwise, elementwise
 from .inplace import in_place
 from .rules import as_input, boolean, broadcast, float_only, floating, logical, promote, real

@@ -14,8 +14,7 @@ import numpy as np
 from ...errors import ShapeError
 from ...kernel.launch import Launch
 from ...op.call import Call
-from ...op.declaration import op
-from ...op.docstrings import docstring
+from ...op.declaration import docstring, op
 from ...op.families import formed
 from ...tensors.shape import Size, index
 from ...tensors.tensor import Tensor

@@ -20,8 +20,7 @@ from ...kernel.source import load
 from ...kernel.variants import rows_of
 from ...op.arguments import boolean
 from ...op.call import Call
-from ...op.declaration import op
-from ...op.docstrings import docstring
+from ...op.declaration import docstring, op
 from ...op.families import formed, over_axis, reduction
 from ...op.public import function
 from ...op.rules import refusing, same
