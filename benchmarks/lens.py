@@ -5,7 +5,7 @@ Settings after --: --file NAME --prompt IDS --new IDS --rounds N
 
     plain   nobody looks
     taps    `lens.capture` keeps what all layers return
-    lens    and `lens.logit_lens` is asked of it at each id
+    lens    `lens.watch` makes a look of the logit lens a part of each step
     table   and its table is read
 
 The four take turns, and every ratio is one of the same round: the machine's clock and load are those of that
@@ -63,12 +63,11 @@ class Waits:
 def step(model, ids, new: int, mode: str, waits: Waits) -> dict[str, float]:
     """Of one id: milliseconds, those of them that are spent waiting, and what is counted."""
     host, rows = stream().open(), []
-    taps = contextlib.nullcontext(lens.Seen()) if mode == "plain" else lens.capture(model, "model.layers.*")
-    with taps as seen:
+    looks = {"plain": contextlib.nullcontext(lens.Seen()), "taps": lens.capture(model, "model.layers.*")}
+    with looks.get(mode) or lens.watch(model, positions=-1) as seen:
         for _ in model.stream(ids, max_new_tokens=new + WARM_UP + 2, eos_token_id=()):
-            look = lens.logit_lens(model, seen, positions=-1) if mode in ("lens", "table") else None
-            if look is not None and mode == "table":
-                look.table()
+            if mode == "table":
+                seen.look.table()
             stats = host.stats()
             rows.append((time.perf_counter(), waits.seconds, *[stats[name] for name in COUNTERS]))
     # The last step runs nothing ahead.

@@ -117,7 +117,8 @@ class LogitLens:
         text = self.tokenizer.stream(skip_special_tokens=True)
         tokens = self.model.stream_async(ids, max_new_tokens=count)
         # What layers return is kept while the model runs: all of the prompt first, then one position a token.
-        with lens.capture(self.model, LAYERS) as seen, lens.capture(self.model, "lm_head") as said:
+        watched = lens.watch(self.model, LAYERS, top_k=CANDIDATES, positions=-1)
+        with watched as seen, lens.capture(self.model, "lm_head") as said:
             async with contextlib.aclosing(tokens):
                 async for token in tokens:
                     made += 1
@@ -138,7 +139,12 @@ class LogitLens:
             if self.stopped:
                 break
             part = slice(start, min(start + AT_ONCE, read))
-            found = lens.logit_lens(self.model, seen, top_k=CANDIDATES, positions=part)
+            # The look at one position came with the step.
+            found = (
+                seen.look
+                if read == 1
+                else lens.logit_lens(self.model, seen, top_k=CANDIDATES, positions=part)
+            )
             layers = await found.table_async()
             for offset, cells in enumerate(zip(*layers, strict=True)):
                 column = [self.named(cell) for cell in cells]

@@ -130,7 +130,7 @@ class Program:
         lines = ["v = a * 0.5 + b", "values = [a, b, v]"]
         for _ in range(rng.randint(1, 6)):
             kind = rng.random()
-            if kind < 0.6:
+            if kind < 0.52:
                 lines.append(f"v = {self.fill(rng.choice(PURE))}")
             elif kind < 0.69:
                 lines.append(f"v = {self.fill(rng.choice(FOUND))}")
@@ -328,7 +328,7 @@ def calls(rng: Random, program: Program, count: int) -> list[dict[str, Any]]:
             now["alias"] = not now["alias"]
         if rng.random() < 0.05:
             now["grad"] = not now["grad"] and program.grad
-        found.append({**now, "between": rng.choice(BETWEEN) if rng.random() < 0.12 else ""})
+        found.append({**now, "between": rng.choice(BETWEEN) if rng.random() < 0.2 else ""})
     return found
 
 

@@ -9,6 +9,7 @@ import pellucid as torch
 from pellucid.device.stream import stream
 from pellucid.generate.step import _steps, step_of
 from pellucid.models import LlamaConfig, LlamaForCausalLM
+from pellucid.models.llama import LlamaAttention
 
 pytestmark = pytest.mark.gpu
 
@@ -175,6 +176,27 @@ def test_tables_that_grow():
         got = logits()
         with torch.debug.blocking():
             np.testing.assert_array_equal(got, logits())
+
+
+def test_what_parts_of_a_users_own_find_is_looked_at(model):
+    """A method that the library calls, and a forward that was put into a layer."""
+    sign = scale = 1.0
+
+    class Attention(LlamaAttention):
+        def project(self, x):
+            query, key, value = super().project(x)
+            return query * scale, key, value
+
+    model.model.layers[1].self_attn.__class__ = Attention
+    head = model.lm_head.forward
+    model.lm_head.forward = lambda x: head(x) * sign
+    settings, found = {"max_new_tokens": 12, **NO_STOP}, []
+    for sign, scale in ((1.0, 1.0), (-1.0, 1.0), (-1.0, 9.0)):  # noqa: B007
+        found.append(eagerly(model, prompt(5), **settings))
+        for _ in range(3):
+            assert model.generate(prompt(5), **settings).tolist() == found[-1]
+    assert found[0] != found[1] != found[2]
+    assert replays(model) > 60
 
 
 def test_a_model_that_goes_takes_everything_along():

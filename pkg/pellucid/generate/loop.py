@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import closing
 from typing import Any
 
@@ -58,8 +58,6 @@ class _Watch:
         self._seen_at = (-1, -1)
         self._watched = False
         self._taps: list[Tap] = []
-        # Begin what is likely to be asked of what taps keep, one for each place where they keep it.
-        self._begin: list[Callable[[], None]] = []
 
     def __call__(self) -> bool:
         """Whether there are hooks that run Python."""
@@ -68,8 +66,6 @@ class _Watch:
             functions = [h.function for m in self._model.modules() for h in m._hooks.values()]
             self._taps = [f for f in functions if isinstance(f, Tap)]
             self._watched = len(self._taps) < len(functions)
-            places = {id(t.seen): t.seen for t in self._taps}.values()
-            self._begin = [begin for seen in places if (begin := getattr(seen, "begin", None)) is not None]
         return self._watched
 
     def shown(self) -> list[tuple[Tap, Any]]:
@@ -78,9 +74,9 @@ class _Watch:
         return [(t, t.seen[t.path]) for t in sorted(found, key=lambda t: t.turn)]
 
     def begin(self) -> None:
-        """Let looks at this step begin before the next one runs ahead of them."""
-        for begin in self._begin:
-            begin()
+        """Let reads of this step begin before the next one runs ahead of them."""
+        for tap in self._taps:
+            tap.begin()
 
     def show(self, values: list[tuple[Tap, Any]]) -> None:
         """Have taps keep these values and no others."""

@@ -49,7 +49,9 @@ _SOURCES: dict[str, Callable[[Any], Any]] = {
     "Generator": attrgetter("bit_generator.state"),
 }
 # Attributes that lead on without being named: of methods, partials, properties and what wraps a function.
-_LINKS = frozenset({"__wrapped__", "__self__", "__func__", "func", "args", "keywords", "fget", "forward"})
+_LINKS = frozenset({"__wrapped__", "__self__", "__func__", "func", "args", "keywords", "fget"})
+# Methods that this package calls.
+_CALLED = frozenset({"forward", "unembed"})
 # Stands for all attributes of objects, where code takes such that it does not name, with one of these names.
 _ALL = "*"
 _TAKING = frozenset({"vars", "__dict__", "asdict", "astuple", "attrgetter"})
@@ -162,7 +164,7 @@ class Surroundings:
     """
 
     def __init__(self, roots: Iterable[Any], structure: Any):
-        roots, attributes = [*roots], set(_LINKS)
+        roots, attributes = [*roots], set(_LINKS | _CALLED)
         while True:
             known, walk = len(attributes), _Walk(attributes)
             walk.run(roots, structure)
@@ -331,11 +333,15 @@ class _Walk:
 
     def _class(self, found: type, is_called: bool = False) -> None:
         """What methods and attributes of a class lead to; with ``is_called`` those that make an object."""
+        libraries = [each for each in found.__mro__ if _is_library(each.__module__)]
+        replaced = set().union(*[vars(each) for each in libraries])
         for each in found.__mro__:
-            if _is_library(each.__module__) or not self._is_new((each, is_called)):
+            if each in libraries or not self._is_new((each, is_called)):
                 continue
             table = vars(each)
-            implied = {n for n in table if n.startswith("__") and type(table[n]) is FunctionType}
+            functions = {name for name in table if type(table[name]) is FunctionType}
+            # Python calls some, a library those that stand for its own.
+            implied = {n for n in functions if n.startswith("__") or n in replaced}
             names = implied & _MAKING if is_called else implied - _MAKING | self._attributes
             self._table(each.__name__, table, names)
 

@@ -1,7 +1,7 @@
 """Looking inside: capture and patch by module path, the logit lens, comparison with recorded values."""
 
 from .capture import Seen, capture, patch
-from .logits import logit_lens
+from .logits import logit_lens, watch
 from .looks import LogitLens
 from .match import Match, match, match_async
 from .paths import matches, pick
@@ -17,4 +17,5 @@ __all__ = [
     "matches",
     "patch",
     "pick",
+    "watch",
 ]

@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import ShapeError, WeightError
 from ..nn.hooks import Tap
 from ..tensors.tensor import Tensor
-from .ahead import Ahead
+from .looks import LogitLens
 from .paths import first_tensor, pick
 
 
@@ -18,11 +18,34 @@ class Seen(dict):
 
     def __init__(self, *values: Any):
         super().__init__(*values)
-        self.ahead = Ahead()
+        # What the tap of `watch` keeps, and the look that was made of it.
+        self.looks: dict[str, tuple] = {}
+        self._made: tuple[tuple, LogitLens] | None = None
+
+    def __reduce__(self):
+        # A copy has the values: a read that is under way gives them to one.
+        return Seen, (dict(self),)
+
+    @property
+    def look(self) -> LogitLens:
+        """The look of the last call, where `watch` makes one a part of it.
+
+        Raises:
+            WeightError: nobody looked.
+        """
+        if not self.looks:
+            raise WeightError(
+                "watch: no look was a part of a call. Use lens.watch(model), and run the model."
+            )
+        (values,) = self.looks.values()
+        if self._made is None or self._made[0] is not values:
+            self._made = values, LogitLens(*values)
+        return self._made[1]
 
     def begin(self) -> None:
-        """Called by a step of generation whose values are these: begin what is likely to be asked of them."""
-        self.ahead.begin(self)
+        """Let the table of this look travel, if that of the look before was read."""
+        if self._made is not None and self._made[1].was_read:
+            self.look.begin_read()
 
     def __missing__(self, path: str):
         raise WeightError(

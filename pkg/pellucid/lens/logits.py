@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 from weakref import ref
 
 from ..autograd.grad_mode import under
-from ..errors import ShapeError, WeightError
-from ..tensors.meta import Meta
 from ..tensors.tensor import Tensor
 from .capture import Seen, capture
-from .looks import LogitLens, Request
+from .looks import LogitLens, LookTap, Request
 
 
 def logit_lens(
@@ -24,8 +24,7 @@ def logit_lens(
 ) -> LogitLens:
     """What each layer would have said: final norm, unembedding, softmax, top k of its output.
 
-    What is asked of a `Seen` at every step of ``model.stream`` is begun with the step, and hardly delays the
-    next one.
+    Who looks at every step of ``model.stream`` says so up front, with `watch`.
 
     Args:
         model: a causal language model with ``unembed(hidden)``.
@@ -49,32 +48,47 @@ def logit_lens(
             under(False, model, source, **forward)
     else:
         seen = source
+    return LogitLens(*_request(model, pattern, top_k, positions).look(seen))
+
+
+@contextmanager
+def watch(
+    model: Any, pattern: str = "model.layers.*", *, top_k: int = 5, positions: slice | int | None = None
+) -> Iterator[Seen]:
+    """Make a look of the logit lens a part of every call of a model while the context is open.
+
+    It is computed, captured and replayed with the call. So a look at each id of ``model.stream`` is there
+    with the id, where one that `logit_lens` is asked for afterwards stands behind the step that runs ahead.
+    What `logit_lens` raises comes out of the call.
+
+    Args:
+        model: a causal language model with ``unembed(hidden)``.
+        pattern: paths of the layers.
+        top_k: candidates per cell.
+        positions: which positions of each call; all if not given.
+
+    Yields:
+        A `Seen` of the layers, whose ``look`` is the `LogitLens` of the last call.
+
+    Raises:
+        WeightError: no module fits.
+
+    Example:
+        >>> from pellucid import lens
+        >>> def tell(model, ids):
+        ...     with lens.watch(model, positions=-1) as seen:
+        ...         for token in model.stream(ids):
+        ...             print(token, seen.look.table())
+    """
+    with capture(model, pattern) as seen, ExitStack() as stack:
+        tap = LookTap(seen, seen.looks, _request(model, pattern, top_k, positions), seen.begin)
+        stack.callback(tap.end)
+        stack.callback(model.register_forward_hook(tap).remove)
+        yield seen
+
+
+def _request(model: Any, pattern: str, top_k: int, positions: slice | int | None) -> Request:
     if isinstance(positions, int):
         positions = slice(positions, positions + 1 or None)
     chosen = positions or slice(None)
-    request = Request(ref(model), pattern, top_k, chosen.start, chosen.stop, chosen.step)
-    layers = request.layers(seen)
-    if not layers:
-        raise WeightError(
-            f"logit_lens: nothing of what was seen fits {pattern!r}. Capture the layers, or give their "
-            "pattern."
-        )
-    # What layers return is of one kind, or of few: each is checked once.
-    kinds: dict[Meta, str] = {}
-    for path, hidden in layers.items():
-        kinds.setdefault(hidden._meta, path)
-    for m, path in kinds.items():
-        if m.rank != 3 or m.shape[0] != 1:
-            raise ShapeError(
-                f"logit_lens: {path} returned shape {tuple(m.shape)}, not (1, time, dim). "
-                "Run one sequence, and give a pattern of layers."
-            )
-    time = min([m.shape[1] for m in kinds])
-    if not len(range(time)[chosen]):
-        raise ShapeError(
-            f"logit_lens: positions {chosen} are none of the {time} that were seen. Give some of these."
-        )
-    # Every new token is looked at alike. A user's own head may read what no capture watches.
-    if isinstance(source, Seen) and type(model).unembed.__module__.startswith("pellucid."):
-        return under(False, source.ahead.ask, request, layers)
-    return under(False, request.look, layers, again=False)
+    return Request(ref(model), pattern, top_k, chosen.start, chosen.stop, chosen.step)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
-from ..jit import Compiled
+from ..autograd.grad_mode import under
+from ..errors import ShapeError, WeightError
+from ..nn.hooks import Tap
 from ..ops.index.sort import topk
 from ..ops.norm.softmax import log_softmax
 from ..ops.shape.joining import cat, stack
+from ..tensors.meta import Meta
 from ..tensors.reading import ListRead
 from ..tensors.tensor import Tensor
 from .paths import matches
@@ -102,37 +104,70 @@ class Request:
     stop: int | None
     step: int | None
 
-    def layers(self, seen: dict[str, Tensor]) -> dict[str, Tensor]:
-        """The hidden states, by path."""
-        return {path: hidden for path, hidden in seen.items() if matches(path, self.pattern)}
+    def look(self, seen: dict[str, Tensor]) -> tuple:
+        """What a `LogitLens` is made of.
 
-    def look(self, layers: dict[str, Tensor], again: bool = True) -> LogitLens:
-        """Look at these; ``again`` where it is worth a capture."""
-        look = _captured_look(self.model()) if again else partial(_look, self.model())
-        found = look(list(layers.values()), self.start, self.stop, self.step, self.top_k)
-        return LogitLens(list(layers), *found)
+        Raises:
+            WeightError: nothing that was seen fits.
+            ShapeError: several sequences, or outputs that are not hidden states.
+        """
+        layers = {path: hidden for path, hidden in seen.items() if matches(path, self.pattern)}
+        self._check(layers)
+        chosen = slice(self.start, self.stop, self.step)
+        quiet, Tap.is_quiet = Tap.is_quiet, True
+        try:
+            found = under(False, _look, self.model(), list(layers.values()), chosen, self.top_k)
+        finally:
+            Tap.is_quiet = quiet
+        return list(layers), *found
+
+    def _check(self, layers: dict[str, Tensor]) -> None:
+        if not layers:
+            raise WeightError(
+                f"logit_lens: nothing of what was seen fits {self.pattern!r}. Capture the layers, or give "
+                "their pattern."
+            )
+        # What layers return is of one kind, or of few: each is checked once.
+        kinds: dict[Meta, str] = {}
+        for path, hidden in layers.items():
+            kinds.setdefault(hidden._meta, path)
+        for m, path in kinds.items():
+            if m.rank != 3 or m.shape[0] != 1:
+                raise ShapeError(
+                    f"logit_lens: {path} returned shape {tuple(m.shape)}, not (1, time, dim). "
+                    "Run one sequence, and give a pattern of layers."
+                )
+        chosen, time = slice(self.start, self.stop, self.step), min([m.shape[1] for m in kinds])
+        if not len(range(time)[chosen]):
+            raise ShapeError(
+                f"logit_lens: positions {chosen} are none of the {time} that were seen. Give some of these."
+            )
 
 
-_looks: WeakKeyDictionary[Any, Compiled] = WeakKeyDictionary()
+class LookTap(Tap):
+    """A look that is a part of each call of a model: its hook, which runs behind those of the layers.
+
+    Args:
+        layers: what taps keep of these.
+        looks: where what a `LogitLens` is made of is kept.
+        request: what is asked.
+        begin: called when the values count, before other work is handed to the device.
+    """
+
+    def __init__(
+        self, layers: dict[str, Tensor], looks: dict[str, Any], request: Request, begin: Callable[[], None]
+    ):
+        super().__init__(looks, "")
+        self._layers, self.kind, self.begin = layers, request, begin
+
+    def __call__(self, module: Any, args: tuple, output: Any) -> None:
+        if not Tap.is_quiet:
+            self.keep(self.kind.look(self._layers))
 
 
-def _captured_look(model: Any) -> Compiled:
-    """`_look` through a model's head, captured; the model is not kept alive."""
-    if model not in _looks:
-        get: Any = ref(model)
-
-        def look(layers: list[Tensor], start: int | None, stop: int | None, step: int | None, top_k: int):
-            return _look(get(), layers, start, stop, step, top_k)
-
-        _looks[model] = Compiled(look, tree=lambda: get().modules(), quiet=True)
-    return _looks[model]
-
-
-def _look(
-    model: Any, layers: list[Tensor], start: int | None, stop: int | None, step: int | None, top_k: int
-) -> tuple[Tensor, Tensor, Tensor]:
+def _look(model: Any, layers: list[Tensor], positions: slice, top_k: int) -> tuple[Tensor, Tensor, Tensor]:
     """Ids, probabilities and both of what hidden states say; see `LogitLens`."""
-    parts = [hidden[0, start:stop:step] for hidden in layers]
+    parts = [hidden[0, positions] for hidden in layers]
     # The head is large and is read once for many rows: layers and positions go through it together.
     rows = cat(parts)
     found = [_best(model, rows[k : k + _ROWS], top_k) for k in range(0, rows.shape[0], _ROWS)]

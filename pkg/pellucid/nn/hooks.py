@@ -45,12 +45,21 @@ class Tap:
     """
 
     turns = 0  # of all taps together
+    # Modules run once more for somebody who looks: that is no part of what is looked at.
+    is_quiet = False
 
     def __init__(self, seen: dict[str, Any], path: str, inputs: bool = False):
         self.seen, self.path, self.inputs = seen, path, inputs
+        # Equal for taps that keep the same of a module.
+        self.kind: Any = inputs
         self.turn = 0
 
+    def begin(self) -> None:
+        """The value counts, and other work is about to be handed to the device."""
+
     def __call__(self, module: Watched, args: tuple, output: Any) -> None:
+        if Tap.is_quiet:
+            return
         value = args if self.inputs else output
         while isinstance(value, (tuple, list)):
             value = value[0]

@@ -44,7 +44,7 @@ class Observers:
             taps = [(number, tap) for number, tap in found if isinstance(tap, Tap)]
             self.run_python = len(taps) < len(found)
             self.taps = [tap for _, tap in taps]
-            self.key = tuple([(number, tap.inputs) for number, tap in taps])
+            self.key = tuple([(number, tap.kind) for number, tap in taps])
 
     def run(self, function: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
         """The result of a function; while taps look, with the values that they keep, by number."""

@@ -1,4 +1,4 @@
-"""Looks in a loop of generation are begun with the step: the same values, and nothing to do when one asks."""
+"""A look that is asked for up front is a part of the step: the same values, and nothing more to do."""
 
 import contextlib
 import copy
@@ -25,7 +25,7 @@ def steps(model, count=8):
 
 
 def anew(model, seen, **settings):
-    """A look at the same values that nothing was begun for."""
+    """A look at the same values, made now."""
     return lens.logit_lens(model, lens.Seen(seen), **settings).table()
 
 
@@ -36,22 +36,41 @@ def same(got, wanted) -> bool:
     return ids == others and np.allclose(probabilities, wanted, rtol=1e-5)
 
 
-def test_what_was_begun_is_what_a_new_look_gives(model, device):
+def test_a_look_of_the_step_is_what_a_new_look_gives(model, device):
     settings = [
         {"positions": -1},
         {"positions": slice(0, 8), "top_k": 3},
         {"pattern": "model.layers.*.mlp"},
     ]
-    with lens.capture(model, ["model.layers.*", "**.mlp"]) as seen:
+    with contextlib.ExitStack() as stack:
+        seen = [stack.enter_context(lens.watch(model, **one)) for one in settings]
         for _ in steps(model):
-            for one in settings:
-                assert same(lens.logit_lens(model, seen, **one).table(), anew(model, seen, **one))
+            for each, one in zip(seen, settings, strict=True):
+                wanted = anew(model, each, **one)
+                assert same(each.look.table(), wanted)
+                assert same(lens.logit_lens(model, each, **one).table(), wanted)
+
+
+def test_a_look_is_a_part_of_every_call(model, device):
+    ids = pellucid.tensor(some_ids(1, 17), device=device)
+    with lens.watch(model) as seen:
+        with pytest.raises(pellucid.errors.WeightError, match="no look was a part of a call"):
+            seen.look.table()
+        model(ids)
+        table = seen.look.table()
+    assert same(lens.logit_lens(model, ids).table(), table)
+    model(ids * 0)
+    assert seen.look.table() == table
+    with lens.watch(model) as seen, pytest.raises(pellucid.errors.ShapeError, match="Run one sequence"):
+        model(ids.expand(2, -1))
+    # Nothing stays behind in the model.
+    model(ids.expand(2, -1))
 
 
 def test_ids_and_probabilities_are_those_of_the_table(model, device):
-    with lens.capture(model, "model.layers.*") as seen:
+    with lens.watch(model, positions=-1) as seen:
         for _ in steps(model):
-            found = lens.logit_lens(model, seen, positions=-1)
+            found = seen.look
             table = found.table()
             ids, probabilities = found.ids.tolist(), found.probabilities.tolist()
             assert [[i for i, _ in row[0]] for row in table] == [row[0] for row in ids]
@@ -84,9 +103,11 @@ def put_another_state(model, seen):
     "change", [halve_the_norm, turn_the_head, other_memory, change_a_state, put_another_state]
 )
 def test_a_change_after_the_step_is_seen(model, device, change):
-    with lens.capture(model, "model.layers.*") as seen:
+    with lens.watch(model) as seen:
         for k, _ in enumerate(steps(model)):
             before = anew(model, seen)
+            if k != 6:  # which ran ahead of the change
+                assert same(seen.look.table(), before)
             if k == 5:
                 change(model, seen)
                 assert not same(anew(model, seen), before)
@@ -126,40 +147,45 @@ def test_a_head_that_is_watched_sees_one_look_for_each_that_is_asked_for(model, 
             del calls[:]
             lens.logit_lens(model, seen, positions=-1).table()
             assert len(calls) == 1
+    del calls[:]
+    with lens.watch(model, positions=-1) as seen:
+        for _ in steps(model):
+            seen.look.table()
+            assert len(calls) == 2  # the step's, and its look's
+            del calls[:]
     handle.remove()
 
 
 def test_what_taps_of_the_head_saw_is_the_steps(model, device):
-    with lens.capture(model, "model.layers.*") as seen, lens.capture(model, "lm_head") as said:
+    with lens.watch(model, positions=-1) as seen, lens.capture(model, "lm_head") as said:
         for token in steps(model):
-            assert said["lm_head"].shape[1] == 1
-            assert said["lm_head"][0, -1].argmax().item() == token
-            table = lens.logit_lens(model, seen, positions=-1).table()
-            assert table[-1][0][0][0] == token
+            for found in (seen.look, lens.logit_lens(model, seen, positions=-1)):
+                assert said["lm_head"].shape[1] == 1
+                assert said["lm_head"][0, -1].argmax().item() == token
+                assert found.table()[-1][0][0][0] == token
 
 
 def test_what_is_seen_is_copied_while_a_look_is_under_way(model, device):
-    with lens.capture(model, "model.layers.*") as seen:
+    with lens.watch(model, positions=-1) as seen:
         for _ in steps(model, 5):
             other = copy.deepcopy(seen)
-            table = lens.logit_lens(model, seen, positions=-1).table()
+            table = seen.look.table()
             assert same(lens.logit_lens(model, other, positions=-1).table(), table)
 
 
 @pytest.mark.asyncio
-async def test_asynchronous_loops_begin_looks_too(model, device):
+async def test_asynchronous_loops_look_too(model, device):
     tables = []
-    with lens.capture(model, "model.layers.*") as seen:
+    with lens.watch(model, positions=-1) as seen:
         for _ in steps(model):
-            tables.append(lens.logit_lens(model, seen, positions=-1).table())
+            tables.append(seen.look.table())
     awaited = []
-    with lens.capture(model, "model.layers.*") as seen:
+    with lens.watch(model, positions=-1) as seen:
         stream = model.stream_async(some_ids(1, 17)[0].tolist(), max_new_tokens=8, eos_token_id=())
         async with contextlib.aclosing(stream) as tokens:
             async for _ in tokens:
-                found = lens.logit_lens(model, seen, positions=-1)
-                awaited.append(await found.table_async())
-                assert await found.table_async() == found.table()
+                awaited.append(await seen.look.table_async())
+                assert await seen.look.table_async() == seen.look.table()
     assert all(same(got, wanted) for got, wanted in zip(awaited, tables, strict=True))
 
 
@@ -167,13 +193,12 @@ def counted(model, look: bool, tap: bool = True, read: bool = False, settle: boo
     """What the device does for an id, at most; with ``settle`` what is done for what it asks."""
     host, names = stream().open(), ("dispatches", "submits", "bind_groups")
     found = []
-    with lens.capture(model, "model.layers.*") if tap else contextlib.nullcontext() as seen:
+    looks = lens.watch(model, positions=-1) if look else lens.capture(model, "model.layers.*")
+    with looks if tap else contextlib.nullcontext() as seen:
         for _ in steps(model, 13):
             stats = host.stats()
-            if look:
-                answer = lens.logit_lens(model, seen, positions=-1)
-                if read:
-                    answer.table()
+            if read:
+                seen.look.table()
             if settle:
                 pellucid.webgpu.flush()
                 found.append([host.stats()[name] - stats[name] for name in names])
@@ -199,19 +224,19 @@ def test_what_a_look_at_every_step_costs_at_most(deep):
 
 
 @pytest.mark.gpu
-def test_asking_for_what_was_begun_takes_no_dispatch(deep):
+def test_asking_for_a_look_of_the_step_takes_no_dispatch(deep):
     assert counted(loaded(deep, "webgpu"), True, read=True, settle=True)["dispatches"] == 0
 
 
 @pytest.mark.gpu
-def test_who_does_not_ask_any_more_pays_for_one_look(deep):
+def test_who_does_not_watch_any_more_pays_nothing(deep):
     model = loaded(deep, "webgpu")
     host, counts = stream().open(), []
-    with lens.capture(model, "model.layers.*") as seen:
-        for k, _ in enumerate(steps(model, 14)):
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(lens.watch(model, positions=-1))
+        for k, _ in enumerate(steps(model, 20)):
             counts.append(host.stats()["dispatches"])
-            if k < 9:
-                lens.logit_lens(model, seen, positions=-1)
+            if k == 9:
+                stack.close()
     taken = np.diff(counts)[7:-1].tolist()
-    assert taken[0] == taken[1] > taken[2]
-    assert set(taken[2:]) == {taken[2]}
+    assert taken[0] > taken[-1] == counted(model, False, tap=False)["dispatches"]
