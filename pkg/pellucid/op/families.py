@@ -1,4 +1,4 @@
-"""Families of ops: `unary`, `binary`, `compare` and `reduction` declare an op by a row of what is its own.
+"""Families of ops: `unary`, `binary`, `compare` and others declare an op by a row of what is its own.
 
 A row has a name, an expression or kernel, a numpy reference, a derivative and a sentence. Its family gives
 the signature, the rules and the rest of the docstring: arguments, source, and an example that the reference
@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from textwrap import fill
 from types import FunctionType
 from typing import Any, Protocol
 
 import numpy as np
 
-from ..tensors.dtypes import DType
 from ..tensors.tensor import Tensor
 from .declaration import op
 from .elementwise import Elementwise, elementwise
@@ -56,26 +55,6 @@ def of_operands(input: Tensor | float, other: Tensor | float) -> Tensor: ...
 def of_one_or_over(input: Tensor, inplace: bool = False) -> Tensor: ...
 
 
-def over_axes(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor: ...
-
-
-def over_axis(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor: ...
-
-
-def over_axis_as(
-    input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None
-) -> Tensor: ...
-
-
-def over_axes_as(
-    input: Tensor,
-    dim: int | tuple[int, ...] | None = None,
-    keepdim: bool = False,
-    *,
-    dtype: DType | None = None,
-) -> Tensor: ...
-
-
 def formed(form: Callable, name: str, doc: str) -> Callable:
     """A function of its own with the signature of a form. Tools that look for its source find the row that
     asks for it.
@@ -85,7 +64,7 @@ def formed(form: Callable, name: str, doc: str) -> Callable:
         name, doc: of the new one.
     """
     row: Any = sys._getframe()
-    while row.f_globals is globals():
+    while row.f_globals["__name__"].endswith(".families"):
         row = row.f_back
     assert isinstance(form, FunctionType)
     code = form.__code__.replace(
@@ -118,7 +97,7 @@ def docstring(sentence: str, sections: dict[str, dict[str, str] | str], page: st
     return "\n    ".join(lines)
 
 
-def _shown(name: str, reference: Callable, given: tuple) -> str:
+def shown(name: str, reference: Callable, given: tuple) -> str:
     """An example: a call of constants, and what the reference makes of them."""
     arrays = [np.asarray(g, np.float32 if "." in str(g) else None) for g in given]
     with np.errstate(all="ignore"):
@@ -135,7 +114,7 @@ def _shown(name: str, reference: Callable, given: tuple) -> str:
 def _page(name: str, exports: str | tuple[str, ...]) -> str:
     """The name of a function behind ``torch.``."""
     places = (exports,) if isinstance(exports, str) else exports
-    return name if "torch" in places else f"{places[0]}.{name}"
+    return name if not places or "torch" in places else f"{places[0]}.{name}"
 
 
 def _kernel(kernel: str | Elementwise) -> Elementwise:
@@ -172,7 +151,7 @@ def unary(
     """
     page = public or _page(name, exports)
     known = {"input": f"{takes or _TAKES.get(dtype, 'any dtype')}."}
-    doc = docstring(sentence, {"Args": known}, page, "" if public else _shown(page, reference, (at,)))
+    doc = docstring(sentence, {"Args": known}, page, "" if public else shown(page, reference, (at,)))
     method = "torch" in exports and not public
     return op(
         dtype=dtype,
@@ -226,7 +205,7 @@ def activation(
     def over(*values):
         return written(*values[:-1]) if values[-1] is True else None
 
-    doc = docstring(sentence, {"Args": known}, page, _shown(page, lambda *x: reference(*x, *usual), at))
+    doc = docstring(sentence, {"Args": known}, page, shown(page, lambda *x: reference(*x, *usual), at))
     made = op(
         dtype=dtype,
         shape=as_input,
@@ -256,7 +235,7 @@ def _pair(name: str, reference: Callable, sentence: str, takes: str, form: Calla
         "Args": {", ".join(inspect.signature(form).parameters): f"{takes}, of shapes that broadcast{also}."},
         "Raises": {"ShapeError": "shapes do not broadcast."},
     }
-    return docstring(sentence, sections, name, _shown(name, reference, at))
+    return docstring(sentence, sections, name, shown(name, reference, at))
 
 
 def _overloads(name: str, form: Callable) -> tuple[str, ...]:
@@ -372,61 +351,3 @@ def predicate(
     """
     kernel = elementwise(f32, i32=whole, i64=whole, boolean=whole, result="bool")
     return unary(name, kernel, reference, None, sentence, dtype=dtype, in_place=False)
-
-
-def reduction(
-    name: str,
-    kernel: Callable,
-    reference: Callable,
-    grad: Callable | None,
-    sentence: str,
-    *,
-    shape: Callable,
-    dtype: Callable,
-    takes: str,
-    form: Callable = over_axes,
-    raises: dict[str, str] | None = None,
-    at: Sequence = ([1, 4], [3, 2]),
-    converted: str = "",
-    whole: str = "all if None",
-    aten: tuple[str, ...] | None = None,
-    prepare: Callable | None = None,
-) -> Declared:
-    """Declare a reduction over axes, which is also a method.
-
-    Args:
-        name, kernel, reference, shape, dtype: as `op` has them.
-        grad: formula of ``input``, or None.
-        sentence: what it computes.
-        takes: which inputs.
-        form: the signature: `over_axes`, `over_axis`, `over_axes_as` or `over_axis_as`.
-        raises: error -> reason.
-        at: the values of the example.
-        converted: what is done after the conversion to ``dtype``.
-        whole: what happens without axes.
-        aten, prepare: as `op` has them.
-    """
-    one, converts = form in (over_axis, over_axis_as), form in (over_axes_as, over_axis_as)
-    known = {
-        "input": takes,
-        "dim": f"{'the axis' if one else 'axis or axes'}; {whole}.",
-        "keepdim": f"keep the {'axis' if one else 'axes'}, with length 1.",
-    }
-    if converts:
-        known["dtype"] = f"type to convert to before {converted}."
-    sections: dict[str, dict[str, str] | str] = {
-        "Args": known,
-        "Raises": raises or {"DimensionError": "an axis is out of range."},
-    }
-    rest = (None,) if converts else ()
-    example = _shown(name, lambda x: reference(x, None, False, *rest), (list(at),))
-    return op(
-        dtype=dtype,
-        shape=shape,
-        kernel=kernel,
-        reference=reference,
-        grad=grad and {"input": grad},
-        method=True,
-        aten=aten,
-        prepare=prepare,
-    )(formed(form, name, docstring(sentence, sections, name, example)))

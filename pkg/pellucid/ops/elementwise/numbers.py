@@ -58,7 +58,7 @@ nextafter = binary(
     "nextafter", "next_after(input, other)", np.nextafter,
     dict.fromkeys(("input", "other"), refused("nextafter", "Detach what it is given.")),
     "The number next to ``input`` toward ``other``.", form=of_tensors, dtype=_no_halves,
-    takes="float32 or float64",
+    takes="float32 or float64", at=(1.0, 2.0),
 )  # fmt: skip
 
 

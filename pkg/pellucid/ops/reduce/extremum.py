@@ -18,7 +18,7 @@ from ...kernel.source import NATIVE, Launch, flag, load, register_type
 from ...kernel.variants import rows_of
 from ...op.call import Call
 from ...op.declaration import op
-from ...op.families import docstring, formed, over_axis, reduction
+from ...op.families import docstring, formed
 from ...op.public import function
 from ...op.rules import refusing, same
 from ...tensors import dtypes as dt
@@ -27,6 +27,7 @@ from ...tensors.shape import Size, axes, index
 from ...tensors.tensor import Tensor
 from ..elementwise import clamp
 from ..elementwise.comparison import where
+from .families import over_axis, reduction
 from .passes import stages
 from .reductions import reduced_shape, restore, sum
 

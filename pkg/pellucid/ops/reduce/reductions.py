@@ -15,7 +15,6 @@ from ...errors import DTypeError
 from ...kernel.source import NATIVE, Launch, flag, load, register_type
 from ...kernel.variants import rows_of
 from ...op.call import Call
-from ...op.families import over_axes_as, over_axis_as, reduction
 from ...op.public import function
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType
@@ -23,6 +22,7 @@ from ...tensors.shape import Size, axes
 from ...tensors.tensor import Tensor
 from ..elementwise.comparison import where
 from ..shape.joining import cat
+from .families import over_axes_as, over_axis_as, reduction
 from .passes import runs, stages
 
 
