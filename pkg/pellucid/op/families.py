@@ -1,4 +1,4 @@
-"""Families of ops: `unary`, `binary`, `compare` and `reduction` declare an op by a row of what is its own.
+"""Families of ops: `unary`, `binary`, `compare` and others declare an op by a row of what is its own.
 
 A row has a name, an expression or kernel, a numpy reference, a derivative and a sentence. Its family gives
 the signature, the rules and the rest of the docstring: arguments, source, and an example that the reference
@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import FunctionType
 from typing import Any, Protocol
 
-from ..tensors.dtypes import DType
 from ..tensors.tensor import Tensor
 from .declaration import docstring, example_of, op, page_of
 from .elementwise import Elementwise, elementwise
@@ -52,26 +51,6 @@ def of_operands(input: Tensor | float, other: Tensor | float) -> Tensor: ...
 def of_one_or_over(input: Tensor, inplace: bool = False) -> Tensor: ...
 
 
-def over_axes(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor: ...
-
-
-def over_axis(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor: ...
-
-
-def over_axis_as(
-    input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None
-) -> Tensor: ...
-
-
-def over_axes_as(
-    input: Tensor,
-    dim: int | tuple[int, ...] | None = None,
-    keepdim: bool = False,
-    *,
-    dtype: DType | None = None,
-) -> Tensor: ...
-
-
 def formed(form: Callable, name: str, doc: str) -> Callable:
     """A function of its own with the signature of a form. Tools that look for its source find the row that
     asks for it.
@@ -81,7 +60,7 @@ def formed(form: Callable, name: str, doc: str) -> Callable:
         name, doc: of the new one.
     """
     row: Any = sys._getframe()
-    while row.f_globals is globals():
+    while row.f_globals["__name__"].endswith(".families"):
         row = row.f_back
     assert isinstance(form, FunctionType)
     code = form.__code__.replace(
@@ -327,61 +306,3 @@ def predicate(
     """
     kernel = elementwise(f32, i32=whole, i64=whole, boolean=whole, result="bool")
     return unary(name, kernel, reference, None, sentence, dtype=dtype, in_place=False)
-
-
-def reduction(
-    name: str,
-    kernel: Callable,
-    reference: Callable,
-    grad: Callable | None,
-    sentence: str,
-    *,
-    shape: Callable,
-    dtype: Callable,
-    takes: str,
-    form: Callable = over_axes,
-    raises: dict[str, str] | None = None,
-    at: Sequence = ([1, 4], [3, 2]),
-    converted: str = "",
-    whole: str = "all if None",
-    aten: tuple[str, ...] | None = None,
-    prepare: Callable | None = None,
-) -> Declared:
-    """Declare a reduction over axes, which is also a method.
-
-    Args:
-        name, kernel, reference, shape, dtype: as `op` has them.
-        grad: formula of ``input``, or None.
-        sentence: what it computes.
-        takes: which inputs.
-        form: the signature: `over_axes`, `over_axis`, `over_axes_as` or `over_axis_as`.
-        raises: error -> reason.
-        at: the values of the example.
-        converted: what is done after the conversion to ``dtype``.
-        whole: what happens without axes.
-        aten, prepare: as `op` has them.
-    """
-    one, converts = form in (over_axis, over_axis_as), form in (over_axes_as, over_axis_as)
-    known = {
-        "input": takes,
-        "dim": f"{'the axis' if one else 'axis or axes'}; {whole}.",
-        "keepdim": f"keep the {'axis' if one else 'axes'}, with length 1.",
-    }
-    if converts:
-        known["dtype"] = f"type to convert to before {converted}."
-    sections: dict[str, dict[str, str] | str] = {
-        "Args": known,
-        "Raises": raises or {"DimensionError": "an axis is out of range."},
-    }
-    rest = (None,) if converts else ()
-    example = example_of(name, lambda x: reference(x, None, False, *rest), (list(at),))
-    return op(
-        dtype=dtype,
-        shape=shape,
-        kernel=kernel,
-        reference=reference,
-        grad=grad and {"input": grad},
-        method=True,
-        aten=aten,
-        prepare=prepare,
-    )(formed(form, name, docstring(sentence, sections, name, example)))

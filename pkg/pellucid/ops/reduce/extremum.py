@@ -21,7 +21,7 @@ from ...kernel.variants import rows_of
 from ...op.arguments import boolean
 from ...op.call import Call
 from ...op.declaration import docstring, op
-from ...op.families import formed, over_axis, reduction
+from ...op.families import formed
 from ...op.public import function
 from ...op.rules import refusing, same
 from ...tensors import dtypes as dt
@@ -30,6 +30,7 @@ from ...tensors.shape import Size, axes, index
 from ...tensors.tensor import Tensor
 from ..elementwise import clamp
 from ..elementwise.comparison import where
+from .families import over_axis, reduction
 from .passes import stages
 from .reductions import reduced_shape, restore, sum
 

@@ -18,7 +18,6 @@ from ...kernel.launch import Launch, flag
 from ...kernel.source import load
 from ...kernel.variants import rows_of
 from ...op.call import Call
-from ...op.families import over_axes_as, over_axis_as, reduction
 from ...op.public import function
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType
@@ -26,6 +25,7 @@ from ...tensors.shape import Size, axes
 from ...tensors.tensor import Tensor
 from ..elementwise.comparison import where
 from ..shape.joining import cat
+from .families import over_axes_as, over_axis_as, reduction
 from .passes import runs, stages
 
 

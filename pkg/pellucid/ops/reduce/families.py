@@ -1,0 +1,90 @@
+"""The family of reductions: each is a row of what is its own."""
+
+# A form has no body.
+# pyright: reportReturnType=false
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ...op.declaration import docstring, example_of, op
+from ...op.families import Declared, formed
+from ...tensors.dtypes import DType
+from ...tensors.tensor import Tensor
+
+
+def over_axes(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor: ...
+
+
+def over_axis(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor: ...
+
+
+def over_axis_as(
+    input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None
+) -> Tensor: ...
+
+
+def over_axes_as(
+    input: Tensor,
+    dim: int | tuple[int, ...] | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+) -> Tensor: ...
+
+
+def reduction(
+    name: str,
+    kernel: Callable,
+    reference: Callable,
+    grad: Callable | None,
+    sentence: str,
+    *,
+    shape: Callable,
+    dtype: Callable,
+    takes: str,
+    form: Callable = over_axes,
+    raises: dict[str, str] | None = None,
+    at: Sequence = ([1, 4], [3, 2]),
+    converted: str = "",
+    whole: str = "all if None",
+    aten: tuple[str, ...] | None = None,
+    prepare: Callable | None = None,
+) -> Declared:
+    """Declare a reduction over axes, which is also a method.
+
+    Args:
+        name, kernel, reference, shape, dtype: as `op` has them.
+        grad: formula of ``input``, or None.
+        sentence: what it computes.
+        takes: which inputs.
+        form: the signature: `over_axes`, `over_axis`, `over_axes_as` or `over_axis_as`.
+        raises: error -> reason.
+        at: the values of the example.
+        converted: what is done after the conversion to ``dtype``.
+        whole: what happens without axes.
+        aten, prepare: as `op` has them.
+    """
+    one, converts = form in (over_axis, over_axis_as), form in (over_axes_as, over_axis_as)
+    known = {
+        "input": takes,
+        "dim": f"{'the axis' if one else 'axis or axes'}; {whole}.",
+        "keepdim": f"keep the {'axis' if one else 'axes'}, with length 1.",
+    }
+    if converts:
+        known["dtype"] = f"type to convert to before {converted}."
+    sections: dict[str, dict[str, str] | str] = {
+        "Args": known,
+        "Raises": raises or {"DimensionError": "an axis is out of range."},
+    }
+    rest = (None,) if converts else ()
+    example = example_of(name, lambda x: reference(x, None, False, *rest), (list(at),))
+    return op(
+        dtype=dtype,
+        shape=shape,
+        kernel=kernel,
+        reference=reference,
+        grad=grad and {"input": grad},
+        method=True,
+        aten=aten,
+        prepare=prepare,
+    )(formed(form, name, docstring(sentence, sections, name, example)))
