@@ -406,5 +406,5 @@ def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: b
     _real("kl_div", input, target)
     loss = target.exp() * (target - input) if log_target else _entropy(target) - target * input
     if reduction == "batchmean":
-        return loss.sum() / input.shape[0]
+        return loss.sum() / (input.shape[0] if input.dim() else 1)
     return reduced(loss, reduction)
