@@ -167,6 +167,8 @@ def poisson_nll_loss(
 
 def _rows(name: str, input: Tensor, target: Tensor, axes: int) -> tuple[Tensor, Tensor]:
     """Scores and targets with a batch in front."""
+    if input.dim() == 0:
+        input, target = input.unsqueeze(0), target if axes else target.reshape(-1)
     if input.dim() not in (1, 2) or target.dim() != input.dim() + axes:
         raise ShapeError(f"{name}: input has shape {tuple(input.shape)}, target {tuple(target.shape)}.")
     return (input, target) if input.dim() == 2 else (input.unsqueeze(0), target.unsqueeze(0))
