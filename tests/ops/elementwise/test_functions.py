@@ -18,10 +18,11 @@ SPECIAL = np.array(
      -2.5, 0.49999997, 8388609, 16777216, -0.49999997, 1.5, 3.5, -1.5, 1e-8, 1e-4, -1e-4, 1000, 2.0**-20],
     np.float32
 )  # fmt: skip
-EXACT = (*[name for name in elementwise.UNARY if name not in ("neg", "positive", "logit")],)
+# At zeros of sinc, as of PyTorch's, the rounding of pi is left.
+EXACT = (*[name for name in elementwise.UNARY if name not in ("neg", "positive", "logit", "sinc")],)
 
 
-@pytest.mark.parametrize("name", [*EXACT, "logit", "silu", "softplus", "logsigmoid"])
+@pytest.mark.parametrize("name", [*EXACT, "logit", "sinc", "silu", "softplus", "logsigmoid"])
 def test_edges(name):
     """NaN, infinities, both zeros, subnormals, overflow and huge angles give what PyTorch gives, signs of
     zeros included."""
