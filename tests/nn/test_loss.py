@@ -42,6 +42,36 @@ def test_distances(name, kwargs, reduction, device):
     same_call(*pair(name, device, reduction=reduction, **kwargs), device, floats(4, 5), floats(4, 5, seed=1))
 
 
+SIGNS = np.where(floats(4, 5, seed=2) > 0, 1, -1).astype(np.float32)
+LISTS = np.array([[0, 3, -1, 1, 2], [4, -1, 0, 0, 0], [1, 2, 3, 4, 0], [-1, 0, 1, 2, 3]])
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize(
+    ("name", "kwargs", "rest"),
+    [
+        ("SoftMarginLoss", {}, (SIGNS.astype(np.int64),)),
+        ("HingeEmbeddingLoss", {"margin": 0.5}, (SIGNS,)),
+        ("MarginRankingLoss", {"margin": 0.2}, (floats(4, 5, seed=1), SIGNS)),
+        ("CosineEmbeddingLoss", {"margin": 0.1}, (floats(4, 5, seed=1), SIGNS[:, 0])),
+        ("GaussianNLLLoss", {"full": True}, (floats(4, 5, seed=1), CHANCES + 0.1)),
+        ("PoissonNLLLoss", {"full": True}, (3 * CHANCES,)),
+        ("MultiMarginLoss", {"p": 2}, (CLASSES,)),
+        ("MultiLabelMarginLoss", {}, (LISTS,)),
+        ("MultiLabelSoftMarginLoss", {}, ((SIGNS + 1) / 2,)),
+        ("TripletMarginLoss", {"swap": True}, (floats(4, 5, seed=1), floats(4, 5, seed=2))),
+        ("TripletMarginWithDistanceLoss", {"margin": 2.0}, (floats(4, 5, seed=1), floats(4, 5, seed=2))),
+    ],
+)
+def test_margins_and_likelihoods(name, kwargs, rest, reduction, device):
+    same_call(*pair(name, device, reduction=reduction, **kwargs), device, floats(4, 5), *rest)
+
+
+def test_pairwise_distance(device):
+    losses = pair("PairwiseDistance", device, p=1.0, keepdim=True)
+    same_call(*losses, device, floats(4, 5), floats(4, 5, seed=1))
+
+
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize("weights", [{}, {"weight": POSITIVE}], ids=["plain", "weighted"])
 @pytest.mark.parametrize("smoothing", [0.0, 0.2])

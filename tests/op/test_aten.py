@@ -107,7 +107,9 @@ GIVEN = {
     "arccosh": [A + 1], "clip.Tensor": [A, B, B + 0.1],
     "special_zeta": [A + 2, B], "special_zeta.self_scalar": [2.0, B],
     "special_zeta.other_scalar": [A + 2, 0.5],
-    "prelu": [A - 0.5, B[0]], "round.decimals": [A, {"decimals": 1}],
+    "cosine_embedding_loss": [A, B, TARGET - 1], "multi_margin_loss": [A, TARGET],
+    "multilabel_margin_loss": [A, WHOLE.clamp(-1, 2)], "prelu": [A - 0.5, B[0]],
+    "round.decimals": [A, {"decimals": 1}],
 }  # fmt: skip
 # Values that chance or the memory makes: only their shape and dtype are compared.
 RANDOM = {

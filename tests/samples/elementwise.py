@@ -243,7 +243,7 @@ SAMPLES: dict[str, list[Sample]] = {
     "isneginf": KINDS,
     "nan_to_num": [S(FLOATS), S(FLOATS, 2.0), S(FLOATS, posinf=3.0, neginf=-4.0), *each(DTYPES, x)],
     **{name: [S(x, y), S(x, y[0]), *pairs()] for name in ("fmax", "fmin")},
-    **{name: [S(x, y), S(x, 0.25), S(x, y[0]), *pairs(("float32", "int32", "int64", "uint8")),
+    **{name: [S(x, y), S(x, 0.25), S(x, y[0]), *pairs(("float32", "int32", "int64", "uint8", "bool")),
         *each(WHOLE, x, 2)] for name in ("clamp_min", "clamp_max")},
     **{name: [S(x), S(below(9, 3)), S(ROOTS).but(devices=("cpu",))]
         for name in ("conj", "resolve_conj", "resolve_neg", "is_complex", "real", "isreal")},

@@ -8,15 +8,27 @@ x, y, classes = normal(6, 5), normal(6, 5), below(5, 6)
 chances, weight = uniform(0.05, 0.95, 6, 5), uniform(0.2, 2, 5)
 logs = np.log(chances / chances.sum(1, keepdims=True))
 ignored = np.where(np.arange(6) == 2, -100, classes)
+REDUCTIONS = ("mean", "sum", "none")
+signs, spread = np.where(normal(6, 5) > 0, 1, -1).astype(np.float32), uniform(0.3, 2, 6, 5)
+labels = np.array(
+    [
+        [0, 3, -1, 1, 2],
+        [4, -1, 0, 0, 0],
+        [1, 2, 3, 4, 0],
+        [-1, 0, 1, 2, 3],
+        [2, 0, 4, -1, 1],
+        [3, -1, 3, -1, 0],
+    ]
+)
 EDGES = np.array([np.inf, -np.inf, np.nan, 0.0, -0.0, 1.0, -1.0, 0.5], np.float32)
 
 
-def distance(*samples: Sample) -> list[Sample]:
+def distance(*samples: Sample, of=(x, y), **options) -> list[Sample]:
     """Every reduction, and these."""
     return [
-        *[S(x, y, reduction=how) for how in ("mean", "sum", "none")], S(nothing(0, 4), nothing(0, 4)),
+        *[S(*of, reduction=how, **options) for how in REDUCTIONS], S(nothing(0, 4), nothing(0, 4)),
         *samples,
-        bad("'avg' is not a reduction", x, y, reduction="avg").but(error=ValueError)
+        bad("'avg' is not a reduction", *of, reduction="avg").but(error=ValueError)
     ]  # fmt: skip
 
 
@@ -65,5 +77,52 @@ SAMPLES: dict[str, list[Sample]] = {
         S(logs, logs[::-1].copy(), reduction="none", log_target=True),
         *[S(EDGES.repeat(8), np.tile(EDGES, 8), reduction="none",
             log_target=log).but(grad=False) for log in (False, True)]
+    ],
+    "nn.functional.soft_margin_loss": [S(x, signs.astype(np.int64), reduction=how) for how in REDUCTIONS],
+    "nn.functional.hinge_embedding_loss": distance(of=(x, signs), margin=0.5),
+    "nn.functional.margin_ranking_loss": [
+        *[S(x, y, signs, margin=0.2, reduction=how) for how in REDUCTIONS],
+        bad("equally many axes", x, y, signs[0])
+    ],
+    "nn.functional.cosine_embedding_loss": [
+        *[S(x, y, signs[:, 0], margin=0.1, reduction=how) for how in REDUCTIONS], S(x[0], y[0], signs[0, 0]),
+        bad("one axis more", x, y, signs)
+    ],
+    "nn.functional.gaussian_nll_loss": [
+        *[S(x, y, spread, reduction=how) for how in REDUCTIONS], S(x, y, spread[:, :1], full=True),
+        S(x, y, spread[:, 0]), S(x, y, 0.5), S(x, y, 1e-9 * spread, eps=1e-3),
+        bad("var has shape", x, y, spread[:2]).but(error=ValueError)
+    ],
+    "nn.functional.poisson_nll_loss": [
+        *[S(x, spread, reduction=how) for how in REDUCTIONS], S(spread, 3 * spread, False, True),
+        S(x, 3 * spread, True, True)
+    ],
+    "nn.functional.multi_margin_loss": [
+        # PyTorch has no second derivatives of it, nor of the next.
+        *[s.but(second=False) for s in (*[S(x, classes, reduction=how) for how in REDUCTIONS],
+            S(x, classes, 2, 0.5), S(x[0], np.array(3)), S(x[0, 0], np.array(0)),
+            weighted("multi_margin_loss", x, classes, weight))],
+        bad("p must be 1 or 2", x, classes, 3),
+        bad("input has shape", x, classes[:2, None]).but(error=ValueError)
+    ],
+    "nn.functional.multilabel_margin_loss": [
+        *[S(x, labels, reduction=how).but(second=False) for how in REDUCTIONS],
+        S(x[0], labels[0]).but(second=False),
+        bad("input has shape", x, labels[0]).but(error=ValueError)
+    ],
+    "nn.functional.multilabel_soft_margin_loss": [
+        *[S(x, (signs + 1) / 2, reduction=how) for how in REDUCTIONS],
+        weighted("multilabel_soft_margin_loss", x, (signs + 1) / 2, weight)
+    ],
+    "nn.functional.pairwise_distance": [S(x, y), S(x, y, 1.0), S(x, y[0], 3.0, 0.1, True)],
+    "nn.functional.triplet_margin_loss": [
+        *[S(x, y, x[::-1].copy(), reduction=how) for how in REDUCTIONS],
+        S(x, y, x[::-1].copy(), 0.5, 1.0, swap=True), bad("equally many axes", x, y, x[0])
+    ],
+    "nn.functional.triplet_margin_with_distance_loss": [
+        S(lambda t, *a: t.nn.functional.triplet_margin_with_distance_loss(*a), x, y, x[::-1].copy()),
+        S(lambda t, *a: t.nn.functional.triplet_margin_with_distance_loss(
+            *a, distance_function=lambda a, b: (a - b).abs().sum(-1), margin=0.3, swap=True
+        ), x, y, x[::-1].copy())
     ]
 }  # fmt: skip

@@ -6,7 +6,7 @@ Written by `scripts/reference`; do not edit.
 from builtins import bool as _bool
 from builtins import float as _float
 from builtins import int as _int
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..tensors.tensor import Tensor
@@ -105,6 +105,11 @@ def conv_transpose2d(
 ) -> Tensor:
     """`conv_transpose1d` over height and width."""
 
+def cosine_embedding_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: str = "mean"
+) -> Tensor:
+    """``1 - cos(input1, input2)`` where the target is 1, ``max(0, cos - margin)`` where it is -1."""
+
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08) -> Tensor:
     """``x1 . x2 / (max(|x1|, eps) * max(|x2|, eps))`` along an axis of the shape to which both
     broadcast."""
@@ -128,6 +133,16 @@ def elu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False, *, out: Tens
 def embedding(input: Tensor, weight: Tensor, padding_idx: _int | None = None) -> Tensor:
     """Rows of a table: ``out[..., :] = weight[input[...], :]``."""
 
+def gaussian_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    var: Tensor | _float,
+    full: _bool = False,
+    eps: _float = 1e-06,
+    reduction: str = "mean",
+) -> Tensor:
+    """``(log(var) + (input - target)^2 / var) / 2``."""
+
 def gelu(input: Tensor, approximate: str = "none", *, out: Tensor | None = None) -> Tensor:
     """``input * Phi(input)`` with the normal distribution function Phi."""
 
@@ -145,6 +160,11 @@ def hardswish(input: Tensor) -> Tensor:
 
 def hardtanh(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0) -> Tensor:
     """Values moved into ``[min_val, max_val]``."""
+
+def hinge_embedding_loss(
+    input: Tensor, target: Tensor, margin: _float = 1.0, reduction: str = "mean"
+) -> Tensor:
+    """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1."""
 
 def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: _float = 1.0) -> Tensor:
     """``d^2 / 2`` where ``d = |input - target|`` is below ``delta``, else ``delta * (d - delta / 2)``."""
@@ -178,6 +198,11 @@ def log_softmax(input: Tensor, dim: _int, dtype=None) -> Tensor:
 def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``log(sigmoid(input))``."""
 
+def margin_ranking_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: str = "mean"
+) -> Tensor:
+    """``max(0, margin - target * (input1 - input2))``."""
+
 def max_pool1d(
     input: Tensor,
     kernel_size: _int | Sequence[_int],
@@ -206,6 +231,26 @@ def mish(input: Tensor) -> Tensor:
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """``(input - target)^2``."""
 
+def multi_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    p: _int = 1,
+    margin: _float = 1.0,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """The mean over classes of ``max(0, margin - input[target] + input[i])^p``, but of the target
+    itself."""
+
+def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """The sum over targets and other classes of ``max(0, 1 - input[target] + input[i])``, over the
+    classes."""
+
+def multilabel_soft_margin_loss(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
+) -> Tensor:
+    """The mean over the last axis of the cross entropies of single classes, by logits."""
+
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -223,6 +268,21 @@ def one_hot(tensor: Tensor, num_classes: _int = -1) -> Tensor:
 
 def pad(input: Tensor, pad: Sequence[_int], mode: str = "constant", value: _float | None = None) -> Tensor:
     """More elements, or fewer where negative, at the ends of the last axes."""
+
+def pairwise_distance(
+    x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False
+) -> Tensor:
+    """The norm of ``x1 - x2 + eps`` over the last axis."""
+
+def poisson_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    log_input: _bool = True,
+    full: _bool = False,
+    eps: _float = 1e-08,
+    reduction: str = "mean",
+) -> Tensor:
+    """``exp(input) - target * input``; without ``log_input`` ``input - target * log(input + eps)``."""
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """``input`` where positive, else ``weight * input``."""
@@ -272,6 +332,9 @@ def silu(input: Tensor, inplace: _bool = False, *, out: Tensor | None = None) ->
 def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta: _float = 1.0) -> Tensor:
     """``d^2 / (2 beta)`` where ``d = |input - target|`` is below ``beta``, else ``d - beta / 2``."""
 
+def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """``log(1 + exp(-target * input))``."""
+
 def softmax(input: Tensor, dim: _int, dtype=None) -> Tensor:
     """``exp(x_i) / sum_j exp(x_j)`` along an axis; see `pellucid.softmax`."""
 
@@ -300,3 +363,27 @@ def threshold(
     input: Tensor, threshold: _float, value: _float, inplace: _bool = False, *, out: Tensor | None = None
 ) -> Tensor:
     """``input`` where it is above ``threshold``, else ``value``."""
+
+def triplet_margin_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: _float = 1.0,
+    p: _float = 2.0,
+    eps: _float = 1e-06,
+    swap: _bool = False,
+    reduction: str = "mean",
+) -> Tensor:
+    """``max(0, margin + d(anchor, positive) - d(anchor, negative))`` with `pairwise_distance` as d."""
+
+def triplet_margin_with_distance_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    *,
+    distance_function: Callable | None = None,
+    margin: _float = 1.0,
+    swap: _bool = False,
+    reduction: str = "mean",
+) -> Tensor:
+    """`triplet_margin_loss` with any distance, a function of two tensors."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from ...tensors.tensor import Tensor
-from .. import loss
+from .. import loss, margin_loss
 from .module import Module
 
 
@@ -135,7 +138,159 @@ class KLDivLoss(_Loss):
         return loss.kl_div(input, target, self.reduction, self.log_target)
 
 
+class _Measured(_Loss):
+    """A loss with settings."""
+
+    _function: Callable[..., Tensor]
+
+    def __init__(self, reduction: str, **settings: Any):
+        super().__init__(reduction)
+        self._settings = tuple(settings)
+        for name, value in settings.items():
+            setattr(self, name, value)
+
+    def forward(self, *tensors: Tensor) -> Tensor:
+        given = {name: getattr(self, name) for name in self._settings}
+        return type(self)._function(*tensors, **given, reduction=self.reduction)
+
+
+class SoftMarginLoss(_Measured):
+    """See `functional.soft_margin_loss`."""
+
+    _function = staticmethod(margin_loss.soft_margin_loss)
+
+    def __init__(self, reduction: str = "mean"):
+        super().__init__(reduction)
+
+
+class HingeEmbeddingLoss(_Measured):
+    """See `functional.hinge_embedding_loss`."""
+
+    _function = staticmethod(margin_loss.hinge_embedding_loss)
+
+    def __init__(self, margin: float = 1.0, reduction: str = "mean"):
+        super().__init__(reduction, margin=margin)
+
+
+class MarginRankingLoss(_Measured):
+    """See `functional.margin_ranking_loss`."""
+
+    _function = staticmethod(margin_loss.margin_ranking_loss)
+
+    def __init__(self, margin: float = 0.0, reduction: str = "mean"):
+        super().__init__(reduction, margin=margin)
+
+
+class CosineEmbeddingLoss(_Measured):
+    """See `functional.cosine_embedding_loss`."""
+
+    _function = staticmethod(margin_loss.cosine_embedding_loss)
+
+    def __init__(self, margin: float = 0.0, reduction: str = "mean"):
+        super().__init__(reduction, margin=margin)
+
+
+class MultiLabelMarginLoss(_Measured):
+    """See `functional.multilabel_margin_loss`."""
+
+    _function = staticmethod(margin_loss.multilabel_margin_loss)
+
+    def __init__(self, reduction: str = "mean"):
+        super().__init__(reduction)
+
+
+class PoissonNLLLoss(_Measured):
+    """See `functional.poisson_nll_loss`."""
+
+    _function = staticmethod(margin_loss.poisson_nll_loss)
+
+    def __init__(
+        self, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean"
+    ):
+        super().__init__(reduction, log_input=log_input, full=full, eps=eps)
+
+
+class TripletMarginLoss(_Measured):
+    """See `functional.triplet_margin_loss`."""
+
+    _function = staticmethod(margin_loss.triplet_margin_loss)
+
+    def __init__(
+        self,
+        margin: float = 1.0,
+        p: float = 2.0,
+        eps: float = 1e-6,
+        swap: bool = False,
+        reduction: str = "mean",
+    ):
+        super().__init__(reduction, margin=margin, p=p, eps=eps, swap=swap)
+
+
+class GaussianNLLLoss(_Measured):
+    """See `functional.gaussian_nll_loss`."""
+
+    _function = staticmethod(margin_loss.gaussian_nll_loss)
+
+    def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean"):
+        super().__init__(reduction, full=full, eps=eps)
+
+
+class TripletMarginWithDistanceLoss(_Measured):
+    """See `functional.triplet_margin_with_distance_loss`."""
+
+    _function = staticmethod(margin_loss.triplet_margin_with_distance_loss)
+
+    def __init__(
+        self,
+        *,
+        distance_function: Callable | None = None,
+        margin: float = 1.0,
+        swap: bool = False,
+        reduction: str = "mean",
+    ):
+        super().__init__(reduction, distance_function=distance_function, margin=margin, swap=swap)
+
+
+class MultiMarginLoss(_WeightedLoss):
+    """See `functional.multi_margin_loss`."""
+
+    def __init__(
+        self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, reduction: str = "mean"
+    ):
+        super().__init__(weight, reduction)
+        self.p = p
+        self.margin = margin
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return margin_loss.multi_margin_loss(input, target, self.p, self.margin, self.weight, self.reduction)
+
+
+class MultiLabelSoftMarginLoss(_WeightedLoss):
+    """See `functional.multilabel_soft_margin_loss`."""
+
+    def __init__(self, weight: Tensor | None = None, reduction: str = "mean"):
+        super().__init__(weight, reduction)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return margin_loss.multilabel_soft_margin_loss(input, target, self.weight, self.reduction)
+
+
+class PairwiseDistance(Module):
+    """See `functional.pairwise_distance`."""
+
+    def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False):
+        super().__init__()
+        self.norm, self.eps, self.keepdim = p, eps, keepdim
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        return margin_loss.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)
+
+
 __all__ = [
-    "BCELoss", "BCEWithLogitsLoss", "CrossEntropyLoss", "HuberLoss", "KLDivLoss", "L1Loss", "MSELoss",
-    "NLLLoss", "SmoothL1Loss",
+    "BCELoss", "BCEWithLogitsLoss", "CosineEmbeddingLoss", "CrossEntropyLoss",
+    "GaussianNLLLoss", "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss",
+    "L1Loss", "MSELoss", "MarginRankingLoss", "MultiLabelMarginLoss",
+    "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "PairwiseDistance",
+    "PoissonNLLLoss", "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss",
+    "TripletMarginWithDistanceLoss",
 ]  # fmt: skip

@@ -96,8 +96,9 @@ def at_most(input: Tensor, max: Tensor | float) -> Tensor: ...
 def _bound(name: str, form: Callable, bound: str, which: str, reference, grad: dict[str, Callable]):
     """Declare `clamp` with one bound; at the bound the gradient is that of the input."""
     whole, i64 = f"{which}(input, {{{bound}}})", f"i64_{which}(input, {{{bound}}})"
+    bools = f"input {'||' if which == 'max' else '&&'} {{{bound}}}"
     return binary(
-        name, elementwise(f"nan_{whole}", i32=whole, i64=i64), reference, grad,
+        name, elementwise(f"nan_{whole}", i32=whole, i64=i64, boolean=bools), reference, grad,
         f"`clamp` with ``{bound}`` alone.", form=form, dtype=ordered, takes="any real dtype",
         aten=(f"{name}.default", f"{name}.Tensor"),
     )  # fmt: skip
