@@ -406,6 +406,5 @@ def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: b
     _real("kl_div", input, target)
     is_log = boolean(log_target, "log_target")
     loss = target.exp() * (target - input) if is_log else _entropy(target) - target * input
-    if reduction == "batchmean":
-        return loss.sum() / (input.shape[0] if input.dim() else 1)
-    return reduced(loss, reduction)
+    count = input.shape[0] if input.dim() else 1
+    return loss.sum() / count if reduction == "batchmean" else reduced(loss, reduction)
