@@ -10,6 +10,25 @@ from pellucid.errors import GradientError
 
 VALUES = np.linspace(0.15, 0.85, 12, dtype=np.float32).reshape(3, 4)
 
+COMPARISONS = (
+    "eq",
+    "ne",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "not_equal",
+    "less",
+    "less_equal",
+    "greater",
+    "greater_equal",
+)
+PAIRS = [
+    "arctan2", "copysign", "heaviside", "hypot", "igamma", "igammac", "ldexp", "logical_and", "logical_or",
+    "logical_xor", "xlogy",
+]  # fmt: skip
+# PyTorch lets their old gradients pass: what else makes their values.
+LIKE = {"logical_not": "zero", "logical_xor": "zero", "logical_and": "sign", "logical_or": "sign"}
 # Arguments of the forms that take some; functions make them for the part that is written.
 ARGUMENTS = {
     **dict.fromkeys(
@@ -28,12 +47,25 @@ ARGUMENTS = {
     ),
     "index_add": (0, lambda p, part: places(p, part, 0), lambda p, part: full(p, part[:1], 0.7)),
     "index_put": (lambda p, part: (places(p, part, 0),), lambda p, part: full(p, part[:1], 0.7)),
+    "index_copy": (0, lambda p, part: places(p, part, 0), lambda p, part: full(p, part[:1], 0.7)),
+    "index_fill": (0, lambda p, part: places(p, part, 0), 0.7),
+    "put": (lambda p, part: places(p, part, 0), lambda p, part: p.ones_like(part.reshape(-1)[:1]).detach()),
+    "masked_scatter": (lambda p, part: part.detach() > 0.6, lambda p, part: full(p, part, 0.7)),
+    **dict.fromkeys(("clamp_min", "clamp_max"), (0.5,)),
+    **dict.fromkeys(("divide", "multiply", "subtract"), (1.5,)),
+    **dict.fromkeys(COMPARISONS, (0.5,)),
+    **dict.fromkeys(PAIRS, (lambda p, part: full(p, part, 0.7),)),
+    **dict.fromkeys(("mvlgamma", "polygamma"), (1,)),
+    "clip": (0.3, 0.6),
 }
 RANDOM = {"normal", "uniform"}
-# Not of values, or only of integers.
-ELSE = {"requires_grad", "detach", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not"}
+# Not of values, only of integers, of two axes, or refused where PyTorch lets the old gradient pass.
+ELSE = {
+    "requires_grad", "detach", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "gcd", "lcm",
+    "bitwise_left_shift", "bitwise_right_shift", "fill_diagonal", "nextafter",
+}  # fmt: skip
 # Of which PyTorch has no derivative in place.
-HYPERBOLIC = {"acosh", "asinh", "atanh"}
+HYPERBOLIC = {"acosh", "asinh", "atanh", "arccosh", "arcsinh", "arctanh"}
 
 FORMS = sorted(
     name[:-1]
@@ -86,7 +118,7 @@ PLACES = [whole, a_part, a_view_of_a_view, a_view_read_after_its_base, a_base_re
 def gradient(p, name, place, device):
     """The gradient of a leaf of which a product was written."""
     options = {} if p is torch else {"device": device}
-    x = p.tensor(VALUES + (name == "acosh"), requires_grad=True, **options)
+    x = p.tensor(VALUES + (name in ("acosh", "arccosh")), requires_grad=True, **options)
 
     def write(part):
         if p is torch and name in HYPERBOLIC:
@@ -96,7 +128,7 @@ def gradient(p, name, place, device):
 
     y = place(x * 1.1, write)
     (y * p.arange(1, 1 + y.numel(), **options).reshape(*y.shape)).sum().backward()
-    return x.grad.numpy()
+    return (x.grad + 0).numpy()
 
 
 def test_every_form_is_known():
@@ -117,8 +149,8 @@ def test_gradient_of_what_was_written(name, device):
             with pytest.raises(GradientError, match="has no derivative, as in PyTorch"):
                 gradient(pellucid, name, place, device)
             continue
-        if name == "logical_not":  # PyTorch lets the old gradient pass
-            expected = gradient(torch, "zero", place, None)
+        if name in LIKE:
+            expected = gradient(torch, LIKE[name], place, None)
         found = gradient(pellucid, name, place, device)
         np.testing.assert_allclose(
             found, expected, rtol=1e-4, atol=1e-5, err_msg=f"{name}_ of {place.__name__}"
@@ -171,17 +203,16 @@ def test_integers_take_values_but_no_gradient(dtype, device):
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_integers_that_fill_and_index_take_no_gradient(device):
-    """PyTorch refuses some of these and marks the rest; the values are cut off, so nothing follows."""
+    """As in PyTorch fills are refused; what is written at indices is cut off, so nothing follows."""
     x = pellucid.tensor([1.5, 2.5], requires_grad=True, device=device)
-    for write in (
-        lambda m: m.fill_(x[0]),
-        lambda m: m.masked_fill_(pellucid.tensor([True, False], device=device), x[0]),
-        lambda m: m.__setitem__(pellucid.tensor([1, 0], device=device), x),
-    ):
-        m = pellucid.zeros(2, dtype=pellucid.int64, device=device)
-        write(m)
-        assert not m.requires_grad
-        (m * x).sum().backward()
+    m = pellucid.zeros(2, dtype=pellucid.int64, device=device)
+    with pytest.raises(GradientError, match="fill_: the value requires grad"):
+        m.fill_(x[0])
+    with pytest.raises(GradientError, match="masked_fill_: the value requires grad"):
+        m.masked_fill_(pellucid.tensor([True, False], device=device), x[0])
+    m[pellucid.tensor([1, 0], device=device)] = x
+    assert not m.requires_grad
+    (m * x).sum().backward()
 
 
 @pytest.mark.parametrize("device", DEVICES)

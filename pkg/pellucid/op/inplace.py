@@ -4,6 +4,7 @@ written so, also through views: the whole gets a new node, and so does the view.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from ..autograd import recorder
 from ..autograd.edges import LEAF, edge, note_change, views_of
 from ..autograd.engine import sum_to
+from ..autograd.formulas import zeros
 from ..autograd.grad_mode import is_grad_enabled
 from ..autograd.nodes import Node, freed
 from ..errors import DTypeError, GradientError, PellucidError, ShapeError
@@ -35,6 +37,11 @@ def in_place(o: Op) -> Callable:
     """
     plans = table_of_plans()
     first = o.arguments[0].name
+    # What has no derivative is written over a value all the same, whose gradient ends there.
+    recorded = o
+    if o.grad is None:
+        recorded = copy(o)
+        recorded.grad = {first: (zeros, ("g",))}
 
     def slow(values: tuple):
         try:
@@ -70,10 +77,10 @@ def in_place(o: Op) -> Callable:
             plan = following(plan, tuple(given), tuple(plain))
         if o.check is not None:
             o.check(*given)
-        wants = is_grad_enabled() and o.grad is not None and o.any_node(values)
+        wants = is_grad_enabled() and recorded.any_node(values)
         if wants and o.grad and "value" in o.grad:
             recorder.check_value(f"{o.public}_", given[-1], self._meta.dtype)
-        graph = recorder.prepare(o, tuple(given)) if wants else None
+        graph = recorder.prepare(recorded, tuple(given)) if wants else None
         if graph is not None:
             keep_original(graph, self, (first, *aliased))
         plan(*plain)

@@ -82,7 +82,8 @@ heaviside = binary(
         i64="select(i64_max(i64_sign(input), vec2<u32>(0u)), values, all(input == vec2<u32>(0u)))",
         boolean="input || values",
     ),
-    lambda input, values: np.where(input == 0, values, input > 0).astype(input.dtype), None,
+    lambda input, values: np.where(input == 0, values, input > 0).astype(input.dtype),
+    dict.fromkeys(("input", "values"), refused("heaviside", "Detach what it is given.")),
     "0 of negative numbers and NaN, 1 of positive ones, ``values`` at 0.", form=at_zero, dtype=_one_type,
     takes="one real dtype",
 )  # fmt: skip
