@@ -222,7 +222,7 @@ def test_the_error_is_one_of_ours():
 
 # Replays go on with the numbers of the first one.
 BREAK_REPLAYS = """
-from pellucid.jit.replay import Replay
+from pellucid.fusion.replay import Replay
 submit, first = Replay.submit, {}
 def stale(self, slots, values):
     submit(self, slots, first.setdefault(id(self), values))

@@ -7,7 +7,7 @@ import pytest
 
 import pellucid as torch
 from jit.probe import bits, replays, some
-from pellucid.jit.replay import total
+from pellucid.fusion.replay import total
 from pellucid.op.symbols import Conditions, Followed, moved
 
 

@@ -222,6 +222,16 @@ def containers_that_are_given():
 
 
 @case
+def a_method_of_a_container():
+    class Factors(list):
+        def run(self, x):
+            return x * self[0]
+
+    factors = Factors([1.0])
+    return factors.run, (), [lambda: factors.insert(0, 2.0)]
+
+
+@case
 def a_function_that_is_given():
     factor = 2.0
 
@@ -493,6 +503,9 @@ class Counting:
     def draw(self, x):
         return x * float(self.generator.random())
 
+    def given(self, x, generator):
+        return x * float(generator.random())
+
     def once(self, x):
         if self.table is None:
             self.table = [2.0, 3.0]
@@ -509,16 +522,19 @@ class Counting:
         ("append", "'seen' of a Counting"),
         ("shuffle", "Python's random numbers"),
         ("draw", "'generator' of a Counting"),
+        ("given", "the Generator that it is given"),
     ],
 )
 def test_what_a_function_changes_is_changed_by_every_call(rng, name, what):
     mine, other = Counting(), Counting()
     compiled, x = torch.compile(getattr(mine, name)), some(rng, 3)
+    more = (mine.generator,) if name == "given" else ()
+    others = (other.generator,) if name == "given" else ()
     for k in range(20):
         random.seed(k)
-        got = bits(compiled(x))
+        got = bits(compiled(x, *more))
         random.seed(k)
-        assert bits(getattr(other, name)(x)) == got
+        assert bits(getattr(other, name)(x, *others)) == got
     assert (mine.calls, mine.flag, mine.seen) == (other.calls, other.flag, other.seen)
     assert replays(compiled) == 0
     assert f"it changes {what}" in str(compiled.explain())

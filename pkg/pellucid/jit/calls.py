@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from copy import copy
 from itertools import chain
 from typing import Any
@@ -17,40 +16,13 @@ from ..device.stream import Storage, stream
 from ..kernel.autotune import measured as tuned
 from ..kernel.autotune.deterministic import are_deterministic_algorithms_enabled
 from ..op.plan import float_bits
-from ..op.pytree import flatten
+from ..op.pytree import Same, flatten
 from ..op.symbols import Conditions
 from ..ops.random.generator import Generator
 from ..tensors.dtypes import get_default_dtype
 from ..tensors.tensor import Tensor
 
 _PLAIN = frozenset({int, bool, str, bytes, type(None)})
-
-
-class Same:
-    """An object that is compared by identity; it is not kept alive.
-
-    Args:
-        value: the object.
-
-    Attributes:
-        get: gives it; None once it is gone.
-    """
-
-    __slots__ = ("_number", "get")
-
-    def __init__(self, value: Any):
-        self._number = id(value)
-        try:
-            self.get: Callable[[], Any] = weakref.ref(value)
-        except TypeError:  # a type without weak references
-            self.get = lambda: value
-
-    def __hash__(self) -> int:
-        return self._number
-
-    def __eq__(self, other: object) -> bool:
-        mine = self.get()
-        return isinstance(other, Same) and mine is not None and mine is other.get()
 
 
 class CallArguments:

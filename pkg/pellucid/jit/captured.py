@@ -12,24 +12,21 @@ from ..nn.modules import module as modules
 from ..op.launches import nodes
 from ..op.program import ARGUMENT, number_of
 from ..optim.replayed import guards
+from ..profiler.living import Watch
 from ..tensors.tensor import Tensor
 from .calls import CallArguments
-from .guards import Watch
 from .recording import FunctionRecording, Refused
 from .segment import Segment
 
 # What a trace is for a call: it serves it; it may, once the call has shown that it is the same program; it
 # would but for hooks of parameters; it does not; it never will again.
 READY, UNSURE, HOOKED, OTHER, GONE = "ready", "unsure", "hooked", "other", "gone"
+# A weak reference to something whose end is watched, so that it is there when it is used.
+ref_of: Callable[[Any], Callable[[], Any]] = weakref.ref
 
 
 class Unknown(Exception):
     """A read gave a value that no trace goes on from; nothing of the call is left."""
-
-
-def ref_of(thing: Any) -> Callable[[], Any]:
-    """A weak reference to something whose end is watched, so that it is there when it is used."""
-    return weakref.ref(thing)
 
 
 def _shared(slots: list[int]) -> list[int]:
@@ -99,9 +96,6 @@ class CapturedTrace:
             raise Refused("it leaves another gradient at an argument")
         self._changed = [ref_of(t) for t in changed]
         self._around, self._guards = recording.surroundings, guards(recording.brought)
-        found = [thing for get in self._around.kept if (thing := get()) is not None]
-        if len(found) < len(self._around.kept):
-            raise Refused("what it finds in Python goes away in the middle of it", False)
         last = Segment(call, recording, recording.pieces[-1], above)
         self._results = last.end_in_return(call, recording, changed)
         self.segments.append(last)
@@ -111,7 +105,7 @@ class CapturedTrace:
         owners = [t for t in before.tensors if t._storage.slot in external]
         storages = [before.storages[slot] for slot in external]
         returned = [t for get in self._results.before if (t := get()) is not None]
-        self._watch = Watch(storages, owners, [*returned, *leaves, *changed, *found])
+        self._watch = Watch(storages, owners, [*returned, *leaves, *changed])
         self._places, self._shared = call.slots + call.offsets, _shared(call.slots)
         # Arguments that were in the same memory, or that began at the same place, at all calls so far.
         self._unmoved = [*range(len(self._places))]
@@ -124,7 +118,7 @@ class CapturedTrace:
 
     def look(self, call: CallArguments) -> tuple[str, CallArguments]:
         """What this is for a call, and the call with the gradients that are arguments, too."""
-        if not self._watch.holds():
+        if self._around.gone or not self._watch.holds():
             return GONE, call
         if self._around.changed():
             return OTHER, call

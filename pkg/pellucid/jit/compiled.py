@@ -186,7 +186,7 @@ class Compiled:
         for k, (name, parameter) in enumerate(parameters.items()):
             if name in self._dynamic and parameter.kind in _POSITIONAL:
                 self._dynamic[k] = name
-        self._function, self._called, self._is_whole, self._is_quiet = function, called, whole, quiet
+        self._function, self._is_whole, self._is_quiet = function, whole, quiet
         self._tree = tree
         # Reasons for which single calls ran eagerly.
         self._passed: Counter[str] = Counter()
@@ -294,8 +294,7 @@ class Compiled:
         # What taps see may be nothing that a replay can make, which is no fault of the function.
         whole = self._is_whole and not taps
         tree = () if self._tree is None else self._tree()
-        around = self._function, self._called, *tree
-        recording = FunctionRecording(call, not whole, rewrite is not None, around)
+        recording = FunctionRecording(call, not whole, rewrite is not None, (self._function, *tree))
         take = recording.take
         try:
             # Its windows are not fused one by one: plans would serve only the few calls that are recorded.

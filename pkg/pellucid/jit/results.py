@@ -11,13 +11,13 @@ from ..autograd.edges import LEAF
 from ..autograd.nodes import behind
 from ..device import device as Device
 from ..device.stream import Storage
+from ..fusion.replay import total
 from ..op.pytree import flatten, unflatten
 from ..op.symbols import Followed, Real, Symbol
 from ..tensors.dtypes import DType
 from ..tensors.tensor import Tensor
 from .calls import CallArguments
 from .recording import FunctionRecording, Refused
-from .replay import total
 
 _CONSTANTS = frozenset({type(None), bool, float, complex, str, bytes, DType, Device})
 # Where a replay takes a leaf of the result from.

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..device.stream import Storage, stream
+from ..fusion.replay import Replay, total
 from ..op.program import ARGUMENT, MADE, Program, number_of
 from ..op.symbols import Followed
 from ..tensors.tensor import Tensor
 from .calls import CallArguments
 from .recording import FunctionRecording, Piece, Reading, Refused
-from .replay import Replay, total
 from .results import Results
 
 

@@ -6,31 +6,23 @@ attributes that some code on the way names, and everything in containers.
 
 from __future__ import annotations
 
-import dis
 import random
 import sys
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
+from collections.abc import Callable, Iterable
+from inspect import ismemberdescriptor
 from operator import attrgetter, call, methodcaller
-from types import (
-    BuiltinMethodType,
-    CodeType,
-    FunctionType,
-    MappingProxyType,
-    MemberDescriptorType,
-    MethodType,
-    ModuleType,
-)
+from types import BuiltinMethodType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from ..nn.modules.module import Module
+from ..op.pytree import Same
 from ..optim.optimizer import Optimizer
+from ..profiler.code import ALL, names_of
 from ..tensors.tensor import Tensor
-from .calls import Same
 
 # Items and places that are looked at before each replay, and bytes of an array.
 _MOST, _MOST_BYTES = 4096, 1 << 16
@@ -48,17 +40,13 @@ _SOURCES: dict[str, Callable[[Any], Any]] = {
     "RandomState": methodcaller("get_state"),
     "Generator": attrgetter("bit_generator.state"),
 }
-# Attributes that lead on without being named: of methods, partials, properties and what wraps a function.
-_LINKS = frozenset({"__wrapped__", "__self__", "__func__", "func", "args", "keywords", "fget"})
-# Methods that this package calls.
-_CALLED = frozenset({"forward", "unembed"})
-# Stands for all attributes of objects, where code takes such that it does not name, with one of these names.
-_ALL = "*"
-_TAKING = frozenset({"vars", "__dict__", "asdict", "astuple", "attrgetter"})
+# Attributes that lead on without being named: of methods, partials, properties and what wraps a function, and
+# methods that this package calls.
+_LINKS = frozenset(
+    {"__wrapped__", "__self__", "__func__", "func", "args", "keywords", "fget", "forward", "unembed"}
+)
 # Of the methods that Python calls without their being named, those that only calls of a class lead to.
 _MAKING = frozenset({"__new__", "__init__", "__post_init__"})
-
-_content = attrgetter("cell_contents")
 
 
 def _is_library(module: Any) -> bool:
@@ -74,40 +62,10 @@ def _is_plain(thing: Any) -> bool:
     return kind in _PLAIN or issubclass(kind, np.generic) or (kind is tuple and all(map(_is_plain, thing)))
 
 
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    """The code of a function and of those within it."""
-    yield code
-    for constant in code.co_consts:
-        if type(constant) is CodeType:
-            yield from _codes(constant)
-
-
-@lru_cache(1024)
-def _names(code: CodeType) -> tuple[set[str], set[str], set[str]]:
-    """Globals, attributes and modules that code names. A text may name an attribute, as in ``getattr``."""
-    variables, attributes, modules = set(), set(), set()
-    for each in _codes(code):
-        asks = False  # `getattr`, of a name that is not known yet
-        for step in dis.get_instructions(each):
-            if step.opcode in dis.hasname:
-                is_global = "GLOBAL" in step.opname or step.opname == "LOAD_NAME"
-                kind = variables if is_global else modules if step.opname == "IMPORT_NAME" else attributes
-                kind.add(step.argval)
-                asks |= step.argval == "getattr"
-            elif type(step.argval) is str and step.opname == "LOAD_CONST":
-                attributes.add(step.argval)
-                asks = False
-            elif asks and "CALL" in step.opname:
-                attributes.add(_ALL)
-    if not _TAKING.isdisjoint(variables | attributes):
-        attributes.add(_ALL)
-    return variables, attributes, modules
-
-
-def _values(thing: Any) -> list[Any] | None:
-    """What must be equal for two things to be the same: plain values with their types, items of containers,
-    and the identity of all else, which is not kept alive. None if that is too much."""
-    things, values = [thing], []
+def _values(things: list[Any]) -> list[Any] | None:
+    """What must be equal for things to be the same: plain values with their types, items of containers, which
+    are added to the list, and the identity of all else, which is not kept alive. None if that is too much."""
+    values = []
     for thing in things:
         kind = type(thing)
         if kind in _EXACT:
@@ -149,6 +107,11 @@ def _drawn() -> list[Any] | None:
     return _values([random.getstate(), None if numpy is None else numpy.get_state()])
 
 
+def _has_content(thing: Any) -> bool:
+    """Whether it is compared by what is in it, not by its identity."""
+    return issubclass(type(thing), _CONTAINERS) or _state_of(type(thing)) is not None
+
+
 class Surroundings:
     """What functions find, as it was before a call. Functions, objects, classes and modules that they find
     are looked into as well, as far as code on the way names their attributes; code of this package, of numpy
@@ -159,24 +122,26 @@ class Surroundings:
         structure: of all arguments, with their types.
 
     Attributes:
-        kept: weak references to what must not go, for another thing could get its identity.
+        gone: weak references to what has an identity that is compared and is no more: another thing could
+            get the same.
         reason: why it cannot be looked at before each replay.
     """
 
     def __init__(self, roots: Iterable[Any], structure: Any):
-        roots, attributes = [*roots], set(_LINKS | _CALLED)
-        while True:
-            known, walk = len(attributes), _Walk(attributes)
-            walk.run(roots, structure)
-            if len(attributes) == known:
-                break
-            # Code that was found names more attributes, which lead on.
-        self._found, self._alive, self.kept, self.reason = walk.found, walk.alive, walk.kept, walk.reason
+        roots, known = [*roots], 0
+        self._attributes = set(_LINKS)
+        while known < len(self._attributes):
+            # Code that is found names more attributes, which lead on.
+            known = len(self._attributes)
+            self._walk(roots, structure)
+        del self._seen, self._left
         self._draws = _drawn()
 
     def changed_by_itself(self) -> str:
         """What the call itself made another thing of, as a replay would not; nothing if it left all alone."""
-        return self.changed() or ("Python's random numbers" if self._draws != _drawn() else "")
+        if what := self.changed() or ("what it finds in Python" if self.gone else ""):
+            return what
+        return "Python's random numbers" if self._draws != _drawn() else ""
 
     def changed(self) -> str:
         """What is not as it was; nothing where all is."""
@@ -184,50 +149,35 @@ class Surroundings:
         try:
             for get, place, number, values, name in self._found:
                 now = get(place)
-                if id(now) != number and _values(now) != values:
+                if id(now) != number and _values([now]) != values:
                     return name
         except (AttributeError, LookupError, ValueError, ReferenceError):  # there is nothing any more
             return name
         return ""
 
+    # The walk
 
-class _Walk:
-    """One walk to what functions find.
-
-    Args:
-        attributes: names of attributes that lead on; those that code on the way names are added.
-
-    Attributes:
-        found: how something is found, where, its identity (0 for a container), its values, and its name.
-        alive: plain values, whose identity says that they are the same.
-        kept: weak references to what else has an identity that is compared.
-        reason: why it cannot be looked at before each replay.
-    """
-
-    def __init__(self, attributes: set[str]):
-        self._attributes = attributes
-        self.found: list[tuple[Callable[[Any], Any], Any, int, list[Any], str]] = []
-        self.alive: list[Any] = []
-        self.kept: list[weakref.ref] = []
+    def _walk(self, roots: list[Any], structure: Any) -> None:
+        """Go from what is called and given, and from the classes of what is given."""
+        # How something is found, where, its identity (0 where what is in it counts), its values, its name.
+        self._found: list[tuple[Callable[[Any], Any], Any, int, list[Any], str]] = []
+        # Weak references to what has an identity that is compared, or the thing if its type has none.
+        self._kept: list[Any] = []
+        self.gone: list[Any] = []
         self.reason: str | None = None
         self._seen: set[Any] = set()
         self._left: list[Any] = []
-
-    def run(self, roots: list[Any], structure: Any) -> None:
-        """Walk from what is called and given, and from the classes of what is given."""
-        self._left = [*roots]
         self._types(structure)
         for thing in roots:
-            if issubclass(type(thing), _CONTAINERS):
-                self._note(f"the {type(thing).__name__} that it is given", call, Same(thing).get)
+            self._lead(f"the {type(thing).__name__} that it is given", call, Same(thing).get)
         for thing in self._left:
-            if type(thing) not in _PLAIN and self._is_new(id(thing)):
+            if type(thing) not in _PLAIN and id(thing) not in self._seen:
+                self._seen.add(id(thing))
                 self._enter(thing)
-            if len(self.found) > _MOST:
+            if len(self._found) > _MOST:
                 self.reason = f"what it finds in Python leads to more than {_MOST} places"
             if self.reason is not None:
                 break
-        self._left.clear()
 
     def _types(self, structure: Any) -> None:
         if isinstance(structure, type):
@@ -236,18 +186,20 @@ class _Walk:
             for part in structure:
                 self._types(part)
 
-    def _is_new(self, key: Any) -> bool:
-        is_new = key not in self._seen
-        self._seen.add(key)
-        return is_new
+    def _lead(self, name: str, get: Callable[[Any], Any], place: Any) -> None:
+        """Go on from what is found somewhere for sure: only what is in it may change."""
+        if _has_content(thing := get(place)):
+            self._note(name, get, place)
+        else:
+            self._left.append(thing)
 
     def _note(self, name: str, get: Callable[[Any], Any], place: Any) -> None:
         """Note what is found somewhere, if there is something, and go on from there."""
         try:
-            thing = get(place)
+            things = [thing := get(place)]
         except (AttributeError, LookupError, ValueError):
             return
-        values = _values(thing)
+        values = _values(things)
         if values is None:
             self.reason = (
                 f"it finds {name}, of more than {_MOST} items or {_MOST_BYTES} bytes, too many to be looked "
@@ -256,29 +208,23 @@ class _Walk:
             return
         number = id(thing)
         if _is_plain(thing):
-            self.alive.append(thing)
-        elif issubclass(type(thing), _CONTAINERS) or _state_of(type(thing)) is not None:
+            self._kept.append(thing)
+        elif _has_content(thing):
             number = 0
-        self.found.append((get, place, number, values, name))
-        self._left.append(thing)
+        self._found.append((get, place, number, values, name))
+        self._left += things
 
     def _enter(self, thing: Any) -> None:
         kind = type(thing)
-        if issubclass(kind, np.ndarray):
-            self._left += thing.flat if thing.dtype.hasobject else ()
-            return
-        if issubclass(kind, _SEQUENCES):
-            self._left += thing
-        elif issubclass(kind, (dict, MappingProxyType)):
-            self._left += thing.values()
-        else:
-            self._keep(thing)
-        if kind is MethodType:
-            self._left += thing.__func__, thing.__self__
-        elif kind is BuiltinMethodType:
-            kind = type(thing.__self__)
-            if issubclass(kind, _CONTAINERS) or _state_of(kind) is not None:
-                self._note(f"what {thing.__name__!r} is of", attrgetter("__self__"), _weak(thing))
+        if not issubclass(kind, _CONTAINERS):
+            try:
+                self._kept.append(weakref.ref(thing, self.gone.append))
+            except TypeError:  # a type without weak references
+                self._kept.append(thing)
+        if kind in (MethodType, BuiltinMethodType):
+            name = getattr(thing, "__name__", kind.__name__)
+            self._lead(f"what {name!r} is of", attrgetter("__self__"), _weak(thing))
+            self._left += (thing.__func__,) if kind is MethodType else ()
         elif kind is FunctionType:
             self._function(thing)
         elif kind is ModuleType:
@@ -287,21 +233,10 @@ class _Walk:
         elif issubclass(kind, type):
             self._class(thing)
             self._class(thing, True)
-        elif issubclass(kind, Module):
-            self._module(thing)
-            self._left += thing.children()
-        elif issubclass(kind, Tensor):
-            pass
         elif hasattr(kind, "__next__") and kind.__module__ in ("builtins", "itertools"):
             self.reason = f"it finds an iterator, a {kind.__name__}, and nobody sees where that stands"
-        else:
+        elif not issubclass(kind, Tensor):
             self._object(thing)
-
-    def _keep(self, thing: Any) -> None:
-        try:
-            self.kept.append(weakref.ref(thing))
-        except TypeError:  # a type without weak references
-            self.alive.append(thing)
 
     def _table(self, name: str, table: Any, names: Iterable[str]) -> None:
         """Variables of a module, or attributes of a class."""
@@ -315,14 +250,14 @@ class _Walk:
         table, code, title = function.__globals__, function.__code__, function.__qualname__
         if _is_library(function.__module__) or _is_library(table.get("__name__")):
             return
-        variables, attributes, modules = _names(code)
+        variables, attributes, modules = names_of(code)
         self._attributes |= attributes
         place = _weak(function)
         for part in ("__code__", "__defaults__", "__kwdefaults__"):
             self._note(f"{part!r} of {title}", attrgetter(part), place)
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             if name != "__class__":  # what `super` asks for is entered where an object is
-                self._note(f"{name!r}", _content, cell)
+                self._note(f"{name!r}", attrgetter("cell_contents"), cell)
         for name in variables & table.keys():
             self._note(f"{name!r}", table.__getitem__, name)
         # A global may come to stand before a builtin function.
@@ -334,53 +269,43 @@ class _Walk:
     def _class(self, found: type, is_called: bool = False) -> None:
         """What methods and attributes of a class lead to; with ``is_called`` those that make an object."""
         libraries = [each for each in found.__mro__ if _is_library(each.__module__)]
-        replaced = set().union(*[vars(each) for each in libraries])
+        replaced = set().union(*map(vars, libraries))
         for each in found.__mro__:
-            if each in libraries or not self._is_new((each, is_called)):
+            if each in libraries or (each, is_called) in self._seen:
                 continue
+            self._seen.add((each, is_called))
             table = vars(each)
-            functions = {name for name in table if type(table[name]) is FunctionType}
+            functions = [name for name in table if type(table[name]) is FunctionType]
             # Python calls some, a library those that stand for its own.
-            implied = {n for n in functions if n.startswith("__") or n in replaced}
+            implied = {name for name in functions if name.startswith("__") or name in replaced}
             names = implied & _MAKING if is_called else implied - _MAKING | self._attributes
             self._table(each.__name__, table, names)
 
     def _object(self, thing: Any) -> None:
         kind, place, title = type(thing), _weak(thing), f"a {type(thing).__name__}"
-        is_own = _is_own(kind)
+        is_own, own = _is_own(kind), getattr(thing, "__dict__", {})
         # Steps of optimizers are followed, and what they count.
         wanted = self._attributes - {"state"} if issubclass(kind, Optimizer) else self._attributes
-        takes_all = _ALL in wanted and not is_own
-        slots = {
-            name: _is_library(each.__module__)
+        takes_all = ALL in wanted and not is_own
+        named = own.keys() if takes_all else own.keys() & wanted
+        if issubclass(kind, Module):
+            # Only what changes in place: attributes are assigned, which modules count.
+            named = {name for name in named - thing._kinds.keys() if not _is_plain(own[name])}
+            self._left += thing.children()
+        elif hasattr(thing, "__dict__") and not is_own:
+            absent = frozenset(wanted - own.keys())
+            get = (lambda x: len(x.__dict__)) if takes_all else (lambda x: absent.isdisjoint(x.__dict__))
+            self._note(f"the attributes of {title}", get, place)
+        slots = [
+            name
             for each in kind.__mro__
             for name, member in vars(each).items()
-            if type(member) is MemberDescriptorType
-        }
-        named = {name for name, of_library in slots.items() if name in wanted or takes_all > of_library}
-        if (own := getattr(thing, "__dict__", None)) is not None:
-            named |= own.keys() if takes_all else own.keys() & wanted
-            if not is_own:
-                absent = frozenset(wanted - own.keys())
-                get = _count if takes_all else lambda x: absent.isdisjoint(x.__dict__)
-                self._note(f"the attributes of {title}", get, place)
-        for name in named:
+            if ismemberdescriptor(member)
+            and (name in wanted or (takes_all and not _is_library(each.__module__)))
+        ]
+        for name in [*named, *slots]:
             self._note(f"{name!r} of {title}", attrgetter(name), place)
         self._class(kind)
-
-    def _module(self, module: Module) -> None:
-        """What changes in place in a module: attributes are assigned, which modules count."""
-        kind, place, own = type(module), _weak(module), module.__dict__
-        names = own.keys() - module._kinds.keys()
-        takes_all = _ALL in self._attributes and not _is_own(kind)
-        for name in names if takes_all else names & self._attributes:
-            if not _is_plain(own[name]):
-                self._note(f"{name!r} of a {kind.__name__}", attrgetter(name), place)
-        self._class(kind)
-
-
-def _count(thing: Any) -> int:
-    return len(thing.__dict__)
 
 
 def _weak(thing: Any) -> Any:

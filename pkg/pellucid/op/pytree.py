@@ -6,7 +6,8 @@ stand in the order in which a walk meets them, so a container takes what it hold
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -53,3 +54,30 @@ def unflatten(structure: Any, leaves: Iterator[Any]) -> Any:
     for field, value in zip(fields(kind), values, strict=True):
         object.__setattr__(made, field.name, value)
     return made
+
+
+class Same:
+    """A leaf that is compared by identity; it is not kept alive.
+
+    Args:
+        value: the leaf.
+
+    Attributes:
+        get: gives it; None once it is gone.
+    """
+
+    __slots__ = ("_number", "get")
+
+    def __init__(self, value: Any):
+        self._number = id(value)
+        try:
+            self.get: Callable[[], Any] = weakref.ref(value)
+        except TypeError:  # a type without weak references
+            self.get = lambda: value
+
+    def __hash__(self) -> int:
+        return self._number
+
+    def __eq__(self, other: object) -> bool:
+        mine = self.get()
+        return isinstance(other, Same) and mine is not None and mine is other.get()

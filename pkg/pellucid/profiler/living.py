@@ -1,11 +1,18 @@
-"""Live tensors: everything on webgpu that is alive, found by asking Python's collector."""
+"""Live tensors: all on webgpu that are alive, as Python's collector tells; and whether some live on."""
 
 from __future__ import annotations
 
 import gc
+import weakref
+from collections.abc import Iterable
+from operator import attrgetter
+from typing import Any
 
+from ..autograd import edges
 from ..device.stream import Storage
 from ..tensors.tensor import Tensor
+
+_where = attrgetter("_storage.slot", "_meta", "_offset", "_node")
 
 
 class LiveTensors:
@@ -34,3 +41,41 @@ class LiveTensors:
         self.tensors.sort(key=lambda t: (t._storage.slot, id(t)))
         self.nodes = [t._node for t in self.tensors]
         self.grads = {t: t.grad for t in self.tensors if t.requires_grad and t.is_leaf}
+
+
+class Watch:
+    """Looks after storages and the tensors over them, and keeps none alive.
+
+    Args:
+        storages: that must not go.
+        tensors: that must not be given another storage, or another look at it, as ``p.data = x`` does, and
+            of which none must begin or cease to be a leaf.
+        constants: tensors that must not go.
+
+    Attributes:
+        is_hooked: one of the tensors has a hook, which runs Python at every call.
+    """
+
+    def __init__(self, storages: Iterable[Storage], tensors: Iterable[Tensor], constants: Iterable[Tensor]):
+        # What goes is noted in a list, so that nothing here is held by what is watched.
+        self._gone: list[Any] = []
+        self._kept = [weakref.ref(thing, self._gone.append) for thing in (*storages, *constants)]
+        self._version, self.is_hooked = edges.version, False
+        self._owners = [(weakref.ref(t), _where(t)) for t in tensors if t.is_leaf]
+
+    def holds(self) -> bool:
+        """Whether everything is as it was."""
+        if self._gone:
+            return False
+        version = edges.version
+        if version == self._version:
+            return True
+        owners = [(t, place) for get, place in self._owners if (t := get()) is not None]
+        try:
+            same = all(_where(t) == place for t, place in owners)
+        except AttributeError:  # one is on another device now
+            return False
+        self.is_hooked = any(t._hooks for t, _ in owners)
+        if same and not self.is_hooked:
+            self._version = version
+        return same

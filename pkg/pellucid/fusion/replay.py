@@ -9,11 +9,11 @@ from typing import Any
 from ..device.commands import ALLOC, CODE_BITS, FREE, Command, walk
 from ..device.pool import BlockSizes, shared
 from ..device.stream import stream
-from ..fusion.window import make_plan
 from ..op.launches import nodes
 from ..op.plan import float_bits
 from ..op.program import ARGUMENT, MADE, Program, number_of
 from ..op.symbols import Form
+from .window import make_plan
 
 _WORD = (1 << 32) - 1
 _RAW = -1  # a slot as it is, not in the head of a record
