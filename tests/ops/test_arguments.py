@@ -109,9 +109,10 @@ def _alive() -> None:
     assert (pellucid.ones(2) + 1).tolist() == [2.0, 2.0]
 
 
-# PyTorch makes what has 2**31 elements, in memory that a test has not.
+# PyTorch makes what has 2**31 elements, in memory that a test has not. Polynomials leave float32 there.
 _TOO_LARGE = re.compile(
-    "zeros|ones|empty|full|eye|arange|linspace|rand|repeat|tile|one_hot|pad|conv|pool|nn[.][A-Z]"
+    "zeros|ones|empty|full|eye|arange|linspace|rand|repeat|tile|one_hot|pad|conv|pool|nn[.][A-Z]|vander|_indices"
+    "|bincount|histc|nonzero_static|diag|combinations|tensor_split"
 )
 # A number that is NaN bounds nothing in some of PyTorch's code, and makes NaN in other.
 _EITHER = {
@@ -120,6 +121,8 @@ _EITHER = {
     ("clamp, 2", "nan"),
     ("clamp, min", "nan"),
     ("clamp, max", "nan"),
+    ("nn.functional.multi_margin_loss, 3", "nan"),
+    ("special.zeta, 0", "2**63"),
 }
 CASES = [*of_samples().items(), *OTHERS.items()]
 GROUPS = 10
@@ -139,7 +142,10 @@ def test_any_value_works_or_is_refused(group, device):
         for name, call in CASES[group::GROUPS]:
             ours, oracles = _values(pellucid), _values(torch)
             for what in {"tensor(1)", "int64(1)", *draw.sample(sorted(ours), 3 if device == "webgpu" else 6)}:
-                if not (what == "2**31" and _TOO_LARGE.search(name)) and (name, what) not in _EITHER:
+                is_large = (what == "2**31" and _TOO_LARGE.search(name)) or (
+                    "**" in what and "polynomial" in name
+                )
+                if not is_large and (name, what) not in _EITHER:
                     _compare(f"{name}({what})", call, (x, ours[what]), (theirs, oracles[what]))
             del ours
         _alive()

@@ -134,7 +134,7 @@ SAMPLES: dict[str, list[Sample]] = {
         ]
         for name in ("median", "nanmedian")
     },
-    "kthvalue": [S(distinct, 2), S(distinct, 3, 0, True), S(holed, 5, 1),
+    "kthvalue": [S(distinct, 2), S(distinct, 3, 0, True), S(holed, 3, 1),
         no_axes.but(args=(*no_axes.args, 1)),
         *each(DTYPES[:-1], distinct, 2), bad("k is 6", x, 6, 1), bad("k is 0", x, 0), bad("no elements",
         nothing(2, 0), 1)],

@@ -12,7 +12,7 @@ from math import sqrt as _root
 import numpy as np
 
 from ...autograd.formulas import zeros
-from ...errors import DTypeError
+from ...errors import DTypeError, RangeError
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import elementwise
@@ -338,6 +338,8 @@ trunc = _rounding("trunc", np.trunc, "Rounded toward zero.")
 
 def _round_types(call: Call):
     found = real(call)
+    if not -300 <= call["decimals"] <= 300:
+        raise RangeError(f"decimals is {call['decimals']}; give -300 to 300.")
     if call["decimals"] and not found[0].is_floating_point:
         raise DTypeError(f"takes floating-point tensors where decimals are given, not {found[0]}.")
     return found

@@ -124,8 +124,8 @@ digamma = unary(
 
 
 def _of_order_types(call):
-    if call["n"] < 0:
-        raise RangeError(f"n must not be negative, but is {call['n']}.")
+    if not 0 <= call["n"] <= 170:  # past that its factorial is infinite
+        raise RangeError(f"n must be 0 to 170, but is {call['n']}.")
     return _REAL["dtype"](call)
 
 
@@ -165,8 +165,8 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.mvlgamma.html
     """
-    if p < 1:
-        raise RangeError(f"mvlgamma: p must be positive, but is {p}.")
+    if not 1 <= p <= 1024:
+        raise RangeError(f"mvlgamma: p must be 1 to 1024, but is {p}.")
     total = lgamma(input)
     for k in range(1, p):
         total = total + lgamma(input - k / 2)

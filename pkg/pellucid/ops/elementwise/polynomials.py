@@ -11,6 +11,9 @@ from ...op.families import binary
 from ...op.rules import floating, refusing
 from ...tensors.tensor import Tensor
 
+# The largest degree: of one past it the result is NaN, as that of the kernel.
+_MOST = 65535
+
 
 def of_degree(input: Tensor | float, n: Tensor | float) -> Tensor: ...
 
@@ -31,6 +34,8 @@ def _polynomial(name: str, first: str, u: str, v: str, c: int, d: int, e: int, s
     def reference(input, n):
         kind = np.result_type(input, n)
         x, degree = np.broadcast_arrays(np.asarray(input, np.float64), np.trunc(np.asarray(n, np.float64)))
+        past = degree > _MOST
+        degree = np.where(past, 0, degree)
         with np.errstate(all="ignore"):
             p, a, b = (f(x) for f in functions)
             before, found = np.ones_like(x), np.where(degree < 1, 1.0, p)
@@ -39,6 +44,7 @@ def _polynomial(name: str, first: str, u: str, v: str, c: int, d: int, e: int, s
                 before, found = (
                     np.where(k < degree, *pair) for pair in ((found, before), (following, found))
                 )
+        found = np.where(past, np.nan, found)
         return np.where(degree >= 0, found, 0).astype(kind if kind.kind == "f" else np.float32)
 
     no = refused(name, "Detach what it is given.")

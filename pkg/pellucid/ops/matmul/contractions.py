@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from ...errors import RangeError, ShapeError
-from ...op.arguments import integers, number
+from ...errors import ArgumentError, RangeError, ShapeError
+from ...op.arguments import integers, number, wrong
 from ...op.public import function
 from ...tensors.shape import axis, broadcast_shapes, index
 from ...tensors.tensor import Tensor
@@ -29,6 +29,8 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     Source: https://pytorch.org/docs/stable/generated/torch.tensordot.html
     """
     ranks = a._meta.rank, b._meta.rank
+    if isinstance(dims, (tuple, list)) and len(dims) != 2:
+        raise ArgumentError(f"tensordot: dims must be a number or two lists of axes, not {dims}.")
     if isinstance(dims, (tuple, list)):
         first, second = [integers((d,) if isinstance(d, int) else d, "tensordot: dims") for d in dims]
     else:
@@ -117,6 +119,8 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: f
 
     Source: https://pytorch.org/docs/stable/generated/torch.addr.html
     """
+    if not isinstance(input, Tensor):
+        raise wrong("addr: input", "Tensor", input)
     product = outer(vec1, vec2) * number(alpha, "addr: alpha")
     return product if number(beta, "addr: beta") == 0 else input * beta + product
 
@@ -224,7 +228,7 @@ def cdist(
     a, b = x1._meta.shape, x2._meta.shape
     if min(len(a), len(b)) < 2 or a[-1] != b[-1]:
         raise ShapeError(f"cdist: shapes {tuple(a)} and {tuple(b)} are no rows of one length.")
-    if number(p, "cdist: p") < 0:
+    if not number(p, "cdist: p") >= 0:
         raise RangeError(f"cdist: p must not be negative, not {p}.")
     many = compute_mode == "use_mm_for_euclid_dist_if_necessary" and max(a[-2], b[-2]) > 25
     if p == 2 and (many or compute_mode == "use_mm_for_euclid_dist"):

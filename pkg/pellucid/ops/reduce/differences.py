@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import RangeError, ShapeError
-from ...op.arguments import number
+from ...op.arguments import number, wrong
 from ...op.public import function
 from ...tensors import dtypes as dt
 from ...tensors.shape import axes, axis, index, sizes
@@ -45,7 +45,7 @@ def diff(
     k = axis(dim, input._meta.rank)
     parts = [x for x in (prepend, input, append) if x is not None]
     out = cat(parts, k) if len(parts) > 1 else input
-    for _ in range(n):
+    for _ in range(min(n, out._meta.shape[k])):  # then nothing is left
         after, before = _neighbours(out, k)
         out = after ^ before if out._meta.dtype is dt.bool_ else after - before
     return out if n else out.clone()
@@ -109,7 +109,7 @@ def _slope(x: Tensor, k: int, spacing: Any, edge_order: int) -> Tensor:
         first, second = gaps.narrow(k, 0, 1), gaps.narrow(k, 1, 1) if length > 2 else None
         last, before = gaps.narrow(k, length - 2, 1), gaps.narrow(k, length - 3, 1) if length > 2 else None
     else:
-        left = right = first = second = last = before = spacing
+        left = right = first = second = last = before = float(number(spacing, "gradient: spacing"))
     middle = (
         part(0, length - 2) * (-right / (left * (left + right)))
         + part(1, length - 2) * ((right - left) / (left * right))
@@ -163,6 +163,9 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.dist.html
     """
+    for name, x in (("input", input), ("other", other)):
+        if not isinstance(x, Tensor):
+            raise wrong(f"dist: {name}", "Tensor", x)
     return (input - other).norm(p)
 
 
@@ -178,7 +181,7 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     """
     if input._meta.rank < 2:
         raise ShapeError(f"renorm: takes at least two axes, not {input._meta.rank}.")
-    if number(p, "renorm: p") <= 0 or number(maxnorm, "renorm: maxnorm") < 0:
+    if not number(p, "renorm: p") > 0 or not number(maxnorm, "renorm: maxnorm") >= 0:
         raise RangeError(f"renorm: p must be positive and maxnorm not negative, not {p} and {maxnorm}.")
     k = axis(dim, input._meta.rank)
     sizes_of = input.norm(p, tuple([j for j in range(input._meta.rank) if j != k]), True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...autograd.composed import composed
 from ...errors import ArgumentError, DimensionError, DTypeError, RangeError
-from ...op.arguments import describe, number
+from ...op.arguments import boolean, describe, number
 from ...op.public import function
 from ...tensors import dtypes as dt
 from ...tensors.construct import tensor
@@ -18,9 +18,10 @@ from .extremum import whole_grad
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
-def _sorted_row(name: str, input: Tensor, dim: int) -> tuple[ValuesAndIndices, int, int]:
+def _sorted_row(name: str, input: Tensor, dim: int, keepdim: bool) -> tuple[ValuesAndIndices, int, int]:
     """The sorted axis, which, and how long it is; one element is a row."""
     k = axis(dim, input._meta.rank)
+    boolean(keepdim, f"{name}: keepdim")
     row = input if input._meta.rank else input.reshape(1)
     length = row._meta.shape[k]
     if not length:
@@ -41,7 +42,7 @@ def _at(found: ValuesAndIndices, k: int, places: Tensor, keepdim: bool, rank: in
 
 
 def _middle(name: str, input: Tensor, dim: int, keepdim: bool, skips: bool) -> ValuesAndIndices:
-    found, k, length = _sorted_row(name, input, dim)
+    found, k, length = _sorted_row(name, input, dim, keepdim)
     if input._meta.dtype.is_floating_point:
         lost = found.values.detach().isnan().sum(k, True)
         places = (
@@ -106,7 +107,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Val
 
     Source: https://pytorch.org/docs/stable/generated/torch.kthvalue.html
     """
-    found, along, length = _sorted_row("kthvalue", input, dim)
+    found, along, length = _sorted_row("kthvalue", input, dim, keepdim)
     if not 1 <= index(k, "kthvalue: k") <= length:
         raise RangeError(f"kthvalue: k is {k}; axis {along} has elements 1 to {length}.")
     places = found.indices.narrow(along, 0, 1) * 0 + (k - 1)
@@ -119,7 +120,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> ValuesAndIndice
 
     Source: https://pytorch.org/docs/stable/generated/torch.mode.html
     """
-    found, k, length = _sorted_row("mode", input, dim)
+    found, k, length = _sorted_row("mode", input, dim, keepdim)
     values = found.values.detach()
     begins = values.narrow(k, 1, length - 1) != values.narrow(k, 0, length - 1)
     first = found.indices.narrow(k, 0, 1) * 0
@@ -146,6 +147,7 @@ def _quantile(name: str, input: Tensor, q, dim, keepdim: bool, interpolation: st
             f"{name}: q must be a number, or a vector of {d}, not {describe(q)} of {q._meta.dtype}."
         )
     whole = dim is None
+    boolean(keepdim, f"{name}: keepdim")
     k = 0 if whole else axis(dim, input._meta.rank)
     row = input.reshape(-1) if whole or not input._meta.rank else input.movedim(k, -1)
     length = row._meta.shape[-1]

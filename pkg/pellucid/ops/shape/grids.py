@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 
 from ...errors import ArgumentError, RangeError, ShapeError
+from ...op.arguments import boolean, wrong
 from ...op.public import function
 from ...tensors import dtypes as dt
 from ...tensors.construct import tensor
@@ -61,6 +62,9 @@ def meshgrid(*tensors, indexing: str = "ij") -> tuple[Tensor, ...]:
         raise ArgumentError(
             f"meshgrid: takes a tensor or more and indexing 'ij' or 'xy', not {len(tensors)} and {indexing!r}"
         )
+    for x in tensors:
+        if not isinstance(x, Tensor):
+            raise wrong("meshgrid: tensors", "Tensor", x)
     if any(x._meta.rank > 1 for x in tensors):
         raise ShapeError("meshgrid: takes tensors of at most one axis. Flatten them.")
     order = list(tensors)
@@ -109,6 +113,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
         raise RangeError(f"combinations: r must not be negative, not {r}.")
     if r == 0:
         return input.new_empty(0)
+    boolean(with_replacement, "combinations: with_replacement")
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     places = np.array(list(choose(range(input._meta.numel), r)), np.int64).reshape(-1, r)
     return input[tensor(places, device=input.device)]
@@ -165,6 +170,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     count = x._meta.numel if N is None else index(N, "vander: N")
     if x._meta.rank != 1 or count < 0:
         raise ShapeError(f"vander: takes a vector and N >= 0, not {x._meta.rank} axes and N {count}.")
+    boolean(increasing, "vander: increasing")
     d = x._meta.dtype
     rows = unsqueeze(x.to(dt.int64) if not (d.is_floating_point or d.is_complex) else x, 1)
     powers = arange(count, device=x.device)

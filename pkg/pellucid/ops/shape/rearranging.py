@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...errors import ShapeError
-from ...op.arguments import integers
+from ...op.arguments import integers, wrong
 from ...op.public import function
 from ...tensors.shape import axis, index
 from ...tensors.tensor import Tensor
@@ -83,7 +83,10 @@ def rot90(input: Tensor, k: int = 1, dims: tuple[int, ...] = (0, 1)) -> Tensor:
     return transpose(flip(input, b), a, b).clone() if turns == 1 else flip(transpose(input, a, b), b)
 
 
-def _each(tensors: tuple, change) -> Tensor | tuple[Tensor, ...]:
+def _each(name: str, tensors: tuple, change) -> Tensor | tuple[Tensor, ...]:
+    for x in tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors:
+        if not isinstance(x, Tensor):
+            raise wrong(f"{name}: tensors", "Tensor", x)
     if len(tensors) == 1 and not isinstance(tensors[0], (tuple, list)):
         return change(tensors[0])
     if len(tensors) == 1:
@@ -109,7 +112,7 @@ def atleast_1d(*tensors) -> Tensor | tuple[Tensor, ...]:
 
     Source: https://pytorch.org/docs/stable/generated/torch.atleast_1d.html
     """
-    return _each(tensors, _at_least_1d)
+    return _each("atleast_1d", tensors, _at_least_1d)
 
 
 @function(aten=("atleast_2d.default(self)", "atleast_2d.Sequence"))
@@ -118,7 +121,7 @@ def atleast_2d(*tensors) -> Tensor | tuple[Tensor, ...]:
 
     Source: https://pytorch.org/docs/stable/generated/torch.atleast_2d.html
     """
-    return _each(tensors, _at_least_2d)
+    return _each("atleast_2d", tensors, _at_least_2d)
 
 
 @function(aten=("atleast_3d.default(self)", "atleast_3d.Sequence"))
@@ -127,7 +130,7 @@ def atleast_3d(*tensors) -> Tensor | tuple[Tensor, ...]:
 
     Source: https://pytorch.org/docs/stable/generated/torch.atleast_3d.html
     """
-    return _each(tensors, _at_least_3d)
+    return _each("atleast_3d", tensors, _at_least_3d)
 
 
 @function(method=True)
