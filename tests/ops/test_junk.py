@@ -55,6 +55,28 @@ TAKEN = {
     # Numbers of any size, which are reduced or only compared.
     ("roll", "shifts", "2**70"), ("linspace", "start", "2**70"), ("linspace", "end", "2**70"),
     *((name, "correction", "2**70") for name in ("var", "std", "var_mean", "std_mean")),
+    # One number stands for a tensor, and any object for its truth.
+    *((name, argument, number) for name, arguments in {
+        "ldexp": "input", "dist": "input other", "nn.functional.pairwise_distance": "x1 x2",
+        "nn.functional.soft_margin_loss": "input target", "nn.functional.poisson_nll_loss": "target",
+        "nn.functional.gaussian_nll_loss": "var",
+    }.items() for argument in arguments.split() for number in ("1", "1.5", "nan")),
+    *((name, flag, junk) for name, flags in {
+        "isin": "assume_unique invert", "bucketize": "out_int32 right", "searchsorted": "out_int32 right",
+        "nn.functional.poisson_nll_loss": "log_input full", "nn.functional.triplet_margin_loss": "swap",
+        "rrelu": "training inplace",
+    }.items() for flag in flags.split() for junk in JUNK),
+    # Of all elements there is no axis to be kept, and the usual norm is that of 2.
+    *((name, "keepdim", junk) for name in ("median", "nanmedian") for junk in JUNK),
+    *((name, "dim", "None") for name in ("median", "nanmedian", "squeeze_copy")),
+    *((name, "x", "None") for name in ("trapezoid", "cumulative_trapezoid")),
+    *((f"nn.functional.{name}", "p", "None") for name in ("pairwise_distance", "triplet_margin_loss")),
+    ("dist", "p", "None"),
+    # No list of numbers, but an empty tensor.
+    *((name, argument, "nothing") for name, argument in (
+        ("bucketize", "input"), ("searchsorted", "input"), ("isin", "elements"), ("isin", "test_elements"))),
+    *((name, "dx", "2**70") for name in ("trapezoid", "cumulative_trapezoid")),
+    ("gradient", "spacing", "2**70"), ("rrelu", "upper", "2**70"),
     # Values are not read for it.
     ("bernoulli", "input", "a tensor"),
 }  # fmt: skip
@@ -103,6 +125,8 @@ def attempt(p, key, sample, place, junk, other):
 @pytest.mark.parametrize("key", [key for key in SAMPLES if places(key)[1]])
 def test_junk_is_refused(key, device):
     sample, arguments = places(key)
+    if device not in sample.devices:
+        pytest.skip("there is no kernel")
     wrong = []
     with pellucid.device(device):
         x = pellucid.ones(3)
@@ -113,7 +137,9 @@ def test_junk_is_refused(key, device):
                 what = f"{name} is {junk}"
                 if mine is None:
                     known = find(torch, key) is None or (key, name, junk) in TAKEN or junk == "elsewhere"
-                    if not known and (theirs := attempt(torch, key, sample, place, junk, "cpu")) is not None:
+                    theirs = None if known else attempt(torch, key, sample, place, junk, "cpu")
+                    # A float may be as large, which PyTorch does not take from an integer.
+                    if theirs is not None and not (junk == "2**70" and isinstance(theirs, OverflowError)):
                         wrong.append(f"{what}: PyTorch says {type(theirs).__name__} {theirs}")
                 elif not isinstance(mine, (PellucidError, NotImplementedError)):
                     wrong.append(f"{what}: a bare {type(mine).__name__}: {mine}")

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..autograd.composed import composed
 from ..errors import RangeError, ShapeError
+from ..op.arguments import number
 from ..op.public import function
 from ..ops.elementwise.activations import logsigmoid
 from ..ops.elementwise.comparison import where
@@ -158,6 +159,7 @@ def poisson_nll_loss(
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.poisson_nll_loss.html
     """
+    eps = number(eps, "poisson_nll_loss: eps")
     found = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if not full:
         return found

@@ -142,6 +142,11 @@ def _native_layer_norm(input: Tensor, normalized_shape, weight, bias, eps: float
     return normalization.layer_norm(input, shape, weight, bias, eps), middle, scale
 
 
+@_overload("cdist.default")
+def _cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: int | None = None) -> Tensor:
+    return contractions.cdist(x1, x2, p, contractions.MODES[compute_mode or 0])
+
+
 @_overload("tensordot.default")
 def _tensordot(self: Tensor, other: Tensor, dims_self, dims_other) -> Tensor:
     return contractions.tensordot(self, other, (dims_self, dims_other))

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...autograd.formulas import zeros
 from ...errors import DTypeError, GradientError
+from ...op.arguments import wrong
 from ...op.call import Call
 from ...op.elementwise import elementwise
 from ...op.families import binary, unary
@@ -79,13 +80,19 @@ def conj(input: Tensor) -> Tensor:
     return conj_physical(input) if input.dtype.is_complex else input
 
 
+def _itself(name: str, input: Tensor) -> Tensor:
+    if not isinstance(input, Tensor):
+        raise wrong(f"{name}: input", "Tensor", input)
+    return input
+
+
 @function(method=True)
 def resolve_conj(input: Tensor) -> Tensor:
     """The tensor itself: conjugates are computed at once.
 
     Source: https://pytorch.org/docs/stable/generated/torch.resolve_conj.html
     """
-    return input
+    return _itself("resolve_conj", input)
 
 
 @function(method=True)
@@ -94,7 +101,7 @@ def resolve_neg(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.resolve_neg.html
     """
-    return input
+    return _itself("resolve_neg", input)
 
 
 @function(method=True, ours="PyTorch reads the dtype, in Python")

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ...autograd.formulas import refused, zeros
+from ...errors import RangeError
 from ...op.declaration import op
 from ...op.elementwise import elementwise
 from ...op.families import binary, of_tensor
@@ -41,7 +42,7 @@ def true_divide(input: Tensor | float, other: Tensor | float) -> Tensor:
 
 def _rounded(forms: tuple[Callable, Callable], input, other, mode):
     if mode not in ("floor", "trunc"):
-        raise ValueError(f"div: rounding_mode must be None, 'trunc' or 'floor', not {mode!r}.")
+        raise RangeError(f"div: rounding_mode must be None, 'trunc' or 'floor', not {mode!r}.")
     return forms[mode == "trunc"](input, other)
 
 

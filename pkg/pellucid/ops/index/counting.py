@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -183,7 +184,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
         low, high = [x.item() for x in input.detach().aminmax()]
     if low == high:
         low, high = low - 1, high + 1
-    if count < 1 or not (np.isfinite(low) and np.isfinite(high)) or high < low:
+    if count < 1 or not (isfinite(low) and isfinite(high)) or high < low:
         raise RangeError(f"histc: takes bins > 0 and a finite range min <= max, not {bins}, {low} to {high}.")
     x = input.detach().reshape(-1)
     is_inside = (x >= low) & (x <= high)

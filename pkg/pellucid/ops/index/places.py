@@ -193,7 +193,12 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     size, shape = index(size, "nonzero_static: size"), input._meta.shape
     if size < 0:
         raise RangeError(f"nonzero_static: size must not be negative, not {size}.")
-    out = full((size + 1, len(shape)), fill_value, dtype=dt.int64, device=input.device)
+    out = full(
+        (size + 1, len(shape)),
+        index(fill_value, "nonzero_static: fill_value"),
+        dtype=dt.int64,
+        device=input.device,
+    )
     if not (shape and input._meta.numel and size):
         return out[:size]
     found = (input != 0).reshape(-1)

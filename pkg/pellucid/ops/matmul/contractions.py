@@ -14,6 +14,10 @@ from ..elementwise.comparison import where
 from ..shape.joining import roll
 from .dense import addmm, dot, matmul, outer
 
+MODES = (
+    "use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist",
+)  # fmt: skip
+
 
 @function(ours="`ops.aten` has ATen's form, which lists the axes of each operand")
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
@@ -207,7 +211,7 @@ def corrcoef(input: Tensor) -> Tensor:
     return (found / scale.unsqueeze(1) / scale).clamp(-1, 1)
 
 
-@function(aten="cdist.default(x1, x2, p=2.0, compute_mode=None)")
+@function(ours="`ops.aten` has ATen's form, whose modes are numbers")
 def cdist(
     x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
 ) -> Tensor:
@@ -230,6 +234,8 @@ def cdist(
         raise ShapeError(f"cdist: shapes {tuple(a)} and {tuple(b)} are no rows of one length.")
     if not number(p, "cdist: p") >= 0:
         raise RangeError(f"cdist: p must not be negative, not {p}.")
+    if compute_mode not in MODES:
+        raise RangeError(f"cdist: compute_mode is one of {', '.join(MODES)}, not {compute_mode!r}.")
     many = compute_mode == "use_mm_for_euclid_dist_if_necessary" and max(a[-2], b[-2]) > 25
     if p == 2 and (many or compute_mode == "use_mm_for_euclid_dist"):
         squares = (x1 * x1).sum(-1, True) + (x2 * x2).sum(-1).unsqueeze(-2) - 2 * (x1 @ x2.mT)

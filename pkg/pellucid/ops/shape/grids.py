@@ -111,9 +111,9 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
         raise ShapeError(f"combinations: takes a vector, not {input._meta.rank} axes.")
     if index(r, "combinations: r") < 0:
         raise RangeError(f"combinations: r must not be negative, not {r}.")
+    boolean(with_replacement, "combinations: with_replacement")
     if r == 0:
         return input.new_empty(0)
-    boolean(with_replacement, "combinations: with_replacement")
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     places = np.array(list(choose(range(input._meta.numel), r)), np.int64).reshape(-1, r)
     return input[tensor(places, device=input.device)]
