@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError, DTypeError, RangeError, ShapeError
-from ...op.arguments import number
+from ...op.arguments import boolean, number
 from ...op.public import function
 from ...tensors import dtypes as dt
 from ...tensors.construct import tensor
@@ -246,6 +246,12 @@ def unique(
 
     Source: https://pytorch.org/docs/stable/generated/torch.unique.html
     """
+    for name, flag in (
+        ("sorted", sorted),
+        ("return_inverse", return_inverse),
+        ("return_counts", return_counts),
+    ):
+        boolean(flag, f"unique: {name}")
     return _unique(input, dim, return_inverse, return_counts, True)
 
 
