@@ -204,6 +204,8 @@ def _different(input: Tensor, dim: int | None) -> tuple[np.ndarray, int]:
 
 
 def _unique(input: Tensor, dim: int | None, inverse: bool, counts: bool, is_sorted: bool) -> Any:
+    boolean(inverse, "return_inverse")
+    boolean(counts, "return_counts")
     input = input.detach()
     rows, k = _different(input, dim)
     order = np.lexsort(rows.T[::-1]) if is_sorted and rows.shape[1] else np.arange(len(rows))
@@ -246,12 +248,7 @@ def unique(
 
     Source: https://pytorch.org/docs/stable/generated/torch.unique.html
     """
-    for name, flag in (
-        ("sorted", sorted),
-        ("return_inverse", return_inverse),
-        ("return_counts", return_counts),
-    ):
-        boolean(flag, f"unique: {name}")
+    boolean(sorted, "sorted")
     return _unique(input, dim, return_inverse, return_counts, True)
 
 
