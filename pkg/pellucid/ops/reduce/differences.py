@@ -94,6 +94,16 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1, d
     return areas.cumsum(k)
 
 
+def _gaps(spacing: Any, rank: int, k: int, length: int) -> tuple[Any, ...]:
+    """How far apart neighbours lie: left and right of each inner point, the first two, the last and the one
+    before it."""
+    if not isinstance(spacing, Tensor):
+        return (float(number(spacing, "gradient: spacing")),) * 6
+    gaps = spacing.diff().reshape([-1 if j == k else 1 for j in range(rank)])
+    ends = [gaps.narrow(k, at, 1) if 0 <= at < length - 1 else None for at in (0, 1, length - 2, length - 3)]
+    return gaps.narrow(k, 0, length - 2), gaps.narrow(k, 1, length - 2), *ends
+
+
 def _slope(x: Tensor, k: int, spacing: Any, edge_order: int) -> Tensor:
     """The derivative along an axis whose points lie so far apart, or at these places."""
     length = x._meta.shape[k]
@@ -103,13 +113,7 @@ def _slope(x: Tensor, k: int, spacing: Any, edge_order: int) -> Tensor:
     def part(begin: int, count: int) -> Tensor:
         return x.narrow(k, begin, count)
 
-    if isinstance(spacing, Tensor):
-        gaps = spacing.diff().reshape([-1 if j == k else 1 for j in range(x._meta.rank)])
-        left, right = gaps.narrow(k, 0, length - 2), gaps.narrow(k, 1, length - 2)
-        first, second = gaps.narrow(k, 0, 1), gaps.narrow(k, 1, 1) if length > 2 else None
-        last, before = gaps.narrow(k, length - 2, 1), gaps.narrow(k, length - 3, 1) if length > 2 else None
-    else:
-        left = right = first = second = last = before = float(number(spacing, "gradient: spacing"))
+    left, right, first, second, last, before = _gaps(spacing, x._meta.rank, k, length)
     middle = (
         part(0, length - 2) * (-right / (left * (left + right)))
         + part(1, length - 2) * ((right - left) / (left * right))
