@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...errors import RangeError, ShapeError
+from ...errors import ArgumentError, RangeError, ShapeError
 from ...op.arguments import number
 from ...op.public import copied_over
 from ...ops.elementwise import activations, functions
@@ -22,6 +22,8 @@ class _Activation(Module):
     _function: Callable[..., Tensor]
 
     def __init__(self, **settings: Any):
+        if settings and type(self).__init__ is _Activation.__init__:
+            raise ArgumentError(f"{type(self).__name__}(): there is no argument {next(iter(settings))!r}.")
         super().__init__()
         self._settings = tuple(settings)
         for name, value in settings.items():
