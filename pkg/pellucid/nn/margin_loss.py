@@ -10,7 +10,7 @@ from typing import Any
 
 from ..autograd.composed import composed
 from ..errors import RangeError, ShapeError
-from ..op.arguments import number
+from ..op.arguments import number, wrong
 from ..op.public import function
 from ..ops.elementwise.activations import logsigmoid
 from ..ops.elementwise.comparison import where
@@ -248,6 +248,9 @@ def pairwise_distance(
 
 
 def _triplet(name, anchor, positive, negative, distance, margin, swap) -> Tensor:
+    margin = number(margin, f"{name}: margin")
+    if not callable(distance):
+        raise wrong(f"{name}: distance_function", "a function", distance)
     _same_axes(name, anchor=anchor, positive=positive, negative=negative)
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
@@ -296,5 +299,5 @@ def triplet_margin_with_distance_loss(
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.triplet_margin_with_distance_loss.html
     """
-    distance = distance_function or pairwise_distance
+    distance = pairwise_distance if distance_function is None else distance_function
     return _triplet("triplet_margin_with_distance_loss", anchor, positive, negative, distance, margin, swap)
