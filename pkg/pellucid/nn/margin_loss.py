@@ -247,9 +247,9 @@ def pairwise_distance(
     return norm(x1 - x2 + eps, p, -1, keepdim)
 
 
-def _triplet(name, anchor, positive, negative, distance, margin, swap) -> Tensor:
-    margin = number(margin, f"{name}: margin")
-    if not callable(distance):
+def _triplet(name, anchor, positive, negative, distance: Any, margin, swap) -> Tensor:
+    margin, is_function = number(margin, f"{name}: margin"), callable(distance)
+    if not is_function:
         raise wrong(f"{name}: distance_function", "a function", distance)
     _same_axes(name, anchor=anchor, positive=positive, negative=negative)
     near, far = distance(anchor, positive), distance(anchor, negative)
