@@ -53,6 +53,9 @@ WRONG = (
     S(lambda t, x: x + (x - x.detach()) * (x.device.type == "webgpu"), normal(3, 4)),
 )
 
+# Ops whose results are of types that webgpu does not have.
+ON_THE_CPU = {"complex", "float_power", "polar"}
+
 
 def kernel_files() -> set[str]:
     """Names below wgsl/ of what has an entry point."""
@@ -124,7 +127,7 @@ def main() -> int:
                 seconds[f"{group} {variant}".strip()] = spent
     if not options.partial:
         pellucid.profiler.peak()  # its kernels belong to no op
-        declared = {name for name, o in OPS.items() if o.kernel is not None}
+        declared = {name for name, o in OPS.items() if o.kernel is not None} - ON_THE_CPU
         failures += [f"the op {name} was never executed" for name in sorted(declared - executed.ops)]
         failures += [
             f"wgsl/{name}.wgsl was never executed" for name in sorted(kernel_files() - executed.files)
