@@ -460,3 +460,13 @@ def test_a_replay_looks_at_its_numbers():
     with pytest.raises(RangeError):
         fill(x, 300)
     assert fill(x, 6).tolist() == [6] * 3
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_float_of_the_same_value_lets_no_integer_pass(device):
+    with on(device):
+        x = pellucid.ones(2)
+        for _ in range(2):
+            assert (x * 2.0**70).tolist() == [2.0**70] * 2
+            with pytest.raises(RangeError, match="64 bits"):
+                x * 2**70

@@ -9,8 +9,8 @@ from typing import Any
 from ..device.commands import ALLOC, CODE_BITS, FREE, Command, walk
 from ..device.pool import BlockSizes, shared
 from ..device.stream import stream
+from ..kernel.float_words import float_bits
 from ..op.launches import nodes
-from ..op.plan import float_bits
 from ..op.program import ARGUMENT, MADE, Program, number_of
 from ..op.symbols import Form
 from .window import make_plan

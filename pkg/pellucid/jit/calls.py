@@ -15,7 +15,7 @@ from ..device import get_default_device
 from ..device.stream import Storage, stream
 from ..kernel.autotune import measured as tuned
 from ..kernel.autotune.deterministic import are_deterministic_algorithms_enabled
-from ..op.plan import float_bits
+from ..kernel.float_words import float_bits
 from ..op.pytree import Same, flatten
 from ..op.symbols import Conditions
 from ..ops.random.generator import Generator

@@ -3,8 +3,7 @@ it appends records."""
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any, cast
 
@@ -19,6 +18,7 @@ from ..device.storage import End
 from ..device.stream import EMPTY_SLOT, Storage, stream
 from ..errors import KernelError, ShapeError
 from ..kernel.element_types import NATIVE
+from ..kernel.float_words import float_bits, float_words
 from ..kernel.launch import Launch
 from ..tensors.dtypes import DType, bfloat16, float16, float32, holds
 from ..tensors.meta import Meta, meta
@@ -30,40 +30,14 @@ from .launch_plan import plan_launch
 from .schema import Schema
 from .symbols import SYMBOLS, settled
 
-# Bits of numbers, remembered: a program uses few. 0.0 and -0.0 are equal as keys, so zero is never
-# remembered.
-_bits: dict[float, int] = {}
 
-
-def float_bits(value: float) -> int:
-    """The word of a float32 parameter. A number that is too large for one is infinite, and not remembered."""
-    word = _bits.get(value)
-    if word is None:
-        try:
-            word = struct.unpack("<I", struct.pack("<f", value))[0]
-        except (OverflowError, struct.error):
-            return 0x7F800000 if value > 0 else 0xFF800000
-        if value and len(_bits) < 4096 and type(value) is not int:
-            _bits[value] = word
-    return word
-
-
-def _word_of_float(o: Schema, d: DType, name: str, value: float) -> int:
+def _checked_float_bits(o: Schema, d: DType, name: str, value: float) -> int:
     """The word of a float32 argument that is not remembered, and may be refused; ``d`` is computed in."""
     o.within_64_bits(name, value)
     a = next(a for a in o.arguments if a.name == name)
     if (a.role == "number" or o.must_fit(a, d)) and not holds(float32, value):
         raise o.refuse(name, value, float32)
     return float_bits(value)
-
-
-def bits_of_floats(values: Sequence[float]) -> list[int]:
-    """The words of several float32 parameters, which are mostly new ones."""
-    count = len(values)
-    try:
-        return [*struct.unpack(f"<{count}I", struct.pack(f"<{count}f", *values))]
-    except (OverflowError, struct.error):
-        return [float_bits(value) for value in values]
 
 
 def view_plan(o: Schema, call: Call):
@@ -411,7 +385,7 @@ def _record_function(o: Schema, call: Call, launches: list[Launch], written: str
     s = stream()
     run = make(
         constants, s, s.words, s.free, s.sizes, s.ends, s.returns, s.after_op, Storage, Tensor,
-        _contiguous, partial(_word_of_float, o, call.compute), _bits, o.within_64_bits, o.result,
+        _contiguous, partial(_checked_float_bits, o, call.compute), float_words, o.within_64_bits, o.result,
     )  # fmt: skip
     if numbers:
         run.numbers = constants[int(words[len(words) - count].removeprefix("c"))], count, numbers
