@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import gc
 
 import numpy as np
 import pytest
@@ -171,6 +172,21 @@ def test_what_is_seen_is_copied_while_a_look_is_under_way(model, device):
             other = copy.deepcopy(seen)
             table = seen.look.table()
             assert same(lens.logit_lens(model, other, positions=-1).table(), table)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("count", [1, 2, 13])
+def test_what_was_seen_goes_with_who_looked(deep, count):
+    model = loaded(deep, "webgpu")
+    for _ in range(2):
+        gc.collect()
+        before = pellucid.webgpu.memory_allocated()
+        with lens.watch(model, positions=-1) as seen:
+            for _ in steps(model, count):
+                pass
+        assert pellucid.webgpu.memory_allocated() > before
+        del seen
+    assert pellucid.webgpu.memory_allocated() == before
 
 
 @pytest.mark.asyncio

@@ -164,6 +164,12 @@ class LookTap(Tap):
         if not Tap.is_quiet:
             self.keep(self.kind.look(self._layers))
 
+    def end(self) -> None:
+        """Keep nothing any more. A captured call knows its taps until the next one: so the layers go, too."""
+        super().end()
+        self._layers = {}
+        del self.begin
+
 
 def _look(model: Any, layers: list[Tensor], positions: slice, top_k: int) -> tuple[Tensor, Tensor, Tensor]:
     """Ids, probabilities and both of what hidden states say; see `LogitLens`."""
