@@ -85,7 +85,7 @@ def scaled(x, factor=2.0, *, shift=0.25):
 
 @case
 def defaults():
-    def f(x, factor=2.0, parts=[1.0]):  # noqa: B006
+    def f(x, factor=2.0, parts=[1.0]):  # noqa: B006  a default that changes is the case
         return x * factor + parts[0]
 
     return f, (), [
@@ -381,7 +381,10 @@ def callable_objects():
             return Config.shared if name == "shared" else None
 
     scale = Scale()
-    function = lambda x: scale(x) + scale["shared"] * function.k  # noqa: E731
+
+    def function(x):
+        return scale(x) + scale["shared"] * function.k
+
     function.k = 1.0
     return function, (), [
         lambda: setattr(scale, "k", 3.0),

@@ -37,15 +37,15 @@ def _loss(*, ours: str = "") -> Callable[[Callable[..., Tensor]], Any]:
             last = last.replace(kind=inspect.Parameter.KEYWORD_ONLY)
         signature = own.replace(parameters=[*names, last])
 
-        @functools.wraps(one_by_one)
         def call(*args, **kwargs):
             bound = signature.bind(*args, **kwargs)
             bound.apply_defaults()
             how = bound.arguments.pop("reduction")
             return reduced(one_by_one(*bound.args, **bound.kwargs), how)
 
-        call.__signature__ = signature  # type: ignore[attr-defined]
-        return function(exports="nn.functional", ours=ours)(call)
+        loss: Any = functools.wraps(one_by_one)(call)
+        loss.__signature__ = signature
+        return function(exports="nn.functional", ours=ours)(loss)
 
     return declare
 

@@ -117,7 +117,6 @@ def explained(function: Callable) -> Callable:
     """The function as users call it: its errors begin with its name, and say which argument is of a wrong
     type. That is looked for once something is raised."""
 
-    @wraps(function)
     def call(*args, **kwargs):
         try:
             return function(*args, **kwargs)
@@ -130,8 +129,9 @@ def explained(function: Callable) -> Callable:
                 raise named(function.__name__, error) from None
             raise
 
-    call.declared = function  # type: ignore[attr-defined]
-    return call
+    public: Any = wraps(function)(call)
+    public.declared = function
+    return public
 
 
 def _mistakes(function: Callable, args: tuple, kwargs: dict[str, Any]) -> Iterator[PellucidError]:

@@ -2,6 +2,7 @@
 where they are public."""
 
 from ..op.schema import OPS
+from .aliases import name_aliases
 from .attention import cache, scaled_dot_product
 from .conv import convolution, pool
 from .elementwise import (
@@ -90,6 +91,6 @@ GROUPS = (
     views,
 )
 
-from . import aliases  # noqa: E402  (names what all of them declare)
+name_aliases()
 
 __all__ = ["GROUPS", "OPS"]

@@ -59,7 +59,10 @@ SPECIAL = {
     "xlogy": "xlogy",
 }
 
-for name, known in ALIASES.items():
-    alias(name, known)
-for name, known in SPECIAL.items():
-    EXPORTS["special"][name] = EXPORTS["torch"][known]
+
+def name_aliases() -> None:
+    """Register them, once all that they name is declared."""
+    for name, known in ALIASES.items():
+        alias(name, known)
+    for name, known in SPECIAL.items():
+        EXPORTS["special"][name] = EXPORTS["torch"][known]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from typing import Any
 
 from ...op.public import function
 from ...tensors.tensor import Tensor
@@ -35,10 +36,11 @@ def _copy_of(name: str, show: Callable) -> Callable:
         shown = show(input, *args, **kwargs)
         return tuple([clone(part) for part in shown]) if isinstance(shown, tuple) else clone(shown)
 
-    copy.__name__ = copy.__qualname__ = f"{name}_copy"
-    copy.__signature__ = inspect.signature(show)  # type: ignore[attr-defined]
-    copy.__doc__ = f"A copy of what `{name}` shows." if name != "alias" else "A copy."
-    return copy
+    made: Any = copy
+    made.__name__ = made.__qualname__ = f"{name}_copy"
+    made.__signature__ = inspect.signature(show)
+    made.__doc__ = f"A copy of what `{name}` shows." if name != "alias" else "A copy."
+    return made
 
 
 for _name, (_show, _overloads) in _VIEWS.items():
