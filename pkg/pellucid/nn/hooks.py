@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
+from weakref import WeakValueDictionary
 
 from ..autograd.edges import edge
 from ..autograd.grad_mode import is_grad_enabled
@@ -24,10 +25,25 @@ class Hook(NamedTuple):
     always: bool = False
 
 
+class HookTable(OrderedDict[int, Hook]):
+    """The hooks of one module, by number. All tables are known, for who replays calls and must find them."""
+
+    _living: ClassVar[WeakValueDictionary[int, HookTable]] = WeakValueDictionary()
+
+    def __init__(self, *hooks: Any):
+        super().__init__(*hooks)
+        HookTable._living[id(self)] = self
+
+    @classmethod
+    def all(cls) -> list[HookTable]:
+        """The tables of all modules that are or were listened to."""
+        return [table for known in cls._living.valuerefs() if (table := known()) is not None]
+
+
 class Watched(Protocol):
     """What hooks need of a module."""
 
-    _hooks: OrderedDict[int, Hook]
+    _hooks: HookTable
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module computes."""
@@ -95,7 +111,7 @@ class HookHandle(Handle):
         changed: called when the table changes.
     """
 
-    def __init__(self, hooks: OrderedDict[int, Hook], hook: Hook, prepend: bool, changed: Callable[[], None]):
+    def __init__(self, hooks: HookTable, hook: Hook, prepend: bool, changed: Callable[[], None]):
         super().__init__(hooks, hook)
         self._changed = changed
         if prepend:

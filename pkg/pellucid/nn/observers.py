@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .hooks import Tap
+from .hooks import HookTable, Tap
 from .modules import module as modules
 from .modules.module import Module
-
-
-def _all_modules() -> list[Module]:
-    return [thing for thing in gc.get_objects() if issubclass(type(thing), Module)]
 
 
 class Observers:
@@ -29,7 +24,7 @@ class Observers:
     """
 
     def __init__(self, tree: Callable[[], Iterable[Module]] | None = None):
-        self._tree = tree or _all_modules
+        self._tree = tree
         self.at = (-1, -1)
         self.taps: list[Tap] = []
         self.run_python = False
@@ -40,7 +35,8 @@ class Observers:
         at = modules.version, modules.looks
         if self.at != at:
             self.at = at
-            found = [(id(m), h.function) for m in self._tree() if m._hooks for h in m._hooks.values()]
+            tables = HookTable.all() if self._tree is None else [m._hooks for m in self._tree()]
+            found = [(id(table), h.function) for table in tables for h in list(table.values())]
             taps = [(number, tap) for number, tap in found if isinstance(tap, Tap)]
             self.run_python = len(taps) < len(found)
             self.taps = [tap for _, tap in taps]

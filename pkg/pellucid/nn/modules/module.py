@@ -12,7 +12,7 @@ from ...errors import ArgumentError, DTypeError
 from ...ops.shape.creation import empty_like
 from ...tensors.dtypes import DType, bfloat16, float16, float32, float64
 from ...tensors.tensor import Tensor
-from ..hooks import Hook, HookHandle, Tap, call
+from ..hooks import Hook, HookHandle, HookTable, Tap, call
 from ..parameter import Parameter, account
 from ..state import IncompatibleKeys, load, save
 from ..tree import Tree
@@ -53,7 +53,7 @@ class Module(Tree["Module"]):
 
     training: bool
     # An empty table stands for all modules nobody listens to.
-    _hooks: OrderedDict[int, Hook] = OrderedDict()
+    _hooks = HookTable()
 
     def __init__(self):
         self.__dict__["_kinds"] = {}
@@ -333,7 +333,7 @@ class Module(Tree["Module"]):
 
     def _listen(self, hook: Hook, prepend: bool) -> HookHandle:
         if "_hooks" not in self.__dict__:
-            self.__dict__["_hooks"] = OrderedDict()
+            self.__dict__["_hooks"] = HookTable()
         return HookHandle(self._hooks, hook, prepend, _looked if isinstance(hook.function, Tap) else _changed)
 
     def register_forward_hook(
