@@ -19,6 +19,7 @@ class Window:
     """
 
     def __init__(self, program: Callable[[], Any]):
+        leave_out_checked("runs launches that no op recorded")
         with pellucid.webgpu.fusion(False):
             stream().flush()
             self.result = program()
@@ -50,7 +51,6 @@ class Window:
         self._places[record.slots[record.node.binding(binding)]] = tensor._storage.slot
 
     def _run(self, node: RegisteredLaunch, slots: Sequence[int], words: Sequence[int]) -> None:
-        leave_out_checked("runs launches that no op recorded")
         slots = [self._places.get(slot, slot) for slot in slots]
         stream().make_way(0)
         stream().words.extend((node.head, *slots, *words))

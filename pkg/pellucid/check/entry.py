@@ -27,7 +27,7 @@ class Entry:
     op: Op
     run: Callable
     written: str | None
-    values: tuple[Any, ...]
+    values: list[Any]
     made: list[Snapshot]
     line: Line
 

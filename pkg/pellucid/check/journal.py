@@ -78,7 +78,7 @@ class Journal:
 
     def _run(self, o: Op, run: Callable, written: str | None, values: tuple) -> Any:
         try:
-            given = tuple(self._see(v) for v in values)
+            given = [self._see(v) for v in values]
         except DeviceError:  # Python cannot wait for what is not known
             given = None
         self.is_aside = self._is_recording = True
@@ -91,6 +91,7 @@ class Journal:
             self.is_aside = self._is_recording = False
         if self._is_late and self.stream.words:  # the op itself is still to come
             self._settle_late()
+            given = given and _anew(given)
         if written or o.mutates:
             names = [written] if written else o.mutated
             pairs = zip(o.arguments, values, strict=True)
@@ -98,7 +99,7 @@ class Journal:
         else:
             targets = list(result) if o.result else [result]
         try:
-            wanted = None if given is None else expected(o, tuple(map(_on_cpu, given)), written)
+            wanted = None if given is None else expected(o, tuple([_on_cpu(v) for v in given]), written)
         except IndexError:  # the device says so at the next read
             wanted = None
         if given is None or wanted is None:
@@ -229,6 +230,13 @@ class Journal:
         differs = {s for s, data in found.items() if not np.array_equal(data, wanted[s])}
         if differs:
             blame(self, entries, found, wanted, differs)
+
+
+def _anew(value: Any) -> Any:
+    """The same tensors with what is known of their memory now."""
+    if isinstance(value, Snapshot):
+        return Snapshot(value.shadow, value.shadow.data, value.meta, value.offset)
+    return [_anew(v) for v in value] if isinstance(value, list) else value
 
 
 def _on_cpu(value: Any) -> Any:

@@ -49,7 +49,7 @@ def _elements(data: np.ndarray, m: Meta, offset: int, d: DType) -> np.ndarray:
     if 0 in m.shape:
         return np.empty(m.shape, kind)
     size = kind.itemsize
-    return np.ndarray(m.shape, kind, data, offset * size, tuple(s * size for s in m.strides))
+    return np.ndarray(m.shape, kind, data, offset * size, tuple([s * size for s in m.strides]))
 
 
 def decode(data: np.ndarray, m: Meta, offset: int) -> np.ndarray:

