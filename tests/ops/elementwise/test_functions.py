@@ -9,7 +9,9 @@ import pellucid
 from ops.oracle import DEVICES, agree, flushes, normal
 from ops.values import equal, ours
 from pellucid.ops.elementwise import activations
-from samples import elementwise
+from samples import elementwise, special
+from samples.outcome import find
+from samples.sample import arrays_of, map_arrays
 
 SPECIAL = np.array(
     [0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 0.5, -0.5, 2, -2, 1e-45, -1e-45, 1e-40, 1e-38, 1.1754944e-38,
@@ -39,6 +41,49 @@ def test_edges(name):
         zero = (SPECIAL == 0) & (theirs == 0)
         signs = np.signbit(mine.numpy()[zero])
         np.testing.assert_array_equal(signs, np.signbit(theirs[zero]), err_msg=device)
+
+
+# Poles, where PyTorch's digits make a large number; and an infinite degree, which is none.
+UNLIKE = {"polygamma": {-1, -2, -3, -100}, "nn.functional.gelu": {np.inf}}
+POINTS = np.array(
+    [0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 0.5, -0.5, 2, -2, 3, -3, 7.5, -7.5, 20.5, -20.5, 100, -100],
+    np.float32,
+)
+
+
+def calls_of_one():
+    """The calls among the samples that make a float of each of some floats."""
+    found = {}
+    for key, samples in {**elementwise.SAMPLES, **special.SAMPLES}.items():
+        for s in samples:
+            (x, *more) = [a for a in arrays_of(s.args, s.kwargs) if a.ndim] or [None]
+            args, kwargs = map_arrays(lambda a: "_", (s.args, s.kwargs))
+            is_plain = not (s.call or s.maybe or s.theirs or "dtype" in s.kwargs) and s.refused is None
+            if x is None or more or x.dtype != np.float32 or not is_plain or key == "is_complex":
+                continue
+            if not ("polynomial" in key and args[0] != "_"):
+                found[f"{key} {args} {kwargs}"] = key, s
+    return found
+
+
+CALLS = calls_of_one()
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_not_a_number_and_infinities(name):
+    key, s = CALLS[name]
+    kept = ~np.isin(POINTS, [*UNLIKE.get(key, ())])
+    results = []
+    for p, device in ((torch, "cpu"), *((pellucid, d) for d in s.devices)):
+        args, kwargs = map_arrays(
+            lambda a, p=p, device=device: p.tensor(POINTS if a.ndim else a, device=device), (s.args, s.kwargs)
+        )
+        made = find(p, key)(*args, **kwargs)
+        made = [t.detach().numpy()[kept] for t in (made if isinstance(made, (tuple, list)) else [made])]
+        results.append([np.where(np.isfinite(a), 0, a) for a in made])
+    for mine in results[1:]:
+        for a, b in zip(mine, results[0], strict=True):
+            np.testing.assert_array_equal(a, b)
 
 
 @pytest.mark.parametrize("name", EXACT)

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import pellucid
+from ops.oracle import DEVICES
 
 pytestmark = pytest.mark.gpu
 N = 50_000
@@ -53,8 +54,9 @@ def test_running_products_of_rows():
     np.testing.assert_allclose(halves[:, :50].numpy(), theirs[:, :50].numpy(), rtol=3e-3, atol=1e-6)
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name", [*NAMES, "up", "far down and up"])
-def test_products(name):
+def test_products(name, device):
     """The product of all, and of rows along each axis, is that of numbers of any range."""
     if name == "up":
         x = np.exp2(np.linspace(-9, 9, N).round()).astype(np.float32)
@@ -67,18 +69,19 @@ def test_products(name):
         exact = np.float32(size * np.prod(np.sign(x)))
     wide = np.stack([x, x[::-1]])
     for ours in (
-        pellucid.tensor(x, device="webgpu").prod(),
-        pellucid.tensor(wide, device="webgpu").prod(1),
-        pellucid.tensor(wide.T.copy(), device="webgpu").prod(0),
-        pellucid.tensor(wide.reshape(2, 50, -1), device="webgpu").flatten(1).prod(1),
-        pellucid.tensor(x.reshape(5, 1, -1), device="webgpu").prod(),
+        pellucid.tensor(x, device=device).prod(),
+        pellucid.tensor(wide, device=device).prod(1),
+        pellucid.tensor(wide.T.copy(), device=device).prod(0),
+        pellucid.tensor(wide.reshape(2, 50, -1), device=device).flatten(1).prod(1),
+        pellucid.tensor(x.reshape(5, 1, -1), device=device).prod(),
     ):
         np.testing.assert_allclose(ours.numpy(), np.broadcast_to(exact, ours.shape), rtol=2e-4, atol=1.2e-38)
 
 
-def test_products_of_other_types():
+@pytest.mark.parametrize("device", DEVICES)
+def test_products_of_other_types(device):
     for dtype in ("float16", "bfloat16"):
-        x = pellucid.full((N,), 2.0, dtype=getattr(pellucid, dtype), device="webgpu")
+        x = pellucid.full((N,), 2.0, dtype=getattr(pellucid, dtype), device=device)
         x[: N // 2] = 0.5
         assert x.prod().tolist() == 1
         assert x.prod().dtype is x.dtype

@@ -48,7 +48,7 @@ fn digamma_of(x: f32) -> f32 {
 }
 
 fn trigamma_of(x: f32) -> f32 {
-    if (is_nan(x)) { return x; }
+    if (is_nan(x) || x < -3.4e38) { return not_defined(x); }
     var y = select(x, 1.0 - x, x < 0.5);
     var sum = 0.0;
     for (; y < 8.0; y += 1.0) { sum += 1.0 / (y * y); }
@@ -69,7 +69,7 @@ fn polygamma_of(n: f32, x: f32) -> f32 {
 }
 
 fn zeta_of(s: f32, a: f32) -> f32 {
-    if (is_nan(s) || is_nan(a) || s < 1.0) { return not_defined(s); }
+    if (is_nan(s) || is_nan(a) || s < 1.0 || a > 3.4e38) { return not_defined(s); }
     if (s == 1.0 || (a <= 0.0 && a == floor(a))) { return infinity(1.0); }
     if (a <= 0.0 && s != floor(s)) { return not_defined(s); }
     var q = a;
@@ -86,11 +86,12 @@ fn zeta_of(s: f32, a: f32) -> f32 {
 }
 
 fn zeta_tail(s: f32, q: f32) -> f32 {
-    let b = power(q, -s);
+    // q^(-s) may be subnormal where the sum is not.
+    let b = power(q, 1.0 - s);
     let z = 1.0 / (q * q);
     let c = (s + 3.0) * (s + 4.0) * z * 3.30687831e-5;
     let d = (s + 1.0) * (s + 2.0) * z * (0.00138888889 - c);
-    return b * (q / (s - 1.0) + 0.5 + s / q * (0.0833333333 - d));
+    return b * (1.0 / (s - 1.0) + 0.5 / q + s * z * (0.0833333333 - d));
 }
 
 // log(1 + m) - m

@@ -29,6 +29,7 @@ fn erfcx_of(x: f32) -> f32 {
     if (abs(x) < 0.5) { return exp_of(x * x) * (1.0 - erf_series(x)); }
     let scaled = erfcx_positive(abs(x));
     if (x > 0.0) { return scaled; }
+    if (x < -9.5) { return infinity(1.0); }
     let high = bitcast<f32>(bitcast<u32>(x) & 0xfffff000u);
     return 2.0 * exp_of(high * high) * exp_of((x - high) * (x + high)) - scaled;
 }

@@ -275,7 +275,9 @@ def _logit_text(call: Call) -> str:
     if (bounds := _bounds(call["eps"])) is None:
         return "logit_of(input)"
     low, high = (np.float32(bound).item() for bound in bounds)
-    return f"logit_of(select(select(input, {high!r}, input > {high!r}), {low!r}, input < {low!r}))"
+    # Drivers make a minimum of a comparison and a choice, which loses NaN.
+    inside = f"select(select(input, {high!r}, input > {high!r}), {low!r}, input < {low!r})"
+    return f"logit_of(select({inside}, input, is_nan(input)))"
 
 
 def _logit_reference(input: np.ndarray, eps: float | None) -> np.ndarray:

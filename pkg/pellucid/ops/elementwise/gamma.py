@@ -77,7 +77,8 @@ def _polygamma(input, n):
         return ((-1) ** (n + 1) * math.exp(math.lgamma(n + 1)) * _zeta(n + 1, x)).astype(input.dtype)
     low = x < 0.5
     turned = (np.pi / np.sin(np.pi * (x - np.round(x)))) ** 2 - _zeta(2, 1 - np.where(low, x, 0))
-    return np.where(low, turned, _zeta(2, np.where(low, 1, x))).astype(input.dtype)
+    found = np.where(low, turned, _zeta(2, np.where(low, 1, x)))
+    return np.where(x == np.inf, 0, found).astype(input.dtype)
 
 
 def _incomplete(upper: bool):

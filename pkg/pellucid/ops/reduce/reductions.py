@@ -182,6 +182,23 @@ def wide_mean(x: np.ndarray, dims: tuple[int, ...], keepdim: bool, own) -> np.nd
         return total / np.float64(count)
 
 
+def _wide_product(x: np.ndarray, dims: tuple[int, ...], keepdim: bool) -> np.ndarray:
+    """The references' product. Parts of it may leave the range of float64 where the whole does not."""
+    if x.dtype != np.float64:
+        return x.prod(dims, keepdims=keepdim)
+    kept = [n for d, n in enumerate(x.shape) if d not in dims]
+    values = np.moveaxis(x, dims, range(-len(dims), 0)).reshape(*kept, product(x.shape[d] for d in dims))
+    powers = np.zeros(values.shape, np.int64)
+    with np.errstate(all="ignore"):
+        while (count := values.shape[-1]) != 1:
+            pad = [(0, 0)] * len(kept) + [(0, count % 2 or 2 * (not count))]
+            values, powers = np.pad(values, pad, constant_values=1), np.pad(powers, pad)
+            values, moved = np.frexp(values[..., ::2] * values[..., 1::2])
+            powers = powers[..., ::2] + powers[..., 1::2] + moved
+        found = np.ldexp(values, powers.clip(-3000, 3000).astype(np.int32))
+    return found.reshape([1 if d in dims else n for d, n in enumerate(x.shape)] if keepdim else kept)
+
+
 sum = reduction(
     "sum", _fold(_SUM, _ZERO),
     lambda input, dim, keepdim, dtype: wide(input, dtype).sum(axes(dim, input.ndim), keepdims=keepdim),
@@ -229,7 +246,7 @@ def _products_of_others(input, dim):
 
 prod = reduction(
     "prod", _product,
-    lambda input, dim, keepdim, dtype: wide(input, dtype).prod(axes(dim, input.ndim), keepdims=keepdim),
+    lambda input, dim, keepdim, dtype: _wide_product(wide(input, dtype), axes(dim, input.ndim), keepdim),
     _product_grad, "Product over one axis, or of all elements: ``out = prod_r input[..., r, ...]``.",
     shape=reduced_shape, dtype=_accumulated, form=over_axis_as,
     takes="any dtype; integers and bools are multiplied in int64.", converted="multiplying",
