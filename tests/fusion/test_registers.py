@@ -45,8 +45,14 @@ def programs():
         yield lambda a, b, f=f, g=g: g(f(a, b))
 
 
-# Some of them, of each family.
-PROGRAMS = list(programs())[::9]
+# Some of them, of each family, and all in which a value meets itself: compilers make numbers of those.
+PROGRAMS = [
+    *list(programs())[::9],
+    *[lambda a, b, g=g: g(a, a) for g in TWO.values()],
+    *[lambda a, b, f=f, g=g: g(f(a), f(a)) for f in ONE.values() for g in (TWO["/"], TWO["-"])],
+    lambda a, b: pellucid.addcdiv(a * 2, b + 1, b + 1),
+    lambda a, b: (lambda u: pellucid.addcdiv(u, u, u))(a * 2),
+]
 
 
 @pytest.fixture(autouse=True)

@@ -75,7 +75,7 @@ class _Writer:
         self.outs: dict[int, str] = {}
         self.names: dict[tuple[Member, str], str] = {}  # how the kernel calls a value
         self.zeros: list[Word] = []
-        self.is_opaque = False
+        self.opaque: set[str] = set()
 
     # Members
 
@@ -89,50 +89,60 @@ class _Writer:
             expression = expression_of(m)
             suffix = f"_m{self.group.members.index(m)}"
             wired, buffers, zero = {}, {}, set()
+            veils, slots, again = count(), set(), {}
             if any(o.aliased and o.local not in m.wires for o in expression.operands):
                 self.text.functions.append(f"fn index_out{suffix}(i: u32) -> u32 {{ return i; }}")
             for o in expression.operands:
                 if o.local in m.wires:
-                    wired[o.local] = self._handed_on(m.wires[o.local], o.type)
-                elif o.aliased:
+                    wired[o.local] = self._handed_on(m.wires[o.local], o.type, next(veils))
+                    continue
+                if o.dtype is None:
+                    continue
+                if m.slot(o.local) in slots and o.type == "f32":
+                    again[o.local] = self._opaque(next(veils))
+                slots.add(m.slot(o.local))
+                if o.aliased:
                     buffers[o.local] = self.out(Value(m, "out"))
-                elif o.dtype is not None:
+                else:
                     buffers[o.local] = self._read(m, o.local)
                     if self._is_zero(m, o.local):
                         zero.add(o.local)
-            call = member(self.text, expression, suffix, buffers, wired, frozenset(zero))
+            call = member(self.text, expression, suffix, buffers, wired, frozenset(zero), again)
             name = f"value{suffix}"
             lines.append(f"let {name} = {call};")
             self.names[m, "out"] = name
             self._note_fields(m, suffix)
         return lines
 
-    def _handed_on(self, value: Value, wanted: str) -> str:
+    def _handed_on(self, value: Value, wanted: str, veil: int = 0) -> str:
         """A value as another one's operand, rounded as if it had been stored between."""
         d = value.meta.dtype
         expression = self.names[value.member, value.binding]
         if physical(d)[1] > 1 and d is not bool_:
             expression = narrowed(d, expression)
         elif physical(d)[2] == "f32":
-            expression = self._opaque(expression)
-        return convert(expression, physical(d)[2], wanted)
+            return convert(f"{self._opaque(veil)}({expression})", "f32", wanted)
+        found = convert(expression, physical(d)[2], wanted)
+        return f"{self._opaque(veil)}({found})" if veil and wanted == "f32" else found
 
-    def _opaque(self, expression: str) -> str:
-        """A float of which a compiler knows no more than of one that was stored between: it makes abs(a) from
-        sqrt(a) * sqrt(a), a from 1 / (1 / a), and believes that rsqrt(a) is positive. The sign bit of a size
-        is zero, which no compiler knows.
+    def _opaque(self, veil: int) -> str:
+        """The function of a float of which a compiler knows no more than of one that was stored between: it
+        makes abs(a) from sqrt(a) * sqrt(a), a from 1 / (1 / a), and believes that rsqrt(a) is positive. The
+        sign bit of a size is zero, which no compiler knows. Nor does it know that values behind two veils are
+        the same: it makes 1 from a / a.
         """
-        if not self.is_opaque:
-            self.is_opaque = True
+        name = f"handed_on_{veil}" if veil else "handed_on"
+        if name not in self.opaque:
+            self.opaque.add(name)
             anchor = self.group.anchor
             size = (
                 self.text.scalar("count", "u32")
                 if anchor is None
                 else f"params.{next(n for n, f in anchor.node.source.fields.items() if f.type == 'u32')}"
             )
-            bits = f"bitcast<u32>(value) ^ ({size} >> 31u)"
-            self.text.functions.append(f"fn handed_on(value: f32) -> f32 {{ return bitcast<f32>({bits}); }}")
-        return f"handed_on({expression})"
+            bits = f"bitcast<u32>(value) ^ (({size} >> 31u) << {veil}u)"
+            self.text.functions.append(f"fn {name}(value: f32) -> f32 {{ return bitcast<f32>({bits}); }}")
+        return name
 
     def _read(self, m: Member, local: str) -> str:
         """The binding of an operand; tensors of one slot and type share it."""

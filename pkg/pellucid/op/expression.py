@@ -171,6 +171,7 @@ def member(
     buffers: Mapping[str, str] | None = None,
     wired: Mapping[str, str] | None = None,
     zero: frozenset[str] = frozenset(),
+    again: Mapping[str, str] | None = None,
 ) -> str:
     """Write the functions of an expression and return the call that computes element ``i``.
 
@@ -181,6 +182,7 @@ def member(
         buffers: operand -> the binding it is read from, where that has another name.
         wired: operand -> the value that another member has computed, in the operand's value type.
         zero: operands that start their buffer.
+        again: operand -> a function that its value goes through.
     """
     buffers, wired = buffers or {}, wired or {}
     functions = text.functions
@@ -204,6 +206,11 @@ def member(
             body = f"{before}return {value if o.narrow is None else narrowed(o.narrow, value)};"
         functions.append(f"fn load_{o.local}{suffix}(i: u32) -> {WGSL_TYPE[o.type]} {{ {body} }}")
         arguments.append(f"load_{o.local}{suffix}(i)")
+    through = again or {}
+    arguments = [
+        f"{through[o.local]}({value})" if o.local in through else value
+        for o, value in zip(m.operands, arguments, strict=True)
+    ]
     parameters = [f"{o.local}: {WGSL_TYPE[o.type]}" for o in m.operands]
     if m.uses_index:
         parameters.append("index: u32")
