@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from array import array
 
-from ..device.commands import ALLOC, CODE_BITS, FREE, RUN, UPLOAD
+from ..device.commands import CODE_BITS, RUN
 from ..device.host import Host
 from ..device.stream import stream
 from ..errors import DeviceError
@@ -29,25 +29,20 @@ def are_sound() -> bool:
 
 def _passes(host: Host) -> bool:
     s = stream()
-    s.flush()  # what failed before is not this test's to hear of
-    words = []
-    slots = [s.new_slot() for _ in _WORKGROUPS]
-    for slot, lanes in zip(slots, _WORKGROUPS, strict=True):
+    launches = []
+    for lanes in _WORKGROUPS:
         text = load("reduce/subgroups").fill({"WORKGROUP": f"{lanes}u"}).finish(immediate=False)
         pipeline = host.pipeline(text, "w", 0, False, "subgroups (reduce/subgroups)")
-        launch = host.launch(pipeline, b"", (), 1, 1, 1)
-        words += [slot << CODE_BITS | ALLOC, 4, slot << CODE_BITS | UPLOAD, 0, 4, 0]
-        words += [launch << CODE_BITS | RUN, slot]
+        launches.append(host.launch(pipeline, b"", (), 1, 1, 1))
+    storages = [s.upload(bytes(4)) for _ in _WORKGROUPS]
+    slots = [storage.slot for storage in storages]
+    s.flush()  # what failed before is not this test's to hear of
+    words = [(launch << CODE_BITS | RUN, slot) for launch, slot in zip(launches, slots, strict=True)]
     with s.lock:
-        s.submit_window(array("I", words))
+        s.submit_window(array("I", [word for run in words for word in run]))
     try:
         s.submit()
         found = [array("I", bytes(host.read(host.begin_read(slot, 0, 4))[0]))[0] for slot in slots]
     except DeviceError:
         return False
-    finally:
-        with s.lock:
-            s.submit_window(array("I", [slot << CODE_BITS | FREE for slot in slots]))
-        s.submit()
-        s.free += slots
     return host.failure() is None and found == list(_WORKGROUPS)

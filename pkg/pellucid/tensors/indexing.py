@@ -98,7 +98,9 @@ def _resolve(x: Tensor, key: Any) -> tuple[Tensor, dict[int, Tensor]]:
         elif hasattr(k, "__index__"):
             at = k if type(k) in SYMBOLS else k.__index__()
             if not -shape[here] <= at < shape[here]:
-                raise DimensionError(f"index {at} is out of range for axis {here} of length {shape[here]}.")
+                raise DimensionError(
+                    f"select: index {at} is out of range for axis {here} of length {shape[here]}."
+                )
             x = slicing.select_at(x, axis, at)
         else:
             # As in PyTorch, where a text is wrong in another way.
