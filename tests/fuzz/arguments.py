@@ -78,6 +78,10 @@ TAKEN: dict[str, str] = {
         "integers by zero give a value, as on GPUs",
     ),
 }
+# Reasons by which PyTorch refuses calls that we take.
+MISSING = ("ComplexHalf",)  # it has few kernels of these; here halves meet complex numbers as complex64
+# The largest numbers that do not round to infinity.
+LARGEST = {"float16": 65519.0, "bfloat16": 3.39e38}
 
 
 @dataclass
@@ -412,7 +416,9 @@ def _compare(name: str, call: Callable, given: list[Any], named: dict[str, Any])
     mine, refusal = _tried(pellucid, name, call, given, named)
     theirs, reason = _tried(torch, name, call, given, named)
     if reason is not None:
-        assert refusal is not None or op in TAKEN, f"{what}: PyTorch refuses it: {_said(reason)}"
+        assert refusal is not None or op in TAKEN or any(word in str(reason) for word in MISSING), (
+            f"{what}: PyTorch refuses it: {_said(reason)}"
+        )
     if refusal is not None:
         assert isinstance(refusal, PellucidError), f"{what}: a bare {_said(refusal)}"
         assert reason is not None or op in REFUSED, f"{what}: PyTorch takes it; here: {_said(refusal)}"
@@ -421,7 +427,7 @@ def _compare(name: str, call: Callable, given: list[Any], named: dict[str, Any])
     ours, expected = _all(mine), _all(theirs)
     assert len(ours) == len(expected), f"{what}: {len(ours)} results instead of {len(expected)}"
     for m, t in zip(ours, expected, strict=True):
-        _same(what, name, m, t)
+        _same(what, name, m, t, given, named)
 
 
 def _tried(p: Any, name: str, call: Callable, given: list[Any], named: dict[str, Any]) -> tuple:
@@ -440,7 +446,22 @@ def _all(made: Any) -> list[Any]:
     return list(made) if isinstance(made, (tuple, list)) else [made]
 
 
-def _same(what: str, name: str, mine: Any, theirs: Any) -> None:
+def _right(name: str, dtype: str, values: np.ndarray, given: list[Any], named: dict[str, Any]) -> np.ndarray:
+    """PyTorch's result, but for places where it is not what the formula says."""
+    if name == "gelu":
+        # Vectors of some of its kernels multiply infinity by 0.
+        return np.where(np.isnan(values) & np.isposinf(given[0].values), np.inf, values)
+    if name in ("add alpha", "sub alpha") and dtype in LARGEST:
+        # It rounds alpha * other to a half in between, which may be infinite where the sum is not.
+        a, b = (np.asarray(g.values if isinstance(g, Given) else g, np.float64) for g in given)
+        with np.errstate(all="ignore"):
+            whole = a + b * (named["alpha"] if name == "add alpha" else -named["alpha"])
+        whole = np.where(np.abs(whole) > LARGEST[dtype], np.copysign(np.inf, whole), whole)
+        return np.where(np.isfinite(values) | (np.abs(b) > LARGEST[dtype]), values, whole)
+    return values
+
+
+def _same(what: str, name: str, mine: Any, theirs: Any, given: list[Any], named: dict[str, Any]) -> None:
     if isinstance(theirs, bool):
         assert mine is theirs, f"{what}: {mine} instead of {theirs}"
         return
@@ -456,6 +477,7 @@ def _same(what: str, name: str, mine: Any, theirs: Any) -> None:
     if name in ("sort", "argsort", "topk") and dtype == "int64":
         return  # equal elements may have any order there
     values = (theirs.float() if wanted == "bfloat16" else theirs).resolve_conj().numpy()
+    values = _right(name, wanted, values, given, named)
     exact = values.dtype.kind in "biu"
     tolerance = 0.0 if exact else TOLERANCE.get(wanted, 1e-9)
     with np.errstate(all="ignore"):

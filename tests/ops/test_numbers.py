@@ -87,6 +87,37 @@ KEPT = {
     "a tensor without axes, max": lambda p: p.maximum(p.tensor([255, 3], dtype=p.uint8), p.tensor(-2)),
     "a tensor without axes, min": lambda p: p.minimum(p.tensor([5, -5], dtype=p.int8), p.tensor(172)),
     "a tensor without axes, +": lambda p: p.tensor([5, -5], dtype=p.int16) + p.tensor(1 << 16 | 3),
+    **{
+        f"a tensor without axes, {name}": lambda p, name=name: getattr(p, name)(
+            p.tensor([0, 2, 255], dtype=p.uint8), p.tensor(-(2**63))
+        )
+        for name in ("logical_and", "logical_or", "logical_xor")
+    },
+    "a tensor without axes, true": lambda p: p.logical_or(
+        p.tensor([0.0, float("nan")], dtype=p.float16), p.tensor(1e-9)
+    ),
+    "a tensor with an axis, true": lambda p: p.tensor([0, 2], dtype=p.uint8).logical_xor_(p.tensor([256])),
+    **{
+        f"isclose of {d}": lambda p, d=d: p.isclose(
+            p.tensor(integers(d), dtype=getattr(p, d))[:, None], p.tensor(integers(d), dtype=getattr(p, d))
+        )
+        for d in ("uint8", "int8", "int16", "int32", "int64")
+    },
+    "isclose of bools": lambda p: p.isclose(
+        p.tensor([True, False]), p.tensor([False, False]), rtol=0, atol=1
+    ),
+    "isclose past a half": lambda p: p.isclose(
+        p.tensor([6e4], dtype=p.float16), p.tensor([-6e4], dtype=p.float16), rtol=2.0
+    ),
+    "bools ** True": lambda p: p.tensor([True, False]) ** True,
+    "bools ** False": lambda p: p.tensor([[True, False]] * 3).t()[1:].pow_(False),
+    "no bools ** True": lambda p: p.zeros(0, dtype=p.bool) ** True,
+    "bools ** integers": lambda p: p.tensor([True, False]) ** p.tensor([2, 0]),
+    "a number ** bools": lambda p: 2 ** p.tensor([True, False]),
+    "-inf ** a tensor without axes": lambda p: p.pow(float("-inf"), p.tensor(0.5)),
+    "a power of one exponent": lambda p: (
+        p.tensor([-np.inf, -0.0, 0.0, 4.0, np.nan, -1.0])[:, None] ** p.tensor([[0.5]])
+    ),
     "infinite operands": lambda p: p.tensor([0.0, 2.0]) * 1e39,
     "variance of many halves": lambda p: (p.arange(1984) * 40 % 21 - 4).to(p.float16).var(correction=0),
     "deviation of many halves": lambda p: (
@@ -98,6 +129,14 @@ KEPT = {
     "an integer of 64 bits": lambda p: p.tensor([1]) + (2**64 - 1),
     "past int64 as a bool": lambda p: p.full((), 2**63, dtype=p.bool),
     "a half and a wide integer": lambda p: p.tensor([0.5], dtype=p.float16) * p.tensor([2049]),
+    **{
+        f"{name}, {d} and {n}": lambda p, name=name, d=d, n=n: getattr(p, name)(
+            p.tensor([np.inf, 6e4, 1.0, -0.1], dtype=getattr(p, d)), p.tensor([[n]], dtype=p.int32)
+        ).float()
+        for name in ("add", "sub", "mul", "true_divide", "floor_divide", "fmod", "maximum", "eq")
+        for d in ("float16", "bfloat16")
+        for n in (2**31 - 1, -100000, 2049)
+    },
     "square of bools": lambda p: p.tensor([True, False]).square(),
     "hardtanh of integers": lambda p: F[p].hardtanh(p.tensor([-5, 5]), -1.5, 2.5),
     "relu6 of integers": lambda p: F[p].relu6(p.tensor([1, 9], dtype=p.int16)),
@@ -161,6 +200,11 @@ KEPT = {
     ),
     "one count for all": lambda p: p.arange(3).repeat_interleave(p.tensor(2)),
 }
+
+
+def integers(d):
+    ends = np.iinfo(d)
+    return [0, 1, 3, int(ends.max) - 2, int(ends.max), int(ends.min)]
 
 
 def gradient(p, function):
@@ -239,6 +283,10 @@ REFUSED = {
     "equal to a number": lambda p: p.equal(p.ones(2), 1.0),
     "isclose of two dtypes": lambda p: p.isclose(p.tensor([1.0]), p.tensor([1])),
     "isclose below nothing": lambda p: p.isclose(p.ones(1), p.ones(1), rtol=-1.0),
+    "bools ** bools": lambda p: p.tensor([True, False]) ** p.tensor([True, True]),
+    "bools ** a bool tensor without axes": lambda p: p.tensor([True, False]) ** p.tensor(True),
+    "True ** bools": lambda p: True ** p.tensor([True, False]),
+    "pow_ of bools": lambda p: p.tensor([True, False]).pow_(2),
     "frac of integers": lambda p: p.tensor([1]).frac(),
     "argmax of bools": lambda p: p.tensor([True]).argmax(),
     "topk of bools": lambda p: p.tensor([True]).topk(1),

@@ -25,6 +25,7 @@ special[2], special[3], special[3, 100] = -np.inf, 0.0, -0.0
 truth = below(2, 5, 6, 40).astype(np.float32) * normal(5, 6, 40)
 truth[0], truth[1] = 0, 1
 big = (below(2**62, 5, 300) - 2**61).astype(np.int64)
+far = (np.sin(np.arange(3600)).reshape(4, 900) * [[1e18], [2e19], [1.0], [1e17]]).astype(np.float32)
 low = 30 * normal(6, 7)
 low[0] = -np.inf
 holed = apart(3, 5, 4)
@@ -88,7 +89,10 @@ SAMPLES: dict[str, list[Sample]] = {
     **{name: [
         *over(x + 5, rtol=3e-5), S(x, 1, correction=0), S(x, (0, 1), correction=0, keepdim=True),
         S(x, 0, unbiased=False),
-        S(normal(6, 700) + 5, 1).but(rtol=1e-4), *empties(), *WRONG
+        S(normal(6, 700) + 5, 1).but(rtol=1e-4), *empties(), *WRONG,
+        # squares that add up past float32, beside some that do not
+        S(far, 1).but(**shared), S(far, 0), S(far, correction=0).but(grad=False), S(1e6 * far[0]),
+        S(far, 1).but(dtype="bfloat16", rtol=1e-2, second=False),
     ] for name in ("var", "std")},
     **{name: [S(x, 1), S(x, 0, correction=0), S(x), S(x, -1, keepdim=True)] for name in ("var_mean",
         "std_mean")},

@@ -48,7 +48,7 @@ class Elementwise:
             that returns one.
         result: "same" as the computation, or a value type such as "bool".
         own: arguments that keep a value type of their own, such as the condition of ``where``.
-        wide: operands whose numbers, and tensors without axes, meet halves in float32 (`narrows`).
+        wide: operands whose numbers, and tensors of one element, meet halves in float32 (`narrows`).
     """
 
     texts: dict[str, str | Callable[[Call], str]]
@@ -70,13 +70,13 @@ class Elementwise:
 
     def narrows(self, call: Call, name: str) -> bool:
         """Whether an operand is reduced to a small type of the computation first: all are in integers, and as
-        on PyTorch's CPU those of halves, but for numbers and tensors without axes that are ``wide`` or only
+        on PyTorch's CPU those of halves, but for numbers and tensors of one element that are ``wide`` or only
         scale (arguments that are never tensors).
         """
         if name in (self.own or {}):
             return False
         value = call.args[name]
-        if not call.compute.is_floating_point or (isinstance(value, Meta) and value.rank):
+        if not call.compute.is_floating_point or (isinstance(value, Meta) and value.numel != 1):
             return True
         scales = any(a.name == name and a.role == "number" for a in call.op.arguments)
         return not scales and name not in self.wide

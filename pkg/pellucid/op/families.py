@@ -10,16 +10,18 @@ computes.
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any, Protocol
 
+from ..kernel.element_types import convert
 from ..tensors.tensor import Tensor
 from .declaration import docstring, example_of, op, page_of
 from .elementwise import Elementwise, elementwise
 from .inplace import in_place
-from .rules import as_input, boolean, broadcast, float_only, floating, logical, promote, real
+from .rules import as_input, boolean, broadcast, float_only, floating, promote, real
 
 _TAKES: dict[Callable, str] = {
     floating: "any dtype; integers and bools become the default float",
@@ -276,16 +278,24 @@ def compare(
 def connective(name: str, bools: str, reference: Callable, sentence: str) -> Declared:
     """Declare an op of two truths; any value other than zero is true.
 
+    As in a comparison, a tensor without axes becomes the common type before: it may wrap to 0.
+
     Args:
         name, reference: as `op` has them.
         bools: the expression for bools.
         sentence: what it computes.
     """
+
+    def of(kind: str) -> str:
+        return re.sub("input|other", lambda operand: convert(operand[0], kind, "bool"), bools)
+
     doc = _pair(name, reference, sentence, "any dtype", of_tensors, ([0, 1, 2], [0, 0, 3]))
     return op(
-        dtype=logical,
+        dtype=boolean,
         shape=broadcast,
-        kernel=elementwise(None, boolean=bools),
+        kernel=elementwise(
+            of("f32"), i32=of("i32"), u32=of("u32"), i64=of("i64"), boolean=bools, result="bool"
+        ),
         reference=reference,
         grad=None,
         method=True,

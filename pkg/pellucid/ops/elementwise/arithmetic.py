@@ -146,10 +146,22 @@ def _power_text(call: Call) -> str:
     return f"{'power_of_number' if is_number else 'power'}(input, exponent)"
 
 
+def _power_types(call: Call):
+    """The common type. PyTorch has powers of bools with a number for the exponent only."""
+    found = promote(call)
+    if found[0] is dt.bool_ and isinstance(call["exponent"], Meta):
+        raise DTypeError("bool tensors have no bool tensors as exponents. Convert one of them with .int().")
+    return found
+
+
 def _power_reference(input, exponent):
     if np.asarray(exponent).dtype.kind != "i":
         if isinstance(exponent, np.ndarray) or abs(exponent) != 0.5:
-            return np.power(input, exponent)
+            power = np.power(input, exponent)
+            if power.dtype.kind != "f":
+                return power
+            # numpy takes the root where one exponent is for all: it keeps the sign of -0.0, and -inf is NaN.
+            return np.where((exponent == 0.5) & ((input == 0) | np.isinf(input)), np.abs(input), power)
         root = np.sqrt(input)
         return root if exponent > 0 else 1 / root
     # The power of an integer to a negative one rounds to 0 but for 1 and -1.
@@ -159,12 +171,14 @@ def _power_reference(input, exponent):
 
 
 @op(
+    dtype=_power_types,
     shape=broadcast,
     kernel=elementwise(
         _power_text,
         i32="power_i32(input, exponent)",
         u32="power_u32(input, exponent)",
         i64="i64_power(input, exponent)",
+        boolean="input || !exponent",
     ),
     reference=_power_reference,
     check=_check_exponent,
@@ -179,7 +193,8 @@ def pow(input: Tensor | float, exponent: Tensor | float) -> Tensor:
 
     Args:
         input: the base.
-        exponent: tensor or number; integers to negative integer powers are refused.
+        exponent: tensor or number; integers to negative integer powers are refused, and bools to powers that
+            are tensors of bools.
 
     Source: https://pytorch.org/docs/stable/generated/torch.pow.html
     """
@@ -194,7 +209,7 @@ def _widest(call: Call):
 
 
 float_power = binary(
-    "float_power", "power(input, exponent)", np.power,
+    "float_power", "power(input, exponent)", _power_reference,
     {"input": _power_grad_input, "exponent": _power_grad_exponent},
     "Power in float64, which the webgpu device does not have: ``out = input ** exponent``.", form=to_power,
     dtype=_widest, at=(2.0, 3.0), in_place=False,

@@ -17,7 +17,7 @@ from ...op.elementwise import elementwise
 from ...op.families import compare, connective, predicate, unary
 from ...op.public import function
 from ...op.rules import boolean, broadcast, logical, promote, refusing
-from ...tensors.dtypes import uint8
+from ...tensors.dtypes import get_default_dtype, uint8
 from ...tensors.meta import Meta
 from ...tensors.tensor import Tensor
 
@@ -184,11 +184,15 @@ def isclose(
         raise RangeError(f"isclose: rtol is {rtol} and atol is {atol}; they must not be negative.")
     if type(equal_nan) is not bool:
         raise wrong("equal_nan", "True or False", equal_nan)
-    same = input == other
-    if input.dtype.kind == "b":
-        return same
-    near = same | ((input - other).abs() <= atol + rtol * other.abs()) & isfinite(input) & isfinite(other)
-    return near | (isnan(input) & isnan(other)) if equal_nan else near
+    near = input == other
+    if equal_nan:
+        near = near | (isnan(input) & isnan(other))
+    if rtol == 0 and atol == 0:
+        return near
+    if input.dtype.kind in "iub":  # as floats, whose difference does not wrap
+        input, other = input.to(get_default_dtype()), other.to(get_default_dtype())
+    error = (input - other).abs()
+    return near | (error <= atol + (rtol * other).abs()) & isfinite(error)
 
 
 @function(method=True)

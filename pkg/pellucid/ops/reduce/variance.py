@@ -1,19 +1,27 @@
 """Variances and standard deviations along axes."""
 
+# A declaration has no body.
+# pyright: reportReturnType=false
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf, nan
 from math import prod as product
+
+import numpy as np
 
 from ...autograd.composed import composed
 from ...errors import ArgumentError
 from ...op.arguments import boolean, number
+from ...op.declaration import op
+from ...op.elementwise import elementwise
 from ...op.public import function
+from ...op.rules import as_input, float_only
 from ...tensors.dtypes import LARGEST_HALF
 from ...tensors.shape import axes
 from ...tensors.tensor import Tensor
 from ..elementwise.comparison import where
-from .reductions import mean, no_complex, restore, sum
+from .reductions import _ZERO, _fold, mean, no_complex, reduced_shape, restore
 
 
 def _overloads(name: str) -> tuple[str, ...]:
@@ -48,16 +56,68 @@ def _variance_grad(g, input, dims, keepdim, freedom):
     return g * (2.0 / freedom if freedom else inf) * (input - centre)
 
 
-def _squares(input: Tensor, dims, keepdim: bool, freedom: float) -> Tensor:
-    """The variance, of halves in float32: their squares add up past what they hold."""
-    input = input.float() if input.dtype in LARGEST_HALF else input
-    centred = input - mean(input, dims, True)
-    return sum(centred * centred, dims, keepdim) / (freedom if freedom > 0 else 0.0)
+# Sums of squares may leave float32 where variances do not, and variances where deviations do not; PyTorch
+# adds them up in float64. In float32 a negative number stands here for its size times 2^120.
+_FAR = 2.0**120
+
+
+def _squares(x):
+    far = x * np.asarray(_FAR**-0.5, x.dtype)
+    return np.where((np.abs(x) >= 2.0**63) & (x.dtype == np.float32), -(far * far), x * x)
+
+
+def _whole(total):
+    wide = np.asarray(total, np.float64)
+    return np.where(wide < 0, wide * -_FAR, wide)
+
+
+def _sum_of_squares(total, dim, keepdim):
+    found = _whole(total).sum(axes(dim, total.ndim), keepdims=keepdim)
+    return np.where((found >= 2.0**127) & (total.dtype == np.float32), found / -_FAR, found)
+
+
+@op(
+    dtype=float_only, shape=as_input, kernel=elementwise("square_of(input)", i32=False), reference=_squares,
+    grad=None, public="var",
+)  # fmt: skip
+def squares(input: Tensor) -> Tensor:
+    """Squares, as `sum_of_squares` adds them up."""
+
+
+@op(
+    dtype=float_only, shape=reduced_shape, kernel=_fold({"f32": "squares_added(a, b)"}, _ZERO),
+    reference=_sum_of_squares, grad=None, public="var",
+)  # fmt: skip
+def sum_of_squares(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
+    """The sum over axes of what `squares` gives, in the same form: its own range is that of no float."""
+
+
+@op(
+    dtype=float_only, shape=as_input, kernel=elementwise("squares_over(input, freedom)", i32=False),
+    reference=lambda input, freedom: _whole(input) / freedom, grad=None, public="var",
+)  # fmt: skip
+def variance_of(input: Tensor, freedom: float) -> Tensor:
+    """The variance of which `sum_of_squares` has given the sum."""
+
+
+@op(
+    dtype=float_only, shape=as_input, kernel=elementwise("squares_root(input, freedom)", i32=False),
+    reference=lambda input, freedom: np.sqrt(_whole(input) / freedom), grad=None, public="std",
+)  # fmt: skip
+def deviation_of(input: Tensor, freedom: float) -> Tensor:
+    """The standard deviation of which `sum_of_squares` has given the sum."""
+
+
+def _spread(made: Callable, input: Tensor, dims, keepdim: bool, freedom: float) -> Tensor:
+    """The variance or deviation, of halves in float32: their squares add up past what they hold."""
+    wide = input.float() if input.dtype in LARGEST_HALF else input
+    total = sum_of_squares(squares(wide - mean(wide, dims, True)), dims, keepdim)
+    return made(total, freedom if freedom > 0 else 0.0).to(input.dtype)
 
 
 @composed(name="var", input=_variance_grad)
 def _variance(input: Tensor, dims, keepdim: bool, freedom: float) -> Tensor:
-    return _squares(input, dims, keepdim, freedom).to(input.dtype)
+    return _spread(variance_of, input, dims, keepdim, freedom)
 
 
 def _deviation_grad(g, input, dims, keepdim, freedom, out):
@@ -67,7 +127,7 @@ def _deviation_grad(g, input, dims, keepdim, freedom, out):
 
 @composed(name="std", input=_deviation_grad)
 def _deviation(input: Tensor, dims, keepdim: bool, freedom: float) -> Tensor:
-    return _squares(input, dims, keepdim, freedom).sqrt().to(input.dtype)
+    return _spread(deviation_of, input, dims, keepdim, freedom)
 
 
 @function(
