@@ -98,9 +98,10 @@ class _Writer:
                     continue
                 if o.dtype is None:
                     continue
-                if m.slot(o.local) in slots and o.type == "f32":
+                slot = m.slot("out" if o.aliased else o.local)
+                if slot in slots and o.type == "f32":
                     again[o.local] = self._opaque(next(veils))
-                slots.add(m.slot(o.local))
+                slots.add(slot)
                 if o.aliased:
                     buffers[o.local] = self.out(Value(m, "out"))
                 else:
