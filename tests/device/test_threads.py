@@ -4,11 +4,13 @@ import gc
 import queue
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import pellucid as torch
+from pellucid.device.read import Read
 from pellucid.device.stream import stream
 
 pytestmark = pytest.mark.gpu
@@ -180,6 +182,44 @@ def test_what_another_thread_does_is_no_part_of_a_captured_function():
     for _ in range(5):
         assert f(x).tolist() == [2.0] * 3
     assert others.tolist() == [1.0] * 3
+
+
+def test_another_thread_reads_while_a_function_is_captured(monkeypatch):
+    """The read ends after the recording, which is over then; functions are captured as before."""
+    others = torch.ones(3, device="webgpu")
+    torch.webgpu.flush()
+    begun, reads, done = threading.Event(), threading.Event(), threading.Event()
+    result = Read.result
+
+    def slowly(read):
+        if threading.current_thread() is not threading.main_thread() and begun.is_set() and not done.is_set():
+            reads.set()
+            assert done.wait(30)
+        return result(read)
+
+    def function(x):
+        if not begun.is_set():
+            begun.set()
+            assert reads.wait(30)
+        return x * 2
+
+    def other():
+        assert begun.wait(30)
+        return others.tolist()
+
+    monkeypatch.setattr(Read, "result", slowly)
+    f = torch.compile(function)
+    x = torch.ones(3, device="webgpu")
+    with ThreadPoolExecutor(1) as pool:
+        found = pool.submit(other)
+        f(x)
+        done.set()
+        assert found.result() == [1.0] * 3
+    assert stream().capturing is None
+    double = torch.compile(lambda x: x * 2)
+    for _ in range(4):
+        assert double(x).tolist() == [2.0] * 3
+    assert double.explain().replays > 0
 
 
 def test_storages_end_in_any_thread():

@@ -166,7 +166,8 @@ class FunctionRecording:
     # What the function's ops tell
 
     def refuse(self, reason: str, final: bool = True) -> None:
-        """The call cannot be replayed, and with ``final`` no other one either."""
+        """The call cannot be replayed, and with ``final`` no other one; other threads end none."""
+        final &= get_ident() == self._thread
         if self.refusal is None or (final and not self.refusal.final):
             self.refusal = Refused(f"{reason} ({caller()})", final)
 
@@ -174,11 +175,11 @@ class FunctionRecording:
         """The bytes of a tensor as they lie, for Python: the program is split here."""
         s, meta = stream(), x._meta
         offset, nbytes = x._extent()
+        if get_ident() != self._thread:
+            return s.read(x._storage, offset, nbytes)
         self._is_reading = self._splits and nbytes <= _MOST_BYTES
         if self._splits and not self._is_reading:
-            self.refuse(
-                f"it reads {nbytes} bytes, and a program is split only where {_MOST_BYTES} or less are read"
-            )
+            self.refuse(f"it reads {nbytes} bytes; a program is split where {_MOST_BYTES} or less are read")
         begun = perf_counter()
         try:
             read = s.begin_read(x._storage, offset, nbytes)
@@ -197,8 +198,7 @@ class FunctionRecording:
         if s.flushes != flushes or is_work(s.words[:]):
             self.refuse("another task used webgpu while it waited for a value", False)
         if is_split:
-            shown = f"{meta.dtype.name}{list(meta.shape)}"
-            value = bytes(memoryview(data).cast("B")[:nbytes])
+            shown, value = f"{meta.dtype.name}{list(meta.shape)}", bytes(memoryview(data).cast("B")[:nbytes])
             self.pieces[-1].reading = Reading(x._storage.slot, offset, value, shown, caller())
             self.pieces.append(Piece())
         return data
