@@ -286,3 +286,23 @@ def test_replays_that_write_leave_the_versions_of_an_eager_call(program):
         print(x._version, x.tolist(), add.explain().replays > 0)
         """
     assert program(text) == (0, "6 [6.0, 6.0, 6.0] True\n")
+
+
+def test_a_number_that_changes_is_captured_as_in_an_unchecked_program(program):
+    """What is noted of an op keeps none of its tensors alive, which the call would seem to keep."""
+    text = """
+        x = torch.ones(4)
+        double = torch.compile(lambda x: x * 2)
+        for _ in range(4):
+            double(x)
+        with torch.debug.trace():
+            double(x)
+        def f(x, n):
+            if x.sum() > 0:
+                y = x * 2
+                return (y + n) * 3
+            return x
+        compiled = torch.compile(f, dynamic=("n",))
+        print([compiled(x, n).tolist()[0] for n in range(12)], compiled.explain().replays > 8)
+        """
+    assert program(text) == (0, f"{[6.0 + 3 * n for n in range(12)]} True\n")

@@ -399,7 +399,8 @@ def against_differences(rng: Random, leaves: list, constants: list) -> None:
             )
         expected = (ends[0] - ends[1]) / (2 * h)
         steep = max(1.0, abs(expected))
-        if steep >= 1e5 or abs(slope - expected) <= 1e-4 * steep:
+        # The mean of nothing is NaN, whatever it is differentiated by.
+        if np.isnan(expected) or steep >= 1e5 or abs(slope - expected) <= 1e-4 * steep:
             return
     raise AssertionError(
         text(leaves, constants, lines, where, "cpu", f"slope {slope}, by differences {expected}")

@@ -169,6 +169,12 @@ class Drawing:
     def number(self, dtype: str) -> str:
         return self.hole(lambda rng: number(rng, dtype))
 
+    def fill(self, dtype: str) -> str:
+        """A number for `full`: we refuse what a half does not hold also where PyTorch fills one element."""
+        return self.hole(
+            lambda rng: number(rng, dtype).replace("1e30", "inf" if dtype == "float16" else "1e30")
+        )
+
     def bound(self, dtype: str) -> str:
         """A number for `clamp`: what NaN makes there differs between PyTorch's own kernels."""
         return self.hole(lambda rng: number(rng, dtype).replace("nan", "0.5"))
@@ -326,7 +332,7 @@ def filled(d: Drawing) -> Step:
     dtype = d.rng.choice((*FLOATS, *INTEGERS, "bool"))
     shape = tuple(d.rng.randint(1, 4) for _ in range(d.rng.randint(0, 3)))
     text = d.rng.choice((
-        f"torch.full({shape}, {d.number(dtype)}, dtype=torch.{dtype})",
+        f"torch.full({shape}, {d.fill(dtype)}, dtype=torch.{dtype})",
         f"torch.zeros({shape}, dtype=torch.{dtype})",
         f"torch.arange({d.rng.randint(1, 9)}, dtype=torch.{dtype if dtype != 'bool' else 'int64'})",
         f"torch.eye({d.rng.randint(1, 4)})",

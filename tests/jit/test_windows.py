@@ -14,7 +14,7 @@ from pellucid import nn
 from pellucid.device.stream import MAX_WINDOW_WORDS, stream
 from pellucid.nn import functional as F
 
-pytestmark = pytest.mark.gpu
+pytestmark = [pytest.mark.gpu, unchecked("replays are handed over one by one, after eager calls")]
 
 
 def submits() -> int:
@@ -27,7 +27,6 @@ def fused(request):
         yield request.param
 
 
-@unchecked("windows are counted")
 def test_many_replays_are_one_submit(rng, fused):
     """Two programs, which share the memory that passes, and results that the next call takes."""
     w = some(rng, 6, 6)
@@ -58,7 +57,6 @@ def test_many_replays_are_one_submit(rng, fused):
         np.testing.assert_allclose(got.numpy(), x.numpy(), rtol=1e-5, atol=1e-5)
 
 
-@unchecked("windows are counted")
 def test_replays_among_records_that_change_their_arguments(rng, fused):
     total = torch.zeros(5)
 

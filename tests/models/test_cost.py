@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import pellucid
+from checked import unchecked
 from models.tiny import loaded, some_ids
 from pellucid.device.stream import stream
 from pellucid.op.planning import Op
@@ -35,6 +36,7 @@ def counted(monkeypatch, owner, name: str) -> list:
     return calls
 
 
+@unchecked("reads are counted")
 @pytest.mark.parametrize(
     "settings",
     [

@@ -60,6 +60,7 @@ def test_rows_are_sums_by_op_and_kernel():
     )
 
 
+@unchecked("it takes time of its own")
 def test_python_time_is_that_of_the_program_without_submits_and_waits(monkeypatch):
     x = torch.rand(600, 600)
     x @ x
@@ -257,6 +258,7 @@ def test_the_table_is_sorted_and_limited():
 
 
 @pytest.mark.usefixtures("timestamps")
+@unchecked("it takes time of its own")
 def test_the_file_for_chrome(tmp_path):
     x = torch.rand(200, 200)
     with profile() as p:

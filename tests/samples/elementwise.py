@@ -26,13 +26,18 @@ def edges(dtype: str) -> np.ndarray:
 
 
 def pairs(
-    dtypes=DTYPES, rtol: float = 0.0, half: float = 0.0, keep=lambda a, b: slice(None), **kwargs
+    dtypes=DTYPES,
+    rtol: float = 0.0,
+    half: float = 0.0,
+    whole: float = 0.0,
+    keep=lambda a, b: slice(None),
+    **kwargs,
 ) -> list[Sample]:
     """Every edge value beside every other, in each type.
 
     Args:
         dtypes: of both.
-        rtol, half: of float32 and float16, where results are not PyTorch's bit for bit.
+        rtol, half, whole: of float32, float16 and integers, where results are not PyTorch's bit for bit.
         keep: which pairs of integers stay.
     """
     made = []
@@ -40,7 +45,9 @@ def pairs(
         values = edges(dtype)
         a, b = values.repeat(values.size), np.tile(values, values.size)
         kept = slice(None) if "float" in dtype else keep(a, b)
-        close = {"float32": rtol, "float16": half or (rtol and 2e-3), "bfloat16": rtol and 1e-2}.get(dtype, 0)
+        close = {"float32": rtol, "float16": half or (rtol and 2e-3), "bfloat16": rtol and 1e-2}.get(
+            dtype, whole
+        )
         made.append(
             S(a[kept], b[kept], **kwargs).but(
                 dtype="bfloat16" if dtype == "bfloat16" else None, rtol=close, atol=0, grad=False, maybe=True,
@@ -200,7 +207,7 @@ SAMPLES: dict[str, list[Sample]] = {
     "rsub": [S(x, y), S(x, y, alpha=2), S(x, 1), *each(WHOLE, x, 3)],
     "mul": binary(SIX, S(lambda t, x, y: x * y.sum(), x, y),
         *[S(below(9, 3), n) for n in (2**40, -(2**40) - 1)]),
-    "true_divide": binary(rtol=3e-6, half=1e-3, of=(x, more)),
+    "true_divide": binary(rtol=3e-6, half=1e-3, whole=3e-7, of=(x, more)),
     "div": [
         S(x, y), S(x, 0.5), S(x, y, rounding_mode="floor"),
         S(x, y, rounding_mode="trunc"), *truncated("floor"), *truncated("trunc"),

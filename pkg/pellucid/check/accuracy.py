@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ..tensors import dtypes as dt
 from ..tensors.dtypes import DType
 from .entry import Entry
+from .reference import on_cpu
+from .shadow import Snapshot
 
 # Of a result's last place: what the numbers of a format leave open, twice.
 _STEP = {dt.float32: 2.0**-22, dt.float16: 2.0**-9, dt.bfloat16: 2.0**-6}
@@ -85,6 +88,8 @@ _SUMS = {
 }  # fmt: skip
 # Exponentials of sums, in which errors of these grow.
 _ROUGH = {"fused_attention", "attend_cache", "softmax", "log_softmax"}
+# Waves of a wide range, whose error is one of their largest value.
+_WAVES = {"airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1"}
 # A choice by random numbers: one of two neighbours, where rounding decides.
 _CHOICES = {"draw", "draw_nucleus"}
 
@@ -101,7 +106,7 @@ def close(entry: Entry, found: np.ndarray, wanted: np.ndarray, d: DType) -> Diff
     name = entry.op.name
     if name in _CHOICES:
         return None
-    relative, spread = (1e-4, 1e-4) if name in _ROUGH else _USUAL
+    relative, spread = (1e-4, 1e-4) if name in _ROUGH else (1e-5, 1e-5) if name in _WAVES else _USUAL
     absolute = 0.0
     if d.is_floating_point:
         # What is added to what was there may leave little of it.
@@ -114,9 +119,7 @@ def close(entry: Entry, found: np.ndarray, wanted: np.ndarray, d: DType) -> Diff
 
 def _of_sums(entry: Entry, wanted: np.ndarray) -> float:
     """The error of sums that were added up one by one, by how many there are and how large they are."""
-    given = [
-        v for v in (seen.values for seen in entry.seen if seen.meta.dtype.is_floating_point) if v.size > 1
-    ]
+    given = [found for value in entry.values if (found := _numbers(value)) is not None and found.size > 1]
     given = sorted(given, key=lambda v: v.size)[-2:]
     if not given:
         return 0.0
@@ -128,7 +131,21 @@ def _of_sums(entry: Entry, wanted: np.ndarray) -> float:
         count = given[-1].shape[-1]
     count = max(count, 2.0)
     sizes = float(np.prod([min(_root_mean_square(v), 1e30) for v in given]))
-    return sizes * min(2.0**-23 * count**1.5 / 4, 1e-3 * count**0.5)
+    largest = float(np.prod([min(peak(v), 1e30) for v in given]))
+    return sizes * min(2.0**-23 * count**1.5 / 4, 1e-3 * count**0.5) + 2.0**-23 * largest
+
+
+def _numbers(value: Any) -> np.ndarray | None:
+    """The values of a floating-point argument, those of chunks of a weight together; None of another."""
+    if isinstance(value, list):
+        parts = [part for part in map(_numbers, value) if part is not None]
+        return np.concatenate([part.ravel() for part in parts]) if parts else None
+    if not isinstance(value, Snapshot):
+        return None
+    d = value.meta.dtype
+    if d.is_quantized:
+        return on_cpu(value.values, value.meta.shape, d).dequantize().numpy()
+    return value.values if d.is_floating_point else None
 
 
 def _root_mean_square(values: np.ndarray) -> float:

@@ -70,20 +70,22 @@ class Journal:
 
         def followed(values, plain):
             with self.stream.lock:
-                return self._run(o, lambda *_: run_followed(run, numbers, values, plain), written, plain)
+                return self._run(o, run, written, plain, lambda: run_followed(run, numbers, values, plain))
 
         if numbers is not None:
             checked.followed = followed  # type: ignore[attr-defined]
         return checked
 
-    def _run(self, o: Op, run: Callable, written: str | None, values: tuple) -> Any:
+    def _run(
+        self, o: Op, run: Callable, written: str | None, values: tuple, record: Callable | None = None
+    ) -> Any:
         try:
             given = [self._see(v) for v in values]
         except DeviceError:  # Python cannot wait for what is not known
             given = None
         self.is_aside = self._is_recording = True
         try:
-            result = run(*values)
+            result = run(*values) if record is None else record()
         except BaseException:
             self._lose_late()
             raise

@@ -4,7 +4,6 @@ and the replay must make the same of it."""
 from __future__ import annotations
 
 import dataclasses
-import gc
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,7 +15,7 @@ from ..jit.compiled import Compiled
 from ..ops.random.generator import Draw, Generator
 from ..optim.optimizer import Optimizer
 from ..profiler.lines import caller
-from ..profiler.living import LiveTensors
+from ..profiler.living import LiveTensors, alive
 from ..tensors.tensor import Tensor
 from .accuracy import difference, peak
 from .journal import Journal
@@ -41,8 +40,7 @@ class Rehearsal:
         self._storages = set(self._before.storages.values())
         self._versions = [(storage, storage.version) for storage in self._storages]
         self._generators: dict[int, tuple[Generator, int]] = {}
-        optimizers = [thing for thing in gc.get_objects() if issubclass(type(thing), Optimizer)]
-        self._states = [(state, dict(state)) for o in optimizers for state in o.state.values()]
+        self._states = [(state, dict(state)) for o in alive(Optimizer) for state in o.state.values()]
         # Of each storage that is written: its bytes before, and the tensors in it that were written.
         self.written: dict[Storage, tuple[np.ndarray, list[Snapshot]]] = {}
 

@@ -1,10 +1,12 @@
-"""Live tensors: all on webgpu that are alive, as Python's collector tells; and whether some live on."""
+"""Live objects: all of some classes that are alive, as Python's collector tells; the tensors on webgpu among
+them; and whether some live on."""
 
 from __future__ import annotations
 
 import gc
 import weakref
 from collections.abc import Iterable
+from itertools import chain, compress, repeat, tee
 from operator import attrgetter
 from typing import Any
 
@@ -13,6 +15,33 @@ from ..device.stream import Storage
 from ..tensors.tensor import Tensor
 
 _where = attrgetter("_storage.slot", "_meta", "_offset", "_node")
+
+
+def alive(*classes: type) -> list[Any]:
+    """All objects of classes, and of those derived from them, that are alive.
+
+    No function of Python runs while the list of everything is there: other threads would run then, and Python
+    fails to make a tuple that is held by somebody else meanwhile (SystemError).
+    """
+    kinds = set(classes)
+    for kind in classes:
+        kinds |= _derived(kind)
+    # An iterator of `tee` keeps the last objects that it gave: these are none.
+    everything = chain(chain.from_iterable(map(gc.get_objects, [None])), repeat(None, 64))
+    things, same = tee(everything)
+    was_enabled = gc.isenabled()
+    gc.disable()  # its callbacks are functions of Python
+    try:
+        # By `type`, not `isinstance`, which runs code of what only looks like a class.
+        return list(compress(things, map(kinds.__contains__, map(type, same))))
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _derived(kind: type) -> set[type]:
+    found = set(kind.__subclasses__())
+    return found.union(*map(_derived, found))
 
 
 class LiveTensors:
@@ -28,14 +57,12 @@ class LiveTensors:
     def __init__(self):
         self.storages: dict[int, Storage] = {}
         self.tensors: list[Tensor] = []
-        for thing in gc.get_objects():
-            # Not isinstance, which runs code of what only looks like a class.
-            kind = type(thing)
-            if kind is Storage:
+        for thing in alive(Storage, Tensor):
+            if type(thing) is Storage:
                 # Another thread may be making it: then it has no slot yet.
                 if (slot := getattr(thing, "slot", None)) is not None:
                     self.storages[slot] = thing
-            elif issubclass(kind, Tensor) and type(thing.__dict__.get("_storage")) is Storage:
+            elif type(thing.__dict__.get("_storage")) is Storage:
                 self.tensors.append(thing)
         # The collector's order is that of its generations, which differs from call to call.
         self.tensors.sort(key=lambda t: (t._storage.slot, id(t)))

@@ -159,7 +159,8 @@ def _power_reference(input, exponent):
         if isinstance(exponent, np.ndarray) or abs(exponent) != 0.5:
             power = np.power(input, exponent)
             if power.dtype.kind != "f":
-                return power
+                # numpy multiplies infinities for whole exponents, which makes NaN.
+                return np.where(np.isinf(input), np.exp(exponent * np.log(input)), power)
             # numpy takes the root where one exponent is for all: it keeps the sign of -0.0, and -inf is NaN.
             return np.where((exponent == 0.5) & ((input == 0) | np.isinf(input)), np.abs(input), power)
         root = np.sqrt(input)
