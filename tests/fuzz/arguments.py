@@ -456,6 +456,9 @@ def _right(name: str, dtype: str, values: np.ndarray, given: list[Any], named: d
         with np.errstate(all="ignore"):
             root = np.sqrt(np.broadcast_to(given[0].values, values.shape).astype(np.float32))
             return (root if given[1] > 0 else 1 / root).astype(np.float16)
+    if name in ("pow", "pow_") and dtype in FLOATS and type(given[1]) is int and abs(given[1]) > 2**24:
+        # Numbers are float32 here: those are even.
+        return np.abs(values)
     if name in ("add alpha", "sub alpha") and dtype in LARGEST:
         # It rounds alpha * other to a half in between, which may be infinite where the sum is not.
         a, b = (np.asarray(g.values if isinstance(g, Given) else g, np.float64) for g in given)

@@ -147,3 +147,19 @@ class TestFunctions:
             torch.compile(lambda x: x, dynamic=("y",))
         with pytest.raises(TypeError, match="takes the names of parameters"):
             torch.compile(lambda x: x, dynamic=True)
+
+
+def test_a_part_that_was_written_over_itself_and_then_lies_elsewhere():
+    """Two offsets that are the same in the recorded call: what is written is no copy of itself in others."""
+
+    def f(part, whole, n):
+        whole[n : n + 2] = part[:2]
+        return part + 1
+
+    compiled = torch.compile(f, dynamic=("n",))
+    ours, theirs = [torch.arange(48.0).reshape(16, 3) for _ in range(2)]
+    for n, k in [(8, 8), (8, 8), (9, 9), (2, 8), (3, 9), (5, 11)]:
+        compiled(ours[k : k + 4], ours, n)
+        f(theirs[k : k + 4], theirs, n)
+        assert bits(ours) == bits(theirs)
+    assert replays(compiled) >= 3

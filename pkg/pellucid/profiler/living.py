@@ -8,12 +8,15 @@ import weakref
 from collections.abc import Iterable
 from itertools import chain, compress, repeat, tee
 from operator import attrgetter
+from threading import Lock
 from typing import Any
 
 from ..autograd import edges
 from ..device.stream import Storage
 from ..tensors.tensor import Tensor
 
+# Held while the collector is off: another thread would turn it on meanwhile.
+_alone = Lock()
 _where = attrgetter("_storage.slot", "_meta", "_offset", "_node")
 
 
@@ -29,14 +32,15 @@ def alive(*classes: type) -> list[Any]:
     # An iterator of `tee` keeps the last objects that it gave: these are none.
     everything = chain(chain.from_iterable(map(gc.get_objects, [None])), repeat(None, 64))
     things, same = tee(everything)
-    was_enabled = gc.isenabled()
-    gc.disable()  # its callbacks are functions of Python
-    try:
-        # By `type`, not `isinstance`, which runs code of what only looks like a class.
-        return list(compress(things, map(kinds.__contains__, map(type, same))))
-    finally:
-        if was_enabled:
-            gc.enable()
+    with _alone:
+        was_enabled = gc.isenabled()
+        gc.disable()  # its callbacks are functions of Python
+        try:
+            # By `type`, not `isinstance`, which runs code of what only looks like a class.
+            return list(compress(things, map(kinds.__contains__, map(type, same))))
+        finally:
+            if was_enabled:
+                gc.enable()
 
 
 def _derived(kind: type) -> set[type]:
