@@ -46,3 +46,11 @@ def pytest_collection_finish() -> None:
 def seed() -> None:
     random.seed(0)
     np.random.seed(0)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_recorded():
+    """A recording that is left open would keep all later tests of the process from capturing."""
+    yield
+    device = sys.modules.get("pellucid.device.stream")
+    assert device is None or device.stream().capturing is None

@@ -259,6 +259,23 @@ def modules_of_python():
 
 
 @case
+def modules_that_are_imported_relatively():
+    package, part = types.ModuleType("package"), types.ModuleType("package.part")
+    package.part, part.SCALE, part.SHIFT = part, 2.0, 1.0
+    sys.modules |= {"package": package, "package.part": part}
+    variables = {"__name__": "package.own", "__package__": "package"}
+    exec(
+        "def f(x):\n    from . import part\n    from .part import SCALE\n    return x * SCALE + part.SHIFT\n",
+        variables,
+    )
+    return variables["f"], (), [
+        lambda: setattr(part, "SCALE", 3.0),
+        lambda: setattr(part, "SHIFT", 2.0),
+        lambda: setattr(package, "part", types.SimpleNamespace(SHIFT=5.0)),
+    ]  # fmt: skip
+
+
+@case
 def a_module_that_is_imported_at_the_first_call():
     loaded = types.ModuleType("loaded")
     loaded.SCALE = 2.0

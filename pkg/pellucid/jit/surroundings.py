@@ -21,7 +21,7 @@ import numpy as np
 from ..nn.modules.module import Module
 from ..op.pytree import Same
 from ..optim.optimizer import Optimizer
-from ..profiler.code import ALL, names_of
+from ..profiler.code import ALL, absolute, names_of
 from ..tensors.tensor import Tensor
 
 # Items and places that are looked at before each replay, and bytes of an array.
@@ -264,7 +264,7 @@ class Surroundings:
         if absent := variables - table.keys():
             self._note(f"the globals of {title}", table.keys().isdisjoint, absent)
         for name in modules:
-            self._note(f"the module {name}", sys.modules.get, name)
+            self._note(f"the module {name}", sys.modules.get, absolute(name, table))
 
     def _class(self, found: type, is_called: bool = False) -> None:
         """What methods and attributes of a class lead to; with ``is_called`` those that make an object."""
