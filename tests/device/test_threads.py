@@ -12,6 +12,7 @@ import pytest
 import pellucid as torch
 from pellucid.device.read import Read
 from pellucid.device.stream import stream
+from pellucid.profiler.living import alive
 
 pytestmark = pytest.mark.gpu
 
@@ -155,6 +156,13 @@ def test_a_compiled_function_in_several_threads():
         assert in_threads(*[lambda k=k: work(k) for k in range(3)]) == [
             {64.0 * (2 * k + 1)} for k in range(3)
         ]
+
+
+def test_a_look_at_what_is_alive_holds_nothing():
+    """Python fails to make a tuple that another one holds meanwhile (SystemError)."""
+    tensor = torch.ones(3, device="webgpu")
+    made = tuple(any(x is tensor for x in alive(torch.Tensor)) for _ in (type(tensor),))
+    assert made == (True,)
 
 
 def test_what_another_thread_does_is_no_part_of_a_captured_function():

@@ -264,8 +264,8 @@ def test_a_hook_of_a_parameter_runs_at_every_step(rng):
 
 
 def test_the_order_in_which_the_collector_finds_parameters_is_no_matter(rng, monkeypatch):
-    objects, turns = gc.get_objects, itertools.count()
-    monkeypatch.setattr(gc, "get_objects", lambda *_: objects()[:: -1 if next(turns) % 2 else 1])
+    referrers, turns = gc.get_referrers, itertools.count()
+    monkeypatch.setattr(gc, "get_referrers", lambda *of: referrers(*of)[:: -1 if next(turns) % 2 else 1])
     model = network()
     step = torch.compile(before(model, OPTIMIZERS["SGD"](model.parameters())))
     for batch in batches(rng, 8):

@@ -6,7 +6,7 @@ from __future__ import annotations
 import gc
 import weakref
 from collections.abc import Iterable
-from itertools import chain, compress, repeat, tee
+from itertools import chain, compress, repeat, starmap, tee
 from operator import attrgetter
 from threading import Lock
 from typing import Any
@@ -23,15 +23,16 @@ _where = attrgetter("_storage.slot", "_meta", "_offset", "_node")
 def alive(*classes: type) -> list[Any]:
     """All objects of classes, and of those derived from them, that are alive.
 
-    No function of Python runs while the list of everything is there: other threads would run then, and Python
-    fails to make a tuple that is held by somebody else meanwhile (SystemError).
+    No function of Python runs while the list of what refers to the classes is there, and nothing keeps it:
+    other threads would run then, and Python fails to make a tuple that is held by somebody else meanwhile
+    (SystemError). `gc.get_objects` would list the iterators below, too, which would hold themselves then.
     """
     kinds = set(classes)
     for kind in classes:
         kinds |= _derived(kind)
     # An iterator of `tee` keeps the last objects that it gave: these are none.
-    everything = chain(chain.from_iterable(map(gc.get_objects, [None])), repeat(None, 64))
-    things, same = tee(everything)
+    referrers = chain(chain.from_iterable(starmap(gc.get_referrers, [kinds])), repeat(None, 64))
+    things, same = tee(referrers)
     with _alone:
         was_enabled = gc.isenabled()
         gc.disable()  # its callbacks are functions of Python
