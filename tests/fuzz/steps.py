@@ -84,6 +84,7 @@ class Follower:
         given = [plain(self.space[name]) for name in step.reads]
         kinds = [dtype_of(self.space[name]) for name in step.reads]
         states = [self.state(name) for name in step.reads]
+        before = {memory(self.space[name]) for name in self.variables}
         with np.errstate(all="ignore"):
             exec(text, self.space)
         changed = step.makes or step.writes
@@ -98,6 +99,10 @@ class Follower:
             where = memory(made)
             others = (n for n in self.variables if n != changed and memory(self.space[n]) == where)
             first = next(others, None)
+            if first is None and where not in before:
+                # Fresh results of PyTorch may keep the order of axes of what they are made of, ours do not: a
+                # `reshape` of them is a view here and a copy there.
+                self.space[changed] = made.contiguous()
             self.groups[changed] = changed if first is None else self.groups[first]
             if first is None:
                 self.states[changed] = state

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import pellucid
-from pellucid.errors import DTypeError
+from pellucid.errors import DTypeError, RangeError
 from pellucid.tensors import dtypes as dt
 
 # PyTorch's own uint16 and uint32 have few kernels; their promotion with other integers is refused there too.
@@ -111,3 +111,23 @@ def test_rounding_to_bfloat16():
     expected = torch.tensor(x).bfloat16().float().numpy()
     np.testing.assert_array_equal(dt.round_bfloat16(x), expected)
     assert dt.round_bfloat16(np.float32(1.01)).shape == ()
+
+
+MIXED = [
+    [-128, 0.0], [-129, 1.0], [-128.0, 0], [256, 0.0], [2**53 + 1, 0.0], [[2**62 + 1, 0.5], [True, -3.7]],
+    [2**63, 0.5], [2**70, 0.5], [2**70, True], [float("nan"), 1], [1.5, float("inf")],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["uint8", "int8", "int64", "float32", "bool"])
+@pytest.mark.parametrize("data", MIXED, ids=str)
+def test_lists_of_integers_and_floats(data, name):
+    """Each is taken for what it is: an array of floats would round 2**53 + 1."""
+    try:
+        wanted = torch.tensor(data, dtype=getattr(torch, name))
+    except (RuntimeError, ValueError):
+        with pytest.raises(RangeError, match="does not fit"):
+            pellucid.tensor(data, dtype=getattr(pellucid, name))
+    else:
+        found = pellucid.tensor(data, dtype=getattr(pellucid, name))
+        np.testing.assert_array_equal(found.numpy(), wanted.numpy())

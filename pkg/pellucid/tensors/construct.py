@@ -70,8 +70,8 @@ def tensor(data, *, dtype: DType | None = None, device=None, requires_grad: bool
             array = np.asarray(data)
         except ValueError as error:
             raise ShapeError(f"tensor: nested lists must have equal lengths ({error}).") from None
-        if array.dtype.kind == "O" and dtype is not None and dtype.kind in "fb" and _are_integers(array):
-            array = array.astype(np.float64)  # integers past 64 bits are as good as floats here
+        if array.dtype.kind == "O" or (array.dtype.kind == "f" and array.ndim and dtype and dtype.is_integer):
+            array = _of_each(np.asarray(data, object), array, dtype)
         if array.dtype.kind not in "biufc":
             raise ArgumentError(
                 f"tensor: cannot make a tensor of {type(data).__name__}; give numbers, nested lists or an "
@@ -108,8 +108,27 @@ def tensor(data, *, dtype: DType | None = None, device=None, requires_grad: bool
     return out if requires_grad is False or requires_grad is None else out.requires_grad_(requires_grad)
 
 
-def _are_integers(array: np.ndarray) -> bool:
-    return all(isinstance(value, int) for value in array.flat)
+def _of_each(values: np.ndarray, array: np.ndarray, dtype: DType | None) -> np.ndarray:
+    """The array of numbers of which some are floats or past 64 bits, where numpy's own does not do.
+
+    Args:
+        values: the numbers as Python has them. As floats, integers past 2**53 would be others.
+        array: what numpy makes of them.
+        dtype: what is asked for.
+
+    Raises:
+        RangeError: the integer dtype does not hold one of them.
+    """
+    if not all(isinstance(value, (int, float, np.number)) for value in values.flat):
+        return array
+    if dtype is None:
+        return array if all(isinstance(value, int) for value in values.flat) else array.astype(np.float64)
+    if not dtype.is_integer:
+        return array.astype(np.float64)  # integers past 64 bits are as good as floats here
+    for value in values.flat:
+        if not dt.holds(dtype, value):
+            raise RangeError(f"tensor: {value} does not fit {dtype}. Give other numbers, or another dtype.")
+    return values.astype(np.int64)
 
 
 def _check_ends(array: np.ndarray, d: DType) -> None:
