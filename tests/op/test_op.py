@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+
 import numpy as np
 import pytest
 
@@ -26,6 +29,30 @@ def test_metas_are_interned():
     assert meta((2, 3), dt.bfloat16, cpu).nbytes == 24  # held as float32
     assert meta((2, 3), dt.bfloat16, device("webgpu")).nbytes == 12
     assert not meta((2, 3), dt.float32, cpu, (1, 2)).is_contiguous
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(bool(os.environ.get("PELLUCID_CHECK")), reason="checks are calls, too")
+def test_an_op_whose_numbers_were_used_before_is_one_call_of_python():
+    """Its plan. What was looked up of an integer each time cost as much again."""
+    x = pellucid.ones(6, 5, device="webgpu")
+    calls = []
+    for f in (lambda: x * x, lambda: x + x, lambda: x + 3, lambda: x + 2.5, lambda: x - x):
+        f()
+        pellucid.webgpu.synchronize()
+        count = 0
+
+        def note(frame, event, _):
+            nonlocal count
+            count += event == "call"
+
+        sys.setprofile(note)
+        try:
+            f()
+        finally:
+            sys.setprofile(None)
+        calls.append(count)
+    assert len(set(calls)) == 1, calls
 
 
 def test_plans():

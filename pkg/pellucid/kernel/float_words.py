@@ -20,8 +20,8 @@ def float_bits(value: float) -> int:
         except (OverflowError, struct.error):
             return 0x7F800000 if value > 0 else 0xFF800000
         known = len(float_words) < 4096 and (abs(value) < 2.0**63 or isinf(value))
-        if value and known and type(value) is not int:
-            float_words[value] = word
+        if value and known:
+            float_words[float(value)] = word  # an integer finds it, too
     return word
 
 
