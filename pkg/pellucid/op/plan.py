@@ -57,10 +57,8 @@ def _view_factory(arguments: str, name: str):
     exec(
         f"""
 def make(Tensor, seen, delta, LEAF, is_recording, note_view):
-    blank = object.__new__
     def run({arguments}):
-        view = blank(Tensor)
-        view._storage, view._meta, view._offset = {name}._storage, seen, {name}._offset + delta
+        view = Tensor({name}._storage, seen, {name}._offset + delta)
         view._base = base = {name} if {name}._base is None else {name}._base
         if base._node is not LEAF and is_recording():
             note_view(base, view)
