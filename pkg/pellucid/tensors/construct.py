@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import reduce
 
 import numpy as np
@@ -91,7 +92,8 @@ def tensor(data, *, dtype: DType | None = None, device=None, requires_grad: bool
         else:
             d = dt.scalar_dtype(kind if array.size else float)
         if array.size and d.is_integer and array.dtype.kind in "iuf":
-            _check_ends(array, d)
+            # Its least and its largest say so of all, and NaN is both.
+            _check_fit((array.min().item(), array.max().item()), d)
     if array.dtype.kind not in "biufc":
         raise DTypeError(f"tensor: numpy dtype {array.dtype} has no numbers. Convert the array first.")
     if array.dtype.kind == "c" and not (d.is_complex or d.kind == "b"):
@@ -125,19 +127,17 @@ def _of_each(values: np.ndarray, array: np.ndarray, dtype: DType | None) -> np.n
         return array if all(isinstance(value, int) for value in values.flat) else array.astype(np.float64)
     if not dtype.is_integer:
         return array.astype(np.float64)  # integers past 64 bits are as good as floats here
-    for value in values.flat:
-        if not dt.holds(dtype, value):
-            raise RangeError(f"tensor: {value} does not fit {dtype}. Give other numbers, or another dtype.")
+    _check_fit(values.flat, dtype)
     return values.astype(np.int64)
 
 
-def _check_ends(array: np.ndarray, d: DType) -> None:
-    """Refuse numbers that an integer dtype does not hold: its least and its largest say so, and NaN is both.
+def _check_fit(values: Iterable[float], d: DType) -> None:
+    """Refuse numbers that a dtype does not hold.
 
     Raises:
         RangeError: there are such.
     """
-    for value in (array.min().item(), array.max().item()):
+    for value in values:
         if not dt.holds(d, value):
             raise RangeError(f"tensor: {value} does not fit {d}. Give other numbers, or another dtype.")
 
