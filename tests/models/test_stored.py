@@ -37,7 +37,7 @@ def tiles(weight, settings):
     rows, columns = weight.shape
     scale = torch.rand(-(-rows // 128), -(-columns // 128)) / 1000 + 1e-3
     each = scale.repeat_interleave(128, 0)[:rows].repeat_interleave(128, 1)[:, :columns]
-    quants = (weight / each).to(torch.float8_e4m3fn)
+    quants = (weight / each).clamp(-448, 448).to(torch.float8_e4m3fn)
     return {"weight": quants, "weight_scale_inv": scale}, quants.float() * each
 
 
