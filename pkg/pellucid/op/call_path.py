@@ -28,7 +28,7 @@ class _Parts:
         before: lines that find the kinds of operands.
         keys: expressions of the plan's key.
         nodes: by argument, whether a gradient is wanted of it.
-        shared: by argument, whether it shares memory with the first one.
+        apart: by argument, whether it wants no gradient and shares no memory with the first one.
         names: all arguments.
     """
 
@@ -36,7 +36,7 @@ class _Parts:
     before: list[str] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
     nodes: list[str] = field(default_factory=list)
-    shared: list[str] = field(default_factory=list)
+    apart: list[str] = field(default_factory=list)
     names: str = ""
 
     @property
@@ -50,6 +50,7 @@ def _parts(o: Schema, scope: dict[str, Any], operator: bool = False) -> _Parts:
     star = False
     for k, a in enumerate(o.arguments):
         name = a.name
+        apart = f"{name}._node is None and {name}._storage is not {first}._storage"
         if a.keyword and not star and not operator:
             parts.parameters.append("*")
             star = True
@@ -63,11 +64,11 @@ def _parts(o: Schema, scope: dict[str, Any], operator: bool = False) -> _Parts:
         if a.role == "tensor":
             parts.keys.append(f"{name}._meta")
             parts.nodes.append(f"{name}._node is not None")
-            parts.shared.append(f"{name}._storage is {first}._storage")
+            parts.apart.append(apart)
         elif a.role == "optional":
             parts.keys.append(f"None if {name} is None else {name}._meta")
             parts.nodes.append(f"({name} is not None and {name}._node is not None)")
-            parts.shared.append(f"({name} is not None and {name}._storage is {first}._storage)")
+            parts.apart.append(f"({name} is None or {apart})")
         elif a.role == "operand":
             parts.before.append(f"k{k} = type({name})")
             # Each by itself: to look a class up in a set takes longer.
@@ -75,11 +76,11 @@ def _parts(o: Schema, scope: dict[str, Any], operator: bool = False) -> _Parts:
             parts.before.append(f"if k{k} is Tensor or {others} and {name} is not None: k{k} = {name}._meta")
             parts.keys.append(f"k{k}")
             parts.nodes.append(f"(type(k{k}) is Meta and {name}._node is not None)")
-            parts.shared.append(f"(type(k{k}) is Meta and {name}._storage is {first}._storage)")
+            parts.apart.append(f"(type(k{k}) is not Meta or {apart})")
         elif a.role == "tensors":
             parts.keys.append(f"tuple([t._meta for t in {name}])")
             parts.nodes.append(f"any([t._node is not None for t in {name}])")
-            parts.shared.append("True")
+            parts.apart.append("False")
         elif a.role in ("number", "dynamic"):
             parts.keys.append(f"type({name})")
         elif a.role == "static":
@@ -150,8 +151,7 @@ def in_place_path(o: Schema, slow: Callable) -> tuple[Callable, dict]:
     scope = _scope(o, plans=plans, slow=slow)
     parts = _parts(o, scope)
     first = o.arguments[0].name
-    quick = [f"{first}._node is None", f"{first}._base is None"]
-    quick += [f"not {n}" if n.startswith("(") else f"not ({n})" for n in parts.nodes[1:] + parts.shared[1:]]
+    quick = [f"{first}._node is None", f"{first}._base is None", *parts.apart[1:]]
     lines = [
         f"def {o.name}_({', '.join(parts.parameters)}):",
         "    try:",
