@@ -6,6 +6,7 @@ import gc
 import json
 import shutil
 import struct
+import tracemalloc
 from types import SimpleNamespace
 
 import numpy as np
@@ -58,7 +59,7 @@ def configure(folder, **keys) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), **keys}))
 
 
-def refuse(folder, device: str, error: type[Exception], words: str | None, **settings) -> str:
+def refuse(folder, device: str, error: type[Exception] | tuple, words: str | None, **settings) -> str:
     with pytest.raises(error, match=words) as info:
         loaded(folder, device, **settings)
     return str(info.value)
@@ -97,6 +98,24 @@ def refuse(folder, device: str, error: type[Exception], words: str | None, **set
 def test_configurations_that_would_compute_something_else_are_refused(copy, frees_everything, keys, words):
     configure(copy, **keys)
     refuse(copy, "webgpu", FormatError, words)
+
+
+@pytest.mark.parametrize("value", ["largest", 2**41, 10**400], ids=["largest", "above", "beyond float64"])
+@pytest.mark.parametrize(
+    ("key", "largest"),
+    [("head_dim", 1 << 12), ("hidden_size", 1 << 20), ("vocab_size", 1 << 24), ("rms_norm_eps", 1)],
+)
+def test_a_number_that_claims_gigabytes_is_refused_before_any_table_is_made(copy, key, largest, value):
+    configure(copy, **{key: largest if value == "largest" else value})
+    tracemalloc.start()
+    try:
+        if key == "rms_norm_eps" and value == "largest":  # It claims no memory: the model loads.
+            loaded(copy, "webgpu")
+        else:
+            refuse(copy, "webgpu", (FormatError, WeightError), None if value == "largest" else key)
+        assert tracemalloc.get_traced_memory()[1] < 64 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_neutral_keys_change_nothing(copy):
