@@ -22,7 +22,7 @@ import time
 
 import pellucid as torch
 from pellucid.device.stream import stream
-from pellucid.generate.step import step_of
+from pellucid.models.generate.step import step_of
 
 WARM_UP = 4  # steps of a decoding that are not counted: their plans are made
 

@@ -73,7 +73,7 @@ def ops() -> dict[str, str]:
     """The public name of every declared op, by the name of its declaration."""
     program = (
         "from importlib import import_module\n"
-        "for room in ('generate', 'lens', 'models', 'nn', 'optim', 'quant'):\n"
+        "for room in ('lens', 'models', 'nn', 'optim', 'quant'):\n"
         "    import_module(f'pellucid.{room}')\n"
         "from pellucid.op.schema import OPS\n"
         "print(*(f'{name}={o.public}' for name, o in OPS.items()))"

@@ -225,5 +225,8 @@ def models() -> Stub:
 def texts() -> dict[Path, str]:
     """The stubs by their files."""
     functional = exported("nn/functional.pyi", "What layers compute, as functions.", "nn.functional")
-    special = exported("ops/special.pyi", "What mathematics and statistics know by name.", "special")
-    return {stub.path: stub.text() for stub in (tensor(), functional, special, package(), models())}
+    namespaces = [
+        exported(f"ops/namespaces/{name}.pyi", f"Functions of `pellucid.{name}`.", name)
+        for name in ("special", "linalg", "fft")
+    ]
+    return {stub.path: stub.text() for stub in (tensor(), functional, *namespaces, package(), models())}

@@ -62,16 +62,18 @@ from .tensors.construct import as_tensor, from_numpy, tensor  # noqa: E402
 from .tensors.dtypes import DType as dtype  # noqa: E402
 
 if _os.environ.get("PELLUCID_CHECK"):
-    from . import check
+    from .profiler import check
 
 # Rooms that most programs open, but not all: imported at first use, so that a page is ready sooner.
 _LAZY = {
     "AutoModelForCausalLM": "models",
     "AutoTokenizer": "text",
-    "GenerationConfig": "generate",
+    "GenerationConfig": "models.generate",
     "compile": "jit",
     "debug": "profiler.debug",
+    "fft": "ops.namespaces.fft",
     "lens": "lens",
+    "linalg": "ops.namespaces.linalg",
     "match": "lens",
     "models": "models",
     "nn": "nn",
@@ -79,7 +81,7 @@ _LAZY = {
     "profiler": "profiler",
     "quant": "quant",
     "settings": "weights.settings",
-    "special": "ops.special",
+    "special": "ops.namespaces.special",
     "text": "text",
     "weights": "weights",
 }

@@ -28,7 +28,6 @@ from .device import device as device
 from .device import get_default_device as get_default_device
 from .device import set_default_device as set_default_device
 from .device import webgpu as webgpu
-from .generate import GenerationConfig as GenerationConfig
 from .jit import compile as compile
 from .kernel.autotune.deterministic import (
     are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
@@ -36,8 +35,11 @@ from .kernel.autotune.deterministic import (
 from .kernel.autotune.deterministic import use_deterministic_algorithms as use_deterministic_algorithms
 from .lens import match as match
 from .models import AutoModelForCausalLM as AutoModelForCausalLM
-from .ops import special as special
+from .models.generate import GenerationConfig as GenerationConfig
 from .ops.index.sort import ValuesAndIndices
+from .ops.namespaces import fft as fft
+from .ops.namespaces import linalg as linalg
+from .ops.namespaces import special as special
 from .ops.random.generator import Generator as Generator
 from .ops.random.generator import default_generator as default_generator
 from .ops.random.generator import get_rng_state as get_rng_state

@@ -201,7 +201,7 @@ from pellucid.op import plan
 from pellucid.device.stream import stream
 assert plan.observe is None
 assert "submit" not in vars(stream())
-assert not any(name.startswith("pellucid.check") for name in sys.modules)
+assert not any(name.startswith("pellucid.profiler.check") for name in sys.modules)
 """,
         PELLUCID_CHECK="",
     )

@@ -6,8 +6,8 @@ import numpy as np
 
 import pellucid as torch
 from pellucid import nn
-from pellucid.generate.step import step_of
 from pellucid.models import LlamaConfig, LlamaForCausalLM
+from pellucid.models.generate.step import step_of
 from pellucid.nn import functional as F
 
 rng = np.random.default_rng(0)

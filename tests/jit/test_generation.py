@@ -7,8 +7,8 @@ import pytest
 
 import pellucid as torch
 from pellucid.device.stream import stream
-from pellucid.generate.step import _steps, step_of
 from pellucid.models import LlamaConfig, LlamaForCausalLM
+from pellucid.models.generate.step import _steps, step_of
 from pellucid.models.llama import LlamaAttention
 
 pytestmark = pytest.mark.gpu

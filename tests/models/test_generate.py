@@ -12,7 +12,7 @@ import transformers
 import pellucid
 from models.tiny import VOCABULARY, loaded, ours, saved, some_ids
 from pellucid.errors import DimensionError, ShapeError
-from pellucid.generate import GenerationConfig
+from pellucid.models.generate import GenerationConfig
 
 NO_STOP = {"eos_token_id": ()}
 

@@ -21,12 +21,8 @@ from samples.sample import Sample
 
 DEVICES = ("webgpu", "cpu")
 import_module("pellucid.nn")
-PLACES = {
-    "": EXPORTS["torch"],
-    "nn.functional.": EXPORTS["nn.functional"],
-    "special.": EXPORTS["special"],
-    "Tensor.": METHODS,
-}
+PLACES = {"" if place == "torch" else f"{place}.": names for place, names in EXPORTS.items()}
+PLACES["Tensor."] = METHODS
 
 
 def declared(function: Any) -> Any:

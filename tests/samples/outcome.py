@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,12 +24,7 @@ class Value(NamedTuple):
 def find(t: Any, name: str) -> Any:
     """The public function of that name, as `SAMPLES` writes it; None where the module has none."""
     prefix, _, plain = name.rpartition(".")
-    places = {
-        "": (t, t.nn.functional),
-        "nn.functional": (t.nn.functional,),
-        "special": (t.special,),
-        "Tensor": (t.Tensor,),
-    }[prefix]
+    places = (attrgetter(prefix)(t),) if prefix else (t, t.nn.functional)
     return next((getattr(place, plain) for place in places if hasattr(place, plain)), None)
 
 

@@ -12,7 +12,6 @@ LONGER = {
     "fusion/groups.py": 426,
     "nn/loss.py": 410,
     "nn/modules/module.py": 409,
-    "op/plan.py": 452,
     "op/symbols.py": 547,
     "ops/conv/convolution.py": 406,
     "ops/index/rows.py": 419,

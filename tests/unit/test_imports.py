@@ -47,10 +47,10 @@ ROOMS = (
     # Captured functions find modules and optimizers among what they use.
     ("jit",),
     ("weights",),
-    ("text", "generate", "lens"),
+    ("text", "models.generate", "lens"),
     ("models",),
     # The checked mode looks at all of it.
-    ("check",),
+    ("profiler.check",),
     ("__init__",),
 )
 

@@ -8,7 +8,7 @@ from pellucid.op.schema import OPS
 from paths import ROOT
 
 # Rooms that are opened at first use, some of which declare ops.
-for room in ("generate", "lens", "models", "nn", "optim", "quant"):
+for room in ("lens", "models", "nn", "optim", "quant"):
     import_module(f"pellucid.{room}")
 
 

@@ -11,13 +11,13 @@ from ..device import device as Device
 from ..device import get_default_device
 from ..device.steps import later, now
 from ..errors import FormatError
-from ..generate import GenerationConfig
-from ..generate.config import TABLE
 from ..tensors import dtypes as dt
 from ..tensors.dtypes import DType
 from ..weights.fields import check, shown
 from ..weights.folder import Folder
 from . import gguf
+from .generate import GenerationConfig
+from .generate.config import TABLE
 from .language_model import GGUF_ARCHITECTURES, MODEL_TYPES, CausalLM
 from .loading import LoadOptions, load_weights
 from .stored import StoredWeight, find_stored

@@ -156,25 +156,25 @@ class CausalLM(Module):
         return self.lm_head(self.model.norm(hidden))
 
     def generate(self, input_ids: Tensor, **settings) -> Tensor:
-        """Continue sequences; see `pellucid.generate.generate`."""
-        from ..generate import generate
+        """Continue sequences; see `pellucid.models.generate.generate`."""
+        from .generate import generate
 
         return generate(self, input_ids, **settings)
 
     async def generate_async(self, input_ids: Tensor, **settings) -> Tensor:
         """The awaitable twin of `generate`."""
-        from ..generate import generate_async
+        from .generate import generate_async
 
         return await generate_async(self, input_ids, **settings)
 
     def stream(self, input_ids: Tensor, **settings):
-        """The ids of one sequence as they come; see `pellucid.generate.stream`."""
-        from ..generate import stream
+        """The ids of one sequence as they come; see `pellucid.models.generate.stream`."""
+        from .generate import stream
 
         return stream(self, input_ids, **settings)
 
     def stream_async(self, input_ids: Tensor, **settings):
         """The asynchronous twin of `stream`."""
-        from ..generate import stream_async
+        from .generate import stream_async
 
         return stream_async(self, input_ids, **settings)

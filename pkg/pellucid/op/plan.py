@@ -4,40 +4,28 @@ it appends records."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
 
 from ..autograd.edges import LEAF, note_view
 from ..autograd.grad_mode import grad_enabled
-from ..device.commands import ALLOC, CODE_BITS
 from ..device.cpu import CpuStorage, as_array, rounded, widened
-from ..device.host import STATUS_SLOT
 from ..device.storage import End
-from ..device.stream import EMPTY_SLOT, Storage, stream
-from ..errors import KernelError, ShapeError
+from ..device.stream import stream
+from ..errors import ShapeError
 from ..kernel.element_types import NATIVE
-from ..kernel.float_words import float_bits, float_words
 from ..kernel.launch import Launch
-from ..tensors.dtypes import DType, bfloat16, float16, float32, holds
+from ..tensors.dtypes import bfloat16, float16
 from ..tensors.meta import Meta, meta
 from ..tensors.shape import index
 from ..tensors.tensor import Tensor
 from .call import Call
 from .elementwise import Elementwise, cast_launch
-from .launch_plan import plan_launch
+from .plan_text import record_function
 from .schema import Schema
 from .symbols import SYMBOLS, settled
-
-
-def _checked_float_bits(o: Schema, d: DType, name: str, value: float) -> int:
-    """The word of a float32 argument that is not remembered, and may be refused; ``d`` is computed in."""
-    o.within_64_bits(name, value)
-    a = next(a for a in o.arguments if a.name == name)
-    if (a.role == "number" or o.must_fit(a, d)) and not holds(float32, value):
-        raise o.refuse(name, value, float32)
-    return float_bits(value)
 
 
 def view_plan(o: Schema, call: Call):
@@ -213,7 +201,7 @@ def _webgpu_plan(o: Schema, call: Call, written: str | None, aliased: frozenset[
     if is_empty and not o.mutates:
         launches = []
     launches = _convert_outputs(o, call, launches)
-    return _record_function(o, call, launches, written)
+    return record_function(o, call, launches, written)
 
 
 def _contiguous_call(o: Schema, call: Call) -> Call:
@@ -277,119 +265,6 @@ def _convert_outputs(o: Schema, call: Call, launches: list[Launch]) -> list[Laun
     return launches + after
 
 
-def _record_function(o: Schema, call: Call, launches: list[Launch], written: str | None):
-    metas = dict(call.tensors())
-    metas.update(zip(o.outputs, call.outputs, strict=True)) if not written else None
-    metas.update(call.temporaries)
-    names = {a.name for a in o.arguments}
-    constants: list[Any] = []
-    fresh = {} if written or o.mutates else dict(zip(o.outputs, call.outputs, strict=True))
-    fresh |= call.temporaries
-    # What is made: by name, the number in the names of its slot and its storage.
-    made = {name: k for k, name in enumerate(fresh)}
-
-    def constant(value: Any) -> str:
-        constants.append(value)
-        return f"c{len(constants) - 1}"
-
-    def slot(name: str) -> str:
-        if name in made:
-            return f"slot{made[name]}"
-        if name == "status":
-            return str(STATUS_SLOT)
-        root = name.split("[")[0]
-        if root in names:
-            return f"{name}._storage.slot" if name in metas else str(EMPTY_SLOT)
-        raise KernelError(f"binding {name!r} is neither an argument, an output nor a temporary.")
-
-    lines = []
-    original = getattr(call, "original", None)
-    if original is not None:
-        seen = dict(call.tensors())
-        for name, m in original.tensors():
-            if seen[name] is not m:
-                if "[" in name:
-                    root = name.split("[")[0]
-                    line = f"{root} = [contiguous(t) for t in {root}]"
-                else:
-                    line = f"{name} = contiguous({name})"
-                if line not in lines:
-                    lines.append(line)
-    if o.mutates:
-        for a in o.arguments:
-            if a.role == "tensor" and a.name not in o.mutated:
-                lines.append(f"if {a.name}._storage is {o.mutates}._storage: {a.name} = {a.name}.clone()")
-    for m in fresh.values():
-        stream().check_size(m.nbytes)
-    words: list[str] = []
-    heads: list[str] = []
-    total = ""
-    if fresh:
-        total = constant(sum(m.nbytes for m in fresh.values()))
-        lines += [
-            f"if stream.window_bytes + {total} > stream.bytes_limit or len(words) > stream.full_at:",
-            f"    stream.make_way({total})",
-        ]
-    elif launches:
-        lines.append("if len(words) > stream.full_at: stream.make_way(0)")
-    # The constructor's work is written out, or it would take half of an op's time; products and sums are
-    # quicker than shifts. Interrupts and other threads come with calls: there is none from where the records
-    # are added, which is one step, until what they make will be freed. So numbers are looked up first.
-    after = []
-    # The words that numbers among the arguments give, how each is made, and of which argument.
-    numbers: list[tuple[int, int, str]] = []
-    places = {a.name: k for k, a in enumerate(o.arguments)}
-    for launch in launches:
-        head, patches = plan_launch(o, launch, metas)
-        words.append(constant(head))
-        words += [slot(launch.bind.get(b.name, b.name)) for b in _bindings(launch)]
-        for patch, kind, name in patches:
-            if name is not None:
-                numbers.append((len(words), places[name], kind))
-            if "(" in patch:
-                lines.append(f"p{len(lines)} = {patch}")
-                patch = f"p{len(lines) - 1}"
-            words.append(patch)
-    for name, k in made.items():
-        nbytes = constant(fresh[name].nbytes)
-        lines += [f"s{k} = blank(Storage)", "try:", f"    slot{k} = free.pop()", "except IndexError:"]
-        lines.append(f"    slot{k} = stream.new_slot()")
-        if len(made) > 1:
-            lines.append(f"s{k}.__del__ = returns[slot{k}]")
-        lines += [f"s{k}.slot = slot{k}", f"s{k}.version = 0", f"s{k}.kind = 'activation'"]
-        heads += [f"{1 << CODE_BITS} * slot{k} + {ALLOC}", nbytes]
-        after += [f"s{k}.nbytes = sizes[slot{k}] = {nbytes}", f"s{k}.__del__ = ends[slot{k}]"]
-    if made:
-        after.append(f"stream.window_bytes += {total}")
-    count = len(words)
-    words = heads + words
-    if words:
-        lines.append(f"words += ({', '.join(words)},)")
-    lines += after
-    if launches:
-        lines.append(f"if after: after[0]({o.name!r})")
-    if o.mutates:
-        present = [name for name in o.mutated if call.args[name] is not None]
-        lines += [*[f"{name}._storage.version += 1" for name in present], f"return {o.mutates}"]
-    elif written:
-        lines.append(f"return {written}")
-    else:
-        tensors = [
-            f"Tensor(s{made[n]}, {constant(m)}, 0)" for n, m in zip(o.outputs, call.outputs, strict=True)
-        ]
-        lines.append(f"return {tensors[0]}" if o.result is None else f"return result({', '.join(tensors)})")
-    arguments = ", ".join(a.name for a in o.arguments)
-    make = _factory(arguments, tuple(lines), len(constants))
-    s = stream()
-    run = make(
-        constants, s, s.words, s.free, s.sizes, s.ends, s.returns, s.after_op, Storage, Tensor,
-        _contiguous, partial(_checked_float_bits, o, call.compute), float_words, o.within_64_bits, o.result,
-    )  # fmt: skip
-    if numbers:
-        run.numbers = constants[int(words[len(words) - count].removeprefix("c"))], count, numbers
-    return run
-
-
 def run_followed(plan: Callable, numbers: tuple, values: tuple, plain: tuple) -> Any:
     """Run a plan with plain numbers, and let its words say which symbols of the call they follow.
 
@@ -415,36 +290,3 @@ def run_followed(plan: Callable, numbers: tuple, values: tuple, plain: tuple) ->
         if type(values[k]) in SYMBOLS:
             words[begin + at] = values[k].word(words[begin + at], kind)
     return result
-
-
-@lru_cache(1024)
-def _factory(arguments: str, lines: tuple[str, ...], constants: int):
-    """Compile the text of a plan once; plans of the same form differ in constants only."""
-    unpack = "".join(f"c{k}, " for k in range(constants))
-    made_with = (
-        "stream, words, free, sizes, ends, returns, after, Storage, Tensor, contiguous, bits, known, wide, "
-        "result"
-    )
-    text = [f"def make(constants, {made_with}):"]
-    text.append("    blank = object.__new__")
-    if unpack:
-        text.append(f"    {unpack} = constants")
-    text += [
-        f"    def run({arguments}):",
-        "        nonlocal words",
-        *[f"        {line}" for line in lines],
-        "    return run",
-    ]
-    scope: dict[str, Any] = {}
-    exec("\n".join(text), scope)
-    return scope["make"]
-
-
-def _contiguous(t):
-    if t._meta.is_contiguous or t._meta.dtype.is_quantized:
-        return t
-    return t.detach().clone()
-
-
-def _bindings(launch: Launch):
-    return launch.source.bindings

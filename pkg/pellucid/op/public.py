@@ -19,7 +19,9 @@ from .arguments import READERS, named, reader, wrong
 F = TypeVar("F", bound=Callable)
 
 # Functions by name, for each module that exports them; "torch" is `pellucid` itself.
-EXPORTS: dict[str, dict[str, Callable]] = {"torch": {}, "nn.functional": {}, "special": {}}
+EXPORTS: dict[str, dict[str, Callable]] = {
+    place: {} for place in ("torch", "nn.functional", "special", "linalg", "fft")
+}
 # Methods of Tensor by name.
 METHODS: dict[str, Callable] = {}
 # The op of each in-place method of Tensor, by the method's name.
@@ -86,7 +88,7 @@ def publish(
 
     Args:
         function: what users call.
-        exports: where it is public: "torch", "nn.functional", both or None.
+        exports: where it is public, one or several places of `EXPORTS`, or None.
         method: whether it is a method of Tensor.
         in_place: of an op: whether Tensor has its in-place form, as ``<name>_`` or as the names given here.
 

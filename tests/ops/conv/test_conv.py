@@ -72,7 +72,7 @@ def test_a_depth_in_parts_of_a_transpose():
 def test_the_kernels_that_are_chosen(variant, monkeypatch):
     """Which files run: tiles where groups have rows enough, else invocations of their own."""
     seen = []
-    monkeypatch.setattr("pellucid.op.plan.plan_launch", recording(seen))
+    monkeypatch.setattr("pellucid.op.plan_text.plan_launch", recording(seen))
     F = pellucid.nn.functional
     x = pellucid.tensor(normal(1, 400, 5, 5), requires_grad=True)
     w = pellucid.tensor(normal(32, 400, 3, 3), requires_grad=True)

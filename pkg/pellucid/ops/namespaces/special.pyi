@@ -1,4 +1,4 @@
-"""What mathematics and statistics know by name.
+"""Functions of `pellucid.special`.
 
 Written by `scripts/reference`; do not edit.
 """
@@ -8,8 +8,8 @@ from builtins import float as _float
 from builtins import int as _int
 from collections.abc import Sequence
 
-from ..tensors.dtypes import DType
-from ..tensors.tensor import Tensor
+from ...tensors.dtypes import DType
+from ...tensors.tensor import Tensor
 
 __all__: list[str]
 

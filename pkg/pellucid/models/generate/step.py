@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
-from ..autograd.grad_mode import under
-from ..jit import Compiled
-from ..tensors.tensor import Tensor
+from ...autograd.grad_mode import under
+from ...jit import Compiled
+from ...tensors.tensor import Tensor
 from .choice import pick
 
 

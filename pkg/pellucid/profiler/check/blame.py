@@ -8,10 +8,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..device.storage import Storage
-from ..device.stream import Stream
-from ..errors import CheckError
-from ..tensors.tensor import Tensor
+from ...device.storage import Storage
+from ...device.stream import Stream
+from ...errors import CheckError
+from ...tensors.tensor import Tensor
 from .accuracy import Difference, close, flushed
 from .entry import Entry
 from .reference import expected, on_cpu

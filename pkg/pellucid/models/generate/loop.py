@@ -6,12 +6,12 @@ from collections.abc import AsyncGenerator, Generator
 from contextlib import closing
 from typing import Any
 
-from ..device.stream import stream as device_stream
-from ..errors import DimensionError, ShapeError
-from ..nn.hooks import Tap
-from ..nn.modules import module as modules
-from ..tensors.reading import ListRead
-from ..tensors.tensor import Tensor
+from ...device.stream import stream as device_stream
+from ...errors import DimensionError, ShapeError
+from ...nn.hooks import Tap
+from ...nn.modules import module as modules
+from ...tensors.reading import ListRead
+from ...tensors.tensor import Tensor
 from .choice import Choice
 from .config import GenerationConfig
 from .step import step_of

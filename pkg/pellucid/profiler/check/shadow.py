@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..device.storage import Storage
-from ..tensors import dtypes as dt
-from ..tensors.dtypes import DType
-from ..tensors.meta import Meta
+from ...device.storage import Storage
+from ...tensors import dtypes as dt
+from ...tensors.dtypes import DType
+from ...tensors.meta import Meta
 
 _HELD = {dt.bool_: np.dtype(np.uint8), dt.bfloat16: np.dtype(np.uint16)}
 

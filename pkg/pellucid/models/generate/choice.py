@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..ops.elementwise.comparison import where
-from ..ops.random.distributions import rand
-from ..ops.random.generator import Generator
-from ..ops.random.token_sampling import repetition_penalty, sample
-from ..ops.reduce.extremum import argmax
-from ..ops.shape.creation import arange, zeros
-from ..ops.shape.joining import cat
-from ..tensors.tensor import Tensor
+from ...ops.elementwise.comparison import where
+from ...ops.random.distributions import rand
+from ...ops.random.generator import Generator
+from ...ops.random.token_sampling import repetition_penalty, sample
+from ...ops.reduce.extremum import argmax
+from ...ops.shape.creation import arange, zeros
+from ...ops.shape.joining import cat
+from ...tensors.tensor import Tensor
 from .config import GenerationConfig
 
 # Added to the logits of ids that must not come; finite, as WGSL knows no infinity.

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import os
 
-from ..device.stream import stream
-from ..op import plan
+from ...device.stream import stream
+from ...op import plan
 from .journal import Journal
 from .replays import check_replays
 

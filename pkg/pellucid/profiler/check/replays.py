@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from ..device.storage import Storage
-from ..errors import CheckError
-from ..jit.compiled import Compiled
-from ..ops.random.generator import Draw, Generator
-from ..optim.optimizer import Optimizer
-from ..profiler.lines import caller
-from ..profiler.living import LiveTensors, alive
-from ..tensors.tensor import Tensor
+from ...device.storage import Storage
+from ...errors import CheckError
+from ...jit.compiled import Compiled
+from ...ops.random.generator import Draw, Generator
+from ...optim.optimizer import Optimizer
+from ...tensors.tensor import Tensor
+from ..lines import caller
+from ..living import LiveTensors, alive
 from .accuracy import difference, peak
 from .journal import Journal
 from .shadow import Snapshot, decode

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..tensors import dtypes as dt
-from ..tensors.dtypes import DType
+from ...tensors import dtypes as dt
+from ...tensors.dtypes import DType
 from .entry import Entry
 from .reference import on_cpu
 from .shadow import Snapshot

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..device import device as Device
-from ..device.cpu import CpuStorage
-from ..op.plan import cpu_plan
-from ..tensors.meta import meta
-from ..tensors.tensor import Tensor
+from ...device import device as Device
+from ...device.cpu import CpuStorage
+from ...op.plan import cpu_plan
+from ...tensors.meta import meta
+from ...tensors.tensor import Tensor
 
 if TYPE_CHECKING:
-    from ..op.planning import Op
+    from ...op.planning import Op
 
 _CPU = Device("cpu")
 _LIMIT = 4096

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from ..device.storage import Storage
-from ..device.stream import Stream
-from ..errors import DeviceError
-from ..fusion.commands import read
-from ..op.call import Call
-from ..op.plan import run_followed
-from ..op.planning import Op
-from ..profiler.lines import caller
-from ..tensors.tensor import Tensor
+from ...device.storage import Storage
+from ...device.stream import Stream
+from ...errors import DeviceError
+from ...fusion.commands import read
+from ...op.call import Call
+from ...op.plan import run_followed
+from ...op.planning import Op
+from ...tensors.tensor import Tensor
+from ..lines import caller
 from .blame import blame
 from .entry import Entry
 from .reference import expected, on_cpu

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
-from ..ops.random.generator import Generator
-from ..weights.fields import FLAG, either, listed, number, whole
+from ...ops.random.generator import Generator
+from ...weights.fields import FLAG, either, listed, number, whole
 
 _ID = whole(0)
 # The settings that a generation_config.json may have, and what they may be there.

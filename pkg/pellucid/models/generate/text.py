@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ShapeError
-from ..ops.shape.joining import cat
-from ..tensors.construct import tensor
-from ..tensors.tensor import Tensor
+from ...errors import ShapeError
+from ...ops.shape.joining import cat
+from ...tensors.construct import tensor
+from ...tensors.tensor import Tensor
 from .config import GenerationConfig, settings_of
 from .loop import each, each_async, steps
 

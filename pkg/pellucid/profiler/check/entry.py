@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..op.planning import Op
-from ..profiler.lines import Line
+from ...op.planning import Op
+from ..lines import Line
 from .shadow import Snapshot
 
 

@@ -1,0 +1,277 @@
+"""Writes a plan's Python text: kernels typed as their tensors are, and the commands that a call appends."""
+
+from __future__ import annotations
+
+from functools import lru_cache, partial
+from typing import Any
+
+from ..device.commands import ALLOC, CODE_BITS
+from ..device.host import STATUS_SLOT
+from ..device.stream import EMPTY_SLOT, Storage, stream
+from ..errors import DeviceError, KernelError
+from ..kernel.element_types import PHYSICAL
+from ..kernel.float_words import float_bits, float_words
+from ..kernel.launch import Launch
+from ..kernel.turns import check_turns
+from ..tensors.dtypes import DType, float32, holds
+from ..tensors.meta import Meta
+from ..tensors.tensor import Tensor
+from .call import Call
+from .expression import TRUTH
+from .launches import LaunchId, RegisteredLaunch, register
+from .schema import Schema
+
+
+def _checked_float_bits(o: Schema, d: DType, name: str, value: float) -> int:
+    """The word of a float32 argument that is not remembered, and may be refused; ``d`` is computed in."""
+    o.within_64_bits(name, value)
+    a = next(a for a in o.arguments if a.name == name)
+    if (a.role == "number" or o.must_fit(a, d)) and not holds(float32, value):
+        raise o.refuse(name, value, float32)
+    return float_bits(value)
+
+
+def record_function(o: Schema, call: Call, launches: list[Launch], written: str | None):
+    metas = dict(call.tensors())
+    metas.update(zip(o.outputs, call.outputs, strict=True)) if not written else None
+    metas.update(call.temporaries)
+    names = {a.name for a in o.arguments}
+    constants: list[Any] = []
+    fresh = {} if written or o.mutates else dict(zip(o.outputs, call.outputs, strict=True))
+    fresh |= call.temporaries
+    # What is made: by name, the number in the names of its slot and its storage.
+    made = {name: k for k, name in enumerate(fresh)}
+
+    def constant(value: Any) -> str:
+        constants.append(value)
+        return f"c{len(constants) - 1}"
+
+    def slot(name: str) -> str:
+        if name in made:
+            return f"slot{made[name]}"
+        if name == "status":
+            return str(STATUS_SLOT)
+        root = name.split("[")[0]
+        if root in names:
+            return f"{name}._storage.slot" if name in metas else str(EMPTY_SLOT)
+        raise KernelError(f"binding {name!r} is neither an argument, an output nor a temporary.")
+
+    lines = []
+    original = getattr(call, "original", None)
+    if original is not None:
+        seen = dict(call.tensors())
+        for name, m in original.tensors():
+            if seen[name] is not m:
+                if "[" in name:
+                    root = name.split("[")[0]
+                    line = f"{root} = [contiguous(t) for t in {root}]"
+                else:
+                    line = f"{name} = contiguous({name})"
+                if line not in lines:
+                    lines.append(line)
+    if o.mutates:
+        for a in o.arguments:
+            if a.role == "tensor" and a.name not in o.mutated:
+                lines.append(f"if {a.name}._storage is {o.mutates}._storage: {a.name} = {a.name}.clone()")
+    for m in fresh.values():
+        stream().check_size(m.nbytes)
+    words: list[str] = []
+    heads: list[str] = []
+    total = ""
+    if fresh:
+        total = constant(sum(m.nbytes for m in fresh.values()))
+        lines += [
+            f"if stream.window_bytes + {total} > stream.bytes_limit or len(words) > stream.full_at:",
+            f"    stream.make_way({total})",
+        ]
+    elif launches:
+        lines.append("if len(words) > stream.full_at: stream.make_way(0)")
+    # The constructor's work is written out, or it would take half of an op's time; products and sums are
+    # quicker than shifts. Interrupts and other threads come with calls: there is none from where the records
+    # are added, which is one step, until what they make will be freed. So numbers are looked up first.
+    after = []
+    # The words that numbers among the arguments give, how each is made, and of which argument.
+    numbers: list[tuple[int, int, str]] = []
+    places = {a.name: k for k, a in enumerate(o.arguments)}
+    for launch in launches:
+        head, patches = plan_launch(o, launch, metas)
+        words.append(constant(head))
+        words += [slot(launch.bind.get(b.name, b.name)) for b in _bindings(launch)]
+        for patch, kind, name in patches:
+            if name is not None:
+                numbers.append((len(words), places[name], kind))
+            if "(" in patch:
+                usual = o.arguments[places[name]].default if name is not None and kind == "f32" else None
+                if isinstance(usual, (int, float)):  # mostly left out: its word needs no look-up
+                    patch = f"{float_bits(usual)} if {name} is {constant(usual)} else {patch}"
+                lines.append(f"p{len(lines)} = {patch}")
+                patch = f"p{len(lines) - 1}"
+            words.append(patch)
+    for name, k in made.items():
+        nbytes = constant(fresh[name].nbytes)
+        lines += [f"s{k} = blank(Storage)", "try:", f"    slot{k} = free.pop()", "except IndexError:"]
+        lines.append(f"    slot{k} = stream.new_slot()")
+        if len(made) > 1:
+            lines.append(f"s{k}.__del__ = returns[slot{k}]")
+        lines += [f"s{k}.slot = slot{k}", f"s{k}.version = 0", f"s{k}.kind = 'activation'"]
+        heads += [f"{1 << CODE_BITS} * slot{k} + {ALLOC}", nbytes]
+        after += [f"s{k}.nbytes = sizes[slot{k}] = {nbytes}", f"s{k}.__del__ = ends[slot{k}]"]
+    if made:
+        after.append(f"stream.window_bytes += {total}")
+    count = len(words)
+    words = heads + words
+    if words:
+        lines.append(f"words += ({', '.join(words)},)")
+    lines += after
+    if launches:
+        lines.append(f"if after: after[0]({o.name!r})")
+    if o.mutates:
+        present = [name for name in o.mutated if call.args[name] is not None]
+        lines += [*[f"{name}._storage.version += 1" for name in present], f"return {o.mutates}"]
+    elif written:
+        lines.append(f"return {written}")
+    else:
+        tensors = [
+            f"Tensor(s{made[n]}, {constant(m)}, 0)" for n, m in zip(o.outputs, call.outputs, strict=True)
+        ]
+        lines.append(f"return {tensors[0]}" if o.result is None else f"return result({', '.join(tensors)})")
+    arguments = ", ".join(a.name for a in o.arguments)
+    make = _factory(arguments, tuple(lines), len(constants))
+    s = stream()
+    run = make(
+        constants, s, s.words, s.free, s.sizes, s.ends, s.returns, s.after_op, Storage, Tensor,
+        _contiguous, partial(_checked_float_bits, o, call.compute), float_words, o.within_64_bits, o.result,
+    )  # fmt: skip
+    if numbers:
+        run.numbers = constants[int(words[len(words) - count].removeprefix("c"))], count, numbers
+    return run
+
+
+@lru_cache(1024)
+def _factory(arguments: str, lines: tuple[str, ...], constants: int):
+    """Compile the text of a plan once; plans of the same form differ in constants only."""
+    unpack = "".join(f"c{k}, " for k in range(constants))
+    made_with = (
+        "stream, words, free, sizes, ends, returns, after, Storage, Tensor, contiguous, bits, known, wide, "
+        "result"
+    )
+    text = [f"def make(constants, {made_with}):"]
+    text.append("    blank = object.__new__")
+    if unpack:
+        text.append(f"    {unpack} = constants")
+    text += [
+        f"    def run({arguments}):",
+        "        nonlocal words",
+        *[f"        {line}" for line in lines],
+        "    return run",
+    ]
+    scope: dict[str, Any] = {}
+    exec("\n".join(text), scope)
+    return scope["make"]
+
+
+def _contiguous(t):
+    if t._meta.is_contiguous or t._meta.dtype.is_quantized:
+        return t
+    return t.detach().clone()
+
+
+def _bindings(launch: Launch):
+    return launch.source.bindings
+
+
+def plan_launch(
+    o: Schema, launch: Launch, metas: dict[str, Meta]
+) -> tuple[LaunchId, list[tuple[str, str, str | None]]]:
+    """Type a kernel's bindings, fill its Params and register it with the host.
+
+    Args:
+        o: the op that plans it.
+        launch: the kernel, its holes filled.
+        metas: of arguments, outputs and temporaries, by name.
+
+    Returns:
+        The word that begins the launch's records, and the words that each run brings: the expression, which
+        the plan's text evaluates with its arguments, ``bits``, the word of a float, ``known``, those that
+        were asked for (a look takes less than a call), and ``wide``, which refuses integers of more than 64
+        bits; of which kind it is; and of which number among the arguments, None for the offset of a tensor.
+
+    Raises:
+        DeviceError: a tensor spans more than a kernel reaches on this device.
+        KernelError: a field of Params has no value, or the device takes fewer buffers or parameters.
+        ShapeError: the grid is over the device's limit, or a loop would be too long for it.
+    """
+    host = stream().open()
+    source = launch.source
+    largest = host.info.limits.get("maxStorageBufferBindingSize", 1 << 27)
+    for b in source.bindings:
+        name = launch.bind.get(b.name, b.name)
+        if (m := metas.get(name)) is not None and _reach(m) > largest:
+            raise DeviceError(
+                f"'{name}' spans {_reach(m)} bytes, and a kernel reaches {largest} of a buffer on this "
+                "device. Work on smaller tensors."
+            )
+    for b in () if source.typed else source.bindings:
+        m = metas.get(launch.bind.get(b.name, b.name))
+        if b.written or m is None or m.dtype.is_quantized:
+            continue
+        if m.dtype in PHYSICAL and "atomic" not in b.element:
+            source = source.retype(b.name, m.dtype)
+    values: dict[str, Any] = dict(launch.params)
+    patches: list[tuple[str, str, str | None]] = []
+    patched: list[str] = []
+    roles = {a.name: a.role for a in o.arguments}
+    for field, where in source.fields.items():
+        if field in values:
+            continue
+        if field == "op":
+            values[field] = o.index
+            continue
+        base = field.removesuffix("_offset")
+        if (
+            base != field
+            and (found := launch.bind.get(base, base)) is not None
+            and _is_buffer(found, metas, roles)
+        ):
+            values[field] = 0
+            if found in metas and found.split("[")[0] in roles:
+                patched.append(field)
+                patches.append((f"{found}._offset", "offset", None))
+            continue
+        part, half = field, ""
+        if f"params.{field}" not in launch.bind and field not in roles:
+            half = next((h for h in ("_low", "_high", TRUTH) if field.endswith(h)), "")
+            part = field.removesuffix(half)
+        name = launch.bind.get(f"params.{part}", part)
+        if name not in roles:
+            raise KernelError(
+                f"{source.name}: Params has a field {field!r} that neither the launch nor the op fills."
+            )
+        values[field] = 0
+        patched.append(field)
+        if where.type == "f32":
+            patches.append((f"known.get({name}) or bits({name!r}, {name})", "f32", name))
+        elif half == TRUTH:
+            patches.append((f"int(bool({name}))", "truth", name))
+        elif half == "_high":
+            patches.append((f"int({name}) >> 32 & 0xFFFFFFFF", "high", name))
+        else:
+            word = f"int({name}) & 0xFFFFFFFF"
+            wide = f"wide({name!r}, {name}) or {word}"
+            patches.append((f"{word} if {-1 << 63} <= {name} < {1 << 64} else {wide}", "low", name))
+    check_turns(source, dict(launch.params) | launch.at_most)
+    named = [metas.get(launch.bind.get(b.name, b.name)) for b in source.bindings]
+    node = RegisteredLaunch(o.public, source, values, tuple(patched), tuple(named), launch.grid, launch.map)
+    return register(node), patches
+
+
+def _reach(m: Meta) -> int:
+    """Bytes from a tensor's first element to its last: what a kernel must see of the buffer, at least."""
+    if m.numel == 0:
+        return 0
+    last = sum((n - 1) * abs(s) for n, s in zip(m.shape, m.strides, strict=True))
+    return (last + 1) * m.dtype.itemsize
+
+
+def _is_buffer(name: str, metas: dict[str, Meta], roles: dict[str, str]) -> bool:
+    return name in metas or roles.get(name.split("[")[0]) in ("tensor", "optional", "operand", "tensors")

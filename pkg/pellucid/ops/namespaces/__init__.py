@@ -1,0 +1,1 @@
+"""Namespaces besides `pellucid` and `nn.functional`, filled from the op table."""

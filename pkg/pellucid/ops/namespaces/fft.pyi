@@ -1,0 +1,6 @@
+"""Functions of `pellucid.fft`.
+
+Written by `scripts/reference`; do not edit.
+"""
+
+__all__: list[str]
