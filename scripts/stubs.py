@@ -185,6 +185,7 @@ def exported(path: str, what: str, place: str) -> Stub:
 def package() -> Stub:
     import pellucid
     from pellucid.op.public import EXPORTS
+    from pellucid.tensors.typed import TYPES
 
     stub = Stub("__init__.pyi", "The PyTorch API on WebGPU.")
     scope = {"DType": pellucid.dtype}
@@ -202,10 +203,12 @@ def package() -> Stub:
                     stub.imports.add(f"from .{node.module} import {alias.name}")
                     stub.lines.append(f"{name} = {alias.name}")
         elif isinstance(node, ast.Assign) and (name := ast.unparse(node.targets[0])) != "_LAZY":
-            stub.lines.append(f"{name}: {stub.annotation(type(getattr(pellucid, name)).__name__, scope)}")
+            kind = type(getattr(pellucid, name)).__name__.replace("NoneType", "None")
+            stub.lines.append(f"{name}: {stub.annotation(kind, scope)}")
     for name, room in lazy.items():
         parent, _, last = room.rpartition(".")
         stub.imports.add(f"from .{parent if last == name else room} import {name} as {name}")
+    stub.lines += [f"{name} = Tensor" for name in TYPES]
     for name, function in sorted(EXPORTS["torch"].items()):
         stub.function(name, function)
     return stub

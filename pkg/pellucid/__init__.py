@@ -3,6 +3,7 @@
 The usual line is ``import pellucid as torch``. Importing this opens no GPU; the first op does.
 """
 
+import math as _math
 import os as _os
 
 from . import autograd, errors
@@ -39,21 +40,63 @@ from .tensors.dtypes import (
     uint16,
     uint32,
 )
+from .tensors.formats import (
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    layout,
+    memory_format,
+    preserve_format,
+    strided,
+)
+from .tensors.limits import finfo, iinfo
 from .tensors.printing import set_printoptions
+from .tensors.queries import (
+    can_cast,
+    get_device,
+    get_float32_matmul_precision,
+    get_num_interop_threads,
+    get_num_threads,
+    is_conj,
+    is_floating_point,
+    is_inference,
+    is_neg,
+    is_nonzero,
+    is_same_size,
+    is_signed,
+    is_tensor,
+    numel,
+    result_type,
+    set_float32_matmul_precision,
+    set_num_interop_threads,
+    set_num_threads,
+)
 from .tensors.shape import Size
 from .tensors.tensor import Tensor
+from .tensors.typed import TYPES as _TYPES
+from .tensors.typed import set_default_tensor_type
 
 __version__ = "0.1.0"
 
 # Ops and what is written in terms of them; the stub beside this file names them for editors.
 globals().update(_EXPORTS["torch"])
+globals().update(_TYPES)
+
+inf = _math.inf
+nan = _math.nan
+pi = _math.pi
+e = _math.e
+newaxis = None
 
 bool = bool_
 float = float32
 double = float64
 half = float16
+short = int16
 int = int32
 long = int64
+cfloat = complex64
+cdouble = complex128
 
 # The names of PyTorch's classes and functions win over modules of these names; inside the package the modules
 # are imported by path.

@@ -70,20 +70,68 @@ from .tensors.dtypes import set_default_dtype as set_default_dtype
 from .tensors.dtypes import uint8 as uint8
 from .tensors.dtypes import uint16 as uint16
 from .tensors.dtypes import uint32 as uint32
+from .tensors.formats import channels_last as channels_last
+from .tensors.formats import channels_last_3d as channels_last_3d
+from .tensors.formats import contiguous_format as contiguous_format
+from .tensors.formats import layout as layout
+from .tensors.formats import memory_format as memory_format
+from .tensors.formats import preserve_format as preserve_format
+from .tensors.formats import strided as strided
+from .tensors.limits import finfo as finfo
+from .tensors.limits import iinfo as iinfo
 from .tensors.printing import set_printoptions as set_printoptions
+from .tensors.queries import can_cast as can_cast
+from .tensors.queries import get_device as get_device
+from .tensors.queries import get_float32_matmul_precision as get_float32_matmul_precision
+from .tensors.queries import get_num_interop_threads as get_num_interop_threads
+from .tensors.queries import get_num_threads as get_num_threads
+from .tensors.queries import is_conj as is_conj
+from .tensors.queries import is_floating_point as is_floating_point
+from .tensors.queries import is_inference as is_inference
+from .tensors.queries import is_neg as is_neg
+from .tensors.queries import is_nonzero as is_nonzero
+from .tensors.queries import is_same_size as is_same_size
+from .tensors.queries import is_signed as is_signed
+from .tensors.queries import is_tensor as is_tensor
+from .tensors.queries import numel as numel
+from .tensors.queries import result_type as result_type
+from .tensors.queries import set_float32_matmul_precision as set_float32_matmul_precision
+from .tensors.queries import set_num_interop_threads as set_num_interop_threads
+from .tensors.queries import set_num_threads as set_num_threads
 from .tensors.shape import Size as Size
 from .tensors.tensor import Tensor as Tensor
+from .tensors.typed import set_default_tensor_type as set_default_tensor_type
 from .text import AutoTokenizer as AutoTokenizer
 from .weights import settings as settings
 
 __version__: str
+inf: _float
+nan: _float
+pi: _float
+e: _float
+newaxis: None
 bool: DType
 float: DType
 double: DType
 half: DType
+short: DType
 int: DType
 long: DType
+cfloat: DType
+cdouble: DType
 dtype = DType
+FloatTensor = Tensor
+DoubleTensor = Tensor
+HalfTensor = Tensor
+BFloat16Tensor = Tensor
+ByteTensor = Tensor
+CharTensor = Tensor
+ShortTensor = Tensor
+IntTensor = Tensor
+LongTensor = Tensor
+BoolTensor = Tensor
+ComplexFloatTensor = Tensor
+ComplexDoubleTensor = Tensor
 
 def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Absolute value."""
@@ -324,8 +372,8 @@ def clip(
 ) -> Tensor:
     """Values moved into ``[min, max]``."""
 
-def clone(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """A contiguous copy."""
+def clone(input: Tensor, *, memory_format: memory_format | None = None, out: Tensor | None = None) -> Tensor:
+    """A copy, contiguous or in a memory format."""
 
 def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors side by side: along axis 1, each of fewer than two axes as a column."""

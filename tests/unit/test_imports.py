@@ -19,11 +19,25 @@ LARGEST_CIRCLE = 3
 ROOMS = (
     ("errors",),
     # What a tensor is apart from its memory. Here a device is no more than its name.
-    ("tensors.dtypes", "tensors.shape", "tensors.meta", "device.__init__"),
+    (
+        "tensors.dtypes",
+        "tensors.shape",
+        "tensors.meta",
+        "tensors.formats",
+        "tensors.limits",
+        "device.__init__",
+    ),
     # Memory, the stream of commands, the hosts; kernels as text.
     ("device", "kernel"),
     # The class of tensors, and what places in the graph are, for a tensor has one.
-    ("autograd.edges", "autograd.grad_mode", "autograd.handle", "tensors.reading", "tensors.tensor"),
+    (
+        "autograd.edges",
+        "autograd.grad_mode",
+        "autograd.handle",
+        "tensors.reading",
+        "tensors.portable",
+        "tensors.tensor",
+    ),
     # What a declaration says, and how a call of it becomes launches.
     ("op",),
     # The graph records calls. It knows what schemas say; to compute it asks tensors, or the table of ops.
@@ -36,7 +50,14 @@ ROOMS = (
     ("tensors.construct", "quant"),
     ("ops",),
     # Tensors get their methods. Blocks of files become weights by ops.
-    ("tensors.indexing", "tensors.printing", "tensors.methods", "quant.weight"),
+    (
+        "tensors.indexing",
+        "tensors.printing",
+        "tensors.queries",
+        "tensors.typed",
+        "tensors.methods",
+        "quant.weight",
+    ),
     # Commands of a window are joined before it is submitted.
     ("fusion",),
     ("kernel.autotune.candidates", "kernel.autotune.tune", "device.webgpu"),

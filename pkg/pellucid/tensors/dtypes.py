@@ -44,6 +44,26 @@ class DType:
         return self.kind == "q"
 
     @property
+    def is_signed(self) -> bool:
+        """Whether elements can be negative."""
+        return self.kind in "ifc"
+
+    def to_real(self) -> "DType":
+        """The type of its parts, if it is complex, else itself."""
+        return {"complex64": float32, "complex128": float64}.get(self.name, self)
+
+    def to_complex(self) -> "DType":
+        """The complex type whose parts it is; itself if it is complex.
+
+        Raises:
+            DTypeError: there is none.
+        """
+        found = self if self.is_complex else {"float32": complex64, "float64": complex128}.get(self.name)
+        if found is None:
+            raise DTypeError(f"to_complex: {self} has no complex type. Convert to float32 first.")
+        return found
+
+    @property
     def is_integer(self) -> bool:
         """Signed and unsigned integers; not bool."""
         return self.kind in "iu"

@@ -21,11 +21,12 @@ from ..ops.matmul import dense as matmul
 from ..ops.shape import creation, movement, views
 from ..ops.shape.transfer import transfer
 from ..quant.rows import moved
-from . import indexing
+from . import formats, indexing, queries
 from .construct import rebuild, tensor
 from .dtypes import LARGEST_HALF, DType
 from .printing import describe
 from .tensor import Tensor
+from .typed import construct, dtype_of, new, type_name
 
 # What each has of its own, and no attribute that a program gave it.
 _FIELDS = frozenset({*Tensor.__annotations__, "_index"})
@@ -48,7 +49,13 @@ class _Methods(Tensor):
         backward([self], [gradient], retain_graph, create_graph, inputs)
 
     def to(
-        self, *args, dtype: DType | None = None, device=None, non_blocking: bool = False, copy: bool = False
+        self,
+        *args,
+        dtype: DType | None = None,
+        device=None,
+        non_blocking: bool = False,
+        copy: bool = False,
+        memory_format=None,
     ) -> Tensor:
         """The tensor with another dtype or on another device; itself if nothing changes.
 
@@ -57,6 +64,7 @@ class _Methods(Tensor):
             dtype, device: the same by name.
             non_blocking: accepted; uploads never block, reads always do.
             copy: a copy even if nothing changes.
+            memory_format: the order of axes in memory, such as `channels_last`.
 
         Raises:
             DTypeError: the device has no such dtype (float64 on webgpu): ask for float32.
@@ -76,6 +84,9 @@ class _Methods(Tensor):
                 )
         if dtype is not None and type(dtype) is not DType:
             dtype = element_type(dtype)
+        if memory_format is not None and memory_format is not formats.preserve_format:
+            x = self.to(dtype=dtype, device=device, copy=copy)
+            return movement.contiguous(x, memory_format=memory_format)
         x = self
         target = self._meta.device if device is None else Device(device)
         if x._meta.dtype.is_quantized and dtype is not None and dtype is not x._meta.dtype:
@@ -92,7 +103,18 @@ class _Methods(Tensor):
         x = moved(x, target) if x._meta.dtype.is_quantized else transfer(x, target)
         return x if dtype is None or dtype is x._meta.dtype else movement.cast(x, dtype)
 
+    def type(self, dtype=None, non_blocking: bool = False):
+        """``to(dtype)``, of a dtype, a tensor type or its name; the name of its type if None."""
+        return type_name(self.dtype) if dtype is None else self.to(dtype_of(dtype))
+
+    def _construct(self, given: tuple, device) -> Tensor:
+        return construct(given, None, device)
+
     # New tensors like this one
+
+    def new(self, *given, device=None) -> Tensor:
+        """As ``torch.Tensor(...)``, of the same dtype and device."""
+        return new(self, *given, device=device)
 
     def new_zeros(self, *size, dtype: DType | None = None, device=None) -> Tensor:
         """Zeros of another shape, same dtype and device."""
@@ -196,6 +218,15 @@ def _or_not(function):
     return operator
 
 
+QUERIES = (
+    queries.is_conj,
+    queries.is_inference,
+    queries.is_neg,
+    queries.is_nonzero,
+    queries.is_same_size,
+    queries.is_signed,
+)
+
 OPERATORS = {
     "__add__": arithmetic.add,
     "__radd__": arithmetic.add,
@@ -251,6 +282,8 @@ def _attach() -> None:
             method.__qualname__ = f"Tensor.{name}"
         if isinstance(method, (FunctionType, property)):
             setattr(Tensor, name, method)
+    for function in QUERIES:
+        setattr(Tensor, function.__name__, function)
     for name, function in OPERATORS.items():
         setattr(Tensor, name, operator_of(function.op) if hasattr(function, "op") else function)
 

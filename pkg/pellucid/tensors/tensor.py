@@ -16,11 +16,11 @@ from ..errors import ArgumentError, DimensionError, DTypeError, GradientError
 from . import dtypes as dt
 from .dtypes import DType
 from .meta import Meta, differences
-from .reading import Readable
+from .portable import Portable
 from .shape import Size, axis
 
 
-class Tensor(Readable):
+class Tensor(Portable):
     """A tensor, with PyTorch's attributes and methods.
 
     Make one with `tensor`, `zeros`, `arange` and so on. Its memory is freed when the last reference to it
@@ -42,11 +42,18 @@ class Tensor(Readable):
     if TYPE_CHECKING:
         # Of what `methods` attaches, what this class itself calls; the stub has all of it.
         def __eq__(self, other: Any) -> Tensor: ...  # type: ignore[override]
+        def _construct(self, given: tuple, device: Any) -> Tensor: ...
         def any(self) -> Tensor: ...
         def to(self, other: Any) -> Tensor: ...
         def unbind(self, dim: int) -> tuple[Tensor, ...]: ...
 
-    def __init__(self, storage, m: Meta, offset: int):
+    def __init__(self, storage: Any = None, m: Any = None, offset: Any = None, *more: int, device=None):
+        """As `torch.Tensor`: memory of a shape that is given as integers, or a copy of data as floats. The
+        package itself gives storage, layout and offset."""
+        if m.__class__ is not Meta:
+            given = (storage, m, offset, *more)
+            made = self._construct(tuple(g for g in given if g is not None), device)
+            storage, m, offset = made._storage, made._meta, made._offset
         self._storage = storage
         self._meta = m
         self._offset = offset
@@ -134,10 +141,6 @@ class Tensor(Readable):
     def element_size(self) -> int:
         """Bytes of one element."""
         return self._meta.dtype.itemsize
-
-    def is_contiguous(self) -> bool:
-        """Whether the elements lie in row-major order without gaps."""
-        return self._meta.is_contiguous
 
     def is_floating_point(self) -> bool:
         """Whether the elements are floating-point numbers."""
@@ -271,10 +274,6 @@ class Tensor(Readable):
     def webgpu(self) -> Tensor:
         """The tensor on the webgpu device."""
         return self.to("webgpu")
-
-    def type(self, dtype: DType) -> Tensor:
-        """``to(dtype)``."""
-        return self.to(dtype)
 
     def type_as(self, other: Tensor) -> Tensor:
         """``to(other.dtype)``."""

@@ -14,12 +14,13 @@ from ..device import device as Device
 from ..ops.index.sort import ValuesAndIndices
 from ..ops.random.generator import Generator
 from .dtypes import DType
+from .formats import memory_format
 from .meta import Meta
-from .reading import Readable
+from .portable import Portable
 from .shape import Size
 
 # pyright: reportIncompatibleMethodOverride=false
-class Tensor(Readable):
+class Tensor(Portable):
     """A tensor, with PyTorch's attributes and methods.
 
     Make one with `tensor`, `zeros`, `arange` and so on. Its memory is freed when the last reference to it
@@ -35,7 +36,9 @@ class Tensor(Readable):
     _storage: Any
     _meta: Meta
     _offset: _int
-    def __init__(self, storage, m: Meta, offset: _int): ...
+    def __init__(self, storage: Any = None, m: Any = None, offset: Any = None, *more: _int, device=None):
+        """As `torch.Tensor`: memory of a shape that is given as integers, or a copy of data as floats. The
+        package itself gives storage, layout and offset."""
     @property
     def shape(self) -> Size: ...
     @property
@@ -77,8 +80,6 @@ class Tensor(Readable):
         """A number that is equal for tensors that begin at the same element of the same storage."""
     def element_size(self) -> _int:
         """Bytes of one element."""
-    def is_contiguous(self) -> _bool:
-        """Whether the elements lie in row-major order without gaps."""
     def is_floating_point(self) -> _bool:
         """Whether the elements are floating-point numbers."""
     def __len__(self) -> _int: ...
@@ -108,8 +109,6 @@ class Tensor(Readable):
         """The tensor on the cpu device."""
     def webgpu(self) -> Tensor:
         """The tensor on the webgpu device."""
-    def type(self, dtype: DType) -> Tensor:
-        """``to(dtype)``."""
     def type_as(self, other: Tensor) -> Tensor:
         """``to(other.dtype)``."""
     def float(self) -> Tensor:
@@ -146,9 +145,20 @@ class Tensor(Readable):
     ) -> None:
         """Add to ``.grad`` of every leaf the derivative of this tensor; see `pellucid.autograd.backward`."""
     def to(
-        self, *args, dtype: DType | None = None, device=None, non_blocking: _bool = False, copy: _bool = False
+        self,
+        *args,
+        dtype: DType | None = None,
+        device=None,
+        non_blocking: _bool = False,
+        copy: _bool = False,
+        memory_format=None,
     ) -> Tensor:
         """The tensor with another dtype or on another device; itself if nothing changes."""
+    def type(self, dtype=None, non_blocking: _bool = False):
+        """``to(dtype)``, of a dtype, a tensor type or its name; the name of its type if None."""
+    def _construct(self, given: tuple, device) -> Tensor: ...
+    def new(self, *given, device=None) -> Tensor:
+        """As ``torch.Tensor(...)``, of the same dtype and device."""
     def new_zeros(self, *size, dtype: DType | None = None, device=None) -> Tensor:
         """Zeros of another shape, same dtype and device."""
     def new_ones(self, *size, dtype: DType | None = None, device=None) -> Tensor:
@@ -302,14 +312,15 @@ class Tensor(Readable):
         out: Tensor | None = None,
     ) -> Tensor:
         """Values moved into ``[min, max]``."""
-    def clone(self, *, out: Tensor | None = None) -> Tensor:
-        """A contiguous copy."""
+    def clone(self, *, memory_format: memory_format | None = None, out: Tensor | None = None) -> Tensor:
+        """A copy, contiguous or in a memory format."""
     def conj(self) -> Tensor:
         """The conjugate; of real numbers the tensor itself. It is computed at once, and no view."""
     def conj_physical(self, *, out: Tensor | None = None) -> Tensor:
         """The conjugate: the imaginary part negated."""
-    def contiguous(self) -> Tensor:
-        """The tensor itself if its elements lie in row-major order, else a copy that does."""
+    def contiguous(self, memory_format=...) -> Tensor:
+        """The tensor itself if its elements lie in row-major order, or in that of ``memory_format``, else
+        a copy that does."""
     def copysign(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """``|input|`` with the sign of ``other``."""
     def corrcoef(self) -> Tensor:

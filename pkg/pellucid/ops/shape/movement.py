@@ -17,31 +17,50 @@ from ...op.inplace import in_place
 from ...op.public import function
 from ...op.rules import as_input, same
 from ...tensors.dtypes import DType
+from ...tensors.formats import contiguous_format, memory_format, packed, preserve_format
 from ...tensors.meta import Meta
 from ...tensors.shape import Size
 from ...tensors.tensor import Tensor
+
+
+def _in_order(input: Tensor, memory_format: memory_format | None) -> Tensor | None:
+    """A copy whose axes lie in another order than the usual one; None for the usual one."""
+    if memory_format is None or memory_format is preserve_format:
+        return None
+    strides = packed(memory_format, input.shape)
+    order = sorted(range(input.ndim), key=lambda axis: -strides[axis])
+    if order == list(range(input.ndim)):
+        return None
+    back = sorted(range(input.ndim), key=order.__getitem__)
+    return clone(input.permute(order)).permute(back)
 
 
 @op(
     dtype=same,
     shape=as_input,
     kernel=elementwise("input", i64="input", boolean="input"),
-    reference=lambda input: input,
+    reference=lambda input, memory_format: input,
     grad={"input": lambda g: g},
+    prepare=_in_order,
     method=True,
-    aten="clone.default(self, *, memory_format=None)",
 )
-def clone(input: Tensor) -> Tensor:
-    """A contiguous copy.
+def clone(input: Tensor, *, memory_format: memory_format | None = None) -> Tensor:
+    """A copy, contiguous or in a memory format.
+
+    Args:
+        memory_format: the order of axes in memory, such as `channels_last`.
 
     Source: https://pytorch.org/docs/stable/generated/torch.clone.html
     """
 
 
-@function(exports=None, method=True, aten="contiguous.default(self, *, memory_format=None)")
-def contiguous(input: Tensor) -> Tensor:
-    """The tensor itself if its elements lie in row-major order, else a copy that does."""
-    return input if input._meta.is_contiguous else clone(input)
+@function(exports=None, method=True)
+def contiguous(input: Tensor, memory_format=contiguous_format) -> Tensor:
+    """The tensor itself if its elements lie in row-major order, or in that of ``memory_format``, else a copy
+    that does."""
+    if memory_format is preserve_format or input.is_contiguous(memory_format):
+        return input
+    return clone(input, memory_format=memory_format)
 
 
 def warn_of_lost_parts(source: DType, target: DType) -> None:
