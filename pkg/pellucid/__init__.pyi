@@ -278,6 +278,19 @@ def atleast_3d(*tensors) -> Tensor | tuple[Tensor, ...]:
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
     """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices."""
 
+def batch_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: _bool,
+    momentum: _float,
+    eps: _float,
+    cudnn_enabled: _bool,
+) -> Tensor:
+    """`nn.functional.batch_norm` with the arguments in ATen's order."""
+
 def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
     """1 with the probability that ``input`` gives, else 0; NaN where that is not between 0 and 1, of
     which PyTorch raises an error."""
@@ -639,6 +652,17 @@ def greater(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None)
 def greater_equal(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """``input >= other``."""
 
+def group_norm(
+    input: Tensor,
+    num_groups: _int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: _float = 1e-05,
+    cudnn_enabled: _bool = True,
+) -> Tensor:
+    """`layer_norm` over the channels of a group and all axes behind them, with a weight and bias by
+    channel."""
+
 def gt(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """``input > other``."""
 
@@ -687,6 +711,19 @@ def index_select(input: Tensor, dim: _int, index: Tensor) -> Tensor:
 
 def inner(input: Tensor, other: Tensor) -> Tensor:
     """Products of all vectors along the last axes: ``out[i, j] = sum(input[i] * other[j])``."""
+
+def instance_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    use_input_stats: _bool,
+    momentum: _float,
+    eps: _float,
+    cudnn_enabled: _bool,
+) -> Tensor:
+    """Every channel of every member of the batch with its own mean and variance."""
 
 def is_complex(input: Tensor) -> _bool:
     """Whether the elements are complex numbers."""
@@ -917,6 +954,36 @@ def narrow(input: Tensor, dim: _int, start: _int, length: _int) -> Tensor:
 
 def narrow_copy(input: Tensor, dim: _int, start: _int, length: _int) -> Tensor:
     """A copy of what `narrow` shows."""
+
+def native_batch_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: _bool,
+    momentum: _float,
+    eps: _float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Batch norm, with the means and inverse deviations of the channels; without training these are
+    empty."""
+
+def native_group_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    N: _int,
+    C: _int,
+    HxW: _int,
+    group: _int,
+    eps: _float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Group norm, with the means and inverse deviations of the groups."""
+
+def native_layer_norm(
+    input: Tensor, normalized_shape: Sequence[_int], weight: Tensor | None, bias: Tensor | None, eps: _float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """`layer_norm`, with the means and inverse deviations of the rows."""
 
 def ne(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """``input != other``."""

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from samples.reduce import empties
-from samples.sample import DTYPES, S, Sample, bad, below, each, normal, nothing
+from samples.sample import DTYPES, S, Sample, bad, below, each, normal, nothing, uniform
 
 x, weight, bias = normal(4, 3, 5), normal(5), normal(5)
 special = 10 * normal(7, 40)
@@ -44,6 +44,65 @@ def normed(*, biased: bool) -> list[Sample]:
     return [*made, *wrong, bad("weight has shape", x[0], (5,), x[0])]
 
 
+few = {"layouts": ("contiguous",), "paged": False}
+
+
+def channel_norms() -> dict[str, list[Sample]]:
+    """In training and without, with and without weights; statistics are not written by a sample."""
+    x, w, b, m, v = normal(3, 4, 5), normal(4), normal(4), normal(4), uniform(0.5, 2, 4)
+    modes, short = (True, False), {"second": False, **few}
+
+    def plain(t, x, *more):
+        return t.nn.functional.instance_norm(x, use_input_stats=True, weight=more[0], bias=more[1])
+
+    def of_statistics(name, **options):
+        def call(t, x, w, b, m, v):
+            return getattr(t.nn.functional, name)(x, m.detach(), v.detach(), w, b, **options)
+
+        return call
+
+    half = each(DTYPES[1:2], x, 2)[0].but(layouts=("contiguous",))
+    aten = [0.1, 1e-5, False]
+    return {
+        "nn.functional.batch_norm": [
+            *[
+                S(of_statistics("batch_norm", training=on), x, w, b, m, v).but(atol=5e-5, **few)
+                for on in modes
+            ],
+            S(x, None, None, None, None, True),
+            S(normal(6, 4), None, None, w, None, True).but(atol=5e-5, **few),
+            S(nothing(0, 4), None, None, w, b, True).but(**few),
+            bad("more than 1", x[:1, :, :1], None, None, training=True),
+            bad("running_mean and running_var", x, None, None),
+            bad("channels need", x, None, None, w[:2], None, True),
+        ],
+        "batch_norm": [S(x, w, b, None, None, True, *aten).but(**short)],
+        "native_batch_norm": [
+            S(x, w, b, None, None, True, 0.1, 1e-5).but(**short),
+            S(x, w, b, m, v, False, 0.1, 1e-5).but(**{**short, "grad": False}),
+        ],
+        "nn.functional.group_norm": [
+            S(x, 2, w, b).but(atol=5e-5, **few),
+            S(x, 4),
+            half,
+            S(nothing(0, 4), 2).but(**few),
+            bad("multiple", x, 3),
+            bad("more than 1", x[:1, :, :1], 4),
+        ],
+        "group_norm": [S(x, 2, w, b).but(**short)],
+        "native_group_norm": [S(x, w, b, 3, 4, 5, 2, 1e-5).but(atol=5e-5, **short)],
+        "native_layer_norm": [S(x, (5,), normal(5), normal(5), 1e-5).but(**short)],
+        "nn.functional.instance_norm": [
+            S(plain, x, w, b).but(atol=5e-5, **few),
+            S(of_statistics("instance_norm", use_input_stats=False), x, w, b, m, v).but(**few),
+            S(of_statistics("instance_norm"), x, w, b, m, v).but(**short),
+            bad("more than 1 spatial", x[:, :, :1]),
+            bad("channels need", x, weight=w[:2]),
+        ],
+        "instance_norm": [S(x, w, b, None, None, True, *aten).but(**short)],
+    }
+
+
 def _norm(t, x, p="fro", dim=None, keepdim=False):
     return t.linalg.vector_norm(x, 2 if p == "fro" else p, dim, keepdim)
 
@@ -59,6 +118,10 @@ SAMPLES: dict[str, list[Sample]] = {
     "layer_norm": normed(biased=True),
     "nn.functional.rms_norm": [S(x, (5,), weight, 1e-5)],
     "nn.functional.layer_norm": [S(x, (5,), weight, bias, 1e-6)],
+    **channel_norms(),
+    "nn.functional.local_response_norm": [
+        *[S(a, n, 0.5).but(**few) for a, n in ((normal(2, 5, 3), 3), (normal(1, 4, 2, 2), 2))],
+        bad("three axes", x[0], 2)],
     "norm": [
         *[S(normal(4, 6), p, d, d == 0).but(rtol=1e-4, theirs=_norm) for p in (2, "fro", 1, 0, 3, 0.5,
             math.inf, -math.inf)

@@ -10,6 +10,7 @@ from ..op.arguments import integers, number
 from ..op.public import EXPORTS, function
 from ..ops.elementwise import activations
 from ..ops.index.rows import embedding as _embedding
+from ..ops.norm import channels
 from ..ops.norm import normalization as norm
 from ..ops.norm import softmax as _softmax
 from ..ops.shape.creation import zeros
@@ -110,6 +111,90 @@ def layer_norm(
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.layer_norm.html
     """
     return norm.layer_norm(input, integers(normalized_shape, "normalized_shape"), weight, bias, eps)
+
+
+@function(exports="nn.functional", ours="the form of nn.functional; `pellucid.group_norm` is that of ATen")
+def group_norm(
+    input: Tensor,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """The channels of a group, and all axes behind them, less their mean and divided by their deviation; see
+    `pellucid.group_norm`.
+
+    Raises:
+        ValueError: a group has one element, which has no deviation.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.group_norm.html
+    """
+    if input.dim() > 1 and input.shape[0] * input.shape[1] // max(int(num_groups), 1) == 1:
+        channels.more_than_one(input, "value per channel", tuple(range(2, input.dim())))
+    return channels.group_norm(input, num_groups, weight, bias, eps)
+
+
+@function(exports="nn.functional", ours="the form of nn.functional; `pellucid.batch_norm` is that of ATen")
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """``(input - mean) / sqrt(variance + eps) * weight + bias`` by channel, over all other axes.
+
+    Args:
+        input: (batch, channels, ...), floating point.
+        running_mean, running_var: (channels,): the statistics, or what those of the batch move, or None.
+        weight, bias: (channels,) or None.
+        training: use the batch's statistics and move the running ones.
+        momentum: how far these move, from 0 to 1; the unbiased variance counts.
+        eps: added to the variance.
+
+    Raises:
+        ShapeError: the shapes do not fit, statistics are missing, or a channel has one value in training.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.batch_norm.html; Ioffe and Szegedy
+        2015
+
+    Example:
+        >>> import pellucid as torch
+        >>> x = torch.tensor([[1.0], [3.0]], device="cpu")
+        >>> torch.nn.functional.batch_norm(x, None, None, training=True, eps=0.0).tolist()
+        [[-1.0], [1.0]]
+    """
+    if training:
+        channels.more_than_one(input, "value per channel", (0, *range(2, input.dim())))
+    return channels.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, False)
+
+
+@function(exports="nn.functional", ours="the form of nn.functional; `pellucid.instance_norm` is that of ATen")
+def instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Every channel of every member of the batch with its own mean and variance; `pellucid.instance_norm`.
+
+    Raises:
+        ShapeError: the shapes do not fit, or a channel has one value.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.instance_norm.html
+    """
+    if use_input_stats:
+        channels.more_than_one(input, "spatial element", tuple(range(2, input.dim())))
+    return channels.instance_norm(
+        input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, False
+    )
 
 
 @function(exports="nn.functional")

@@ -40,6 +40,18 @@ def avg_pool2d(
 ) -> Tensor:
     """The mean of each window."""
 
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: _bool = False,
+    momentum: _float = 0.1,
+    eps: _float = 1e-05,
+) -> Tensor:
+    """``(input - mean) / sqrt(variance + eps) * weight + bias`` by channel, over all other axes."""
+
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
 ) -> Tensor:
@@ -149,6 +161,16 @@ def gelu(input: Tensor, approximate: str = "none", *, out: Tensor | None = None)
 def glu(input: Tensor, dim: _int = -1) -> Tensor:
     """The first half along an axis times the sigmoid of the second."""
 
+def group_norm(
+    input: Tensor,
+    num_groups: _int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: _float = 1e-05,
+) -> Tensor:
+    """The channels of a group, and all axes behind them, less their mean and divided by their
+    deviation; see `pellucid.group_norm`."""
+
 def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """``input``, but 0 where it is at most ``lambd`` away from 0."""
 
@@ -168,6 +190,19 @@ def hinge_embedding_loss(
 
 def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: _float = 1.0) -> Tensor:
     """``d^2 / 2`` where ``d = |input - target|`` is below ``delta``, else ``delta * (d - delta / 2)``."""
+
+def instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: _bool = True,
+    momentum: _float = 0.1,
+    eps: _float = 1e-05,
+) -> Tensor:
+    """Every channel of every member of the batch with its own mean and variance;
+    `pellucid.instance_norm`."""
 
 def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: _bool = False) -> Tensor:
     """``target * (log(target) - input)``, where ``0 * log(0)`` is 0."""
@@ -191,6 +226,11 @@ def leaky_relu(
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``out[..., j] = sum_l input[..., l] * weight[j, l] + bias[j]``."""
+
+def local_response_norm(
+    input: Tensor, size: _int, alpha: _float = 0.0001, beta: _float = 0.75, k: _float = 1.0
+) -> Tensor:
+    """``input / (k + alpha * mean(input^2 over size neighbouring channels))^beta``."""
 
 def log_softmax(input: Tensor, dim: _int, dtype=None) -> Tensor:
     """``x_i - log(sum_j exp(x_j))`` along an axis; see `pellucid.log_softmax`."""

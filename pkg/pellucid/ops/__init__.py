@@ -22,7 +22,7 @@ from .elementwise import (
 )
 from .index import counting, gather, places, rows, selection, sort
 from .matmul import contractions, dense, einsum, linear
-from .norm import normalization, softmax
+from .norm import channels, normalization, softmax
 from .quant import products
 from .random import distributions
 from .reduce import differences, extremum, order_statistics, reductions, scan, variance
@@ -75,6 +75,7 @@ GROUPS = (
     einsum,
     movement,
     normalization,
+    channels,
     pool,
     products,
     distributions,

@@ -19,9 +19,8 @@ from ..tensors.tensor import Tensor
 from .conv import convolution as conv
 from .conv import pool
 from .matmul import contractions
-from .norm import normalization, softmax
+from .norm import softmax
 from .random import distributions
-from .reduce import reductions, variance
 from .shape import creation, splitting, views
 
 # How a tensor lies in memory, which is no part of what an operator computes.
@@ -131,15 +130,6 @@ def _softmax(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
 @_overload("_log_softmax.default")
 def _log_softmax(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
     return softmax.log_softmax(self, dim, dt.float32 if half_to_float else None)
-
-
-@_overload("native_layer_norm.default")
-def _native_layer_norm(input: Tensor, normalized_shape, weight, bias, eps: float) -> tuple[Tensor, ...]:
-    shape = tuple(normalized_shape)
-    dims = tuple(range(-len(shape), 0))
-    middle = reductions.mean(input, dims, True)
-    scale = (variance.var(input, dims, False, True) + eps).rsqrt()
-    return normalization.layer_norm(input, shape, weight, bias, eps), middle, scale
 
 
 @_overload("cdist.default")

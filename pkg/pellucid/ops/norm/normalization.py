@@ -77,14 +77,17 @@ def _gradient_launch(call: Call) -> Launch:
     return Launch(lanes.fill("norm/gradient", holes), rows, params, bind={"x": "input"})
 
 
-def _gradient_composite(g, input, weight, normalized_shape, eps, centred):
-    dims = _last(normalized_shape)
+def input_gradient(g: Tensor, input: Tensor, dims: tuple[int, ...], eps: float, centred: bool) -> Tensor:
+    """The derivative of a norm over axes with respect to its input, of ops that have derivatives."""
     x = input - mean(input, dims, True) if centred else input
     scale = (mean(x * x, dims, True) + eps).rsqrt()
     normal = x * scale
-    g = g if weight is None else g * weight
     rest = g - normal * mean(g * normal, dims, True)
     return scale * (rest - mean(g, dims, True) if centred else rest)
+
+
+def _gradient_composite(g, input, weight, normalized_shape, eps, centred):
+    return input_gradient(g if weight is None else g * weight, input, _last(normalized_shape), eps, centred)
 
 
 def _centred(input: np.ndarray, dims: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
