@@ -385,14 +385,14 @@ def differences(case, device, second):
 @pytest.mark.parametrize("case", CASES)
 def test_derivatives(case, device):
     wrong = differences(case, device, False)
-    assert not wrong, f"{len(wrong)} differ, such as {wrong[:5]}"
+    assert not wrong, f"{len(wrong)} differ, such as (what, where, ours, PyTorch's): {wrong[:5]}"
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("case", [case for case in CASES if CASES[case][1] not in ONCE])
 def test_derivatives_of_derivatives(case):
     wrong = differences(case, "cpu", True)
-    assert not wrong, f"{len(wrong)} differ, such as {wrong[:5]}"
+    assert not wrong, f"{len(wrong)} differ, such as (what, where, ours, PyTorch's): {wrong[:5]}"
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -12,5 +12,7 @@ from .language_model import CausalLM as CausalLM
 from .llama import LlamaConfig as LlamaConfig
 from .llama import LlamaForCausalLM as LlamaForCausalLM
 from .output import CausalLMOutput as CausalLMOutput
+from .qwen2 import Qwen2Config as Qwen2Config
+from .qwen2 import Qwen2ForCausalLM as Qwen2ForCausalLM
 from .qwen3 import Qwen3Config as Qwen3Config
 from .qwen3 import Qwen3ForCausalLM as Qwen3ForCausalLM

@@ -5,36 +5,22 @@ Qwen Team 2025, "Qwen3 technical report". Attribute paths are the tensor names o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 from ..nn.modules.norm import RMSNorm
 from ..tensors.tensor import Tensor
-from ..weights.fields import FLAG, Field, listed, text
 from .language_model import CausalLM
-from .llama import LlamaAttention, LlamaConfig, LlamaDecoderLayer, LlamaForCausalLM, LlamaModel
+from .llama import LlamaAttention, LlamaDecoderLayer, LlamaForCausalLM, LlamaModel
+from .qwen2 import Qwen2Config
 
 
 @dataclass(frozen=True)
-class Qwen3Config(LlamaConfig):
+class Qwen3Config(Qwen2Config):
     """Fields are the keys of ``config.json``."""
 
-    table: ClassVar[Mapping[str, Field]] = {
-        **LlamaConfig.table,
-        "layer_types": listed(text(100), 4096),
-        "use_sliding_window": FLAG,
-    }
-    gguf_interleaved: ClassVar[bool] = False
     head_dim: int | None = 128
     rope_theta: float = 1e6
-    max_position_embeddings: int = 32768
-    layer_types: list[str] | None = None
-    use_sliding_window: bool = False
-
-    @property
-    def window(self) -> int | None:
-        return self.sliding_window if self.use_sliding_window else None
+    attention_bias: bool = False
 
 
 class Qwen3Attention(LlamaAttention):
