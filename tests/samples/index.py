@@ -245,5 +245,28 @@ SAMPLES: dict[str, list[Sample]] = {
             for way in ({}, {"return_inverse": True, "return_counts": True})],
         S(np.sort(below(2, 6, 2), 0), dim=0, return_inverse=True, return_counts=True),
         S(nothing(0)).but(grad=False)
-    ]
+    ],
+    "scatter_reduce": [
+        *[S(matrix, d, below(4, *shape), normal(*shape), how, include_self=own).but(**LOOSELY, **PLAIN)
+            for how in ("sum", "prod", "mean", "amax", "amin") for own in (True, False)
+            for d, shape in ((0, (4, 5)), (1, (3, 30)))],
+        S(matrix, 0, below(4, 2, 3), below(3, 2, 3).astype(np.float32), "prod"),
+        S(np.round(matrix), 0, below(4, 9, 5), np.round(normal(9, 5)), "amax"),
+        S(edge, 1, below(40, 2, 30), edge[:, ::-1][:, :30], "amin").but(**PLAIN, grad=False),
+        S(np.float32(2), 0, np.array(0), np.float32(5), "prod"),
+        S(matrix, 0, empty.reshape(0, 5), nothing(0, 5), "amax"),
+        *[s for how in ("prod", "amax", "mean") for s in each(("float16", "int64", "int32", "uint8"),
+            matrix, 0, below(4, 6, 5), normal(6, 5), how)],
+        bad("is not known", matrix, 0, below(4, 6, 5), normal(6, 5), "max"),
+        bad("out of range", matrix, 0, below(4, 6, 5) + 4, normal(6, 5), "amax").but(error=IndexError),
+    ],
+    "index_reduce": [
+        *[S(x, d, below(4, 7), normal(*shape), how, include_self=own).but(**LOOSELY, **PLAIN)
+            for how in ("prod", "mean", "amax", "amin") for own in (True, False)
+            for d, shape in ((0, (7, 5, 6)), (-1, (4, 5, 7)))],
+        S(np.float32(2), 0, np.array([0]), np.float32(5), "mean"), S(x, 1, empty, nothing(4, 0, 6), "amax"),
+        *each(("int64", "uint8"), matrix, 1, below(5, 3), normal(4, 3), "amin"),
+        bad("is not known", x, 0, below(4, 7), normal(7, 5, 6), "sum"),
+        bad("must be a vector", x, 0, below(4, 7), normal(6, 5, 6), "prod"),
+    ],
 }  # fmt: skip

@@ -54,6 +54,7 @@ def long(*ways: dict, shapes=LONG, **options) -> list[Sample]:
     return [S(normal(*s), **way).but(**options) for s in shapes for way in ways]
 
 
+FLAT = {"layouts": ("contiguous",)}
 WRONG = [bad("out of range", x, 5), bad("out of range", x, -4)]
 NONE = [S(np.zeros((0, 3), d), 0) for d in ("int64", "int32", "uint8", "bool", "float16")]
 no_axes = S(np.array(3.5, np.float32))
@@ -121,6 +122,24 @@ SAMPLES: dict[str, list[Sample]] = {
         S(below(18, 7, 9000) - 9, 0).but(layouts=("contiguous",)), S(small, 0, dtype="int64").but(grad=False),
         *empties(False), *WRONG,
         *NONE
+    ],
+    **{
+        name: [
+            *[S(a, d) for a, d in ((distinct, 0), (distinct, 2), (holed, 1))],
+            S(ties, 1), S(np.float32(2), 0),
+            S(np.array([0.0, -0.0, -np.inf, 0.0, np.nan, 1.0, np.nan], np.float32), 0),
+            S(np.array([-np.inf, 2**40, np.inf, -(2.0**40)], np.float32), 0),
+            S(np.array([3, -(2**62), 3, 2**62, 2**62 - 1]), 0), S(normal(2, 3000), 1).but(**FLAT),
+            *each(DTYPES[:-1], distinct, 1), S(nothing(0, 3), 0).but(grad=False), *WRONG,
+        ]
+        for name in ("cummax", "cummin")
+    },
+    "logcumsumexp": [
+        *[S(x, d) for d in (0, 1, -1)], S(100 * x, 1), S(np.float32(2), 0), S(normal(2, 3000), 1).but(**FLAT,
+        second=False, rtol=1e-4),
+        S(np.array([[-np.inf, -np.inf, 3, -np.inf], [1, np.inf, 2, np.inf], [0, np.nan, 1, -np.inf]],
+        np.float32), 1).but(grad=False),
+        *each(("float16", "bfloat16"), small, 1), S(nothing(0, 3), 0).but(grad=False), *WRONG,
     ],
     "cumprod": [
         *[S(uniform(0.5, 1.5, 3, 4, 5), d) for d in (0, 1, -1)], S(zeros, 1).but(rtol=1e-4),

@@ -20,12 +20,12 @@ from .elementwise import (
     polynomials,
     probability,
 )
-from .index import counting, gather, places, rows, selection, sort
+from .index import counting, gather, places, rows, scatter_reduce, selection, sort
 from .matmul import contractions, dense, einsum, linear
 from .norm import channels, normalization, softmax
 from .quant import products
 from .random import distributions
-from .reduce import differences, extremum, order_statistics, reductions, scan, variance
+from .reduce import differences, extremum, order_statistics, reductions, running, scan, variance
 from .shape import (
     copies,
     creation,
@@ -60,6 +60,7 @@ GROUPS = (
     probability,
     polynomials,
     gather,
+    scatter_reduce,
     selection,
     places,
     counting,
@@ -85,6 +86,7 @@ GROUPS = (
     differences,
     rows,
     scan,
+    running,
     slicing,
     splitting,
     softmax,

@@ -150,7 +150,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 # Writing
 
 
-def _scatter_types(call: Call):
+def scatter_types(call: Call):
     integers(call, "index")
     x, src = call["input"], call["src"]
     if x.dtype is not src.dtype:
@@ -158,7 +158,7 @@ def _scatter_types(call: Call):
     return x.dtype, x.dtype
 
 
-def _scatter_shape(call: Call) -> Size:
+def scatter_shape(call: Call) -> Size:
     _along_shape(call)
     if call["src"].shape != call["index"].shape:
         raise ShapeError(
@@ -167,16 +167,22 @@ def _scatter_shape(call: Call) -> Size:
     return call["input"].shape
 
 
-def scatter_launches(call: Call, add: bool) -> list[Launch]:
+_SUM = {"f32": "a + b", "i32": "a + b", "u32": "a + b", "vec2<u32>": "i64_add(a, b)"}
+
+
+def scatter_launches(call: Call, combine: dict[str, str] | None) -> list[Launch]:
     """Few sources a line: one dispatch. Else where each source goes, their order, and what each output
     collects.
+
+    Args:
+        combine: expressions over what is there and a source, by register type; None where the last one stays.
     """
     x, index = call["input"], call["index"]
     kind = register_type(x.dtype)
     k = axis(call["dim"], x.rank)
     outer, limit, inner = _line(x.shape, k)
     sources = _line(index.shape, k)[1] if index.numel else 0
-    holes = {"T": kind, "ADD": flag(add), "apply": "i64_add(a, b)" if kind == "vec2<u32>" else "a + b"}
+    holes = {"T": kind, "ADD": flag(combine is not None), "apply": (combine or _SUM)[kind]}
     grid = -(-x.numel // 64)
     if sources <= _LINES:
         params: dict[str, int | float] = {
@@ -216,9 +222,9 @@ def _unreplaced(g, dim, index) -> Tensor:
 
 @op(
     public="scatter",
-    dtype=_scatter_types,
-    shape=_scatter_shape,
-    kernel=lambda call: scatter_launches(call, False),
+    dtype=scatter_types,
+    shape=scatter_shape,
+    kernel=lambda call: scatter_launches(call, None),
     reference=lambda input, dim, index, src: _scatter_reference(input, dim, index, src, False),
     grad={
         "input": _unreplaced,
@@ -239,7 +245,8 @@ def _untouched(input: Tensor, src: Tensor) -> Tensor:
     return input.clone()
 
 
-def _scattered(write, input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+def within(write, input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """Scatter by ``write`` where the index covers only a part of the input, and the source has more."""
     if index.numel() == 0:
         return _untouched(input, src)
     for j, n in enumerate(index.shape):
@@ -297,20 +304,20 @@ def scatter(
         raise ArgumentError("scatter: src and value are both given. Give one.")
     if not hasattr(source, "_meta"):
         source = input.new_full(index.shape, source)
-    return _scattered(scatter_add if reduce == "add" else scatter_lines, input, dim, index, source)
+    return within(scatter_add if reduce == "add" else scatter_lines, input, dim, index, source)
 
 
 def _added(input, dim, index, src):
     longer = any(n != m for n, m in zip(index.shape, src.shape, strict=False))
     if longer or not index.numel() or _cut(input, dim, index) is not input:
-        return _scattered(scatter_add, input, dim, index, src)
+        return within(scatter_add, input, dim, index, src)
     return None
 
 
 @op(
-    dtype=_scatter_types,
-    shape=_scatter_shape,
-    kernel=lambda call: scatter_launches(call, True),
+    dtype=scatter_types,
+    shape=scatter_shape,
+    kernel=lambda call: scatter_launches(call, _SUM),
     reference=lambda input, dim, index, src: _scatter_reference(input, dim, index, src, True),
     grad={"input": lambda g: g, "src": lambda g, dim, index: g.gather(dim, index)},
     method=True,

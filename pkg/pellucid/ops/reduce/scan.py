@@ -4,6 +4,8 @@
 # pyright: reportReturnType=false
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ...autograd.formulas import without
 from ...autograd.grad_mode import is_grad_enabled
 from ...kernel.element_types import NATIVE, register_type
@@ -28,7 +30,8 @@ _LONG, _MANY = 4096, 512
 _CHUNK, _PARTS = 1024, 1024
 
 
-def _scan(call: Call, one: dict[str, str], identity: dict[str, str]) -> list[Launch]:
+def scan_launches(call: Call, one: dict[str, str], identity: dict[str, str]) -> list[Launch]:
+    """Launches that combine by an expression over a and b along the last axis, chosen by register type."""
     m = call["input"]
     kind = register_type(call.compute)
     holes = {"T": kind, "apply": one[kind], "IDENTITY": identity[kind]}
@@ -76,7 +79,7 @@ def _rows(
 def _product_scan(call: Call) -> list[Launch]:
     m = call["input"]
     if register_type(call.compute) != "f32":
-        return _scan(call, _PRODUCT, _ONE)
+        return scan_launches(call, _PRODUCT, _ONE)
     # Parts of a product leave the range of floats where the whole does not: they have a range of their own.
     rows, columns = m.numel // max(m.shape[-1], 1), m.shape[-1]
     chunk = max(_CHUNK, -(-columns // _PARTS))
@@ -107,17 +110,17 @@ def _reversed_sum(g):
     return cumsum(g.flip(-1), -1).flip(-1)
 
 
-def _last_axis(scan: str):
+def last_axis(scan: Callable):
     """What a scan along another axis than the last is: that along the last one of what is transposed."""
 
-    def prepare(input, dim, dtype):
+    def prepare(input, dim, *settings):
         rank = input.dim()
         k = axis(dim, rank)
         if rank == 0:
-            return getattr(input.reshape(1), scan)(0, dtype=dtype).reshape(())
+            return scan(input.reshape(1), 0, *settings).reshape(())
         if k == rank - 1:
             return None
-        return contiguous(getattr(input.transpose(k, -1), scan)(-1, dtype=dtype).transpose(k, -1))
+        return contiguous(scan(input.transpose(k, -1), -1, *settings).transpose(k, -1))
 
     return prepare
 
@@ -125,11 +128,11 @@ def _last_axis(scan: str):
 @op(
     dtype=_accumulated,
     shape=as_input,
-    kernel=lambda call: _scan(call, _SUM, _ZERO),
+    kernel=lambda call: scan_launches(call, _SUM, _ZERO),
     reference=lambda input, dim, dtype: wide(input, dtype).cumsum(-1),
     grad={"input": _reversed_sum},
     method=True,
-    prepare=_last_axis("cumsum"),
+    prepare=last_axis(lambda input, dim, dtype: cumsum(input, dim, dtype=dtype)),
 )
 def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     """Running sum along an axis: ``out[..., i] = input[..., 0] + ... + input[..., i]``.
@@ -182,7 +185,7 @@ def _recorded_product_grad(g, input, out):
     reference=lambda input, dim, dtype: wide(input, dtype).cumprod(-1),
     grad={"input": _product_grad},
     method=True,
-    prepare=_last_axis("cumprod"),
+    prepare=last_axis(lambda input, dim, dtype: cumprod(input, dim, dtype=dtype)),
 )
 def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     """Running product along an axis: ``out[..., i] = input[..., 0] * ... * input[..., i]``.

@@ -1,0 +1,190 @@
+"""scatter_reduce and index_reduce: products, means and extremes of what goes to each place."""
+
+# A declaration has no body.
+# pyright: reportReturnType=false
+from __future__ import annotations
+
+import numpy as np
+
+from ...autograd.formulas import without
+from ...errors import RangeError, ShapeError
+from ...op.declaration import op
+from ...op.public import function
+from ...tensors import dtypes as dt
+from ...tensors.shape import axis
+from ...tensors.tensor import Tensor
+from ..elementwise.comparison import where
+from .bounds import outside
+from .gather import gather, scatter_add, scatter_launches, scatter_lines, scatter_shape, scatter_types, within
+
+# By reduction: expressions over a and b by register type, numpy's function, and what leaves a value as it is.
+_WAYS: dict[str, tuple[dict[str, str], np.ufunc, float]] = {
+    "prod": ({"f32": "a * b", "i32": "a * b", "u32": "a * b", "vec2<u32>": "i64_mul(a, b)"}, np.multiply, 1),
+    "amax": (
+        {"f32": "nan_max(a, b)", "i32": "max(a, b)", "u32": "max(a, b)", "vec2<u32>": "i64_max(a, b)"},
+        np.maximum,
+        -1,
+    ),
+    "amin": (
+        {"f32": "nan_min(a, b)", "i32": "min(a, b)", "u32": "min(a, b)", "vec2<u32>": "i64_min(a, b)"},
+        np.minimum,
+        1,
+    ),
+}
+
+
+def _reference(input, dim, index, src, reduce):
+    out = input.copy().reshape(input.shape or (1,))
+    index, src = index.reshape(index.shape or (1,)), src.reshape(src.shape or (1,))
+    outside(index, out.shape[dim], "scatter_reduce")
+    places = list(np.indices(index.shape))
+    places[dim] = index
+    _WAYS[reduce][1].at(out, tuple(places), src)
+    return out.reshape(input.shape)
+
+
+def _input_grad(g, input, dim, index, src, reduce, out):
+    if reduce == "prod":
+        whole = input.masked_fill(input == 0, 1)
+        return g * _combined(whole, dim, index, src, reduce) / whole
+    return without(_shared(g, input, dim, index, src, out), input != out)
+
+
+def _src_grad(g, input, dim, index, src, reduce, out):
+    if reduce != "prod":
+        shared = _shared(g, input, dim, index, src, out)
+        return without(gather(shared, dim, index), src != gather(out, dim, index))
+    # A factor of 0 that is alone at its place has the product of the others.
+    zero = src == 0
+    zeros = scatter_add(out.new_zeros(out.shape), dim, index, zero.to(out.dtype))
+    alone = zero & (gather(zeros, dim, index) == 1)
+    others = _combined(input, dim, index, src.masked_fill(alone, 1), reduce)
+    plain = gather(g * out, dim, index) / src.masked_fill(zero, 1)
+    return where(alone, gather(g * others, dim, index), plain)
+
+
+def _shared(g, input, dim, index, src, out):
+    """The gradient of an extreme, in equal parts for all that have its value."""
+    equal = (src == gather(out, dim, index)).to(out.dtype)
+    return g / scatter_add((input == out).to(out.dtype), dim, index, equal)
+
+
+@op(
+    public="scatter_reduce",
+    dtype=scatter_types,
+    shape=scatter_shape,
+    kernel=lambda call: scatter_launches(call, _WAYS[call["reduce"]][0]),
+    reference=_reference,
+    grad={"input": _input_grad, "src": _src_grad},
+)
+def _combined(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str) -> Tensor:
+    """Combine sources with what lies at their places; index and sources of one shape."""
+
+
+def _neutral(d: dt.DType, reduce: str) -> float:
+    """What a reduction begins with where the input does not take part."""
+    side = _WAYS[reduce][2]
+    if reduce == "prod":
+        return 1
+    if d.is_floating_point:
+        return side * float("inf")
+    ends = np.iinfo(d.numpy)
+    return int(ends.max if side > 0 else ends.min)
+
+
+def _reduced(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> Tensor:
+    if reduce in ("sum", "mean"):
+        base = input
+        if not include_self:
+            base = within(scatter_lines, input, dim, index, src.new_zeros(src.shape))
+        total = within(scatter_add, base, dim, index, src)
+        if reduce == "sum":
+            return total
+        ones = src.new_ones(src.shape)
+        count = within(scatter_add, input.new_full(input.shape, int(include_self)), dim, index, ones)
+        count = count.clamp_min(1)
+        return total / count if input.dtype.is_floating_point else total.div(count, rounding_mode="floor")
+    if not include_self:
+        neutral = src.new_full(src.shape, _neutral(src.dtype, reduce))
+        input = within(scatter_lines, input, dim, index, neutral)
+    return within(lambda *given: _combined(*given, reduce), input, dim, index, src)
+
+
+def _known(name: str, reduce: str, known: tuple[str, ...]) -> None:
+    if reduce not in known:
+        raise RangeError(f"{name}: reduce={reduce!r} is not known. Give one of {', '.join(known)}.")
+
+
+@function(method=True, in_place=True, aten="scatter_reduce.two")
+def scatter_reduce(
+    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """A copy of ``input`` in which each place along an axis combines the sources that go there:
+    ``out[index[i][j]][j] = reduce(out[index[i][j]][j], src[i][j])`` for dim 0, and so on.
+
+    Args:
+        input: any real dtype.
+        dim: the axis that is looked up.
+        index: integers from 0 to the axis' length - 1.
+        src: at least as long as the index along every axis, same dtype.
+        reduce: "sum", "prod", "mean", "amax" or "amin".
+        include_self: whether the input's own values take part; what nothing goes to stays.
+
+    Returns:
+        A tensor like ``input``.
+
+    Raises:
+        IndexError: at the next read, an index is out of range.
+        RangeError: the reduction is not known.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.scatter_reduce_.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> x, at = torch.tensor([1.0, 2.0], device="cpu"), torch.tensor([0, 0, 1], device="cpu")
+        >>> x.scatter_reduce(0, at, torch.tensor([4.0, 3.0, 5.0], device="cpu"), "amax").tolist()
+        [4.0, 5.0]
+    """
+    _known("scatter_reduce", reduce, ("sum", "prod", "mean", "amax", "amin"))
+    return _reduced(input, dim, index, src, reduce, include_self)
+
+
+@function(method=True, in_place=True)
+def index_reduce(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """A copy of ``input`` in which each line of an axis combines the lines of ``source`` that go there:
+    ``out[index[n]] = reduce(out[index[n]], source[n])`` for dim 0, and so on.
+
+    Args:
+        input: any real dtype.
+        dim: the axis.
+        index: (n,) integers from 0 to the axis' length - 1.
+        source: the input's shape, but n along the axis; same dtype.
+        reduce: "prod", "mean", "amax" or "amin".
+        include_self: whether the input's own values take part; lines that nothing goes to stay.
+
+    Returns:
+        A tensor like ``input``.
+
+    Raises:
+        IndexError: at the next read, an index is out of range.
+        RangeError: the reduction is not known.
+        ShapeError: the source does not fit.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.index_reduce_.html
+    """
+    _known("index_reduce", reduce, ("prod", "mean", "amax", "amin"))
+    shape = tuple(input.shape)
+    if not shape:
+        made = index_reduce(input.reshape(1), 0, index, source.reshape(1), reduce, include_self=include_self)
+        return made.reshape(())
+    k = axis(dim, len(shape))
+    wanted = (*shape[:k], index.numel(), *shape[k + 1 :])
+    if index.dim() > 1 or tuple(source.shape) != wanted:
+        raise ShapeError(
+            f"index_reduce: index {tuple(index.shape)} and source {tuple(source.shape)} must be a vector and "
+            f"{wanted}."
+        )
+    line = [-1 if j == k else 1 for j in range(len(shape))]
+    return _reduced(input, dim, index.reshape(line).expand(wanted), source, reduce, include_self)

@@ -1,0 +1,133 @@
+"""Running extremes and logarithms of sums along an axis: cummax, cummin, logcumsumexp."""
+
+# A declaration has no body.
+# pyright: reportReturnType=false
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+
+from ...autograd.formulas import without
+from ...op.declaration import op
+from ...op.public import function
+from ...op.rules import as_input, float_only, same
+from ...tensors import dtypes as dt
+from ...tensors.shape import axis
+from ...tensors.tensor import Tensor
+from ..elementwise.comparison import where
+from ..index.gather import gather
+from ..index.sort import ValuesAndIndices
+from ..shape.creation import arange
+from .scan import cumsum, last_axis, scan_launches
+
+_MAX, _LEAST = {"vec2<u32>": "i64_max(a, b)"}, {"vec2<u32>": "vec2<u32>(0u, 0x80000000u)"}
+_LOG_SUM = {"f32": "nan_max(a, b) + select(log1p_of(exp_of(-abs(a - b))), 0.6931472, a == b)"}
+_FAR_BELOW = {"f32": "-3.4028234e38"}
+
+
+@op(
+    public="cummax",
+    dtype=same,
+    shape=as_input,
+    kernel=lambda call: scan_launches(call, _MAX, _LEAST),
+    reference=lambda input, dim: np.maximum.accumulate(input, -1),
+    grad=None,
+    prepare=last_axis(lambda input, dim: running_max(input, dim)),
+)
+def running_max(input: Tensor, dim: int) -> Tensor:
+    """Running maximum of int64 along an axis."""
+
+
+def _ascending(input: Tensor) -> Tensor:
+    """int64 keys in the order of the values: both zeros are one, NaN is above all."""
+    d = input.dtype
+    if not d.is_floating_point:
+        return input.to(dt.int64)
+    wide = input if d is dt.float64 else input.float()
+    bits = (wide + 0.0).view(dt.int64 if d is dt.float64 else dt.int32).to(dt.int64)
+    most = (1 << 63) - 1 if d is dt.float64 else (1 << 31) - 1
+    return where(bits < 0, bits ^ most, bits).masked_fill(input.isnan(), most)
+
+
+def _running(input: Tensor, dim: int, keys: Tensor) -> ValuesAndIndices:
+    """The latest largest key so far, and the value there."""
+    k = axis(dim, input._meta.rank)
+    if not input._meta.rank:
+        return ValuesAndIndices(input.clone(), input.new_zeros((), dtype=dt.int64))
+    line = [-1 if j == k else 1 for j in range(input.dim())]
+    places = arange(input.shape[k], device=input.device).reshape(line)
+    found = running_max(where(keys == running_max(keys, k), places, -1), k)
+    return ValuesAndIndices(gather(input, k, found), found)
+
+
+@function(method=True)
+def cummax(input: Tensor, dim: int) -> ValuesAndIndices:
+    """Running maximum along an axis, and where it stands: ``values[i] = max(input[0], ..., input[i])``.
+
+    Args:
+        input: any real dtype; after a NaN all values are NaN.
+        dim: the axis.
+
+    Returns:
+        values, and int64 indices; of equal values the latest.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.cummax.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> [t.tolist() for t in torch.tensor([1, 3, 2, 3], device="cpu").cummax(0)]
+        [[1, 3, 3, 3], [0, 1, 1, 3]]
+    """
+    return _running(input, dim, _ascending(input.detach()))
+
+
+@function(method=True)
+def cummin(input: Tensor, dim: int) -> ValuesAndIndices:
+    """Running minimum along an axis, and where it stands; as `cummax`.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.cummin.html
+    """
+    given = input.detach()
+    keys = ~_ascending(given)
+    if given.dtype.is_floating_point:
+        keys = keys.masked_fill(given.isnan(), (1 << 63) - 1)
+    return _running(input, dim, keys)
+
+
+def _log_scan_grad(g, input, out):
+    """``sum of g_j * exp(input_i - out_j)`` for j >= i, by logarithms of both signs: nothing overflows."""
+    both = []
+    for part in (g, -g):
+        logs = where(part > 0, part, 0.0).log() - out
+        both.append((log_scan(logs.flip(-1), -1).flip(-1) + input).exp())
+    return without(both[0] - both[1], (out == -inf) | (input == -inf))
+
+
+@op(
+    public="logcumsumexp",
+    dtype=float_only,
+    shape=as_input,
+    kernel=lambda call: scan_launches(call, _LOG_SUM, _FAR_BELOW),
+    reference=lambda input, dim: np.logaddexp.accumulate(input, -1),
+    grad={"input": _log_scan_grad},
+    prepare=last_axis(lambda input, dim: log_scan(input, dim)),
+)
+def log_scan(input: Tensor, dim: int) -> Tensor:
+    """`logcumsumexp`, but for -inf at the beginning, which may be a large negative number."""
+
+
+@function(method=True)
+def logcumsumexp(input: Tensor, dim: int) -> Tensor:
+    """Logarithm of the running sum of exponentials: ``out[i] = log(exp(input[0]) + ... + exp(input[i]))``.
+
+    Args:
+        input: floating point.
+        dim: the axis.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.logcumsumexp.html
+    """
+    if not input._meta.rank:
+        return input.clone()
+    nothing_yet = cumsum((input.detach() != -inf).to(dt.int32), dim) == 0
+    return log_scan(input, dim).masked_fill(nothing_yet, -inf)
