@@ -480,6 +480,13 @@ def cov(
 def cross(input: Tensor, other: Tensor, dim: _int | None = None) -> Tensor:
     """Cross product of vectors of three elements."""
 
+def cummax(input: Tensor, dim: _int) -> ValuesAndIndices:
+    """Running maximum along an axis, and where it stands: ``values[i] = max(input[0], ...,
+    input[i])``."""
+
+def cummin(input: Tensor, dim: _int) -> ValuesAndIndices:
+    """Running minimum along an axis, and where it stands; as `cummax`."""
+
 def cumprod(input: Tensor, dim: _int, *, dtype: DType | None = None) -> Tensor:
     """Running product along an axis: ``out[..., i] = input[..., 0] * ... * input[..., i]``."""
 
@@ -706,6 +713,12 @@ def index_copy(input: Tensor, dim: _int, index: Tensor, source: Tensor) -> Tenso
 def index_fill(input: Tensor, dim: _int, index: Tensor, value: Tensor | _float) -> Tensor:
     """A copy with lines of an axis filled: ``out[..., index[n], ...] = value``."""
 
+def index_reduce(
+    input: Tensor, dim: _int, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool = True
+) -> Tensor:
+    """A copy of ``input`` in which each line of an axis combines the lines of ``source`` that go
+    there: ``out[index[n]] = reduce(out[index[n]], source[n])`` for dim 0, and so on."""
+
 def index_select(input: Tensor, dim: _int, index: Tensor) -> Tensor:
     """``out[..., j, ...] = input[..., index[j], ...]`` along one axis."""
 
@@ -822,6 +835,10 @@ def logaddexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Ten
 
 def logaddexp2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``log2(2^input + 2^other)``."""
+
+def logcumsumexp(input: Tensor, dim: _int) -> Tensor:
+    """Logarithm of the running sum of exponentials: ``out[i] = log(exp(input[0]) + ... +
+    exp(input[i]))``."""
 
 def logical_and(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether both are not zero."""
@@ -1197,6 +1214,12 @@ def scatter(
 def scatter_add(input: Tensor, dim: _int, index: Tensor, src: Tensor) -> Tensor:
     """A copy of ``input`` with ``out[index[i][j]][j] += src[i][j]`` for dim 0, and so on, added in the
     order of the sources."""
+
+def scatter_reduce(
+    input: Tensor, dim: _int, index: Tensor, src: Tensor, reduce: str, *, include_self: _bool = True
+) -> Tensor:
+    """A copy of ``input`` in which each place along an axis combines the sources that go there:
+    ``out[index[i][j]][j] = reduce(out[index[i][j]][j], src[i][j])`` for dim 0, and so on."""
 
 def searchsorted(
     sorted_sequence: Tensor,

@@ -113,7 +113,8 @@ GIVEN = {
     "special_zeta.other_scalar": [A + 2, 0.5],
     "cosine_embedding_loss": [A, B, TARGET - 1], "multi_margin_loss": [A, TARGET],
     "multilabel_margin_loss": [A, WHOLE.clamp(-1, 2)], "prelu": [A - 0.5, B[0]],
-    "round.decimals": [A, {"decimals": 1}],
+    "round.decimals": [A, {"decimals": 1}], "scatter_reduce": [A, 1, TARGET[:, None], B, "amax"],
+    "index_reduce": [A, 1, TARGET, B[:, :2], "amax"],
 }  # fmt: skip
 # Values that chance or the memory makes: only their shape and dtype are compared.
 RANDOM = {

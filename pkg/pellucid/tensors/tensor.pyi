@@ -337,6 +337,11 @@ class Tensor(Portable):
         """Covariances of variables, which are rows; columns are observations."""
     def cross(self, other: Tensor, dim: _int | None = None) -> Tensor:
         """Cross product of vectors of three elements."""
+    def cummax(self, dim: _int) -> ValuesAndIndices:
+        """Running maximum along an axis, and where it stands: ``values[i] = max(input[0], ...,
+        input[i])``."""
+    def cummin(self, dim: _int) -> ValuesAndIndices:
+        """Running minimum along an axis, and where it stands; as `cummax`."""
     def cumprod(self, dim: _int, *, dtype: DType | None = None) -> Tensor:
         """Running product along an axis: ``out[..., i] = input[..., 0] * ... * input[..., i]``."""
     def cumsum(self, dim: _int, *, dtype: DType | None = None) -> Tensor:
@@ -468,6 +473,15 @@ class Tensor(Portable):
         """A copy of ``input`` with ``out[indices] = values``, or added with ``accumulate``."""
     def index_put_(self, indices, values: Tensor, accumulate: _bool = False) -> Tensor:
         """In-place form of `index_put`: writes the result into this tensor and returns it."""
+    def index_reduce(
+        self, dim: _int, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool = True
+    ) -> Tensor:
+        """A copy of ``input`` in which each line of an axis combines the lines of ``source`` that go
+        there: ``out[index[n]] = reduce(out[index[n]], source[n])`` for dim 0, and so on."""
+    def index_reduce_(
+        self, dim: _int, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool = True
+    ) -> Tensor:
+        """In-place form of `index_reduce`: writes the result into this tensor and returns it."""
     def index_select(self, dim: _int, index: Tensor) -> Tensor:
         """``out[..., j, ...] = input[..., index[j], ...]`` along one axis."""
     def inner(self, other: Tensor) -> Tensor:
@@ -524,6 +538,9 @@ class Tensor(Portable):
         """``log(exp(input) + exp(other))``."""
     def logaddexp2(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """``log2(2^input + 2^other)``."""
+    def logcumsumexp(self, dim: _int) -> Tensor:
+        """Logarithm of the running sum of exponentials: ``out[i] = log(exp(input[0]) + ... +
+        exp(input[i]))``."""
     def logical_and(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Whether both are not zero."""
     def logical_not(self, *, out: Tensor | None = None) -> Tensor:
@@ -710,6 +727,15 @@ class Tensor(Portable):
         order of the sources."""
     def scatter_add_(self, dim: _int, index: Tensor, src: Tensor) -> Tensor:
         """In-place form of `scatter_add`: writes the result into this tensor and returns it."""
+    def scatter_reduce(
+        self, dim: _int, index: Tensor, src: Tensor, reduce: str, *, include_self: _bool = True
+    ) -> Tensor:
+        """A copy of ``input`` in which each place along an axis combines the sources that go there:
+        ``out[index[i][j]][j] = reduce(out[index[i][j]][j], src[i][j])`` for dim 0, and so on."""
+    def scatter_reduce_(
+        self, dim: _int, index: Tensor, src: Tensor, reduce: str, *, include_self: _bool = True
+    ) -> Tensor:
+        """In-place form of `scatter_reduce`: writes the result into this tensor and returns it."""
     def select(self, dim: _int, index: _int) -> Tensor:
         """One position of an axis, which disappears; shares storage."""
     def select_scatter(self, src: Tensor, dim: _int, index: _int) -> Tensor:
