@@ -41,6 +41,13 @@ OPTIMIZERS = {
     "Adam": lambda p: torch.optim.Adam(p, lr=0.01, amsgrad=True),
     "AdamW": lambda p: torch.optim.AdamW(p, lr=0.01),
 }
+# Whose steps count more than one number, or change with their number.
+COUNTING = {
+    "ASGD": lambda p: torch.optim.ASGD(p, lr=0.1, lambd=0.1, t0=4),
+    "NAdam": lambda p: torch.optim.NAdam(p, lr=0.01),
+    "RAdam": lambda p: torch.optim.RAdam(p, lr=0.01),
+    "Adafactor": lambda p: torch.optim.Adafactor(p, lr=0.01),
+}
 
 
 def before(model, optimizer):
@@ -79,7 +86,7 @@ def zeroing(model, optimizer):
 
 def trained(make, optimizer, compiled, steps, between=lambda k, model, optimizer: None, dropout=0.0):
     model = network(dropout)
-    o = OPTIMIZERS[optimizer](model.parameters())
+    o = (OPTIMIZERS | COUNTING)[optimizer](model.parameters())
     step = make(model, o)
     if compiled:
         step = torch.compile(step)
@@ -109,6 +116,28 @@ def test_captured_training_equals_eager_training(rng, make, optimizer):
     got, step = trained(make, optimizer, True, steps, dropout=0.3)
     assert got == wanted
     assert replays(step) >= 7, str(step.explain())
+
+
+@pytest.mark.parametrize("optimizer", COUNTING)
+def test_captured_steps_count(rng, optimizer):
+    steps = batches(rng, 9)
+    wanted, _ = trained(after, optimizer, False, steps)
+    got, step = trained(after, optimizer, True, steps)
+    assert got == wanted
+    assert replays(step) >= 5, str(step.explain())
+
+
+def test_an_optimizer_that_somebody_listens_to_runs_eagerly(rng):
+    model = network()
+    optimizer = OPTIMIZERS["Adam"](model.parameters())
+    step, heard = torch.compile(after(model, optimizer)), []
+    for k, batch in enumerate(batches(rng, 8)):
+        if k == 6:
+            assert replays(step) >= 2
+            optimizer.register_step_post_hook(lambda *_: heard.append(1))
+        step(*batch)
+    assert heard == [1, 1]
+    assert "Adam has hooks that run at every step" in str(step.explain())
 
 
 def test_fused_training_agrees(rng):

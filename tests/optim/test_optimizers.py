@@ -21,6 +21,20 @@ CASES = [
     ("AdamW", {"lr": 0.01}),
     ("AdamW", {"lr": 0.01, "amsgrad": True, "maximize": True}),
     ("AdamW", {"lr": 0.01, "weight_decay": 0.3}),
+    ("ASGD", {"lr": 0.1, "lambd": 0.1, "weight_decay": 0.1, "t0": 3}),
+    ("Rprop", {"etas": (0.4, 1.3), "step_sizes": (1e-3, 0.1), "maximize": True}),
+    ("Adagrad", {"lr": 0.1, "lr_decay": 0.1, "weight_decay": 0.1, "initial_accumulator_value": 0.5}),
+    ("Adadelta", {"rho": 0.8, "weight_decay": 0.1}),
+    ("RMSprop", {"weight_decay": 0.1}),
+    ("RMSprop", {"lr": 1e-3, "momentum": 0.9, "centered": True, "eps": 0.1}),
+    ("RMSprop", {"centered": True, "maximize": True}),
+    ("Adamax", {"lr": 0.1, "weight_decay": 0.1}),
+    ("NAdam", {"lr": 0.02, "weight_decay": 0.1, "momentum_decay": 0.01}),
+    ("NAdam", {"lr": 0.02, "weight_decay": 0.1, "decoupled_weight_decay": True}),
+    ("RAdam", {"lr": 0.1, "weight_decay": 0.1}),
+    ("Adafactor", {}),
+    ("Adafactor", {"lr": 0.1, "weight_decay": 0.1, "eps": (1e-3, 0.1), "d": 2.0, "maximize": True}),
+    ("RAdam", {"lr": 0.1, "weight_decay": 0.1, "decoupled_weight_decay": True, "foreach": True}),
 ]
 START = np.random.default_rng(1).standard_normal((7, 45)).astype(np.float32)
 
@@ -44,10 +58,26 @@ def value(t):
 def test_equals_pytorch(name, settings, device):
     ours = pellucid.tensor(START, device=device, requires_grad=True)
     theirs = torch.tensor(START, requires_grad=True)
-    steps(getattr(pellucid.optim, name)([ours], **settings), ours)
-    steps(getattr(torch.optim, name)([theirs], **settings), theirs)
+    ours_by = getattr(pellucid.optim, name)([ours], **settings)
+    theirs_by = getattr(torch.optim, name)([theirs], **settings)
+    steps(ours_by, ours)
+    steps(theirs_by, theirs)
     np.testing.assert_allclose(value(ours), value(theirs), atol=1e-5, rtol=1e-5)
     assert ours.grad.shape == ours.shape
+    assert_equal_states(ours_by, theirs_by)
+
+
+def assert_equal_states(ours, theirs):
+    """The same entries as in PyTorch's file, in tensors of the same shapes and dtypes."""
+    ours, theirs = ours.state_dict(), theirs.state_dict()
+    assert ours["param_groups"] == theirs["param_groups"]
+    assert ours["state"].keys() == theirs["state"].keys()
+    for place, wanted in theirs["state"].items():
+        have = ours["state"][place]
+        assert have.keys() == wanted.keys()
+        for name, x in wanted.items():
+            assert str(x.dtype) == str(have[name].dtype).replace("pellucid", "torch")
+            np.testing.assert_allclose(value(have[name]), value(x), atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize(("name", "settings"), [CASES[1], CASES[8]])
@@ -150,7 +180,7 @@ def test_closure_runs_with_gradients(device):
     assert w.tolist() == [0.5, 0.5]
 
 
-@pytest.mark.parametrize(("name", "settings"), [CASES[1], CASES[9]])
+@pytest.mark.parametrize(("name", "settings"), [CASES[1], CASES[9], CASES[11], CASES[19]])
 def test_state_goes_over_to_another_optimizer(name, settings, device):
     straight = pellucid.tensor(START, device=device, requires_grad=True)
     first = getattr(pellucid.optim, name)([straight], **settings)
@@ -217,6 +247,17 @@ def test_old_values_of_a_parameter_are_missed_by_backward(device):
             r"betas\[0\] must be at least 0 and below 1, not 1.0",
         ),
         (lambda o, w: o.AdamW([w], eps=-1), ValueError, "eps must be"),
+        (lambda o, w: o.Adadelta([w], rho=1.5), ValueError, "rho must be at least 0 and at most 1, not 1.5"),
+        (lambda o, w: o.Rprop([w], etas=(1.1, 1.2)), ValueError, "etas must lie"),
+        (lambda o, w: o.Adam([w], differentiable=True), RuntimeError, "not differentiable"),
+        (lambda o, w: o.SparseAdam([w]), RuntimeError, "no sparse tensors"),
+        (lambda o, w: o.Muon([w]), ValueError, r"shape \(2,\), not two axes"),
+        (lambda o, w: o.Muon([w], adjust_lr_fn="x"), ValueError, "'match_rms_adamw' or None, not 'x'"),
+        (lambda o, w: o.Muon([w], ns_steps=100), ValueError, "0 to 99 ns_steps"),
+        (lambda o, w: o.LBFGS([{"params": [w]}, {"params": []}]), ValueError, "one group"),
+        (lambda o, w: o.LBFGS([w]).step(), TypeError, "closure"),
+        (lambda o, w: o.LBFGS([w], line_search_fn="x").step(abs), RuntimeError, "'strong_wolfe', not 'x'"),
+        (lambda o, w: o.Adam([w], foreach=True, fused=True), RuntimeError, "exclude each other"),
     ],
 )
 def test_says_what_is_wrong(make, error, message):
@@ -249,7 +290,7 @@ def test_state_of_another_shape_is_refused():
 def test_prints_its_settings():
     w = pellucid.ones(2, device="cpu", requires_grad=True)
     text = repr(pellucid.optim.SGD([w], lr=0.5))
-    assert text.startswith("SGD (\nParameter Group 0\n    dampening: 0.0\n    lr: 0.5\n")
+    assert text.startswith("SGD (\nParameter Group 0\n    dampening: 0.0\n    differentiable: False\n")
 
 
 @pytest.mark.parametrize("device", ["webgpu", "cpu"])
@@ -263,3 +304,141 @@ def test_no_weight_decay_leaves_infinite_parameters_alone(name, device):
         optimizer.step()
         seen.append(x.tolist())
     assert seen[1] == pytest.approx(seen[0], nan_ok=True)
+
+
+def test_state_of_a_pytorch_file(device):
+    """What PyTorch saved goes on here as it does there."""
+    theirs = torch.tensor(START, requires_grad=True)
+    there = torch.optim.NAdam([("w", theirs)])
+    steps(there, theirs, 3)
+    saved = copy.deepcopy(there.state_dict())
+    for k, x in saved["state"][0].items():
+        saved["state"][0][k] = pellucid.tensor(x.numpy())
+    ours = pellucid.tensor(value(theirs), device=device, requires_grad=True)
+    here = pellucid.optim.NAdam([("w", ours)])
+    here.load_state_dict(saved)
+    steps(there, theirs, 3)
+    steps(here, ours, 3)
+    np.testing.assert_allclose(value(ours), value(theirs), atol=1e-5)
+    assert here.param_groups[0]["param_names"] == ["w"]
+
+
+def heard(lib, make):
+    """What the hooks of an optimizer hear, in order."""
+    w = lib.ones(2, device="cpu", requires_grad=True)
+    o, seen = make(lib)([w], lr=0.5), []
+    w.grad = lib.ones(2, device="cpu")
+    handles = [
+        o.register_step_pre_hook(lambda o, args, kwargs: seen.append(("before", w.tolist(), len(args)))),
+        o.register_step_pre_hook(lambda o, args, kwargs: ((o, lambda: 3.0), {})),
+        o.register_step_post_hook(lambda o, args, kwargs: seen.append(("after", w.tolist(), len(args)))),
+        o.register_state_dict_pre_hook(lambda o: seen.append("saving")),
+        o.register_state_dict_post_hook(lambda o, state: {**state, "more": 1}),
+        o.register_state_dict_post_hook(lambda o, state: seen.append(len(state)), prepend=True),
+        o.register_load_state_dict_pre_hook(lambda o, state: seen.append(sorted(state))),
+        o.register_load_state_dict_post_hook(lambda o: seen.append("loaded")),
+    ]
+    seen.append(o.step())
+    o.load_state_dict(o.state_dict())
+    for handle in handles:
+        handle.remove()
+    o.step()
+    o.load_state_dict(o.state_dict())
+    return [*seen, w.tolist()]
+
+
+def own(lib):
+    class Plain(lib.optim.Optimizer):
+        def __init__(self, params, lr):
+            super().__init__(params, {"lr": lr})
+
+        @lib.no_grad()
+        def step(self, closure=None):
+            loss = closure() if closure else None
+            for group in self.param_groups:
+                for p in group["params"]:
+                    p.add_(p.grad, alpha=-group["lr"])
+            return loss
+
+    return Plain
+
+
+@pytest.mark.parametrize("make", [lambda lib: lib.optim.SGD, own])
+def test_hooks(make):
+    assert heard(pellucid, make) == heard(torch, make)
+
+
+def test_a_hook_returns_arguments_or_nothing():
+    o = pellucid.optim.SGD([pellucid.ones(2, device="cpu")])
+    o.register_step_pre_hook(lambda *_: 3)
+    with pytest.raises(TypeError, match="must return None or"):
+        o.step()
+
+
+@pytest.mark.parametrize("settings", [{}, {"nesterov": False, "adjust_lr_fn": "match_rms_adamw"}])
+def test_muon(device, settings):
+    """Matrices that are made orthogonal in bfloat16 differ by its rounding."""
+    seen = []
+    for lib, options in ((pellucid, {"device": device}), (torch, {})):
+        w = [lib.tensor(x, requires_grad=True, **options) for x in (START, START.T.copy())]
+        optimizer = lib.optim.Muon(w, lr=0.1, **settings)
+        for _ in range(3):
+            optimizer.zero_grad()
+            sum(loss_of(x) for x in w).backward()
+            optimizer.step()
+        seen.append([value(x) for x in w])
+    for ours, theirs in zip(*seen, strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=0.01)
+
+
+@pytest.mark.parametrize("name", ["vectors", "no axes"])
+def test_adafactor_without_rows(device, name):
+    seen = []
+    for lib, options in ((pellucid, {"device": device}), (torch, {})):
+        w = lib.tensor(START[0] if name == "vectors" else START[0, 0], requires_grad=True, **options)
+        steps(lib.optim.Adafactor([w], lr=0.1), w, 5)
+        seen.append(value(w))
+    np.testing.assert_allclose(*seen, atol=1e-5)
+
+
+def minimized(lib, options, count=2, **settings):
+    """Rosenbrock's valley, from a point and a matrix, over some steps of LBFGS."""
+    x, y = (
+        lib.tensor(v, dtype=getattr(lib, kind), requires_grad=True, **where)
+        for v in ([-1.2, 1.0], [[0.5], [2.0]])
+        for kind, where in (options,)
+    )
+    unused = lib.ones(1, requires_grad=True)
+    optimizer = lib.optim.LBFGS([x, y, unused.to(**options[1]).detach()], **settings)
+
+    def closure():
+        optimizer.zero_grad()
+        a, b = x, y.view(-1)
+        loss = (100 * (b - a * a) ** 2 + (1 - a) ** 2).sum()
+        loss.backward()
+        return loss
+
+    losses = [optimizer.step(closure).item() for _ in range(count)]
+    state = optimizer.state_dict()["state"][0]
+    return [*losses, *x.tolist(), *y.view(-1).tolist(), state["func_evals"], state["n_iter"], state["t"]]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"line_search_fn": "strong_wolfe", "max_iter": 30},
+        {"line_search_fn": "strong_wolfe", "history_size": 2, "max_iter": 12},
+        {"lr": 1e-3, "max_iter": 6},
+        {"lr": 0.5, "max_iter": 6, "max_eval": 3},
+    ],
+)
+def test_lbfgs(settings):
+    """In doubles, for the path is sensitive."""
+    ours = minimized(pellucid, ("float64", {"device": "cpu"}), **settings)
+    assert ours == pytest.approx(minimized(torch, ("float64", {}), **settings), rel=1e-4)
+
+
+def test_lbfgs_on_the_gpu():
+    settings = {"line_search_fn": "strong_wolfe"}
+    ours = minimized(pellucid, ("float32", {"device": "webgpu"}), 3, **settings)
+    assert ours[3:7] == pytest.approx([1.0] * 4, abs=1e-3)

@@ -1,8 +1,14 @@
 """Optimizers and learning rate schedules: PyTorch's ``torch.optim``."""
 
 from . import lr_scheduler
-from .adam import Adam, AdamW
-from .optimizer import Optimizer
-from .sgd import SGD
+from .adagrad import Adadelta, Adagrad, RMSprop
+from .adam import Adam, Adamax, AdamW, NAdam, RAdam
+from .lbfgs import LBFGS
+from .matrix import Adafactor, Muon
+from .optimizer import Optimizer, SparseAdam
+from .sgd import ASGD, SGD, Rprop
 
-__all__ = ["SGD", "Adam", "AdamW", "Optimizer", "lr_scheduler"]
+__all__ = [
+    "ASGD", "LBFGS", "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Muon", "NAdam",
+    "Optimizer", "RAdam", "RMSprop", "Rprop", "SparseAdam", "lr_scheduler",
+]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Adam and AdamW: steps scaled by running moments of the gradient."""
+"""Adam and its kind: steps scaled by running moments of the gradient."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from collections.abc import Iterable
 from math import sqrt
 from typing import Any
 
-from ..errors import ArgumentError
-from ..tensors.tensor import Tensor
-from .optimizer import Optimizer, check_range
-from .update import adam_update
+from .settings import given
+from .update import ElementwiseOptimizer, update
+
+_MOMENTS = """
+exp_avg = exp_avg + take1 * (g - exp_avg)
+exp_avg_sq = keep2 * exp_avg_sq + take2 * g * g
+"""
 
 
-class Adam(Optimizer):
+class Adam(ElementwiseOptimizer):
     """``param -= lr * m / (sqrt(v) + eps)`` with m and v the corrected means of the gradient and its square.
 
     Args:
@@ -22,7 +25,9 @@ class Adam(Optimizer):
         eps: added to the denominator.
         weight_decay: times the parameter is added to the gradient.
         amsgrad: use the largest v so far.
+        foreach, capturable, fused: taken, and without effect: a step is one dispatch per parameter.
         maximize: go up instead of down.
+        differentiable: must be False.
         decoupled_weight_decay: shrink the parameter by ``lr * weight_decay`` instead, as `AdamW` does.
 
     Raises:
@@ -30,6 +35,10 @@ class Adam(Optimizer):
 
     Source: https://pytorch.org/docs/stable/generated/torch.optim.Adam.html; Kingma and Ba 2015, algorithm 1
     """
+
+    _names = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
+    _counted = ("step",)
+    _op = update("Adam", _names, ("take1", "keep2", "take2", "root", "eps", "rate"))
 
     def __init__(
         self,
@@ -40,66 +49,28 @@ class Adam(Optimizer):
         weight_decay: float = 0.0,
         amsgrad: bool = False,
         *,
+        foreach: bool | None = None,
         maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
         decoupled_weight_decay: bool = False,
     ):
-        for name, value in (("lr", lr), ("eps", eps), ("weight_decay", weight_decay)):
-            check_range(name, value)
-        if not isinstance(betas, (tuple, list)) or len(betas) != 2:
-            raise ArgumentError(f"{type(self).__name__}: betas must be two numbers, not {betas!r}.")
-        for k, beta in enumerate(betas):
-            check_range(f"betas[{k}]", beta, below=1)
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "betas": tuple(betas),
-                "eps": eps,
-                "weight_decay": weight_decay,
-                "amsgrad": amsgrad,
-                "maximize": maximize,
-                "decoupled_weight_decay": decoupled_weight_decay,
-            },
-        )
+        super().__init__(params, given(locals()))
 
-    def _update(self, p: Tensor, group: dict[str, Any]) -> None:
-        value, grad = self._operands(p)
-        state = self.state[p]
-        if not state:
-            state["step"] = 0
-            state["exp_avg"] = self._moment(value)
-            state["exp_avg_sq"] = self._moment(value)
-        if group["amsgrad"] and "max_exp_avg_sq" not in state:
-            state["max_exp_avg_sq"] = self._moment(value)
-        state["step"] += 1
-        adam_update(
-            value,
-            grad,
-            state["exp_avg"],
-            state["exp_avg_sq"],
-            state["max_exp_avg_sq"] if group["amsgrad"] else None,
-            *self._numbers_of(p, group, state["step"]),
-        )
-        self._write_back(p, value)
+    def _states(self, group: dict[str, Any]) -> tuple[str, ...]:
+        return self._names if group["amsgrad"] else self._names[:2]
 
-    def _numbers(self, group: dict[str, Any], step: int) -> tuple[float, ...]:
-        lr, decay = float(group["lr"]), float(group["weight_decay"])
-        beta1, beta2 = group["betas"]
-        decoupled = group["decoupled_weight_decay"]
-        return (
-            -1.0 if group["maximize"] else 1.0,
-            1.0 - lr * decay if decoupled else 1.0,
-            0.0 if decoupled else decay,
-            1.0 - beta1,
-            float(beta2),
-            1.0 - beta2,
-            sqrt(1.0 - beta2**step),
-            float(group["eps"]),
-            lr / (1.0 - beta1**step),
-        )
+    def _rule(self, group: dict[str, Any], state: dict[str, Any]) -> str:
+        largest = "max_exp_avg_sq = max(max_exp_avg_sq, exp_avg_sq)" if group["amsgrad"] else ""
+        second = "max_exp_avg_sq" if group["amsgrad"] else "exp_avg_sq"
+        return f"{_MOMENTS}{largest}\np = p - rate * exp_avg / (sqrt({second}) / root + eps)"
 
-    def _kernel(self, group: dict[str, Any]) -> tuple:
-        return (bool(group["amsgrad"]),)
+    def _settings(self, group: dict[str, Any], state: dict[str, Any]) -> tuple[float, ...]:
+        beta1, beta2 = map(float, group["betas"])
+        step = state["step"]
+        root, rate = sqrt(1.0 - beta2**step), float(group["lr"]) / (1.0 - beta1**step)
+        return 1.0 - beta1, beta2, 1.0 - beta2, root, group["eps"], rate
 
 
 class AdamW(Adam):
@@ -113,6 +84,8 @@ class AdamW(Adam):
         weight_decay: ``lr * weight_decay`` of the parameter is taken away per step.
         amsgrad: use the largest v so far.
         maximize: go up instead of down.
+        foreach, capturable, fused: taken, and without effect: a step is one dispatch per parameter.
+        differentiable: must be False.
 
     Raises:
         ValueError: a setting is out of range.
@@ -130,10 +103,182 @@ class AdamW(Adam):
         amsgrad: bool = False,
         *,
         maximize: bool = False,
+        foreach: bool | None = None,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
     ):
-        super().__init__(
-            params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, decoupled_weight_decay=True
-        )
+        super().__init__(**{k: v for k, v in locals().items() if k not in ("self", "__class__")},
+                         decoupled_weight_decay=True)  # fmt: skip
 
 
-__all__ = ["Adam", "AdamW"]
+class NAdam(ElementwiseOptimizer):
+    """Adam with Nesterov's momentum, whose share grows towards beta1 with the steps.
+
+    Args:
+        params: parameters or groups.
+        lr: learning rate.
+        betas: what the running means keep per step.
+        eps: added to the denominator.
+        weight_decay: times the parameter is added to the gradient.
+        momentum_decay: how fast the momentum's share grows.
+        decoupled_weight_decay: shrink the parameter by ``lr * weight_decay`` instead.
+        foreach, capturable: taken, and without effect: a step is one dispatch per parameter.
+        maximize: go up instead of down.
+        differentiable: must be False.
+
+    Raises:
+        ValueError: a setting is out of range.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.optim.NAdam.html; Dozat 2016, "Incorporating
+        Nesterov momentum into Adam"
+    """
+
+    _names = ("exp_avg", "exp_avg_sq")
+    _counted = ("step", "mu_product")
+    _op = update("NAdam", _names, ("take1", "keep2", "take2", "root", "eps", "rate", "ahead"))
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ):
+        super().__init__(params, given(locals()))
+
+    def _counts(self, group: dict[str, Any]) -> dict[str, float]:
+        return {"step": 0.0, "mu_product": 1.0}
+
+    def _rule(self, group: dict[str, Any], state: dict[str, Any]) -> str:
+        return f"{_MOMENTS}p = p - (rate * g + ahead * exp_avg) / (sqrt(exp_avg_sq) / root + eps)"
+
+    def _settings(self, group: dict[str, Any], state: dict[str, Any]) -> tuple[float, ...]:
+        beta1, beta2 = map(float, group["betas"])
+        lr, step = float(group["lr"]), state["step"]
+        mu, after = [beta1 * (1.0 - 0.5 * 0.96 ** (k * group["momentum_decay"])) for k in (step, step + 1)]
+        state["mu_product"] *= mu
+        product = state["mu_product"]
+        rate, ahead = lr * (1.0 - mu) / (1.0 - product), lr * after / (1.0 - product * after)
+        return 1.0 - beta1, beta2, 1.0 - beta2, sqrt(1.0 - beta2**step), group["eps"], rate, ahead
+
+
+class RAdam(ElementwiseOptimizer):
+    """Adam that goes without the second moment until enough steps tell its variance.
+
+    Args:
+        params: parameters or groups.
+        lr: learning rate.
+        betas: what the running means keep per step.
+        eps: added to the denominator.
+        weight_decay: times the parameter is added to the gradient.
+        decoupled_weight_decay: shrink the parameter by ``lr * weight_decay`` instead.
+        foreach, capturable: taken, and without effect: a step is one dispatch per parameter.
+        maximize: go up instead of down.
+        differentiable: must be False.
+
+    Raises:
+        ValueError: a setting is out of range.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.optim.RAdam.html; Liu et al. 2020, "On the
+        variance of the adaptive learning rate and beyond"
+    """
+
+    _names = ("exp_avg", "exp_avg_sq")
+    _counted = ("step",)
+    _op = update("RAdam", _names, ("take1", "keep2", "take2", "rectified", "eps", "rate"))
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ):
+        super().__init__(params, given(locals()))
+
+    def _rule(self, group: dict[str, Any], state: dict[str, Any]) -> str:
+        return f"""{_MOMENTS}
+            factor = select(1.0, rectified / (sqrt(exp_avg_sq) + eps), rectified > 0.0)
+            p = p - rate * factor * exp_avg
+        """
+
+    def _settings(self, group: dict[str, Any], state: dict[str, Any]) -> tuple[float, ...]:
+        beta1, beta2 = map(float, group["betas"])
+        step = state["step"]
+        last = 2.0 / (1.0 - beta2) - 1.0
+        length = last - 2.0 * step * beta2**step / (1.0 - beta2**step)
+        rectified = 0.0
+        if length > 5.0:
+            share = (length - 4.0) * (length - 2.0) * last / ((last - 4.0) * (last - 2.0) * length)
+            rectified = sqrt(share) * sqrt(1.0 - beta2**step)
+        rate = float(group["lr"]) / (1.0 - beta1**step)
+        return 1.0 - beta1, beta2, 1.0 - beta2, rectified, group["eps"], rate
+
+
+class Adamax(ElementwiseOptimizer):
+    """Adam whose second moment is the largest gradient, each step's a little less.
+
+    Args:
+        params: parameters or groups.
+        lr: learning rate.
+        betas: what the running mean and the largest gradient keep per step.
+        eps: added to the gradient's size.
+        weight_decay: times the parameter is added to the gradient.
+        foreach, capturable: taken, and without effect: a step is one dispatch per parameter.
+        maximize: go up instead of down.
+        differentiable: must be False.
+
+    Raises:
+        ValueError: a setting is out of range.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.optim.Adamax.html; Kingma and Ba 2015, algorithm 2
+    """
+
+    _names = ("exp_avg", "exp_inf")
+    _counted = ("step",)
+    _op = update("Adamax", _names, ("take1", "keep2", "eps", "rate"))
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ):
+        super().__init__(params, given(locals()))
+
+    def _rule(self, group: dict[str, Any], state: dict[str, Any]) -> str:
+        return """
+            exp_avg = exp_avg + take1 * (g - exp_avg)
+            exp_inf = max(keep2 * exp_inf, abs(g) + eps)
+            p = p - rate * exp_avg / exp_inf
+        """
+
+    def _settings(self, group: dict[str, Any], state: dict[str, Any]) -> tuple[float, ...]:
+        beta1, beta2 = map(float, group["betas"])
+        return 1.0 - beta1, beta2, group["eps"], float(group["lr"]) / (1.0 - beta1 ** state["step"])
+
+
+__all__ = ["Adam", "AdamW", "Adamax", "NAdam", "RAdam"]

@@ -5,16 +5,52 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
-from typing import Any
+from functools import wraps
+from typing import Any, ClassVar
 
 from ..autograd.grad_mode import under
+from ..autograd.handle import Handle
 from ..device.stream import stream
 from ..errors import ArgumentError, GradientError, RangeError, WeightError
-from ..op.arguments import describe, number
-from ..ops.shape.creation import zeros_like
+from ..op.arguments import describe
 from ..tensors import dtypes as dt
+from ..tensors.construct import tensor
 from ..tensors.tensor import Tensor
-from .replayed import followed
+from .replayed import counts, followed
+from .settings import check
+
+_HOOKS = ("step_pre", "step_post", "state_dict_pre", "state_dict_post", "load_pre", "load_post")
+
+
+def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
+    """A `step` that calls what is registered for it; of steps that call each other, the outermost does."""
+
+    @wraps(step)
+    def stepped(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if type(self).step is not stepped:
+            return step(self, *args, **kwargs)
+        name, capturing = type(self).__name__, stream().capturing
+        if capturing is not None:
+            if type(self)._numbers is Optimizer._numbers:
+                capturing.refuse(f"{name} computes numbers of its step in Python")
+            if self._listens():
+                capturing.refuse(f"{name} has hooks that run at every step")
+        args = (self, *args)
+        for hook in list(self._hooks["step_pre"].values()):
+            changed = hook(self, args, kwargs)
+            if changed is not None:
+                if not isinstance(changed, tuple) or len(changed) != 2:
+                    raise ArgumentError(
+                        f"{name}: a hook before the step must return None or (args, kwargs), not "
+                        f"{describe(changed)}."
+                    )
+                args, kwargs = changed
+        result = step(*args, **kwargs)
+        for hook in list(self._hooks["step_post"].values()):
+            hook(self, args, kwargs)
+        return result
+
+    return stepped
 
 
 class Optimizer:
@@ -36,6 +72,14 @@ class Optimizer:
     Source: https://pytorch.org/docs/stable/optim.html#torch.optim.Optimizer
     """
 
+    # Of the state, the numbers that a step counts. PyTorch keeps them as tensors, and so do state_dicts.
+    _counted: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls, **options: Any):
+        super().__init_subclass__(**options)
+        if "step" in cls.__dict__:
+            cls.step = _hooked(cls.step)
+
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]):
         if isinstance(params, Tensor):
             raise ArgumentError(
@@ -45,7 +89,9 @@ class Optimizer:
         groups = _listed(params)
         if not groups:
             raise RangeError("optimizer: there are no parameters to optimize.")
+        check(type(self).__name__, defaults)
         self.defaults = defaults
+        self._hooks: dict[str, dict[int, Callable]] = {name: {} for name in _HOOKS}
         self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
         if not isinstance(groups[0], dict):
@@ -77,6 +123,8 @@ class Optimizer:
         params = [params] if isinstance(params, Tensor) else _listed(params)
         if len({isinstance(p, tuple) for p in params}) > 1:
             raise RangeError("optimizer: some parameters come with names. Give all of them names, or none.")
+        if params and isinstance(params[0], tuple) and len(params[0]) == 2:
+            group["param_names"] = [p[0] for p in params]
         params = [p[1] if isinstance(p, tuple) and len(p) == 2 else p for p in params]
         known = {id(p) for g in self.param_groups for p in g["params"]}
         for p in params:
@@ -110,6 +158,7 @@ class Optimizer:
                 elif p.grad is not None:
                     p.grad = p.grad.detach().zero_()
 
+    @_hooked
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change every parameter that has a gradient, and hand everything recorded to the device.
 
@@ -126,9 +175,6 @@ class Optimizer:
             if not callable(closure):
                 raise ArgumentError(f"step: closure must be a function or None, not {describe(closure)}.")
             loss = under(True, closure)
-        capturing = stream().capturing
-        if capturing is not None and type(self)._numbers is Optimizer._numbers:
-            capturing.refuse(f"{type(self).__name__} computes numbers of its step in Python")
         under(False, self._update_all)
         stream().flush()
         return loss
@@ -145,36 +191,34 @@ class Optimizer:
 
     # What captures ask for
 
-    def _numbers(self, group: dict[str, Any], step: int) -> tuple[float, ...]:
-        """The numbers of the update's launch. Steps of optimizers that define none are not captured."""
+    def _numbers(self, group: dict[str, Any], state: dict[str, Any]) -> tuple[float, ...]:
+        """Count a step in the state; returns the numbers of its launch. Steps of optimizers that define none
+        are not captured."""
         raise NotImplementedError(f"{type(self).__name__}: define _numbers().")
 
-    def _kernel(self, group: dict[str, Any]) -> tuple:
-        """Settings that decide which kernel runs: while they stay, a captured step holds."""
-        return ()
+    def _kernel(self, group: dict[str, Any]) -> Any:
+        """What settings decide which kernels run: while it stays, a captured step holds."""
+        return None
 
-    def _numbers_of(self, p: Tensor, group: dict[str, Any], step: int = 0) -> tuple[float, ...]:
+    def _numbers_of(self, p: Tensor, group: dict[str, Any], state: dict[str, Any]) -> tuple[float, ...]:
         """The numbers for a parameter; where a call is captured, what stands for those of every replay."""
-        numbers, capturing = self._numbers(group, step), stream().capturing
-        return numbers if capturing is None else followed(capturing, self, p, group, numbers)
+        numbers, capturing = self._numbers(group, state), stream().capturing
+        return numbers if capturing is None else followed(capturing, self, p, group, state, numbers)
 
     def _repeat(self, group: dict[str, Any], states: list[dict[str, Any]]) -> tuple[float, ...]:
         """Count a step of parameters whose updates are replayed; returns the numbers of their launches."""
-        step = states[0].get("step", 0) + 1 if states else 0
-        for state in states:
-            if "step" in state:
-                state["step"] = step
-        return self._numbers(group, step)
+        first = states[0] if states else {}
+        numbers = self._numbers(group, first)
+        for state in states[1:]:
+            state.update(counts(first))
+        return numbers
 
-    def _moment(self, p: Tensor) -> Tensor:
-        """State of the parameter's shape, zeros at first."""
-        moment = zeros_like(p)
-        moment._storage.set_kind("parameter")
-        return moment
+    def _listens(self) -> bool:
+        return bool(self._hooks["step_pre"] or self._hooks["step_post"])
 
     def _operands(self, p: Tensor) -> tuple[Tensor, Tensor]:
         """The parameter and its gradient as the kernels take them: contiguous float32 (float64 on cpu)."""
-        d = p.dtype if p.dtype is dt.float64 else dt.float32
+        d = _computed(p)
         grad: Any = p.grad
         if grad.shape != p.shape:
             raise GradientError(
@@ -187,10 +231,53 @@ class Optimizer:
         if changed._storage is not p._storage:
             p.copy_(changed)
 
+    # Hooks
+
+    def register_step_pre_hook(self, hook: Callable) -> Handle:
+        """Call ``hook(optimizer, args, kwargs)`` before each step; it may return others. The first of args is
+        the optimizer."""
+        return Handle(self._hooks["step_pre"], hook)
+
+    def register_step_post_hook(self, hook: Callable) -> Handle:
+        """Call ``hook(optimizer, args, kwargs)`` after each step."""
+        return Handle(self._hooks["step_post"], hook)
+
+    def register_state_dict_pre_hook(self, hook: Callable, prepend: bool = False) -> Handle:
+        """Call ``hook(optimizer)`` before `state_dict`."""
+        return self._listen("state_dict_pre", hook, prepend)
+
+    def register_state_dict_post_hook(self, hook: Callable, prepend: bool = False) -> Handle:
+        """Call ``hook(optimizer, state_dict)`` with what `state_dict` made; it may return another one."""
+        return self._listen("state_dict_post", hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable, prepend: bool = False) -> Handle:
+        """Call ``hook(optimizer, state_dict)`` before a state is loaded; it may return another one."""
+        return self._listen("load_pre", hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook: Callable, prepend: bool = False) -> Handle:
+        """Call ``hook(optimizer)`` after a state was loaded."""
+        return self._listen("load_post", hook, prepend)
+
+    def _listen(self, when: str, hook: Callable, prepend: bool) -> Handle:
+        handle = Handle(self._hooks[when], hook)
+        if prepend:
+            self._hooks[when] = table = {handle.id: hook, **self._hooks[when]}
+            handle._hooks = table
+        return handle
+
+    def _passed(self, when: str, state: dict[str, Any]) -> dict[str, Any]:
+        """A state after hooks that may replace it."""
+        for hook in list(self._hooks[when].values()):
+            given = hook(self, state)
+            state = state if given is None else given
+        return state
+
     # Saving
 
     def state_dict(self) -> dict[str, Any]:
-        """Settings and state; parameters are numbers in the order of the groups."""
+        """Settings and state; parameters are numbers in the order of the groups, as in PyTorch's files."""
+        for hook in list(self._hooks["state_dict_pre"].values()):
+            hook(self)
         numbers = {id(p): k for k, p in enumerate(p for group in self.param_groups for p in group["params"])}
         groups = [
             {
@@ -199,10 +286,14 @@ class Optimizer:
             }
             for group in self.param_groups
         ]
-        return {
-            "state": {numbers[id(p)]: dict(s) for p, s in self.state.items() if s},
-            "param_groups": groups,
+        state = {
+            numbers[id(p)]: {
+                k: tensor(float(v), device="cpu") if k in self._counted else v for k, v in s.items()
+            }
+            for p, s in self.state.items()
+            if s
         }
+        return self._passed("state_dict_post", {"state": state, "param_groups": groups})
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over settings and state from `state_dict`.
@@ -211,6 +302,8 @@ class Optimizer:
             ArgumentError: it is no such state.
             WeightError: groups or their sizes differ.
         """
+        _groups_of(state_dict)
+        state_dict = self._passed("load_pre", dict(state_dict))
         given = _groups_of(state_dict)
         have, want = [len(g["params"]) for g in given], [len(g["params"]) for g in self.param_groups]
         if have != want:
@@ -223,11 +316,20 @@ class Optimizer:
         self.state = defaultdict(dict)
         for place, p in zip(numbers, params, strict=True):
             if place in state_dict["state"]:
-                self.state[p] = {k: _placed(v, p) for k, v in state_dict["state"][place].items()}
+                self.state[p] = {
+                    k: float(v) if k in self._counted else _placed(v, p)
+                    for k, v in state_dict["state"][place].items()
+                }
+        names = ("params", "param_names")
         self.param_groups = [
-            {**{k: deepcopy(v) for k, v in new.items() if k != "params"}, "params": old["params"]}
+            {
+                **{k: deepcopy(v) for k, v in new.items() if k != "params"},
+                **{k: old[k] for k in names if k in old},
+            }
             for new, old in zip(given, self.param_groups, strict=True)
         ]
+        for hook in list(self._hooks["load_post"].values()):
+            hook(self)
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
@@ -257,16 +359,42 @@ def _groups_of(state: Any) -> list[dict[str, Any]]:
     )
 
 
+def _computed(p: Tensor) -> Any:
+    """The dtype of a parameter's state, in which its step is computed."""
+    return p.dtype if p.dtype is dt.float64 else dt.float32
+
+
 def _placed(value: Any, p: Tensor) -> Any:
-    return value.detach().clone().to(p.device) if isinstance(value, Tensor) else deepcopy(value)
+    if isinstance(value, Tensor):
+        d = _computed(p) if value.dtype.is_floating_point else value.dtype
+        return value.detach().clone().to(p.device, d)
+    return [_placed(v, p) for v in value] if isinstance(value, list) else deepcopy(value)
 
 
-def check_range(name: str, value: float, below: float | None = None) -> None:
-    """Refuse a setting that is no number, is negative, or not below a bound."""
-    value = number(value, f"optimizer: {name}")
-    if not value >= 0 or (below is not None and value >= below):
-        bound = "" if below is None else f" and below {below:g}"
-        raise RangeError(f"optimizer: {name} must be at least 0{bound}, not {value}.")
+def kept(state: Tensor) -> Tensor:
+    """A new tensor, as one that stays: memory counts it with the parameters."""
+    state._storage.set_kind("parameter")
+    return state
 
 
-__all__ = ["Optimizer", "check_range"]
+class SparseAdam(Optimizer):
+    """Refused: Adam for sparse gradients, which there are none of. `Adam` takes the dense ones.
+
+    Raises:
+        RangeError: always.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.optim.SparseAdam.html
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        maximize: bool = False,
+    ):
+        raise RangeError("SparseAdam: there are no sparse tensors. Use Adam, which takes dense gradients.")
+
+
+__all__ = ["Optimizer", "SparseAdam", "kept"]

@@ -17,13 +17,18 @@ if TYPE_CHECKING:
 _parameters = itemgetter("params")
 
 
+def counts(state: dict[str, Any]) -> dict[str, float]:
+    """The numbers among a parameter's state: steps, and what an optimizer makes of them."""
+    return {name: value for name, value in state.items() if isinstance(value, (int, float))}
+
+
 class Update:
     """The numbers of an optimizer's step for parameters that it changes alike.
 
     Args:
         optimizer: whose step.
         group: the settings.
-        step: how many steps the parameters count by now.
+        counted: what the parameters' states count by now.
 
     Attributes:
         symbols: what stands for the numbers while the call is recorded.
@@ -32,8 +37,8 @@ class Update:
         changed: ids of the parameters.
     """
 
-    def __init__(self, optimizer: Any, group: dict[str, Any], step: int | None):
-        self.optimizer, self.group, self.step = optimizer, group, step
+    def __init__(self, optimizer: Any, group: dict[str, Any], counted: dict[str, float]):
+        self.optimizer, self.group, self.counted = optimizer, group, counted
         self.table, self.symbols = optimizer.state, ()
         # Of the settings, those that decide which kernel runs.
         self._kernel = optimizer._kernel(group)
@@ -45,9 +50,9 @@ class Update:
         """Equal for those that replays bring alike."""
         return id(self.optimizer), id(self.group), self._kernel, *map(id, self.states)
 
-    def is_of(self, optimizer: Any, group: dict[str, Any], step: int | None) -> bool:
+    def is_of(self, optimizer: Any, group: dict[str, Any], counted: dict[str, float]) -> bool:
         """Whether it is that of such parameters."""
-        return self.optimizer is optimizer and self.group is group and self.step == step
+        return self.optimizer is optimizer and self.group is group and self.counted == counted
 
     def words(self, given: Any) -> list[int]:
         """Count the step of a replay; the words of its numbers."""
@@ -57,8 +62,8 @@ class Update:
         """Whether the same launches would run, if the optimizer still has the group."""
         if self.optimizer._kernel(self.group) != self._kernel:
             return False
-        steps = [state.get("step") for state in self.states]
-        return not steps or steps.count(steps[0]) == len(steps)
+        counted = [counts(state) for state in self.states]
+        return not counted or counted.count(counted[0]) == len(counted)
 
 
 class OptimizerGuard:
@@ -84,7 +89,8 @@ class OptimizerGuard:
 
     def holds(self) -> bool:
         """Whether a step would change the same parameters, by the same settings and state."""
-        if self._optimizer.state is not self._table or self._now() != self._known:
+        o = self._optimizer
+        if o.state is not self._table or o._listens() or self._now() != self._known:
             return False
         for get in self._left:
             parameter = get()
@@ -95,20 +101,24 @@ class OptimizerGuard:
 
 
 def followed(
-    capturing: Any, optimizer: Optimizer, parameter: Tensor, group: dict[str, Any], numbers: tuple[float, ...]
+    capturing: Any,
+    optimizer: Optimizer,
+    parameter: Tensor,
+    group: dict[str, Any],
+    state: dict[str, Any],
+    numbers: tuple[float, ...],
 ) -> tuple:
     """What stands in a recorded call for the numbers by which an optimizer is about to change a parameter."""
-    state = optimizer.state.get(parameter)
-    step = None if state is None else state.get("step")
+    counted = counts(state)
     for found in capturing.brought:
-        if isinstance(found, Update) and found.is_of(optimizer, group, step):
+        if isinstance(found, Update) and found.is_of(optimizer, group, counted):
             break
     else:
-        found = Update(optimizer, group, step)
+        found = Update(optimizer, group, counted)
         reason = f"{type(optimizer).__name__} changes parameters that are not on webgpu"
         found.symbols = capturing.bring(found, numbers, reason)
     found.changed.add(id(parameter))
-    if state is not None:
+    if parameter in optimizer.state:
         found.states.append(state)
     return found.symbols
 
