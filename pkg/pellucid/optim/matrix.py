@@ -9,6 +9,7 @@ from typing import Any
 from ..errors import RangeError
 from ..ops.shape.creation import zeros
 from ..tensors import dtypes as dt
+from ..tensors.limits import finfo
 from ..tensors.tensor import Tensor
 from .optimizer import Optimizer, kept
 from .settings import given
@@ -76,7 +77,7 @@ class Adafactor(Optimizer):
         value, grad = self._operands(p)
         grad = -grad if group["maximize"] else grad
         least, size = group["eps"]
-        least = float(dt.finfo(p.dtype).eps) if least is None else least
+        least = float(finfo(p.dtype).eps) if least is None else least
         state, shape = self.state[p], grad.shape
         factored = grad.ndim > 1
         if not state:
