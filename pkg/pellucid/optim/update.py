@@ -118,7 +118,7 @@ def update(public: str, states: tuple[str, ...], numbers: tuple[str, ...]) -> Ca
     kinds = {"param": "Tensor", "grad": "Tensor", **dict.fromkeys(states, "Tensor | None"), "rule": "str"}
     kinds |= dict.fromkeys(numbers, "float")
     form: Any = declared
-    form.__name__ = form.__qualname__ = f"{public.lower()}_update"
+    form.__name__ = form.__qualname__ = f"_{public.lower()}_update"
     form.__doc__ = f"One step of {public}, in place."
     form.__annotations__ = kinds
     form.__signature__ = Signature(
