@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from math import isfinite, sqrt
 from typing import Any, NamedTuple
 
@@ -95,7 +96,7 @@ def strong_wolfe(
         width = max(ends) - min(ends)
         if width * reach < least_change:
             break
-        at = _cubic_minimum(*bracket)
+        at = _cubic_minimum(bracket[0], bracket[1])
         # A point next to an end of the bracket, twice in a row, is moved inwards.
         if min(max(ends) - at, at - min(ends)) / width < 0.1:
             if stalled or at >= max(ends) or at <= min(ends):
@@ -183,6 +184,11 @@ class LBFGS(Optimizer):
         for p, x, part in zip(self._params, values, parts, strict=True):
             p.copy_(x + part.view(p.shape) * at)
 
+    def _measure(self, closure: Callable, values: list[Tensor], direction: Tensor, at: float) -> Point:
+        self._move(values, at, direction)
+        loss, grad = float(closure()), self._flat_grad()
+        return Point(at, loss, grad, float(grad.dot(direction)))
+
     def step(self, closure: Callable[[], Any]) -> Any:
         """Iterate until a limit or a tolerance is reached.
 
@@ -223,11 +229,7 @@ class LBFGS(Optimizer):
                 break
             values = [p.clone() for p in self._params]
 
-            def measure(at: float, values: list[Tensor] = values, direction: Tensor = direction) -> Point:
-                self._move(values, at, direction)
-                loss, grad = float(closure()), self._flat_grad()
-                return Point(at, loss, grad, float(grad.dot(direction)))
-
+            measure = partial(self._measure, closure, values, direction)
             before, used = loss, 0
             reach = float(direction.abs().max())
             if search:
@@ -237,8 +239,8 @@ class LBFGS(Optimizer):
                 self._move(values, found.at, direction)
                 length, loss, grad = found.at, found.loss, found.grad
             elif turn < most:
-                _, loss, grad, _ = measure(length)
-                used = 1
+                found, used = measure(length), 1
+                loss, grad = found.loss, found.grad
             else:
                 self._move(values, length, direction)
             state["t"] = length
