@@ -244,7 +244,7 @@ class World:
         seen = [result, self.X, self.Y, self.S, self.labels, self.counter, self.W.detach(), self.W.grad]
         seen += [part for values in state.values() for part in values.values()]
         seen += [self.scale, self.table, self.count, self.config.eps]
-        return [*self.flat(seen), self.generator]
+        return [*self.flat(seen), self.generator.tolist()]
 
     def between(self, what: str) -> None:
         group = self.optimizer.param_groups[0]

@@ -87,7 +87,7 @@ def outcome(f, calls, state):
     for x, y, n in calls:
         results = f(x, y, n)
         kept.append(results)
-        found.append(([bits(t) for t in (*results, x, y, state)], torch.get_rng_state()))
+        found.append([bits(t) for t in (*results, x, y, state, torch.get_rng_state())])
     return found, [[bits(t) for t in results] for results in kept]
 
 

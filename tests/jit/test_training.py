@@ -31,7 +31,7 @@ def state_of(model, optimizer):
         [bits(p) for p in model.parameters()],
         [None if p.grad is None else bits(p.grad) for p in model.parameters()],
         [{k: bits(v) for k, v in s.items()} for s in optimizer.state_dict()["state"].values()],
-        torch.get_rng_state(),
+        bits(torch.get_rng_state()),
     ]
 
 

@@ -187,6 +187,7 @@ KINDS = [
     *[S(FLOATS).but(dtype=d) for d in ("float16", "bfloat16")],
     *each(("float16", "bfloat16", "int32", "int64", "bool"), x),
 ]
+FAR_POWERS = np.array([20, -20, 16, -140, 200, -200, 100_000, -(2**30)])
 CLOSE = np.array([1.0, 2.0, np.nan, np.inf, -np.inf, 0.0], np.float32)
 BESIDE = np.array([1.0 + 1e-6, 2.1, np.nan, np.inf, np.inf, 1e-9], np.float32)
 
@@ -242,7 +243,10 @@ SAMPLES: dict[str, list[Sample]] = {
     "xlogy": [*binary(S(2, more), of=(x, more), dtypes=("float32",), rtol=3e-6), *each(WHOLE, more, 3)],
     **{name: [S(below(99, 3, 5), below(99, 5)), *pairs(WHOLE, keep=ordinary), bad("", x, y)]
         for name in ("gcd", "lcm")},
-    "ldexp": [S(x, below(9, 5)), S(x, y), S(below(9, 3), below(9, 3)), *pairs(("float32", "float16"), 3e-6)],
+    "ldexp": [S(x, below(9, 5)), S(x, y), S(below(9, 3), below(9, 3)), *pairs(("float32", "float16"), 3e-6),
+        # powers that no float holds, and products that halves do not
+        *[S(np.array([1.5, 0.0, -0.0, np.inf, -3.0, 6e-5, 2**-120], np.float32)[:, None], FAR_POWERS).but(
+            grad=False, dtype=d, layouts=("contiguous",)) for d in (None, "float16", "bfloat16")]],
     "frexp": [*[S(lambda t, x, k=k: t.frexp(x)[k], x) for k in (0, 1)], S(TINY),
         *each(("float16", "bfloat16", "int32"), x)],
     "signbit": [KINDS[0], *KINDS[3:], S(-FLOATS[:3]).but(dtype="bfloat16")],

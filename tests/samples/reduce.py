@@ -26,6 +26,7 @@ truth = below(2, 5, 6, 40).astype(np.float32) * normal(5, 6, 40)
 truth[0], truth[1] = 0, 1
 big = (below(2**62, 5, 300) - 2**61).astype(np.int64)
 far = (np.sin(np.arange(3600)).reshape(4, 900) * [[1e18], [2e19], [1.0], [1e17]]).astype(np.float32)
+LARGEST = np.array([[3e38, 3.1e38, 2.9e38, 3.05e38], [3e38, -3e38, 1e38, 2], [1e38] * 4], np.float32)
 low = 30 * normal(6, 7)
 low[0] = -np.inf
 holed = apart(3, 5, 4)
@@ -94,9 +95,14 @@ SAMPLES: dict[str, list[Sample]] = {
         # squares that add up past float32, beside some that do not
         S(far, 1).but(**shared), S(far, 0), S(far, correction=0).but(grad=False), S(1e6 * far[0]),
         S(far, 1).but(dtype="bfloat16", rtol=1e-2, second=False),
+        # sums past float32
+        S(LARGEST, 1).but(grad=False, layouts=("contiguous",)),
     ] for name in ("var", "std")},
-    **{name: [S(x, 1), S(x, 0, correction=0), S(x), S(x, -1, keepdim=True)] for name in ("var_mean",
-        "std_mean")},
+    **{name: [
+        S(x, 1), S(x, 0, correction=0), S(x), S(x, -1, keepdim=True),
+        S(LARGEST, 1).but(grad=False, layouts=("contiguous",)),
+        S(lambda t, x, n=name: getattr(t, n)(x, 1)[1], LARGEST).but(layouts=("contiguous",)),
+    ] for name in ("var_mean", "std_mean")},
     **{name: [
         *over(distinct), S(ties, 1), S(ties), *each(DTYPES, distinct, 1), S(special, 1).but(grad=False),
         S(lambda t, x, n=name: getattr(t, n)(x.t(), 0), special).but(grad=False), no_axes,

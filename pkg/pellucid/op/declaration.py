@@ -87,7 +87,8 @@ def op(
             `Call` that returns outputs' and computation's).
         shape: rule for the shapes (`broadcast`, `as_input` or a function of the `Call`).
         kernel: `elementwise`, or a function from the `Call` to one or more `Launch`es (the webgpu device).
-        reference: numpy function with the same arguments (the cpu device).
+        reference: numpy function with the same arguments (the cpu device); a keyword ``compute=None`` of
+            it is the dtype of the computation.
         view: function from the `Call` to (shape, strides, added offset) for ops that only look
             differently at the same storage.
         composite: the definition in terms of other ops, where ``grad`` says `composite`.

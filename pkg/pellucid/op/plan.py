@@ -4,7 +4,7 @@ it appends records."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, cast
 
 import numpy as np
@@ -104,6 +104,8 @@ def cpu_plan(o: Schema, call: Call, written: str | None = None):
     narrows = frozenset(n for n, _ in call.operands() if halves and kernel.narrows(call, n))
     target = call.args[written] if written else None
     reference = cast(Callable, o.reference)
+    if "compute" in (getattr(reference, "__kwdefaults__", None) or ()):
+        reference = partial(reference, compute=call.compute)
     names = [a.name for a in o.arguments]
     mutated = [names.index(name) for name in o.mutated]
 

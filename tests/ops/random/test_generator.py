@@ -43,16 +43,29 @@ def test_devices_that_do_not_exist(device):
 
 
 @pytest.mark.parametrize(
-    "state", [None, "a", [1, 2], (1,), (1, 2, 3), (1.0, 2), (True, 2), torch.zeros(3), torch.zeros(2)]
+    "state", [None, "a", [1, 2], (1, 2), torch.zeros(16), pellucid.zeros(16, device="cpu")]
 )
 def test_states_that_are_none(state):
     before = pellucid.get_rng_state()
     for call in (pellucid.set_rng_state, pellucid.Generator().set_state):
-        with pytest.raises(TypeError, match=r"^set_state\(\): argument 'state' must be a seed and a counter"):
+        with pytest.raises(
+            TypeError, match=r"^set_state\(\): argument 'new_state' must be a uint8 tensor on"
+        ):
             call(state)
-    with pytest.raises(ValueError, match="64 bits"):
-        pellucid.set_rng_state((1 << 64, 0))
-    assert pellucid.get_rng_state() == before
+        with pytest.raises(RuntimeError, match=r"^set_state: a state has shape \(16,\), not \(3,\)"):
+            call(before[:3])
+    assert pellucid.get_rng_state().tolist() == before.tolist()
+
+
+def test_a_state_is_a_tensor_that_can_be_cloned():
+    g = pellucid.Generator().manual_seed(2**64 - 1)
+    pellucid.rand(5, generator=g)
+    state = g.get_state()
+    assert (state.dtype, state.device.type, state.is_contiguous()) == (pellucid.uint8, "cpu", True)
+    drawn = pellucid.rand(5, generator=g).tolist()
+    other = pellucid.Generator().set_state(pellucid.stack([state.clone(), state], 1)[:, 1])
+    assert other.initial_seed() == 2**64 - 1
+    assert pellucid.rand(5, generator=other).tolist() == drawn
 
 
 @pytest.mark.parametrize("given", [5, "a", [], 1.5])

@@ -1,6 +1,7 @@
 // exponent_of(x), mantissa_of(x)  x = mantissa * 2^exponent, mantissas from 0.5 to 1; 0, infinity and NaN have
 //                                 exponent 0
 // next_after(a, b)                the number next to a toward b
+// times_power_of_2(x, e)          x * 2^e for a whole e, also where 2^e is no f32
 //
 // source  IEEE 754-2019, 3.4 and 5.3.1; by integers, since hardware may flush subnormals
 
@@ -30,4 +31,14 @@ fn next_after(a: f32, b: f32) -> f32 {
     // Away from zero where both have a sign and b is larger; the order of magnitudes is that of their bits.
     let away = (bits >> 31u) == (goal >> 31u) && (goal & 0x7fffffffu) > (bits & 0x7fffffffu);
     return bitcast<f32>(select(bits - 1u, bits + 1u, away));
+}
+
+fn power_of_2(e: i32) -> f32 { return bitcast<f32>(u32(e + 127) << 23u); }
+
+// What leaves the range comes last, so that only one step rounds.
+fn times_power_of_2(x: f32, e: f32) -> f32 {
+    let all = i32(clamp(e, -300.0, 300.0));
+    let last = clamp(all, -126, 127);
+    let middle = clamp(all - last, -126, 127);
+    return x * power_of_2(all - last - middle) * power_of_2(middle) * power_of_2(last);
 }

@@ -154,15 +154,16 @@ def _power_types(call: Call):
     return found
 
 
-def _power_reference(input, exponent):
+def _power_reference(input, exponent, *, compute=None):
     if np.asarray(exponent).dtype.kind != "i":
-        if isinstance(exponent, np.ndarray) or abs(exponent) != 0.5:
+        if isinstance(exponent, np.ndarray) or abs(exponent) != 0.5 or compute is dt.float16:
             power = np.power(input, exponent)
             if power.dtype.kind != "f":
                 # numpy multiplies infinities for whole exponents, which makes NaN.
                 return np.where(np.isinf(input), np.exp(exponent * np.log(input)), power)
             # numpy takes the root where one exponent is for all: it keeps the sign of -0.0, and -inf is NaN.
-            return np.where((exponent == 0.5) & ((input == 0) | np.isinf(input)), np.abs(input), power)
+            rooted = (np.abs(exponent) == 0.5) & ((input == 0) | np.isinf(input))
+            return np.where(rooted, np.where(exponent > 0, np.abs(input), 1 / np.abs(input)), power)
         root = np.sqrt(input)
         return root if exponent > 0 else 1 / root
     # The power of an integer to a negative one rounds to 0 but for 1 and -1.

@@ -14,10 +14,11 @@ from ...autograd.formulas import refused, without, zeros
 from ...errors import DTypeError
 from ...op.arguments import number
 from ...op.call import Call
+from ...op.declaration import op
 from ...op.elementwise import elementwise
 from ...op.families import binary, of_tensor, of_tensors, unary
 from ...op.public import function
-from ...op.rules import boolean, float_only, floating, ordered, promote, refusing
+from ...op.rules import boolean, broadcast, float_only, floating, ordered, promote, refusing
 from ...tensors import dtypes as dt
 from ...tensors.tensor import Tensor
 from .arithmetic import pow
@@ -124,12 +125,33 @@ def frexp(input: Tensor) -> tuple[Tensor, Tensor]:
     return Frexp(frexp_mantissa(input), frexp_exponent(input))
 
 
+def _shifted(g: Tensor, other: Tensor) -> Tensor:
+    return times_power_of_2(g, other)
+
+
+@op(
+    dtype=lambda call: (call["input"].dtype,) * 2, shape=broadcast,
+    kernel=elementwise("times_power_of_2(input, other)", i32=False, own={"other": "f32"}),
+    reference=lambda input, other: np.ldexp(input, other.clip(-9999, 9999).astype(np.int32)),
+    grad={"input": _shifted}, public="ldexp",
+)  # fmt: skip
+def times_power_of_2(input: Tensor, other: Tensor) -> Tensor:
+    """A floating-point ``input`` times ``2 ** other``, also where that power leaves its dtype."""
+
+
 @function(method=True, in_place=True, aten="ldexp.Tensor")
 def ldexp(input: Tensor, other: Tensor) -> Tensor:
     """``input * 2 ** other``.
 
+    Args:
+        input: any dtype.
+        other: any dtype. With integers and a floating-point input the result has the input's dtype, and is
+            right where the power itself would be infinite or 0.
+
     Source: https://pytorch.org/docs/stable/generated/torch.ldexp.html
     """
+    if input.is_floating_point() and other._meta.dtype.is_integer:
+        return times_power_of_2(input, other)
     return input * pow(2.0, other)
 
 

@@ -8,8 +8,11 @@ import numpy as np
 
 from ...device import device as Device
 from ...device.stream import stream
-from ...errors import RangeError
+from ...errors import RangeError, ShapeError
 from ...op.arguments import named, wrong
+from ...tensors.construct import tensor
+from ...tensors.dtypes import uint8
+from ...tensors.tensor import Tensor
 
 _MULTIPLIERS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 _INCREMENTS = 0x9E3779B9, 0xBB67AE85
@@ -65,22 +68,30 @@ class Generator:
         """The seed."""
         return self.seed_value
 
-    def get_state(self) -> tuple[int, int]:
-        """Seed and counter."""
-        return self.seed_value, self.offset
+    def get_state(self) -> Tensor:
+        """Seed and counter, as a uint8 tensor of shape (16,) on the cpu device."""
+        return tensor(np.array([self.seed_value, self.offset], "<u8").view(np.uint8), device="cpu")
 
-    def set_state(self, state: tuple[int, int]) -> None:
-        """Go on from a state that `get_state` gave.
+    def set_state(self, new_state: Tensor) -> Generator:
+        """Go on from a state that `get_state` gave, and return the generator.
 
         Raises:
             ArgumentError: it is no such state.
+            ShapeError: it has another length.
         """
         _note_seeding()
-        if not isinstance(state, tuple) or [type(word) for word in state] != [int, int]:
-            raise named("set_state", wrong("state", "a seed and a counter, as get_state() gives them", state))
-        if not all(0 <= word < 1 << 64 for word in state):
-            raise RangeError(f"set_state: {state} is no state: seed and counter have 64 bits, without sign.")
-        self.seed_value, self.offset = state
+        is_state = isinstance(new_state, Tensor) and new_state.dtype is uint8
+        if not is_state or new_state.device.type != "cpu":
+            wanted = "a uint8 tensor on the cpu device, as get_state() gives it"
+            raise named("set_state", wrong("new_state", wanted, new_state))
+        if tuple(new_state.shape) != (16,):
+            raise ShapeError(
+                f"set_state: a state has shape (16,), not {tuple(new_state.shape)}. Give what get_state() "
+                "returned; states of PyTorch are of another generator."
+            )
+        words = np.ascontiguousarray(new_state.numpy()).view("<u8").tolist()
+        self.seed_value, self.offset = words
+        return self
 
     def take(self, count: int) -> tuple[int, int, int, int]:
         """Reserve ``count`` words: (seed low, seed high, counter low, counter high)."""
@@ -128,8 +139,9 @@ class Draw:
         """Let the generator be as it was, where nobody else has drawn since."""
         generator = self.of(given)
         seed, begin = words[0] | words[1] << 32, words[2] | words[3] << 32
-        if generator.get_state() == (seed, begin + -(-self._count // 4)):
-            generator.set_state((seed, begin))
+        if (generator.seed_value, generator.offset) == (seed, begin + -(-self._count // 4)):
+            _note_seeding()
+            generator.offset = begin
 
 
 def _note_seeding() -> None:
@@ -190,14 +202,26 @@ def initial_seed() -> int:
     return default_generator.initial_seed()
 
 
-def get_rng_state() -> tuple[int, int]:
-    """The state of the default generator."""
+def get_rng_state() -> Tensor:
+    """The state of the default generator, a uint8 tensor on the cpu device.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.get_rng_state.html
+    """
     return default_generator.get_state()
 
 
-def set_rng_state(state: tuple[int, int]) -> None:
-    """Set the state of the default generator."""
-    default_generator.set_state(state)
+def set_rng_state(new_state: Tensor) -> None:
+    """Set the state of the default generator.
+
+    Args:
+        new_state: what `get_rng_state` gave, or a copy.
+
+    Raises:
+        ArgumentError, ShapeError: it is no such state.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.set_rng_state.html
+    """
+    default_generator.set_state(new_state)
 
 
 def words(count: int, seed_low: int, seed_high: int, offset_low: int, offset_high: int) -> np.ndarray:

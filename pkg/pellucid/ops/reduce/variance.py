@@ -11,17 +11,18 @@ from math import prod as product
 import numpy as np
 
 from ...autograd.composed import composed
+from ...autograd.grad_mode import under
 from ...errors import ArgumentError
 from ...op.arguments import boolean, number
 from ...op.declaration import op
 from ...op.elementwise import elementwise
 from ...op.public import function
-from ...op.rules import as_input, float_only
+from ...op.rules import as_input, broadcast, float_only
 from ...tensors.dtypes import LARGEST_HALF
 from ...tensors.shape import axes
 from ...tensors.tensor import Tensor
 from ..elementwise.comparison import where
-from .reductions import _ZERO, _fold, mean, no_complex, reduced_shape, restore
+from .reductions import _ZERO, _count, _fold, mean, no_complex, reduced_shape, restore, spread
 
 
 def _overloads(name: str) -> tuple[str, ...]:
@@ -56,14 +57,17 @@ def _variance_grad(g, input, dims, keepdim, freedom):
     return g * (2.0 / freedom if freedom else inf) * (input - centre)
 
 
-# Sums of squares may leave float32 where variances do not, and variances where deviations do not; PyTorch
-# adds them up in float64. In float32 a negative number stands here for its size times 2^120.
-_FAR = 2.0**120
+# Sums of squares may leave float32 where variances do not, variances where deviations do not, and sums where
+# means do not; PyTorch adds them up in float64. In float32 a negative number stands here for its size times
+# 2^168.
+_FAR = 2.0**168
 
 
-def _squares(x):
+def _squares(x, centre, factor):
     far = x * np.asarray(_FAR**-0.5, x.dtype)
-    return np.where((np.abs(x) >= 2.0**63) & (x.dtype == np.float32), -(far * far), x * x)
+    far = far - centre * np.asarray(_FAR**-0.5, x.dtype) * factor
+    near = x - centre * factor
+    return np.where((np.abs(far) >= 2.0**-21) & (x.dtype == np.float32), -(far * far), near * near)
 
 
 def _whole(total):
@@ -77,11 +81,11 @@ def _sum_of_squares(total, dim, keepdim):
 
 
 @op(
-    dtype=float_only, shape=as_input, kernel=elementwise("square_of(input)", i32=False), reference=_squares,
-    grad=None, public="var",
+    dtype=float_only, shape=broadcast, kernel=elementwise("square_of(input, centre, factor)", i32=False),
+    reference=_squares, grad=None, public="var",
 )  # fmt: skip
-def squares(input: Tensor) -> Tensor:
-    """Squares, as `sum_of_squares` adds them up."""
+def squares(input: Tensor, centre: Tensor, factor: float) -> Tensor:
+    """Squares of the distances to ``centre * factor``, as `sum_of_squares` adds them up."""
 
 
 @op(
@@ -108,16 +112,26 @@ def deviation_of(input: Tensor, freedom: float) -> Tensor:
     """The standard deviation of which `sum_of_squares` has given the sum."""
 
 
-def _spread(made: Callable, input: Tensor, dims, keepdim: bool, freedom: float) -> Tensor:
-    """The variance or deviation, of halves in float32: their squares add up past what they hold."""
-    wide = input.float() if input.dtype in LARGEST_HALF else input
-    total = sum_of_squares(squares(wide - mean(wide, dims, True)), dims, keepdim)
+def _centre(input: Tensor, dims) -> tuple[Tensor, float]:
+    """The mean, and a power of two that it is divided by: no sum of numbers so divided leaves float32."""
+    factor = 2.0 ** (_count(input._meta, dims).bit_length() + 1)
+    return mean(_wide(input) * (1 / factor), dims, True), factor
+
+
+def _wide(input: Tensor) -> Tensor:
+    """Halves as float32: their squares add up past what they hold."""
+    return input.float() if input.dtype in LARGEST_HALF else input
+
+
+def _spread(made: Callable, input: Tensor, dims, keepdim: bool, freedom: float, centre) -> Tensor:
+    """The variance or deviation."""
+    total = sum_of_squares(squares(_wide(input), *(centre or _centre(input, dims))), dims, keepdim)
     return made(total, freedom if freedom > 0 else 0.0).to(input.dtype)
 
 
 @composed(name="var", input=_variance_grad)
-def _variance(input: Tensor, dims, keepdim: bool, freedom: float) -> Tensor:
-    return _spread(variance_of, input, dims, keepdim, freedom)
+def _variance(input: Tensor, dims, keepdim: bool, freedom: float, centre=None) -> Tensor:
+    return _spread(variance_of, input, dims, keepdim, freedom, centre)
 
 
 def _deviation_grad(g, input, dims, keepdim, freedom, out):
@@ -126,8 +140,25 @@ def _deviation_grad(g, input, dims, keepdim, freedom, out):
 
 
 @composed(name="std", input=_deviation_grad)
-def _deviation(input: Tensor, dims, keepdim: bool, freedom: float) -> Tensor:
-    return _spread(deviation_of, input, dims, keepdim, freedom)
+def _deviation(input: Tensor, dims, keepdim: bool, freedom: float, centre=None) -> Tensor:
+    return _spread(deviation_of, input, dims, keepdim, freedom, centre)
+
+
+def _mean_grad(g, input_meta, dims, keepdim):
+    return spread(g / _count(input_meta, dims), input_meta, dims, keepdim)
+
+
+@composed(name="mean", input=_mean_grad)
+def _mean(input: Tensor, dims, keepdim: bool, centre) -> Tensor:
+    """The mean, which is finite where the sum is not."""
+    plain, whole = mean(input, dims, keepdim), centre[0] * centre[1]
+    return where(plain.isinf(), whole.reshape(plain.shape).to(plain.dtype), plain)
+
+
+def _with_mean(spread_of: Callable, input: Tensor, dim, unbiased, keepdim: bool, correction) -> tuple:
+    dims, freedom = _spread_of(input, dim, unbiased, correction)
+    centre = under(False, _centre, input, dims)
+    return spread_of(input, dims, keepdim, freedom, centre), _mean(input, dims, keepdim, centre)
 
 
 @function(
@@ -190,8 +221,7 @@ def var_mean(
 
     Source: https://pytorch.org/docs/stable/generated/torch.var_mean.html
     """
-    dims = None if isinstance(dim, bool) else dim
-    return var(input, dim, unbiased, keepdim, correction=correction), mean(input, dims, keepdim)
+    return _with_mean(_variance, input, dim, unbiased, keepdim, correction)
 
 
 @function(aten=_overloads("std_mean"))
@@ -207,5 +237,4 @@ def std_mean(
 
     Source: https://pytorch.org/docs/stable/generated/torch.std_mean.html
     """
-    dims = None if isinstance(dim, bool) else dim
-    return std(input, dim, unbiased, keepdim, correction=correction), mean(input, dims, keepdim)
+    return _with_mean(_deviation, input, dim, unbiased, keepdim, correction)
