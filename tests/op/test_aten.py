@@ -123,7 +123,12 @@ RANDOM = {
     "empty_like": [A], "normal_": [A], "uniform_": [A], "rand.generator": [[2, 3], {"generator": None}],
     "randn.generator": [[2, 3], {"generator": None}],
     "randint.low_generator": [2, 9, [2, 3], {"generator": None}],
-    "randperm.generator": [5, {"generator": None}],
+    "randperm.generator": [5, {"generator": None}], "randint_like.default": [A, 9],
+    "randint_like.low_dtype": [A, 2, 9], "normal.Tensor_Tensor": [A, B], "normal.Tensor_float": [A],
+    "normal.float_Tensor": [1.0, B], "normal.float_float": [1.0, 2.0, [2, 3]], "multinomial": [A, 2],
+    "exponential_": [A], "cauchy_": [A], "log_normal_": [A], "geometric_": [A, 0.5], "bernoulli_.float": [A], "bernoulli_.Tensor": [A, B],
+    "random_.from": [A, 2, 9], "random_.to": [A, 9], "random_": [A], "empty_permuted": [[2, 3], [1, 0]],
+    "empty_strided": [[2, 3], [1, 2]], "new_empty_strided": [A, [2, 3], [1, 2]],
 }  # fmt: skip
 # Defaults that mean the same.
 ALIKE = ((0, "valid"), ("fro", 2))
@@ -199,7 +204,7 @@ def test_arguments_line_up(overload):
             continue
         p = places[k]
         # `self` is `input` in Python; `from` is a word of it, and what goes in front is given by place.
-        assert p.name == a.name or k == 0 or a.name == "self" or overload == "uniform_.default", (
+        assert p.name == a.name or k == 0 or a.name in ("self", "from") or overload == "uniform_.default", (
             p.name,
             a.name,
         )

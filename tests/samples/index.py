@@ -142,7 +142,7 @@ SAMPLES: dict[str, list[Sample]] = {
     ],
     "Tensor.scatter_add_": [S(lambda t, x, i, s: x.clone().scatter_add_(1, i, s), normal(4, 60), some,
         normal(4, 5))],
-    "Tensor.index_put": [
+    "index_put": [
         S(lambda t, x, i, v: x.index_put((i,), v), matrix, np.array([2, 0]), normal(2, 5)),
         S(lambda t, x, i, v: x.index_put((i,), v, accumulate=True), normal(3, 4), below(3, 100),
             normal(100, 4)).but(**LOOSELY),
@@ -174,7 +174,7 @@ SAMPLES: dict[str, list[Sample]] = {
     "take": [S(x, below(120, 3, 4)), S(x, below(120, 3) - 120), S(x, np.array(5)), S(matrix, empty),
         *each(DTYPES, matrix, below(20, 7)),
         bad("must be int64", matrix, matrix)],
-    "Tensor.put": [
+    "put": [
         S(lambda t, x, i, s: x.put(i, s), matrix, distinct_places, normal(2, 3)), S(lambda t, x, i,
         s: x.put(i, s, True), matrix, below(20, 40), normal(40)),
         bad("3 places for 2", lambda t, x, i, s: x.put(i, s), matrix, below(20, 3), normal(2)).but(

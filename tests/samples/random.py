@@ -1,6 +1,8 @@
 """Samples of random numbers, which are equal on every device."""
 
-from samples.sample import S, Sample, bad, normal, uniform
+import numpy as np
+
+from samples.sample import S, Sample, bad, below, normal, uniform
 
 x = uniform(0.1, 2, 10, 9)
 
@@ -23,6 +25,25 @@ SAMPLES: dict[str, list[Sample]] = {
     "randn_like": drawn(S(x)),
     "randperm": drawn(S(50), S(1)),
     "bernoulli": drawn(S(x / 3)),
+    "normal": [
+        *drawn(S(1.0, 2.0, (40,)), S(x, 0.5), S(0.0, x), S(x[:, :1], x[0])),
+        bad("give a size", 1.0, 2.0).but(error=RuntimeError), bad("must not be negative", x, -1.0)
+    ],
+    "randint_like": drawn(S(x, 9), S(x, -3, 9, dtype="int64")),
+    "multinomial": [
+        *drawn(S(x, 30, True), S(x, 5), S(x[0], 9), S(x[0], 1)),
+        S(np.array([[0, 2, 0], [0, 0, 0.5]], np.float32), 4, True), S(np.array([0, 2, 0], np.float32), 1),
+        bad("negative, infinite or NaN", -x, 2), bad("negative, infinite or NaN", x * np.float32(np.inf), 2),
+        bad("0 positive weights", 0 * x, 1), bad("9 positive weights", x, 10),
+        bad("must be positive", x, 0), bad("not floating point", below(9, 4), 2)
+    ],
+    **{
+        f"Tensor.{name}_": [*drawn(S(normal(40)).but(args=(normal(40), *given), grad=False)),
+            bad("", normal(3), *wrong)]
+        for name, given, wrong in (("exponential", (2.0,), (0.0,)), ("cauchy", (1.0, 2.0), (0.0, -1.0)),
+        ("log_normal", (0.0, 0.5), (0.0, -1.0)), ("geometric", (0.3,), (1.5,)),
+        ("bernoulli", (0.3,), (1.5,)), ("random", (2, 30), (5, 5)))
+    },
     "rrelu": [*drawn(S(x - 1, 0.1, 0.3, True).but(grad=False)), S(x - 1), bad("Exchange them", x, 0.5, 0.1)],
     "dropout": [*drawn(S(x, 0.4, True), S(x, 1.0, True)), S(x, 0.4, False),
         bad("p must lie between 0 and 1", x, 1.5, True).but(error=ValueError)],

@@ -8,6 +8,11 @@ x, matrix = normal(2, 3, 4), normal(5, 5)
 TYPED = {"layouts": ("contiguous",), "grad": False}
 
 
+def laid_out(t, made):
+    """Shape, strides and type of what has no values."""
+    return t.tensor([*made.shape, *made.stride()]), t.zeros((), dtype=made.dtype)
+
+
 def moves(*samples: Sample, dtypes=()) -> list[Sample]:
     """These, and the first of them in other types."""
     return [*samples, *each(dtypes, *samples[0].args, **samples[0].kwargs)]
@@ -192,6 +197,19 @@ SAMPLES: dict[str, list[Sample]] = {
         (-3, 9, 3, {"dtype": "int8"}), (3, 3), (2**40, 2**40 + 3), (5, {"dtype": "int16"}),
         refused=bad("step -1 does not lead from 0 to 3", 0, 3, -1)
     ),
+    "logspace": made(
+        (-1, 2, 7), (0, 10, 11, 2.0), (3, 4, 1), (0, 4, 5, -2, {"dtype": "float16"}),
+        (0, 5, 6, {"dtype": "int64"}),
+        refused=bad("must not be negative", 0, 3, -1)
+    ),
+    "scalar_tensor": [S(2.5), S(3), S(3, dtype="int64")],
+    "empty_strided": [S(lambda t: laid_out(t, t.empty_strided((2, 3), (1, 2)))),
+        S(lambda t: laid_out(t, t.empty_strided((2, 0), (1, 2), dtype=t.int64))), bad("", (2, 3), (1,)),
+        bad("", (2, 3), (1, -1))],
+    "empty_permuted": [S(lambda t: laid_out(t, t.empty_permuted((2, 3, 4), (2, 0, 1)))),
+        bad("each of 2 axes", (2, 3), (0, 0))],
+    "Tensor.new_empty_strided": [S(lambda t, x: laid_out(t, x.new_empty_strided((2, 3), (3, 1))), x)],
+    "fill": [S(x, 2.5), S(x, normal(1)[0]), S(below(9, 3), 7), bad("", x, normal(2))],
     "linspace": made((-1, 2, 7), (3, 4, 1), (0, 10, 11)),
     "nn.functional.pad": [
         S(x, (1, 2)), S(x, (1, 2, -1, 1), value=3.0), S(normal(2, 3), (-1, -2)),

@@ -24,7 +24,7 @@ from .index import counting, gather, places, rows, scatter_reduce, selection, so
 from .matmul import contractions, dense, einsum, linear
 from .norm import channels, normalization, softmax
 from .quant import products
-from .random import distributions
+from .random import distributions, variates
 from .reduce import differences, extremum, order_statistics, reductions, running, scan, variance
 from .shape import (
     copies,
@@ -80,6 +80,7 @@ GROUPS = (
     pool,
     products,
     distributions,
+    variates,
     reductions,
     variance,
     order_statistics,

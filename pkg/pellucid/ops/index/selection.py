@@ -114,7 +114,7 @@ def index_get(input: Tensor, indices) -> Tensor:
     return contiguous(out)
 
 
-@function(exports=None, method=True, aten=("index_put.default", "index_put.hacked_twin"))
+@function(method=True, aten=("index_put.default", "index_put.hacked_twin"))
 def index_put(input: Tensor, indices, values: Tensor, accumulate: bool = False) -> Tensor:
     """A copy of ``input`` with ``out[indices] = values``, or added with ``accumulate``.
 

@@ -302,3 +302,91 @@ def eye(
     out = zeros(n, n if m is None else m, dtype=dtype, device=device)
     out.diagonal().fill_(1)
     return _finish(out, requires_grad)
+
+
+@function(aten="scalar_tensor")
+def scalar_tensor(s, *, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
+    """A tensor without axes, of the default float unless a dtype is given.
+
+    Source: https://pytorch.org/docs/stable/torch.html#tensor-creation-ops
+    """
+    d = dt.get_default_dtype() if dtype is None else dtype
+    return full((), s, dtype=d, device=device, requires_grad=requires_grad)
+
+
+@function()
+def logspace(
+    start, end, steps: int, base: float = 10.0, *, dtype: DType | None = None, device=None,
+    requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """``steps`` powers of ``base``, whose exponents are equally far apart from ``start`` to ``end``.
+
+    Raises:
+        RangeError: there are fewer than no steps, or the dtype does not hold an end.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.logspace.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> torch.logspace(0, 3, 4, base=2.0, device="cpu").tolist()
+        [1.0, 2.0, 4.0, 8.0]
+    """
+    base, d = number(base, "logspace: base"), dt.get_default_dtype() if dtype is None else element_type(dtype)
+    # Float64 exponents: those of float32 would leave large powers off by many units.
+    exponents = linspace(start, end, steps, dtype=dt.float64, device="cpu").numpy()
+    with np.errstate(all="ignore"):
+        values = np.power(np.float64(base), np.trunc(exponents) if d.is_integer else exponents)
+    return tensor(values.astype(d.numpy), dtype=d, device=device, requires_grad=requires_grad)
+
+
+def _reach(size: tuple[int, ...], stride: tuple[int, ...]) -> int:
+    """How many elements a layout spans."""
+    if len(size) != len(stride) or min((*size, *stride), default=0) < 0:
+        raise ShapeError(f"empty_strided: size {size} and stride {stride} must be as long and not negative.")
+    return 1 + sum(s * (n - 1) for s, n in zip(stride, size, strict=True)) if all(size) else 0
+
+
+@function()
+def empty_strided(
+    size, stride, *, dtype: DType | None = None, device=None, requires_grad: bool = False
+) -> Tensor:
+    """`empty` with given strides.
+
+    Raises:
+        ShapeError: another number of strides than axes, or a negative one.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.empty_strided.html
+    """
+    lengths, steps = sizes((size,)), sizes((stride,))
+    held = empty(_reach(lengths, steps), dtype=dtype, device=device)
+    return _finish(held.as_strided(lengths, steps), requires_grad)
+
+
+@function()
+def empty_permuted(
+    size, physical_layout, *, dtype: DType | None = None, device=None, requires_grad: bool = False
+) -> Tensor:
+    """`empty` whose axes lie in memory in the given order, the slowest first.
+
+    Raises:
+        ShapeError: the order does not name each axis once.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.empty_permuted.html
+    """
+    lengths, order = sizes((size,)), sizes((physical_layout,))
+    if sorted(order) != list(range(len(lengths))):
+        raise ShapeError(f"empty_permuted: {order} does not name each of {len(lengths)} axes once.")
+    held = empty(*[lengths[k] for k in order], dtype=dtype, device=device)
+    return _finish(held.permute([order.index(k) for k in range(len(order))]), requires_grad)
+
+
+@function(exports=None, method=True)
+def new_empty_strided(input: Tensor, size, stride, *, dtype: DType | None = None, device=None) -> Tensor:
+    """`empty_strided` with the dtype and device of this tensor.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.new_empty_strided.html
+    """
+    m = input._meta
+    return empty_strided(
+        size, stride, dtype=m.dtype if dtype is None else dtype, device=m.device if device is None else device
+    )

@@ -139,11 +139,13 @@ def _fill_types(call: Call):
     grad={"input": zeros, "value": lambda g: g},
     exact=("value",),
     fits=("value",),
-    exports=None,
     aten=("fill.Scalar", "fill.Tensor"),
 )
 def fill(input: Tensor, value: Tensor | float) -> Tensor:
-    """One value in the shape and dtype of ``input``."""
+    """One value in the shape and dtype of ``input``, whose gradient is zero.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.fill_.html
+    """
 
 
 fill_ = in_place(fill.op)
