@@ -560,6 +560,16 @@ def empty_like(
 ) -> Tensor:
     """`empty` with the shape, dtype and device of ``input``."""
 
+def empty_permuted(
+    size, physical_layout, *, dtype: DType | None = None, device=None, requires_grad: _bool = False
+) -> Tensor:
+    """`empty` whose axes lie in memory in the given order, the slowest first."""
+
+def empty_strided(
+    size, stride, *, dtype: DType | None = None, device=None, requires_grad: _bool = False
+) -> Tensor:
+    """`empty` with given strides."""
+
 def eq(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """``input == other``."""
 
@@ -591,6 +601,9 @@ def eye(
     n: _int, m: _int | None = None, *, dtype: DType | None = None, device=None, requires_grad: _bool = False
 ) -> Tensor:
     """A matrix of ones on the diagonal and zeros elsewhere."""
+
+def fill(input: Tensor, value: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+    """One value in the shape and dtype of ``input``, whose gradient is zero."""
 
 def fix(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Rounded toward zero."""
@@ -712,6 +725,9 @@ def index_copy(input: Tensor, dim: _int, index: Tensor, source: Tensor) -> Tenso
 
 def index_fill(input: Tensor, dim: _int, index: Tensor, value: Tensor | _float) -> Tensor:
     """A copy with lines of an axis filled: ``out[..., index[n], ...] = value``."""
+
+def index_put(input: Tensor, indices, values: Tensor, accumulate: _bool = False) -> Tensor:
+    """A copy of ``input`` with ``out[indices] = values``, or added with ``accumulate``."""
 
 def index_reduce(
     input: Tensor, dim: _int, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool = True
@@ -855,6 +871,18 @@ def logical_xor(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> T
 def logit(input: Tensor, eps: _float | None = None, *, out: Tensor | None = None) -> Tensor:
     """``log(input / (1 - input))``."""
 
+def logspace(
+    start,
+    end,
+    steps: _int,
+    base: _float = 10.0,
+    *,
+    dtype: DType | None = None,
+    device=None,
+    requires_grad: _bool = False,
+) -> Tensor:
+    """``steps`` powers of ``base``, whose exponents are equally far apart from ``start`` to ``end``."""
+
 def logsumexp(input: Tensor, dim: _int | Sequence[_int], keepdim: _bool = False) -> Tensor:
     """``log(sum(exp(input), dim))`` without overflow."""
 
@@ -925,6 +953,11 @@ def msort(input: Tensor) -> Tensor:
 
 def mul(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """Product: ``out = input * other``."""
+
+def multinomial(
+    input: Tensor, num_samples: _int, replacement: _bool = False, *, generator: Generator | None = None
+) -> Tensor:
+    """Indices drawn in proportion to weights. Waits for the device, which looks at the weights."""
 
 def multiply(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """Product: ``out = input * other``."""
@@ -1028,6 +1061,17 @@ def norm(
     """Vector norm over axes: ``(sum |x|^p)^(1/p)``; p = inf largest, -inf smallest, 0 the number of
     nonzero elements."""
 
+def normal(
+    mean: Tensor | _float,
+    std: Tensor | _float = 1.0,
+    size=None,
+    *,
+    generator: Generator | None = None,
+    dtype: DType | None = None,
+    device=None,
+) -> Tensor:
+    """Normal random numbers, each with its own mean and standard deviation: ``mean + std * randn``."""
+
 def not_equal(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """``input != other``."""
 
@@ -1068,6 +1112,9 @@ def prod(
 ) -> Tensor:
     """Product over one axis, or of all elements: ``out = prod_r input[..., r, ...]``."""
 
+def put(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
+    """A copy with ``source`` at places of the flat tensor, or added there."""
+
 def quantile(
     input: Tensor, q, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
@@ -1098,6 +1145,12 @@ def randint(
     generator: Generator | None = None,
 ) -> Tensor:
     """Random integers from ``low`` to before ``high``."""
+
+def randint_like(
+    input: Tensor, low: _int = 0, high: _int | None = None, *, dtype: DType | None = None, device=None
+) -> Tensor:
+    """`randint` with the shape, dtype and device of ``input``; ``randint_like(input, high)`` begins at
+    0."""
 
 def randn(
     *size,
@@ -1186,6 +1239,9 @@ def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def rsub(input: Tensor, other: Tensor | _float, *, alpha: _float = 1) -> Tensor:
     """``other - alpha * input``."""
+
+def scalar_tensor(s, *, dtype: DType | None = None, device=None, requires_grad: _bool = False) -> Tensor:
+    """A tensor without axes, of the default float unless a dtype is given."""
 
 def scaled_dot_product_attention(
     query: Tensor,

@@ -270,6 +270,8 @@ class Tensor(Portable):
         """Inverse hyperbolic tangent."""
     def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
         """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices."""
+    def bernoulli_(self, p: Tensor | _float = 0.5, *, generator: Generator | None = None) -> Tensor:
+        """Fill with 1 of probability ``p``, else 0."""
     def bincount(self, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
         """How often each integer from 0 on occurs, or the sum of its weights. Waits for the largest."""
     def bitwise_and(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
@@ -288,6 +290,10 @@ class Tensor(Portable):
         """Products of two batches of matrices, (b, n, l) by (b, l, m)."""
     def broadcast_to(self, size) -> Tensor:
         """``input.expand(size)``."""
+    def cauchy_(
+        self, median: _float = 0.0, sigma: _float = 1.0, *, generator: Generator | None = None
+    ) -> Tensor:
+        """Fill with numbers of a Cauchy distribution."""
     def ceil(self, *, out: Tensor | None = None) -> Tensor:
         """Rounded up."""
     def chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
@@ -400,6 +406,8 @@ class Tensor(Portable):
         """``input.expand(other.shape)``."""
     def expm1(self, *, out: Tensor | None = None) -> Tensor:
         """``e ** input - 1``, accurate near zero."""
+    def exponential_(self, lambd: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
+        """Fill with exponentially distributed numbers of rate ``lambd``."""
     def fill_diagonal_(self, fill_value: _float, wrap: _bool = False) -> Tensor:
         """Overwrite the main diagonal with a number."""
     def fix(self, *, out: Tensor | None = None) -> Tensor:
@@ -434,6 +442,8 @@ class Tensor(Portable):
         """The greatest divisor of both; of 0 and a number the number's size."""
     def ge(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """``input >= other``."""
+    def geometric_(self, p: _float, *, generator: Generator | None = None) -> Tensor:
+        """Fill with numbers of trials up to the first success, of probability ``p`` each."""
     def greater(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """``input > other``."""
     def greater_equal(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
@@ -532,6 +542,10 @@ class Tensor(Portable):
         """``log(1 + input)``, accurate near zero."""
     def log2(self, *, out: Tensor | None = None) -> Tensor:
         """Logarithm to base 2."""
+    def log_normal_(
+        self, mean: _float = 1.0, std: _float = 2.0, *, generator: Generator | None = None
+    ) -> Tensor:
+        """Fill with numbers whose logarithms are normal."""
     def log_softmax(self, dim: _int, dtype: DType | None = None) -> Tensor:
         """``out_i = x_i - log(sum_j exp(x_j))`` along an axis, without overflow."""
     def logaddexp(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -595,6 +609,10 @@ class Tensor(Portable):
         """The values sorted along the first axis."""
     def mul(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """Product: ``out = input * other``."""
+    def multinomial(
+        self, num_samples: _int, replacement: _bool = False, *, generator: Generator | None = None
+    ) -> Tensor:
+        """Indices drawn in proportion to weights. Waits for the device, which looks at the weights."""
     def multiply(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """Product: ``out = input * other``."""
     def mv(self, vec: Tensor) -> Tensor:
@@ -633,6 +651,8 @@ class Tensor(Portable):
         """Negative: ``out = -input``."""
     def negative(self, *, out: Tensor | None = None) -> Tensor:
         """Negative: ``out = -input``."""
+    def new_empty_strided(self, size, stride, *, dtype: DType | None = None, device=None) -> Tensor:
+        """`empty_strided` with the dtype and device of this tensor."""
     def nextafter(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The number next to ``input`` toward ``other``."""
     def nonzero(self, *, as_tuple: _bool = False) -> Any:
@@ -676,6 +696,9 @@ class Tensor(Portable):
         """Value below which a share ``q`` of the elements of each row lies; NaN where there is one."""
     def rad2deg(self, *, out: Tensor | None = None) -> Tensor:
         """Radians as degrees."""
+    def random_(self, low: _int = 0, to: _int | None = None, *, generator: Generator | None = None) -> Tensor:
+        """Fill with random integers from ``low`` to before ``to``; ``random_(to)`` begins at 0. Without
+        bounds they go up to what the dtype holds exactly, at most 2^31 - 1."""
     def ravel(self) -> Tensor:
         """All elements along one axis."""
     def reciprocal(self, *, out: Tensor | None = None) -> Tensor:
