@@ -1,4 +1,4 @@
-"""Quantized weights of safetensors, as compressed-tensors, fbgemm, DeepSeek and AutoGPTQ write them."""
+"""Quantized weights of safetensors, as compressed-tensors, fbgemm, DeepSeek, AutoGPTQ and AutoAWQ do it."""
 
 import json
 
@@ -13,6 +13,8 @@ from pellucid.errors import DTypeError, FormatError, OutOfMemoryError, WeightErr
 
 SIZES = {"hidden_size": 128, "intermediate_size": 192, "num_hidden_layers": 2, "head_dim": 32}
 GROUPS = {"quant_method": "gptq", "bits": 4, "group_size": 32, "desc_act": False, "sym": True}
+AWQ_ORDER = (0, 2, 4, 6, 1, 3, 5, 7)  # of eight numbers in a word, the lowest bits first
+AWQ = {"quant_method": "awq", "bits": 4, "group_size": 64, "zero_point": True, "version": "gemm"}
 COMPRESSED = {"quant_method": "compressed-tensors", "format": "int-quantized"}
 
 
@@ -63,6 +65,37 @@ def gptq(weight, settings):
     return tensors, values
 
 
+def awq(weight, settings):
+    """Values from the words: number i of a word is row 8w + (0, 2, 4, 6, 1, 3, 5, 7)[i] of the weight."""
+    rows, columns = weight.shape
+    parts = weight.reshape(rows, -1, settings["group_size"])
+    low, high = parts.amin(2).clamp(max=0), parts.amax(2).clamp(min=0)
+    scale = ((high - low) / 15).half()
+    zero = (-low / scale.float()).round().clamp(0, 15)
+    quants = (parts / scale.float()[..., None] + zero[..., None]).round().clamp(0, 15).reshape(rows, columns)
+
+    def words(numbers):
+        numbers = numbers.T.numpy().astype(np.int64)
+        return packed(numbers.reshape(len(numbers), -1, 8)[..., AWQ_ORDER].reshape(numbers.shape), 1)
+
+    tensors = {"qweight": words(quants), "qzeros": words(zero), "scales": scale.T.contiguous()}
+    return tensors, torch.from_numpy(awq_values(*(t.numpy() for t in tensors.values()), **settings))
+
+
+def awq_values(qweight, qzeros, scales, group_size, **settings):
+    """One number after another, as the format is described."""
+    columns, rows = qweight.shape[0], 8 * qweight.shape[1]
+    values = np.empty((rows, columns), np.float32)
+    for at in range(rows):
+        word, shift = at // 8, 4 * AWQ_ORDER.index(at % 8)
+        quants = qweight[:, word].view(np.uint32) >> np.uint32(shift) & np.uint32(15)
+        zeros = qzeros[:, word].view(np.uint32) >> np.uint32(shift) & np.uint32(15)
+        for k in range(columns):
+            group = k // group_size
+            values[at, k] = np.float32(scales[group, at]) * (int(quants[k]) - int(zeros[group]))
+    return values
+
+
 def packed(numbers, axis):
     """Eight numbers of 4 bits a word along an axis, the first in the lowest bits."""
     shape = list(numbers.shape)
@@ -100,10 +133,11 @@ CASES = {
     "fp8": (fp8, {**COMPRESSED, "format": "float-quantized"}, "fp8_e4m3"),
     "fp8, fbgemm": (fp8, {"quant_method": "fbgemm_fp8"}, "fp8_e4m3"),
     "fp8, tiles": (tiles, {"quant_method": "fp8", "weight_block_size": [128, 128]}, "fp8_e4m3"),
-    "gptq": (gptq, GROUPS, "gptq4"),
-    "gptq, any zero": (gptq, {**GROUPS, "sym": False, "group_size": 64}, "gptq4"),
-    "gptq, rows": (gptq, {**GROUPS, "sym": False, "group_size": -1}, "gptq4"),
-    "gptq, version 2": (gptq, {**GROUPS, "checkpoint_format": "gptq_v2"}, "gptq4"),
+    "gptq": (gptq, GROUPS, "int4_groups"),
+    "gptq, any zero": (gptq, {**GROUPS, "sym": False, "group_size": 64}, "int4_groups"),
+    "gptq, rows": (gptq, {**GROUPS, "sym": False, "group_size": -1}, "int4_groups"),
+    "gptq, version 2": (gptq, {**GROUPS, "checkpoint_format": "gptq_v2"}, "int4_groups"),
+    "awq": (awq, AWQ, "int4_groups"),
 }
 
 
@@ -161,10 +195,12 @@ def refuse(folder, error, words):
     ("settings", "words"),
     [
         (
-            {"quant_method": "awq"},
-            "'awq' of quantization_config is not known. There are compressed-tensors, ",
+            {"quant_method": "hqq"},
+            "'hqq' of quantization_config is not known. There are awq, compressed-tensors, ",
         ),
-        ({"bits": 8}, r"model\.layers\.0.*bits is 8; 4 is read"),
+        ({"bits": 8}, r"model\.layers\.0.*bits 8 is not read; 4 can be"),
+        ({"bits": None}, "bits None is not read"),
+        ({"quant_method": "awq", "version": "gemv"}, "version gemv is not read; gemm can be"),
         ({"group_size": 24}, "group_size 24 of 192 columns is not read"),
         ({"group_size": "x"}, "group_size x of"),
         ({"group_size": 64}, "do not belong together"),

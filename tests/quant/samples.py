@@ -88,7 +88,7 @@ def fp8_e4m3(rows, columns, rng, odd):
     return [padded, scales], values * scales[:, np.arange(columns) // 128]
 
 
-def gptq4(rows, columns, rng, odd):
+def int4_groups(rows, columns, rng, odd):
     quants = rng.integers(0, 16, (rows, columns))
     zeros = rng.integers(0, 17, (rows, columns // 32)).astype(np.uint8)
     shape = zeros.shape
@@ -102,7 +102,7 @@ def gptq4(rows, columns, rng, odd):
 
 
 # Planes and values of formats without blocks.
-PLANES = {"int8_rows": int8_rows, "fp8_e4m3": fp8_e4m3, "gptq4": gptq4}
+PLANES = {"int8_rows": int8_rows, "fp8_e4m3": fp8_e4m3, "int4_groups": int4_groups}
 
 
 def sampled(name, rows, columns, rng, device=None, odd=False):
@@ -121,5 +121,5 @@ def widths(name):
     """Columns worth trying: whole blocks, an odd number of units, and parts of a unit where there may be."""
     f = FORMATS[name]
     if name not in BLOCK_FORMATS:
-        return (512, 96, 32) if name == "gptq4" else (512, 41, 160)
+        return (512, 96, 32) if name == "int4_groups" else (512, 41, 160)
     return {1: (512, 41, 1), 32: (512, 96, 32), 256: (512, 768, 256)}[f.block]

@@ -263,7 +263,7 @@ def test_errors(device):
     with pytest.raises(ShapeError, match="40 columns is not whole blocks"):
         weight_from_blocks(bytes(40), "q4_1", (1, 40), device)
     with pytest.raises(DTypeError, match="is no format of GGUF blocks"):
-        weight_from_blocks(bytes(40), "gptq4", (1, 32), device)
+        weight_from_blocks(bytes(40), "int4_groups", (1, 32), device)
     with pytest.raises(FormatError, match=r"take \[64, 8\] bytes, and those given have \[64\]"):
         weight_from_planes([pellucid.zeros(2, 8, device=device)], "int8_rows", (2, 32))
     weight._node = pellucid.zeros(1, device=device).requires_grad_()._node

@@ -103,7 +103,12 @@ SAMPLES: dict[str, list[Sample]] = {
         S(lambda t, x: x.view(t.int32), x).but(layouts=("contiguous",)),
         bad("without a copy. Use reshape", lambda t, x: x.mT.view(24), x),
         bad("not a multiple of 5", x, 5, -1),
-        bad("elements of 4 and 2 bytes", lambda t, x: x.view(t.float16), x).but(error=TypeError)
+        *[S(call, x).but(layouts=("contiguous",), grad=False) for call in (
+            lambda t, x: x.view(t.uint8), lambda t, x: x[..., 2:].view(t.int64),
+            lambda t, x: x[:, 1:, 1:].view(t.int16)[..., 1].to(t.int32))],
+        *[bad("whole elements of", call, x).but(grad=False) for call in (
+            lambda t, x: x.mT.view(t.uint8), lambda t, x: x[..., 1:3].view(t.int64),
+            lambda t, x: x[0, 0, 0].view(t.uint8))],
     ],
     "Tensor.view_as": out_of(lambda t, x: x.contiguous().view_as(t.zeros(4, 6))),
     "flatten": [S(x), S(x, 1), S(x, 0, 1), S(np.array(2.0, np.float32))],

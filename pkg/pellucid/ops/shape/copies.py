@@ -14,7 +14,7 @@ from .movement import clone
 # What they copy: the view, and ATen's overloads of the copy, whose arguments are those of the view.
 _VIEWS: dict[str, tuple[Callable, tuple[str, ...]]] = {
     "alias": (lambda input: input, ("alias_copy.default",)),
-    "as_strided": (views.as_strided, ("as_strided_copy.default",)),
+    "as_strided": (slicing.as_strided, ("as_strided_copy.default",)),
     "diagonal": (slicing.diagonal, ("diagonal_copy.default",)),
     "expand": (views.expand, ("expand_copy.default(self, size, *, implicit=False)",)),
     "narrow": (slicing.narrow, ("narrow_copy.default",)),

@@ -8,8 +8,7 @@ from ...op.public import function
 from ...tensors.shape import index
 from ...tensors.tensor import Tensor
 from .movement import clone, copy_
-from .slicing import diagonal, select, slice_dim
-from .views import as_strided
+from .slicing import as_strided, diagonal, select, slice_dim
 
 
 def _written(name: str, part: Tensor, src: Tensor, out: Tensor) -> Tensor:

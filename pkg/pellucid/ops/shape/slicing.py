@@ -4,11 +4,15 @@
 # pyright: reportReturnType=false
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
+from ...autograd.grad_mode import is_grad_enabled
 from ...errors import DimensionError, RangeError, ShapeError
+from ...op.arguments import integers
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.inplace import show
 from ...op.public import function
 from ...op.slow_path import call_slowly
 from ...op.symbols import SYMBOLS, settled
@@ -230,3 +234,41 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
         >>> torch.arange(5, device="cpu").unfold(0, 3, 2).tolist()
         [[0, 1, 2], [2, 3, 4]]
     """
+
+
+@op(public="as_strided", view=lambda call: (call["size"], call["stride"], 0), grad=None)
+def _strided_view(input: Tensor, size: tuple[int, ...], stride: tuple[int, ...]) -> Tensor:
+    """The same storage with given strides, from the tensor's own start."""
+
+
+@function(method=True)
+def as_strided(input: Tensor, size, stride, storage_offset: int | None = None) -> Tensor:
+    """A view of the storage with given shape, strides and offset, all in elements.
+
+    Args:
+        input: any tensor.
+        size, stride: lengths and strides.
+        storage_offset: where the first element lies; the tensor's own start if not given.
+
+    Raises:
+        ShapeError: the view would reach outside the storage.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.as_strided.html
+    """
+    size, stride = integers(size, "size"), integers(stride, "stride")
+    start = input._offset if storage_offset is None else index(storage_offset, "storage_offset")
+    if len(size) != len(stride):
+        raise ShapeError(f"as_strided: size {size} and stride {stride} must have equally many entries.")
+    reach = [(n - 1) * s for n, s in zip(size, stride, strict=True)]
+    entries = input._storage.nbytes // max(input._meta.nbytes // max(input._meta.numel, 1), 1)
+    low, high = start + sum(min(r, 0) for r in reach), start + sum(max(r, 0) for r in reach)
+    if prod(size) and (low < 0 or high >= entries):
+        raise ShapeError(
+            f"as_strided: size {size}, stride {stride} from {start} reach elements {low} to {high} of "
+            f"{entries}. Choose smaller ones."
+        )
+    out = _strided_view(input, size, stride)
+    out._offset = start
+    if input._node is not None and is_grad_enabled():
+        show(out, input)
+    return out

@@ -6,16 +6,14 @@ from __future__ import annotations
 
 from math import prod
 
-from ...autograd.grad_mode import is_grad_enabled
 from ...errors import DTypeError, ShapeError
 from ...op.arguments import integers
 from ...op.call import Call
 from ...op.declaration import op
-from ...op.inplace import show
 from ...op.public import function
 from ...tensors.dtypes import DType
 from ...tensors.meta import meta
-from ...tensors.shape import axis, broadcast_shapes, broadcast_strides, index, infer, sizes, view_strides
+from ...tensors.shape import Size, axis, broadcast_shapes, broadcast_strides, infer, sizes, view_strides
 from ...tensors.tensor import Tensor
 from .movement import clone
 
@@ -43,10 +41,11 @@ def view(input: Tensor, *size) -> Tensor:
 
     Args:
         input: any tensor whose strides allow the shape.
-        size: lengths; one may be -1. A dtype of the same size reads the bits as that type instead.
+        size: lengths; one may be -1. Or a dtype, as which the bytes are read; where its size is another,
+            the last axis, whose stride must be 1, becomes longer or shorter.
 
     Raises:
-        ShapeError: the shape needs a copy or has another number of elements.
+        ShapeError: the shape needs a copy or has another number of elements, or bytes are no whole elements.
 
     Source: https://pytorch.org/docs/stable/generated/torch.Tensor.view.html
 
@@ -61,13 +60,21 @@ def view(input: Tensor, *size) -> Tensor:
 
 
 def _view_dtype(input: Tensor, d: DType) -> Tensor:
-    m = input._meta
-    if d.itemsize != m.dtype.itemsize:
-        raise DTypeError(
-            f"view: {m.dtype} and {d} have elements of {m.dtype.itemsize} and {d.itemsize} bytes. Choose a "
-            "type of the same size, or use .to()."
-        )
-    return type(input.detach())(input._storage, meta(m.shape, d, m.device, m.strides), input._offset)
+    m, offset = input._meta, input._offset
+    shape, strides = m.shape, m.strides
+    old, new = m.dtype.itemsize, d.itemsize
+    if old != new:
+        if not old or not new:
+            raise DTypeError(f"view: {m.dtype} cannot be read as {d}. Use .to().")
+        lengths = [old * n for n in (offset, *shape[-1:], *strides[:-1])]
+        if not shape or strides[-1] != 1 or any(n % new for n in lengths):
+            raise ShapeError(
+                f"view: shape {tuple(shape)}, strides {strides} and offset {offset} of {m.dtype} are no "
+                f"whole elements of {d} beside each other. Use .contiguous(), or .to()."
+            )
+        offset, length, *outer = (n // new for n in lengths)
+        shape, strides = Size((*shape[:-1], length)), (*outer, 1)
+    return type(input.detach())(input._storage, meta(shape, d, m.device, strides), offset)
 
 
 @function(exports=None, method=True)
@@ -350,48 +357,3 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.unsqueeze.html
     """
-
-
-def _as_strided(call: Call):
-    size, stride = call["size"], call["stride"]
-    if len(size) != len(stride):
-        raise ShapeError(f"size {tuple(size)} and stride {tuple(stride)} must have the same number of axes.")
-    return tuple(size), tuple(stride), 0
-
-
-@op(public="as_strided", view=_as_strided, grad=None)
-def _strided_view(input: Tensor, size: tuple[int, ...], stride: tuple[int, ...]) -> Tensor:
-    """The same storage with given strides, from the tensor's own start."""
-
-
-@function(method=True)
-def as_strided(input: Tensor, size, stride, storage_offset: int | None = None) -> Tensor:
-    """A view of the storage with given shape, strides and offset, all in elements.
-
-    Args:
-        input: any tensor.
-        size, stride: lengths and strides.
-        storage_offset: where the first element lies; the tensor's own start if not given.
-
-    Raises:
-        ShapeError: the view would reach outside the storage.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.as_strided.html
-    """
-    size, stride = integers(size, "size"), integers(stride, "stride")
-    start = input._offset if storage_offset is None else index(storage_offset, "storage_offset")
-    if len(size) != len(stride):
-        raise ShapeError(f"as_strided: size {size} and stride {stride} must have equally many entries.")
-    reach = [(n - 1) * s for n, s in zip(size, stride, strict=True)]
-    entries = input._storage.nbytes // max(input._meta.nbytes // max(input._meta.numel, 1), 1)
-    low, high = start + sum(min(r, 0) for r in reach), start + sum(max(r, 0) for r in reach)
-    if prod(size) and (low < 0 or high >= entries):
-        raise ShapeError(
-            f"as_strided: size {size}, stride {stride} from {start} reach elements {low} to {high} of "
-            f"{entries}. Choose smaller ones."
-        )
-    out = _strided_view(input, size, stride)
-    out._offset = start
-    if input._node is not None and is_grad_enabled():
-        show(out, input)
-    return out

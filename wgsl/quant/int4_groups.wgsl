@@ -5,7 +5,7 @@
 // plane 0  quants  4 words per unit of 32 columns; nibble i of word w is column 8w + i
 // plane 1  scales  one half per unit
 // plane 2  zeros   one byte per unit, 0 to 16
-// source   AutoGPTQ, nn_modules/qlinear
+// source   GPTQ and AWQ, as AutoGPTQ (nn_modules/qlinear) and AutoAWQ (modules/linear/gemm) store them
 // uses     quant/unpack
 
 // Four nibbles as bytes.
