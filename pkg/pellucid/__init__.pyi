@@ -611,8 +611,8 @@ def fix(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def flatten(input: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
     """Axes ``start_dim`` to ``end_dim`` as one."""
 
-def flip(input: Tensor, *dims) -> Tensor:
-    """A copy with the order of some axes reversed."""
+def flip(input: Tensor, *axes, dims=()) -> Tensor:
+    """A copy with the order of some axes reversed, which are given by place or as ``dims``."""
 
 def fliplr(input: Tensor) -> Tensor:
     """A copy with the order of axis 1 reversed."""
@@ -1417,7 +1417,7 @@ def take(input: Tensor, index: Tensor) -> Tensor:
 
 def take_along_dim(input: Tensor, indices: Tensor, dim: _int | None = None) -> Tensor:
     """`gather` with broadcasting of the other axes; all elements are counted through if ``dim`` is
-    None."""
+    None. Negative indices count from the end."""
 
 def tan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Tangent of an angle in radians."""

@@ -18,15 +18,19 @@ from .translate import MissingName, function, value
 OUT_OF_SCOPE = (
     "sparse.", "torch.", "jiterator", "_chunk_cat", "_segment_reduce", "_native_batch_norm_legit",
     "_batch_norm_with_update", "_upsample_bilinear2d_aa", "_softmax_backward_data", "_unsafe_masked_index",
-    "masked.", "to_sparse", "chalf", "hash_tensor",
+    "masked.", "to_sparse", "chalf", "hash_tensor", "slice", "native_dropout_backward",
+    "max_pool2d_with_indices_backward",
 )  # fmt: skip
-# Values that nobody fixes: drawn from another generator, or whatever the memory holds.
+# Values that nobody fixes: drawn from another generator, the memory's, places of equal values.
 FREE = (
-    "bernoulli", "cauchy", "empty", "exponential", "geometric", "log_normal", "multinomial", "new_empty",
+    "argsort", "bernoulli", "cauchy", "empty", "exponential", "geometric", "log_normal", "multinomial",
+        "new_empty",
     "nn.functional.alpha_dropout", "nn.functional.dropout", "nn.functional.feature_alpha_dropout",
     "nn.functional.fractional_max_pool", "nn.functional.rrelu", "normal", "pca_lowrank", "rand", "resize_",
     "svd_lowrank", "uniform",
 )  # fmt: skip
+# Indices of values that may be equal, as most integers of a sample are.
+TIED = ("kthvalue", "mode", "sort", "topk")
 DTYPES = torch.float32, torch.int64, torch.bool
 
 
@@ -45,20 +49,17 @@ def _spread(samples: Iterator, most: int) -> list:
     return [found[k * len(found) // most] for k in range(most)] if len(found) > most else found
 
 
-def _processed(sample: Any, out: Any, ours: bool) -> Any:
-    """What the sample compares of the results: not phases and signs that nothing fixes."""
+def _processed(info: Any, sample: Any, out: Any, ours: bool) -> Any:
+    """What is compared of the results: not phases, signs, and places of equal values, which nothing fixes."""
     process = sample.output_process_fn_grad
-    return (function(process) if ours else process)(out)
-
-
-def _random(name: str) -> bool:
-    return name.startswith(FREE)
+    out = (function(process) if ours else process)(out)
+    return out[0] if info.name in TIED and not sample.input.dtype.is_floating_point else out
 
 
 def run(info: Any, most: int, seed: int, dtypes: tuple = DTYPES) -> dict[str, Counts]:
     """Run samples of one entry: counts of ``forward``, ``gradient``, ``strides`` and ``raises``."""
     counts = {kind: Counts() for kind in ("forward", "gradient", "strides", "raises")}
-    values = not _random(info.name)
+    values = not info.name.startswith(FREE)
     for d in dtypes:
         if d not in info.supported_dtypes("cpu"):
             continue
@@ -74,7 +75,7 @@ def run(info: Any, most: int, seed: int, dtypes: tuple = DTYPES) -> dict[str, Co
 
 def _call(info: Any, sample: Any) -> Any:
     torch.manual_seed(7)
-    return _processed(sample, info.op(sample.input, *sample.args, **sample.kwargs), False)
+    return _processed(info, sample, info.op(sample.input, *sample.args, **sample.kwargs), False)
 
 
 def _arguments(sample: Any) -> tuple[Any, list, dict]:
@@ -86,20 +87,22 @@ def _leaves(*found: Any) -> list:
 
 
 def _sample(info: Any, sample: Any, values: bool, grad: bool, counts: dict[str, Counts]) -> None:
+    given: Any
     try:
-        kept = sample.transform(lambda t: t.clone().detach().requires_grad_(t.requires_grad)
-                                if isinstance(t, torch.Tensor) else t)  # fmt: skip
+        given = _arguments(sample)  # first: the call may write into its arguments
+    except MissingName as error:
+        given = error
+    try:
         theirs = _call(info, sample)
     except (RuntimeError, NotImplementedError, TypeError):
         return  # PyTorch refuses its own sample on this machine
-    given: list = []
 
     def ours():
-        if not given:
-            given.append(_arguments(kept))
-        first, args, kwargs = given[0]
+        if isinstance(given, MissingName):
+            raise given
+        first, args, kwargs = given
         pellucid.manual_seed(7)
-        return _processed(sample, function(info.op)(first, *args, **kwargs), True)
+        return _processed(info, sample, function(info.op)(first, *args, **kwargs), True)
 
     found = compare(counts["forward"], ours, theirs, values, f"{sample.summary()[:80]}: ")
     if not (grad and values):
@@ -119,7 +122,7 @@ def _sample(info: Any, sample: Any, values: bool, grad: bool, counts: dict[str, 
         return
 
     def gradients():
-        own = _leaves(given[0])
+        own = _leaves(given)
         tops = [t for t in flat(found) if hasattr(t, "requires_grad") and t.requires_grad]
         if len(tops) != len(roots):
             raise RuntimeError(f"{len(tops)} results require grad, {len(roots)} in PyTorch")
@@ -140,7 +143,7 @@ def _strides(info: Any, sample: Any, values: bool, counts: Counts) -> None:
     def ours():
         first, args, kwargs = kept
         pellucid.manual_seed(7)
-        return _processed(apart, function(info.op)(first, *args, **kwargs), True)
+        return _processed(info, apart, function(info.op)(first, *args, **kwargs), True)
 
     compare(counts, ours, theirs, values, "other strides: ")
 

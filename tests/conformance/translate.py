@@ -48,10 +48,9 @@ def tensor(t: torch.Tensor) -> pellucid.Tensor:
     plain = t.detach().resolve_conj().resolve_neg()
     if t.layout is not torch.strided or plain.is_quantized:
         raise MissingName(f"tensors of layout {t.layout}")
-    held = plain
-    if not plain.is_contiguous() and plain.numel():
-        reach = 1 + sum(s * (n - 1) for s, n in zip(plain.stride(), plain.shape))
-        held = plain.as_strided((plain.storage_offset() + reach,), (1,), 0)
+    held, stored = plain, plain.untyped_storage().nbytes() // plain.itemsize
+    if plain.numel() and (stored > plain.numel() or not plain.is_contiguous()):
+        held = plain.as_strided((stored,), (1,), 0)
     wide = held.float() if held.dtype is torch.bfloat16 else held
     made = pellucid.tensor(np.array(wide.numpy()), dtype=dtype_of(wide.dtype)).to(dtype_of(held.dtype))
     if held is not plain:

@@ -100,6 +100,7 @@ SAMPLES: dict[str, list[Sample]] = {
         bad("", matrix, 0, below(3, 2, 2)), bad("out of range", matrix, 3, below(3, 2))
     ],
     "index_add": [
+        S(np.float32(2), 0, np.array([0]), np.float32(3), alpha=2),
         *[S(x, d, below(4, 9), normal(*[9 if k == d % 3 else n for k,
             n in enumerate(x.shape)])).but(atol=1e-4) for d in (0, 1, -1)],
         S(x, 0, below(4, 2), normal(2, 5, 6), alpha=2),
@@ -111,13 +112,15 @@ SAMPLES: dict[str, list[Sample]] = {
         S(lambda t, x, i, s: x.index_add_(0, i, s), below(9, 4, 2), below(4, 9), below(9, 9, 2))
     ],
     "gather": [
+        S(vector, 0, np.zeros((2, 0), np.int64)).but(grad=False),
         *picked(0, 1, 2), *each(DTYPES, matrix, 0, below(4, 2, 2)),
         S(nothing(0, 3), 0, np.zeros((0, 3), np.int64)),
         S(lambda t, x, i: x.log_softmax(-1).gather(-1, i.unsqueeze(-1)).squeeze(-1), normal(9, 50),
             below(50, 9)),
         bad("", matrix, 0, below(3, 2, 9)), bad("", matrix, 0, below(3, 2))
     ],
-    "take_along_dim": [S(matrix, below(5, 4, 2), 1), S(matrix, below(5, 1, 3), 1),
+    "take_along_dim": [S(matrix, below(5, 4, 2) - 5, 1), S(matrix, below(5, 4, 2), 1),
+        S(matrix, below(5, 1, 3), 1),
         S(matrix, below(20, 7)).but(**PLAIN)],
     "scatter": [
         S(normal(4, 60), 1, some, normal(4, 5)), S(normal(4, 60), 1, many, normal(4, 60)),

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from samples.sample import DTYPES, S, Sample, bad, each, normal, nothing
+from samples.sample import DTYPES, S, Sample, bad, below, each, normal, nothing
 
 SHAPES = [
     ((3, 4), (4, 5)), ((1, 1), (1, 1)), ((70, 33), (33, 130)), ((64, 16), (16, 64)), ((200, 20), (20, 3)),
@@ -108,6 +108,7 @@ SAMPLES: dict[str, list[Sample]] = {
     "tensordot": [
         S(normal(2, 3, 4), normal(3, 4, 5)).but(**close), S(normal(2, 3), normal(3, 5), 1),
         S(normal(2, 3), normal(4), 0), S(normal(2, 3, 4), normal(4, 5, 2), ([0, -1], [2, 0])).but(**close),
+        S(normal(1, 1, 1), normal(2, 1, 2), ([0, 1], [2, 0])),
         bad("have lengths", normal(2, 3), normal(2, 3), 1), bad("dims is 3", normal(2, 3), normal(2, 3), 3)
     ],
     "inner": [S(normal(2, 3), normal(4, 3)), S(normal(3), normal(3)), S(np.float32(2), normal(2, 3)),
@@ -123,7 +124,9 @@ SAMPLES: dict[str, list[Sample]] = {
         bad("has length 2", normal(2, 3), normal(2, 3), 0)
     ],
     "vdot": [S(normal(40), normal(40)).but(**close), bad("", normal(2), normal(3))],
-    "addr": [S(normal(3, 4), normal(3), normal(4), beta=0.5, alpha=2), S(normal(4), normal(3), normal(4)),
+    "addr": [*[S(*(below(2, *n) > 0 for n in ((3, 4), (3,), (4,))),
+        **way) for way in ({}, {"beta": 0}, {"alpha": 0})],
+        S(normal(3, 4), normal(3), normal(4), beta=0.5, alpha=2), S(normal(4), normal(3), normal(4)),
         S(np.full((3, 4), np.nan, np.float32), normal(3), normal(4), beta=0).but(grad=False)],
     "addmv": [S(normal(3), normal(3, 4), normal(4), beta=0.5, alpha=2), S(normal(1), normal(3, 4), normal(4)),
         bad("takes a matrix and a vector", normal(3), normal(4), normal(4))],

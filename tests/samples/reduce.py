@@ -193,7 +193,8 @@ SAMPLES: dict[str, list[Sample]] = {
     **{name: [*over(holed), *over(x), S(special, 1).but(grad=False), no_axes] for name in ("nansum",
         "nanmean")},
     "diff": [
-        S(x), S(x, 2, 1), S(x, 0), S(x, 9, 0), S(x, prepend=normal(3, 5, 1), append=normal(3, 5, 2)),
+        S(x), S(x, 2, 1), S(x, 0), S(x, 9, 0), S(x, 0, prepend=x),
+        S(x, prepend=normal(3, 5, 1), append=normal(3, 5, 2)),
         *each(DTYPES, small, 1, 0),
         bad("at least one axis", *no_axes.args), bad("must not be negative", x, -1),
         *[bad("out of range", x, 1, d) for d in (3, -4)]
@@ -205,7 +206,8 @@ SAMPLES: dict[str, list[Sample]] = {
         for name in ("trapezoid", "cumulative_trapezoid")
     },
     "gradient": [
-        S(x), S(x, spacing=0.5), S(x, dim=1, edge_order=2), S(x, dim=(0, -1), spacing=(2.0, 3.0)),
+        S(x), S(x, spacing=None), S(x, spacing=0.5), S(x, dim=1, edge_order=2),
+        S(x, dim=(0, -1), spacing=(2.0, 3.0)),
         S(lambda t, x, a, b: t.gradient(x, spacing=(a, b), dim=(1, 2)), x, np.cumsum(uniform(1, 2, 5)),
         np.cumsum(uniform(1, 2, 4))),
         S(lambda t, x, a: t.gradient(x, spacing=(a,), dim=1, edge_order=2), x, np.cumsum(uniform(1, 2, 5))),
@@ -217,6 +219,6 @@ SAMPLES: dict[str, list[Sample]] = {
         1.0).but(grad=False),
         bad("at least two axes", x[0, 0], 2, 0, 1), bad("must be positive", x, 0, 0, 1.0)],
     "Tensor.sum_to_size": [S(lambda t, x: (x.sum_to_size(5, 1), x.sum_to_size((3, 5, 4)),
-        x.sum_to_size(1, 1, 1)), x),
+        x.sum_to_size(1, 1, 1), (x > 0)[0, 0, 0].sum_to_size(())), x),
         bad("does not broadcast", lambda t, x: x.sum_to_size(2, 4), x)]
 }  # fmt: skip

@@ -180,7 +180,8 @@ SAMPLES: dict[str, list[Sample]] = {
     "tile": [S(x, (2, 3)), S(x, (2,)), S(normal(2, 3), (0, 2)), *each(DTYPES, x, (2,))],
     "Tensor.repeat": [S(x, 2, 1, 3), S(x, 2, 1, 1, 2), *each(DTYPES, x, 2, 1, 1)],
     "repeat_interleave": [S(x, 2), S(x, 3, 1), S(x, 2, dim=-1)],
-    "flip": [*moves(S(x, (0,)), S(x, (1, 2)), dtypes=DTYPES), *out_of(lambda t, x: x.flip(0, -1))],
+    "flip": [*moves(S(x, (0,)), S(x, (1, 2)), dtypes=DTYPES),
+        *out_of(lambda t, x: x.flip(0, -1), lambda t, x: t.flip(x, dims=(1,)))],
     "roll": [
         *moves(S(x, 1), S(x, -1, 0), S(x, (1, 2), (0, 2)), S(x, 5, 1), dtypes=DTYPES), S(nothing(0, 3), 1, 0),
         bad("2 shifts for 1 axes", x, (1, 2), 0).but(error=ValueError)

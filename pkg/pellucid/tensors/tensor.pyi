@@ -414,8 +414,8 @@ class Tensor(Portable):
         """Rounded toward zero."""
     def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
         """Axes ``start_dim`` to ``end_dim`` as one."""
-    def flip(self, *dims) -> Tensor:
-        """A copy with the order of some axes reversed."""
+    def flip(self, *axes, dims=()) -> Tensor:
+        """A copy with the order of some axes reversed, which are given by place or as ``dims``."""
     def fliplr(self) -> Tensor:
         """A copy with the order of axis 1 reversed."""
     def flipud(self) -> Tensor:
@@ -824,7 +824,7 @@ class Tensor(Portable):
         """Elements by their places in the flat tensor, in the shape of ``index``."""
     def take_along_dim(self, indices: Tensor, dim: _int | None = None) -> Tensor:
         """`gather` with broadcasting of the other axes; all elements are counted through if ``dim`` is
-        None."""
+        None. Negative indices count from the end."""
     def tan(self, *, out: Tensor | None = None) -> Tensor:
         """Tangent of an angle in radians."""
     def tanh(self, *, out: Tensor | None = None) -> Tensor:

@@ -25,6 +25,7 @@ from ...op.public import function
 from ...tensors import dtypes as dt
 from ...tensors.shape import Size, axis
 from ...tensors.tensor import Tensor
+from ..elementwise.comparison import where
 from ..shape.joining import cat
 from ..shape.movement import copy_
 from .bounds import integers, outside
@@ -74,6 +75,8 @@ def _gather_launch(call: Call) -> Launch:
 
 
 def _gather_reference(input, dim, index, sparse_grad):
+    if not index.size:
+        return np.empty(index.shape, input.dtype)
     if input.ndim == 0:
         outside(index, 1, "gather")
         return np.broadcast_to(input, index.shape)
@@ -129,11 +132,12 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
 @function(method=True)
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """`gather` with broadcasting of the other axes; all elements are counted through if ``dim`` is None.
+    Negative indices count from the end.
 
     Source: https://pytorch.org/docs/stable/generated/torch.take_along_dim.html
     """
     if dim is None:
-        return gather(input.reshape(-1), 0, indices.reshape(-1))
+        return take_along_dim(input.reshape(-1), indices.reshape(-1), 0)
     k = axis(dim, input.dim())
     if input.dim() != indices.dim():
         raise ShapeError(
@@ -144,7 +148,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
         *[tuple(1 if j == k else n for j, n in enumerate(t.shape)) for t in (input, indices)]
     )
     wide = input.expand(*shape[:k], input.shape[k], *shape[k + 1 :])
-    return gather(wide, dim, indices.expand(*shape[:k], indices.shape[k], *shape[k + 1 :]))
+    places = indices.expand(*shape[:k], indices.shape[k], *shape[k + 1 :])
+    return gather(wide, dim, where(places < 0, places + input.shape[k], places))
 
 
 # Writing

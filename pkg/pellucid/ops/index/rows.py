@@ -404,6 +404,8 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     Source: https://pytorch.org/docs/stable/generated/torch.Tensor.index_add_.html
     """
     k, alpha = axis(dim, input.dim()), number(alpha, "alpha")
+    if not input.dim() and not source.dim():
+        return index_add(input.reshape(1), 0, index, source.reshape(1), alpha=alpha).reshape(())
     expected = (*input.shape[:k], index.numel(), *input.shape[k + 1 :])
     if tuple(source.shape) != expected:
         raise ShapeError(f"index_add: source has shape {tuple(source.shape)}; it must have {expected}.")

@@ -8,6 +8,7 @@ from typing import Any
 from ...errors import ArgumentError, RangeError, ShapeError
 from ...op.arguments import integers, number, wrong
 from ...op.public import function
+from ...tensors import dtypes as dt
 from ...tensors.shape import axis, broadcast_shapes, index
 from ...tensors.tensor import Tensor
 from ..elementwise.comparison import where
@@ -43,6 +44,11 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
             raise RangeError(f"tensordot: dims is {count}; the operands have {ranks[0]} and {ranks[1]} axes.")
         first, second = tuple(range(ranks[0] - count, ranks[0])), tuple(range(count))
     left, right = [axis(d, ranks[0]) for d in first], [axis(d, ranks[1]) for d in second]
+    for p, q in zip(left, right, strict=False):  # an axis of length 1 is repeated: the other is summed
+        if a._meta.shape[p] == 1:
+            b = b.sum(q, keepdim=True)
+        elif b._meta.shape[q] == 1:
+            a = a.sum(p, keepdim=True)
     lengths = [[x._meta.shape[d] for d in own] for x, own in ((a, left), (b, right))]
     if lengths[0] != lengths[1]:
         raise ShapeError(
@@ -125,8 +131,11 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: f
     """
     if not isinstance(input, Tensor):
         raise wrong("addr: input", "Tensor", input)
-    product = outer(vec1, vec2) * number(alpha, "addr: alpha")
-    return product if number(beta, "addr: beta") == 0 else input * beta + product
+    alpha, beta, product = number(alpha, "addr: alpha"), number(beta, "addr: beta"), outer(vec1, vec2)
+    if input.dtype is product.dtype is dt.bool_:
+        return (product & bool(alpha)) | (input & bool(beta))
+    product = product if alpha == 1 else product * alpha
+    return product if beta == 0 else (input if beta == 1 else input * beta) + product
 
 
 @function(method=True)

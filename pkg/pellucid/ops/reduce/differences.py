@@ -43,12 +43,14 @@ def diff(
     if index(n, "diff: n") < 0:
         raise RangeError(f"diff: n must not be negative, not {n}.")
     k = axis(dim, input._meta.rank)
+    if not n:
+        return input.clone()  # alone, as in PyTorch
     parts = [x for x in (prepend, input, append) if x is not None]
     out = cat(parts, k) if len(parts) > 1 else input
     for _ in range(min(n, out._meta.shape[k])):  # then nothing is left
         after, before = _neighbours(out, k)
         out = after ^ before if out._meta.dtype is dt.bool_ else after - before
-    return out if n else out.clone()
+    return out
 
 
 def _areas(name: str, y: Tensor, x: Tensor | None, dx, dim: int) -> tuple[Tensor, int]:
@@ -154,6 +156,7 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
     dims = [axis(d, input._meta.rank) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))] if (
         dim is not None
     ) else list(axes(None, input._meta.rank))  # fmt: skip
+    spacing = 1 if spacing is None else spacing
     spacings = list(spacing) if isinstance(spacing, (tuple, list)) else [spacing] * len(dims)
     if len(spacings) != len(dims):
         raise ShapeError(f"gradient: {len(spacings)} spacings for {len(dims)} axes. Give one for each.")
@@ -202,6 +205,8 @@ def sum_to_size(input: Tensor, *size) -> Tensor:
     Source: https://pytorch.org/docs/stable/generated/torch.Tensor.sum_to_size.html
     """
     wanted, shape = sizes(size), input._meta.shape
+    if not wanted:
+        return input.sum()
     lead = len(shape) - len(wanted)
     if lead < 0 or any(n not in (1, m) for n, m in zip(wanted, shape[lead:], strict=True)):
         raise ShapeError(f"sum_to_size: size {wanted} does not broadcast to shape {tuple(shape)}.")

@@ -344,13 +344,13 @@ def _repeated_each(input: Tensor, k: int, repeats: Any, output_size: int | None)
     return input.index_select(k, tensor(places, device=input.device))
 
 
-@function(method=True)
-def flip(input: Tensor, *dims) -> Tensor:
-    """A copy with the order of some axes reversed.
+@function(method=True, aten="flip.default(self, dims)")
+def flip(input: Tensor, *axes, dims=()) -> Tensor:
+    """A copy with the order of some axes reversed, which are given by place or as ``dims``.
 
     Source: https://pytorch.org/docs/stable/generated/torch.flip.html
     """
-    for d in sizes(dims):
+    for d in sizes(axes or (dims,)):
         if not input._meta.rank:
             axis(d, 0)
             continue
