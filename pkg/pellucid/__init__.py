@@ -112,9 +112,11 @@ _LAZY = {
     "AutoModelForCausalLM": "models",
     "AutoTokenizer": "text",
     "GenerationConfig": "models.generate",
+    "compat": "utils.compat",
     "compile": "jit",
     "debug": "profiler.debug",
     "fft": "ops.namespaces.fft",
+    "jit": "jit",
     "lens": "lens",
     "linalg": "ops.namespaces.linalg",
     "match": "lens",
@@ -126,6 +128,7 @@ _LAZY = {
     "settings": "weights.settings",
     "special": "ops.namespaces.special",
     "text": "text",
+    "utils": "utils",
     "weights": "weights",
 }
 
@@ -133,7 +136,10 @@ _LAZY = {
 def __getattr__(name: str):
     room = _LAZY.get(name)
     if room is None:
-        raise AttributeError(f"module 'pellucid' has no attribute {name!r}")
+        # PyTorch's modules that only answer, and the error for what is missing.
+        from .utils.compat.rooms import named
+
+        return named(name)
     from importlib import import_module
 
     found = import_module(f".{room}", __name__)

@@ -11,6 +11,7 @@ from typing import Any
 
 from . import autograd as autograd
 from . import errors as errors
+from . import jit as jit
 from . import lens as lens
 from . import models as models
 from . import nn as nn
@@ -18,6 +19,7 @@ from . import optim as optim
 from . import profiler as profiler
 from . import quant as quant
 from . import text as text
+from . import utils as utils
 from . import weights as weights
 from .autograd.grad_mode import enable_grad as enable_grad
 from .autograd.grad_mode import inference_mode as inference_mode
@@ -102,6 +104,7 @@ from .tensors.shape import Size as Size
 from .tensors.tensor import Tensor as Tensor
 from .tensors.typed import set_default_tensor_type as set_default_tensor_type
 from .text import AutoTokenizer as AutoTokenizer
+from .utils import compat as compat
 from .weights import settings as settings
 
 __version__: str
@@ -409,10 +412,6 @@ def conj(input: Tensor) -> Tensor:
 def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The conjugate: the imaginary part negated."""
 
-def constant_pad_nd(input: Tensor, pad: Sequence[_int], value: _float = 0) -> Tensor:
-    """A constant at the ends of the last axes, or fewer elements where negative; see
-    `nn.functional.pad`."""
-
 def conv1d(
     input: Tensor,
     weight: Tensor,
@@ -435,18 +434,6 @@ def conv2d(
     groups: _int = 1,
 ) -> Tensor:
     """`conv1d` over height and width."""
-
-def conv3d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: _int | Sequence[_int] = 1,
-    padding: _int | Sequence[_int] | str = 0,
-    dilation: _int | Sequence[_int] = 1,
-    groups: _int = 1,
-) -> Tensor:
-    """`conv1d` over depth, height and width. Holds the input once for each place of the kernel's
-    depth."""
 
 def conv_transpose1d(
     input: Tensor,
@@ -472,19 +459,6 @@ def conv_transpose2d(
     dilation: _int | Sequence[_int] = 1,
 ) -> Tensor:
     """`conv_transpose1d` over height and width."""
-
-def conv_transpose3d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: _int | Sequence[_int] = 1,
-    padding: _int | Sequence[_int] = 0,
-    output_padding: _int | Sequence[_int] = 0,
-    groups: _int = 1,
-    dilation: _int | Sequence[_int] = 1,
-) -> Tensor:
-    """`conv_transpose1d` over depth, height and width. Holds the output once for each place of the
-    kernel's depth that a stride leaves."""
 
 def copysign(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """``|input|`` with the sign of ``other``."""

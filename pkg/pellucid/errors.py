@@ -45,6 +45,10 @@ class KernelError(PellucidError, RuntimeError):
     """WGSL was rejected, or a hole, binding or parameter has no such name: a mistake in a kernel."""
 
 
+class MissingError(PellucidError, NotImplementedError):
+    """PyTorch has this, Pellucid does not yet."""
+
+
 class CheckError(PellucidError, RuntimeError):
     """With PELLUCID_CHECK=1: a kernel and its reference, a window and its ops, or a replay and an eager call
     make different values."""

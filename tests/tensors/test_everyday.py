@@ -10,7 +10,18 @@ import torch
 import pellucid
 from pellucid.errors import DeviceError
 
-FLOATS = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
+FLOATS = (
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+)
 INTEGERS = ("uint8", "int8", "int16", "uint16", "int32", "uint32", "int64")
 LINES = """
 t.Tensor([1, 2]); t.Tensor([[1.5]]); t.Tensor(2, 3).shape; t.Tensor().shape; t.Tensor(t.Size([2])).shape

@@ -20,6 +20,7 @@ ROOMS = (
     ("errors",),
     # What a tensor is apart from its memory. Here a device is no more than its name.
     (
+        "tensors.absent",
         "tensors.dtypes",
         "tensors.shape",
         "tensors.meta",
@@ -70,6 +71,8 @@ ROOMS = (
     ("weights",),
     ("text", "models.generate", "lens"),
     ("models",),
+    # What stands around programs may use all of it.
+    ("utils",),
     # The checked mode looks at all of it.
     ("profiler.check",),
     ("__init__",),

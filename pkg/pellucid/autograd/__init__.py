@@ -12,6 +12,7 @@ from operator import add
 from typing import Any
 
 from ..errors import ArgumentError, GradientError, ShapeError
+from ..tensors.absent import refuse_others
 from ..tensors.tensor import Tensor
 from .engine import walk
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled, under
@@ -171,3 +172,5 @@ def _roots(tensors: Any, gradients: Any, where: str) -> list[tuple[Tensor, Tenso
 
 
 __all__ = ["backward", "enable_grad", "grad", "inference_mode", "no_grad", "set_grad_enabled"]
+
+refuse_others("torch.autograd", globals())

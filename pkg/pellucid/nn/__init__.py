@@ -1,5 +1,6 @@
 """Layers, losses and what holds them: PyTorch's ``torch.nn``."""
 
+from ..tensors.absent import refuse_others
 from . import functional, init, utils
 from .modules.activation import (  # fmt: skip
     CELU,
@@ -44,14 +45,7 @@ from .modules.batchnorm import (  # fmt: skip
     SyncBatchNorm,
 )
 from .modules.container import ModuleDict, ModuleList, ParameterList, Sequential
-from .modules.conv import (  # fmt: skip
-    Conv1d,
-    Conv2d,
-    Conv3d,
-    ConvTranspose1d,
-    ConvTranspose2d,
-    ConvTranspose3d,
-)
+from .modules.conv import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d
 from .modules.dropout import Dropout
 from .modules.embedding import Embedding
 from .modules.linear import Identity, Linear
@@ -80,45 +74,7 @@ from .modules.loss import (  # fmt: skip
 )
 from .modules.module import Module
 from .modules.norm import LayerNorm, RMSNorm
-from .modules.padding import (  # fmt: skip
-    CircularPad1d,
-    CircularPad2d,
-    CircularPad3d,
-    ConstantPad1d,
-    ConstantPad2d,
-    ConstantPad3d,
-    ReflectionPad1d,
-    ReflectionPad2d,
-    ReflectionPad3d,
-    ReplicationPad1d,
-    ReplicationPad2d,
-    ReplicationPad3d,
-    ZeroPad1d,
-    ZeroPad2d,
-    ZeroPad3d,
-)
-from .modules.pool import (  # fmt: skip
-    AdaptiveAvgPool1d,
-    AdaptiveAvgPool2d,
-    AdaptiveAvgPool3d,
-    AdaptiveMaxPool1d,
-    AdaptiveMaxPool2d,
-    AdaptiveMaxPool3d,
-    AvgPool1d,
-    AvgPool2d,
-    AvgPool3d,
-    FractionalMaxPool2d,
-    FractionalMaxPool3d,
-    LPPool1d,
-    LPPool2d,
-    LPPool3d,
-    MaxPool1d,
-    MaxPool2d,
-    MaxPool3d,
-    MaxUnpool1d,
-    MaxUnpool2d,
-    MaxUnpool3d,
-)
+from .modules.pool import AdaptiveAvgPool1d, AdaptiveAvgPool2d, AvgPool1d, AvgPool2d, MaxPool1d, MaxPool2d
 from .modules.shape import Flatten, Unflatten
 from .parameter import Parameter
 
@@ -130,37 +86,22 @@ __all__ = [
     "SELU",
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
-    "AdaptiveAvgPool3d",
-    "AdaptiveMaxPool1d",
-    "AdaptiveMaxPool2d",
-    "AdaptiveMaxPool3d",
     "AvgPool1d",
     "AvgPool2d",
-    "AvgPool3d",
     "BCELoss",
     "BCEWithLogitsLoss",
     "BatchNorm1d",
     "BatchNorm2d",
     "BatchNorm3d",
-    "CircularPad1d",
-    "CircularPad2d",
-    "CircularPad3d",
-    "ConstantPad1d",
-    "ConstantPad2d",
-    "ConstantPad3d",
     "Conv1d",
     "Conv2d",
-    "Conv3d",
     "ConvTranspose1d",
     "ConvTranspose2d",
-    "ConvTranspose3d",
     "CosineEmbeddingLoss",
     "CrossEntropyLoss",
     "Dropout",
     "Embedding",
     "Flatten",
-    "FractionalMaxPool2d",
-    "FractionalMaxPool3d",
     "GaussianNLLLoss",
     "GroupNorm",
     "Hardshrink",
@@ -175,9 +116,6 @@ __all__ = [
     "InstanceNorm3d",
     "KLDivLoss",
     "L1Loss",
-    "LPPool1d",
-    "LPPool2d",
-    "LPPool3d",
     "LayerNorm",
     "LeakyReLU",
     "Linear",
@@ -188,10 +126,6 @@ __all__ = [
     "MarginRankingLoss",
     "MaxPool1d",
     "MaxPool2d",
-    "MaxPool3d",
-    "MaxUnpool1d",
-    "MaxUnpool2d",
-    "MaxUnpool3d",
     "Mish",
     "Module",
     "ModuleDict",
@@ -210,12 +144,6 @@ __all__ = [
     "RReLU",
     "ReLU",
     "ReLU6",
-    "ReflectionPad1d",
-    "ReflectionPad2d",
-    "ReflectionPad3d",
-    "ReplicationPad1d",
-    "ReplicationPad2d",
-    "ReplicationPad3d",
     "Sequential",
     "SiLU",
     "Sigmoid",
@@ -234,10 +162,9 @@ __all__ = [
     "TripletMarginLoss",
     "TripletMarginWithDistanceLoss",
     "Unflatten",
-    "ZeroPad1d",
-    "ZeroPad2d",
-    "ZeroPad3d",
     "functional",
     "init",
     "utils",
 ]  # fmt: skip
+
+refuse_others("torch.nn", globals())

@@ -15,11 +15,13 @@ from ..ops.norm import normalization as norm
 from ..ops.norm import softmax as _softmax
 from ..ops.shape.creation import zeros
 from ..ops.shape.views import broadcast_tensors
+from ..tensors.absent import refuse_others
 from ..tensors.dtypes import int64
 from ..tensors.shape import axis, index
 from ..tensors.tensor import Tensor
 from . import loss as _loss  # noqa: F401  (declares what it exports here)
 from . import margin_loss as _margin_loss  # noqa: F401  (declares what it exports here)
+from .modules import padding as _padding  # noqa: F401  (declares what it exports here)
 
 
 @function(exports="nn.functional", ours="the form of nn.functional; `pellucid.relu` is that of ATen")
@@ -259,3 +261,5 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 
 globals().update(EXPORTS["nn.functional"])
 __all__ = sorted(EXPORTS["nn.functional"])  # pyright: ignore[reportUnsupportedDunderAll]
+
+refuse_others("torch.nn.functional", globals())

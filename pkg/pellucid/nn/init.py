@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from math import prod, sqrt
+from math import ceil, prod, sqrt
 
 import numpy as np
 
 from ..autograd import no_grad
 from ..errors import RangeError, ShapeError
 from ..ops.random.generator import Generator, default_generator, words
+from ..tensors.absent import refuse_others
 from ..tensors.construct import tensor
 from ..tensors.tensor import Tensor
 
@@ -131,10 +132,18 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | Non
     return normal_(tensor, 0.0, gain * sqrt(2.0 / sum(fans(tensor))), generator)
 
 
-def _deviation(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
+# PyTorch's name of `fans`, which programs use although it is private.
+_calculate_fan_in_and_fan_out = fans
+
+
+def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
     if mode not in ("fan_in", "fan_out"):
         raise RangeError(f"init: mode must be 'fan_in' or 'fan_out', not {mode!r}.")
-    return calculate_gain(nonlinearity, a) / sqrt(fans(tensor)[mode == "fan_out"])
+    return fans(tensor)[mode == "fan_out"]
+
+
+def _deviation(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
+    return calculate_gain(nonlinearity, a) / sqrt(_calculate_correct_fan(tensor, mode))
 
 
 def kaiming_uniform_(
@@ -198,12 +207,61 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None =
     return _fill(tensor, gain * (q.T if rows < columns else q).reshape(tensor.shape))
 
 
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """A convolution's weight (out, in, *kernel) that gives as many of its inputs as it can: 1 in the middle.
+
+    Args:
+        tensor: three to five axes.
+        groups: each group of outputs begins with its first input.
+
+    Raises:
+        ShapeError: the number of axes differs, or the groups do not divide the outputs.
+    """
+    if tensor.dim() not in (3, 4, 5):
+        raise ShapeError(f"dirac_: takes three to five axes, not a tensor of shape {tuple(tensor.shape)}.")
+    outputs, inputs, *kernel = tensor.shape
+    if outputs % groups:
+        raise ShapeError(f"dirac_: {groups} groups do not divide {outputs} outputs.")
+    values = np.zeros(tuple(tensor.shape))
+    for out in range(outputs):
+        if (into := out % (outputs // groups)) < inputs:
+            values[out, into, *[length // 2 for length in kernel]] = 1
+    return _fill(tensor, values)
+
+
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
+    """Normal numbers, of which a share of each column is 0.
+
+    Args:
+        tensor: two axes.
+        sparsity: the share, rounded up to whole rows.
+        std: the deviation of the others.
+        generator: the default one if None.
+
+    Raises:
+        ShapeError: the tensor has not two axes.
+
+    Source: Martens 2010, "Deep learning via Hessian-free optimization"
+    """
+    from ..ops.random.distributions import rand, randn
+
+    if tensor.dim() != 2:
+        raise ShapeError(f"sparse_: takes two axes, not a tensor of shape {tuple(tensor.shape)}.")
+    values = randn(*tensor.shape, device="cpu", generator=generator).numpy() * std
+    order = rand(*tensor.shape, device="cpu", generator=generator).numpy().argsort(0)
+    np.put_along_axis(values, order[: ceil(sparsity * tensor.shape[0])], 0, 0)
+    return _fill(tensor, values)
+
+
 @no_grad
 def _fill(target: Tensor, values: np.ndarray) -> Tensor:
     return target.copy_(tensor(values.astype(np.float32), device="cpu"))
 
 
 __all__ = [
-    "calculate_gain", "constant_", "eye_", "fans", "kaiming_normal_", "kaiming_uniform_", "normal_", "ones_",
-    "orthogonal_", "trunc_normal_", "uniform_", "xavier_normal_", "xavier_uniform_", "zeros_",
+    "calculate_gain", "constant_", "dirac_", "eye_", "fans", "kaiming_normal_", "kaiming_uniform_", "normal_",
+    "ones_", "orthogonal_", "sparse_", "trunc_normal_", "uniform_", "xavier_normal_",
+    "xavier_uniform_", "zeros_",
 ]  # fmt: skip
+
+refuse_others("torch.nn.init", globals())

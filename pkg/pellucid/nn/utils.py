@@ -9,6 +9,7 @@ from ..errors import ArgumentError, GradientError, ShapeError
 from ..op.arguments import describe, number
 from ..ops.norm.normalization import norm
 from ..ops.shape.joining import cat, stack
+from ..tensors.absent import refuse_others
 from ..tensors.construct import tensor
 from ..tensors.tensor import Tensor
 
@@ -119,3 +120,5 @@ __all__ = [
     "parameters_to_vector",
     "vector_to_parameters",
 ]
+
+refuse_others("torch.nn.utils", globals())

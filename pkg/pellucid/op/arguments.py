@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..device import device as Device
-from ..errors import ArgumentError, PellucidError
+from ..errors import ArgumentError, DTypeError, PellucidError
 from ..tensors import dtypes as dt
 from ..tensors.dtypes import DType
 from ..tensors.shape import index
@@ -117,6 +117,8 @@ def element_type(value: Any, name: str = "dtype") -> DType:
         ArgumentError: it is something else.
     """
     if isinstance(value, DType):
+        if value.kind == "n":
+            raise DTypeError(f"{name}: PyTorch has {value.name}, Pellucid does not yet. Use another dtype.")
         return value
     found = _PYTHON_TYPES.get(value) if isinstance(value, type) else None
     if found is None:

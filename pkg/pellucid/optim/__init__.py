@@ -1,5 +1,6 @@
 """Optimizers and learning rate schedules: PyTorch's ``torch.optim``."""
 
+from ..tensors.absent import refuse_others
 from . import lr_scheduler
 from .adagrad import Adadelta, Adagrad, RMSprop
 from .adam import Adam, Adamax, AdamW, NAdam, RAdam
@@ -12,3 +13,5 @@ __all__ = [
     "ASGD", "LBFGS", "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Muon", "NAdam",
     "Optimizer", "RAdam", "RMSprop", "Rprop", "SparseAdam", "lr_scheduler",
 ]  # fmt: skip
+
+refuse_others("torch.optim", globals())

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..errors import ArgumentError, RangeError
 from ..op.arguments import describe, number
+from ..tensors.absent import refuse_others
 from .optimizer import Optimizer
 from .schedule import LRScheduler, check_is_optimizer, listed, note_step
 
@@ -351,3 +352,5 @@ __all__ = [
     "ConstantLR", "CosineAnnealingLR", "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR",
     "OneCycleLR", "SequentialLR", "StepLR",
 ]  # fmt: skip
+
+refuse_others("torch.optim.lr_scheduler", globals())

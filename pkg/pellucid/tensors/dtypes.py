@@ -15,7 +15,7 @@ class DType:
     """An element type, such as ``pellucid.float32``.
 
     ``kind`` is one letter: b bool, u unsigned, i signed, f float, c complex, q quantized (a weight's format,
-    no elements of its own).
+    no elements of its own), n a name only.
     ``numpy`` is the type in which the ``cpu`` device holds it; bfloat16 is held as float32 with rounded
     values.
     """
@@ -28,7 +28,7 @@ class DType:
 
     @property
     def is_floating_point(self) -> bool:
-        return self.kind == "f"
+        return self.kind == "f" or self.name.startswith("float8")
 
     @property
     def largest(self) -> float:
@@ -76,7 +76,7 @@ class DType:
 
 
 def _by_name(name: str) -> DType:
-    return NAMES[name]
+    return NAMES[name] if name in NAMES else next(d for d in NAMED if d.name == name)
 
 
 bool_ = DType("bool", "b", 1, np.dtype(np.bool_))
@@ -113,6 +113,14 @@ NAMES = {
         complex128,
     )
 }
+# Types of PyTorch's by name only: programs mention them, nothing holds their elements.
+NAMED = tuple(
+    DType(name, "n", itemsize, None)
+    for name, itemsize in {
+        "float8_e4m3fn": 1, "float8_e4m3fnuz": 1, "float8_e5m2": 1, "float8_e5m2fnuz": 1, "float8_e8m0fnu": 1,
+        "float4_e2m1fn_x2": 1, "uint64": 8, "complex32": 4, "qint8": 1, "quint8": 1, "qint32": 4,
+    }.items()
+)  # fmt: skip
 # What a kernel can hold. float64 and complex live on the cpu device.
 WEBGPU = frozenset({bool_, uint8, int8, int16, uint16, int32, uint32, int64, float16, bfloat16, float32})
 

@@ -9,6 +9,16 @@ import numpy as np
 from ..errors import ArgumentError
 from .dtypes import DType, bfloat16, get_default_dtype, int64
 
+# Of types that numpy lacks, as PyTorch has them: digits behind the point, the smallest normal number, the
+# largest.
+_OTHERS = {
+    "bfloat16": (7, 2.0**-126, bfloat16.largest),
+    "float8_e4m3fn": (3, 2.0**-6, 448.0),
+    "float8_e4m3fnuz": (3, 2.0**-7, 240.0),
+    "float8_e5m2": (2, 2.0**-14, 57344.0),
+    "float8_e5m2fnuz": (3, 2.0**-15, 57344.0),
+}
+
 
 class finfo:
     """Limits of a floating-point type; of a complex one those of its parts.
@@ -39,16 +49,19 @@ class finfo:
         type = get_default_dtype() if type is None else type
         if not isinstance(type, DType) or not (type.is_floating_point or type.is_complex):
             raise ArgumentError(f"finfo: takes a floating-point dtype, not {type!r}. Use iinfo for integers.")
-        assert type.numpy is not None
-        parts = np.finfo(type.numpy)
-        self.dtype = type.name if type.is_floating_point else f"float{parts.bits}"
-        # What numpy lacks differs from float32 in the digits only.
-        digits = 7 if type is bfloat16 else parts.nmant
-        self.bits = 16 if type is bfloat16 else int(parts.bits)
+        self.bits, self.dtype = 8 * type.itemsize, type.name
+        if type.is_complex:
+            self.bits //= 2
+            self.dtype = f"float{self.bits}"
+        if type.name in _OTHERS:
+            digits, self.tiny, self.max = _OTHERS[type.name]
+            self.min = -self.max
+        else:
+            parts = np.finfo(type.numpy)  # type: ignore[arg-type]
+            digits, self.tiny = parts.nmant, float(parts.smallest_normal)
+            self.max, self.min = float(parts.max), float(parts.min)
+        self.smallest_normal = self.tiny
         self.eps = 2.0**-digits
-        self.tiny = self.smallest_normal = float(parts.smallest_normal)
-        self.max = type.largest if type.is_floating_point else float(parts.max)
-        self.min = -self.max
         self.resolution = 10.0 ** -math.floor(digits * math.log10(2))
 
     def __repr__(self) -> str:

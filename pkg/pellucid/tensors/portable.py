@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 from ..device import device as Device
 from ..errors import DeviceError
 from . import formats
+from .absent import refuse
 from .reading import Readable
 
 _NO_DEVICE = (
@@ -57,6 +58,11 @@ class Portable(Readable):
     layout = formats.strided
     name = None
     output_nr = 0
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            refuse("torch.Tensor", name, dir(type(self)))
 
     @property
     def is_cpu(self) -> bool:

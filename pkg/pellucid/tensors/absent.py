@@ -1,0 +1,77 @@
+"""Names that PyTorch has and Pellucid has not: an error that says so, at the attribute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from typing import Any, NoReturn
+
+# What to use instead, by PyTorch's name or by the module that it is in; the longest beginning counts.
+INSTEAD = {
+    "torch": "the ops of docs/reference.md",
+    "torch.Tensor": "the methods of docs/reference.md",
+    "torch.Tensor.to_sparse": "dense tensors",
+    "torch.cuda": "the device 'webgpu'; torch.cuda.is_available() is False",
+    "torch.sparse": "dense tensors",
+    "torch.sparse_coo_tensor": "dense tensors",
+    "torch.quantize": "weights of pellucid.quant",
+    "torch.quantized": "weights of pellucid.quant",
+    "torch.jit": "torch.compile, which replays what it has seen",
+    "torch.fx": "pellucid.ops.aten, which runs a graph of ATen's operators",
+    "torch.onnx": "safetensors files, which pellucid.weights reads and writes",
+    "torch.distributed": "one process",
+    "torch.nn.parallel": "the module itself, on one device",
+    "torch.nn.DataParallel": "the module itself, on one device",
+    "torch.nested": "padded tensors with a mask",
+    "torch.export": "torch.compile, which replays what it has seen",
+}
+
+
+@cache
+def public() -> dict[str, frozenset[str]]:
+    """PyTorch's public names by place, such as "torch.linalg"; `scripts/pytorch_names` writes the list."""
+    text = Path(__file__).with_name("pytorch_names.txt").read_text(encoding="utf-8")
+    rows = (line.split(": ") for line in text.splitlines())
+    return {place: frozenset(names.split(" ")) for place, names in rows}
+
+
+def advice(name: str) -> str:
+    """What to use instead of a name of PyTorch, as a sentence."""
+    known = [place for place in INSTEAD if name == place or name.startswith((f"{place}.", f"{place}_"))]
+    return f"Use {INSTEAD[max(known, key=len)]}." if known else ""
+
+
+def message(name: str) -> str:
+    """What errors say of a name of PyTorch that is missing here."""
+    return f"{name}: PyTorch has this, Pellucid does not yet. {advice(name)}".rstrip()
+
+
+def refuse(place: str, name: str, have: Iterable[str]) -> NoReturn:
+    """Raise the error for an attribute that is not there.
+
+    Args:
+        place: PyTorch's name of the module or class, such as "torch.linalg".
+        name: the attribute.
+        have: what exists, for a guess at what was meant.
+
+    Raises:
+        AttributeError: always.
+    """
+    if not name.startswith("_"):
+        if name in public().get(place, ()):
+            raise AttributeError(message(f"{place}.{name}"), name=name)
+        if near := get_close_matches(name, [n for n in have if not n.startswith("_")], 1, 0.8):
+            raise AttributeError(f"{place} has no attribute {name!r}. Did you mean {near[0]!r}?", name=name)
+    raise AttributeError(f"{place} has no attribute {name!r}", name=name)
+
+
+def refuse_others(place: str, names: dict[str, Any]) -> None:
+    """Let a module refuse what it lacks.
+
+    Args:
+        place: PyTorch's name of the module.
+        names: the module's ``globals()``.
+    """
+    names["__getattr__"] = lambda name: refuse(place, name, names)

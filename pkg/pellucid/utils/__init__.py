@@ -1,0 +1,5 @@
+"""What stands around a program: PyTorch's ``torch.utils``, and `compat`, which stands for `torch`."""
+
+from . import _pytree, hooks
+
+__all__ = ["_pytree", "hooks"]

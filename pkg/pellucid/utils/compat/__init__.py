@@ -1,0 +1,149 @@
+"""Programs written for PyTorch, unchanged: `install` makes ``import torch`` find Pellucid."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.metadata import Distribution, DistributionFinder
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+
+from ...errors import PellucidError
+from ...tensors.absent import message, public
+from .rooms import ROOMS, room
+
+__all__ = ["install", "is_installed", "room"]
+
+# Packages whose modules have PyTorch's paths; what PyTorch has in a module that is not here, its package has.
+_PACKAGES = ("nn", "optim", "autograd", "utils", "distributions", "func", "testing")
+
+
+class _Facade(ModuleType):
+    """``torch`` itself: Pellucid with the version of PyTorch whose names it has."""
+
+    def __init__(self, package: ModuleType):
+        super().__init__("torch", package.__doc__)
+        self.__path__ = []
+        self.__version__ = room("version").__version__
+        self._package = package
+
+    def __getattr__(self, name: str) -> Any:
+        return room(name) if name in ROOMS else getattr(self._package, name)
+
+    def __dir__(self) -> Iterable[str]:
+        return sorted({*vars(self), *dir(self._package)})
+
+
+class _Existing(Loader):
+    """Gives a module that exists already under another name, and leaves it as it is."""
+
+    def __init__(self, module: ModuleType):
+        self._module = module
+        self._spec = module.__spec__
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return self._module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self._spec
+
+
+class _Release(Distribution):
+    """What ``importlib.metadata`` says of ``torch``: its version, and no files."""
+
+    def read_text(self, filename: str) -> str | None:
+        return f"Name: torch\nVersion: {room('version').__version__}\n" if filename == "METADATA" else None
+
+    def locate_file(self, path: Any) -> Any:
+        raise FileNotFoundError(f"torch: {path} is no file, for pellucid.compat stands for torch.")
+
+
+class _Finder(MetaPathFinder):
+    """Finds ``torch.<path>`` in the package, or among the rooms of the table."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        head, _, rest = fullname.partition(".")
+        if head != "torch" or not rest:
+            return None
+        found = _module(rest)
+        if found is None:
+            if _is_known(rest):
+                raise ModuleNotFoundError(message(fullname), name=fullname)
+            return None
+        return ModuleSpec(fullname, _Existing(found), is_package=True)
+
+    def find_distributions(self, context: DistributionFinder.Context = DistributionFinder.Context()):  # noqa: B008
+        return [_Release()] if context.name == "torch" else []
+
+
+def _module(path: str) -> ModuleType | None:
+    """The module that stands for ``torch.<path>``, or None."""
+    package, _, last = path.rpartition(".")
+    if path.partition(".")[0] in _PACKAGES:
+        name = f"pellucid.{path}"
+        try:
+            if find_spec(name) is not None:
+                return import_module(name)
+        except ModuleNotFoundError:  # of the package that it would be in
+            pass
+    if path in ROOMS:
+        return room(path)
+    if last in public().get(f"modules of torch.{package}", ()):
+        return room(path, at=package)
+    return None
+
+
+def _is_known(path: str) -> bool:
+    package, _, last = path.rpartition(".")
+    return last in public().get(f"modules of torch.{package}" if package else "torch", ())
+
+
+def is_installed() -> bool:
+    """Whether ``import torch`` finds Pellucid."""
+    return isinstance(sys.modules.get("torch"), _Facade)
+
+
+def install() -> ModuleType:
+    """Let ``import torch`` and its submodules find Pellucid, in this process, from now on.
+
+    What only answers questions, such as ``torch.cuda.is_available()``, answers truthfully. What PyTorch has
+    and Pellucid has not is an error at the call or the attribute, which says so. A second call changes
+    nothing.
+
+    Returns:
+        The module ``torch``.
+
+    Raises:
+        PellucidError: PyTorch itself is imported already; a process has one ``torch``.
+
+    Example:
+        >>> import pellucid
+        >>> torch = pellucid.compat.install()
+        >>> import torch.nn.functional as F
+        >>> F.relu(torch.tensor([-1.0, 2.0], device="cpu")).tolist()
+        [0.0, 2.0]
+        >>> torch.cuda.is_available()
+        False
+    """
+    known = sys.modules.get("torch")
+    if isinstance(known, _Facade):
+        return known
+    if known is not None:
+        raise PellucidError(
+            "compat.install: PyTorch itself is imported already, and a process has one torch. Call it first."
+        )
+    package = sys.modules["pellucid"]
+    torch = _Facade(package)
+    torch.__spec__ = ModuleSpec("torch", _Existing(torch), is_package=True)
+    sys.modules["torch"] = torch
+    sys.meta_path.insert(0, _Finder())
+    # Rooms within modules that are the package's own become attributes of these.
+    for path in ROOMS:
+        parent, _, last = path.rpartition(".")
+        if parent and parent not in ROOMS and (found := _module(parent)) is not None:
+            vars(found).setdefault(last, room(path))
+    return torch

@@ -1,0 +1,360 @@
+"""PyTorch's modules that have no counterpart here, in one table: what they answer, and what they refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+from typing import Any, Final, NoReturn
+
+from ...device import device as Device
+from ...errors import MissingError
+from ...tensors import dtypes
+from ...tensors.absent import message, public, refuse
+from .library import Namespace
+
+
+@dataclass(frozen=True)
+class Room:
+    """A module of PyTorch.
+
+    Args:
+        at: modules of the package that have its names, by their paths.
+        answers: functions that only answer, and their answer.
+        values: names that are no functions.
+        idle: functions for which there is nothing to do; they return None.
+        same: decorators that return the function as it is, also when they take arguments.
+        contexts: context managers that change nothing.
+        kinds: classes for annotations and isinstance; making one is refused.
+        refused: functions that are refused when they are called.
+    """
+
+    at: str = ""
+    answers: dict[str, Any] = field(default_factory=dict)
+    values: dict[str, Any] = field(default_factory=dict)
+    idle: str = ""
+    same: str = ""
+    contexts: str = ""
+    kinds: str = ""
+    refused: str = ""
+
+    def names(self, place: str) -> dict[str, Any]:
+        """What the module has of its own, as objects."""
+        made: dict[str, Any] = dict(self.values)
+        rows: tuple[tuple[Iterable[str], Callable[[str], Any]], ...] = (
+            (self.answers, lambda name: _always(self.answers[name])),
+            (self.idle.split(), lambda name: _always(None)),
+            (self.same.split(), lambda name: _as_it_is),
+            (self.contexts.split(), lambda name: _context),
+            (self.kinds.split(), lambda name: _kind(f"{place}.{name}")),
+            (self.refused.split(), lambda name: _refused(f"{place}.{name}")),
+        )
+        for names, make in rows:
+            made.update({name: make(name) for name in names})
+        return made
+
+
+def _always(answer: Any) -> Callable:
+    return lambda *args, **kwargs: answer
+
+
+def _as_it_is(function: Any = None, *args: Any, **kwargs: Any) -> Any:
+    return function if callable(function) else _as_it_is
+
+
+def _context(*args: Any, **kwargs: Any) -> Any:
+    return nullcontext()
+
+
+def _refused(name: str) -> Callable[..., NoReturn]:
+    def call(*args: Any, **kwargs: Any) -> NoReturn:
+        raise MissingError(message(name))
+
+    call.__name__ = call.__qualname__ = name.rpartition(".")[2]
+    return call
+
+
+class _Kind(type):
+    def __call__(cls, *args: Any, **kwargs: Any) -> NoReturn:
+        raise MissingError(message(f"{cls.__module__}.{cls.__name__}"))
+
+    def __getitem__(cls, item: Any) -> Any:
+        return cls
+
+    def __getattr__(cls, name: str) -> NoReturn:
+        refuse(f"{cls.__module__}.{cls.__name__}", name, ())
+
+
+def _kind(name: str) -> type:
+    module, _, last = name.rpartition(".")
+    return _Kind(last, (), {"__module__": module})
+
+
+class _Built(ModuleType):
+    """A module of the table."""
+
+    def __init__(self, path: str, row: Room):
+        place = f"torch.{path}".rstrip(".")
+        super().__init__(place)
+        self.__path__ = []
+        self.__dict__.update(row.names(place))
+        self._path, self._at = path, row.at.split()
+
+    def __getattr__(self, name: str) -> Any:
+        if f"{self._path}.{name}" in ROOMS:
+            return room(f"{self._path}.{name}")
+        if not (name.startswith("__") and name.endswith("__")):
+            for place in self._at:
+                found = import_module(f"pellucid.{place}".rstrip("."))
+                if hasattr(found, name):
+                    return getattr(found, name)
+        if self._path == "ops":
+            return Namespace(name)
+        refuse(self.__name__, name, vars(self))
+
+
+@cache
+def room(path: str, at: str = "") -> Any:
+    """The module that stands for ``torch.<path>``.
+
+    Args:
+        path: such as "cuda.amp".
+        at: the module of the package that has its names, where the table says nothing.
+    """
+    return _Built(path, ROOMS.get(path) or Room(at))
+
+
+def named(name: str) -> Any:
+    """What ``torch`` itself has besides what Pellucid declares.
+
+    Raises:
+        AttributeError: there is no such name.
+    """
+    return room(name) if name in ROOMS and name else getattr(room(""), name)
+
+
+# Questions about a kind of accelerator that is not here.
+_NONE: dict[str, Any] = {"is_available": False, "device_count": 0}
+_NOT_ONE = _NONE | {
+    "is_initialized": False,
+    "is_bf16_supported": False,
+    "memory_allocated": 0,
+    "max_memory_allocated": 0,
+}
+_OF_A_DEVICE = (
+    "current_device set_device get_device_properties get_device_capability current_stream stream synchronize "
+    "memory_stats get_rng_state set_rng_state is_current_stream_capturing"
+)
+_RELEASE = next(iter(public()["version"]))
+
+ROOMS: dict[str, Room] = {
+    "": Room(
+        values={d.name: d for d in dtypes.NAMED},
+        answers={
+            "compiled_with_cxx11_abi": True,
+            "is_deterministic_algorithms_warn_only_enabled": False,
+            "is_distributed": False,
+            "is_storage": False,
+            "is_vulkan_available": False,
+            "is_warn_always_enabled": False,
+            "get_deterministic_debug_mode": 0,
+        },
+        idle="set_warn_always set_flush_denormal",
+        kinds="ScriptModule Stream Event SymInt SymFloat SymBool Storage TypedStorage UntypedStorage Future",
+    ),
+    "version": Room(
+        values={
+            "__version__": f"{_RELEASE}+pellucid",
+            "cuda": None,
+            "hip": None,
+            "xpu": None,
+            "debug": False,
+            "git_version": "pellucid",
+        }
+    ),
+    "torch_version": Room(values={"TorchVersion": str}),
+    # Devices
+    "cuda": Room(
+        answers=_NOT_ONE | {"get_arch_list": [], "memory_reserved": 0, "max_memory_reserved": 0},
+        idle="empty_cache manual_seed manual_seed_all reset_peak_memory_stats ipc_collect",
+        kinds="Stream Event CUDAGraph FloatTensor HalfTensor LongTensor device device_of StreamContext",
+        refused=f"{_OF_A_DEVICE} get_device_name mem_get_info default_stream memory_summary graph",
+    ),
+    "cuda.amp": Room(at="amp", kinds="GradScaler autocast", refused="custom_fwd custom_bwd"),
+    "cuda.amp.autocast_mode": Room(at="amp"),
+    "cuda.nvtx": Room(idle="range_push range_pop mark", contexts="range"),
+    "xpu": Room(
+        answers=_NOT_ONE,
+        idle="empty_cache manual_seed manual_seed_all reset_peak_memory_stats",
+        refused=f"{_OF_A_DEVICE} get_device_name mem_get_info",
+    ),
+    "mps": Room(
+        answers=_NONE, idle="empty_cache manual_seed", refused="synchronize get_rng_state set_rng_state"
+    ),
+    "mtia": Room(answers=_NONE, idle="empty_cache manual_seed manual_seed_all", refused="synchronize"),
+    "accelerator": Room(
+        answers=_NONE | {"current_accelerator": None},
+        refused="current_device_index set_device_index current_stream synchronize memory_stats empty_cache",
+    ),
+    "backends": Room(),
+    "backends.cuda": Room(
+        answers={
+            "is_built": False,
+            "flash_sdp_enabled": False,
+            "mem_efficient_sdp_enabled": False,
+            "cudnn_sdp_enabled": False,
+            "math_sdp_enabled": True,
+        },
+        idle="enable_flash_sdp enable_mem_efficient_sdp enable_math_sdp enable_cudnn_sdp",
+        contexts="sdp_kernel",
+        kinds="SDPAParams",
+    ),
+    "backends.cuda.matmul": Room(values={"allow_tf32": False}),
+    "backends.cudnn": Room(
+        answers={"is_available": False, "version": None},
+        values={"enabled": False, "benchmark": False, "deterministic": True, "allow_tf32": False},
+        contexts="flags",
+    ),
+    "backends.mps": Room(answers={"is_available": False, "is_built": False}),
+    "backends.mkl": Room(answers={"is_available": False}),
+    "backends.mkldnn": Room(answers={"is_available": False}, values={"enabled": False}, contexts="flags"),
+    "backends.openmp": Room(answers={"is_available": False}),
+    "backends.opt_einsum": Room(answers={"is_available": False}, values={"enabled": False}),
+    # Programs as graphs
+    "jit": Room(
+        answers={"is_scripting": False, "is_tracing": False, "isinstance": False},
+        idle="set_fusion_strategy enable_onednn_fusion",
+        same="ignore unused export interface script script_if_tracing script_method",
+        contexts="fuser optimized_execution strict_fusion",
+        kinds="ScriptModule ScriptFunction RecursiveScriptModule Attribute Error Future",
+        refused="trace trace_module load save freeze optimize_for_inference fork wait",
+        values={"Final": Final, "annotate": lambda kind, value: value},
+    ),
+    "compiler": Room(
+        answers={"is_compiling": False, "is_dynamo_compiling": False, "is_exporting": False},
+        idle="reset cudagraph_mark_step_begin",
+        same="disable allow_in_graph assume_constant_result",
+        contexts="set_stance",
+        refused="compile",
+    ),
+    "_dynamo": Room(
+        answers={"is_compiling": False},
+        idle="reset mark_dynamic maybe_mark_dynamic mark_static mark_static_address graph_break",
+        same="disable allow_in_graph disallow_in_graph forbid_in_graph assume_constant_result",
+        kinds="OptimizedModule",
+        refused="optimize explain export",
+    ),
+    "_dynamo.config": Room(values={"suppress_errors": False, "verbose": False, "cache_size_limit": 8}),
+    "_dynamo.eval_frame": Room(kinds="OptimizedModule"),
+    "_dynamo._trace_wrapped_higher_order_op": Room(kinds="TransformGetItemToIndex"),
+    "_inductor": Room(),
+    "_inductor.config": Room(),
+    "fx": Room(
+        same="wrap", kinds="Graph GraphModule Interpreter Node Proxy Tracer", refused="symbolic_trace"
+    ),
+    "fx.proxy": Room(kinds="Proxy"),
+    "fx.node": Room(kinds="Node"),
+    "fx.graph_module": Room(kinds="GraphModule"),
+    "fx._compatibility": Room(same="compatibility"),
+    "fx.experimental": Room(),
+    "fx.experimental.symbolic_shapes": Room(answers={"is_concrete_int": True, "guard_or_false": False}),
+    "export": Room(kinds="ExportedProgram Dim", refused="export load save register_dataclass"),
+    "onnx": Room(answers={"is_in_onnx_export": False}, refused="export"),
+    "library": Room(at="utils.compat.library", refused="define impl triton_op wrap_triton opcheck"),
+    "ops": Room(),
+    "autograd.graph": Room(refused="save_on_cpu saved_tensors_hooks", kinds="Node GradientEdge"),
+    "distributions": Room(kinds="Distribution Normal Categorical Bernoulli Beta Uniform"),
+    "distributions.constraints": Room(values={"positive_definite": None}),
+    # Several processes
+    "distributed": Room(
+        answers={
+            "is_available": False,
+            "is_initialized": False,
+            "is_torchelastic_launched": False,
+            "is_nccl_available": False,
+            "is_gloo_available": False,
+            "is_mpi_available": False,
+        },
+        kinds="ProcessGroup ReduceOp Work Store TCPStore FileStore P2POp",
+        refused="init_process_group destroy_process_group get_rank get_world_size all_reduce all_gather "
+        "all_gather_object all_gather_into_tensor reduce reduce_scatter reduce_scatter_tensor broadcast "
+        "broadcast_object_list barrier gather gather_object scatter scatter_object_list new_group send recv "
+        "isend irecv all_to_all all_to_all_single get_backend batch_isend_irecv monitored_barrier",
+    ),
+    "distributed.tensor": Room(
+        kinds="DTensor DeviceMesh Placement Replicate Shard Partial",
+        refused="distribute_tensor distribute_module init_device_mesh",
+    ),
+    "distributed.tensor.parallel": Room(
+        kinds="ColwiseParallel RowwiseParallel SequenceParallel PrepareModuleInput ParallelStyle",
+        refused="parallelize_module",
+    ),
+    "distributed.device_mesh": Room(kinds="DeviceMesh", refused="init_device_mesh"),
+    "distributed.fsdp": Room(
+        kinds="FullyShardedDataParallel ShardingStrategy FSDPModule CPUOffload MixedPrecision",
+        refused="fully_shard",
+    ),
+    "distributed.algorithms": Room(),
+    "distributed.algorithms.join": Room(kinds="Join Joinable JoinHook"),
+    "distributed.checkpoint": Room(refused="save load"),
+    "distributed.distributed_c10d": Room(kinds="ProcessGroup ReduceOp Work"),
+    "distributed.nn": Room(refused="all_reduce all_gather"),
+    "distributed.utils": Room(),
+    "distributed.elastic": Room(),
+    "distributed.rpc": Room(answers={"is_available": False}),
+    "nn.parallel": Room(
+        kinds="DataParallel DistributedDataParallel",
+        refused="data_parallel parallel_apply replicate scatter gather",
+    ),
+    "nn.parallel.distributed": Room(kinds="DistributedDataParallel"),
+    "nn.parallel.scatter_gather": Room(refused="gather scatter scatter_kwargs"),
+    "futures": Room(kinds="Future", refused="collect_all wait_all"),
+    "multiprocessing": Room(
+        kinds="Process Queue Pool",
+        refused="spawn get_context set_start_method start_processes set_sharing_strategy",
+    ),
+    # Attention that is given as a function
+    "nn.attention": Room(contexts="sdpa_kernel", values={"SDPBackend": None}),
+    "nn.attention.flex_attention": Room(
+        kinds="BlockMask AuxOutput AuxRequest",
+        refused="flex_attention create_block_mask create_mask or_masks and_masks noop_mask",
+        values={"_DEFAULT_SPARSE_BLOCK_SIZE": 128},
+    ),
+    "nn.attention.bias": Room(
+        kinds="CausalBias CausalVariant", refused="causal_lower_right causal_upper_left"
+    ),
+    # Types by their other paths
+    "types": Room(
+        at=".",
+        values={
+            "Device": Any,
+            "Number": int | float | bool,
+            "_dtype": dtypes.DType,
+            "_device": Device,
+            "_size": Sequence[int],
+        },
+    ),
+    "_C": Room(),
+    "_tensor": Room(at="tensors.tensor"),
+    "storage": Room(at="tensors.portable"),
+    "random": Room(at="ops.random.generator"),
+    "functional": Room(at="."),
+    "serialization": Room(at="utils.serialization"),
+    "hub": Room(refused="load load_state_dict_from_url download_url_to_file list help get_dir"),
+    "overrides": Room(
+        answers={"has_torch_function": False, "is_tensor_like": False, "has_torch_function_unary": False},
+        refused="handle_torch_function get_overridable_functions",
+        kinds="TorchFunctionMode",
+    ),
+    "utils._python_dispatch": Room(kinds="TorchDispatchMode"),
+    "quantization": Room(refused="quantize_dynamic prepare convert"),
+    "ao": Room(),
+    "ao.quantization": Room(refused="quantize_dynamic prepare convert"),
+    "sparse": Room(refused="mm addmm softmax"),
+    "nested": Room(refused="nested_tensor as_nested_tensor"),
+    "package": Room(kinds="PackageImporter PackageExporter"),
+    "monitor": Room(),
+}
