@@ -412,6 +412,10 @@ def conj(input: Tensor) -> Tensor:
 def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The conjugate: the imaginary part negated."""
 
+def constant_pad_nd(input: Tensor, pad: Sequence[_int], value: _float = 0) -> Tensor:
+    """A constant at the ends of the last axes, or fewer elements where negative; see
+    `nn.functional.pad`."""
+
 def conv1d(
     input: Tensor,
     weight: Tensor,
@@ -434,6 +438,18 @@ def conv2d(
     groups: _int = 1,
 ) -> Tensor:
     """`conv1d` over height and width."""
+
+def conv3d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _int | Sequence[_int] = 1,
+    padding: _int | Sequence[_int] | str = 0,
+    dilation: _int | Sequence[_int] = 1,
+    groups: _int = 1,
+) -> Tensor:
+    """`conv1d` over depth, height and width. Holds the input once for each place of the kernel's
+    depth."""
 
 def conv_transpose1d(
     input: Tensor,
@@ -459,6 +475,19 @@ def conv_transpose2d(
     dilation: _int | Sequence[_int] = 1,
 ) -> Tensor:
     """`conv_transpose1d` over height and width."""
+
+def conv_transpose3d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _int | Sequence[_int] = 1,
+    padding: _int | Sequence[_int] = 0,
+    output_padding: _int | Sequence[_int] = 0,
+    groups: _int = 1,
+    dilation: _int | Sequence[_int] = 1,
+) -> Tensor:
+    """`conv_transpose1d` over depth, height and width. Holds the output once for each place of the
+    kernel's depth that a stride leaves."""
 
 def copysign(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """``|input|`` with the sign of ``other``."""

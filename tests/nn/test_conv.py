@@ -20,6 +20,8 @@ LAYERS = [
     ("Conv2d", (2, 3, 3), {"padding": (3, 1), "padding_mode": "replicate"}, (2, 2, 4, 3)),
     ("Conv2d", (2, 3, (2, 4)), {"padding": "same", "padding_mode": "circular"}, (2, 2, 5, 6)),
     ("Conv2d", (2, 3, 3), {"padding": "valid", "padding_mode": "circular"}, (1, 2, 5, 6)),
+    ("Conv3d", (2, 3, (2, 1, 2)), {"padding": "same", "padding_mode": "reflect"}, (1, 2, 3, 2, 3)),
+    ("ConvTranspose3d", (2, 2, 2), {"stride": (2, 1, 1), "output_padding": (1, 0, 0)}, (2, 2, 1, 2)),
     ("ConvTranspose1d", (3, 6, 4), {"stride": 2, "padding": 1}, (2, 3, 7)),
     ("ConvTranspose1d", (4, 6, 3), {"output_padding": 1, "stride": 2, "groups": 2, "bias": False}, (4, 5)),
     ("ConvTranspose2d", (3, 5, 3), {}, (2, 3, 4, 5)),

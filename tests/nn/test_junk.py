@@ -21,6 +21,11 @@ def image(p):
     return p.ones(1, 2, 4, 4)
 
 
+def volume(p):
+    return p.ones(1, 2, 4, 4, 4)
+
+
+RANKS = {1: counted, 2: image, 3: volume}
 # What modules refuse in PyTorch's words, by its TypeError.
 PYTORCHS = re.compile(r"^cannot assign \w+ as (buffer|parameter) '|^\w+ is not a Module\.$")
 # What a layer needs to be made, and what it is called with.
@@ -30,7 +35,15 @@ NEEDED = {
     "Embedding": ((5, 2), lambda p: p.tensor([1, 2])), "Linear": ((4, 2), counted),
     "LayerNorm": ((4,), counted), "RMSNorm": ((4,), counted), "Unflatten": ((1, (3, 1)), counted),
     **dict.fromkeys(("Softmax", "LogSoftmax", "Softmin"), ((-1,), counted)),
-    **{f"{name}{n}d": ((2,), counted) for name in ("AdaptiveAvgPool", "AvgPool", "MaxPool") for n in (1, 2)},
+    "Conv3d": ((2, 4, 2), volume), "ConvTranspose3d": ((2, 4, 2), volume),
+    **{
+        f"{name}{n}d": (needed, made) for n, made in RANKS.items() for name, needed in {
+            **dict.fromkeys(("AdaptiveAvgPool", "AdaptiveMaxPool", "AvgPool", "MaxPool"), (2,)),
+            **dict.fromkeys(("CircularPad", "ReflectionPad", "ReplicationPad", "ZeroPad"), (1,)),
+            "ConstantPad": (1, 2.0), "FractionalMaxPool": (2, 2), "LPPool": (2, 2),
+        }.items()
+    },
+    **{f"MaxUnpool{n}d": ((2,), lambda p, made=made: (made(p), made(p).long())) for n, made in RANKS.items()},
     "MultiheadAttention": ((4, 2), lambda p: (counted(p),) * 3),
     **dict.fromkeys(("ModuleDict", "ModuleList", "ParameterList", "Sequential"), ((), None)),
     **{name: ((), lambda p: (p.ones(2, 3) * 0.5, p.tensor([1, 2]))) for name in (

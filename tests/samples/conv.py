@@ -1,9 +1,12 @@
 """Samples of convolutions, their transposes, and windows of means and maxima."""
 
+from functools import partial
+
 import numpy as np
 
-from samples.sample import S, Sample, apart, bad, each, normal, nothing
+from samples.sample import S, Sample, apart, bad, below, each, normal, nothing, uniform
 
+ONCE: dict = {"layouts": ("contiguous",), "second": False}
 CLOSE, SHARED = {"atol": 1e-4, "rtol": 1e-4}, {"variants": ("shared",)}
 
 
@@ -22,6 +25,18 @@ def refused(shape: tuple, *options: dict, weights: tuple = ()) -> list[Sample]:
     ]
 
 
+def refused_volumes(shape: tuple, weight: tuple, *options: dict) -> list[Sample]:
+    """The same of volumes."""
+    return [bad("", normal(*shape), normal(*weight), **o) for o in options]
+
+
+def drawn(name: str, size: int | tuple, options: dict, t, x, samples):
+    """Fractional pooling with these samples, which have no derivative."""
+    if "output_ratio" in options:
+        options = {**options, "output_ratio": (options["output_ratio"],) * samples.shape[-1]}
+    return getattr(t.nn.functional, name)(x, size, _random_samples=samples.detach(), **options)
+
+
 def halved(shape: tuple, **options) -> list[Sample]:
     """Of half the width."""
     made = each(("float16", "bfloat16"), normal(2, 4, 7, 6), normal(*shape), normal(6), **options)
@@ -36,7 +51,11 @@ ANY = S(lambda t, x, w: t.nn.functional.conv2d(x.permute(0, 3, 1, 2)[:, :, ::2, 
         normal(2, 12, 9, 3), normal(3, 20, 3, 3)).but(**CLOSE)  # fmt: skip
 corner = np.zeros((1, 1, 4, 4), np.float32)
 corner[0, 0, 0, 0] = np.inf
-image, line = apart(2, 3, 8, 9), normal(2, 3, 13)
+image, line, volume = apart(2, 3, 8, 9), normal(2, 3, 13), apart(1, 2, 4, 5, 6)
+FRACTIONAL: dict[str, list[tuple[dict, dict]]] = {
+    "": [({"output_ratio": 0.5, "return_indices": True}, {}), ({"output_size": 1}, ONCE)],
+    "_with_indices": [({"output_size": 2}, ONCE)],
+}
 equal = np.array(
     [1, 1, np.nan, 2, np.nan, -np.inf, -np.inf, -np.inf, np.inf, 3, 3, 3, 0, -0.0], np.float32
 ).reshape(1, 1, -1)
@@ -139,7 +158,7 @@ SAMPLES: dict[str, list[Sample]] = {
         S(image, 2, return_indices=True), S(image, (3, 2), (2, 3), (1, 0), (2, 3), True, return_indices=True),
         S(np.zeros((1, 2, 4, 5), np.float32), 2, 1), S(EMPTY, 2),
         *each(("float16", "bfloat16"), normal(1, 2, 4, 5), 2),
-        S(np.arange(-20, 20).reshape(1, 2, 4, 5), 2, 1, 1).but(devices=("cpu",)), *NO_WINDOWS,
+        S(np.arange(-20, 20).reshape(1, 2, 4, 5), 2, 1, 1, return_indices=True).but(**ONCE), *NO_WINDOWS,
         *[bad("", image, k) for k in (0, 9, (3, 2, 1))], bad("", image, 3, dilation=0),
         bad("", image, 2, padding=-1),
         *[bad("", x, 2) for x in (image[0, 0], image[:, :0], image[:, :, :0], nothing(1, 1, 0, 4))]
@@ -158,7 +177,9 @@ SAMPLES: dict[str, list[Sample]] = {
         S(EMPTY, 2), *each(("float16", "bfloat16"), normal(1, 2, 4, 5), 2), *NO_WINDOWS,
         bad("", image, 3, divisor_override=0),
         bad("smaller than windows of", normal(1, 3, 4), 5),
-        bad("takes floating-point tensors", np.arange(40).reshape(1, 2, 4, 5), 2).but(error=TypeError)
+        S(np.arange(40).reshape(1, 2, 4, 5) - 19, (2, 3), 1, 1, True, False).but(**ONCE),
+        bad("takes floating-point tensors", np.arange(40, dtype=np.int32).reshape(1, 2, 4, 5), 2).but(
+            error=TypeError)
     ],
     "nn.functional.avg_pool1d": [S(line, 4, 3, 2, True, False), S(line[0], (3,)), S(line, 4, 3, 2, True)],
     "nn.functional.adaptive_avg_pool1d": [S(line, 5), S(line, 20), S(line, 1)],
@@ -166,5 +187,73 @@ SAMPLES: dict[str, list[Sample]] = {
         *[S(normal(2, 3, 7, 9), size) for size in (1, 3, (2, 5), (None, 4), (7, 9), (12, 3), [3, 1])],
         S(normal(2, 3, 7, 9), (0, 3)).but(grad=False),
         S(EMPTY, 3), *[bad("", image, size) for size in ((3,), -1, None)], bad("", image[:, :, :0], 3)
-    ]
+    ],
+    "conv3d": [
+        convolved((2, 3, 4, 5, 4), (2, 3, 3, 2, 3), padding=(1, 0, 1)),
+        convolved((4, 5, 5, 4), (4, 2, 2, 3, 2), groups=2, stride=(2, 1, 2), dilation=(2, 1, 1),
+            padding="valid"),
+        convolved((1, 2, 4, 4, 3), (3, 2, 2, 3, 1), padding="same", dilation=(1, 1, 2), bias=False).but(
+            **ONCE),
+        S(normal(0, 2, 3, 3, 3), normal(3, 2, 2, 2, 2)).but(**ONCE),
+        *refused_volumes((1, 4, 3, 3, 3), (2, 4, 2, 2, 2), {"stride": 0}, {"groups": 3}, {"dilation": 3},
+            {"padding": "other"}),
+        bad("", normal(1, 4, 3, 3), normal(2, 4, 2, 2))
+    ],
+    "conv_transpose3d": [
+        convolved((2, 2, 3, 2, 3), (2, 3, 3, 2, 2), True, stride=(2, 1, 2), padding=(1, 0, 0),
+            output_padding=(1, 0, 1)),
+        convolved((4, 2, 3, 2), (4, 2, 2, 2, 3), True, groups=2, dilation=(2, 1, 1), bias=False),
+        *refused_volumes((1, 4, 3, 3, 3), (4, 2, 2, 2, 2), {"output_padding": 1}, {"padding": 4},
+            {"padding": "same"})
+    ],
+    "nn.functional.max_pool3d": [
+        S(volume, 2, return_indices=True), S(volume[0], (3, 2, 2), (2, 1, 2), (1, 0, 1), (1, 2, 1), True,
+            return_indices=True),
+        S(volume, 2, 1).but(**ONCE), bad("", volume, 3, padding=2), bad("", volume[0, 0], 2)
+    ],
+    "nn.functional.avg_pool3d": [
+        S(volume, (2, 3, 2), (2, 1, 2), (1, 1, 0), True, False), S(volume[0], 2, divisor_override=3),
+        S(below(20, 1, 2, 4, 3, 4) - 9, 2, 1, 1).but(**ONCE), bad("", volume, 2, divisor_override=0),
+        bad("", volume, 9)
+    ],
+    "nn.functional.adaptive_avg_pool3d": [S(volume, (2, None, 3)), S(volume[0], 1).but(**ONCE),
+        bad("", volume, (2, 3))],
+    "nn.functional.adaptive_max_pool1d": [S(line, 5, return_indices=True), S(line[0], 17).but(**ONCE)],
+    "nn.functional.adaptive_max_pool2d": [
+        S(image, (3, 4), return_indices=True), S(image[0], (None, 1)).but(**ONCE),
+        S(equal.reshape(1, 2, 7), (1, 3), return_indices=True).but(grad=False, layouts=("contiguous",)),
+        bad("", image, -1), bad("", image[0, 0], 2)
+    ],
+    "nn.functional.adaptive_max_pool3d": [S(volume, (2, 3, 1), return_indices=True)],
+    "nn.functional.max_pool1d_with_indices": [S(line, 3, 2).but(**ONCE)],
+    "nn.functional.max_pool2d_with_indices": [S(image, 2).but(**ONCE)],
+    "nn.functional.max_pool3d_with_indices": [S(volume, 2).but(**ONCE)],
+    "nn.functional.adaptive_max_pool1d_with_indices": [S(line, 3).but(**ONCE)],
+    "nn.functional.adaptive_max_pool2d_with_indices": [S(image, 3).but(**ONCE)],
+    "nn.functional.adaptive_max_pool3d_with_indices": [S(volume, 1).but(**ONCE)],
+    "nn.functional.lp_pool1d": [S(np.abs(line), 3, 4, 2),
+        S(np.abs(line[0]), 2.0, 3, ceil_mode=True).but(**ONCE)],
+    "nn.functional.lp_pool2d": [S(uniform(0.5, 2, 2, 3, 5, 4), 2, (2, 3), 2)],
+    "nn.functional.lp_pool3d": [S(uniform(0.5, 2, 1, 2, 3, 4, 3), 3, 2).but(**ONCE)],
+    "nn.functional.max_unpool1d": [
+        S(normal(2, 3, 4), below(2, 2, 3, 4) + 2 * np.arange(4), 2),
+        S(normal(3, 4), below(2, 3, 4) + 2 * np.arange(4), 2, output_size=(9,)).but(**ONCE)
+    ],
+    "nn.functional.max_unpool2d": [
+        S(normal(2, 1, 2, 2), np.tile(np.array([[0, 3], [9, 10]]), (2, 1, 1, 1)), 2).but(
+            layouts=("contiguous",)),
+        S(normal(1, 2, 2), np.array([[[0, 3], [12, 8]]]), 2, 2, 0, (5, 4)).but(**ONCE),
+        bad("", normal(1, 2, 2), np.array([[[0, 3], [12, 8]]]), 2, 2, 0, (9, 4)),
+        bad("", normal(1, 2, 2), np.zeros((1, 2, 3), np.int64), 2),
+        bad("must be int64", normal(1, 2, 2), np.zeros((1, 2, 2), np.int32), 2)
+    ],
+    "nn.functional.max_unpool3d": [S(normal(1, 2, 2, 1, 1), np.array([0, 5, 3, 4]).reshape(1, 2, 2, 1, 1),
+        (1, 2, 2)).but(**ONCE)],
+    **{f"nn.functional.fractional_max_pool{n}d{end}": [
+        S(partial(drawn, f"fractional_max_pool{n}d{end}", size, options), x, uniform(0, 1, 2, 3, n)).but(
+            **more)
+        for options, more in ways
+    ] for end, ways in FRACTIONAL.items() for n, x, size in (
+        (2, image, (2, 3)), (3, apart(2, 3, 4, 5, 6), 2)
+    )}
 }  # fmt: skip

@@ -220,8 +220,11 @@ SAMPLES: dict[str, list[Sample]] = {
     "nn.functional.pad": [
         S(x, (1, 2)), S(x, (1, 2, -1, 1), value=3.0), S(normal(2, 3), (-1, -2)),
         S(below(9, 4), (1, 2), value=7),
-        *[S(normal(2, 3, 4, 5), (2, 1, 0, 2), mode) for mode in ("reflect", "replicate", "circular")]
+        *[S(normal(2, 3, 4, 5), (2, 1, 0, 2), mode) for mode in ("reflect", "replicate", "circular")],
+        *[S(normal(2, 3, 4), (-2, 2), mode).but(layouts=("contiguous",)) for mode in (
+            "reflect", "replicate", "circular")]
     ],
+    "constant_pad_nd": [S(x, (1, 0, -1, 1), 2), S(below(9, 4), [1, 2], 7)],
     "nn.functional.one_hot": [S(below(7, 2, 3), 7), S(below(7, 4))],
     "ravel": [S(x), *out_of(lambda t, x: x.mT.ravel(), lambda t, x: x[0, 0, 0].ravel())],
     "Tensor.reshape_as": out_of(lambda t, x: x.reshape_as(t.zeros(4, 6))),

@@ -13,7 +13,6 @@ LONGER = {
     "nn/loss.py": 410,
     "nn/modules/module.py": 409,
     "op/symbols.py": 547,
-    "ops/conv/convolution.py": 406,
     "ops/index/rows.py": 419,
     "ops/quant/products.py": 435,
 }

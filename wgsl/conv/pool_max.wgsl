@@ -7,10 +7,12 @@
 // indices  (planes, out_height, out_width)   -1 where a window lies outside of the image
 // grid     one invocation per output
 // turns    (box[1] - box[0]) * (box[3] - box[2] + 1)
-// uses     nan
+// uses     nan, pool_window
 
 // Whether what a dispatch before this found, of other taps, is taken up.
 const GOES_ON = false;
+const ADAPTIVE = false;
+const COUNT_PADDING = false;
 
 const WORKGROUP = 64u;
 
@@ -48,9 +50,10 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     if (i >= params.outputs) {
         return;
     }
-    // modulo 2^32: a place before the edge is a large number
-    let left = i % params.out_width * params.horizontal.y - params.horizontal.z;
-    let top = i / params.out_width % params.out_height * params.vertical.y - params.vertical.z;
+    let down = window_reach(i / params.out_width % params.out_height, params.vertical,
+        params.in_height, params.out_height);
+    let across = window_reach(i % params.out_width, params.horizontal, params.in_width,
+        params.out_width);
     let base = i / (params.out_width * params.out_height) * params.in_height * params.in_width;
     var best = bitcast<f32>(0xff800000u | (i & 0u));
     var found = -1;
@@ -59,13 +62,13 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         found = load_places(i);
     }
     for (var tap_y = params.box.x; tap_y < params.box.y; tap_y++) {
-        let y = top + tap_y * params.vertical.w;
-        if (y >= params.in_height) {
+        let y = down.x + tap_y * params.vertical.w;
+        if (y >= down.y) {
             continue;
         }
         for (var tap_x = params.box.z; tap_x < params.box.w; tap_x++) {
-            let x = left + tap_x * params.horizontal.w;
-            if (x >= params.in_width) {
+            let x = across.x + tap_x * params.horizontal.w;
+            if (x >= across.y) {
                 continue;
             }
             let place = y * params.in_width + x;

@@ -7,6 +7,10 @@
 // grid     one invocation per output; it asks every window that holds it, always in one order
 // fuses    -> out
 // turns    (box[1] - box[0]) * (box[3] - box[2] + 1)
+// uses     pool_window
+
+const ADAPTIVE = false;
+const COUNT_PADDING = false;
 
 const WORKGROUP = 64u;
 
@@ -48,16 +52,15 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     let base = i / area * params.out_height * params.out_width;
     var sum = 0.0;
     for (var tap_y = params.box.x; tap_y < params.box.y; tap_y++) {
-        // the window of which this is tap (tap_y, tap_x), if there is one
-        let y = place / params.in_width + params.vertical.z - tap_y * params.vertical.w;
-        let q_y = y / params.vertical.y;
-        if (y % params.vertical.y != 0u || q_y >= params.out_height) {
+        let q_y = window_of_tap(place / params.in_width, tap_y, params.vertical, params.in_height,
+            params.out_height);
+        if (q_y >= params.out_height) {
             continue;
         }
         for (var tap_x = params.box.z; tap_x < params.box.w; tap_x++) {
-            let x = place % params.in_width + params.horizontal.z - tap_x * params.horizontal.w;
-            let q_x = x / params.horizontal.y;
-            if (x % params.horizontal.y != 0u || q_x >= params.out_width) {
+            let q_x = window_of_tap(place % params.in_width, tap_x, params.horizontal,
+                params.in_width, params.out_width);
+            if (q_x >= params.out_width) {
                 continue;
             }
             let q = base + q_y * params.out_width + q_x;

@@ -41,3 +41,24 @@ fn windows_with(place: u32, settings: vec4<u32>, length: u32, windows: u32) -> v
     let first = select(0u, (at - settings.x) / settings.y + 1u, at >= settings.x);
     return vec2<u32>(first, min(at / settings.y + 1u, windows));
 }
+
+// Where tap 0 of a window of maxima lies (modulo 2^32: before the edge it is a large number), and the
+// place behind those that it may hold. settings: kernel, stride, padding, dilation.
+fn window_reach(q: u32, settings: vec4<u32>, length: u32, windows: u32) -> vec2<u32> {
+    if (ADAPTIVE) {
+        return vec2<u32>(floor_ratio(q, length, windows), ceil_ratio(q + 1u, length, windows));
+    }
+    return vec2<u32>(q * settings.y - settings.z, length);
+}
+
+// The window of which a place is this tap; `windows` or more where there is none. Of windows that adapt
+// the tap says which one of those that hold the place.
+fn window_of_tap(place: u32, tap: u32, settings: vec4<u32>, length: u32, windows: u32) -> u32 {
+    if (ADAPTIVE) {
+        let range = windows_with(place, settings, length, windows);
+        return select(windows, range.x + tap, range.x + tap < range.y);
+    }
+    // modulo 2^32, as above
+    let at = place + settings.z - tap * settings.w;
+    return select(windows, at / settings.y, at % settings.y == 0u);
+}

@@ -21,7 +21,6 @@ from ..tensors.shape import axis, index
 from ..tensors.tensor import Tensor
 from . import loss as _loss  # noqa: F401  (declares what it exports here)
 from . import margin_loss as _margin_loss  # noqa: F401  (declares what it exports here)
-from .modules import padding as _padding  # noqa: F401  (declares what it exports here)
 
 
 @function(exports="nn.functional", ours="the form of nn.functional; `pellucid.relu` is that of ATen")

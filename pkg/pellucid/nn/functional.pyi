@@ -14,10 +14,43 @@ from ..tensors.tensor import Tensor
 __all__: list[str]
 
 def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int | None]) -> Tensor:
-    """`adaptive_avg_pool2d` over one axis, of (batch, channels, length) or (channels, length)."""
+    """Means of so many windows, as equal as they can be, which cover the image."""
 
 def adaptive_avg_pool2d(input: Tensor, output_size: _int | Sequence[_int | None]) -> Tensor:
     """Means of so many windows, as equal as they can be, which cover the image."""
+
+def adaptive_avg_pool3d(input: Tensor, output_size: _int | Sequence[_int | None]) -> Tensor:
+    """Means of so many windows, as equal as they can be, which cover the image."""
+
+def adaptive_max_pool1d(
+    input: Tensor, output_size: _int | Sequence[_int | None], return_indices: _bool = False
+) -> Any:
+    """Maxima of so many windows, as equal as they can be, which cover the image."""
+
+def adaptive_max_pool1d_with_indices(
+    input: Tensor, output_size: _int | Sequence[_int | None], return_indices: _bool = False
+) -> Any:
+    """Maxima of so many windows, as equal as they can be, which cover the image."""
+
+def adaptive_max_pool2d(
+    input: Tensor, output_size: _int | Sequence[_int | None], return_indices: _bool = False
+) -> Any:
+    """Maxima of so many windows, as equal as they can be, which cover the image."""
+
+def adaptive_max_pool2d_with_indices(
+    input: Tensor, output_size: _int | Sequence[_int | None], return_indices: _bool = False
+) -> Any:
+    """Maxima of so many windows, as equal as they can be, which cover the image."""
+
+def adaptive_max_pool3d(
+    input: Tensor, output_size: _int | Sequence[_int | None], return_indices: _bool = False
+) -> Any:
+    """Maxima of so many windows, as equal as they can be, which cover the image."""
+
+def adaptive_max_pool3d_with_indices(
+    input: Tensor, output_size: _int | Sequence[_int | None], return_indices: _bool = False
+) -> Any:
+    """Maxima of so many windows, as equal as they can be, which cover the image."""
 
 def avg_pool1d(
     input: Tensor,
@@ -27,7 +60,7 @@ def avg_pool1d(
     ceil_mode: _bool = False,
     count_include_pad: _bool = True,
 ) -> Tensor:
-    """`avg_pool2d` over one axis, of (batch, channels, length) or (channels, length)."""
+    """The mean of each window; of int64, the quotient towards 0."""
 
 def avg_pool2d(
     input: Tensor,
@@ -38,7 +71,18 @@ def avg_pool2d(
     count_include_pad: _bool = True,
     divisor_override: _int | None = None,
 ) -> Tensor:
-    """The mean of each window."""
+    """The mean of each window; of int64, the quotient towards 0."""
+
+def avg_pool3d(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    ceil_mode: _bool = False,
+    count_include_pad: _bool = True,
+    divisor_override: _int | None = None,
+) -> Tensor:
+    """The mean of each window; of int64, the quotient towards 0."""
 
 def batch_norm(
     input: Tensor,
@@ -92,6 +136,18 @@ def conv2d(
 ) -> Tensor:
     """`conv1d` over height and width."""
 
+def conv3d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _int | Sequence[_int] = 1,
+    padding: _int | Sequence[_int] | str = 0,
+    dilation: _int | Sequence[_int] = 1,
+    groups: _int = 1,
+) -> Tensor:
+    """`conv1d` over depth, height and width. Holds the input once for each place of the kernel's
+    depth."""
+
 def conv_transpose1d(
     input: Tensor,
     weight: Tensor,
@@ -116,6 +172,19 @@ def conv_transpose2d(
     dilation: _int | Sequence[_int] = 1,
 ) -> Tensor:
     """`conv_transpose1d` over height and width."""
+
+def conv_transpose3d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _int | Sequence[_int] = 1,
+    padding: _int | Sequence[_int] = 0,
+    output_padding: _int | Sequence[_int] = 0,
+    groups: _int = 1,
+    dilation: _int | Sequence[_int] = 1,
+) -> Tensor:
+    """`conv_transpose1d` over depth, height and width. Holds the output once for each place of the
+    kernel's depth that a stride leaves."""
 
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: str = "mean"
@@ -144,6 +213,50 @@ def elu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False, *, out: Tens
 
 def embedding(input: Tensor, weight: Tensor, padding_idx: _int | None = None) -> Tensor:
     """Rows of a table: ``out[..., :] = weight[input[...], :]``."""
+
+def fractional_max_pool2d(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    output_size: _int | Sequence[_int] | None = None,
+    output_ratio: _float | Sequence[_float] | None = None,
+    return_indices: _bool = False,
+    _random_samples: Tensor | None = None,
+) -> Any:
+    """The largest element of windows at pseudo-random distances (Graham 2014), two neighbouring
+    integers."""
+
+def fractional_max_pool2d_with_indices(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    output_size: _int | Sequence[_int] | None = None,
+    output_ratio: _float | Sequence[_float] | None = None,
+    return_indices: _bool = False,
+    _random_samples: Tensor | None = None,
+) -> Any:
+    """The largest element of windows at pseudo-random distances (Graham 2014), two neighbouring
+    integers."""
+
+def fractional_max_pool3d(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    output_size: _int | Sequence[_int] | None = None,
+    output_ratio: _float | Sequence[_float] | None = None,
+    return_indices: _bool = False,
+    _random_samples: Tensor | None = None,
+) -> Any:
+    """The largest element of windows at pseudo-random distances (Graham 2014), two neighbouring
+    integers."""
+
+def fractional_max_pool3d_with_indices(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    output_size: _int | Sequence[_int] | None = None,
+    output_ratio: _float | Sequence[_float] | None = None,
+    return_indices: _bool = False,
+    _random_samples: Tensor | None = None,
+) -> Any:
+    """The largest element of windows at pseudo-random distances (Graham 2014), two neighbouring
+    integers."""
 
 def gaussian_nll_loss(
     input: Tensor,
@@ -238,6 +351,33 @@ def log_softmax(input: Tensor, dim: _int, dtype=None) -> Tensor:
 def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``log(sigmoid(input))``."""
 
+def lp_pool1d(
+    input: Tensor,
+    norm_type: _int | _float,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    ceil_mode: _bool = False,
+) -> Tensor:
+    """The norm of each window: ``sum(x ** norm_type) ** (1 / norm_type)``."""
+
+def lp_pool2d(
+    input: Tensor,
+    norm_type: _int | _float,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    ceil_mode: _bool = False,
+) -> Tensor:
+    """The norm of each window: ``sum(x ** norm_type) ** (1 / norm_type)``."""
+
+def lp_pool3d(
+    input: Tensor,
+    norm_type: _int | _float,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    ceil_mode: _bool = False,
+) -> Tensor:
+    """The norm of each window: ``sum(x ** norm_type) ** (1 / norm_type)``."""
+
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: str = "mean"
 ) -> Tensor:
@@ -252,7 +392,18 @@ def max_pool1d(
     ceil_mode: _bool = False,
     return_indices: _bool = False,
 ) -> Any:
-    """`max_pool2d` over one axis, of (batch, channels, length) or (channels, length)."""
+    """The largest element of each window; a NaN is larger than any number."""
+
+def max_pool1d_with_indices(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    dilation: _int | Sequence[_int] = 1,
+    ceil_mode: _bool = False,
+    return_indices: _bool = False,
+) -> Any:
+    """The largest element of each window; a NaN is larger than any number."""
 
 def max_pool2d(
     input: Tensor,
@@ -264,6 +415,69 @@ def max_pool2d(
     return_indices: _bool = False,
 ) -> Any:
     """The largest element of each window; a NaN is larger than any number."""
+
+def max_pool2d_with_indices(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    dilation: _int | Sequence[_int] = 1,
+    ceil_mode: _bool = False,
+    return_indices: _bool = False,
+) -> Any:
+    """The largest element of each window; a NaN is larger than any number."""
+
+def max_pool3d(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    dilation: _int | Sequence[_int] = 1,
+    ceil_mode: _bool = False,
+    return_indices: _bool = False,
+) -> Any:
+    """The largest element of each window; a NaN is larger than any number."""
+
+def max_pool3d_with_indices(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    dilation: _int | Sequence[_int] = 1,
+    ceil_mode: _bool = False,
+    return_indices: _bool = False,
+) -> Any:
+    """The largest element of each window; a NaN is larger than any number."""
+
+def max_unpool1d(
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    output_size: Sequence[_int] | None = None,
+) -> Tensor:
+    """The values at their places in an image of zeros: the inverse of a pooling."""
+
+def max_unpool2d(
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    output_size: Sequence[_int] | None = None,
+) -> Tensor:
+    """The values at their places in an image of zeros: the inverse of a pooling."""
+
+def max_unpool3d(
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    output_size: Sequence[_int] | None = None,
+) -> Tensor:
+    """The values at their places in an image of zeros: the inverse of a pooling."""
 
 def mish(input: Tensor) -> Tensor:
     """``input * tanh(softplus(input))``."""

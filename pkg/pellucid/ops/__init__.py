@@ -4,7 +4,7 @@ where they are public."""
 from ..op.schema import OPS
 from .aliases import name_aliases
 from .attention import cache, scaled_dot_product
-from .conv import convolution, pool
+from .conv import convolution, derivatives, pool, window_ops
 from .elementwise import (
     activations,
     arithmetic,
@@ -33,6 +33,7 @@ from .shape import (
     grids,
     joining,
     movement,
+    padding,
     rearranging,
     scatters,
     slicing,
@@ -49,6 +50,7 @@ GROUPS = (
     cache,
     comparison,
     convolution,
+    derivatives,
     creation,
     extremum,
     activations,
@@ -77,7 +79,9 @@ GROUPS = (
     movement,
     normalization,
     channels,
+    padding,
     pool,
+    window_ops,
     products,
     distributions,
     variates,

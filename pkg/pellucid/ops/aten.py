@@ -17,7 +17,6 @@ from ..op.public import OVERLOADS, name_overloads
 from ..tensors import dtypes as dt
 from ..tensors.tensor import Tensor
 from .conv import convolution as conv
-from .conv import pool
 from .matmul import contractions
 from .norm import softmax
 from .random import distributions
@@ -154,18 +153,11 @@ def _convolution(
     output_padding,
     groups: int,
 ) -> Tensor:
-    one, settings = len(stride) == 1, (input, weight, bias, tuple(stride), tuple(padding))
+    count, settings = len(stride), (input, weight, bias, tuple(stride), tuple(padding))
     if transposed:
-        spread = conv.conv_transpose1d if one else conv.conv_transpose2d
+        spread = getattr(conv, f"conv_transpose{count}d")
         return spread(*settings, tuple(output_padding), groups, tuple(dilation))
-    return (conv.conv1d if one else conv.conv2d)(*settings, tuple(dilation), groups)
-
-
-@_overload("max_pool2d_with_indices.default")
-def _max_pool2d_with_indices(
-    self: Tensor, kernel_size, stride=(), padding=0, dilation=1, ceil_mode: bool = False
-) -> tuple[Tensor, Tensor]:
-    return pool.max_pool2d(self, kernel_size, stride or None, padding, dilation, ceil_mode, True)
+    return getattr(conv, f"conv{count}d")(*settings, tuple(dilation), groups)
 
 
 @_overload("index.Tensor")
@@ -213,7 +205,6 @@ def _randint(high, size, *, dtype=None, layout=None, device=None, pin_memory=Non
 
 
 name_overloads(views.view, ("_unsafe_view.default",), "")
-name_overloads(pool.adaptive_avg_pool2d, ("_adaptive_avg_pool2d.default",), "")
 name_overloads(
     splitting.split,
     (

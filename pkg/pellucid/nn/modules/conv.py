@@ -7,16 +7,23 @@ from math import sqrt
 
 from ...errors import RangeError
 from ...op.arguments import integer_or_integers
-from ...ops.conv.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
+from ...ops.conv.convolution import (
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
+)
 from ...ops.conv.geometry import amounts
 from ...ops.shape.creation import empty
+from ...ops.shape.padding import pad
 from ...tensors.dtypes import DType
 from ...tensors.shape import index
 from ...tensors.tensor import Tensor
 from .. import init
 from ..parameter import Parameter
 from .module import Module
-from .padding import pad
 
 _MODES = ("zeros", "reflect", "replicate", "circular")
 
@@ -258,6 +265,33 @@ class Conv2d(_Forward):
     function = staticmethod(conv2d)
 
 
+class Conv3d(_Forward):
+    """`conv3d` with weights of its own, over (batch, channels, depth, height, width) or without the batch.
+
+    Args:
+        in_channels: channels of the input.
+        out_channels: channels of the output.
+        kernel_size: depth, height and width of a window: one number, or all.
+        stride, padding, dilation, groups: as in `conv3d`.
+        bias: whether there is one.
+        padding_mode: "zeros", or what `pad` adds: "reflect", "replicate" or "circular".
+        device, dtype: of the parameters; the defaults if None.
+
+    Attributes:
+        weight: (out_channels, in_channels / groups, *kernel_size), uniform within ``1 / sqrt(fan)``, the fan
+            being the product of the last four lengths.
+        bias: (out_channels,) likewise, or None.
+
+    Raises:
+        RangeError: groups do not divide the channels, or a setting has no such value.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.Conv3d.html
+    """
+
+    axes = 3
+    function = staticmethod(conv3d)
+
+
 class ConvTranspose1d(_Transposed):
     """`conv_transpose1d` with weights of its own, over (batch, channels, length) or (channels, length).
 
@@ -316,4 +350,34 @@ class ConvTranspose2d(_Transposed):
     function = staticmethod(conv_transpose2d)
 
 
-__all__ = ["Conv1d", "Conv2d", "ConvTranspose1d", "ConvTranspose2d"]
+class ConvTranspose3d(_Transposed):
+    """`conv_transpose3d` with weights of its own, over (batch, channels, depth, height, width) or without the
+    batch.
+
+    A call may name ``output_size``, lengths that the stride allows, instead of ``output_padding``.
+
+    Args:
+        in_channels: channels of the input.
+        out_channels: channels of the output.
+        kernel_size: depth, height and width of a window: one number, or all.
+        stride, padding, output_padding, groups, dilation: as in `conv_transpose3d`.
+        bias: whether there is one.
+        padding_mode: "zeros".
+        device, dtype: of the parameters; the defaults if None.
+
+    Attributes:
+        weight: (in_channels, out_channels / groups, *kernel_size), uniform within ``1 / sqrt(fan)``, the fan
+            being the product of the last four lengths.
+        bias: (out_channels,) likewise, or None.
+
+    Raises:
+        RangeError: groups do not divide the channels, or a setting has no such value.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.ConvTranspose3d.html
+    """
+
+    axes = 3
+    function = staticmethod(conv_transpose3d)
+
+
+__all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]

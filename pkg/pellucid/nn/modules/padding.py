@@ -1,87 +1,257 @@
-"""More elements at the ends of axes, for convolutions and for themselves."""
+"""Layers that put elements around their input: constants, its reflection, its edge, its other end."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from ...errors import ShapeError
-from ...op.arguments import integers
-from ...op.public import function
-from ...ops.shape.joining import cat
-from ...ops.shape.slicing import slice_dim
+from ...op.arguments import integer_or_integers
+from ...ops.shape.padding import pad
 from ...tensors.tensor import Tensor
+from .module import Module
 
-MODES = ("constant", "reflect", "replicate", "circular")
+
+class _Pad(Module):
+    """How many elements at each end of the last axes. ``axes`` is their number, ``mode`` that of `pad`."""
+
+    axes: int
+    mode: str
+
+    def __init__(self, padding: int | tuple[int, ...]):
+        super().__init__()
+        numbers = integer_or_integers(padding, f"{type(self).__name__}: padding")
+        self.padding = (numbers,) * (2 * self.axes) if isinstance(numbers, int) else numbers
+
+    def forward(self, input: Tensor) -> Tensor:
+        return pad(input, self.padding, self.mode)
+
+    def extra_repr(self) -> str:
+        return f"{self.padding}"
 
 
-@function(exports="nn.functional")
-def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
-    """More elements, or fewer where negative, at the ends of the last axes.
+class _ConstantPad(_Pad):
+    def __init__(self, padding: int | tuple[int, ...], value: float):
+        super().__init__(padding)
+        self.value = value
+
+    def forward(self, input: Tensor) -> Tensor:
+        return pad(input, self.padding, "constant", self.value)
+
+    def extra_repr(self) -> str:
+        return f"padding={self.padding}, value={self.value}"
+
+
+class _ZeroPad(_ConstantPad):
+    def __init__(self, padding: int | tuple[int, ...]):
+        super().__init__(padding, 0.0)
+
+    def extra_repr(self) -> str:
+        return f"{self.padding}"
+
+
+class ConstantPad1d(_ConstantPad):
+    """At the ends of the last axis a constant; see `pad`.
 
     Args:
-        input: any shape.
-        pad: (before, after) of the last axis, then of the one before it, and so on.
-        mode: what is added: "constant" ``value``; "reflect" the elements next to the end, mirrored at it;
-            "replicate" the last element again; "circular" those at the other end.
-        value: of the new elements; 0 if None.
+        padding: how many at every end, or (before, after) of the last axis, then of the one before it.
+        value: of the new elements.
 
-    Raises:
-        ShapeError: ``pad`` is odd, names more axes than there are, or asks for more than an axis has.
-        NotImplementedError: another mode.
-        RuntimeError: a value for a mode that takes none.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.pad.html
-
-    Example:
-        >>> import pellucid as torch
-        >>> x = torch.tensor([1.0, 2.0, 3.0], device="cpu")
-        >>> torch.nn.functional.pad(x, (1, 2)).tolist()
-        [0.0, 1.0, 2.0, 3.0, 0.0, 0.0]
-        >>> torch.nn.functional.pad(x, (1, 2), "reflect").tolist()
-        [2.0, 1.0, 2.0, 3.0, 2.0, 1.0]
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.ConstantPad1d.html
     """
-    if mode not in MODES:
-        raise NotImplementedError(f"pad: mode {mode!r} does not exist. There are {', '.join(MODES)}.")
-    if mode != "constant" and value is not None:
-        raise RuntimeError(f"pad: mode {mode!r} takes no value, and it is {value}. Leave it out.")
-    pad = integers(pad, "pad")
-    if len(pad) % 2 or len(pad) > 2 * input.dim():
-        raise ShapeError(f"pad: {tuple(pad)} must be pairs for at most the {input.dim()} axes of the input.")
-    for k in range(len(pad) // 2):
-        dim = input.dim() - 1 - k
-        before, after = pad[2 * k], pad[2 * k + 1]
-        length = input.shape[dim] + min(before, 0) + min(after, 0)
-        if length < 0:
-            raise ShapeError(
-                f"pad: {before} and {after} take more than the {input.shape[dim]} elements of axis {dim}."
-            )
-        if before < 0 or after < 0:
-            input = input.narrow(dim, max(-before, 0), length)
-        begin = _added(input, dim, before, mode, value, at_end=False) if before > 0 else None
-        end = _added(input, dim, after, mode, value, at_end=True) if after > 0 else None
-        whole = [part for part in (begin, input, end) if part is not None]
-        if len(whole) > 1:
-            input = cat(whole, dim)
-    return input
+
+    axes = 1
 
 
-def _added(input: Tensor, dim: int, count: int, mode: str, value: float | None, *, at_end: bool) -> Tensor:
-    """The new elements at one end of an axis."""
-    length = input.shape[dim]
-    shape = [count if k == dim else n for k, n in enumerate(input.shape)]
-    if mode == "constant":
-        return input.new_full(tuple(shape), 0 if value is None else value)
-    most = {"reflect": length - 1, "circular": length, "replicate": count * min(length, 1)}[mode]
-    if count > most:
-        raise ShapeError(
-            f"pad: {count} elements at an end of axis {dim}, which has {length}; mode {mode!r} gives at most "
-            f"{max(most, 0)}. Pad less."
-        )
-    if mode == "replicate":
-        return input.narrow(dim, length - 1 if at_end else 0, 1).expand(tuple(shape))
-    if mode == "circular":
-        return input.narrow(dim, 0 if at_end else length - count, count)
-    return slice_dim(input.narrow(dim, length - 1 - count if at_end else 1, count), dim, None, None, -1)
+class ConstantPad2d(_ConstantPad):
+    """At the ends of the last two axes a constant; see `pad`.
+
+    Args:
+        padding: how many at every end, or (before, after) of the last axis, then of the one before it.
+        value: of the new elements.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.ConstantPad2d.html
+    """
+
+    axes = 2
 
 
-__all__ = ["MODES", "pad"]
+class ConstantPad3d(_ConstantPad):
+    """At the ends of the last three axes a constant; see `pad`.
+
+    Args:
+        padding: how many at every end, or (before, after) of the last axis, then of the one before it.
+        value: of the new elements.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.ConstantPad3d.html
+    """
+
+    axes = 3
+
+
+class ZeroPad1d(_ZeroPad):
+    """At the ends of the last axis zeros; see `pad`.
+
+    Args:
+        padding: how many at every end, or (before, after) of the last axis, then of the one before it.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.ZeroPad1d.html
+    """
+
+    axes = 1
+
+
+class ZeroPad2d(_ZeroPad):
+    """At the ends of the last two axes zeros; see `pad`.
+
+    Args:
+        padding: how many at every end, or (before, after) of the last axis, then of the one before it.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.ZeroPad2d.html
+    """
+
+    axes = 2
+
+
+class ZeroPad3d(_ZeroPad):
+    """At the ends of the last three axes zeros; see `pad`.
+
+    Args:
+        padding: how many at every end, or (before, after) of the last axis, then of the one before it.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.ZeroPad3d.html
+    """
+
+    axes = 3
+
+
+class ReflectionPad1d(_Pad):
+    """At the ends of the last axis the elements next to the end, mirrored at it; see `pad`.
+
+    Args:
+        padding: how many at every end, or (before, after) of the last axis, then of the one before it.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.ReflectionPad1d.html
+    """
+
+    axes = 1
+    mode = "reflect"
+
+
+class ReflectionPad2d(_Pad):
+    """At the ends of the last two axes the elements next to the end, mirrored at it; see `pad`.
+
+    Args:
+        padding: how many at every end, or (before, after) of the last axis, then of the one before it.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.ReflectionPad2d.html
+    """
+
+    axes = 2
+    mode = "reflect"
+
+
+class ReflectionPad3d(_Pad):
+    """At the ends of the last three axes the elements next to the end, mirrored at it; see `pad`.
+
+    Args:
+        padding: how many at every end, or (before, after) of the last axis, then of the one before it.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.ReflectionPad3d.html
+    """
+
+    axes = 3
+    mode = "reflect"
+
+
+class ReplicationPad1d(_Pad):
+    """At the ends of the last axis the last element again; see `pad`.
+
+    Args:
+        padding: how many at every end, or (before, after) of the last axis, then of the one before it.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.ReplicationPad1d.html
+    """
+
+    axes = 1
+    mode = "replicate"
+
+
+class ReplicationPad2d(_Pad):
+    """At the ends of the last two axes the last element again; see `pad`.
+
+    Args:
+        padding: how many at every end, or (before, after) of the last axis, then of the one before it.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.ReplicationPad2d.html
+    """
+
+    axes = 2
+    mode = "replicate"
+
+
+class ReplicationPad3d(_Pad):
+    """At the ends of the last three axes the last element again; see `pad`.
+
+    Args:
+        padding: how many at every end, or (before, after) of the last axis, then of the one before it.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.ReplicationPad3d.html
+    """
+
+    axes = 3
+    mode = "replicate"
+
+
+class CircularPad1d(_Pad):
+    """At the ends of the last axis the elements at the other end; see `pad`.
+
+    Args:
+        padding: how many at every end, or (before, after) of the last axis, then of the one before it.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.CircularPad1d.html
+    """
+
+    axes = 1
+    mode = "circular"
+
+
+class CircularPad2d(_Pad):
+    """At the ends of the last two axes the elements at the other end; see `pad`.
+
+    Args:
+        padding: how many at every end, or (before, after) of the last axis, then of the one before it.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.CircularPad2d.html
+    """
+
+    axes = 2
+    mode = "circular"
+
+
+class CircularPad3d(_Pad):
+    """At the ends of the last three axes the elements at the other end; see `pad`.
+
+    Args:
+        padding: how many at every end, or (before, after) of the last axis, then of the one before it.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.CircularPad3d.html
+    """
+
+    axes = 3
+    mode = "circular"
+
+
+__all__ = [
+    "CircularPad1d",
+    "CircularPad2d",
+    "CircularPad3d",
+    "ConstantPad1d",
+    "ConstantPad2d",
+    "ConstantPad3d",
+    "ReflectionPad1d",
+    "ReflectionPad2d",
+    "ReflectionPad3d",
+    "ReplicationPad1d",
+    "ReplicationPad2d",
+    "ReplicationPad3d",
+    "ZeroPad1d",
+    "ZeroPad2d",
+    "ZeroPad3d",
+]

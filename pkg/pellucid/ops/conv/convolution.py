@@ -1,50 +1,52 @@
-"""Convolutions over one or two axes, their transposes, and the derivatives of both."""
+"""Convolutions over one to three axes, and their transposes."""
 
 # A declaration has no body.
 # pyright: reportReturnType=false
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from inspect import signature
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from ...errors import ShapeError
 from ...kernel.launch import Launch
+from ...op.arguments import integer_or_integers
 from ...op.call import Call
 from ...op.declaration import docstring, op
 from ...op.families import formed
+from ...op.public import function
 from ...tensors.shape import Size, index
 from ...tensors.tensor import Tensor
 from ..matmul.dense import floats
 from ..reduce.reductions import sum as total
+from .derivatives import convolution, convolution_input, convolution_weight, lengths_of
 from .geometry import (
     Geometry,
-    Lengths,
-    Pads,
     amounts,
     forward,
-    geometry_of,
+    image_lengths,
     image_of,
+    per_axis,
+    result_lengths,
     result_of,
     transposed,
-    weight_of,
 )
-from .kernels import weight_launches, window_launches
+from .kernels import window_launches
+from .pool_windows import Windows
+from .window_ops import fold_windows, unfold_windows
 
 
-def _check(call: Call, count: int, is_transposed: bool) -> None:
+def _check(call: Any, count: int, is_transposed: bool) -> None:
     """Refuse shapes that do not fit each other."""
     input, weight = tuple(call["input"].shape), tuple(call["weight"].shape)
     bias = None if call["bias"] is None else tuple(call["bias"].shape)
     groups = index(call["groups"], "groups")
     if len(weight) != count + 2 or len(input) not in (count + 1, count + 2):
-        lengths = "length" if count == 1 else "height, width"
         raise ShapeError(
-            f"input has shape {input} and weight {weight}; they must be (batch, channels, {lengths}), or "
-            f"that without the batch, and a weight of {count + 2} axes."
+            f"input has shape {input} and weight {weight}; they must be (batch, channels, {_AXES[count]}), "
+            f"or that without the batch, and a weight of {count + 2} axes."
         )
     if groups < 1 or weight[0] % groups or 0 in (weight[0], *weight[2:]):
         raise ShapeError(
@@ -66,11 +68,6 @@ def _check(call: Call, count: int, is_transposed: bool) -> None:
 
 
 # Rules
-
-
-def _lengths(m: Any, count: int) -> Lengths:
-    """The last lengths of a tensor's shape, or of its metadata."""
-    return tuple(m.shape[-count:])
 
 
 def _bias_grad(count: int):
@@ -109,11 +106,11 @@ def _convolution(count: int) -> dict[str, Any]:
         return _with_bias(result_of(made, input, weight), bias)
 
     def input_grad(g, input_meta, weight, stride, padding, dilation, groups):
-        settings = amounts(_lengths(weight, count), stride, padding, dilation)
-        return convolution_input(g, weight, _lengths(input_meta, count), *settings, groups)
+        settings = amounts(lengths_of(weight, count), stride, padding, dilation)
+        return convolution_input(g, weight, lengths_of(input_meta, count), *settings, groups)
 
     def weight_grad(g, input, weight_meta, stride, padding, dilation, groups):
-        kernel = _lengths(weight_meta, count)
+        kernel = lengths_of(weight_meta, count)
         settings = amounts(kernel, stride, padding, dilation)
         return convolution_weight(input, g, kernel, *settings, groups)
 
@@ -145,11 +142,11 @@ def _transpose(count: int) -> dict[str, Any]:
         return _with_bias(image_of(made, input, weight), bias)
 
     def input_grad(g, input_meta, weight, stride, padding, groups, dilation):
-        settings = amounts(_lengths(weight, count), stride, padding, dilation)
-        return convolution(g, weight, _lengths(input_meta, count), *settings, groups)
+        settings = amounts(lengths_of(weight, count), stride, padding, dilation)
+        return convolution(g, weight, lengths_of(input_meta, count), *settings, groups)
 
     def weight_grad(g, input, weight_meta, stride, padding, groups, dilation):
-        kernel = _lengths(weight_meta, count)
+        kernel = lengths_of(weight_meta, count)
         settings = amounts(kernel, stride, padding, dilation)
         return convolution_weight(g, input, kernel, *settings, groups)
 
@@ -160,9 +157,17 @@ def _transpose(count: int) -> dict[str, Any]:
 
 
 # Words of the docstrings, by the number of axes.
-_AXES = {1: "length", 2: "height, width"}
-_KERNEL = {1: "kernel", 2: "kernel height, kernel width"}
-_NUMBERS = {1: "", 2: "; one number, or (vertical, horizontal), as all that follow"}
+_AXES = {1: "length", 2: "height, width", 3: "depth, height, width"}
+_KERNEL = {
+    1: "kernel",
+    2: "kernel height, kernel width",
+    3: "kernel depth, kernel height, kernel width",
+}
+_NUMBERS = {
+    1: "",
+    2: "; one number, or (vertical, horizontal), as all that follow",
+    3: "; one number, or one for each of the three axes, as all that follow",
+}
 _SETTINGS = {
     "bias": "(out,) or None.",
     "dilation": "places from one element of the kernel to the next.",
@@ -185,7 +190,45 @@ def _convolves(
 ) -> Tensor: ...
 
 
-def _conv(count: int, sentence: str, returns: str, example: str = ""):
+def _depths(
+    image: int, made: int, plane: int, kernel: int, stride: int, before: int, dilation: int
+) -> Windows:
+    """Windows over the depth of volumes whose planes are flat."""
+    return Windows((image, plane), (made, plane), (kernel, 1), (stride, 1), (before, 0), (dilation, 1))
+
+
+def _regular(**settings: Any) -> list[Any]:
+    """Numbers or tuples of them, which tables of geometries know calls by."""
+    return [v if isinstance(v, str) else integer_or_integers(v, name) for name, v in settings.items()]
+
+
+def _convolves_volumes(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: int | tuple[int, ...] = 1,
+    padding: int | tuple[int, ...] | str = 0,
+    dilation: int | tuple[int, ...] = 1,
+    groups: int = 1,
+) -> Tensor:
+    # What a window meets over the depth are channels of planes: one convolution over these.
+    _check({"input": input, "weight": weight, "bias": bias, "groups": groups}, 3, False)
+    stride, padding, dilation = _regular(stride=stride, padding=padding, dilation=dilation)
+    if input.dim() == 4:
+        return conv3d(input.unsqueeze(0), weight, bias, stride, padding, dilation, groups).squeeze(0)
+    kernel = lengths_of(weight, 3)
+    made = result_lengths(tuple(input.shape), tuple(weight.shape), stride, padding, dilation)
+    strides, pads, apart = amounts(kernel, stride, padding, dilation)
+    batch, channels, depth, *plane = input.shape
+    windows = _depths(depth, made[0], prod(plane), kernel[0], strides[0], pads[0][0], apart[0])
+    met = unfold_windows(input.flatten(3), windows).permute(0, 3, 1, 2, 4)
+    planes = met.reshape(batch * made[0], channels * kernel[0], *plane)
+    around = padding if isinstance(padding, str) else tuple(before for before, _ in pads[1:])
+    out = conv2d(planes, weight.flatten(1, 2), bias, strides[1:], around, apart[1:], groups)
+    return out.reshape(batch, made[0], *out.shape[1:]).transpose(1, 2).contiguous()
+
+
+def _conv(count: int, sentence: str, returns: str, example: str = "") -> Any:
     """Declare a convolution over ``count`` axes."""
     name = f"conv{count}d"
     known = _SETTINGS | {
@@ -204,9 +247,10 @@ def _conv(count: int, sentence: str, returns: str, example: str = ""):
     }
     doc = docstring(sentence, sections, f"nn.functional.{name}", example)
     aten = f"{name}.default", f"{name}.padding"
-    return op(**_convolution(count), exports=("torch", "nn.functional"), aten=aten)(
-        formed(_convolves, name, doc)
-    )
+    public: dict[str, Any] = {"exports": ("torch", "nn.functional"), "aten": aten}
+    if count == 3:
+        return function(**public)(formed(_convolves_volumes, name, doc))
+    return op(**_convolution(count), **public)(formed(_convolves, name, doc))
 
 
 conv1d = _conv(
@@ -222,6 +266,11 @@ conv1d = _conv(
 conv2d = _conv(
     2, "`conv1d` over height and width.", "(batch, out, height, width), with the lengths that `conv1d` gives."
 )
+conv3d = _conv(
+    3,
+    "`conv1d` over depth, height and width. Holds the input once for each place of the kernel's depth.",
+    "(batch, out, depth, height, width), with the lengths that `conv1d` gives.",
+)
 
 
 def _spreads(
@@ -236,7 +285,39 @@ def _spreads(
 ) -> Tensor: ...
 
 
-def _conv_transpose(count: int, sentence: str, returns: str, aten: str | None = None):
+def _spreads_volumes(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: int | tuple[int, ...] = 1,
+    padding: int | tuple[int, ...] = 0,
+    output_padding: int | tuple[int, ...] = 0,
+    groups: int = 1,
+    dilation: int | tuple[int, ...] = 1,
+) -> Tensor:
+    # The transpose of what `conv3d` does, step by step.
+    _check({"input": input, "weight": weight, "bias": bias, "groups": groups}, 3, True)
+    stride, padding, dilation = _regular(stride=stride, padding=padding, dilation=dilation)
+    settings = stride, padding, output_padding, groups, dilation
+    if input.dim() == 4:
+        return conv_transpose3d(input.unsqueeze(0), weight, bias, *settings).squeeze(0)
+    kernel = lengths_of(weight, 3)
+    shapes = tuple(input.shape), tuple(weight.shape)
+    image = image_lengths(*shapes, stride, padding, output_padding, dilation)
+    strides, pads, apart = amounts(kernel, stride, padding, dilation)
+    batch, channels, depth, *plane = input.shape
+    planes = input.transpose(1, 2).reshape(batch * depth, channels, *plane)
+    around, more = tuple(before for before, _ in pads), per_axis("output_padding", output_padding, 3, 0)
+    taps = conv_transpose2d(
+        planes, weight.flatten(1, 2), None, strides[1:], around[1:], more[1:], groups, apart[1:]
+    )
+    columns = taps.reshape(batch, depth, weight.shape[1] * groups, kernel[0], prod(image[1:]))
+    windows = _depths(image[0], depth, prod(image[1:]), kernel[0], strides[0], around[0], apart[0])
+    out = fold_windows(columns.permute(0, 2, 3, 1, 4), windows).unflatten(-1, image[1:])
+    return out if bias is None else out + bias.reshape(-1, 1, 1, 1)
+
+
+def _conv_transpose(count: int, sentence: str, returns: str, aten: str | None = None) -> Any:
     """Declare a transposed convolution over ``count`` axes."""
     name = f"conv_transpose{count}d"
     known = _SETTINGS | {
@@ -255,7 +336,10 @@ def _conv_transpose(count: int, sentence: str, returns: str, aten: str | None = 
         },
     }
     doc = docstring(sentence, sections, f"nn.functional.{name}")
-    return op(**_transpose(count), exports=("torch", "nn.functional"), aten=aten)(formed(_spreads, name, doc))
+    public: dict[str, Any] = {"exports": ("torch", "nn.functional"), "aten": aten}
+    if count == 3:
+        return function(**public)(formed(_spreads_volumes, name, doc))
+    return op(**_transpose(count), **public)(formed(_spreads, name, doc))
 
 
 conv_transpose1d = _conv_transpose(
@@ -270,137 +354,10 @@ conv_transpose2d = _conv_transpose(
     "(batch, out, height, width), with the lengths that `conv_transpose1d` gives.",
     "conv_transpose2d.input",
 )
-
-
-# Derivatives: three maps that are linear in two tensors. The derivatives of each are the other two. Stride,
-# padding (before, after) and dilation are those of the convolution, one for each axis.
-
-
-def _result_shape(image: Lengths, weight: Lengths, size: Lengths, groups: int) -> Lengths:
-    return *image[: -len(size) - 1], weight[0], *size
-
-
-def _image_shape(result: Lengths, weight: Lengths, size: Lengths, groups: int) -> Lengths:
-    return *result[: -len(size) - 1], weight[1] * groups, *size
-
-
-def _weight_shape(image: Lengths, result: Lengths, size: Lengths, groups: int) -> Lengths:
-    channels = -len(size) - 1
-    return result[channels], image[channels] // groups, *size
-
-
-def _to_result(image, weight, size, *settings) -> Geometry:
-    return geometry_of(image, weight, size, *settings)
-
-
-def _to_image(result, weight, size, *settings) -> Geometry:
-    image = _image_shape(result, weight, size, settings[-1])
-    return geometry_of(image, weight, result[-len(size) :], *settings)
-
-
-def _to_weight(image, result, size, *settings) -> Geometry:
-    weight = _weight_shape(image, result, size, settings[-1])
-    return geometry_of(image, weight, result[-len(size) :], *settings)
-
-
-def _map(shape: Callable, relate: Callable, launches: Callable, reference: Callable) -> dict[str, Any]:
-    """What declares one of the three maps."""
-
-    def shapes(call: Call) -> list[Lengths]:
-        return [tuple(m.shape) for _, m in call.tensors()]
-
-    def dispatches(call: Call) -> list[Launch]:
-        names = [name for name, _ in call.tensors()]
-        settings = [call[name] for name in ("size", "stride", "padding", "dilation", "groups")]
-        return launches(call, relate(*shapes(call), *settings), *names)
-
-    return {
-        "dtype": floats,
-        "shape": lambda call: Size(shape(*shapes(call), call["size"], call["groups"])),
-        "kernel": dispatches,
-        "reference": lambda a, b, *settings: reference(relate(a.shape, b.shape, *settings), a, b),
-    }
-
-
-def _input_grad(g, input_meta, weight, size, stride, padding, dilation, groups) -> Tensor:
-    lengths = _lengths(input_meta, len(size))
-    return convolution_input(g, weight, lengths, stride, padding, dilation, groups)
-
-
-def _weight_grad(g, input, weight_meta, size, stride, padding, dilation, groups) -> Tensor:
-    lengths = _lengths(weight_meta, len(size))
-    return convolution_weight(input, g, lengths, stride, padding, dilation, groups)
-
-
-@op(
-    **_map(_result_shape, _to_result, partial(window_launches, transposed=False), result_of),
-    grad={"input": _input_grad, "weight": _weight_grad},
-    exports=None,
-    ours="lengths of the result are given; `ops.aten` has ATen's form, of conv2d and its like",
+conv_transpose3d = _conv_transpose(
+    3,
+    "`conv_transpose1d` over depth, height and width. Holds the output once for each place of the kernel's\n"
+    "    depth that a stride leaves.",
+    "(batch, out, depth, height, width), with the lengths that `conv_transpose1d` gives.",
+    "conv_transpose3d.input",
 )
-def convolution(
-    input: Tensor,
-    weight: Tensor,
-    size: Lengths,
-    stride: Lengths,
-    padding: Pads,
-    dilation: Lengths,
-    groups: int,
-) -> Tensor:
-    """The convolution whose result has lengths ``size``; see `conv2d`."""
-
-
-def _result_grad(g, result_meta, weight, size, stride, padding, dilation, groups) -> Tensor:
-    lengths = _lengths(result_meta, len(size))
-    return convolution(g, weight, lengths, stride, padding, dilation, groups)
-
-
-def _weight_grad_of_input(g, result, weight_meta, size, stride, padding, dilation, groups) -> Tensor:
-    lengths = _lengths(weight_meta, len(size))
-    return convolution_weight(g, result, lengths, stride, padding, dilation, groups)
-
-
-@op(
-    **_map(_image_shape, _to_image, partial(window_launches, transposed=True), image_of),
-    grad={"result": _result_grad, "weight": _weight_grad_of_input},
-    exports=None,
-    ours="one of the three results of ATen's convolution_backward",
-)
-def convolution_input(
-    result: Tensor,
-    weight: Tensor,
-    size: Lengths,
-    stride: Lengths,
-    padding: Pads,
-    dilation: Lengths,
-    groups: int,
-) -> Tensor:
-    """The derivative of `convolution` by its input of lengths ``size``, at that of its result."""
-
-
-def _input_grad_of_weight(g, input_meta, result, size, stride, padding, dilation, groups) -> Tensor:
-    lengths = _lengths(input_meta, len(size))
-    return convolution_input(result, g, lengths, stride, padding, dilation, groups)
-
-
-def _result_grad_of_weight(g, input, result_meta, size, stride, padding, dilation, groups) -> Tensor:
-    lengths = _lengths(result_meta, len(size))
-    return convolution(input, g, lengths, stride, padding, dilation, groups)
-
-
-@op(
-    **_map(_weight_shape, _to_weight, weight_launches, weight_of),
-    grad={"input": _input_grad_of_weight, "result": _result_grad_of_weight},
-    exports=None,
-    ours="one of the three results of ATen's convolution_backward",
-)
-def convolution_weight(
-    input: Tensor,
-    result: Tensor,
-    size: Lengths,
-    stride: Lengths,
-    padding: Pads,
-    dilation: Lengths,
-    groups: int,
-) -> Tensor:
-    """The derivative of `convolution` by its weight of lengths ``size``, at that of its result."""

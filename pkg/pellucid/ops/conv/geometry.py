@@ -154,10 +154,8 @@ def geometry_of(
     )
 
 
-def forward(
-    input: Lengths, weight: Lengths, stride: Any, padding: Any, dilation: Any, groups: int
-) -> Geometry:
-    """Of a convolution whose shapes are checked."""
+def result_lengths(input: Lengths, weight: Lengths, stride: Any, padding: Any, dilation: Any) -> Lengths:
+    """The lengths that a convolution makes."""
     strides, pads, dilations = amounts(weight[2:], stride, padding, dilation)
     result = tuple(
         (n + sum(pad) - d * (k - 1) - 1) // s + 1
@@ -168,19 +166,13 @@ def forward(
             f"input of shape {input} with padding {padding} is smaller than the kernel {weight[2:]} with "
             f"dilation {dilation}. Pad more, or take a smaller kernel."
         )
-    return geometry_of(input, weight, result, strides, pads, dilations, groups)
+    return result
 
 
-def transposed(
-    input: Lengths,
-    weight: Lengths,
-    stride: Any,
-    padding: Any,
-    output_padding: Any,
-    groups: int,
-    dilation: Any,
-) -> Geometry:
-    """Of the convolution that a transposed one turns around; its shapes are checked."""
+def image_lengths(
+    input: Lengths, weight: Lengths, stride: Any, padding: Any, output_padding: Any, dilation: Any
+) -> Lengths:
+    """The lengths that a transposed convolution makes."""
     if isinstance(padding, str):
         raise TypeError(f"padding is {padding!r}; a transposed convolution takes numbers.")
     strides, pads, dilations = amounts(weight[2:], stride, padding, dilation)
@@ -202,8 +194,32 @@ def transposed(
             f"input of shape {input} with padding {padding} makes lengths {image}. Pad less: here padding "
             "takes from the result."
         )
+    return image
+
+
+def forward(
+    input: Lengths, weight: Lengths, stride: Any, padding: Any, dilation: Any, groups: int
+) -> Geometry:
+    """Of a convolution whose shapes are checked."""
+    result = result_lengths(input, weight, stride, padding, dilation)
+    return geometry_of(input, weight, result, *amounts(weight[2:], stride, padding, dilation), groups)
+
+
+def transposed(
+    input: Lengths,
+    weight: Lengths,
+    stride: Any,
+    padding: Any,
+    output_padding: Any,
+    groups: int,
+    dilation: Any,
+) -> Geometry:
+    """Of the convolution that a transposed one turns around; its shapes are checked."""
+    image = image_lengths(input, weight, stride, padding, output_padding, dilation)
+    count = len(image)
     shape = (*input[: -count - 1], weight[1] * groups, *image)
-    return geometry_of(shape, weight, input[-count:], strides, pads, dilations, groups)
+    settings = amounts(weight[2:], stride, padding, dilation)
+    return geometry_of(shape, weight, input[-count:], *settings, groups)
 
 
 # References

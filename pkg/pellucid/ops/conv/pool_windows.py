@@ -1,9 +1,9 @@
-"""Windows that move over one or two axes, and the references of what is taken of them."""
+"""Windows that move over one to three axes, and the references of what is taken of them over one or two."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -40,15 +40,11 @@ class Windows:
         in_height, in_width = (1, *self.image)[-2:]
         out_height, out_width = (1, *self.result)[-2:]
         settings = list(zip(self.kernel, self.stride, self.padding, self.dilation, strict=True))
-        vertical, horizontal = [(1, 1, 0, 1), *(settings or [(0, 0, 0, 0)] * len(self.image))][-2:]
+        vertical, horizontal = [(1, 1, 0, 1), *(settings or [(0, 0, 0, 1)] * len(self.image))][-2:]
         return {
             "outputs": planes * prod(outputs), "in_height": in_height, "in_width": in_width,
             "out_height": out_height, "out_width": out_width, "vertical": vertical, "horizontal": horizontal,
         }  # fmt: skip
-
-    def taps(self) -> tuple[int, int]:
-        """Rows and columns of elements that a window has; of two axes, as in `params`."""
-        return _two(self.kernel)
 
     def spans(self) -> tuple[int, int]:
         """Rows and columns of places that the largest window holds."""
@@ -60,6 +56,35 @@ class Windows:
         if self.kernel:
             return _two([-(-k // s) + 1 for k, s in zip(self.kernel, self.stride, strict=True)])
         return _two([-(-m // max(n, 1)) + 2 for n, m in zip(self.image, self.result, strict=True)])
+
+    def in_turn(self) -> list[Windows]:
+        """The same over two axes at most: of three first over the last two, then over the one before them and
+        the windows that those made, as one axis."""
+        if len(self.image) < 3:
+            return [self]
+        plane, own = prod(self.result[1:]), {}
+        if self.kernel:
+            own = {
+                "kernel": (self.kernel[0], 1), "stride": (self.stride[0], 1),
+                "padding": (self.padding[0], 0), "dilation": (self.dilation[0], 1),
+                "divisor": 1 if self.divisor else 0,
+            }  # fmt: skip
+        names = ("image", "result", "kernel", "stride", "padding", "dilation")
+        return [
+            replace(self, **{name: getattr(self, name)[1:] for name in names}),
+            replace(self, image=(self.image[0], plane), result=(self.result[0], plane), **own),
+        ]
+
+    def margins(self) -> list[int]:
+        """What `pad` puts around an image so that every window lies in it."""
+        along = zip(
+            self.image, self.result, self.kernel, self.stride, self.padding, self.dilation, strict=True
+        )
+        return [
+            count
+            for n, m, k, s, p, d in reversed(list(along))
+            for count in (p, max((m - 1) * s + d * (k - 1) + 1 - p - n, 0))
+        ]
 
     def planes(self, shape: Lengths) -> int:
         """How many images a tensor has."""
@@ -125,7 +150,7 @@ def moving(
 # References
 
 
-def _counts(windows: Windows) -> np.ndarray:
+def counts_of(windows: Windows) -> np.ndarray:
     """What the sum of each window is divided by."""
     if windows.divisor:
         return np.full(windows.result, float(windows.divisor))
@@ -144,12 +169,12 @@ def means_of(input: np.ndarray, windows: Windows) -> np.ndarray:
         parts = [windows.bounds(axis, q)[:2] for q in range(windows.result[axis])]
         sums = [out.take(range(*part), dim).sum(dim) for part in parts]
         out = np.stack(sums, dim) if sums else out.take([], dim)
-    return out / _counts(windows)
+    return out / counts_of(windows)
 
 
 def spread_means(result: np.ndarray, windows: Windows) -> np.ndarray:
     """The derivative of `means_of`, from that of its result."""
-    out = result.astype(np.float64) / _counts(windows)
+    out = result.astype(np.float64) / counts_of(windows)
     for axis, length in enumerate(windows.image):
         dim = axis - len(windows.image)
         parts = np.moveaxis(out, dim, 0)
@@ -160,33 +185,87 @@ def spread_means(result: np.ndarray, windows: Windows) -> np.ndarray:
     return out
 
 
-def maxima_of(input: np.ndarray, windows: Windows) -> tuple[np.ndarray, np.ndarray]:
-    """Maxima of windows and their places on the cpu device."""
-    count = len(windows.image)
-    x = input.reshape(-1, *(1, *windows.image)[-2:])
-    # A plane of places beside the images, both with what windows meet outside: there are no places.
-    places = np.arange(prod(windows.image)).reshape(x.shape[1:])
+def _taps(windows: Windows) -> tuple[list[tuple[int, int]], list[tuple[slice, slice]]]:
+    """What is added before and behind each of two axes of an image, and each tap of the windows with the rows
+    and columns that it meets then."""
     params = windows.params(1, windows.result)
     settings = [params["vertical"], params["horizontal"]]
-    result = params["out_height"], params["out_width"]
+    image, result = (1, *windows.image)[-2:], (1, *windows.result)[-2:]
     reach = [
         (before, max((n - 1) * stride + (kernel - 1) * dilation + 1 - before - length, 0))
-        for (kernel, stride, before, dilation), n, length in zip(settings, result, x.shape[1:], strict=True)
+        for (kernel, stride, before, dilation), n, length in zip(settings, result, image, strict=True)
     ]
+    along = [
+        [slice(t * dilation, t * dilation + (n - 1) * stride + 1, stride) for t in range(kernel)]
+        for (kernel, stride, _, dilation), n in zip(settings, result, strict=True)
+    ]
+    return reach, [(y, x) for y in along[0] for x in along[1]]
+
+
+def unfolded(input: np.ndarray, windows: Windows) -> np.ndarray:
+    """What each window meets, tap by tap, on the cpu device: (..., taps, *result)."""
+    reach, taps = _taps(windows)
+    x = np.pad(input.reshape(-1, *(1, *windows.image)[-2:]), ((0, 0), *reach))
+    out = np.stack([x[:, rows, columns] for rows, columns in taps], 1)
+    return out.reshape(*input.shape[: -len(windows.image)], len(taps), *windows.result)
+
+
+def folded(input: np.ndarray, windows: Windows) -> np.ndarray:
+    """The transpose of `unfolded`."""
+    reach, taps = _taps(windows)
+    tall, wide = (1, *windows.image)[-2:]
+    (top, below), (left, right) = reach
+    x = input.reshape(-1, len(taps), *(1, *windows.result)[-2:])
+    out = np.zeros((len(x), top + tall + below, left + wide + right), np.float64)
+    for k, (rows, columns) in enumerate(taps):
+        out[:, rows, columns] += x[:, k]
+    shape = (*input.shape[: -len(windows.image) - 1], *windows.image)
+    return out[:, top : top + tall, left : left + wide].reshape(shape)
+
+
+def _largest(planes: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The largest element of (planes, elements) and its place: the first of equal ones, the last NaN."""
+    nans = np.isnan(planes)
+    last = nans.shape[1] - 1 - nans[:, ::-1].argmax(1)
+    at = np.where(nans.any(1), last, np.where(nans, -np.inf, planes).argmax(1))
+    return planes[np.arange(len(planes)), at], places[at]
+
+
+def _adapted_maxima(x: np.ndarray, windows: Windows) -> tuple[np.ndarray, np.ndarray]:
+    """`maxima_of` of windows that adapt to their number."""
+    result = (1, *windows.result)[-2:]
+    values, indices = np.zeros((len(x), *result), x.dtype), np.zeros((len(x), *result), np.int64)
+    places = np.arange(x[0].size).reshape(x.shape[1:])
+    pairs = Windows(x.shape[1:], result)
+    for y in range(result[0]):
+        rows = slice(*pairs.bounds(0, y)[:2])
+        for k in range(result[1]):
+            columns = slice(*pairs.bounds(1, k)[:2])
+            seen = x[:, rows, columns].reshape(len(x), -1)
+            values[:, y, k], indices[:, y, k] = _largest(seen, places[rows, columns].ravel())
+    return values, indices
+
+
+def maxima_of(input: np.ndarray, windows: Windows) -> tuple[np.ndarray, np.ndarray]:
+    """Maxima of windows and their places on the cpu device."""
+    x = input.reshape(-1, *(1, *windows.image)[-2:])
+    shape = (*input.shape[: -len(windows.image)], *windows.result)
+    if not windows.kernel:
+        values, indices = _adapted_maxima(x, windows)
+        return values.reshape(shape), indices.reshape(shape)
+    # A plane of places beside the images, both with what windows meet outside: there are no places.
+    places = np.arange(prod(windows.image)).reshape(x.shape[1:])
+    reach, taps = _taps(windows)
     places, x = np.pad(places, reach, constant_values=-1), np.pad(x, ((0, 0), *reach))
+    result = (1, *windows.result)[-2:]
     values = np.full((len(x), *result), -np.inf if input.dtype.kind == "f" else 0, input.dtype)
     indices = np.full(values.shape, -1)
-    (tall, down, _, apart_y), (wide, across, _, apart_x) = settings
-    for tap_y in range(tall):
-        rows = slice(tap_y * apart_y, tap_y * apart_y + (result[0] - 1) * down + 1, down)
-        for tap_x in range(wide):
-            columns = slice(tap_x * apart_x, tap_x * apart_x + (result[1] - 1) * across + 1, across)
-            value, place = x[:, rows, columns], places[rows, columns]
-            # Comparisons with NaN are false: a NaN is taken always, and nothing but another after it.
-            taken = (place >= 0) & ((indices < 0) | (value > values) | (value != value))
-            values[taken] = value[taken]
-            indices[taken] = np.broadcast_to(place, taken.shape)[taken]
-    shape = (*input.shape[:-count], *windows.result)
+    for rows, columns in taps:
+        value, place = x[:, rows, columns], places[rows, columns]
+        # Comparisons with NaN are false: a NaN is taken always, and nothing but another after it.
+        taken = (place >= 0) & ((indices < 0) | (value > values) | (value != value))
+        values[taken] = value[taken]
+        indices[taken] = np.broadcast_to(place, taken.shape)[taken]
     return values.reshape(shape), indices.reshape(shape)
 
 

@@ -1,0 +1,103 @@
+"""pad, constant_pad_nd: more elements at the ends of axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...errors import ShapeError
+from ...op.arguments import integers
+from ...op.public import function
+from ...tensors.tensor import Tensor
+from .joining import cat
+from .slicing import slice_dim
+
+MODES = ("constant", "reflect", "replicate", "circular")
+
+
+@function(exports="nn.functional")
+def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
+    """More elements, or fewer where negative, at the ends of the last axes.
+
+    Args:
+        input: any shape.
+        pad: (before, after) of the last axis, then of the one before it, and so on.
+        mode: what is added: "constant" ``value``; "reflect" the elements next to the end, mirrored at it;
+            "replicate" the last element again; "circular" those at the other end.
+        value: of the new elements; 0 if None.
+
+    Raises:
+        ShapeError: ``pad`` is odd, names more axes than there are, or asks for more than an axis has.
+        NotImplementedError: another mode, or one but "constant" with a batch or channels among the axes.
+        RuntimeError: a value for a mode that takes none.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.pad.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> x = torch.tensor([1.0, 2.0, 3.0], device="cpu")
+        >>> torch.nn.functional.pad(x, (1, 2)).tolist()
+        [0.0, 1.0, 2.0, 3.0, 0.0, 0.0]
+        >>> torch.nn.functional.pad(x.reshape(1, 3), (1, 2), "reflect").tolist()
+        [[2.0, 1.0, 2.0, 3.0, 2.0, 1.0]]
+    """
+    if mode not in MODES:
+        raise NotImplementedError(f"pad: mode {mode!r} does not exist. There are {', '.join(MODES)}.")
+    if mode != "constant" and value is not None:
+        raise RuntimeError(f"pad: mode {mode!r} takes no value, and it is {value}. Leave it out.")
+    pad = integers(pad, "pad")
+    if len(pad) % 2 or len(pad) > 2 * input.dim():
+        raise ShapeError(f"pad: {tuple(pad)} must be pairs for at most the {input.dim()} axes of the input.")
+    if mode != "constant" and not (2 <= len(pad) <= 6 and input.dim() - len(pad) // 2 in (1, 2)):
+        raise NotImplementedError(
+            f"pad: mode {mode!r} pads 1 to 3 axes behind the channels, and {tuple(pad)} are not pairs for "
+            f"those of an input of {input.dim()} axes."
+        )
+    for k in range(len(pad) // 2):
+        dim = input.dim() - 1 - k
+        before, after = pad[2 * k], pad[2 * k + 1]
+        length = input.shape[dim] + min(before, 0) + min(after, 0)
+        if length < 0:
+            raise ShapeError(
+                f"pad: {before} and {after} take more than the {input.shape[dim]} elements of axis {dim}."
+            )
+        middle = input.narrow(dim, max(-before, 0), length) if before < 0 or after < 0 else input
+        # What is mirrored or repeated may be among what goes.
+        source = middle if mode == "circular" else input
+        begin = _added(source, dim, before, mode, value, at_end=False) if before > 0 else None
+        end = _added(source, dim, after, mode, value, at_end=True) if after > 0 else None
+        input = middle
+        whole = [part for part in (begin, input, end) if part is not None]
+        if len(whole) > 1:
+            input = cat(whole, dim)
+    return input
+
+
+def _added(input: Tensor, dim: int, count: int, mode: str, value: float | None, *, at_end: bool) -> Tensor:
+    """The new elements at one end of an axis."""
+    length = input.shape[dim]
+    shape = [count if k == dim else n for k, n in enumerate(input.shape)]
+    if mode == "constant":
+        return input.new_full(tuple(shape), 0 if value is None else value)
+    most = {"reflect": length - 1, "circular": length, "replicate": count * min(length, 1)}[mode]
+    if count > most:
+        raise ShapeError(
+            f"pad: {count} elements at an end of axis {dim}, which has {length}; mode {mode!r} gives at most "
+            f"{max(most, 0)}. Pad less."
+        )
+    if mode == "replicate":
+        return input.narrow(dim, length - 1 if at_end else 0, 1).expand(tuple(shape))
+    if mode == "circular":
+        return input.narrow(dim, 0 if at_end else length - count, count)
+    return slice_dim(input.narrow(dim, length - 1 - count if at_end else 1, count), dim, None, None, -1)
+
+
+@function()
+def constant_pad_nd(input: Tensor, pad: Sequence[int], value: float = 0) -> Tensor:
+    """A constant at the ends of the last axes, or fewer elements where negative; see `nn.functional.pad`.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.pad.html
+    """
+    return _pad(input, pad, "constant", value)
+
+
+_pad = pad
