@@ -9,6 +9,7 @@ import torch
 import pellucid
 
 STEPS = 25
+SWALR = {lib.optim.lr_scheduler: lib.optim.swa_utils.SWALR for lib in (pellucid, torch)}
 
 
 def optimizer(lib):
@@ -29,6 +30,23 @@ SCHEDULES = {
     "cycle by epochs": lambda s, o: s.OneCycleLR(
         o, [1.0, 2.0], epochs=13, steps_per_epoch=2, anneal_strategy="linear"
     ),
+    "multiplied": lambda s, o: s.MultiplicativeLR(o, lambda k: 1 - 1 / (k + 1)),
+    "polynomial": lambda s, o: s.PolynomialLR(o, 10, 2.0),
+    "restarts": lambda s, o: s.CosineAnnealingWarmRestarts(o, 4, eta_min=0.01),
+    "longer restarts": lambda s, o: s.CosineAnnealingWarmRestarts(o, 3, 2),
+    "cyclic": lambda s, o: s.CyclicLR(o, 0.01, [0.1, 0.2], 3, 5, cycle_momentum=False),
+    "lower cycles": lambda s, o: s.CyclicLR(o, 0.01, 0.1, 4, mode="triangular2"),
+    "falling cycles": lambda s, o: s.CyclicLR(o, [0.01, 0.02], 0.1, 4, mode="exp_range", gamma=0.9),
+    "own cycles": lambda s, o: s.CyclicLR(o, 0.01, 0.1, 4, scale_fn=lambda k: 1 / k, max_momentum=[0.7, 0.8]),
+    "chain": lambda s, o: s.ChainedScheduler(
+        [s.ConstantLR(o, 0.1, 4), s.ExponentialLR(o, 0.9), s.LinearLR(o, 0.5), s.StepLR(o, 3)]
+    ),
+    "chain of cosine": lambda s, o: s.ChainedScheduler(
+        [s.CosineAnnealingLR(o, 5, 0.01), s.MultiStepLR(o, [3, 8])], optimizer=o
+    ),
+    "average": lambda s, o: SWALR[s](o, [0.05, 0.2], anneal_epochs=4),
+    "linear average": lambda s, o: SWALR[s](o, 0.05, 6, "linear"),
+    "average at once": lambda s, o: SWALR[s](o, 0.05, 0),
     "sequence": lambda s, o: s.SequentialLR(
         o, [s.LinearLR(o, 0.1, 1.0, 5), s.StepLR(o, 3, 0.5), s.ConstantLR(o, 0.5, 4)], [5, 15]
     ),
@@ -66,6 +84,81 @@ def test_goes_on_from_a_state(name):
         first.step()
         second.step()
         assert [g["lr"] for g in one.param_groups] == [g["lr"] for g in two.param_groups]
+
+
+# Schedules whose rate is a factor of the step, with their arguments' names.
+FACTORS = {
+    "step": "step_size gamma",
+    "milestones": "milestones gamma",
+    "exponential": "gamma",
+    "linear": "start_factor end_factor total_iters",
+    "constant": "factor total_iters",
+    "cosine": "T_max eta_min",
+    "polynomial": "total_iters power",
+}
+
+
+@pytest.mark.filterwarnings("ignore:Detected call", "ignore:The epoch parameter")
+@pytest.mark.parametrize("name", FACTORS)
+def test_goes_to_a_step_and_on_from_one(name):
+    seen = []
+    for lib in (pellucid, torch):
+        o = optimizer(lib)
+        schedule, rates = SCHEDULES[name](lib.optim.lr_scheduler, o), []
+        for k in (None, 7, 3, None):
+            schedule.step() if k is None else schedule.step(k)
+            rates += schedule.get_last_lr()
+        state = schedule.state_dict()
+        settings = {k: getattr(schedule, k) for k in FACTORS[name].split()}
+        again = type(schedule)(o, **settings, last_epoch=schedule.last_epoch)
+        rates += again.get_last_lr()
+        again.step()
+        rates += again.get_last_lr()
+        seen.append([*rates, state["last_epoch"], state["_step_count"], *state["base_lrs"]])
+    assert seen[0] == pytest.approx(seen[1], rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"patience": 1},
+        {"mode": "max", "patience": 0, "cooldown": 2, "min_lr": [0.01, 0.1]},
+        {"threshold_mode": "abs", "threshold": 0.2, "patience": 0, "eps": 0.02, "factor": 0.5},
+        {"mode": "max", "threshold_mode": "abs", "threshold": 0.1, "patience": 2},
+    ],
+)
+def test_plateaus(settings):
+    measures = [3, 2.0, 1.9, 2.5, 2, 2, 1.5, 1.5, 1.45, 1.6, 1, 1, 1, 1, float("nan"), 0.9]
+    seen = []
+    for lib in (pellucid, torch):
+        o = optimizer(lib)
+        schedule = lib.optim.lr_scheduler.ReduceLROnPlateau(o, **settings)
+        for x in measures[:10]:
+            schedule.step(lib.tensor(float(x)))
+            seen.append(schedule.get_last_lr())
+        again = lib.optim.lr_scheduler.ReduceLROnPlateau(o, **settings)
+        again.load_state_dict(schedule.state_dict())
+        for x in measures[10:]:
+            again.step(x)
+            seen.append([again.get_last_lr(), again.num_bad_epochs])
+    half = len(seen) // 2
+    assert seen[:half] == seen[half:]
+
+
+def test_a_rate_that_is_a_tensor_is_written_into():
+    seen = []
+    for lib in (pellucid, torch):
+        w = lib.ones(2, device="cpu", requires_grad=True)
+        lr = lib.tensor(0.5, device="cpu")
+        o = lib.optim.SGD([w], lr=lr)
+        schedule = lib.optim.lr_scheduler.ExponentialLR(o, 0.5)
+        for _ in range(2):
+            w.grad = lib.ones(2, device="cpu")
+            o.step()
+            schedule.step()
+        assert o.param_groups[0]["lr"] is lr
+        seen.append([lr.item(), *w.tolist()])
+    assert seen[0] == seen[1]
 
 
 def adam(lib, **settings):
@@ -131,10 +224,11 @@ def test_one_cycle_goes_on_from_a_state():
 def test_no_argument_of_pytorch_is_missing():
     for ours, theirs in (
         (pellucid.optim.lr_scheduler, torch.optim.lr_scheduler),
+        (pellucid.optim.swa_utils, torch.optim.swa_utils),
         (pellucid.optim, torch.optim),
     ):
         for name in ours.__all__:
-            if not isinstance(getattr(ours, name), type):
+            if not callable(getattr(ours, name)):
                 continue
             have, wanted = (inspect.signature(getattr(m, name)).parameters for m in (ours, theirs))
             assert list(wanted) == list(have), name
@@ -156,6 +250,21 @@ def test_no_argument_of_pytorch_is_missing():
         (lambda s, o: s.OneCycleLR(3, 1.0, 5), TypeError, "takes an optimizer, not int"),
         (lambda s, o: s.OneCycleLR(o, [1.0], 5), ValueError, "1 values of max_lr for 2 groups"),
         (lambda s, o: s.OneCycleLR(o, 1.0, 5, max_momentum=[1.0]), ValueError, "1 values of max_momentum"),
+        (lambda s, o: s.CyclicLR(o, 0.1, 0.2, mode="x"), ValueError, "mode must be 'triangular'"),
+        (lambda s, o: s.CyclicLR(o, 0.1, 0.2, 0), ValueError, "halves of 0 and 0 steps"),
+        (lambda s, o: s.CosineAnnealingWarmRestarts(o, 0), ValueError, "T_0 must be a positive integer"),
+        (lambda s, o: s.CosineAnnealingWarmRestarts(o, 2).step(-1), ValueError, "at least 0, not -1"),
+        (lambda s, o: s.ChainedScheduler([]), ValueError, "there are no schedules"),
+        (
+            lambda s, o: s.ChainedScheduler([s.StepLR(o, 1)], optimizer(pellucid)),
+            ValueError,
+            "another optimizer",
+        ),
+        (lambda s, o: s.ChainedScheduler([s.ReduceLROnPlateau(o)]), ValueError, "needs a measure"),
+        (lambda s, o: s.ReduceLROnPlateau(o, factor=1), ValueError, "below 1, not 1"),
+        (lambda s, o: s.ReduceLROnPlateau(o, mode="x"), ValueError, "mode must be 'min' or 'max', not 'x'"),
+        (lambda s, o: SWALR[s](o, 0.1, -1), ValueError, "anneal_epochs must be"),
+        (lambda s, o: SWALR[s](o, 0.1, anneal_strategy="x"), ValueError, "'cos' or 'linear'"),
         (lambda s, o: s.SequentialLR(o, [s.StepLR(o, 1)], [1]), ValueError, "1 schedules need 0 milestones"),
     ],
 )

@@ -1,7 +1,7 @@
 """Optimizers and learning rate schedules: PyTorch's ``torch.optim``."""
 
 from ..tensors.absent import refuse_others
-from . import lr_scheduler
+from . import lr_scheduler, swa_utils
 from .adagrad import Adadelta, Adagrad, RMSprop
 from .adam import Adam, Adamax, AdamW, NAdam, RAdam
 from .lbfgs import LBFGS
@@ -11,7 +11,7 @@ from .sgd import ASGD, SGD, Rprop
 
 __all__ = [
     "ASGD", "LBFGS", "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Muon", "NAdam",
-    "Optimizer", "RAdam", "RMSprop", "Rprop", "SparseAdam", "lr_scheduler",
+    "Optimizer", "RAdam", "RMSprop", "Rprop", "SparseAdam", "lr_scheduler", "swa_utils",
 ]  # fmt: skip
 
 refuse_others("torch.optim", globals())

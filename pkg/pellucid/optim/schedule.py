@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from ..autograd.grad_mode import under
 from ..device.stream import stream
-from ..errors import ArgumentError
+from ..errors import ArgumentError, RangeError
 from ..op.arguments import describe, number
+from ..tensors.tensor import Tensor
 from .optimizer import Optimizer
 
 
@@ -64,10 +66,13 @@ class LRScheduler:
                 raise KeyError(
                     f"{type(self).__name__}: to go on at step {last_epoch}, each group needs 'initial_lr'."
                 )
-        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
+        self.base_lrs = [float(group["initial_lr"]) for group in optimizer.param_groups]
         self.last_epoch = last_epoch
+        self._step_count = 0
         self._last_lr: list[float] = []
+        self._goes_on = last_epoch != -1
         self.step()
+        self._goes_on = False
 
     def _number(self, name: str, value: Any) -> Any:
         """A setting that is a number."""
@@ -81,25 +86,94 @@ class LRScheduler:
         """The rates that were set last, by group."""
         return self._last_lr
 
-    def step(self) -> None:
-        """Go to the next step and set its rates; call it after the optimizer's step."""
+    def step(self, epoch: int | None = None) -> None:
+        """Go to the next step and set its rates; call it after the optimizer's step.
+
+        Args:
+            epoch: go to this step instead.
+        """
         note_step()
-        self.last_epoch += 1
-        for group, lr in zip(self.optimizer.param_groups, self.get_lr(), strict=True):
-            group["lr"] = lr
-        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+        self._step_count += 1
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        self._set(self.get_lr() if epoch is None else self._get_closed_form_lr())
+
+    def _get_closed_form_lr(self) -> list[float]:
+        """The rates of step ``last_epoch`` whatever the present ones are."""
+        return self.get_lr()
+
+    def _set(self, rates: list[float]) -> None:
+        for group, lr in zip(self.optimizer.param_groups, rates, strict=True):
+            if isinstance(group["lr"], Tensor):
+                under(False, group["lr"].fill_, lr)
+            else:
+                group["lr"] = lr
+        self._last_lr = self._rates
 
     @property
     def _rates(self) -> list[float]:
-        return [group["lr"] for group in self.optimizer.param_groups]
+        return [float(group["lr"]) for group in self.optimizer.param_groups]
+
+    def _by_group(self, name: str, value: Any) -> list[float]:
+        """A setting that is one number, or one per group."""
+        count = len(self.optimizer.param_groups)
+        values = list(value) if isinstance(value, (list, tuple)) else [value] * count
+        if len(values) != count:
+            raise RangeError(
+                f"{type(self).__name__}: {len(values)} values of {name} for {count} groups. Give one, or one "
+                "per group."
+            )
+        return [self._number(name, v) for v in values]
+
+    def _cycles(self) -> None:
+        """Refuse to cycle the momentum of an optimizer that has none."""
+        if not {"momentum", "betas"} & set(self.optimizer.defaults):
+            raise RangeError(
+                f"{type(self).__name__}: {type(self.optimizer).__name__} has neither momentum nor betas. "
+                "Give cycle_momentum=False."
+            )
 
     def state_dict(self) -> dict[str, Any]:
         """Everything but the optimizer and functions."""
-        return {k: v for k, v in self.__dict__.items() if k not in ("optimizer", "lr_lambdas")}
+        return {k: v for k, v in self.__dict__.items() if k not in ("optimizer", "lr_lambdas", "_goes_on")}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go on from a state that `state_dict` gave."""
         self.__dict__.update(state_dict)
 
 
-__all__ = ["LRScheduler", "check_is_optimizer", "listed", "note_step"]
+class FactorLR(LRScheduler):
+    """Base of schedules whose rate is ``least + (base - least) * factor``, a factor that only the step tells.
+
+    Each step multiplies the present rate by what the factor changes, so that several such schedules of one
+    optimizer multiply.
+    """
+
+    eta_min = 0.0
+
+    def _factor(self, step: int) -> float:
+        raise NotImplementedError(f"{type(self).__name__}: define _factor().")
+
+    def get_lr(self) -> list[float]:
+        least, factor = self.eta_min, self._factor(self.last_epoch)
+        if self._goes_on:
+            return self._rates
+        before = 1.0 if self.last_epoch == 0 else self._factor(self.last_epoch - 1)
+        if before == 0:
+            return [lr + (base - least) * factor for lr, base in zip(self._rates, self.base_lrs, strict=True)]
+        return [least + (lr - least) * (factor / before) for lr in self._rates]
+
+    def _get_closed_form_lr(self) -> list[float]:
+        return [
+            self.eta_min + (base - self.eta_min) * self._factor(self.last_epoch) for base in self.base_lrs
+        ]
+
+
+def set_momentum(group: dict[str, Any], value: float) -> None:
+    """Set the momentum of a group, or its first beta."""
+    if "betas" in group:
+        group["betas"] = (value, *group["betas"][1:])
+    else:
+        group["momentum"] = value
+
+
+__all__ = ["FactorLR", "LRScheduler", "check_is_optimizer", "listed", "note_step", "set_momentum"]
