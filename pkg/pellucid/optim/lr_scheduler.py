@@ -7,14 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from math import cos, pi
 
 from ..errors import ArgumentError, RangeError
-<<<<<<< HEAD
-from ..op.arguments import describe, number
-from ..tensors.absent import refuse_others
-=======
 from ..op.arguments import describe
+from ..tensors.absent import refuse_others
 from .chains import ChainedScheduler, ReduceLROnPlateau, SequentialLR
 from .cycles import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
->>>>>>> 6c1ece8 (All learning rate schedules, averaged models)
 from .optimizer import Optimizer
 from .schedule import FactorLR, LRScheduler, check_is_optimizer, listed
 
