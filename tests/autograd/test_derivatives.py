@@ -414,7 +414,7 @@ ELSEWHERE = {
     "laguerre_polynomial_l", "leaky", "legendre_polynomial_p",
     "heaviside", "linear", "logical_not", "matmul", "max_windows", "max_windows_gradient", "nextafter",
     "norm_gradient", "unfold", "fold_windows", "unfold_windows",
-    "permute_dims", "put_rows", "quant_linear", "quant_product", "rotate", "scatter_add",
+    "permute_dims", "put_rows", "quant_linear", "quant_product", "rotary_embedding", "scatter_add",
     "scatter_lines", "select", "sum_rows", "transpose", "tril", "triu", "unsqueeze",
 }  # fmt: skip
 

@@ -121,13 +121,13 @@ def test_a_new_position_plans_nothing():
     row = pellucid.ones(1, 1, 1, 8, device="webgpu")
     plans = (
         cached_attention(row, keys, keys, 1),
-        len(pellucid.ops.attention.cache.attend_cache.op.plans),
+        len(pellucid.ops.attention.cache.cached_attention.op.plans),
         len(pellucid.ops.attention.cache.write_rows.op.plans),
     )
     for position in range(1, 20):
         cache_write(keys, row, position)
         cached_attention(row, keys, keys, position + 1)
-    assert len(pellucid.ops.attention.cache.attend_cache.op.plans) == plans[1]
+    assert len(pellucid.ops.attention.cache.cached_attention.op.plans) == plans[1]
     assert len(pellucid.ops.attention.cache.write_rows.op.plans) <= plans[2] + 1
 
 

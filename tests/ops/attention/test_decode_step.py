@@ -14,7 +14,6 @@ from pellucid.ops.attention.cache import (
     cached_attention,
     rotary_embedding,
     rotary_tables,
-    rotate,
 )
 
 pytestmark = pytest.mark.gpu
@@ -231,7 +230,7 @@ def test_what_is_not_placed_together():
     assert decode.place([*parts[:3], longer[3]]) is None
     strided = Window(lambda: cache_write(layer.caches[0], layer.key.flip(1)[:, ::2].expand(1, 2, 1, 16), 2))
     assert decode.place([*parts[:2], *nodes(strided.named("attention/cache_write")), parts[3]]) is None
-    inverse = Window(lambda: rotate(layer.key, layer.cos, layer.sin, 1, False, True))
+    inverse = Window(lambda: rotary_embedding(layer.key, layer.cos, layer.sin, 1, inverse=True))
     assert decode.place([parts[0], *nodes(inverse.runs), *parts[2:]]) is None
 
 

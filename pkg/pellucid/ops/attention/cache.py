@@ -64,10 +64,6 @@ def _walk(m: Meta) -> tuple[int, tuple[int, ...]] | None:
     return ((1, *lengths)[-1], (*(0, 0, *strides)[-2:], *m.strides[-2:]))
 
 
-def _walkable(x: Tensor) -> Tensor:
-    return x if _walk(x._meta) else x.contiguous()
-
-
 def _rotary_launch(call: Call) -> Launch:
     x, walk = call["input"], _walk(call["input"])
     if walk is None:
@@ -98,11 +94,25 @@ def _rotary_reference(input, cos, sin, position, interleaved, inverse):
 
 
 def _turned_back(g, cos, sin, position, interleaved, inverse) -> Tensor:
-    return rotate(_walkable(g), cos, sin, position, interleaved, not inverse)
+    return rotary_embedding(g, cos, sin, position, interleaved=interleaved, inverse=not inverse)
+
+
+def _walkable(input, cos, sin, position, interleaved, inverse) -> Tensor | None:
+    if _walk(input._meta) is None:
+        return rotary_embedding(
+            input.contiguous(), cos, sin, position, interleaved=interleaved, inverse=inverse
+        )
+
+
+def _check_positions(input, cos, sin, position, interleaved, inverse) -> None:
+    if not 0 <= position <= cos.shape[0] - input.shape[-2]:
+        raise DimensionError(
+            f"rotary_embedding: positions {position} to {position + input.shape[-2] - 1} are outside the "
+            f"tables, which end at {cos.shape[0] - 1}. Make the tables longer."
+        )
 
 
 @op(
-    public="rotary_embedding",
     dtype=_float_types,
     shape=_rotary_shape,
     kernel=_rotary_launch,
@@ -110,15 +120,18 @@ def _turned_back(g, cos, sin, position, interleaved, inverse) -> Tensor:
     grad={"input": _turned_back},
     dynamic=("position",),
     strided=("input",),
+    check=_check_positions,
+    prepare=_walkable,
+    exports=None,
 )
-def rotate(
-    input: Tensor, cos: Tensor, sin: Tensor, position: int, interleaved: bool = False, inverse: bool = False
-) -> Tensor:
-    """Turn pairs of columns by the angles of the tables; see `rotary_embedding`."""
-
-
 def rotary_embedding(
-    input: Tensor, cos: Tensor, sin: Tensor, position: int = 0, *, interleaved: bool = False
+    input: Tensor,
+    cos: Tensor,
+    sin: Tensor,
+    position: int = 0,
+    *,
+    interleaved: bool = False,
+    inverse: bool = False,
 ) -> Tensor:
     """Rotary position embedding: ``(x1 cos - x2 sin, x2 cos + x1 sin)`` for the pairs (x1, x2) of every head.
 
@@ -127,6 +140,7 @@ def rotary_embedding(
         cos, sin: (positions, half), from `rotary_tables`; columns from 2 * half on are left as they are.
         position: position of the first time step.
         interleaved: pairs are (0, 1), (2, 3), ... instead of (p, p + half).
+        inverse: turn back, which is also the derivative.
 
     Returns:
         Shape and dtype of the input.
@@ -137,13 +151,6 @@ def rotary_embedding(
 
     Source: Su et al. 2021, "RoFormer", equation 34
     """
-    if not 0 <= position <= cos.shape[0] - input.shape[-2]:
-        raise DimensionError(
-            f"rotary_embedding: positions {position} to {position + input.shape[-2] - 1} are outside the "
-            f"tables, which end at {cos.shape[0] - 1}. "
-            "Make the tables longer."
-        )
-    return rotate(_walkable(input), cos, sin, position, interleaved)
 
 
 def rotary_tables(
@@ -191,23 +198,31 @@ def _cached_reference(query, key_cache, value_cache, length, scale):
     return numpy_attention(query, keys, values, None, length - query.shape[2], _scale(query.shape, scale))
 
 
+def _check_length(query, key_cache, value_cache, length, scale) -> None:
+    if not query.shape[-2] <= length <= key_cache.shape[-2]:
+        raise DimensionError(
+            f"cached_attention: length {length} must lie between the query's {query.shape[-2]} positions "
+            f"and the cache's {key_cache.shape[-2]}."
+        )
+
+
 @op(
-    public="cached_attention",
     dtype=_same_dtype,
     shape=_cached_shape,
     kernel=_cached_launches,
     reference=_cached_reference,
     grad=None,
     dynamic=("length",),
+    check=_check_length,
+    exports=None,
 )
-def attend_cache(
-    query: Tensor, key_cache: Tensor, value_cache: Tensor, length: int, scale: float | int | None = None
-) -> Tensor:
-    """Causal attention over the filled part of a cache; see `cached_attention`."""
-
-
 def cached_attention(
-    query: Tensor, key_cache: Tensor, value_cache: Tensor, length: int, *, scale: float | None = None
+    query: Tensor,
+    key_cache: Tensor,
+    value_cache: Tensor,
+    length: int,
+    *,
+    scale: float | int | None = None,
 ) -> Tensor:
     """Causal attention of the last ``time`` positions over the first ``length`` of a preallocated cache.
 
@@ -227,12 +242,6 @@ def cached_attention(
         DimensionError: ``length`` is less than ``time`` or more than the capacity.
         ShapeError, DTypeError: shapes or dtypes do not fit.
     """
-    if not query.shape[-2] <= length <= key_cache.shape[-2]:
-        raise DimensionError(
-            f"cached_attention: length {length} must lie between the query's {query.shape[-2]} positions "
-            f"and the cache's {key_cache.shape[-2]}."
-        )
-    return attend_cache(query, key_cache, value_cache, length, scale)
 
 
 def _write_launch(call: Call) -> Launch:

@@ -97,19 +97,13 @@ def sum_of_squares(input: Tensor, dim: int | tuple[int, ...] | None = None, keep
 
 
 @op(
-    dtype=float_only, shape=as_input, kernel=elementwise("squares_over(input, freedom)", i32=False),
-    reference=lambda input, freedom: _whole(input) / freedom, grad=None, public="var",
+    dtype=float_only, shape=as_input,
+    reference=lambda input, freedom, root: (np.sqrt if root else np.positive)(_whole(input) / freedom),
+    kernel=elementwise(lambda call: f"squares_{('over', 'root')[call['root']]}(input, freedom)", i32=False),
+    grad=None, public="var",
 )  # fmt: skip
-def variance_of(input: Tensor, freedom: float) -> Tensor:
-    """The variance of which `sum_of_squares` has given the sum."""
-
-
-@op(
-    dtype=float_only, shape=as_input, kernel=elementwise("squares_root(input, freedom)", i32=False),
-    reference=lambda input, freedom: np.sqrt(_whole(input) / freedom), grad=None, public="std",
-)  # fmt: skip
-def deviation_of(input: Tensor, freedom: float) -> Tensor:
-    """The standard deviation of which `sum_of_squares` has given the sum."""
+def variance_of(input: Tensor, freedom: float, root: bool) -> Tensor:
+    """The variance, or its root, of which `sum_of_squares` has given the sum."""
 
 
 def _centre(input: Tensor, dims) -> tuple[Tensor, float]:
@@ -123,15 +117,15 @@ def _wide(input: Tensor) -> Tensor:
     return input.float() if input.dtype in LARGEST_HALF else input
 
 
-def _spread(made: Callable, input: Tensor, dims, keepdim: bool, freedom: float, centre) -> Tensor:
+def _spread(root: bool, input: Tensor, dims, keepdim: bool, freedom: float, centre) -> Tensor:
     """The variance or deviation."""
     total = sum_of_squares(squares(_wide(input), *(centre or _centre(input, dims))), dims, keepdim)
-    return made(total, freedom if freedom > 0 else 0.0).to(input.dtype)
+    return variance_of(total, freedom if freedom > 0 else 0.0, root).to(input.dtype)
 
 
 @composed(name="var", input=_variance_grad)
 def _variance(input: Tensor, dims, keepdim: bool, freedom: float, centre=None) -> Tensor:
-    return _spread(variance_of, input, dims, keepdim, freedom, centre)
+    return _spread(False, input, dims, keepdim, freedom, centre)
 
 
 def _deviation_grad(g, input, dims, keepdim, freedom, out):
@@ -141,7 +135,7 @@ def _deviation_grad(g, input, dims, keepdim, freedom, out):
 
 @composed(name="std", input=_deviation_grad)
 def _deviation(input: Tensor, dims, keepdim: bool, freedom: float, centre=None) -> Tensor:
-    return _spread(deviation_of, input, dims, keepdim, freedom, centre)
+    return _spread(True, input, dims, keepdim, freedom, centre)
 
 
 def _mean_grad(g, input_meta, dims, keepdim):

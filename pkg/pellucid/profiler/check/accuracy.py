@@ -85,10 +85,10 @@ _SUMS = {
     "conv_transpose1d", "conv_transpose2d", "convolution", "convolution_input", "convolution_weight",
     "fold_windows",
     "add_rows", "sum_rows", "scatter_add", "norm_gradient", "rms_norm", "layer_norm", "average_windows",
-    "average_windows_gradient", "cumsum", "fused_attention", "attend_cache",
+    "average_windows_gradient", "cumsum", "fused_attention", "cached_attention",
 }  # fmt: skip
 # Exponentials of sums, in which errors of these grow.
-_ROUGH = {"fused_attention", "attend_cache", "softmax", "log_softmax"}
+_ROUGH = {"fused_attention", "cached_attention", "softmax", "log_softmax"}
 # Waves of a wide range, whose error is one of their largest value.
 _WAVES = {"airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1"}
 # A choice by random numbers: one of two neighbours, where rounding decides.
