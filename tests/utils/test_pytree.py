@@ -10,8 +10,8 @@ from pellucid.utils import _pytree, hooks
 
 Pair = namedtuple("Pair", "a b")
 TREES = [
-    1, [1, (2, 3)], {"a": [1], "b": {"c": (2,)}}, OrderedDict(x=1, y=[2, None]), Pair(1, [2]), deque([1, 2], 3),
-    defaultdict(list, {"k": [1, 2]}), [], {"a": ()}, [Pair("x", {"y": 1.5}), "z"],
+    1, [1, (2, 3)], {"a": [1], "b": {"c": (2,)}}, OrderedDict(x=1, y=[2, None]), Pair(1, [2]),
+    deque([1, 2], 3), defaultdict(list, {"k": [1, 2]}), [], {"a": ()}, [Pair("x", {"y": 1.5}), "z"],
 ]  # fmt: skip
 
 
@@ -26,7 +26,7 @@ def test_trees(tree):
     assert type(again) is type(tree)
     assert _pytree.tree_map(str, tree) == theirs.tree_map(str, tree)
     assert _pytree.tree_map_only(int, lambda x: -x, tree) == theirs.tree_map_only(int, lambda x: -x, tree)
-    assert (_pytree.tree_structure(tree) == spec) and _pytree.tree_structure([tree, 1]) != spec
+    assert _pytree.tree_structure(tree) == spec != _pytree.tree_structure([tree, 1])
 
 
 def test_more_trees_leaves_and_conditions():
