@@ -1,176 +1,22 @@
-"""Derivatives by the graph that ops record: `backward` and `grad` walk through it; the formulas stand in the
-op table.
+"""Derivatives by the graph that ops record; the formulas stand in the op table.
 
 Modules: `grad_mode` (whether ops record), `edges` (where tensors stand in the graph), `nodes` and what they
-save, `engine` (the walk), and `recorder`, which ops call.
+save, `engine` (the walk), `recorder`, which ops call, and `derivatives` (`backward` and `grad`). On these
+stand `function` (ops with a backward of their own), `functional`, `gradcheck`, `graph` and `anomaly`.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable
-from operator import add
-from typing import Any
-
-from ..errors import ArgumentError, GradientError, ShapeError
 from ..tensors.absent import refuse_others
-from ..tensors.tensor import Tensor
-from .engine import walk
-from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled, under
+from . import functional, graph
+from .anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
+from .derivatives import backward, grad
+from .function import Function
+from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from .gradcheck import gradcheck, gradgradcheck
 
-
-def backward(
-    tensors, grad_tensors=None, retain_graph: bool | None = None, create_graph: bool = False, inputs=None
-) -> None:
-    """Add to ``.grad`` of every leaf the derivative of the sum of ``tensors`` with respect to it.
-
-    Args:
-        tensors: a tensor or several; without ``grad_tensors`` each must have one element.
-        grad_tensors: the incoming gradients, same shapes.
-        retain_graph: keep what the graph saved for another walk (``create_graph`` if not given).
-        create_graph: record the walk, for derivatives of derivatives.
-        inputs: add to these leaves only.
-
-    Raises:
-        GradientError: nothing requires grad, the graph was freed, or a saved value was changed.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.autograd.backward.html
-
-    Example:
-        >>> import pellucid as torch
-        >>> x = torch.tensor([3.0], requires_grad=True, device="cpu")
-        >>> (x * x).sum().backward()
-        >>> x.grad.tolist()
-        [6.0]
-    """
-    roots = _roots(tensors, grad_tensors, "backward")
-    keep = create_graph if retain_graph is None else retain_graph
-    if inputs is None:
-        walk(roots, None, keep, create_graph)
-        return
-    inputs = list({id(t): t for t in _several(inputs, "backward", "inputs")}.values())
-    if not inputs:
-        raise GradientError("backward: 'inputs' is empty. Name leaves, or leave it out for all.")
-    for t in inputs:
-        _takes_part(t, "backward")
-    for t, g in zip(inputs, walk(roots, inputs, keep, create_graph), strict=True):
-        if g is not None:
-            t._grad = g if t._grad is None else under(create_graph, add, t._grad, g)
-
-
-def grad(
-    outputs,
-    inputs,
-    grad_outputs=None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
-    allow_unused: bool = False,
-):
-    """The gradients of the sum of ``outputs`` with respect to ``inputs``, as a tuple; ``.grad`` is not
-    touched.
-
-    Args:
-        outputs: a tensor or several.
-        inputs: a tensor or several, leaves or not.
-        grad_outputs: the incoming gradients.
-        retain_graph, create_graph: as in `backward`.
-        allow_unused: give None for inputs that did not take part, instead of an error.
-
-    Returns:
-        A tuple of tensors, one per input.
-
-    Raises:
-        GradientError: as `backward`, and for an input that did not take part.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.autograd.grad.html
-
-    Example:
-        >>> import pellucid as torch
-        >>> x = torch.tensor(2.0, requires_grad=True, device="cpu")
-        >>> (first,) = torch.autograd.grad(x**3, x, create_graph=True)
-        >>> torch.autograd.grad(first, x)[0].item()
-        12.0
-    """
-    inputs = _several(inputs, "grad", "inputs")
-    for t in inputs:
-        _takes_part(t, "grad")
-    roots = _roots(outputs, grad_outputs, "grad")
-    results = walk(roots, inputs, create_graph if retain_graph is None else retain_graph, create_graph)
-    if not allow_unused and any(g is None for g in results):
-        raise GradientError(
-            "grad: one of the inputs did not take part in the outputs. Give allow_unused=True to get None "
-            "for it."
-        )
-    return tuple(results)
-
-
-def _takes_part(t: Tensor, where: str) -> None:
-    if t._node is None:
-        raise GradientError(
-            f"{where}: one of the inputs does not require grad. Make it with requires_grad=True before it "
-            "is used."
-        )
-
-
-def _several(given: Any, where: str, name: str, optional: bool = False) -> list:
-    """A tensor or several, as a list.
-
-    Raises:
-        TypeError: it is something else.
-    """
-    given = [given] if isinstance(given, Tensor) else given
-    kind = "Tensors or None" if optional else "Tensors"
-    if not isinstance(given, Iterable):
-        raise ArgumentError(f"{where}(): {name} must be {kind}, not {type(given).__name__} {given!r}")
-    given = list(given)
-    for g in given:
-        if not (isinstance(g, Tensor) or (optional and g is None)):
-            raise ArgumentError(f"{where}(): {name} must be {kind}, not {type(g).__name__} {g!r}")
-    return given
-
-
-def _roots(tensors: Any, gradients: Any, where: str) -> list[tuple[Tensor, Tensor]]:
-    """The tensors at which a walk begins, each with the gradient that comes in there, in the tensor's dtype.
-
-    Raises:
-        GradientError: a tensor is outside the graph, or gradients are missing, too many or on another device.
-        ShapeError: a gradient has another shape.
-    """
-    tensors = _several(tensors, where, "tensors")
-    gradients = [None] * len(tensors) if gradients is None else _several(gradients, where, "gradients", True)
-    if len(gradients) != len(tensors):
-        raise GradientError(
-            f"{where}: {len(gradients)} gradients for {len(tensors)} tensors. Give one per tensor, or None."
-        )
-    roots = []
-    for t, g in zip(tensors, gradients, strict=True):
-        if t._node is None:
-            raise GradientError(
-                f"{where}: the tensor does not require grad and has no grad_fn. Compute it from tensors "
-                "with requires_grad=True."
-            )
-        if g is None:
-            if t._meta.numel != 1:
-                raise GradientError(
-                    f"{where}: grad can be created implicitly only for one element, and shape is "
-                    f"{tuple(t._meta.shape)}. Give a gradient, or reduce first."
-                )
-            g = t.new_ones(t._meta.shape)
-        elif g._meta.shape != t._meta.shape:
-            raise ShapeError(
-                f"{where}: the gradient has shape {tuple(g._meta.shape)}, the tensor "
-                f"{tuple(t._meta.shape)}. They must be equal."
-            )
-        elif g._meta.device is not t._meta.device:
-            raise GradientError(
-                f"{where}: the gradient is on {g._meta.device}, the tensor on {t._meta.device}. Move the "
-                f"gradient with .to('{t._meta.device}')."
-            )
-        elif g._meta.dtype is not t._meta.dtype:
-            g = g.to(t._meta.dtype)
-        roots.append((t, g))
-    return roots
-
-
-__all__ = ["backward", "enable_grad", "grad", "inference_mode", "no_grad", "set_grad_enabled"]
+__all__ = [
+    "Function", "backward", "detect_anomaly", "enable_grad", "functional", "grad", "gradcheck",
+    "gradgradcheck", "graph", "inference_mode", "is_anomaly_check_nan_enabled", "is_anomaly_enabled",
+    "no_grad", "set_detect_anomaly", "set_grad_enabled",
+]  # fmt: skip
 
 refuse_others("torch.autograd", globals())

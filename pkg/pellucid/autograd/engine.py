@@ -15,6 +15,9 @@ from .edges import LEAF, edge
 from .grad_mode import grad_enabled, under
 from .nodes import Node, freed, unpack
 
+# While anomalies are looked for: runs a node and looks at its gradients; see `anomaly`.
+anomalies: list[Callable[[Node, list, bool], dict[str, Any]]] = []
+
 
 def sum_to(g: Tensor, shape: Sequence[int]) -> Tensor:
     """Undo broadcasting: sum a gradient to the shape of the input that it belongs to."""
@@ -83,7 +86,11 @@ def walk(
                         t._grad = g
                     for place in wanted.get((node, k), ()):
                         results[place] = g
-            for name, g in node.gradients(grads, create_graph).items():
+            if anomalies:
+                found = anomalies[-1](node, grads, create_graph)
+            else:
+                found = node.gradients(grads, create_graph)
+            for name, g in found.items():
                 targets = node.edges[name]
                 pairs = zip(targets, g, strict=True) if isinstance(targets, list) else ((targets, g),)
                 for (target, m), part in pairs:
@@ -118,9 +125,16 @@ def walk(
                 leaf._grad = leaf._grad + g
             else:
                 leaf._grad.add_(g)
+            call_after(leaf)
     finally:
         grad_enabled.set(mode)
     return results
+
+
+def call_after(leaf: Tensor) -> None:
+    """Call what was registered to follow the addition to a leaf's ``.grad``."""
+    for hook in list((leaf._after or {}).values()):
+        hook(leaf)
 
 
 def _hooked(hook: Any, g: Tensor) -> Tensor:
@@ -187,4 +201,4 @@ class CompositeNode(Node):
         return found
 
 
-__all__ = ["CompositeNode", "sum_to", "walk"]
+__all__ = ["CompositeNode", "anomalies", "call_after", "sum_to", "walk"]

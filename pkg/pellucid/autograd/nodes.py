@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..errors import GradientError
+from ..errors import ArgumentError, GradientError
 from ..op.schema import Schema
-from ..tensors.meta import Meta
+from ..tensors.meta import Meta, differences
 from ..tensors.tensor import Tensor
 from .edges import LEAF
 
@@ -18,6 +18,10 @@ _COMPLEX = frozenset(
     {"cast", "add", "sub", "neg", "sum", "mean", "clone", "copy", "cat", "where", "masked_fill"}
 )
 
+# What sees every saved tensor, the last pair of functions in force: (pack, unpack); see `graph`.
+saving: list[tuple[Callable, Callable]] = []
+# While anomalies are looked for: what makes the text of the place of a forward call; see `anomaly`.
+sites: list[Callable[[], str]] = []
 # Gives every node its number; the walk goes from the last to the first.
 sequence = itertools.count()
 
@@ -39,6 +43,7 @@ class Node:
         "retained",
         "saved",
         "sequence",
+        "site",
     )
 
     def __init__(self, o: Any, edges: dict[str, Any], saved: dict[str, Any]):
@@ -50,6 +55,14 @@ class Node:
         self.hooks: dict[int, dict] | None = None
         self.retained: dict[int, weakref.ref] | None = None
         self.released = False
+        if sites:
+            self.site = sites[-1]()
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """Where the gradients of its inputs go: nodes with the number of their result, and leaves with 0."""
+        found = [e for edges in self.edges.values() for e in (edges if isinstance(edges, list) else [edges])]
+        return tuple(target if isinstance(target, tuple) else (target, 0) for target, _ in found)
 
     @property
     def public(self) -> str:
@@ -120,7 +133,7 @@ class Saved:
     """A tensor kept for the derivative: the storage and how to look at it, never the tensor, so that no cycle
     arises."""
 
-    __slots__ = ("index", "meta", "node", "offset", "storage", "version")
+    __slots__ = ("index", "meta", "node", "offset", "packed", "storage", "version")
 
     def __init__(self, t: Tensor):
         self.storage, self.meta, self.offset = t._storage, t._meta, t._offset
@@ -128,6 +141,21 @@ class Saved:
         node = t._node
         self.node = t if node is LEAF else node
         self.index = t._index
+        if saving:
+            pack, unpack = saving[-1]
+            self.packed, self.storage = (pack(t.detach()), unpack), None
+
+    def _unpacked(self) -> Tensor:
+        """What the hook makes of what the other one kept."""
+        kept, restore = self.packed
+        t = restore(kept)
+        if not isinstance(t, Tensor):
+            raise ArgumentError(
+                f"saved_tensors_hooks: unpack_hook must return a Tensor, not {type(t).__name__} {t!r}."
+            )
+        if different := differences(t._meta, self.meta.like()):
+            raise GradientError(f"saved_tensors_hooks: unpack_hook returned a tensor of {different}.")
+        return t.detach()
 
     def unpack(self, owner: Node, name: str, keep_graph: bool) -> Tensor:
         """The tensor again.
@@ -140,13 +168,16 @@ class Saved:
         Raises:
             GradientError: its memory was written since.
         """
-        if self.storage.version != self.version:
+        if self.storage is None:
+            t = self._unpacked()
+        elif self.storage.version != self.version:
             raise GradientError(
                 f"{owner.public}: {name!r}, needed for the gradient, was changed in place after it was used "
                 f"(version {self.storage.version}, expected {self.version}). Use a form without "
                 "underscore, or clone it first."
             )
-        t = Tensor(self.storage, self.meta, self.offset)
+        else:
+            t = Tensor(self.storage, self.meta, self.offset)
         if keep_graph and self.node is not None:
             node = self.node() if isinstance(self.node, weakref.ref) else self.node
             if isinstance(node, Tensor):

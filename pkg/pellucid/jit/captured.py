@@ -85,7 +85,7 @@ class CapturedTrace:
         # Gradients that the function goes on from are arguments of it, though nobody gives them.
         slots = {slot for piece in recording.pieces for c in walk(piece.words, nodes) for slot in c.slots}
         leaves, given = _leaves(before.grads, slots, set(call.slots))
-        if any(t._hooks for t in before.grads if t._storage.slot in slots):
+        if any(t._hooks or t._after for t in before.grads if t._storage.slot in slots):
             raise Refused("a hook of a parameter runs Python at every call", False)
         if above is not None and any(g._storage.slot in above.external for g in given):
             raise Refused("it uses gradients that were there before it, before it reads a value")

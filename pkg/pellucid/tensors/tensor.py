@@ -30,6 +30,7 @@ class Tensor(Portable):
     _node: Any = None
     _index = 0
     _hooks: dict | None = None
+    _after: dict | None = None
     _grad: Tensor | None = None
     _base: Tensor | None = None  # what it is a view of
     _views: dict[weakref.ref, None] | None = None  # in the order in which they were taken
@@ -264,6 +265,26 @@ class Tensor(Portable):
                 self._node.hooks = {}
             hooks = self._node.hooks.setdefault(self._index, {})
         return Handle(hooks, hook)
+
+    def register_post_accumulate_grad_hook(self, hook):
+        """Call ``hook(tensor)`` after a walk has added to ``.grad`` of this leaf, for example to take an
+        optimizer's step there.
+
+        Returns:
+            A handle with ``remove()``.
+
+        Raises:
+            GradientError: it does not require grad, or is not a leaf.
+
+        Source: https://pytorch.org/docs/stable/generated/torch.Tensor.register_post_accumulate_grad_hook.html
+        """
+        if self._node is not LEAF:
+            what = "does not require grad" if self._node is None else "is not a leaf. Use register_hook()"
+            raise GradientError(f"register_post_accumulate_grad_hook: the tensor {what}.")
+        if self._after is None:
+            self._after = {}
+        note_change()
+        return Handle(self._after, hook)
 
     # Where and as what
 

@@ -29,6 +29,7 @@ class Tensor(Portable):
     _node: Any
     _index: _int
     _hooks: dict | None
+    _after: dict | None
     _grad: Tensor | None
     _base: Tensor | None
     _views: dict[weakref.ref, None] | None
@@ -105,6 +106,9 @@ class Tensor(Portable):
     def register_hook(self, hook):
         """Call ``hook(grad)`` when the gradient of this tensor is known; what it returns replaces the
         gradient."""
+    def register_post_accumulate_grad_hook(self, hook):
+        """Call ``hook(tensor)`` after a walk has added to ``.grad`` of this leaf, for example to take an
+        optimizer's step there."""
     def cpu(self) -> Tensor:
         """The tensor on the cpu device."""
     def webgpu(self) -> Tensor:

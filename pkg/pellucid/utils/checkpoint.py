@@ -1,0 +1,133 @@
+"""Checkpoints of activations: what a part of a model saves for its gradient is computed again when it is
+asked for, instead of being kept.
+
+Source: Chen et al. 2016, "Training deep nets with sublinear memory cost"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+from ..autograd.grad_mode import is_grad_enabled, under
+from ..autograd.graph import saved_tensors_hooks
+from ..device.stream import stream
+from ..errors import ArgumentError, GradientError, RangeError
+from ..ops.random.generator import default_generator
+from ..tensors.tensor import Tensor
+
+
+def checkpoint(
+    function: Callable,
+    *args: Any,
+    use_reentrant: bool | None = None,
+    context_fn: Callable | None = None,
+    determinism_check: str = "default",
+    debug: bool = False,
+    early_stop: bool = True,
+    preserve_rng_state: bool = True,
+    **kwargs: Any,
+) -> Any:
+    """The result of ``function(*args, **kwargs)``, whose graph keeps nothing: the backward calls it again.
+
+    Args:
+        function: computes the same at every call with the same arguments.
+        args, kwargs: its arguments.
+        use_reentrant: accepted; one way serves both, and needs no input that requires grad.
+        context_fn: gives two contexts, for the call and for the repetition.
+        determinism_check: "default", or "none" for no look at what the repetition saves.
+        debug, early_stop: accepted.
+        preserve_rng_state: let the repetition draw the random numbers of the call.
+
+    Raises:
+        GradientError: from a walk: the repetition saved other tensors.
+
+    Source: https://pytorch.org/docs/stable/checkpoint.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> from pellucid.utils.checkpoint import checkpoint
+        >>> x = torch.tensor([2.0], requires_grad=True, device="cpu")
+        >>> checkpoint(lambda x: x.exp().log() * x, x).sum().backward()
+        >>> round(x.grad.item(), 4)
+        4.0
+    """
+    if not callable(function):
+        raise ArgumentError(f"checkpoint: function must be a function, not {type(function).__name__}.")
+    first, again = (nullcontext(), nullcontext()) if context_fn is None else context_fn()
+    if not is_grad_enabled():
+        with first:
+            return function(*args, **kwargs)
+    if (capturing := stream().capturing) is not None:
+        capturing.refuse("a checkpoint computes again in the backward what it did not keep")
+    generator = default_generator
+    state = generator.seed_value, generator.offset
+    metas: list[Any] = []
+    kept: dict[int, Tensor] = {}
+
+    def pack(t: Tensor) -> int:
+        metas.append(t._meta)
+        return len(metas) - 1
+
+    def repeat() -> None:
+        found: list[Tensor] = []
+        now = generator.seed_value, generator.offset
+        if preserve_rng_state:
+            generator.seed_value, generator.offset = state
+        try:
+            with again, saved_tensors_hooks(lambda t: found.append(t), lambda kept: kept):
+                under(True, function, *args, **kwargs)
+        finally:
+            if preserve_rng_state:
+                generator.seed_value, generator.offset = now
+        same = [t._meta is m for t, m in zip(found, metas, strict=False)]
+        if len(found) != len(metas) or not (all(same) or determinism_check == "none"):
+            raise GradientError(
+                f"checkpoint: the call saved {len(metas)} tensors and its repetition {len(found)}, or others."
+                " The function must compute the same at every call."
+            )
+        kept.update(enumerate(found))
+
+    def unpack(k: int) -> Tensor:
+        if k not in kept:
+            repeat()
+        return kept.pop(k)
+
+    with first, saved_tensors_hooks(pack, unpack):
+        return function(*args, **kwargs)
+
+
+def checkpoint_sequential(functions: Any, segments: int, input: Any, **options: Any) -> Any:
+    """The result of one module or function after the other, in segments that are checkpoints but for the
+    last.
+
+    Args:
+        functions: a list of them, or an `nn.Sequential`.
+        segments: how many.
+        input: of the first.
+        options: of `checkpoint`.
+
+    Source: https://pytorch.org/docs/stable/checkpoint.html
+    """
+    parts = list(functions)
+    if not isinstance(segments, int) or not 0 < segments <= max(len(parts), 1):
+        raise RangeError(
+            f"checkpoint_sequential: segments must lie between 1 and {len(parts)}, not {segments}."
+        )
+
+    def run(begin: int, end: int) -> Callable:
+        def segment(x: Any) -> Any:
+            for part in parts[begin:end]:
+                x = part(x)
+            return x
+
+        return segment
+
+    size = len(parts) // segments
+    for k in range(segments - 1):
+        input = checkpoint(run(k * size, (k + 1) * size), input, **options)
+    return run((segments - 1) * size, len(parts))(input)
+
+
+__all__ = ["checkpoint", "checkpoint_sequential"]
