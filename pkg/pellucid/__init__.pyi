@@ -39,6 +39,10 @@ from .lens import match as match
 from .models import AutoModelForCausalLM as AutoModelForCausalLM
 from .models.generate import GenerationConfig as GenerationConfig
 from .ops.index.sort import ValuesAndIndices
+from .ops.linalg.lu import PLU, LUFactor, LUFactorEx
+from .ops.linalg.older import USV, Triangular
+from .ops.linalg.orthogonal import QR, Reflections
+from .ops.linalg.solvers import SignAndLog
 from .ops.namespaces import fft as fft
 from .ops.namespaces import linalg as linalg
 from .ops.namespaces import special as special
@@ -361,6 +365,18 @@ def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def celu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """``input`` where positive, else ``alpha * (exp(input / alpha) - 1)``."""
 
+def chain_matmul(*matrices: Tensor) -> Tensor:
+    """The product of several matrices; `linalg.multi_dot` of them."""
+
+def cholesky(input: Tensor, upper: _bool = False) -> Tensor:
+    """Cholesky factorization; `linalg.cholesky`."""
+
+def cholesky_inverse(L: Tensor, upper: _bool = False) -> Tensor:
+    """The inverse of a matrix from its Cholesky factor; arguments as `cholesky_solve`."""
+
+def cholesky_solve(B: Tensor, L: Tensor, upper: _bool = False) -> Tensor:
+    """The ``X`` of ``A X = B`` from the Cholesky factor of A."""
+
 def chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
     """At most ``chunks`` views of equal length (the last may be shorter)."""
 
@@ -531,6 +547,9 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: _float = 1, 
 def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Degrees as radians."""
 
+def det(input: Tensor) -> Tensor:
+    """The determinant of matrices, by LU factorization."""
+
 def diag(input: Tensor, diagonal: _int = 0) -> Tensor:
     """A matrix with a vector on a diagonal, or the vector on a diagonal of a matrix."""
 
@@ -676,6 +695,9 @@ def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def frexp(input: Tensor) -> tuple[Tensor, Tensor]:
     """(mantissa, exponent) with ``input == mantissa * 2 ** exponent`` and mantissas from 0.5 to 1."""
 
+def frobenius_norm(input: Tensor, dim: Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
+    """The square root of the sum of squares over axes, all if dim is None."""
+
 def full(
     size, fill_value, *, dtype: DType | None = None, device=None, requires_grad: _bool = False
 ) -> Tensor:
@@ -694,6 +716,10 @@ def gcd(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def ge(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """``input >= other``."""
+
+def geqrf(input: Tensor) -> Reflections:
+    """QR factorization as LAPACK has it: ``(a, tau)``, from which `linalg.householder_product` makes
+    Q."""
 
 def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: _int = 1) -> tuple[Tensor, ...]:
     """Derivatives along axes by differences, second order exact inside."""
@@ -785,6 +811,10 @@ def instance_norm(
     cudnn_enabled: _bool,
 ) -> Tensor:
     """Every channel of every member of the batch with its own mean and variance."""
+
+def inverse(input: Tensor) -> Tensor:
+    """The inverse of matrices, by LU factorization. To multiply with it, `linalg.solve` is quicker and
+    more exact."""
 
 def is_complex(input: Tensor) -> _bool:
     """Whether the elements are complex numbers."""
@@ -888,6 +918,9 @@ def logcumsumexp(input: Tensor, dim: _int) -> Tensor:
     """Logarithm of the running sum of exponentials: ``out[i] = log(exp(input[0]) + ... +
     exp(input[i]))``."""
 
+def logdet(input: Tensor) -> Tensor:
+    """The logarithm of the determinant of matrices: -inf where it is 0, NaN where it is negative."""
+
 def logical_and(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether both are not zero."""
 
@@ -921,6 +954,18 @@ def logsumexp(input: Tensor, dim: _int | Sequence[_int], keepdim: _bool = False)
 def lt(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """``input < other``."""
 
+def lu(A: Tensor, pivot: _bool = True, get_infos: _bool = False) -> LUFactor | LUFactorEx:
+    """LU factorization; `linalg.lu_factor`, or with get_infos `linalg.lu_factor_ex`. A matrix that is
+    singular is no error."""
+
+def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+    """The ``X`` of ``A X = b`` from an LU factorization; `linalg.lu_solve`."""
+
+def lu_unpack(
+    LU_data: Tensor, LU_pivots: Tensor, unpack_data: _bool = True, unpack_pivots: _bool = True
+) -> PLU:
+    """The factors of ``A = P L U`` from `linalg.lu_factor`."""
+
 def masked_fill(input: Tensor, mask: Tensor, value: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """``value`` where the mask holds, else ``input``."""
 
@@ -933,6 +978,12 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     """Matrix product over the last two axes: ``out[..., i, j] = sum_l input[..., i, l] * other[..., l,
     j]``."""
+
+def matrix_exp(input: Tensor) -> Tensor:
+    """The exponential of square matrices: ``I + A + A²/2 + A³/6 + ...``."""
+
+def matrix_power(input: Tensor, n: _int) -> Tensor:
+    """A power of square matrices, by squaring."""
 
 def max(
     input: Tensor, dim: _int | Tensor | None = None, keepdim: _bool = False, *, other: Tensor | None = None
@@ -1091,7 +1142,7 @@ def norm(
     input: Tensor, p: _float | str = "fro", dim=None, keepdim: _bool = False, dtype: DType | None = None
 ) -> Tensor:
     """Vector norm over axes: ``(sum |x|^p)^(1/p)``; p = inf largest, -inf smallest, 0 the number of
-    nonzero elements."""
+    nonzero elements; or the nuclear norm of matrices."""
 
 def normal(
     mean: Tensor | _float,
@@ -1107,6 +1158,9 @@ def normal(
 def not_equal(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """``input != other``."""
 
+def nuclear_norm(input: Tensor, dim: Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
+    """The sum of the singular values of matrices."""
+
 def ones(*size, dtype: DType | None = None, device=None, requires_grad: _bool = False) -> Tensor:
     """A tensor of ones."""
 
@@ -1115,14 +1169,27 @@ def ones_like(
 ) -> Tensor:
     """`ones` with the shape, dtype and device of ``input``."""
 
+def orgqr(input: Tensor, tau: Tensor) -> Tensor:
+    """The first columns of a product of Householder reflections ``I - tau v vᴴ``; the Q of `geqrf`."""
+
+def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: _bool = True, transpose: _bool = False) -> Tensor:
+    """The product of Q, as `geqrf` has it, with a matrix."""
+
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """``out[i, j] = input[i] * vec2[j]``."""
+
+def pca_lowrank(A: Tensor, q: _int | None = None, center: _bool = True, niter: _int = 2) -> USV:
+    """Principal components of rows, nearly: the first singular values and vectors of A without its
+    mean."""
 
 def permute(input: Tensor, *dims) -> Tensor:
     """Axes in another order, sharing storage."""
 
 def permute_copy(input: Tensor, *dims) -> Tensor:
     """A copy of what `permute` shows."""
+
+def pinverse(input: Tensor, rcond: _float = 1e-15) -> Tensor:
+    """The pseudo-inverse of matrices; `linalg.pinv` with another tolerance."""
 
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The complex number of a size and an angle in radians."""
@@ -1146,6 +1213,9 @@ def prod(
 
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
     """A copy with ``source`` at places of the flat tensor, or added there."""
+
+def qr(input: Tensor, some: _bool = True) -> QR:
+    """QR factorization; `linalg.qr` with mode "reduced", or "complete" if not some."""
 
 def quantile(
     input: Tensor, q, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = "linear"
@@ -1363,6 +1433,9 @@ def slice_scatter(
 ) -> Tensor:
     """A copy of ``input`` with ``src`` in a slice of an axis."""
 
+def slogdet(input: Tensor) -> SignAndLog:
+    """The determinant of matrices as its sign and the logarithm of its size, which does not overflow."""
+
 def softmax(input: Tensor, dim: _int, dtype: DType | None = None) -> Tensor:
     """``out_i = exp(x_i) / sum_j exp(x_j)`` along an axis; a row of only -inf gives NaN."""
 
@@ -1432,6 +1505,12 @@ def sum(
 ) -> Tensor:
     """Sum over axes: ``out = sum_r input[..., r, ...]``."""
 
+def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True) -> USV:
+    """Singular values ``A = U diag(S) Vᴴ``; `linalg.svd`, which gives Vᴴ."""
+
+def svd_lowrank(A: Tensor, q: _int | None = 6, niter: _int | None = 2, M: Tensor | None = None) -> USV:
+    """The first q singular values and vectors of matrices, nearly, by random vectors."""
+
 def swapaxes(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """Two axes exchanged, sharing storage."""
 
@@ -1491,6 +1570,11 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: _float = 1, dim: _int =
 
 def trapz(y: Tensor, x: Tensor | None = None, *, dx: _float = 1, dim: _int = -1) -> Tensor:
     """Integral along an axis by the trapezoidal rule."""
+
+def triangular_solve(
+    b: Tensor, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False
+) -> Triangular:
+    """The ``X`` of ``A X = b`` where A is triangular, and a copy of A; `linalg.solve_triangular`."""
 
 def tril(input: Tensor, diagonal: _int = 0) -> Tensor:
     """The lower triangle of the last two axes; zero above the diagonal."""

@@ -58,6 +58,11 @@ class GradientError(PellucidError, RuntimeError):
     """Backward through something that has no derivative, through freed values, or with the wrong shape."""
 
 
+class LinAlgError(PellucidError, RuntimeError):
+    """A matrix has no such factorization or solution: it is singular, not positive-definite, or an iteration
+    did not end."""
+
+
 class FormatError(PellucidError, ValueError):
     """Bytes are not what their file format says: names the file, the offset, what was expected and what is
     there."""

@@ -18,6 +18,8 @@ B = torch.tensor([[0.6, 0.2, 0.5], [0.3, 0.8, 0.1]])
 WHOLE, SMALL = torch.tensor([[5, -3, 8], [1, 0, 2]]), torch.tensor([[2, 1, 3], [1, 2, 1]])
 IMAGE, KERNEL = torch.arange(32.0).reshape(1, 2, 4, 4) / 10, torch.arange(16.0).reshape(2, 2, 2, 2) / 10
 LINE, TAPS = IMAGE.reshape(1, 2, 16), KERNEL.reshape(2, 2, 4)
+DEFINITE = torch.tensor([[2.0, 0.5, 0.3], [0.5, 3.0, 0.2], [0.3, 0.2, 1.5]])
+SWAPS = torch.tensor([2, 2, 3], dtype=torch.int32)
 PLACES = torch.tensor([[1, 0, 1]])
 Q = torch.arange(24.0).reshape(1, 2, 3, 4) / 24
 TARGET, ROWS = torch.tensor([2, 0]), torch.tensor([1, 0, 1])
@@ -123,14 +125,27 @@ GIVEN = {
     "multilabel_margin_loss": [A, WHOLE.clamp(-1, 2)], "prelu": [A - 0.5, B[0]],
     "round.decimals": [A, {"decimals": 1}], "scatter_reduce": [A, 1, TARGET[:, None], B, "amax"],
     "index_reduce": [A, 1, TARGET, B[:, :2], "amax"],
+    **{name: [DEFINITE] for name in (
+        "cholesky", "cholesky_ex", "cholesky_inverse", "det", "eig", "eigh", "eigvals", "eigvalsh", "inv",
+        "inv_ex", "inverse", "ldl_factor", "ldl_factor_ex", "logdet", "matrix_exp", "slogdet", "svd",
+    )},
+    "cholesky_solve": [B.T, DEFINITE], "householder_product": [B.T, A[0, :2]], "orgqr": [B.T, A[0, :2]],
+    "ormqr": [B.T, A[0, :2], A.T], "matrix_power": [DEFINITE, 2], "multi_dot": [[DEFINITE, B.T]],
+    "chain_matmul": [[DEFINITE, B.T]], "solve": [DEFINITE, B.T], "solve_ex": [DEFINITE, B.T],
+    "solve_triangular": [DEFINITE, B.T, {"upper": True}], "triangular_solve": [B.T, DEFINITE],
+    "linalg_lu_solve": [DEFINITE, SWAPS, B.T], "lu_solve": [B.T, DEFINITE, SWAPS],
+    "lu_unpack": [DEFINITE, SWAPS], "ldl_solve": [DEFINITE, SWAPS, B.T], "tensorinv": [DEFINITE, 1],
+    "tensorsolve": [DEFINITE, A[0]], "nuclear_norm": [A, [0, 1]], "linalg_norm.ord_str": [A, "fro"],
+    "linalg_matrix_norm.default": [A, 1], "linalg_cond.p_str": [DEFINITE, "fro"],
 }  # fmt: skip
-# Values that chance or the memory makes: only their shape and dtype are compared.
+# Values that chance or the memory makes, or whose signs are not defined: only shape and dtype are compared.
 RANDOM = {
     "rand": [[2, 3]], "randn": [[2, 3]], "randint.default": [9, [2, 3]], "randint.low": [2, 9, [2, 3]],
     "randperm": [5], "rand_like": [A], "randn_like": [A], "bernoulli": [A], "empty": [[2, 3]],
     "empty_like": [A], "normal_": [A], "uniform_": [A], "rand.generator": [[2, 3], {"generator": None}],
     "randn.generator": [[2, 3], {"generator": None}],
     "randint.low_generator": [2, 9, [2, 3], {"generator": None}],
+    "linalg_eigh.default": [DEFINITE], "linalg_eig.default": [DEFINITE],
     "randperm.generator": [5, {"generator": None}], "randint_like.default": [A, 9],
     "randint_like.low_dtype": [A, 2, 9], "normal.Tensor_Tensor": [A, B], "normal.Tensor_float": [A],
     "normal.float_Tensor": [1.0, B], "normal.float_float": [1.0, 2.0, [2, 3]], "multinomial": [A, 2],

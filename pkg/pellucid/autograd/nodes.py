@@ -80,11 +80,11 @@ class Node:
             GradientError: what was saved was freed or changed, or the result is complex and the op has no
                 formula for that.
         """
-        if grads[0] is None:  # only results without a derivative were used
-            return {}
+        o = self.op
+        if grads[0] is None and not any("grads" in wanted for _, wanted in o.grad.values()):
+            return {}  # only results without a derivative were used
         if self.released:
             raise freed(self.public)
-        o = self.op
         if self.outputs[0].dtype.is_complex and o.name not in _COMPLEX and getattr(o, "view", None) is None:
             raise GradientError(
                 f"{self.public}: has no derivative for complex results. Work on real and imaginary parts, or "
@@ -97,6 +97,8 @@ class Node:
             for w in wanted:
                 if w == "g":
                     values.append(grads[0])
+                elif w == "grads":
+                    values.append(grads)
                 elif w == "needs":
                     values.append(frozenset(self.edges))
                 else:

@@ -10,8 +10,8 @@ from ..op.arguments import integers, number
 from ..op.public import EXPORTS, function
 from ..ops.elementwise import activations
 from ..ops.index.rows import embedding as _embedding
-from ..ops.norm import channels
-from ..ops.norm import normalization as norm
+from ..ops.linalg.norms import norm
+from ..ops.norm import channels, normalization
 from ..ops.norm import softmax as _softmax
 from ..ops.shape.creation import zeros
 from ..ops.shape.views import broadcast_tensors
@@ -95,7 +95,7 @@ def rms_norm(
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.rms_norm.html
     """
-    return norm.rms_norm(input, integers(normalized_shape, "normalized_shape"), weight, eps)
+    return normalization.rms_norm(input, integers(normalized_shape, "normalized_shape"), weight, eps)
 
 
 @function(exports="nn.functional", ours="the form of nn.functional; `pellucid.layer_norm` is that of ATen")
@@ -110,7 +110,7 @@ def layer_norm(
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.layer_norm.html
     """
-    return norm.layer_norm(input, integers(normalized_shape, "normalized_shape"), weight, bias, eps)
+    return normalization.layer_norm(input, integers(normalized_shape, "normalized_shape"), weight, bias, eps)
 
 
 @function(exports="nn.functional", ours="the form of nn.functional; `pellucid.group_norm` is that of ATen")
@@ -234,7 +234,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.normalize.html
     """
-    return input / norm.norm(input, p, dim, True).clamp(min=eps)
+    return input / norm(input, p, dim, True).clamp(min=eps)
 
 
 @composed(name="clamp", input=lambda g: g)
@@ -253,8 +253,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     dim, eps = index(dim, "dim"), number(eps, "eps")
     if not eps >= 0:
         raise RangeError(f"cosine_similarity: eps must not be negative, not {eps}.")
-    first = _at_least(norm.norm(x1, 2.0, dim, True), eps)
-    second = _at_least(norm.norm(x2, 2.0, dim, True), eps)
+    first = _at_least(norm(x1, 2.0, dim, True), eps)
+    second = _at_least(norm(x2, 2.0, dim, True), eps)
     return (x1 / first * (x2 / second)).sum(dim)
 
 

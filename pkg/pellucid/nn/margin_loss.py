@@ -15,7 +15,7 @@ from ..op.public import function
 from ..ops.elementwise.activations import logsigmoid
 from ..ops.elementwise.comparison import where
 from ..ops.index.gather import gather
-from ..ops.norm.normalization import norm
+from ..ops.linalg.norms import norm
 from ..ops.shape.creation import arange, full_like
 from ..tensors.tensor import Tensor
 from .loss import reduced

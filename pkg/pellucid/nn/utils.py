@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from ..autograd import no_grad
 from ..errors import ArgumentError, GradientError, ShapeError
 from ..op.arguments import describe, number
-from ..ops.norm.normalization import norm
+from ..ops.linalg.norms import norm
 from ..ops.shape.joining import cat, stack
 from ..tensors.absent import refuse_others
 from ..tensors.construct import tensor

@@ -86,14 +86,16 @@ def op(
         dtype: rule for the dtypes (`promote`, `floating`, `boolean`, `same`, ... or a function of the
             `Call` that returns outputs' and computation's).
         shape: rule for the shapes (`broadcast`, `as_input` or a function of the `Call`).
-        kernel: `elementwise`, or a function from the `Call` to one or more `Launch`es (the webgpu device).
+        kernel: `elementwise`, or a function from the `Call` to one or more `Launch`es (the webgpu device), or
+            to None where the reference runs in their place; `on_cpu` does so always.
         reference: numpy function with the same arguments (the cpu device); a keyword ``compute=None`` of
             it is the dtype of the computation.
         view: function from the `Call` to (shape, strides, added offset) for ops that only look
             differently at the same storage.
         composite: the definition in terms of other ops, where ``grad`` says `composite`.
-        grad: input name -> formula; a formula's arguments are what is saved (``g`` the incoming gradient,
-            ``out`` or output names the results,
+        grad: input name -> formula; a formula's arguments are what is saved (``g`` the incoming gradient, of
+            the first result, ``grads`` those of all, None for what was not used, ``out`` or output names
+            the results,
             else the op's arguments, ``<argument>_meta`` only its metadata). `composite`, or None for what has
             no derivative.
         outputs: names of the results; several become a named tuple.
@@ -152,7 +154,7 @@ def op(
                 {a.name for a in arguments}
                 | {f"{a.name}_meta" for a in arguments}
                 | set(outputs)
-                | {"g", "needs"}
+                | {"g", "grads", "needs"}
             )
             for k, (_, wanted) in formulas.items():
                 if k not in {a.name for a in arguments} or not set(wanted) <= known:
@@ -160,7 +162,7 @@ def op(
                         f"op {name}: gradient of {k!r} with arguments {wanted} names something that the op "
                         "does not have"
                     )
-                saved |= set(wanted) - {"g", "needs"}
+                saved |= set(wanted) - {"g", "grads", "needs"}
         result = namedtuple(name, outputs) if len(outputs) > 1 else None
         mutated = () if mutates is None else (mutates,) if isinstance(mutates, str) else tuple(mutates)
         o = Op(
@@ -182,7 +184,7 @@ def op(
         o.call.op = o  # type: ignore[attr-defined]
         publish(o.call, None if public else exports, method, in_place)
         if aten or ours or (not public and (exports or method)):
-            name_overloads(o.call, aten, ours)
+            name_overloads(o.call, aten, ours, exports)
         return o.call
 
     return declare

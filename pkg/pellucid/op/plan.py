@@ -178,10 +178,12 @@ def cpu_plan(o: Schema, call: Call, written: str | None = None):
 observe: Callable[..., Callable] | None = None
 
 
-def webgpu_plan(o: Schema, call: Call, written: str | None = None, aliased: frozenset[str] = frozenset()):
-    """Compile the launches of a call and write the function that records them."""
+def webgpu_plan(
+    o: Schema, call: Call, written: str | None = None, aliased: frozenset[str] = frozenset()
+) -> Any:
+    """Compile the launches of a call and write the function that records them; None where it has none."""
     run = _webgpu_plan(o, call, written, aliased)
-    return run if observe is None else observe(o, call, run, written)
+    return run if observe is None or run is None else observe(o, call, run, written)
 
 
 def _webgpu_plan(o: Schema, call: Call, written: str | None, aliased: frozenset[str]):
@@ -197,6 +199,8 @@ def _webgpu_plan(o: Schema, call: Call, written: str | None, aliased: frozenset[
     else:
         call = _contiguous_call(o, call)
         launches = o.kernel(call)
+        if launches is None:  # the numpy reference runs in its place
+            return None
         launches = [launches] if isinstance(launches, Launch) else list(launches)
         for launch in launches:
             launch.file, launch.holes = launch.source.fill(launch.holes), {}

@@ -36,10 +36,21 @@ class Op(Schema):
             elif call.device.type == "meta":
                 plan = meta_plan(self, call)
             else:
-                plan = webgpu_plan(self, call)
+                plan = webgpu_plan(self, call) or self.by_way_of_the_cpu(call)
             return self.guarded(call, plan)
         except PellucidError as error:
             raise named(self.public, error) from None
+
+    def by_way_of_the_cpu(self, call: Call) -> Callable:
+        """A plan that reads the tensors, runs the numpy reference on them and brings the results back: of an
+        op, or a size, that no kernel takes (`rules.on_cpu`)."""
+
+        def run(*values):
+            read = [v.detach().to("cpu") if hasattr(v, "_meta") else v for v in values]
+            made = self.plan_of(*read)(*read)
+            return self.result(*[t.to(call.device) for t in made]) if self.result else made.to(call.device)
+
+        return run
 
     def guarded(self, call: Call, plan: Callable) -> Callable:
         """The plan behind a look at the numbers that must fit the dtype of the computation. On webgpu,

@@ -50,7 +50,7 @@ def function(
         if in_place:
             form = METHODS[f"{function.__name__}_"] = copied_over(function)
             OURS[form] = "an in-place form, which `ops.aten` finds by the name of the function"
-        name_overloads(function, aten, ours)
+        name_overloads(function, aten, ours, exports)
         return function
 
     return declare
@@ -185,15 +185,22 @@ def alias(name: str, known: str) -> None:
             OVERLOADS[f"{name}.{kind}"] = found
 
 
-def name_overloads(function: Callable, aten: str | tuple[str, ...] | None, ours: str) -> None:
+def name_overloads(
+    function: Callable,
+    aten: str | tuple[str, ...] | None,
+    ours: str,
+    exports: str | tuple[str, ...] | None = "torch",
+) -> None:
     """Register which of ATen's operators a function computes; `ops.aten` calls it by them.
 
     Args:
         function: what computes them.
-        aten: overloads; ``<name>.default`` if None, where nothing else is. Behind one that takes other
+        aten: overloads; ``<name>.default`` if None, where nothing else is; of linalg
+            ``linalg_<name>.default``. Behind one that takes other
             arguments than the function, or in another order, stand ATen's, as in ``"add.Scalar(self, other,
             alpha=1)"``.
         ours: why there is none.
+        exports: where the function is public.
 
     Raises:
         TypeError: an overload has been named before.
@@ -203,7 +210,8 @@ def name_overloads(function: Callable, aten: str | tuple[str, ...] | None, ours:
         OURS[function] = ours
         return
     if aten is None:
-        OVERLOADS.setdefault(f"{name}.default", (function, ""))
+        place = "linalg_" if exports == "linalg" else ""
+        OVERLOADS.setdefault(f"{place}{name}.default", (function, ""))
         return
     for text in (aten,) if isinstance(aten, str) else aten:
         overload, _, arguments = text.rstrip(")").partition("(")

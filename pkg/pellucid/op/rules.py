@@ -98,6 +98,11 @@ def float_only(call: Call) -> tuple[DType, DType]:
     return d, d
 
 
+def on_cpu(call: Call) -> None:
+    """The ``kernel=`` of an op that has none: its tensors are read, the numpy reference runs, and the results
+    come back. A kernel's function returns None for what it does not take."""
+
+
 def broadcast(call: Call) -> Size:
     """The shape that all tensor operands broadcast to."""
     return broadcast_shapes(*[m.shape for _, m in call.tensors()])

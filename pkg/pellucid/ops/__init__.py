@@ -21,9 +21,21 @@ from .elementwise import (
     probability,
 )
 from .index import counting, gather, places, rows, scatter_reduce, selection, sort
+from .linalg import (
+    least_squares,
+    lu,
+    norms,
+    older,
+    orthogonal,
+    products,
+    solvers,
+    spectral,
+    symmetric,
+    triangular,
+)
 from .matmul import contractions, dense, einsum, linear
 from .norm import channels, normalization, softmax
-from .quant import products
+from .quant import products as quant_products
 from .random import distributions, variates
 from .reduce import differences, extremum, order_statistics, reductions, running, scan, variance
 from .shape import (
@@ -76,13 +88,23 @@ GROUPS = (
     dense,
     contractions,
     einsum,
+    triangular,
+    lu,
+    solvers,
+    orthogonal,
+    spectral,
+    least_squares,
+    symmetric,
+    products,
+    norms,
+    older,
     movement,
     normalization,
     channels,
     padding,
     pool,
     window_ops,
-    products,
+    quant_products,
     distributions,
     variates,
     reductions,

@@ -66,3 +66,4 @@ def name_aliases() -> None:
         alias(name, known)
     for name, known in SPECIAL.items():
         EXPORTS["special"][name] = EXPORTS["torch"][known]
+    EXPORTS["linalg"]["matmul"] = EXPORTS["torch"]["matmul"]

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..autograd import backward
 from ..device import device as Device
-from ..errors import ArgumentError, GradientError
+from ..errors import ArgumentError, GradientError, ShapeError
 from ..op.arguments import element_type, number
 from ..op.declaration import operator_of
 from ..op.inplace import in_place
@@ -147,6 +147,18 @@ class _Methods(Tensor):
     def mT(self) -> Tensor:
         """The last two axes exchanged."""
         return views.transpose(self, -2, -1)
+
+    @property
+    def mH(self) -> Tensor:
+        """The last two axes exchanged, and the elements conjugated."""
+        return self.mT.conj()
+
+    @property
+    def H(self) -> Tensor:
+        """A matrix transposed and conjugated."""
+        if self.ndim not in (0, 2):
+            raise ShapeError(f"H: takes a matrix, not {self.ndim} axes. Use mH.")
+        return self.mT.conj() if self.ndim else self
 
     def __getitem__(self, key) -> Tensor:
         return indexing.get(self, key)

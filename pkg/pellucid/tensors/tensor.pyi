@@ -12,6 +12,10 @@ from typing import Any
 
 from ..device import device as Device
 from ..ops.index.sort import ValuesAndIndices
+from ..ops.linalg.lu import LUFactor, LUFactorEx
+from ..ops.linalg.older import USV, Triangular
+from ..ops.linalg.orthogonal import QR, Reflections
+from ..ops.linalg.solvers import SignAndLog
 from ..ops.random.generator import Generator
 from .dtypes import DType
 from .formats import memory_format
@@ -179,6 +183,12 @@ class Tensor(Portable):
     @property
     def mT(self) -> Tensor:
         """The last two axes exchanged."""
+    @property
+    def mH(self) -> Tensor:
+        """The last two axes exchanged, and the elements conjugated."""
+    @property
+    def H(self) -> Tensor:
+        """A matrix transposed and conjugated."""
     def __getitem__(self, key) -> Tensor: ...
     def __setitem__(self, key, value) -> None: ...
     def where(self, condition: Tensor, other) -> Tensor:
@@ -300,6 +310,12 @@ class Tensor(Portable):
         """Fill with numbers of a Cauchy distribution."""
     def ceil(self, *, out: Tensor | None = None) -> Tensor:
         """Rounded up."""
+    def cholesky(self, upper: _bool = False) -> Tensor:
+        """Cholesky factorization; `linalg.cholesky`."""
+    def cholesky_inverse(self, upper: _bool = False) -> Tensor:
+        """The inverse of a matrix from its Cholesky factor; arguments as `cholesky_solve`."""
+    def cholesky_solve(self, L: Tensor, upper: _bool = False) -> Tensor:
+        """The ``X`` of ``A X = B`` from the Cholesky factor of A."""
     def chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
         """At most ``chunks`` views of equal length (the last may be shorter)."""
     def clamp(
@@ -360,6 +376,8 @@ class Tensor(Portable):
         """Degrees as radians."""
     def dequantize(self) -> Tensor:
         """The values of a quantized weight."""
+    def det(self) -> Tensor:
+        """The determinant of matrices, by LU factorization."""
     def diag(self, diagonal: _int = 0) -> Tensor:
         """A matrix with a vector on a diagonal, or the vector on a diagonal of a matrix."""
     def diag_embed(self, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
@@ -448,6 +466,9 @@ class Tensor(Portable):
         """``input >= other``."""
     def geometric_(self, p: _float, *, generator: Generator | None = None) -> Tensor:
         """Fill with numbers of trials up to the first success, of probability ``p`` each."""
+    def geqrf(self) -> Reflections:
+        """QR factorization as LAPACK has it: ``(a, tau)``, from which `linalg.householder_product` makes
+        Q."""
     def greater(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """``input > other``."""
     def greater_equal(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
@@ -500,6 +521,9 @@ class Tensor(Portable):
         """``out[..., j, ...] = input[..., index[j], ...]`` along one axis."""
     def inner(self, other: Tensor) -> Tensor:
         """Products of all vectors along the last axes: ``out[i, j] = sum(input[i] * other[j])``."""
+    def inverse(self) -> Tensor:
+        """The inverse of matrices, by LU factorization. To multiply with it, `linalg.solve` is quicker and
+        more exact."""
     def is_complex(self) -> _bool:
         """Whether the elements are complex numbers."""
     def isclose(
@@ -559,6 +583,8 @@ class Tensor(Portable):
     def logcumsumexp(self, dim: _int) -> Tensor:
         """Logarithm of the running sum of exponentials: ``out[i] = log(exp(input[0]) + ... +
         exp(input[i]))``."""
+    def logdet(self) -> Tensor:
+        """The logarithm of the determinant of matrices: -inf where it is 0, NaN where it is negative."""
     def logical_and(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Whether both are not zero."""
     def logical_not(self, *, out: Tensor | None = None) -> Tensor:
@@ -573,6 +599,11 @@ class Tensor(Portable):
         """``log(sum(exp(input), dim))`` without overflow."""
     def lt(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """``input < other``."""
+    def lu(self, pivot: _bool = True, get_infos: _bool = False) -> LUFactor | LUFactorEx:
+        """LU factorization; `linalg.lu_factor`, or with get_infos `linalg.lu_factor_ex`. A matrix that is
+        singular is no error."""
+    def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+        """The ``X`` of ``A X = b`` from an LU factorization; `linalg.lu_solve`."""
     def masked_fill(self, mask: Tensor, value: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """``value`` where the mask holds, else ``input``."""
     def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
@@ -584,6 +615,10 @@ class Tensor(Portable):
     def matmul(self, other: Tensor) -> Tensor:
         """Matrix product over the last two axes: ``out[..., i, j] = sum_l input[..., i, l] * other[..., l,
         j]``."""
+    def matrix_exp(self) -> Tensor:
+        """The exponential of square matrices: ``I + A + A²/2 + A³/6 + ...``."""
+    def matrix_power(self, n: _int) -> Tensor:
+        """A power of square matrices, by squaring."""
     def max(self, dim: _int | Tensor | None = None, keepdim: _bool = False, *, other: Tensor | None = None):
         """Largest element of all; with ``dim`` largest along it as (values, indices); with a tensor the
         larger of two, element by element."""
@@ -671,15 +706,21 @@ class Tensor(Portable):
         self, p: _float | str = "fro", dim=None, keepdim: _bool = False, dtype: DType | None = None
     ) -> Tensor:
         """Vector norm over axes: ``(sum |x|^p)^(1/p)``; p = inf largest, -inf smallest, 0 the number of
-        nonzero elements."""
+        nonzero elements; or the nuclear norm of matrices."""
     def normal_(self, mean: _float = 0.0, std: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
         """Fill with normal random numbers."""
     def not_equal(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """``input != other``."""
+    def orgqr(self, tau: Tensor) -> Tensor:
+        """The first columns of a product of Householder reflections ``I - tau v vᴴ``; the Q of `geqrf`."""
+    def ormqr(self, tau: Tensor, other: Tensor, left: _bool = True, transpose: _bool = False) -> Tensor:
+        """The product of Q, as `geqrf` has it, with a matrix."""
     def outer(self, vec2: Tensor) -> Tensor:
         """``out[i, j] = input[i] * vec2[j]``."""
     def permute(self, *dims) -> Tensor:
         """Axes in another order, sharing storage."""
+    def pinverse(self, rcond: _float = 1e-15) -> Tensor:
+        """The pseudo-inverse of matrices; `linalg.pinv` with another tolerance."""
     def polygamma(self, n: _int, *, out: Tensor | None = None) -> Tensor:
         """What `polygamma` computes."""
     def positive(self) -> Tensor:
@@ -694,6 +735,8 @@ class Tensor(Portable):
         """A copy with ``source`` at places of the flat tensor, or added there."""
     def put_(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
         """In-place form of `put`: writes the result into this tensor and returns it."""
+    def qr(self, some: _bool = True) -> QR:
+        """QR factorization; `linalg.qr` with mode "reduced", or "complete" if not some."""
     def quantile(
         self, q, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = "linear"
     ) -> Tensor:
@@ -785,6 +828,8 @@ class Tensor(Portable):
         self, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1
     ) -> Tensor:
         """A copy of ``input`` with ``src`` in a slice of an axis."""
+    def slogdet(self) -> SignAndLog:
+        """The determinant of matrices as its sign and the logarithm of its size, which does not overflow."""
     def softmax(self, dim: _int, dtype: DType | None = None) -> Tensor:
         """``out_i = exp(x_i) / sum_j exp(x_j)`` along an axis; a row of only -inf gives NaN."""
     def sort(self, dim: _int = -1, descending: _bool = False, stable: _bool = True) -> ValuesAndIndices:
@@ -818,6 +863,8 @@ class Tensor(Portable):
         """Sum over axes: ``out = sum_r input[..., r, ...]``."""
     def sum_to_size(self, *size) -> Tensor:
         """The sum over axes that a broadcast from ``size`` would have made."""
+    def svd(self, some: _bool = True, compute_uv: _bool = True) -> USV:
+        """Singular values ``A = U diag(S) Vᴴ``; `linalg.svd`, which gives Vᴴ."""
     def swapaxes(self, dim0: _int, dim1: _int) -> Tensor:
         """Two axes exchanged, sharing storage."""
     def swapdims(self, dim0: _int, dim1: _int) -> Tensor:
@@ -844,6 +891,10 @@ class Tensor(Portable):
         """Sum of the main diagonal of a matrix."""
     def transpose(self, dim0: _int, dim1: _int) -> Tensor:
         """Two axes exchanged, sharing storage."""
+    def triangular_solve(
+        self, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False
+    ) -> Triangular:
+        """The ``X`` of ``A X = b`` where A is triangular, and a copy of A; `linalg.solve_triangular`."""
     def tril(self, diagonal: _int = 0) -> Tensor:
         """The lower triangle of the last two axes; zero above the diagonal."""
     def triu(self, diagonal: _int = 0) -> Tensor:

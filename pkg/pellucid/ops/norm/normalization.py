@@ -1,29 +1,23 @@
-"""Normalization of rows (RMS norm, layer norm) and vector norms."""
+"""Normalization of rows: RMS norm, layer norm."""
 
 # A declaration has no body.
 # pyright: reportReturnType=false
 from __future__ import annotations
 
-from math import inf, prod
+from math import prod
 
 import numpy as np
 
-from ...autograd.composed import composed
-from ...autograd.formulas import zeros
-from ...errors import DTypeError, RangeError, ShapeError
+from ...errors import DTypeError, ShapeError
 from ...kernel.launch import Launch, flag
 from ...kernel.variants import rows_of
-from ...op.arguments import element_type, number
 from ...op.call import Call
 from ...op.declaration import op
-from ...op.public import function
 from ...op.rules import as_input
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType
-from ...tensors.shape import axes
 from ...tensors.tensor import Tensor
-from ..reduce.extremum import amax, amin
-from ..reduce.reductions import mean, restore, spread, sum, wide_mean
+from ..reduce.reductions import mean, sum, wide_mean
 
 # The distance from 1 to the next number, which PyTorch adds where rms_norm is given no eps.
 _EPSILON = {dt.float64: 2.0**-52, dt.float32: 2.0**-23, dt.float16: 2.0**-10, dt.bfloat16: 2.0**-7}
@@ -261,75 +255,3 @@ def layer_norm(
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.layer_norm.html; Ba, Kiros and
         Hinton 2016, equation 3
     """
-
-
-def _norm_grad(g, input, p, dim, keepdim, out):
-    """Where a norm is 0 its slope is taken as 0."""
-    m = input._meta
-    if p == 0:
-        return zeros(spread(g, m, dim, keepdim))
-    g, out = restore(g, m, dim, keepdim), restore(out, m, dim, keepdim)
-    if p == 1:
-        return g * input.sign()
-    if p == 2:
-        return g * (input / out).masked_fill(out == 0, 0.0)
-    size = input.abs()
-    if p in (inf, -inf):  # equal ones share it, and so do NaN
-        chosen = ((size == out) | input.isnan()).to(g.dtype)
-        return input.sign() * (g / sum(chosen, dim, True) * chosen)
-    if p < 1:
-        return input.sign() * (size ** (p - 1)).masked_fill(input == 0, 0.0) * g * out ** (1 - p)
-    scale = (g / out ** (p - 1)).masked_fill(out == 0, 0.0)
-    return (input.sign() * size ** (p - 1) if p < 2 else input * size ** (p - 2)) * scale
-
-
-@composed(name="norm", input=_norm_grad)
-def _norm(input: Tensor, p: float, dim, keepdim: bool) -> Tensor:
-    if p == 2:
-        return sum(input * input, dim, keepdim).sqrt()
-    if p == 0:
-        return sum((input != 0).to(input.dtype), dim, keepdim)
-    size = input.abs()
-    if p == inf:
-        return amax(size, dim, keepdim)
-    if p == -inf:
-        return amin(size, dim, keepdim)
-    if p == 1:
-        return sum(size, dim, keepdim)
-    return sum(size**p, dim, keepdim) ** (1.0 / p)
-
-
-@function(
-    method=True,
-    aten=("norm.Scalar", "norm.ScalarOpt_dim", "norm.ScalarOpt_dim_dtype", "norm.ScalarOpt_dtype"),
-)
-def norm(
-    input: Tensor, p: float | str = "fro", dim=None, keepdim: bool = False, dtype: DType | None = None
-) -> Tensor:
-    """Vector norm over axes: ``(sum |x|^p)^(1/p)``; p = inf largest, -inf smallest, 0 the number of
-    nonzero elements.
-
-    Args:
-        input: floating point.
-        p: the order; "fro" is 2.
-        dim: axis or axes; all if None.
-        keepdim: keep the axes, with length 1.
-        dtype: type to convert to first.
-
-    Raises:
-        DTypeError: an integer tensor.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.norm.html
-    """
-    if dtype is not None:
-        input = input.to(element_type(dtype))
-    if not input.dtype.is_floating_point:
-        raise DTypeError(f"norm: the input is {input.dtype}, not floating point. Convert it with .float().")
-    if isinstance(p, str):
-        if p != "fro":
-            raise RangeError(f"norm: p={p!r} is not a vector norm. Give a number or 'fro'.")
-        p = 2.0
-    p = 2.0 if p is None else number(p, "norm: p")
-    if p < 0 and not prod(input.shape[d] for d in axes(dim, input.dim())):
-        raise ShapeError(f"norm: of no elements there is no norm of order {p}. Give a tensor with elements.")
-    return _norm(input, p, dim, keepdim)

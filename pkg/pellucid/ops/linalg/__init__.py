@@ -1,0 +1,1 @@
+"""Linear algebra: solvers and decompositions of batches of matrices."""

@@ -1,0 +1,206 @@
+"""QR factorization, and products of Householder reflections."""
+
+# A declaration has no body.
+# pyright: reportReturnType=false
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...errors import ArgumentError, GradientError, ShapeError
+from ...op.call import Call
+from ...op.declaration import op
+from ...op.public import function
+from ...op.rules import on_cpu
+from ...tensors.shape import Size
+from ...tensors.tensor import Tensor
+from ..shape.creation import eye
+from ..shape.joining import cat
+from .matrices import matrices, typed
+from .triangular import solve_triangular
+
+
+class QR(NamedTuple):
+    """The factors of ``A = Q R``."""
+
+    Q: Tensor
+    R: Tensor
+
+
+class Reflections(NamedTuple):
+    """Householder vectors below the diagonal of a, R from it on, and the factors of the reflections."""
+
+    a: Tensor
+    tau: Tensor
+
+
+_MODES = ("reduced", "complete", "r")
+
+
+def _qr_shapes(call: Call):
+    batch, rows, columns = matrices(call["A"], "A")
+    if call["mode"] not in _MODES:
+        raise ArgumentError(f"mode is {call['mode']!r}. It must be one of {', '.join(map(repr, _MODES))}.")
+    n = rows if call["mode"] == "complete" else min(rows, columns)
+    return Size((0,) if call["mode"] == "r" else (*batch, rows, n)), Size((*batch, n, columns))
+
+
+def _qr(A, mode):
+    return (A[:0], np.linalg.qr(A, mode)) if mode == "r" else np.linalg.qr(A, mode)
+
+
+def _qr_grad(grads, mode, Q, R):
+    gQ, gR = grads
+    rows, columns = Q.shape[-2], R.shape[-1]
+    if mode == "r" or (mode == "complete" and rows > columns):
+        raise GradientError(
+            f"linalg.qr: has no derivative of mode {mode!r}"
+            + ("." if mode == "r" else " for more rows than columns.")
+            + " Use mode='reduced'."
+        )
+    inner = -Q.mT @ gQ if gR is None else gR @ R.mT
+    if gR is not None and gQ is not None:
+        inner = inner - Q.mT @ gQ
+    if rows >= columns:
+        upper = inner.triu()
+        found = Q @ (upper + upper.triu(1).mT)
+        found = found if gQ is None else found + gQ
+        return solve_triangular(R.mT, found, upper=False, left=False)
+    skew = (inner.mT - inner).tril(-1)
+    found = solve_triangular(R[..., :rows].mT, Q @ skew, upper=False, left=False)
+    found = cat([found, found.new_zeros(*found.shape[:-1], columns - rows)], -1)
+    return found if gR is None else found + Q @ gR
+
+
+@op(
+    dtype=typed("own", "own"),
+    shape=_qr_shapes,
+    kernel=on_cpu,
+    reference=_qr,
+    grad={"A": _qr_grad},
+    outputs=("Q", "R"),
+    exports="linalg",
+)
+def qr(A: Tensor, mode: str = "reduced") -> QR:
+    """QR factorization ``A = Q R``: orthonormal columns times an upper triangle.
+
+    Args:
+        A: (..., m, n).
+        mode: "reduced": Q (..., m, k) and R (..., k, n), where k is the smaller of m and n; "complete":
+            (..., m, m) and (..., m, n); "r": R of "reduced", and a Q without elements.
+
+    Returns:
+        (Q, R), unique but for signs where A has full rank. Gradients are those of "reduced", and of
+        "complete"
+        where there are no more rows than columns.
+
+    Raises:
+        ArgumentError: another mode.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.linalg.qr.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> Q, R = torch.linalg.qr(torch.tensor([[3.0, 1.0], [4.0, 2.0]], device="cpu"))
+        >>> [[round(x, 3) for x in row] for row in (Q @ R).tolist()]
+        [[3.0, 1.0], [4.0, 2.0]]
+    """
+
+
+def _geqrf(input):
+    h, tau = np.linalg.qr(input, "raw")
+    return h.swapaxes(-1, -2), tau
+
+
+def _geqrf_shapes(call: Call):
+    batch, rows, columns = matrices(call["input"])
+    return call["input"].shape, Size((*batch, min(rows, columns)))
+
+
+@op(
+    dtype=typed("own", "own"),
+    shape=_geqrf_shapes,
+    kernel=on_cpu,
+    reference=_geqrf,
+    grad=None,
+    outputs=("a", "tau"),
+    method=True,
+)
+def geqrf(input: Tensor) -> Reflections:
+    """QR factorization as LAPACK has it: ``(a, tau)``, from which `linalg.householder_product` makes Q.
+
+    Args:
+        input: (..., m, n).
+
+    Returns:
+        a: R from the diagonal on, and below it the Householder vectors, whose first elements are ones; tau:
+        (..., min(m, n)).
+
+    Source: https://pytorch.org/docs/stable/generated/torch.geqrf.html
+    """
+
+
+def _reflect(a: Tensor, tau: Tensor, C: Tensor, forward: bool, adjoint: bool = False) -> Tensor:
+    """Reflections ``I - tau v vᴴ`` applied to C, the last one first or the other way round."""
+    rows, count = a.shape[-2], tau.shape[-1]
+    V = a[..., :count].tril(-1) + eye(rows, count, dtype=a.dtype, device=a.device)
+    for k in range(count) if forward else reversed(range(count)):
+        v = V[..., k : k + 1]
+        t = tau[..., k, None, None]
+        C = C - (t.conj() if adjoint else t) * v @ (v.mH @ C)
+    return C
+
+
+def _fits(a: Tensor, tau: Tensor) -> tuple[int, int]:
+    batch, rows, columns = matrices(a)
+    if not rows >= columns >= tau.shape[-1] or tuple(tau.shape[:-1]) != batch:
+        raise ShapeError(
+            f"{rows} by {columns} Householder vectors and tau of shape {tuple(tau.shape)}: there must be at "
+            "least as many rows as columns, and as many columns as tau has elements, in the same batch."
+        )
+    return rows, columns
+
+
+@function(exports="linalg")
+def householder_product(input: Tensor, tau: Tensor) -> Tensor:
+    """The first columns of a product of Householder reflections ``I - tau v vᴴ``; the Q of `geqrf`.
+
+    Args:
+        input: (..., m, n) with m >= n; the vectors stand below the diagonal, their first elements are ones.
+        tau: (..., k) with n >= k.
+
+    Returns:
+        (..., m, n). It takes four dispatches for each reflection.
+
+    Raises:
+        ShapeError: the shapes do not fit.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.linalg.householder_product.html
+    """
+    rows, columns = _fits(input, tau)
+    unit = eye(rows, columns, dtype=input.dtype, device=input.device)
+    return _reflect(input, tau, unit.expand(*input.shape[:-2], rows, columns), False)
+
+
+@function(method=True, aten="ormqr.default(self, input2, input3, left=True, transpose=False)")
+def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
+    """The product of Q, as `geqrf` has it, with a matrix.
+
+    Args:
+        input, tau: (..., m, k) and (..., k).
+        other: (..., m, n), or (..., n, m) if not left.
+        left: whether Q stands to the left of it.
+        transpose: take the conjugate transpose of Q.
+
+    Raises:
+        ShapeError: the shapes do not fit.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.ormqr.html
+    """
+    _fits(input, tau)
+    if not left:
+        return ormqr(input, tau, other.mH, True, not transpose).mH
+    if matrices(other, "other")[1] != input.shape[-2]:
+        raise ShapeError(f"Q has {input.shape[-2]} rows and other {other.shape[-2]}.")
+    return _reflect(input, tau, other, transpose, transpose)

@@ -1,0 +1,265 @@
+"""Eigenvalues and singular values, and what is made of them: pseudo-inverse, rank, least squares."""
+
+# A declaration has no body.
+# pyright: reportReturnType=false
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...errors import ArgumentError, LinAlgError
+from ...op.call import Call
+from ...op.declaration import op
+from ...op.public import function
+from ...op.rules import on_cpu
+from ...tensors import dtypes as dt
+from ...tensors.shape import Size
+from ...tensors.tensor import Tensor
+from .matrices import REAL, floats, matrices, square, typed
+
+_COMPLEX = {d: dt.complex64 if REAL[d] is dt.float32 else dt.complex128 for d in REAL}
+
+
+class Eigen(NamedTuple):
+    """Eigenvalues, and eigenvectors as columns."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+class SVD(NamedTuple):
+    """The factors of ``A = U diag(S) Vh``."""
+
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
+
+
+def _converged(function, *args) -> Any:
+    """What a function of numpy finds.
+
+    Raises:
+        LinAlgError: its iteration did not end, as where there are NaN.
+    """
+    try:
+        return function(*args)
+    except np.linalg.LinAlgError as error:
+        raise LinAlgError(f"{error}. Look for NaN and infinity in the input.") from None
+
+
+def _side(call: Call) -> None:
+    if call["UPLO"].upper() not in ("L", "U"):
+        raise ArgumentError(f"UPLO is {call['UPLO']!r}. It must be 'L' or 'U'.")
+
+
+def _eigh_shapes(call: Call):
+    batch, rows = square(call["A"], "A")
+    _side(call)
+    return Size((*batch, rows)), call["A"].shape
+
+
+def _inverse_gaps(values: Tensor) -> Tensor:
+    """``1 / (values[j] - values[i])``, 0 on the diagonal."""
+    gaps = values.unsqueeze(-2) - values.unsqueeze(-1)
+    return _off_diagonal(1 / (gaps + _unit(gaps)))
+
+
+def _unit(x: Tensor) -> Tensor:
+    return x.new_ones(x.shape[-1]).diag_embed()
+
+
+def _off_diagonal(x: Tensor) -> Tensor:
+    return x.masked_fill(_unit(x) != 0, 0.0)
+
+
+def _eigh_grad(grads, eigenvalues, eigenvectors):
+    g, gV = grads
+    V, inner = eigenvectors, 0
+    if gV is not None:
+        inner = (V.mT @ gV) * _inverse_gaps(eigenvalues)
+    if g is not None:
+        inner = inner + g.diag_embed()
+    return V @ inner @ V.mT
+
+
+@op(
+    dtype=typed("real", "own"),
+    shape=_eigh_shapes,
+    kernel=on_cpu,
+    reference=lambda A, UPLO: _converged(np.linalg.eigh, A, UPLO.upper()),
+    grad={"A": _eigh_grad},
+    outputs=("eigenvalues", "eigenvectors"),
+    exports="linalg",
+)
+def eigh(A: Tensor, UPLO: str = "L") -> Eigen:
+    """Eigenvalues and eigenvectors of symmetric matrices: ``A = Q diag(L) Qᴴ``.
+
+    Args:
+        A: (..., n, n); only one triangle is read.
+        UPLO: which: "L" the lower one, "U" the upper one.
+
+    Returns:
+        (eigenvalues, eigenvectors): (..., n) real, in rising order, and (..., n, n), orthonormal columns,
+        whose
+        signs are not defined. Gradients through the vectors are infinite where eigenvalues are equal.
+
+    Raises:
+        ShapeError: matrices that are not square.
+        ArgumentError: another UPLO.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.linalg.eigh.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> L = torch.linalg.eigh(torch.tensor([[2.0, 1.0], [1.0, 2.0]], device="cpu")).eigenvalues
+        >>> [round(x, 3) for x in L.tolist()]
+        [1.0, 3.0]
+    """
+
+
+@function(exports="linalg")
+def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
+    """Eigenvalues of symmetric matrices, in rising order; arguments as `linalg.eigh`.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.linalg.eigvalsh.html
+    """
+    return eigh(A, UPLO)[0]
+
+
+def _eig_on_cpu(A: Tensor) -> Any:
+    return eig(A.detach().to("cpu")) if A.device.type == "webgpu" else None
+
+
+@op(
+    dtype=lambda call: ((_COMPLEX[floats(call["A"].dtype)],) * 2, call["A"].dtype),
+    shape=lambda call: (call["A"].shape[:-1] if square(call["A"], "A") else None, call["A"].shape),
+    kernel=on_cpu,
+    reference=lambda A: _converged(np.linalg.eig, A),
+    grad=None,
+    outputs=("eigenvalues", "eigenvectors"),
+    exports="linalg",
+    prepare=_eig_on_cpu,
+)
+def eig(A: Tensor) -> Eigen:
+    """Eigenvalues and eigenvectors of matrices: ``A = V diag(L) V⁻¹``, complex numbers.
+
+    Args:
+        A: (..., n, n).
+
+    Returns:
+        (eigenvalues, eigenvectors): complex64 of float32. They are on the cpu device, which has complex
+        numbers,
+        also where A is on webgpu. They have no gradient.
+
+    Raises:
+        ShapeError: matrices that are not square.
+        LinAlgError: the iteration did not end.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.linalg.eig.html
+    """
+
+
+@function(exports="linalg")
+def eigvals(A: Tensor) -> Tensor:
+    """Eigenvalues of matrices, complex numbers; see `linalg.eig`.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.linalg.eigvals.html
+    """
+    return eig(A)[0]
+
+
+_DRIVERS = ("gesvd", "gesvdj", "gesvda")
+
+
+def _svd_shapes(call: Call):
+    batch, rows, columns = matrices(call["A"], "A")
+    if call["driver"] is not None and (call["driver"] not in _DRIVERS or call.device.type != "webgpu"):
+        raise ArgumentError(
+            f"driver is {call['driver']!r}. It is None, or on webgpu one of {', '.join(map(repr, _DRIVERS))}."
+        )
+    n = min(rows, columns)
+    left, right = (rows, columns) if call["full_matrices"] else (n, n)
+    return Size((*batch, rows, left)), Size((*batch, n)), Size((*batch, right, columns))
+
+
+def _svd(A, full_matrices, driver):
+    if not np.isfinite(A).all():
+        raise LinAlgError("the input has NaN or infinity, so the iteration does not end.")
+    return _converged(np.linalg.svd, A, full_matrices)
+
+
+def _svd_grad(grads, U, S, Vh):
+    gU, g, gVh = grads
+    rows, columns, n = U.shape[-2], Vh.shape[-1], S.shape[-1]
+    U, Vh = U[..., :n], Vh[..., :n, :]
+    if gU is None and gVh is None:
+        return (U * g.unsqueeze(-2)) @ Vh
+    row, column = S.unsqueeze(-2), S.unsqueeze(-1)
+    gaps = (row - column) * (row + column)
+    weights = _off_diagonal(1 / (gaps + _unit(gaps)))
+    inner = 0
+    if gU is not None:
+        gU = gU[..., :n]
+        skew = U.mT @ gU
+        inner = (skew - skew.mT) * weights * row
+    if gVh is not None:
+        gVh = gVh[..., :n, :]
+        skew = Vh @ gVh.mT
+        inner = inner + (skew - skew.mT) * weights * column
+    if g is not None:
+        inner = inner + g.diag_embed()
+    found = U @ inner
+    if gU is not None and rows > n:
+        left = gU / row
+        found = found + left - U @ (U.mT @ left)
+    found = found @ Vh
+    if gVh is not None and columns > n:
+        right = gVh / column
+        found = found + U @ (right - right @ Vh.mT @ Vh)
+    return found
+
+
+@op(
+    dtype=typed("own", "real", "own"),
+    shape=_svd_shapes,
+    kernel=on_cpu,
+    reference=_svd,
+    grad={"A": _svd_grad},
+    outputs=("U", "S", "Vh"),
+    exports="linalg",
+)
+def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> SVD:
+    """Singular value decomposition ``A = U diag(S) Vh``.
+
+    Args:
+        A: (..., m, n).
+        full_matrices: give all of the m and n singular vectors, not only the first k = min(m, n).
+        driver: None, or what cuSOLVER would run: accepted on webgpu, without effect.
+
+    Returns:
+        (U, S, Vh): (..., m, m or k), (..., k) in falling order, (..., n or k, n). Signs of the vectors
+        are not
+        defined. Gradients through them are infinite where singular values are equal.
+
+    Raises:
+        ArgumentError: another driver.
+        LinAlgError: there are NaN or infinity.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.linalg.svd.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> S = torch.linalg.svd(torch.tensor([[3.0, 0.0], [0.0, 4.0]], device="cpu")).S
+        >>> [round(x, 3) for x in S.tolist()]
+        [4.0, 3.0]
+    """
+
+
+@function(exports="linalg")
+def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
+    """Singular values of matrices, in falling order; arguments as `linalg.svd`.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.linalg.svdvals.html
+    """
+    return svd(A, False, driver=driver)[1]

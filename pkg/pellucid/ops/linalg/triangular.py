@@ -1,0 +1,215 @@
+"""Cholesky factorization and triangular systems."""
+
+# A declaration has no body.
+# pyright: reportReturnType=false
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...errors import ShapeError
+from ...op.call import Call
+from ...op.declaration import op
+from ...op.public import function
+from ...op.rules import on_cpu
+from ...tensors import dtypes as dt
+from ...tensors.tensor import Tensor
+from ..shape.creation import eye
+from .matrices import checked, matrices, one_batch, square, typed
+
+_NOT_DEFINITE = "the leading minor of order {} is not positive, so there is no Cholesky factorization."
+
+
+class CholeskyEx(NamedTuple):
+    """The factor, and for each matrix 0 or the order of the first minor that is not positive."""
+
+    L: Tensor
+    info: Tensor
+
+
+def _substitute(A, B, upper, unitriangular):
+    """Row after row of ``X`` in ``A X = B``."""
+    X, rows = np.array(B), A.shape[-1]
+    for k in reversed(range(rows)) if upper else range(rows):
+        known = slice(k + 1, None) if upper else slice(0, k)
+        X[..., k, :] -= (A[..., k, None, known] @ X[..., known, :])[..., 0, :]
+        if not unitriangular:
+            X[..., k, :] /= A[..., k, k, None]
+    return X
+
+
+def _substitute_shape(call: Call):
+    (_, rows), (_, own, columns) = square(call["A"], "A"), matrices(call["B"], "B")
+    if rows != own:
+        raise ShapeError(
+            f"A is {rows} by {rows} and B is {own} by {columns}: they are no system of equations."
+        )
+    return call["B"].shape
+
+
+def _substitute_right(g, A, upper, unitriangular):
+    return substitute(A.mT, g, not upper, unitriangular)
+
+
+def _substitute_left(g, A, upper, unitriangular, out):
+    whole = -_substitute_right(g, A, upper, unitriangular) @ out.mT
+    return whole.triu(int(unitriangular)) if upper else whole.tril(-int(unitriangular))
+
+
+@op(
+    public="linalg.solve_triangular",
+    dtype=typed("own"),
+    shape=_substitute_shape,
+    kernel=on_cpu,
+    reference=_substitute,
+    grad={"A": _substitute_left, "B": _substitute_right},
+)
+def substitute(A: Tensor, B: Tensor, upper: bool, unitriangular: bool = False) -> Tensor:
+    """``X`` of ``A X = B``, whose batches are one."""
+
+
+@function(exports="linalg")
+def solve_triangular(
+    A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
+) -> Tensor:
+    """The ``X`` of ``A X = B``, or of ``X A = B``, where A is triangular.
+
+    Args:
+        A: (..., n, n); only its triangle is read.
+        B: (..., n, k), or (..., k, n) if not left.
+        upper: whether the triangle is the upper one.
+        left: whether A stands to the left of X.
+        unitriangular: take the diagonal of A as ones, which are not read.
+
+    Returns:
+        The shape of B, batches broadcast; infinite where the diagonal has zeros.
+
+    Raises:
+        ShapeError: A is not square, or B has other rows.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.linalg.solve_triangular.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> A = torch.tensor([[2.0, 0.0], [1.0, 4.0]], device="cpu")
+        >>> torch.linalg.solve_triangular(A, torch.tensor([[2.0], [9.0]], device="cpu"), upper=False).tolist()
+        [[1.0], [2.0]]
+    """
+    matrices(A, "A")
+    matrices(B, "B")
+    if not left:
+        return solve_triangular(A.mT, B.mT, upper=not upper, unitriangular=unitriangular).mT
+    A, B = one_batch(A, B)
+    return substitute(A, B, upper, unitriangular)
+
+
+def _cholesky(A):
+    L = np.tril(A)
+    info = np.zeros(A.shape[:-2], np.int32)
+    for k in range(A.shape[-1]):
+        row = L[..., k, :k, None].conj()
+        pivot = L[..., k, k].real - (np.abs(row) ** 2).sum((-1, -2))
+        info = np.where((info == 0) & ~(pivot > 0), k + 1, info)
+        L[..., k, k] = np.sqrt(pivot)
+        L[..., k + 1 :, k] -= (L[..., k + 1 :, :k] @ row)[..., 0]
+        L[..., k + 1 :, k] /= L[..., k, k, None]
+    return L, info
+
+
+def _cholesky_grad(g, L):
+    inner = (L.mT @ g).tril()
+    inner = inner - inner.diagonal(dim1=-2, dim2=-1).diag_embed() * 0.5
+    found = substitute(L.mT, inner, True)
+    found = substitute(L.mT, found.mT, True).mT
+    return (found + found.mT) * 0.5
+
+
+@op(
+    public="linalg.cholesky",
+    dtype=typed("own", dt.int32),
+    shape=lambda call: (call["A"].shape, square(call["A"])[0]),
+    kernel=on_cpu,
+    reference=_cholesky,
+    grad={"A": _cholesky_grad},
+    outputs=("L", "info"),
+)
+def cholesky_factor(A: Tensor) -> CholeskyEx:
+    """The lower Cholesky factor, from the lower triangle of A."""
+
+
+@function(exports="linalg")
+def cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = False) -> CholeskyEx:
+    """Cholesky factorization that says in ``info`` where it fails; see `linalg.cholesky`.
+
+    Args:
+        input: (..., n, n), symmetric positive-definite.
+        upper: give the upper factor, from the upper triangle.
+        check_errors: read ``info`` and raise.
+
+    Returns:
+        (L, info); info is int32, 0 or the order of the first leading minor that is not positive.
+
+    Raises:
+        ShapeError: matrices that are not square.
+        LinAlgError: with check_errors, where info is not 0.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.linalg.cholesky_ex.html
+    """
+    L, info = cholesky_factor(input.mH if upper else input)
+    return checked(CholeskyEx(L.mH if upper else L, info), _NOT_DEFINITE, check_errors)
+
+
+@function(exports="linalg")
+def cholesky(input: Tensor, *, upper: bool = False) -> Tensor:
+    """Cholesky factorization ``A = L Lᴴ``, L lower triangular; with upper ``A = Uᴴ U``.
+
+    Args:
+        input: (..., n, n), symmetric positive-definite; only one triangle is read.
+        upper: give U, from the upper triangle.
+
+    Raises:
+        ShapeError: matrices that are not square.
+        LinAlgError: a matrix is not positive-definite; to know it, the call waits for the device.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.linalg.cholesky.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> torch.linalg.cholesky(torch.tensor([[4.0, 2.0], [2.0, 5.0]], device="cpu")).tolist()
+        [[2.0, 0.0], [1.0, 2.0]]
+    """
+    return cholesky_ex(input, upper=upper, check_errors=True).L
+
+
+@function(method=True, aten="cholesky_solve.default(self, input2, upper=False)")
+def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
+    """The ``X`` of ``A X = B`` from the Cholesky factor of A.
+
+    Args:
+        B: (..., n, k).
+        L: (..., n, n), lower; with upper the upper factor.
+        upper: which.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.cholesky_solve.html
+    """
+    lower = L.mH if upper else L
+    return solve_triangular(lower.mH, solve_triangular(lower, B, upper=False), upper=True)
+
+
+@function(method=True)
+def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
+    """The inverse of a matrix from its Cholesky factor; arguments as `cholesky_solve`.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.cholesky_inverse.html
+    """
+    return cholesky_solve(identity(L), L, upper)
+
+
+def identity(x: Tensor) -> Tensor:
+    """The unit matrix like a square one, without its batch.
+
+    Raises:
+        ShapeError: it is not square.
+    """
+    return eye(square(x)[1], dtype=x.dtype, device=x.device)
