@@ -104,12 +104,8 @@ SAMPLES: dict[str, list[Sample]] = {
         *[S(x, d, below(4, 9), normal(*[9 if k == d % 3 else n for k,
             n in enumerate(x.shape)])).but(atol=1e-4) for d in (0, 1, -1)],
         S(x, 0, below(4, 2), normal(2, 5, 6), alpha=2),
+        S(below(9, 4, 2), 0, below(4, 9), below(9, 9, 2)),
         S(nothing(5, 0), 0, np.zeros(2, np.int64), nothing(2, 0))
-    ],
-    "Tensor.index_add_": [
-        S(lambda t, x, i, s: x.clone().index_add_(0, i, s, alpha=2), x, below(4, 9),
-            normal(9, 5, 6)).but(atol=1e-4),
-        S(lambda t, x, i, s: x.index_add_(0, i, s), below(9, 4, 2), below(4, 9), below(9, 9, 2))
     ],
     "gather": [
         S(vector, 0, np.zeros((2, 0), np.int64)).but(grad=False),

@@ -13,7 +13,6 @@ LONGER = {
     "nn/loss.py": 410,
     "nn/modules/module.py": 409,
     "op/symbols.py": 547,
-    "ops/index/rows.py": 419,
     "ops/quant/products.py": 435,
 }
 # One reader in each language, and the loops of the hot path, which a test holds to them.

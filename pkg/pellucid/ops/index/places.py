@@ -1,6 +1,8 @@
-"""Reading and writing at places: take, put, index_copy, index_fill, masked_scatter, argwhere."""
+"""Reading and writing at places: take, put, index_add, index_copy, index_fill, masked_scatter, argwhere."""
 
 from __future__ import annotations
+
+from math import prod
 
 from ...errors import DTypeError, RangeError, ShapeError
 from ...op.arguments import integers, number
@@ -11,7 +13,9 @@ from ...tensors.tensor import Tensor
 from ..elementwise.comparison import where
 from ..shape.creation import arange, full
 from ..shape.joining import stack
+from ..shape.movement import contiguous
 from ..shape.views import broadcast_tensors
+from .rows import add_rows
 from .selection import nonzero
 
 
@@ -65,6 +69,35 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
         raise DTypeError(f"put: source is {source._meta.dtype} and input {input._meta.dtype}. Convert one.")
     flat = input.reshape(-1).index_put((index.reshape(-1),), source.reshape(-1), accumulate)
     return flat.reshape(input._meta.shape)
+
+
+@function(method=True, in_place=True)
+def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
+    """A copy of ``input`` with ``out[..., index[n], ...] += alpha * source[..., n, ...]``, in the order of n.
+
+    Args:
+        input: any dtype.
+        dim: the axis.
+        index: (n,) integers from 0 to the axis' length - 1.
+        source: the input's shape, but n along the axis; same dtype.
+        alpha: factor of the source.
+
+    Raises:
+        IndexError: at the next read, an index is out of range.
+        ShapeError: the source does not fit.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.index_add_.html
+    """
+    k, alpha = axis(dim, input.dim()), number(alpha, "alpha")
+    if not input.dim() and not source.dim():
+        return index_add(input.reshape(1), 0, index, source.reshape(1), alpha=alpha).reshape(())
+    expected = (*input.shape[:k], index.numel(), *input.shape[k + 1 :])
+    if tuple(source.shape) != expected:
+        raise ShapeError(f"index_add: source has shape {tuple(source.shape)}; it must have {expected}.")
+    rows, source = input.transpose(0, k), source.transpose(0, k)
+    width, added = prod(rows.shape[1:]), source if alpha == 1 else source * alpha
+    out = add_rows(rows.reshape(rows.shape[0], width), index, added.reshape(source.shape[0], width))
+    return contiguous(out.reshape(rows.shape).transpose(0, k))
 
 
 @function(method=True, in_place=True)

@@ -18,17 +18,14 @@ from ...kernel.launch import Launch, flag
 from ...kernel.source import load
 from ...kernel.turns import PIECE
 from ...kernel.variants import is_direct
-from ...op.arguments import number
 from ...op.call import Call
 from ...op.declaration import op
-from ...op.public import function
 from ...quant.rows import row_chunks
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType
 from ...tensors.shape import Size, axis
 from ...tensors.tensor import Tensor
 from ..quant.products import quant_embedding
-from ..shape.movement import contiguous, copy_
 from .bounds import integers, outside
 from .sort import order_launches
 
@@ -384,38 +381,3 @@ def put_rows(input: Tensor, index: Tensor, src: Tensor) -> Tensor:
     Raises:
         IndexError: at the next read, an index is out of range.
     """
-
-
-@function(method=True)
-def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
-    """A copy of ``input`` with ``out[..., index[n], ...] += alpha * source[..., n, ...]``, in the order of n.
-
-    Args:
-        input: any dtype.
-        dim: the axis.
-        index: (n,) integers from 0 to the axis' length - 1.
-        source: the input's shape, but n along the axis; same dtype.
-        alpha: factor of the source.
-
-    Raises:
-        IndexError: at the next read, an index is out of range.
-        ShapeError: the source does not fit.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.index_add_.html
-    """
-    k, alpha = axis(dim, input.dim()), number(alpha, "alpha")
-    if not input.dim() and not source.dim():
-        return index_add(input.reshape(1), 0, index, source.reshape(1), alpha=alpha).reshape(())
-    expected = (*input.shape[:k], index.numel(), *input.shape[k + 1 :])
-    if tuple(source.shape) != expected:
-        raise ShapeError(f"index_add: source has shape {tuple(source.shape)}; it must have {expected}.")
-    rows, source = input.transpose(0, k), source.transpose(0, k)
-    width, added = prod(rows.shape[1:]), source if alpha == 1 else source * alpha
-    out = add_rows(rows.reshape(rows.shape[0], width), index, added.reshape(source.shape[0], width))
-    return contiguous(out.reshape(rows.shape).transpose(0, k))
-
-
-@function(exports=None, method=True)
-def index_add_(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
-    """In-place form of `index_add`: writes the result into this tensor and returns it."""
-    return copy_(input, index_add(input, dim, index, source, alpha=alpha))

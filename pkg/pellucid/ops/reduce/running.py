@@ -33,7 +33,7 @@ _FAR_BELOW = {"f32": "-3.4028234e38"}
     kernel=lambda call: scan_launches(call, _MAX, _LEAST),
     reference=lambda input, dim: np.maximum.accumulate(input, -1),
     grad=None,
-    prepare=last_axis(lambda input, dim: running_max(input, dim)),
+    prepare=last_axis("running_max"),
 )
 def running_max(input: Tensor, dim: int) -> Tensor:
     """Running maximum of int64 along an axis."""
@@ -111,7 +111,7 @@ def _log_scan_grad(g, input, out):
     kernel=lambda call: scan_launches(call, _LOG_SUM, _FAR_BELOW),
     reference=lambda input, dim: np.logaddexp.accumulate(input, -1),
     grad={"input": _log_scan_grad},
-    prepare=last_axis(lambda input, dim: log_scan(input, dim)),
+    prepare=last_axis("log_scan"),
 )
 def log_scan(input: Tensor, dim: int) -> Tensor:
     """`logcumsumexp`, but for -inf at the beginning, which may be a large negative number."""

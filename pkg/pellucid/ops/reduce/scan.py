@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from ...autograd.formulas import without
 from ...autograd.grad_mode import is_grad_enabled
@@ -15,6 +16,7 @@ from ...kernel.variants import is_direct, rows_of
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.rules import as_input
+from ...op.schema import OPS
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType
 from ...tensors.shape import axis
@@ -110,17 +112,18 @@ def _reversed_sum(g):
     return cumsum(g.flip(-1), -1).flip(-1)
 
 
-def last_axis(scan: Callable):
+def last_axis(name: str) -> Callable:
     """What a scan along another axis than the last is: that along the last one of what is transposed."""
 
-    def prepare(input, dim, *settings):
+    def prepare(input, dim, *dtype):
+        scan = partial(OPS[name].call, **({"dtype": dtype[0]} if dtype else {}))
         rank = input.dim()
         k = axis(dim, rank)
         if rank == 0:
-            return scan(input.reshape(1), 0, *settings).reshape(())
+            return scan(input.reshape(1), 0).reshape(())
         if k == rank - 1:
             return None
-        return contiguous(scan(input.transpose(k, -1), -1, *settings).transpose(k, -1))
+        return contiguous(scan(input.transpose(k, -1), -1).transpose(k, -1))
 
     return prepare
 
@@ -132,7 +135,7 @@ def last_axis(scan: Callable):
     reference=lambda input, dim, dtype: wide(input, dtype).cumsum(-1),
     grad={"input": _reversed_sum},
     method=True,
-    prepare=last_axis(lambda input, dim, dtype: cumsum(input, dim, dtype=dtype)),
+    prepare=last_axis("cumsum"),
 )
 def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     """Running sum along an axis: ``out[..., i] = input[..., 0] + ... + input[..., i]``.
@@ -185,7 +188,7 @@ def _recorded_product_grad(g, input, out):
     reference=lambda input, dim, dtype: wide(input, dtype).cumprod(-1),
     grad={"input": _product_grad},
     method=True,
-    prepare=last_axis(lambda input, dim, dtype: cumprod(input, dim, dtype=dtype)),
+    prepare=last_axis("cumprod"),
 )
 def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     """Running product along an axis: ``out[..., i] = input[..., 0] * ... * input[..., i]``.
