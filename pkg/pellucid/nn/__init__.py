@@ -121,6 +121,13 @@ from .modules.pool import (  # fmt: skip
     MaxUnpool3d,
 )
 from .modules.shape import Flatten, Unflatten
+from .modules.transformer import (  # fmt: skip
+    Transformer,
+    TransformerDecoder,
+    TransformerDecoderLayer,
+    TransformerEncoder,
+    TransformerEncoderLayer,
+)
 from .parameter import Parameter
 
 __all__ = [
@@ -232,6 +239,11 @@ __all__ = [
     "Tanh",
     "Tanhshrink",
     "Threshold",
+    "Transformer",
+    "TransformerDecoder",
+    "TransformerDecoderLayer",
+    "TransformerEncoder",
+    "TransformerEncoderLayer",
     "TripletMarginLoss",
     "TripletMarginWithDistanceLoss",
     "Unflatten",
