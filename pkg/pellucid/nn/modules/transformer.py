@@ -324,27 +324,15 @@ class Transformer(Module):
         dtype: DType | None = None,
     ):
         super().__init__()
-        where: Any = {"bias": bias, "device": device, "dtype": dtype}
-        settings: Any = {
-            "d_model": d_model,
-            "nhead": nhead,
-            "dim_feedforward": dim_feedforward,
-            "dropout": dropout,
-            "activation": activation,
-            "layer_norm_eps": layer_norm_eps,
-            "batch_first": batch_first,
-            "norm_first": norm_first,
-        }
-        self.encoder = custom_encoder
+        parts: Any = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first)
+        parts += (norm_first, bias, device, dtype)
+        norms = [LayerNorm(d_model, layer_norm_eps, bias=bias, device=device, dtype=dtype) for _ in range(2)]
         if custom_encoder is None:
-            layer = TransformerEncoderLayer(**settings, **where)
-            norm = LayerNorm(d_model, layer_norm_eps, **where)
-            self.encoder = TransformerEncoder(layer, num_encoder_layers, norm)
-        self.decoder = custom_decoder
+            custom_encoder = TransformerEncoder(TransformerEncoderLayer(*parts), num_encoder_layers, norms[0])
         if custom_decoder is None:
-            layer = TransformerDecoderLayer(**settings, **where)
-            norm = LayerNorm(d_model, layer_norm_eps, **where)
-            self.decoder = TransformerDecoder(layer, num_decoder_layers, norm)
+            custom_decoder = TransformerDecoder(TransformerDecoderLayer(*parts), num_decoder_layers, norms[1])
+        self.encoder = custom_encoder
+        self.decoder = custom_decoder
         for p in self.parameters():
             if p.dim() > 1:
                 init.xavier_uniform_(p)
