@@ -368,6 +368,9 @@ def celu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False, *, out: Ten
 def chain_matmul(*matrices: Tensor) -> Tensor:
     """The product of several matrices; `linalg.multi_dot` of them."""
 
+def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
+    """Channels in another order: of each group the first, then of each the second, and so on."""
+
 def cholesky(input: Tensor, upper: _bool = False) -> Tensor:
     """Cholesky factorization; `linalg.cholesky`."""
 
@@ -729,6 +732,21 @@ def greater(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None)
 
 def greater_equal(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """``input >= other``."""
+
+def grid_sampler(
+    input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: _bool
+) -> Tensor:
+    """`nn.functional.grid_sample` with numbers for its modes, in its order."""
+
+def grid_sampler_2d(
+    input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: _bool
+) -> Tensor:
+    """`nn.functional.grid_sample` with numbers for its modes, in its order."""
+
+def grid_sampler_3d(
+    input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: _bool
+) -> Tensor:
+    """`nn.functional.grid_sample` with numbers for its modes, in its order."""
 
 def group_norm(
     input: Tensor,
@@ -1190,6 +1208,12 @@ def permute_copy(input: Tensor, *dims) -> Tensor:
 
 def pinverse(input: Tensor, rcond: _float = 1e-15) -> Tensor:
     """The pseudo-inverse of matrices; `linalg.pinv` with another tolerance."""
+
+def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor:
+    """Channels become pixels: (..., c * r * r, height, width) to (..., c, height * r, width * r)."""
+
+def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
+    """Pixels become channels: the inverse of `pixel_shuffle`."""
 
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The complex number of a size and an angle in radians."""

@@ -414,7 +414,7 @@ ELSEWHERE = {
     "hermite_polynomial_h", "hermite_polynomial_he", "igamma", "igammac", "index_select",
     "laguerre_polynomial_l", "leaky", "legendre_polynomial_p",
     "heaviside", "linear", "logical_not", "matmul", "max_windows", "max_windows_gradient", "nextafter",
-    "norm_gradient", "unfold", "fold_windows", "unfold_windows",
+    "norm_gradient", "unfold", "fold_windows", "unfold_windows", "resample", "resample_gradient",
     "permute_dims", "put_rows", "quant_linear", "quant_product", "rotary_embedding", "scatter_add",
     "scatter_lines", "select", "sum_rows", "transpose", "tril", "triu", "unsqueeze",
 }  # fmt: skip

@@ -43,6 +43,10 @@ NEEDED = {
             "ConstantPad": (1, 2.0), "FractionalMaxPool": (2, 2), "LPPool": (2, 2),
         }.items()
     },
+    "Upsample": ((2,), counted), "UpsamplingNearest2d": ((2,), image),
+    "UpsamplingBilinear2d": ((2,), image), "PixelUnshuffle": ((2,), image), "Unfold": ((2,), image),
+    "PixelShuffle": ((1,), image), "ChannelShuffle": ((2,), image),
+    "Fold": ((4, 2), lambda p: p.ones(1, 4, 9)),
     **{f"MaxUnpool{n}d": ((2,), lambda p, made=made: (made(p), made(p).long())) for n, made in RANKS.items()},
     "MultiheadAttention": ((4, 2), lambda p: (counted(p),) * 3),
     **dict.fromkeys(("ModuleDict", "ModuleList", "ParameterList", "Sequential"), ((), None)),

@@ -1,4 +1,4 @@
-"""Layers of windows and of padding against PyTorch's: outputs, and what they print."""
+"""Layers of windows, padding and images against PyTorch's: outputs, and what they print."""
 
 import numpy as np
 import pytest
@@ -29,6 +29,22 @@ def test_equals_pytorch(name, args, options):
     theirs, ours = (getattr(nn, name)(*args, **options) for nn in (torch.nn, pellucid.nn))
     assert repr(ours) == repr(theirs)
     x = np.abs(floats(2, 2, *(4, 3, 5)[: int(name[-2])]))
+    same(ours(pellucid.tensor(x, device="cpu")), theirs(torch.tensor(x)))
+
+
+IMAGES = [
+    ("Upsample", (), {"scale_factor": (2, 1.5), "mode": "bilinear"}), ("Upsample", (3,), {}),
+    ("UpsamplingNearest2d", (), {"scale_factor": 2}), ("UpsamplingBilinear2d", ((5, 3),), {}),
+    ("PixelShuffle", (2,), {}), ("PixelUnshuffle", (2,), {}), ("ChannelShuffle", (2,), {}),
+    ("Unfold", ((2, 1),), {"stride": 2}), ("Fold", ((3, 5), 2), {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "args", "options"), IMAGES, ids=[f"{n}{a}{o}" for n, a, o in IMAGES])
+def test_layers_of_images(name, args, options):
+    theirs, ours = (getattr(nn, name)(*args, **options) for nn in (torch.nn, pellucid.nn))
+    assert repr(ours) == repr(theirs)
+    x = floats(1, 4, 8) if name == "Fold" else floats(1, 4, 4, 6)
     same(ours(pellucid.tensor(x, device="cpu")), theirs(torch.tensor(x)))
 
 

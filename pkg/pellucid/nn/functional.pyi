@@ -52,6 +52,10 @@ def adaptive_max_pool3d_with_indices(
 ) -> Any:
     """Maxima of so many windows, as equal as they can be, which cover the image."""
 
+def affine_grid(theta: Tensor, size: Sequence[_int], align_corners: _bool | None = None) -> Tensor:
+    """The points for `grid_sample` that an affine map makes of those of an image: ``theta @ (x, y,
+    1)``."""
+
 def avg_pool1d(
     input: Tensor,
     kernel_size: _int | Sequence[_int],
@@ -112,6 +116,9 @@ def binary_cross_entropy_with_logits(
 
 def celu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """``input`` where positive, else ``alpha * (exp(input / alpha) - 1)``."""
+
+def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
+    """Channels in another order: of each group the first, then of each the second, and so on."""
 
 def conv1d(
     input: Tensor,
@@ -214,6 +221,16 @@ def elu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False, *, out: Tens
 def embedding(input: Tensor, weight: Tensor, padding_idx: _int | None = None) -> Tensor:
     """Rows of a table: ``out[..., :] = weight[input[...], :]``."""
 
+def fold(
+    input: Tensor,
+    output_size: _int | Sequence[_int],
+    kernel_size: _int | Sequence[_int],
+    dilation: _int | Sequence[_int] = 1,
+    padding: _int | Sequence[_int] = 0,
+    stride: _int | Sequence[_int] = 1,
+) -> Tensor:
+    """The sums of what windows hold of each place: col2im, the transpose of `unfold`."""
+
 def fractional_max_pool2d(
     input: Tensor,
     kernel_size: _int | Sequence[_int],
@@ -274,6 +291,15 @@ def gelu(input: Tensor, approximate: str = "none", *, out: Tensor | None = None)
 def glu(input: Tensor, dim: _int = -1) -> Tensor:
     """The first half along an axis times the sigmoid of the second."""
 
+def grid_sample(
+    input: Tensor,
+    grid: Tensor,
+    mode: str = "bilinear",
+    padding_mode: str = "zeros",
+    align_corners: _bool | None = None,
+) -> Tensor:
+    """Images at points: ``out[n, :, i, j]`` is ``input[n]`` at the point ``grid[n, i, j]``."""
+
 def group_norm(
     input: Tensor,
     num_groups: _int,
@@ -316,6 +342,17 @@ def instance_norm(
 ) -> Tensor:
     """Every channel of every member of the batch with its own mean and variance;
     `pellucid.instance_norm`."""
+
+def interpolate(
+    input: Tensor,
+    size: _int | Sequence[_int] | None = None,
+    scale_factor: _float | Sequence[_float] | None = None,
+    mode: str = "nearest",
+    align_corners: _bool | None = None,
+    recompute_scale_factor: _bool | None = None,
+    antialias: _bool = False,
+) -> Tensor:
+    """Images of another size."""
 
 def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: _bool = False) -> Tensor:
     """``target * (log(target) - input)``, where ``0 * log(0)`` is 0."""
@@ -528,6 +565,12 @@ def pairwise_distance(
 ) -> Tensor:
     """The norm of ``x1 - x2 + eps`` over the last axis."""
 
+def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor:
+    """Channels become pixels: (..., c * r * r, height, width) to (..., c, height * r, width * r)."""
+
+def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
+    """Pixels become channels: the inverse of `pixel_shuffle`."""
+
 def poisson_nll_loss(
     input: Tensor,
     target: Tensor,
@@ -641,3 +684,35 @@ def triplet_margin_with_distance_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """`triplet_margin_loss` with any distance, a function of two tensors."""
+
+def unfold(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    dilation: _int | Sequence[_int] = 1,
+    padding: _int | Sequence[_int] = 0,
+    stride: _int | Sequence[_int] = 1,
+) -> Tensor:
+    """The elements that windows hold, one window a column: im2col."""
+
+def upsample(
+    input: Tensor,
+    size: _int | Sequence[_int] | None = None,
+    scale_factor: _float | Sequence[_float] | None = None,
+    mode: str = "nearest",
+    align_corners: _bool | None = None,
+) -> Tensor:
+    """`interpolate`, by its earlier name."""
+
+def upsample_bilinear(
+    input: Tensor,
+    size: _int | Sequence[_int] | None = None,
+    scale_factor: _float | Sequence[_float] | None = None,
+) -> Tensor:
+    """`interpolate` with "bilinear" and the corners aligned."""
+
+def upsample_nearest(
+    input: Tensor,
+    size: _int | Sequence[_int] | None = None,
+    scale_factor: _float | Sequence[_float] | None = None,
+) -> Tensor:
+    """`interpolate` to the nearest."""

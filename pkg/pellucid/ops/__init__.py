@@ -20,6 +20,7 @@ from .elementwise import (
     polynomials,
     probability,
 )
+from .image import grid, resample, shuffle
 from .index import counting, gather, places, rows, scatter_reduce, selection, sort
 from .linalg import (
     least_squares,
@@ -105,6 +106,10 @@ GROUPS = (
     pool,
     window_ops,
     quant_products,
+    resample,
+    grid,
+    shuffle,
+    products,
     distributions,
     variates,
     reductions,

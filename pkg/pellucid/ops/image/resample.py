@@ -1,0 +1,330 @@
+"""interpolate, upsample: images of another size. An axis after the other is resampled."""
+
+# A declaration has no body.
+# pyright: reportReturnType=false
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil, prod
+from typing import Any
+
+import numpy as np
+
+from ...errors import RangeError, ShapeError
+from ...kernel.launch import Launch, flag
+from ...op.arguments import number, text
+from ...op.call import Call
+from ...op.declaration import op
+from ...op.public import function
+from ...op.rules import float_only
+from ...tensors import dtypes as dt
+from ...tensors.shape import Size, index
+from ...tensors.tensor import Tensor
+from ..conv import pool
+
+# How many places a filter spans.
+_WIDTHS = {"nearest": 1, "nearest-exact": 1, "linear": 2, "cubic": 4}
+
+
+@dataclass(frozen=True)
+class Resampling:
+    """An axis with another length.
+
+    Args:
+        length, made: before and after.
+        scale: places of the axis from one place of the result to the next, a float32.
+        filter: "nearest", "nearest-exact", "linear" or "cubic".
+        half: whether places are the middles of cells, or else points.
+        antialias: whether the filter is at least as wide as a place of the result.
+    """
+
+    length: int
+    made: int
+    scale: float
+    filter: str
+    half: bool
+    antialias: bool = False
+
+    @property
+    def width(self) -> int:
+        """Places that the filter spans."""
+        return _WIDTHS[self.filter]
+
+    @property
+    def taps(self) -> int:
+        """Places that one of the result takes in, at most."""
+        return ceil(self.width * max(self.scale, 1.0)) + 2 if self.antialias else self.width
+
+    @property
+    def changes(self) -> bool:
+        """Whether the result is another than the axis."""
+        return self.made != self.length or self.scale != 1
+
+    def launch(self, file: str, x: str, shape: Size, axis: int, outputs: int) -> Launch:
+        """The dispatch of a kernel that reads ``x`` of this shape."""
+        params: dict[str, Any] = {
+            "outputs": outputs, "length": self.length, "made": self.made, "inner": prod(shape[axis + 1 :]),
+            "scale": self.scale, "taps": self.taps,
+        }  # fmt: skip
+        if file == "image/resample_gradient":
+            reach = self.width * (max(self.scale, 1.0) if self.antialias else 1.0) + 3
+            most = self.made if self.scale <= 0 else min(ceil(reach / self.scale) + 6, self.made)
+            params["places"] = max(most, 1)
+        holes = {
+            "WIDTH": str(self.width), "HALF": flag(self.half), "ANTIALIAS": flag(self.antialias)
+        }  # fmt: skip
+        return Launch(file, -(-outputs // 64), params, holes, {"x": x})
+
+    def table(self) -> tuple[np.ndarray, np.ndarray]:
+        """The places that each of the result takes in and their weights, (made, taps), in float32 as PyTorch
+        computes them."""
+        one = np.float32
+        scale, q = one(self.scale), np.arange(self.made, dtype=one)
+        if self.antialias:
+            wide = max(scale, one(1))
+            middle, reach = scale * (q + one(0.5)), one(self.width / 2) * wide
+            first = np.maximum((middle - reach + one(0.5)).astype(np.int64), 0)
+            end = np.minimum((middle + reach + one(0.5)).astype(np.int64), self.length)
+            places = first[:, None] + np.arange(self.taps)
+            weights = self._filter((places - middle[:, None] + one(0.5)) / wide)
+            weights = np.where(places < end[:, None], weights, 0)
+            return np.minimum(places, self.length - 1), weights / weights.sum(1, keepdims=True)
+        if self.width == 1:
+            at = ((q + one(0.5) if self.half else q) * scale).astype(np.int64)
+            return np.minimum(at, self.length - 1)[:, None], np.ones((self.made, 1), one)
+        at = (q + one(0.5)) * scale - one(0.5) if self.half else q * scale
+        at = np.maximum(at, 0) if self.width == 2 else at
+        below = np.minimum(np.floor(at).astype(np.int64), self.length - 1)
+        beside = np.arange(self.width) - (self.width // 2 - 1)
+        weights = self._filter(beside - np.clip(at - below, 0, 1)[:, None])
+        return np.clip(below[:, None] + beside, 0, self.length - 1), weights
+
+    def _filter(self, at: np.ndarray) -> np.ndarray:
+        x = np.abs(at)
+        if self.width == 2:
+            return np.maximum(1 - x, 0)
+        a = -0.5 if self.antialias else -0.75
+        near, far = ((a + 2) * x - (a + 3)) * x * x + 1, (((x - 5) * x + 8) * x - 4) * a
+        return np.where(x < 1, near, np.where(x < 2, far, 0))
+
+
+def _resampled(input: np.ndarray, resampling: Resampling, axis: int) -> np.ndarray:
+    places, weights = resampling.table()
+    x = np.moveaxis(input, axis, -1).astype(np.float64)
+    parts = [x[..., places[:, k]] * weights[:, k] for k in range(places.shape[1])]
+    return np.moveaxis(np.sum(parts, 0), -1, axis)
+
+
+def _spread(result: np.ndarray, resampling: Resampling, axis: int) -> np.ndarray:
+    places, weights = resampling.table()
+    g = np.moveaxis(result, axis, 0).astype(np.float64)
+    out = np.zeros((resampling.length, *g.shape[1:]))
+    for k in range(places.shape[1]):
+        np.add.at(out, places[:, k], g * weights[:, k].reshape(-1, *(1,) * (g.ndim - 1)))
+    return np.moveaxis(out, 0, axis)
+
+
+def _shape(name: str, length: str):
+    def rule(call: Call) -> Size:
+        shape, axis = call[name].shape, call["axis"]
+        return Size((*shape[:axis], getattr(call["resampling"], length), *shape[axis + 1 :]))
+
+    return rule
+
+
+def _launches(name: str, file: str):
+    def launch(call: Call) -> Launch:
+        return call["resampling"].launch(file, name, call[name].shape, call["axis"], call.out.numel)
+
+    return launch
+
+
+def _resample_grad(g, resampling, axis) -> Tensor:
+    return resample_gradient(g, resampling, axis)
+
+
+@op(
+    public="interpolate",
+    dtype=float_only,
+    shape=_shape("input", "made"),
+    kernel=_launches("input", "image/resample"),
+    reference=_resampled,
+    grad={"input": _resample_grad},
+)
+def resample(input: Tensor, resampling: Resampling, axis: int) -> Tensor:
+    """An axis with another length; see `nn.functional.interpolate`."""
+
+
+@op(
+    public="interpolate",
+    dtype=float_only,
+    shape=_shape("result", "length"),
+    kernel=_launches("result", "image/resample_gradient"),
+    reference=_spread,
+    grad={"result": lambda g, resampling, axis: resample(g, resampling, axis)},
+)
+def resample_gradient(result: Tensor, resampling: Resampling, axis: int) -> Tensor:
+    """The derivative of `resample` at that of its result."""
+
+
+# By mode: the filter, and how many axes images may have.
+_MODES = {
+    "nearest": ("nearest", (1, 2, 3)),
+    "nearest-exact": ("nearest-exact", (1, 2, 3)),
+    "area": ("", (1, 2, 3)),
+    "linear": ("linear", (1,)),
+    "bilinear": ("linear", (2,)),
+    "trilinear": ("linear", (3,)),
+    "bicubic": ("cubic", (2,)),
+}
+
+
+def _each(name: str, value: Any, count: int, read: Callable) -> list[Any]:
+    """A setting of each axis."""
+    values = list(value) if isinstance(value, (tuple, list)) else [value] * count
+    if len(values) != count:
+        raise ShapeError(f"interpolate: {name} is {value}; give one number, or {count}.")
+    return [read(v, f"interpolate: {name}") for v in values]
+
+
+def _fits(mode: str, count: int, align_corners: Any, antialias: Any) -> None:
+    """Refuse settings that a mode does not have."""
+    text(mode, "interpolate: mode")
+    if mode not in _MODES or count not in _MODES[mode][1]:
+        known = ", ".join(m for m, (_, counts) in _MODES.items() if count in counts) or "none"
+        raise NotImplementedError(
+            f"interpolate: mode {mode!r} for an input of {count + 2} axes. For these there is {known}."
+        )
+    if align_corners is not None and not _is_smooth(mode):
+        raise RangeError(f"interpolate: mode {mode!r} takes no align_corners. Leave it out.")
+    if antialias and mode not in ("bilinear", "bicubic"):
+        raise RangeError(f"interpolate: mode {mode!r} takes no antialias; 'bilinear' and 'bicubic' do.")
+
+
+def _is_smooth(mode: str) -> bool:
+    return _MODES[mode][0] in ("linear", "cubic")
+
+
+@function(exports="nn.functional", ours="PyTorch takes one of ATen's upsample operators by mode, in Python")
+def interpolate(
+    input: Tensor,
+    size: int | tuple[int, ...] | None = None,
+    scale_factor: float | tuple[float, ...] | None = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> Tensor:
+    """Images of another size.
+
+    Args:
+        input: (batch, channels, length), (batch, channels, height, width) or (batch, channels, depth, height,
+            width), floating point; uint8 too, to the nearest.
+        size: lengths of the result: one number, or one for each axis.
+        scale_factor: in its place, how many times as long as the input: one number, or one for each axis.
+        mode: "nearest", "nearest-exact" or "area" (means of windows); "linear", "bilinear" and
+            "trilinear" for one, two and three axes; "bicubic" for two.
+        align_corners: whether the first and last places of the input and the result lie on each other, or
+            else the ends of their cells do; of linear modes and "bicubic".
+        recompute_scale_factor: whether distances follow from the lengths, or else from ``scale_factor``.
+        antialias: whether each place of a smaller result takes in all that lies around it; of "bilinear" and
+            "bicubic".
+
+    Returns:
+        (batch, channels, *lengths), each being ``floor(length * scale_factor)``, or as ``size`` says.
+
+    Raises:
+        ValueError: a setting does not fit the mode, or there is none or more than one size.
+        NotImplementedError: the mode is not one for so many axes.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.interpolate.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> x = torch.tensor([[[1.0, 3.0]]], device="cpu")
+        >>> torch.nn.functional.interpolate(x, scale_factor=2, mode="linear").tolist()
+        [[[1.0, 1.5, 2.5, 3.0]]]
+    """
+    image = tuple(input.shape[2:])
+    count = len(image)
+    _fits(mode, count, align_corners, antialias)
+    if (size is None) == (scale_factor is None):
+        raise RangeError("interpolate: give size or scale_factor, and not both.")
+    if size is not None and recompute_scale_factor:
+        raise RangeError("interpolate: recompute_scale_factor needs a scale_factor, and size is given.")
+    factors = None if scale_factor is None else _each("scale_factor", scale_factor, count, number)
+    if factors is None:
+        made = _each("size", size, count, index)
+    else:
+        made = [int(n * factor) for n, factor in zip(image, factors, strict=True)]
+    if min(*image, *made) < 1:
+        raise ShapeError(f"interpolate: images of {image} become {tuple(made)}; lengths must be at least 1.")
+    if mode == "area":
+        return getattr(pool, f"adaptive_avg_pool{count}d")(input, tuple(made))
+    if recompute_scale_factor:
+        factors = None
+    plans = []
+    for axis, (n, m) in enumerate(zip(image, made, strict=True)):
+        # The places of a result of the same length are those of the axis, whatever the factor, and of images
+        # those of twice the length; not so with cubic filters, and to the nearest of one or three axes.
+        is_plain = (m == n and (antialias or _MODES[mode][0] == "linear")) or (
+            mode == "nearest" and count == 2 and m in (n, 2 * n)
+        )
+        if align_corners:
+            scale = np.float32(n - 1) / np.float32(m - 1) if m > 1 else 0.0
+        elif factors and not is_plain:
+            scale = 1 / factors[axis]
+        else:
+            scale = np.float32(n) / np.float32(m)
+        half = not align_corners and mode != "nearest"
+        plan = Resampling(n, m, float(np.float32(scale)), _MODES[mode][0], half, bool(antialias))
+        if plan.changes:
+            plans.append((m / n, axis + 2, plan))
+    # Bytes move without loss through floats.
+    is_byte = input.dtype is dt.uint8 and not _is_smooth(mode)
+    out = input.float() if is_byte else input
+    for _, axis, plan in sorted(plans, key=lambda each: each[0]):
+        out = resample(out, plan, axis)
+    return out.to(input.dtype) if is_byte else out if plans else input.clone()
+
+
+@function(exports="nn.functional", ours="another name of interpolate, in Python")
+def upsample(
+    input: Tensor,
+    size: int | tuple[int, ...] | None = None,
+    scale_factor: float | tuple[float, ...] | None = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+) -> Tensor:
+    """`interpolate`, by its earlier name.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.upsample.html
+    """
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+@function(exports="nn.functional", ours="a form of interpolate, in Python")
+def upsample_nearest(
+    input: Tensor,
+    size: int | tuple[int, ...] | None = None,
+    scale_factor: float | tuple[float, ...] | None = None,
+) -> Tensor:
+    """`interpolate` to the nearest.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.upsample_nearest.html
+    """
+    return interpolate(input, size, scale_factor)
+
+
+@function(exports="nn.functional", ours="a form of interpolate, in Python")
+def upsample_bilinear(
+    input: Tensor,
+    size: int | tuple[int, ...] | None = None,
+    scale_factor: float | tuple[float, ...] | None = None,
+) -> Tensor:
+    """`interpolate` with "bilinear" and the corners aligned.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.upsample_bilinear.html
+    """
+    return interpolate(input, size, scale_factor, "bilinear", True)
