@@ -109,7 +109,6 @@ GROUPS = (
     resample,
     grid,
     shuffle,
-    products,
     distributions,
     variates,
     reductions,
