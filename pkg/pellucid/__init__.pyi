@@ -1552,7 +1552,7 @@ def take(input: Tensor, index: Tensor) -> Tensor:
 
 def take_along_dim(input: Tensor, indices: Tensor, dim: _int | None = None) -> Tensor:
     """`gather` with broadcasting of the other axes; all elements are counted through if ``dim`` is
-    None. Negative indices count from the end."""
+    None. Along an axis negative indices count from the end."""
 
 def tan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Tangent of an angle in radians."""

@@ -53,7 +53,7 @@ def of_a_sample(key, sample, place):
         else:
             args = (*args[:place], v, *args[place + 1 :])
         out = find(p, key)(*args, **kwargs)
-        return out * 0 if sample.random else out
+        return out.new_zeros(out.shape) if sample.random else out
 
     return call
 

@@ -48,6 +48,8 @@ TAKEN = {
     *((name, argument, "None") for name in ("max", "min") for argument in ("dim", "other")),
     *((name, "unbiased", "None") for name in ("var", "std", "var_mean", "std_mean")),
     ("arange", "start", "None"), ("arange", "end", "None"), ("randint", "size", "None"),
+    ("randint_like", "high", "None"), ("normal", "size", "1"),
+    *(("normal", name, "a tensor") for name in ("mean", "std")),
     # No axes are all of them.
     ("logsumexp", "dim", "nothing"), ("aminmax", "dim", "nothing"),
     # One number stands for a tuple of one.

@@ -7,6 +7,7 @@ declared.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator
 from functools import wraps
 from inspect import Parameter, signature
@@ -107,8 +108,8 @@ def publish(
             raise TypeError(f"function {n} is declared twice")
     public = function if hasattr(function, "op") else explained(function)
     for place, n, value in entries:
-        # What takes no tensor but its own has one.
-        is_safe = place is METHODS and len(_tensors(function)) == 1
+        # What takes nothing but its own tensor has one.
+        is_safe = place is METHODS and len(_tensors(function)) == 1 and not _plain(function)
         place[n] = public if value is function and not is_safe else value
     if method or forms:
         for give in attach:
@@ -116,10 +117,19 @@ def publish(
 
 
 def explained(function: Callable) -> Callable:
-    """The function as users call it: its errors begin with its name, and say which argument is of a wrong
-    type. That is looked for once something is raised."""
+    """The function as users call it: flags, numbers and texts are what their annotations say, errors begin
+    with its name, and say which argument is of a wrong type. Tensors are looked at once something is raised.
+    """
+    plain = _plain(function)
 
     def call(*args, **kwargs):
+        for k, name, classes, read in plain:
+            value = args[k] if k < len(args) else kwargs.get(name, read)
+            if value is not read and not isinstance(value, classes):
+                try:
+                    read(value, f"argument '{name}'")
+                except PellucidError as error:
+                    raise named(function.__name__, error) from None
         try:
             return function(*args, **kwargs)
         except PellucidError as error:
@@ -134,6 +144,23 @@ def explained(function: Callable) -> Callable:
     public: Any = wraps(function)(call)
     public.declared = function
     return public
+
+
+# The classes of plain values by their annotations.
+_CLASSES: dict[str, tuple[type, ...]] = {"bool": (bool,), "float": (int, float), "int": (int,), "str": (str,)}
+
+
+def _plain(function: Callable) -> list[tuple[int, str, tuple[type, ...], Callable]]:
+    """The arguments that are plain values: place, name, classes, and the reader of what else is taken."""
+    found = []
+    for k, p in enumerate(signature(function).parameters.values()):
+        kinds = str(p.annotation).split(" | ")
+        known = [c for kind in kinds for c in _CLASSES.get(kind, ())]
+        if known and {*kinds} <= {*_CLASSES, "None"} and p.kind is not Parameter.VAR_POSITIONAL:
+            place = sys.maxsize if p.kind is Parameter.KEYWORD_ONLY else k
+            classes = (*known, type(None)) if "None" in kinds else tuple(known)
+            found.append((place, p.name, classes, reader(str(p.annotation))))
+    return found
 
 
 def _mistakes(function: Callable, args: tuple, kwargs: dict[str, Any]) -> Iterator[PellucidError]:

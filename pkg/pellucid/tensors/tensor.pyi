@@ -875,7 +875,7 @@ class Tensor(Portable):
         """Elements by their places in the flat tensor, in the shape of ``index``."""
     def take_along_dim(self, indices: Tensor, dim: _int | None = None) -> Tensor:
         """`gather` with broadcasting of the other axes; all elements are counted through if ``dim`` is
-        None. Negative indices count from the end."""
+        None. Along an axis negative indices count from the end."""
     def tan(self, *, out: Tensor | None = None) -> Tensor:
         """Tangent of an angle in radians."""
     def tanh(self, *, out: Tensor | None = None) -> Tensor:

@@ -123,6 +123,7 @@ def _check_positions(input, cos, sin, position, interleaved, inverse) -> None:
     check=_check_positions,
     prepare=_walkable,
     exports=None,
+    ours="made of slices, products and sums in PyTorch",
 )
 def rotary_embedding(
     input: Tensor,
@@ -215,6 +216,7 @@ def _check_length(query, key_cache, value_cache, length, scale) -> None:
     dynamic=("length",),
     check=_check_length,
     exports=None,
+    ours="made of writes into a cache and attention in PyTorch",
 )
 def cached_attention(
     query: Tensor,

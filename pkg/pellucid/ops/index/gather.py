@@ -132,12 +132,12 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
 @function(method=True)
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """`gather` with broadcasting of the other axes; all elements are counted through if ``dim`` is None.
-    Negative indices count from the end.
+    Along an axis negative indices count from the end.
 
     Source: https://pytorch.org/docs/stable/generated/torch.take_along_dim.html
     """
     if dim is None:
-        return take_along_dim(input.reshape(-1), indices.reshape(-1), 0)
+        return gather(input.reshape(-1), 0, indices.reshape(-1))
     k = axis(dim, input.dim())
     if input.dim() != indices.dim():
         raise ShapeError(

@@ -132,7 +132,11 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: f
     if not isinstance(input, Tensor):
         raise wrong("addr: input", "Tensor", input)
     alpha, beta, product = number(alpha, "addr: alpha"), number(beta, "addr: beta"), outer(vec1, vec2)
-    if input.dtype is product.dtype is dt.bool_:
+    d = dt.result_type([input.dtype, product.dtype], [], [])
+    for name, factor in (("alpha", alpha), ("beta", beta)):
+        if isinstance(factor, float) and not (d.is_floating_point or d.is_complex):
+            raise ArgumentError(f"addr: {name} is {factor} for {d}. Give an integer, or convert the tensors.")
+    if d is dt.bool_:
         return (product & bool(alpha)) | (input & bool(beta))
     product = product if alpha == 1 else product * alpha
     return product if beta == 0 else (input if beta == 1 else input * beta) + product

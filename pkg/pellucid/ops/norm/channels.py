@@ -317,9 +317,11 @@ def local_response_norm(
         )
     size, shape = index(size, "local_response_norm: size"), input.shape
     squares = input * input
-    before, after = (squares.new_zeros((shape[0], n, *shape[2:])) for n in (size // 2, (size - 1) // 2))
-    means = cat([before, squares, after], 1).unfold(1, size, 1).mean(-1)
-    return input / (means * alpha + k) ** beta
+    # Past the ends are zeros: of a window that reaches further, no more than all channels are made.
+    ends = [min(n, shape[1]) for n in (size // 2, (size - 1) // 2)]
+    before, after = (squares.new_zeros((shape[0], n, *shape[2:])) for n in ends)
+    sums = cat([before, squares, after], 1).unfold(1, sum(ends) + 1, 1).sum(-1)
+    return input / (sums * (alpha / size) + k) ** beta
 
 
 @function()

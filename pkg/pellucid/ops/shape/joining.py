@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...errors import DTypeError, PellucidError, ShapeError
+from ...errors import ArgumentError, DTypeError, PellucidError, ShapeError
 from ...kernel.element_types import physical, register_type
 from ...kernel.launch import Launch
 from ...kernel.source import load
@@ -350,6 +350,8 @@ def flip(input: Tensor, *axes, dims=()) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.flip.html
     """
+    if axes and dims != ():
+        raise ArgumentError("flip: axes are given by place and as dims. Give them once.")
     for d in sizes(axes or (dims,)):
         if not input._meta.rank:
             axis(d, 0)
