@@ -320,7 +320,7 @@ def local_response_norm(
     # Past the ends are zeros: of a window that reaches further, no more than all channels are made.
     ends = [min(n, shape[1]) for n in (size // 2, (size - 1) // 2)]
     before, after = (squares.new_zeros((shape[0], n, *shape[2:])) for n in ends)
-    sums = cat([before, squares, after], 1).unfold(1, sum(ends) + 1, 1).sum(-1)
+    sums = cat([before, squares, after], 1).unfold(1, ends[0] + ends[1] + 1, 1).sum(-1)
     return input / (sums * (alpha / size) + k) ** beta
 
 
