@@ -149,9 +149,11 @@ READERS: dict[frozenset[str], Reader] = {
 def reader(annotation: str) -> Reader | None:
     """The reader of a static argument with this annotation; None where an op's own rule checks it."""
     parts = frozenset(annotation.split(" | "))
-    if "str" in parts and len(parts - {"None"}) > 1:
-        return _with_text(READERS[parts - {"str"}])
-    found = READERS.get(parts - {"None"})
+    kinds = parts - {"None"}
+    if "str" in kinds and len(kinds) > 1:
+        found = _with_text(READERS[kinds - {"str"}])
+    else:
+        found = READERS.get(kinds)
     return _or_none(found) if found and "None" in parts else found
 
 
