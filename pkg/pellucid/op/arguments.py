@@ -150,10 +150,8 @@ def reader(annotation: str) -> Reader | None:
     """The reader of a static argument with this annotation; None where an op's own rule checks it."""
     parts = frozenset(annotation.split(" | "))
     kinds = parts - {"None"}
-    if "str" in kinds and len(kinds) > 1:
-        found = _with_text(READERS[kinds - {"str"}])
-    else:
-        found = READERS.get(kinds)
+    or_text = "str" in kinds and len(kinds) > 1
+    found = _with_text(READERS[kinds - {"str"}]) if or_text else READERS.get(kinds)
     return _or_none(found) if found and "None" in parts else found
 
 
