@@ -12,6 +12,8 @@ from .language_model import CausalLM as CausalLM
 from .llama import LlamaConfig as LlamaConfig
 from .llama import LlamaForCausalLM as LlamaForCausalLM
 from .output import CausalLMOutput as CausalLMOutput
+from .phi3 import Phi3Config as Phi3Config
+from .phi3 import Phi3ForCausalLM as Phi3ForCausalLM
 from .qwen2 import Qwen2Config as Qwen2Config
 from .qwen2 import Qwen2ForCausalLM as Qwen2ForCausalLM
 from .qwen3 import Qwen3Config as Qwen3Config

@@ -252,11 +252,12 @@ class LlamaDecoderLayer(Module):
     """
 
     attention_class = LlamaAttention
+    mlp_class = LlamaMLP
 
     def __init__(self, config: LlamaConfig, layer: int):
         super().__init__()
         self.self_attn = self.attention_class(config, layer)
-        self.mlp = LlamaMLP(config)
+        self.mlp = self.mlp_class(config)
         self.input_layernorm = RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
         self.post_attention_layernorm = RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
 
