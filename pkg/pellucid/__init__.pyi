@@ -109,6 +109,9 @@ from .tensors.tensor import Tensor as Tensor
 from .tensors.typed import set_default_tensor_type as set_default_tensor_type
 from .text import AutoTokenizer as AutoTokenizer
 from .utils import compat as compat
+from .utils import serialization as serialization
+from .utils.serialization import load as load
+from .utils.serialization import save as save
 from .weights import settings as settings
 
 __version__: str
