@@ -10,16 +10,16 @@ from typing import NamedTuple
 import numpy as np
 
 from ...errors import ShapeError
+from ...kernel.launch import Launch, flag
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.public import function
-from ...op.rules import on_cpu
 from ...tensors import dtypes as dt
 from ...tensors.shape import Size
 from ...tensors.tensor import Tensor
 from ..shape.creation import eye
 from ..shape.joining import cat
-from .matrices import checked, matrices, one_batch, square, typed
+from .matrices import checked, lanes, matrices, one_batch, square, steps, typed
 from .triangular import solve_triangular
 
 SINGULAR = "the matrix is singular: element {} of the diagonal of U is 0."
@@ -92,11 +92,24 @@ def _lu_grad(g, LU, pivots):
     return found.gather(-2, _columns(_order(pivots, rows).argsort(-1), found))
 
 
+def _lu_launches(call: Call) -> list[Launch] | None:
+    m = call["A"]
+    rows, columns = m.shape[-2:]
+    width, count, least = lanes(rows * columns), prod(m.shape[:-2]), min(rows, columns)
+    holes = {"WORKGROUP": f"{width}u", "PIVOT": flag(call["pivot"])}
+
+    def launch(first: int, last: int) -> Launch:
+        params = {"count": count, "rows": rows, "columns": columns, "steps": least}
+        return Launch("linalg/eliminate", count, params | {"first": first, "last": last}, holes)
+
+    return steps(launch, least, rows * columns // width + (rows + columns) // width + rows + 6)
+
+
 @op(
     public="linalg.lu_factor",
     dtype=typed("own", dt.int32, dt.int32),
     shape=_lu_shapes,
-    kernel=on_cpu,
+    kernel=_lu_launches,
     reference=_eliminate,
     grad={"A": _lu_grad},
     outputs=("LU", "pivots", "info"),
@@ -113,11 +126,18 @@ def _order_of(pivots, rows):
     return order.reshape(*pivots.shape[:-1], rows)
 
 
+def _order_launch(call: Call) -> Launch:
+    *batch, least = call["pivots"].shape
+    count = prod(batch)
+    params = {"count": count, "rows": call["rows"], "steps": least}
+    return Launch("linalg/order", -(-count // 64), params, bind={"order": "out"})
+
+
 @op(
     public="linalg.lu",
     dtype=lambda call: (dt.int64, dt.int64),
     shape=lambda call: Size((*call["pivots"].shape[:-1], call["rows"])),
-    kernel=on_cpu,
+    kernel=_order_launch,
     reference=_order_of,
     grad=None,
 )

@@ -6,6 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ...errors import DTypeError, LinAlgError, ShapeError
+from ...kernel.launch import Launch
+from ...kernel.turns import PIECE
+from ...kernel.variants import is_direct
 from ...op.call import Call
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType
@@ -67,6 +70,26 @@ def square(x: Meta | Tensor, name: str = "the input") -> tuple[tuple[int, ...], 
     if rows != columns:
         raise ShapeError(f"{name} must be square matrices, not {rows} by {columns}.")
     return batch, rows
+
+
+def lanes(elements: int) -> int:
+    """Lanes of a workgroup that share the elements of a matrix; four run as one vector on software
+    adapters."""
+    return 4 if is_direct() else 64 if elements < 4096 else 256
+
+
+def steps(launch: Callable[[int, int], Launch], count: int, turns: int) -> list[Launch] | None:
+    """Dispatches that go through the steps of a decomposition, each as many as it may; None where a step
+    is too
+    long for one, so that the cpu device takes the matrix.
+
+    Args:
+        launch: the dispatch of the steps from the first up to the last, which is not among them.
+        count: of steps.
+        turns: of the loops of an invocation, at most, in one step, and before the first.
+    """
+    per = (PIECE - turns) // turns
+    return [launch(k, min(k + per, count)) for k in range(0, max(count, 1), per)] if per > 0 else None
 
 
 def one_batch(*tensors: Tensor) -> list[Tensor]:

@@ -4,19 +4,21 @@
 # pyright: reportReturnType=false
 from __future__ import annotations
 
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
 
 from ...errors import ShapeError
+from ...kernel.launch import Launch, flag
+from ...kernel.variants import is_direct
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.public import function
-from ...op.rules import on_cpu
 from ...tensors import dtypes as dt
 from ...tensors.tensor import Tensor
 from ..shape.creation import eye
-from .matrices import checked, matrices, one_batch, square, typed
+from .matrices import checked, lanes, matrices, one_batch, square, steps, typed
 
 _NOT_DEFINITE = "the leading minor of order {} is not positive, so there is no Cholesky factorization."
 
@@ -57,11 +59,29 @@ def _substitute_left(g, A, upper, unitriangular, out):
     return whole.triu(int(unitriangular)) if upper else whole.tril(-int(unitriangular))
 
 
+def _substitute_launches(call: Call) -> list[Launch] | None:
+    m = call["B"]
+    rows, columns = m.shape[-2:]
+    tile = min(columns, 8 if is_direct() else 32)
+    tiles, width = -(-columns // tile), lanes(rows * tile)
+    groups = prod(m.shape[:-2]) * tiles
+    holes = {
+        "WORKGROUP": f"{width}u", "TILE": f"{tile}u", "UPPER": flag(call["upper"]),
+        "UNIT": flag(call["unitriangular"]),
+    }  # fmt: skip
+
+    def launch(first: int, last: int) -> Launch:
+        params = {"groups": groups, "tiles": tiles, "rows": rows, "columns": columns}
+        return Launch("linalg/substitute", groups, params | {"first": first, "last": last}, holes)
+
+    return steps(launch, rows, rows * tile // width + tile // width + 4)
+
+
 @op(
     public="linalg.solve_triangular",
     dtype=typed("own"),
     shape=_substitute_shape,
-    kernel=on_cpu,
+    kernel=_substitute_launches,
     reference=_substitute,
     grad={"A": _substitute_left, "B": _substitute_right},
 )
@@ -111,7 +131,7 @@ def _cholesky(A):
         row = L[..., k, :k, None].conj()
         pivot = L[..., k, k].real - (np.abs(row) ** 2).sum((-1, -2))
         info = np.where((info == 0) & ~(pivot > 0), k + 1, info)
-        L[..., k, k] = np.sqrt(pivot)
+        L[..., k, k] = np.sqrt(np.where(pivot > 0, pivot, 1))
         L[..., k + 1 :, k] -= (L[..., k + 1 :, :k] @ row)[..., 0]
         L[..., k + 1 :, k] /= L[..., k, k, None]
     return L, info
@@ -125,11 +145,24 @@ def _cholesky_grad(g, L):
     return (found + found.mT) * 0.5
 
 
+def _cholesky_launches(call: Call) -> list[Launch] | None:
+    m = call["A"]
+    rows, width = m.shape[-1], lanes(m.shape[-1] ** 2)
+    holes = {"WORKGROUP": f"{width}u"}
+
+    def launch(first: int, last: int) -> Launch:
+        count = prod(m.shape[:-2])
+        params = {"count": count, "rows": rows, "first": first, "last": last}
+        return Launch("linalg/cholesky", count, params, holes)
+
+    return steps(launch, rows, rows * rows // width + rows // width + 4)
+
+
 @op(
     public="linalg.cholesky",
     dtype=typed("own", dt.int32),
     shape=lambda call: (call["A"].shape, square(call["A"])[0]),
-    kernel=on_cpu,
+    kernel=_cholesky_launches,
     reference=_cholesky,
     grad={"A": _cholesky_grad},
     outputs=("L", "info"),
