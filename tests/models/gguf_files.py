@@ -81,6 +81,8 @@ def written(
         value = parameter.detach().numpy()
         if heads := headed(model, name):
             value = permuted(value, heads)
+        if architecture(model) == "gemma" and "norm" in name:
+            value = value + 1  # as the converter does
         if value.ndim == 1 or format == "f32":
             writer.add_tensor(names[name], value)
             continue

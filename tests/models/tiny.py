@@ -41,6 +41,7 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "llama_one_head": ("LlamaConfig", {"num_attention_heads": 4, "num_key_value_heads": 1, "head_dim": 16}),
     "mistral": ("MistralConfig", {"sliding_window": None, "head_dim": 8}),
     "mistral_window": ("MistralConfig", {"sliding_window": 64}),
+    "gemma": ("GemmaConfig", {"head_dim": 16}),
     "phi3": ("Phi3Config", {"pad_token_id": 0}),
     "qwen2": ("Qwen2Config", {"tie_word_embeddings": True, "rope_theta": 1e6}),
     "qwen3": ("Qwen3Config", {"head_dim": 16, "tie_word_embeddings": True, "rope_theta": 1e6}),

@@ -6,6 +6,8 @@ Written by `scripts/reference`; do not edit.
 from .auto import AutoModelForCausalLM as AutoModelForCausalLM
 from .cache import KVCache as KVCache
 from .config import Config as Config
+from .gemma import GemmaConfig as GemmaConfig
+from .gemma import GemmaForCausalLM as GemmaForCausalLM
 from .language_model import GGUF_ARCHITECTURES as GGUF_ARCHITECTURES
 from .language_model import MODEL_TYPES as MODEL_TYPES
 from .language_model import CausalLM as CausalLM

@@ -6,7 +6,7 @@ Mistral and others of that shape; attribute paths are the tensor names of their 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -154,6 +154,15 @@ class LlamaConfig(Config):
         """Columns of a head."""
         return self.head_dim or self.hidden_size // self.num_attention_heads
 
+    @property
+    def activation(self) -> str:
+        """Name of what feed-forwards compute of the gate."""
+        return self.hidden_act
+
+    def norm(self) -> RMSNorm:
+        """A norm of hidden states."""
+        return RMSNorm(self.hidden_size, eps=self.rms_norm_eps)
+
     def rotary(self) -> RotaryEmbedding:
         """The rotary embedding that the keys describe.
 
@@ -227,20 +236,22 @@ class LlamaMLP(Module):
         config: the model's.
     """
 
+    activations: ClassVar[Mapping[str, Callable]] = {"silu": F.silu}
+
     def __init__(self, config: LlamaConfig):
         super().__init__()
-        if config.hidden_act != "silu":
+        if config.activation not in self.activations:
             raise FormatError(
-                f"config.json: hidden_act {shown(config.hidden_act)} is not known for this architecture. "
-                "It is "
-                "silu."
+                f"config.json: hidden_act {shown(config.activation)} is not known for this architecture. "
+                f"It is {', '.join(self.activations)}."
             )
+        self.activation = self.activations[config.activation]
         self.gate_proj = Linear(config.hidden_size, config.intermediate_size, bias=config.mlp_bias)
         self.up_proj = Linear(config.hidden_size, config.intermediate_size, bias=config.mlp_bias)
         self.down_proj = Linear(config.intermediate_size, config.hidden_size, bias=config.mlp_bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
+        return self.down_proj(self.activation(self.gate_proj(x)) * self.up_proj(x))
 
 
 class LlamaDecoderLayer(Module):
@@ -258,8 +269,7 @@ class LlamaDecoderLayer(Module):
         super().__init__()
         self.self_attn = self.attention_class(config, layer)
         self.mlp = self.mlp_class(config)
-        self.input_layernorm = RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
-        self.post_attention_layernorm = RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
+        self.input_layernorm, self.post_attention_layernorm = config.norm(), config.norm()
 
     def forward(
         self, x: Tensor, rotary: RotaryEmbedding, cache: KVCache | None = None, mask: Tensor | None = None
@@ -275,13 +285,14 @@ class LlamaModel(Module):
         config: the model's.
     """
 
+    embedding_class = Embedding
     layer_class = LlamaDecoderLayer
 
     def __init__(self, config: LlamaConfig):
         super().__init__()
-        self.embed_tokens = Embedding(config.vocab_size, config.hidden_size)
+        self.embed_tokens = self.embedding_class(config.vocab_size, config.hidden_size)
         self.layers = ModuleList([self.layer_class(config, k) for k in range(config.num_hidden_layers)])
-        self.norm = RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
+        self.norm = config.norm()
         self.rotary_emb = config.rotary()
 
     def forward(

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..nn import functional as F
 from ..nn.modules.linear import Linear
 from ..tensors.tensor import Tensor
 from ..weights.fields import Field, whole
@@ -74,7 +73,7 @@ class Phi3MLP(LlamaMLP):
 
     def forward(self, x: Tensor) -> Tensor:
         gate, up = self.gate_up_proj(x).chunk(2, -1)
-        return self.down_proj(F.silu(gate) * up)
+        return self.down_proj(self.activation(gate) * up)
 
 
 class Phi3DecoderLayer(LlamaDecoderLayer):
