@@ -229,7 +229,7 @@ def texts() -> dict[Path, str]:
     """The stubs by their files."""
     functional = exported("nn/functional.pyi", "What layers compute, as functions.", "nn.functional")
     namespaces = [
-        exported(f"ops/namespaces/{name}.pyi", f"Functions of `pellucid.{name}`.", name)
-        for name in ("special", "linalg", "fft")
+        exported(f"ops/namespaces/{name.replace('.', '/')}.pyi", f"Functions of `pellucid.{name}`.", name)
+        for name in ("special", "linalg", "fft", "signal.windows")
     ]
     return {stub.path: stub.text() for stub in (tensor(), functional, *namespaces, package(), models())}

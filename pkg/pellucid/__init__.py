@@ -129,6 +129,7 @@ _LAZY = {
     "save": "utils.serialization",
     "serialization": "utils.serialization",
     "settings": "weights.settings",
+    "signal": "ops.namespaces.signal",
     "special": "ops.namespaces.special",
     "text": "text",
     "utils": "utils",

@@ -45,6 +45,7 @@ from .ops.linalg.orthogonal import QR, Reflections
 from .ops.linalg.solvers import SignAndLog
 from .ops.namespaces import fft as fft
 from .ops.namespaces import linalg as linalg
+from .ops.namespaces import signal as signal
 from .ops.namespaces import special as special
 from .ops.random.generator import Generator as Generator
 from .ops.random.generator import default_generator as default_generator
@@ -288,6 +289,16 @@ def atleast_3d(*tensors) -> Tensor | tuple[Tensor, ...]:
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
     """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices."""
 
+def bartlett_window(
+    window_length: _int,
+    periodic: _bool = True,
+    *,
+    dtype: DType | None = None,
+    device: Any = None,
+    requires_grad: _bool = False,
+) -> Tensor:
+    """`signal.windows.bartlett`."""
+
 def batch_norm(
     input: Tensor,
     weight: Tensor | None,
@@ -329,6 +340,16 @@ def bitwise_right_shift(
 
 def bitwise_xor(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """Bitwise exclusive or; logical for bools."""
+
+def blackman_window(
+    window_length: _int,
+    periodic: _bool = True,
+    *,
+    dtype: DType | None = None,
+    device: Any = None,
+    requires_grad: _bool = False,
+) -> Tensor:
+    """`signal.windows.blackman`."""
 
 def block_diag(*tensors: Tensor) -> Tensor:
     """Matrices along the diagonal of one, with zeros beside them."""
@@ -765,6 +786,28 @@ def group_norm(
 def gt(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """``input > other``."""
 
+def hamming_window(
+    window_length: _int,
+    periodic: _bool = True,
+    alpha: _float = 0.54,
+    beta: _float = 0.46,
+    *,
+    dtype: DType | None = None,
+    device: Any = None,
+    requires_grad: _bool = False,
+) -> Tensor:
+    """`signal.windows.hamming`."""
+
+def hann_window(
+    window_length: _int,
+    periodic: _bool = True,
+    *,
+    dtype: DType | None = None,
+    device: Any = None,
+    requires_grad: _bool = False,
+) -> Tensor:
+    """`signal.windows.hann`."""
+
 def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """``input``, but 0 where it is at most ``lambd`` away from 0."""
 
@@ -871,6 +914,32 @@ def isposinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def isreal(input: Tensor) -> Tensor:
     """Whether the imaginary part is 0."""
+
+def istft(
+    input: Tensor,
+    n_fft: _int,
+    hop_length: _int | None = None,
+    win_length: _int | None = None,
+    window: Tensor | None = None,
+    center: _bool = True,
+    normalized: _bool = False,
+    onesided: _bool | None = None,
+    length: _int | None = None,
+    return_complex: _bool = False,
+) -> Tensor:
+    """The signal of which `stft` made ``input``: pieces are added where they overlap, and divided by
+    what squared windows add up to. It reads whether that is 0 anywhere, and so waits."""
+
+def kaiser_window(
+    window_length: _int,
+    periodic: _bool = True,
+    beta: _float = 12.0,
+    *,
+    dtype: DType | None = None,
+    device: Any = None,
+    requires_grad: _bool = False,
+) -> Tensor:
+    """`signal.windows.kaiser`."""
 
 def kron(input: Tensor, other: Tensor) -> Tensor:
     """Kronecker product: every element of ``input`` times all of ``other``."""
@@ -1218,7 +1287,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor:
 def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
     """Pixels become channels: the inverse of `pixel_shuffle`."""
 
-def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
+def polar(abs: Tensor, angle: Tensor) -> Tensor:
     """The complex number of a size and an angle in radians."""
 
 def polygamma(n: _int, input: Tensor) -> Tensor:
@@ -1513,6 +1582,21 @@ def std_mean(
 ):
     """``(std(input, ...), mean(input, ...))``."""
 
+def stft(
+    input: Tensor,
+    n_fft: _int,
+    hop_length: _int | None = None,
+    win_length: _int | None = None,
+    window: Tensor | None = None,
+    center: _bool = True,
+    pad_mode: str = "reflect",
+    normalized: _bool = False,
+    onesided: _bool | None = None,
+    return_complex: _bool | None = None,
+    align_to_window: _bool | None = None,
+) -> Tensor:
+    """Short-time Fourier transform: ``out[..., m] = fft(window * input[m hop_length :][: n_fft])``."""
+
 def sub(
     input: Tensor | _float, other: Tensor | _float, *, alpha: _float = 1, out: Tensor | None = None
 ) -> Tensor:
@@ -1685,6 +1769,13 @@ def var_mean(
 
 def vdot(input: Tensor, other: Tensor) -> Tensor:
     """Product of two vectors, the first conjugated."""
+
+def view_as_complex(input: Tensor) -> Tensor:
+    """Floats as complex numbers, which share memory: the last axis, of length 2, has both parts."""
+
+def view_as_real(input: Tensor) -> Tensor:
+    """A complex tensor as one of floats, which shares memory: a last axis has the parts, the real one
+    first."""
 
 def view_copy(input: Tensor, *size) -> Tensor:
     """A copy of what `view` shows."""

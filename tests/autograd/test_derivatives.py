@@ -88,7 +88,9 @@ def elementwise_calls():
     ]
     for key, s in rows:
         # Losses that are not reduced, but those of classes and of whole lines.
-        if any(word in key for word in ("cosine", "gaussian", "multi", "triplet", "pairwise")):
+        # Complex results take no real gradient.
+        others = ("cosine", "gaussian", "multi", "triplet", "pairwise", "complex", "polar")
+        if any(word in key for word in others):
             continue
         if key in loss.SAMPLES and (s.kwargs.get("reduction") != "none" or s.args[1].dtype.kind != "f"):
             continue
@@ -406,17 +408,17 @@ def test_a_single_nan(name, device):
 # groups compare them; of overwritten values test_overwritten.py does.
 ELSEWHERE = {
     "cholesky_factor", "eigh", "eliminate", "qr", "substitute", "svd",
-    "add_rows", "average_windows", "average_windows_gradient", "cat", "conv1d", "conv2d",
+    "add_rows", "average_windows", "average_windows_gradient", "cat", "complex", "conv1d", "conv2d",
     "conv_transpose1d", "conv_transpose2d", "convolution", "convolution_input",
     "convolution_weight", "copy", "diagonal", "embedding",
     *[f"{shifted}chebyshev_polynomial_{kind}" for shifted in ("", "shifted_") for kind in "tuvw"],
     "fill", "float_power", "floor_divide", "frexp_mantissa", "fused_attention",
-    "hermite_polynomial_h", "hermite_polynomial_he", "igamma", "igammac", "index_select",
+    "hermite_polynomial_h", "hermite_polynomial_he", "igamma", "igammac", "index_select", "joined",
     "laguerre_polynomial_l", "leaky", "legendre_polynomial_p",
     "heaviside", "linear", "logical_not", "matmul", "max_windows", "max_windows_gradient", "nextafter",
     "norm_gradient", "unfold", "fold_windows", "unfold_windows", "resample", "resample_gradient",
-    "permute_dims", "put_rows", "quant_linear", "quant_product", "rotary_embedding", "scatter_add",
-    "scatter_lines", "select", "sum_rows", "transpose", "tril", "triu", "unsqueeze",
+    "pairs", "permute_dims", "put_rows", "quant_linear", "quant_product", "rotary_embedding", "scatter_add",
+    "scatter_lines", "select", "sum_rows", "transform", "transpose", "tril", "triu", "unsqueeze",
 }  # fmt: skip
 
 

@@ -75,7 +75,8 @@ GIVEN = {
     "norm.ScalarOpt_dtype": [A, 3, {"dtype": torch.float32}], "norm.ScalarOpt_dim": [A, 3, [1]],
     "cat": [[A, B], 1], "stack": [[A, B], 1], "hstack": [[A, B]], "vstack": [[A, B]], "dstack": [[A, B]],
     "column_stack": [[A, B]], "broadcast_tensors": [[A, B[0]]], "expand": [A[:1], [2, -1]],
-    "broadcast_to": [A, [2, 2, 3]], "view.default": [A, [3, 2]], "view.dtype": [A, torch.int32],
+    "broadcast_to": [A, [2, 2, 3]], "view_as_real": [torch.complex(A, B)],
+    "view_as_complex": [torch.stack([A, B], -1)], "view.default": [A, [3, 2]], "view.dtype": [A, torch.int32],
     "_unsafe_view": [A, [3, 2]], "reshape": [A, [3, -1]], "permute": [A, [1, 0]], "flip": [A, [1]],
     "repeat": [A, [2, 1]], "tile": [A, [2, 1]], "roll": [A, [1], [1]], "unflatten": [A, 1, [3, 1]],
     "transpose": [A, 0, 1], "movedim.int": [A, 0, 1], "movedim.intlist": [A, [0, 1], [1, 0]],
@@ -144,6 +145,7 @@ GIVEN = {
     "lu_unpack": [DEFINITE, SWAPS], "ldl_solve": [DEFINITE, SWAPS, B.T], "tensorinv": [DEFINITE, 1],
     "tensorsolve": [DEFINITE, A[0]], "nuclear_norm": [A, [0, 1]], "linalg_norm.ord_str": [A, "fro"],
     "linalg_matrix_norm.default": [A, 1], "linalg_cond.p_str": [DEFINITE, "fro"],
+    "stft": [LINE[0, 0], 4, {"return_complex": True}], "istft": [torch.complex(A.T, B.T), 4],
 }  # fmt: skip
 # Values that chance or the memory makes, or whose signs are not defined: only shape and dtype are compared.
 RANDOM = {

@@ -201,4 +201,4 @@ def _plain(out):
         return np.asarray(out)
     if out.numel() > 1 << 16:  # an expanded view: as large as it says only where it is read
         return np.asarray(out.shape, np.float64)
-    return np.asarray(out.detach().tolist(), np.float64)
+    return np.asarray(out.detach().tolist(), np.complex128)

@@ -148,6 +148,8 @@ def loosely(rtol: float, samples: list[Sample]) -> list[Sample]:
     return [s.but(rtol=max(s.rtol, rtol)) for s in samples]
 
 
+ROOTS = np.array([[1 + 2j, -3j, 0], [2, -1 + 0.5j, -2 - 2j]], np.complex64)
+
 UNARY = {
     **{name: unary(x) for name in (
         "abs", "sign", "square", "exp", "exp2", "expm1", "sin", "cos", "atan", "sinh", "cosh", "tanh",
@@ -156,7 +158,7 @@ UNARY = {
     )},
     "round": unary(x, *[S(40 * x, decimals=n) for n in (1, 2, -1)],
         bad("floating-point tensors where decimals", below(9, 3), decimals=1)),
-    **{name: [*unary(x), S(FLOATS)] for name in ("angle", "sgn", "conj_physical")},
+    **{name: [*unary(x), S(FLOATS), S(ROOTS)] for name in ("angle", "sgn", "conj_physical")},
     "positive": [S(x), *each(DTYPES, x)],
     "relu": [*unary(x), *each(WHOLE, x)],
     # Its slope grows as its square, and with it the error of what is rounded.
@@ -181,7 +183,6 @@ COMPARED = [
 ]  # fmt: skip
 # Subnormal numbers, and those beside.
 TINY = np.array([1e-45, -1e-45, 1e-40, 1.1754944e-38, 3e38, np.inf, np.nan, 0, -0.0, 0.75], np.float32)
-ROOTS = np.array([[1 + 2j, -3j, 0], [2, -1 + 0.5j, -2 - 2j]], np.complex64)
 KINDS = [
     S(FLOATS),
     *[S(FLOATS).but(dtype=d) for d in ("float16", "bfloat16")],
@@ -256,11 +257,15 @@ SAMPLES: dict[str, list[Sample]] = {
     **{name: [S(x, y), S(x, y[0]), *pairs()] for name in ("fmax", "fmin")},
     **{name: [S(x, y), S(x, 0.25), S(x, y[0]), *pairs(("float32", "int32", "int64", "uint8", "bool")),
         *each(WHOLE, x, 2)] for name in ("clamp_min", "clamp_max")},
-    **{name: [S(x), S(below(9, 3)), S(ROOTS).but(devices=("cpu",))]
+    **{name: [S(x), S(below(9, 3)), S(ROOTS)]
         for name in ("conj", "resolve_conj", "resolve_neg", "is_complex", "real", "isreal")},
-    "imag": [S(ROOTS).but(devices=("cpu",)), bad("takes complex", x)],
-    **{name: [s.but(devices=("cpu",)) for s in (S(x, y).but(grad=False), S(x, y[0]).but(grad=False),
-        bad("float32, or two", x, below(9, 5)))] for name in ("complex", "polar")},
+    "imag": [S(ROOTS), bad("takes complex", x)],
+    "view_as_real": [S(ROOTS), bad("takes complex", x)],
+    "view_as_complex": [S(normal(3, 2)).but(layouts=("contiguous",)), bad("length 2", x),
+        bad("begins between", lambda t, a: t.view_as_complex(a[1:]), normal(3)),
+        bad("lie", lambda t, a: t.view_as_complex(a.t()), normal(2, 3)), bad("float32 or", below(9, 2))],
+    **{name: [S(more, y), S(more, y[0]), bad("float32, or two", x, below(9, 5))]
+        for name in ("complex", "polar")},
     "maximum": [S(x, y), S(x, y[0]), S(lambda t, x: t.maximum(x, x * 1), x), *pairs()],
     "minimum": [S(x, y), S(x, y[0]), S(lambda t, x: t.minimum(x, x * 1), x), *pairs()],
     "atan2": [S(x, y), S(x[:1], y), *pairs(("float32",), 3e-6), *each(("float16", "int32"), x, y)],

@@ -44,7 +44,7 @@ def laid_out(t: Any, array: np.ndarray, layout: str, dtype: str | None, grad: bo
     leaf = t.tensor(np.ascontiguousarray(held).reshape(held.shape))
     if dtype and array.dtype.kind == "f":
         leaf = leaf.to(typed(t, dtype))
-    if grad and array.dtype.kind == "f":
+    if grad and array.dtype.kind in "fc":
         leaf.requires_grad_()
     if held is array:
         return leaf, leaf
@@ -104,6 +104,11 @@ def outcome(
     """
     call = (sample.theirs if device is None else None) or sample.call
     random = np.random.default_rng(4)
+
+    def parts(g: Any) -> Any:
+        """A gradient as real numbers, whose squares have a real sum."""
+        return t.view_as_real(g.resolve_conj()) if g is not None and g.is_complex() else g
+
     with on(t, device):
         t.manual_seed(3)
         args, kwargs, _, leaves = arguments(t, sample, layout, sample.grad)
@@ -119,7 +124,7 @@ def outcome(
         again = sample.second and layout == "contiguous"
         first = t.autograd.grad(roots, [leaf for _, leaf in of], seeds, create_graph=again, allow_unused=True)
         found += [read(f"gradient {k}", g, 10) for (k, _), g in zip(of, first, strict=True) if g is not None]
-        squares = [(g * g).sum() for g in first if again and g is not None and g.requires_grad]
+        squares = [(p * p).sum() for p in map(parts, first) if again and p is not None and p.requires_grad]
         if squares:
             second = t.autograd.grad(
                 sum(squares[1:], squares[0]), [leaf for _, leaf in of], allow_unused=True
@@ -161,7 +166,7 @@ def differences(ours: list[Value], theirs: list[Value], sample: Sample, least: f
         size = np.abs(b[np.isfinite(b)]).max(initial=1) if what.startswith("second") else 1
         rtol, atol = wider * max(sample.rtol, least), wider * sample.atol * max(1, size)
         try:
-            if "float" in b_type:
+            if "float" in b_type or "complex" in b_type:
                 np.testing.assert_allclose(a, b, rtol=rtol, atol=atol, equal_nan=True)
             else:
                 np.testing.assert_array_equal(a, b)

@@ -30,6 +30,7 @@ struct Params {
 fn load_x(i: u32) -> T { return x[params.x_offset + i]; }
 fn store_out(i: u32, value: T) { out[i] = value; }
 fn apply(a: T, b: T) -> T { return a + b; }
+fn average(value: T, count: u32) -> T { return value / T(count); }
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
@@ -59,7 +60,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     }
     var value = apply(apply(a, b), apply(c, d));
     if (MEAN) {
-        value = value / T(params.divisor);
+        value = average(value, params.divisor);
     }
     store_out(output, value);
 }

@@ -31,6 +31,7 @@ struct Params {
 fn load_x(i: u32) -> T { return x[params.x_offset + i]; }
 fn store_out(i: u32, value: T) { out[i] = value; }
 fn apply(a: T, b: T) -> T { return a + b; }
+fn average(value: T, count: u32) -> T { return value / T(count); }
 fn across_fold(lane: u32, value: T) -> T { return workgroup_fold(lane, value); }
 
 @compute @workgroup_size(WORKGROUP)
@@ -51,7 +52,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     var value = across_fold(lane, lane_fold(r, at, end));
     if (lane % LANES == 0u && output < params.outputs) {
         if (MEAN) {
-            value = value / T(params.divisor);
+            value = average(value, params.divisor);
         }
         store_out(output, value);
     }

@@ -38,6 +38,7 @@ struct Params {
 fn load_x(i: u32) -> T { return x[params.x_offset + i]; }
 fn store_out(i: u32, value: T) { out[i] = value; }
 fn apply(a: T, b: T) -> T { return a + b; }
+fn average(value: T, count: u32) -> T { return value / T(count); }
 fn to_bits(value: T) -> vec2<u32> { return vec2<u32>(bitcast<u32>(value), 0u); }
 fn from_bits(bits: vec2<u32>) -> T { return bitcast<T>(bits.x); }
 
@@ -67,7 +68,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     var value = workgroup_fold(lane, near);
     if (lane == 0u) {
         if (MEAN) {
-            value = value / T(params.divisor);
+            value = average(value, params.divisor);
         }
         store_out(output, value);
     }

@@ -144,6 +144,11 @@ def _roots(tensors: Any, gradients: Any, where: str) -> list[tuple[Tensor, Tenso
                 "with requires_grad=True."
             )
         if g is None:
+            if t._meta.dtype.is_complex:
+                raise GradientError(
+                    f"{where}: grad can be created implicitly only for real numbers, and this is "
+                    f"{t._meta.dtype}. Give a gradient."
+                )
             if t._meta.numel != 1:
                 raise GradientError(
                     f"{where}: grad can be created implicitly only for one element, and shape is "

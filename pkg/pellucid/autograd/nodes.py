@@ -13,10 +13,16 @@ from ..tensors.meta import Meta, differences
 from ..tensors.tensor import Tensor
 from .edges import LEAF
 
-# Whose formulas also hold where results are complex, as those of views do; others lack a conjugate.
-_COMPLEX = frozenset(
-    {"cast", "add", "sub", "neg", "sum", "mean", "clone", "copy", "cat", "where", "masked_fill"}
+# Formulas multiply by a derivative. By PyTorch's convention a complex one is conjugated, which conjugates
+# before and behind a formula do. Of these, which are linear with real factors or no holomorphic functions,
+# formulas are right as they stand, as are those of views.
+_AS_THEY_STAND = frozenset(
+    {"cast", "neg", "sum", "mean", "clone", "copy", "cat", "where", "masked_fill"}
+    | {"sgn", "complex", "conj_physical", "transform"}
 )
+
+# No holomorphic functions either, with formulas for real numbers.
+_OF_REAL_NUMBERS = frozenset({"cholesky_factor", "eigh", "qr", "svd"})
 
 # What sees every saved tensor, the last pair of functions in force: (pack, unpack); see `graph`.
 saving: list[tuple[Callable, Callable]] = []
@@ -85,25 +91,29 @@ class Node:
             return {}  # only results without a derivative were used
         if self.released:
             raise freed(self.public)
-        if self.outputs[0].dtype.is_complex and o.name not in _COMPLEX and getattr(o, "view", None) is None:
+        is_complex = any(m.dtype.is_complex for m in self.outputs)
+        if is_complex and o.name in _OF_REAL_NUMBERS:
             raise GradientError(
-                f"{self.public}: has no derivative for complex results. Work on real and imaginary parts, or "
-                "detach what is complex."
+                f"{self.public}: has no derivative for complex tensors. Work on real ones, or detach it."
             )
+        turned = is_complex and isinstance(o, Schema) and o.view is None and o.name not in _AS_THEY_STAND
         found = {}
         for name in self.edges:
             formula, wanted = o.grad[name]
             values = []
             for w in wanted:
                 if w == "g":
-                    values.append(grads[0])
+                    values.append(grads[0].conj() if turned else grads[0])
                 elif w == "grads":
-                    values.append(grads)
+                    values.append([g.conj() if turned and g is not None else g for g in grads])
                 elif w == "needs":
                     values.append(frozenset(self.edges))
                 else:
                     values.append(unpack(self.saved[w], self, w, keep_graph))
-            found[name] = formula(*values)
+            made = formula(*values)
+            if turned:
+                made = [m.conj() for m in made] if isinstance(made, list) else made.conj()
+            found[name] = made
         return found
 
     def __repr__(self) -> str:

@@ -123,6 +123,9 @@ class _Writer:
             expression = narrowed(d, expression)
         elif physical(d)[2] == "f32":
             return convert(f"{self._opaque(veil)}({expression})", "f32", wanted)
+        if physical(d)[2] == "c64":
+            parts = [f"{self._opaque(veil)}({expression}.{part})" for part in "xy"]
+            expression = f"vec2<f32>({', '.join(parts)})"
         found = convert(expression, physical(d)[2], wanted)
         return f"{self._opaque(veil)}({found})" if veil and wanted == "f32" else found
 

@@ -8,7 +8,8 @@ from ..tensors.dtypes import DType
 
 # How a kernel sees a dtype: the element type of the buffer, elements per u32 word, and the type of a value
 # once loaded.
-# "i64" values are vec2<u32>, low word first; see wgsl/parts/number/int64.wgsl.
+# "i64" values are vec2<u32>, low word first, "c64" vec2<f32>, the real part first; see
+# wgsl/parts/number/int64.wgsl and wgsl/parts/complex.
 PHYSICAL: dict[DType, tuple[str, int, str]] = {
     dt.float32: ("f32", 1, "f32"),
     dt.int32: ("i32", 1, "i32"),
@@ -21,9 +22,16 @@ PHYSICAL: dict[DType, tuple[str, int, str]] = {
     dt.int8: ("u32", 4, "i32"),
     dt.uint8: ("u32", 4, "u32"),
     dt.bool_: ("u32", 4, "bool"),
+    dt.complex64: ("vec2<f32>", 1, "c64"),
 }
-NATIVE = {"f32": dt.float32, "i32": dt.int32, "u32": dt.uint32, "vec2<u32>": dt.int64}
-WGSL_TYPE = {"f32": "f32", "i32": "i32", "u32": "u32", "i64": "vec2<u32>", "bool": "bool"}
+NATIVE = {
+    "f32": dt.float32,
+    "i32": dt.int32,
+    "u32": dt.uint32,
+    "vec2<u32>": dt.int64,
+    "vec2<f32>": dt.complex64,
+}
+WGSL_TYPE = {"f32": "f32", "i32": "i32", "u32": "u32", "i64": "vec2<u32>", "bool": "bool", "c64": "vec2<f32>"}
 
 _UNPACK = {
     dt.float16: "half_to_float({bits})",
@@ -65,6 +73,7 @@ _CONVERT = {
     ("bool", "i32"): "i32({})",
     ("bool", "u32"): "u32({})",
     ("bool", "i64"): "vec2<u32>(u32({}), 0u)",
+    ("c64", "bool"): "any((bitcast<vec2<u32>>({}) & vec2<u32>(0x7fffffffu)) != vec2<u32>(0u))",
 }
 
 
@@ -115,4 +124,10 @@ def narrowed(d: DType, value: str) -> str:
 
 def convert(expression: str, source: str, target: str) -> str:
     """An expression of value type ``source`` turned into ``target``."""
-    return expression if source == target else _CONVERT[source, target].format(expression)
+    if source == target:
+        return expression
+    if target == "c64":
+        return f"vec2<f32>({convert(expression, source, 'f32')}, 0.0)"
+    if source == "c64" and target != "bool":
+        return convert(f"({expression}).x", "f32", target)
+    return _CONVERT[source, target].format(expression)

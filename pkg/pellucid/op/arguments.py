@@ -22,7 +22,8 @@ from .symbols import SYMBOLS, settled
 Reader = Callable[[Any, str], Any]
 
 # Types of numbers that are part of a plan's key; what else is a number becomes one of them.
-NUMBERS = frozenset({bool, int, float})
+REAL = frozenset({bool, int, float})
+NUMBERS = REAL | {complex}
 
 
 def describe(value: Any) -> str:
@@ -57,8 +58,8 @@ def plain(value: Any, name: str = "") -> Any:
         return value
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
         value = value.item()
-    if isinstance(value, (int, float)) and type(value) not in NUMBERS:
-        return int(value) if isinstance(value, int) else float(value)
+    if isinstance(value, (int, float, complex)) and type(value) not in NUMBERS:
+        return next(kind for kind in (int, float, complex) if isinstance(value, kind))(value)  # type: ignore
     return value
 
 
@@ -69,7 +70,7 @@ def number(value: Any, name: str) -> bool | int | float:
         ArgumentError: it is something else.
     """
     value = plain(value)
-    if type(value) in NUMBERS or type(value) in SYMBOLS:
+    if type(value) in REAL or type(value) in SYMBOLS:
         return value
     meta = getattr(value, "_meta", None)
     if meta is not None and meta.shape == () and value._node is None and not meta.dtype.is_complex:

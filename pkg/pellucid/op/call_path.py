@@ -72,7 +72,7 @@ def _parts(o: Schema, scope: dict[str, Any], operator: bool = False) -> _Parts:
         elif a.role == "operand":
             parts.before.append(f"k{k} = type({name})")
             # Each by itself: to look a class up in a set takes longer.
-            others = " and ".join(f"k{k} is not {number.__name__}" for number in (float, int, bool))
+            others = " and ".join(f"k{k} is not {number.__name__}" for number in (float, int, bool, complex))
             parts.before.append(f"if k{k} is Tensor or {others} and {name} is not None: k{k} = {name}._meta")
             parts.keys.append(f"k{k}")
             parts.nodes.append(f"(type(k{k}) is Meta and {name}._node is not None)")

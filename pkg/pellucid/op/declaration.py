@@ -91,7 +91,7 @@ def op(
         reference: numpy function with the same arguments (the cpu device); a keyword ``compute=None`` of
             it is the dtype of the computation.
         view: function from the `Call` to (shape, strides, added offset) for ops that only look
-            differently at the same storage.
+            differently at the same storage, and the dtype where it is another of half or twice the size.
         composite: the definition in terms of other ops, where ``grad`` says `composite`.
         grad: input name -> formula; a formula's arguments are what is saved (``g`` the incoming gradient, of
             the first result, ``grads`` those of all, None for what was not used, ``out`` or output names

@@ -44,9 +44,10 @@ class Elementwise:
     """An expression over the op's arguments; the word ``index`` in it is the element's number in the result.
 
     Args:
-        texts: value type ("f32", "i32", "u32", "i64", "bool") -> WGSL expression, or a function of the call
-            that returns one.
-        result: "same" as the computation, or a value type such as "bool".
+        texts: value type ("f32", "i32", "u32", "i64", "bool", "c64") -> WGSL expression, or a function of the
+            call that returns one.
+        result: "same" as the computation, "real" if it is that of a complex one, or a value type such as
+            "bool".
         own: arguments that keep a value type of their own, such as the condition of ``where``.
         wide: operands whose numbers, and tensors of one element, meet halves in float32 (`narrows`).
     """
@@ -57,13 +58,14 @@ class Elementwise:
     wide: tuple[str, ...] = ()
 
     def check(self, d: DType) -> None:
-        """Refuse a type of the computation for which there is no expression, on every device alike.
+        """Refuse a type of the computation for which there is no expression, on every device alike; numpy has
+        more of complex numbers.
 
         Raises:
             DTypeError: there is none.
         """
-        value = PHYSICAL[d][2] if d in PHYSICAL else "f32"
-        if value not in self.texts:
+        values = ("f32", "c64") if d.is_complex or d not in PHYSICAL else (PHYSICAL[d][2],)
+        if not any(value in self.texts for value in values):
             raise DTypeError(
                 f"there is no kernel for {d}. Convert the input, for example with .to(pellucid.float32)."
             )
@@ -91,7 +93,9 @@ class Elementwise:
         """
         compute = physical(call.compute)[2]
         self.check(call.compute)
-        text = self.texts[compute]
+        text = self.texts.get(compute)
+        if text is None:
+            raise DTypeError(f"there is no kernel for {call.compute} on webgpu. Use the cpu device.")
         expression = text if isinstance(text, str) else text(call)
         target = call.args[written] if written else call.outputs[0]
         own = self.own or {}
@@ -109,7 +113,7 @@ class Elementwise:
             expression,
             operands,
             target,
-            compute if self.result == "same" else self.result,
+            {"same": compute, "real": compute.replace("c64", "f32")}.get(self.result, self.result),
             written,
             call,
         )
@@ -135,6 +139,7 @@ def elementwise(
     u32=None,
     i64=None,
     boolean=None,
+    c64=None,
     result: str = "same",
     own: dict[str, str] | None = None,
     wide: tuple[str, ...] = (),
@@ -153,7 +158,7 @@ def elementwise(
         "i32": f32 if i32 is None else i32,
         "u32": (f32 if i32 is None else i32) if u32 is None else u32,
     }
-    texts |= {"i64": i64, "bool": boolean}
+    texts |= {"i64": i64, "bool": boolean, "c64": c64}
     return Elementwise({k: v for k, v in texts.items() if v}, result, own, wide)
 
 

@@ -159,6 +159,9 @@ def number(text: Text, local: str, kind: str, narrow: DType | None, suffix: str 
     if kind == "i64":
         low, high = (text.scalar(f"{local}{half}{suffix}", "u32") for half in ("_low", "_high"))
         return f"vec2<u32>({low}, {high})"
+    if kind == "c64":
+        parts = [text.scalar(f"{local}{part}{suffix}", "f32") for part in ("_real", "_imaginary")]
+        return f"vec2<f32>({', '.join(parts)})"
     if kind == "bool":
         return f"{text.scalar(f'{local}{TRUTH}{suffix}', 'u32')} != 0u"
     return text.scalar(f"{local}{suffix}", kind)

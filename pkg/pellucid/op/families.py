@@ -74,8 +74,8 @@ def formed(form: Callable, name: str, doc: str) -> Callable:
     return made
 
 
-def _kernel(kernel: str | Elementwise) -> Elementwise:
-    return elementwise(kernel, i32=False) if isinstance(kernel, str) else kernel
+def _kernel(kernel: str | Elementwise, c64: str | None = None) -> Elementwise:
+    return elementwise(kernel, i32=False, c64=c64) if isinstance(kernel, str) else kernel
 
 
 def unary(
@@ -87,6 +87,7 @@ def unary(
     *,
     dtype: Callable = floating,
     takes: str = "",
+    c64: str | None = None,
     at: float = 0.5,
     in_place: bool = True,
     exports: str | tuple[str, ...] = "torch",
@@ -101,6 +102,7 @@ def unary(
         grad: formula of ``input``, or None.
         sentence: what it computes.
         takes: which inputs, where the rule for dtypes does not say it.
+        c64: an expression for complex numbers, beside one for floats.
         at: the number of the example.
         in_place: whether its method has an in-place form.
         exports: where it is public; what `pellucid` has is also a method.
@@ -113,7 +115,7 @@ def unary(
     return op(
         dtype=dtype,
         shape=as_input,
-        kernel=_kernel(kernel),
+        kernel=_kernel(kernel, c64),
         reference=reference,
         grad=grad and {"input": grad},
         exports=exports,
@@ -251,6 +253,7 @@ def compare(
     bools: str,
     reference: Callable,
     *,
+    c64: str | None = None,
     dtype: Callable = boolean,
     takes: str = "any dtype",
 ) -> Declared:
@@ -258,7 +261,7 @@ def compare(
 
     Args:
         name, reference, dtype: as `op` has them.
-        f32, i64, bools: the expressions by value type.
+        f32, i64, bools, c64: the expressions by value type.
         whole: the expression for i32 and u32, which is also what the docstring says.
         takes: which inputs.
     """
@@ -266,7 +269,7 @@ def compare(
     return op(
         dtype=dtype,
         shape=broadcast,
-        kernel=elementwise(f32, i32=whole, i64=i64, boolean=bools, result="bool"),
+        kernel=elementwise(f32, i32=whole, i64=i64, boolean=bools, c64=c64, result="bool"),
         reference=reference,
         grad=None,
         method=True,
@@ -294,7 +297,13 @@ def connective(name: str, bools: str, reference: Callable, sentence: str) -> Dec
         dtype=boolean,
         shape=broadcast,
         kernel=elementwise(
-            of("f32"), i32=of("i32"), u32=of("u32"), i64=of("i64"), boolean=bools, result="bool"
+            of("f32"),
+            i32=of("i32"),
+            u32=of("u32"),
+            i64=of("i64"),
+            boolean=bools,
+            c64=of("c64"),
+            result="bool",
         ),
         reference=reference,
         grad=None,
@@ -306,7 +315,8 @@ def connective(name: str, bools: str, reference: Callable, sentence: str) -> Dec
 def predicate(
     name: str, f32: str, whole: str, reference: Callable, sentence: str, dtype: Callable = boolean
 ) -> Declared:
-    """Declare a question about one number, whose answer is bool.
+    """Declare a question about one number, whose answer is bool. Of a complex one it is asked of both
+    parts: all must be as the other types are, or any what they are not.
 
     Args:
         name, reference, dtype: as `op` has them.
@@ -314,5 +324,7 @@ def predicate(
         whole: what it is for all other types, "true" or "false".
         sentence: what it answers.
     """
-    kernel = elementwise(f32, i32=whole, i64=whole, boolean=whole, result="bool")
+    joint = " && " if whole == "true" else " || "
+    c64 = joint.join(f"({f32.replace('input', f'input.{part}')})" for part in "xy")
+    kernel = elementwise(f32, i32=whole, i64=whole, boolean=whole, c64=c64, result="bool")
     return unary(name, kernel, reference, None, sentence, dtype=dtype, in_place=False)

@@ -188,9 +188,23 @@ def rebase(node: Node, t: Tensor, written: str) -> None:
             "and its gradient "
             "cannot follow. Call .contiguous() before the view is taken."
         )
+    _refuse_parts(t, base)
     _hang(base, _Written(node, t, base, written))
     show(t, base)
     _show_others(base, t)
+
+
+def _refuse_parts(t: Tensor, base: Tensor) -> None:
+    """Refuse a view of parts of complex numbers.
+
+    Raises:
+        GradientError: ``t`` is one of ``base``.
+    """
+    if t._meta.dtype is not base._meta.dtype:
+        raise GradientError(
+            f"a view of {t._meta.dtype} of a tensor of {base._meta.dtype}: gradients do not follow what is "
+            "written in place. Call .clone() before the view is taken."
+        )
 
 
 def _show_others(base: Tensor, written: Tensor) -> None:
@@ -211,6 +225,7 @@ def show(t: Tensor, base: Tensor) -> None:
             f"as_strided: the gradient of a view cannot follow into a tensor with strides "
             f"{base._meta.strides}. Call .contiguous() before the view is taken."
         )
+    _refuse_parts(t, base)
     place = {"base": base._meta, "part": t._meta, "offset": t._offset - base._offset}
     node = Node(_Part, {"input": (edge(base), base._meta)}, place)
     node.outputs = (t._meta,)

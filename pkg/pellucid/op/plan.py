@@ -30,23 +30,25 @@ from .symbols import SYMBOLS, settled
 
 def view_plan(o: Schema, call: Call):
     """New strides over the same storage."""
-    shape, strides, delta = o.view(call)  # type: ignore[misc]
+    shape, strides, delta, *seen_as = o.view(call)  # type: ignore[misc]
     delta = index(delta, "an offset")
     m = call.tensors()[0][1]
-    out = meta(shape, m.dtype, m.device, tuple(strides))
-    make = _view_factory(", ".join(a.name for a in o.arguments), call.tensors()[0][0])
+    d = seen_as[0] if seen_as else m.dtype
+    out = meta(shape, d, m.device, tuple(strides))
+    scale = {2: " * 2", 1: "", 0.5: " // 2"}[m.dtype.itemsize / d.itemsize]
+    make = _view_factory(", ".join(a.name for a in o.arguments), call.tensors()[0][0], scale)
     return make(Tensor, out, delta, LEAF, grad_enabled.get, note_view)
 
 
 @lru_cache(1024)
-def _view_factory(arguments: str, name: str):
+def _view_factory(arguments: str, name: str, scale: str):
     """The text of view plans: those of the same arguments differ in layout and offset only."""
     scope: dict[str, Any] = {}
     exec(
         f"""
 def make(Tensor, seen, delta, LEAF, is_recording, note_view):
     def run({arguments}):
-        view = Tensor({name}._storage, seen, {name}._offset + delta)
+        view = Tensor({name}._storage, seen, {name}._offset{scale} + delta)
         view._base = base = {name} if {name}._base is None else {name}._base
         if base._node is not LEAF and is_recording():
             note_view(base, view)

@@ -240,7 +240,7 @@ def plan_launch(
             continue
         part, half = field, ""
         if f"params.{field}" not in launch.bind and field not in roles:
-            half = next((h for h in ("_low", "_high", TRUTH) if field.endswith(h)), "")
+            half = next((h for h in ("_low", "_high", "_real", "_imaginary", TRUTH) if field.endswith(h)), "")
             part = field.removesuffix(half)
         name = launch.bind.get(f"params.{part}", part)
         if name not in roles:
@@ -249,7 +249,11 @@ def plan_launch(
             )
         values[field] = 0
         patched.append(field)
-        if where.type == "f32":
+        if half == "_real":
+            patches.append((f"known.get({name}.real) or bits({name!r}, {name}.real)", "f32", name))
+        elif half == "_imaginary":
+            patches.append((f"known.get({name}.imag) or bits({name!r}, {name}.imag)", "imaginary", None))
+        elif where.type == "f32":
             patches.append((f"known.get({name}) or bits({name!r}, {name})", "f32", name))
         elif half == TRUTH:
             patches.append((f"int(bool({name}))", "truth", name))

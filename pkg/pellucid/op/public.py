@@ -21,7 +21,7 @@ F = TypeVar("F", bound=Callable)
 
 # Functions by name, for each module that exports them; "torch" is `pellucid` itself.
 EXPORTS: dict[str, dict[str, Callable]] = {
-    place: {} for place in ("torch", "nn.functional", "special", "linalg", "fft")
+    place: {} for place in ("torch", "nn.functional", "special", "linalg", "fft", "signal.windows")
 }
 # Methods of Tensor by name.
 METHODS: dict[str, Callable] = {}

@@ -84,6 +84,12 @@ def refusing(rule: Callable, kinds: str) -> Callable:
 ordered, real = refusing(promote, "c"), refusing(promote, "bc")
 
 
+def refuse_complex(value: Meta | type, d: DType) -> None:
+    """Refuse a complex value for a tensor of real numbers."""
+    if not d.is_complex and (value.dtype.is_complex if isinstance(value, Meta) else value is complex):
+        raise DTypeError(f"{d} does not hold a complex value. Give a real one.")
+
+
 def same(call: Call) -> tuple[DType, DType]:
     """The type of the first tensor."""
     d = call.tensors()[0][1].dtype

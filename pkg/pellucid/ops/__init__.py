@@ -20,6 +20,7 @@ from .elementwise import (
     polynomials,
     probability,
 )
+from .fft import short_time, transform, transforms, windows
 from .image import grid, resample, shuffle
 from .index import counting, gather, places, rows, scatter_reduce, selection, sort
 from .linalg import (
@@ -74,6 +75,10 @@ GROUPS = (
     bessel,
     probability,
     polynomials,
+    transform,
+    transforms,
+    windows,
+    short_time,
     gather,
     scatter_reduce,
     selection,
@@ -83,6 +88,7 @@ GROUPS = (
     rearranging,
     diagonals,
     scatters,
+    padding,
     copies,
     grids,
     linear,
@@ -102,7 +108,6 @@ GROUPS = (
     movement,
     normalization,
     channels,
-    padding,
     pool,
     window_ops,
     quant_products,

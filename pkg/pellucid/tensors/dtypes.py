@@ -121,8 +121,6 @@ NAMED = tuple(
         "float4_e2m1fn_x2": 1, "uint64": 8, "complex32": 4, "qint8": 1, "quint8": 1, "qint32": 4,
     }.items()
 )  # fmt: skip
-# What a kernel can hold. float64 and complex live on the cpu device.
-WEBGPU = frozenset({bool_, uint8, int8, int16, uint16, int32, uint32, int64, float16, bfloat16, float32})
 
 _ORDER = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 _FROM_NUMPY = {d.numpy: d for d in NAMES.values() if d is not bfloat16}

@@ -17,6 +17,7 @@ from ..op.declaration import operator_of
 from ..op.inplace import in_place
 from ..op.public import IN_PLACE, METHODS, attach
 from ..ops.elementwise import arithmetic, bitwise, comparison, division, functions
+from ..ops.elementwise import complex as complex_numbers
 from ..ops.matmul import dense as matmul
 from ..ops.shape import creation, movement, views
 from ..ops.shape.transfer import transfer
@@ -109,6 +110,16 @@ class _Methods(Tensor):
 
     def _construct(self, given: tuple, device) -> Tensor:
         return construct(given, None, device)
+
+    @property
+    def real(self) -> Tensor:
+        """The real parts, which share memory; of real numbers the tensor itself."""
+        return complex_numbers.real(self)
+
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary parts, which share memory."""
+        return complex_numbers.imag(self)
 
     # New tensors like this one
 

@@ -53,7 +53,8 @@ def describe(x: Tensor) -> str:
         suffixes.append(f"device='{m.device}'")
     if m.numel == 0 and m.shape != (0,):
         suffixes.append(f"size={tuple(m.shape)}")
-    usual = (dt.get_default_dtype(), dt.int64, dt.bool_) if m.numel else (dt.get_default_dtype(),)
+    usual = (dt.get_default_dtype(), dt.scalar_dtype(complex))
+    usual += (dt.int64, dt.bool_) if m.numel else ()
     if m.dtype not in usual:
         suffixes.append(f"dtype={m.dtype}")
     if x._node is LEAF:

@@ -95,7 +95,7 @@ class Readable:
     def _number(self, data):
         """The only element. An array for it takes longer to make than its bytes to travel."""
         element = self._meta.dtype.numpy
-        if element is None or self._meta.dtype is dt.bfloat16:
+        if element is None or self._meta.dtype is dt.bfloat16 or self._meta.dtype.is_complex:
             return self._decode(data).item()
         return unpack_from(element.char, data)[0]
 

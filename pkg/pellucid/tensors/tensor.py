@@ -183,9 +183,9 @@ class Tensor(Portable):
             raise ArgumentError(f"requires_grad: must be True or False, not {requires_grad!r}.")
         if requires_grad:
             if self._node is None:
-                if not self._meta.dtype.is_floating_point:
+                if self._meta.dtype.kind not in "fc":
                     raise DTypeError(
-                        "requires_grad: only floating-point tensors have gradients, not "
+                        "requires_grad: only floating-point and complex tensors have gradients, not "
                         f"{self._meta.dtype}. Convert with .float()."
                     )
                 note_change()
@@ -319,7 +319,7 @@ class Tensor(Portable):
         return self.to(dt.bfloat16)
 
     def cfloat(self) -> Tensor:
-        """As complex64 (cpu only)."""
+        """As complex64."""
         return self.to(dt.complex64)
 
     def cdouble(self) -> Tensor:

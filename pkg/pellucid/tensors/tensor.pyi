@@ -128,7 +128,7 @@ class Tensor(Portable):
     def bfloat16(self) -> Tensor:
         """As bfloat16."""
     def cfloat(self) -> Tensor:
-        """As complex64 (cpu only)."""
+        """As complex64."""
     def cdouble(self) -> Tensor:
         """As complex128 (cpu only)."""
     def byte(self) -> Tensor:
@@ -165,6 +165,12 @@ class Tensor(Portable):
     def type(self, dtype=None, non_blocking: _bool = False):
         """``to(dtype)``, of a dtype, a tensor type or its name; the name of its type if None."""
     def _construct(self, given: tuple, device) -> Tensor: ...
+    @property
+    def real(self) -> Tensor:
+        """The real parts, which share memory; of real numbers the tensor itself."""
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary parts, which share memory."""
     def new(self, *given, device=None) -> Tensor:
         """As ``torch.Tensor(...)``, of the same dtype and device."""
     def new_zeros(self, *size, dtype: DType | None = None, device=None) -> Tensor:
@@ -542,6 +548,20 @@ class Tensor(Portable):
         """Whether the value is positive infinity."""
     def isreal(self) -> Tensor:
         """Whether the imaginary part is 0."""
+    def istft(
+        self,
+        n_fft: _int,
+        hop_length: _int | None = None,
+        win_length: _int | None = None,
+        window: Tensor | None = None,
+        center: _bool = True,
+        normalized: _bool = False,
+        onesided: _bool | None = None,
+        length: _int | None = None,
+        return_complex: _bool = False,
+    ) -> Tensor:
+        """The signal of which `stft` made ``input``: pieces are added where they overlap, and divided by
+        what squared windows add up to. It reads whether that is 0 anywhere, and so waits."""
     def kron(self, other: Tensor) -> Tensor:
         """Kronecker product: every element of ``input`` times all of ``other``."""
     def kthvalue(self, k: _int, dim: _int = -1, keepdim: _bool = False) -> ValuesAndIndices:
@@ -853,6 +873,20 @@ class Tensor(Portable):
         correction: _float | None = None,
     ) -> Tensor:
         """Standard deviation over axes: the square root of `var`, same arguments."""
+    def stft(
+        self,
+        n_fft: _int,
+        hop_length: _int | None = None,
+        win_length: _int | None = None,
+        window: Tensor | None = None,
+        center: _bool = True,
+        pad_mode: str = "reflect",
+        normalized: _bool = False,
+        onesided: _bool | None = None,
+        return_complex: _bool | None = None,
+        align_to_window: _bool | None = None,
+    ) -> Tensor:
+        """Short-time Fourier transform: ``out[..., m] = fft(window * input[m hop_length :][: n_fft])``."""
     def sub(self, other: Tensor | _float, *, alpha: _float = 1, out: Tensor | None = None) -> Tensor:
         """Difference: ``out = input - alpha * other``."""
     def subtract(self, other: Tensor | _float, *, alpha: _float = 1, out: Tensor | None = None) -> Tensor:

@@ -48,6 +48,7 @@ def _whole_alpha(call: Call):
         "input + alpha * other",
         i64="i64_add(input, i64_mul(alpha, other))",
         boolean="input || (alpha && other)",
+        c64="input + complex_times(alpha, other)",
     ),
     reference=lambda input, other, alpha: np.add(
         input, other if alpha == 1 else np.multiply(alpha, other, dtype=np.asarray(other).dtype)
@@ -83,7 +84,11 @@ def add(input: Tensor | float, other: Tensor | float, *, alpha: float = 1) -> Te
 @op(
     dtype=_no_bool,
     shape=broadcast,
-    kernel=elementwise("input - alpha * other", i64="i64_sub(input, i64_mul(alpha, other))"),
+    kernel=elementwise(
+        "input - alpha * other",
+        i64="i64_sub(input, i64_mul(alpha, other))",
+        c64="input - complex_times(alpha, other)",
+    ),
     reference=lambda input, other, alpha: np.subtract(
         input, other if alpha == 1 else np.multiply(alpha, other, dtype=np.asarray(other).dtype)
     ),
@@ -110,7 +115,10 @@ def rsub(input: Tensor, other: Tensor | float, *, alpha: float = 1) -> Tensor:
 
 mul = binary(
     "mul",
-    elementwise("input * other", i64="i64_mul(input, other)", boolean="input && other", wide=("other",)),
+    elementwise(
+        "input * other", i64="i64_mul(input, other)", boolean="input && other",
+        c64="complex_mul(input, other)", wide=("other",),
+    ),
     np.multiply, {"input": lambda g, other: g * other, "other": lambda g, input: g * input},
     "Product: ``out = input * other``.",
 )  # fmt: skip
@@ -119,8 +127,8 @@ mul = binary(
 def _power_grad_exponent(g, input, exponent, out):
     if isinstance(input, (int, float)):
         slope = out * (math.log(input) if input > 0 else math.nan if input < 0 else -math.inf)
-        return g * (without(slope, exponent >= 0) if input == 0 else slope)
-    return g * without(out * input.log(), (input == 0) & (exponent >= 0))
+        return g * (without(slope, exponent.real >= 0) if input == 0 else slope)
+    return g * without(out * input.log(), (input == 0) & (exponent.real >= 0))
 
 
 def _power_grad_input(g, input, exponent):
@@ -181,6 +189,7 @@ def _power_reference(input, exponent, *, compute=None):
         u32="power_u32(input, exponent)",
         i64="i64_power(input, exponent)",
         boolean="input || !exponent",
+        c64="complex_power(input, exponent)",
     ),
     reference=_power_reference,
     check=_check_exponent,
@@ -219,7 +228,8 @@ float_power = binary(
 )  # fmt: skip
 
 neg = unary(
-    "neg", elementwise("-input", u32="0u - input", i64="i64_neg(input)"), np.negative, lambda g: -g,
+    "neg", elementwise("-input", u32="0u - input", i64="i64_neg(input)", c64="-input"), np.negative,
+    lambda g: -g,
     "Negative: ``out = -input``.", dtype=_no_bool, takes="any dtype but bool",
 )  # fmt: skip
 

@@ -16,22 +16,23 @@ from ...op.declaration import op
 from ...op.elementwise import elementwise
 from ...op.families import compare, connective, predicate, unary
 from ...op.public import function
-from ...op.rules import boolean, broadcast, logical, promote, refusing
+from ...op.rules import boolean, broadcast, logical, promote, refuse_complex, refusing
 from ...tensors.dtypes import get_default_dtype, uint8
 from ...tensors.meta import Meta
 from ...tensors.tensor import Tensor
 
 # Complex numbers have no order.
 _ORDER = refusing(boolean, "c")
+_NUMBERS = "ordered(input.x, input.y) && ordered(other.x, other.y)"
 
 
 eq = compare(
     "eq", "ordered(input, other) && input == other", "input == other", "i64_eq(input, other)",
-    "input == other", np.equal,
+    "input == other", np.equal, c64=f"{_NUMBERS} && all(input == other)",
 )  # fmt: skip
 ne = compare(
     "ne", "!ordered(input, other) || input != other", "input != other", "!i64_eq(input, other)",
-    "input != other", np.not_equal,
+    "input != other", np.not_equal, c64=f"!({_NUMBERS}) || any(input != other)",
 )  # fmt: skip
 
 
@@ -71,6 +72,7 @@ def _where_types(call: Call):
     kernel=elementwise(
         "select(other, input, condition)",
         i64="select(other, input, condition)",
+        c64="select(other, input, condition)",
         boolean="select(other, input, condition)",
         own={"condition": "bool"},
     ),
@@ -110,8 +112,7 @@ def _fill_types(call: Call):
         raise ShapeError(
             f"value has shape {tuple(value.shape)}; give a number or a tensor without axes, or use where."
         )
-    if isinstance(value, Meta) and value.dtype.is_complex and not d.is_complex:
-        raise DTypeError(f"{d} does not hold a complex value. Give a real one.")
+    refuse_complex(value, d)
     return d, d
 
 
@@ -121,6 +122,7 @@ def _fill_types(call: Call):
     kernel=elementwise(
         "select(input, {value}, mask)",
         i64="select(input, {value}, mask)",
+        c64="select(input, {value}, mask)",
         boolean="select(input, {value}, mask)",
         own={"mask": "bool"},
     ),

@@ -1,26 +1,27 @@
-"""Complex numbers, which live on the cpu device: parts, angle, conjugate, and the same of real numbers."""
+"""Complex numbers: parts, angle, conjugate, and the same of real numbers."""
 
 # A declaration has no body.
 # pyright: reportReturnType=false
 from __future__ import annotations
 
+from dataclasses import replace
 from math import pi
 
 import numpy as np
 
 from ...autograd.formulas import zeros
-from ...errors import DTypeError, GradientError
+from ...errors import DTypeError, ShapeError
 from ...op.arguments import wrong
 from ...op.call import Call
+from ...op.declaration import op
 from ...op.elementwise import elementwise
 from ...op.families import binary, unary
 from ...op.public import function
 from ...op.rules import floating, promote
 from ...tensors import dtypes as dt
-from ...tensors.meta import meta
 from ...tensors.tensor import Tensor
 from .comparison import eq
-from .functions import sign
+from .functions import cos, sign, sin
 
 _PART = {dt.complex64: dt.float32, dt.complex128: dt.float64}
 _WHOLE = {part: whole for whole, part in _PART.items()}
@@ -42,7 +43,10 @@ def _angle_grad(g, input):
 
 
 angle = unary(
-    "angle", f"select(select(0.0, {pi}, input < 0.0), input, is_nan(input))", _angle, _angle_grad,
+    "angle", elementwise(
+        f"select(select(0.0, {pi}, input < 0.0), input, is_nan(input))", i32=False,
+        c64="atan2_of(input.y, input.x)", result="real",
+    ), _angle, _angle_grad,
     "The angle in radians from 1 to the number: 0 or pi of real ones.", dtype=_angle_types,
     takes="any dtype", at=-1.5, in_place=False,
 )  # fmt: skip
@@ -50,7 +54,7 @@ angle = unary(
 
 def _conjugate(name: str, in_place: bool):
     return unary(
-        name, elementwise("input", i64="input", boolean="input"), np.conj,
+        name, elementwise("input", i64="input", boolean="input", c64="vec2<f32>(input.x, -input.y)"), np.conj,
         lambda g: g.conj_physical(), "The conjugate: the imaginary part negated.", dtype=promote,
         in_place=in_place,
     )  # fmt: skip
@@ -65,8 +69,17 @@ def _sgn(input):
     return np.divide(input, np.abs(input), out=np.zeros_like(input), where=input != 0)
 
 
+def _sgn_grad(g, input, out):
+    if not input._meta.dtype.is_complex:
+        return zeros(g)
+    # What is left of the gradient is at right angles to the number.
+    along = out * real(g * out.conj())
+    return ((g - along) / input.abs()).masked_fill(input == 0, 0.0)
+
+
 sgn = unary(
-    "sgn", sign.op.kernel, _sgn, zeros, "The number over its size, 0 at 0: of real ones the sign.",
+    "sgn", replace(sign.op.kernel, texts={**sign.op.kernel.texts, "c64": "complex_sgn(input)"}), _sgn,
+    _sgn_grad, "The number over its size, 0 at 0: of real ones the sign.",
     dtype=promote, at=-0.5,
 )  # fmt: skip
 
@@ -113,13 +126,59 @@ def is_complex(input: Tensor) -> bool:
     return input.dtype.is_complex
 
 
-def _part(name: str, input: Tensor, k: int) -> Tensor:
-    """A view of every second float."""
-    if input.requires_grad:
-        raise GradientError(f"{name}: has no derivative here. Use .abs() and .angle(), or detach the tensor.")
-    m = input._meta
-    steps = tuple(2 * step for step in m.strides)
-    return Tensor(input._storage, meta(m.shape, _PART[m.dtype], m.device, steps), 2 * input._offset + k)
+def _parts(call: Call):
+    m = call["input"]
+    strides = (*[2 * step for step in m.strides], 1)
+    return (*m.shape, 2), strides, 0, _PART[m.dtype]
+
+
+@op(public="view_as_real", view=_parts, grad={"input": lambda g: view_as_complex(g.contiguous())})
+def pairs(input: Tensor) -> Tensor:
+    """`view_as_real` of a complex tensor."""
+
+
+@function()
+def view_as_real(input: Tensor) -> Tensor:
+    """A complex tensor as one of floats, which shares memory: a last axis has the parts, the real one first.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.view_as_real.html
+    """
+    if not input.dtype.is_complex:
+        raise DTypeError(f"view_as_real: takes complex tensors, not {input.dtype}.")
+    return pairs(input)
+
+
+def _joined(call: Call):
+    m = call["input"]
+    if m.dtype not in _WHOLE:
+        raise DTypeError(f"takes float32 or float64, not {m.dtype}.")
+    if not m.rank or m.shape[-1] != 2:
+        raise ShapeError(f"the last axis must have length 2, for both parts; the shape is {tuple(m.shape)}.")
+    if m.strides[-1] != 1 or any(step % 2 for step in m.strides[:-1]):
+        raise ShapeError(
+            f"parts that lie {m.strides} apart are no complex numbers in memory. Call .contiguous() first."
+        )
+    return m.shape[:-1], tuple(step // 2 for step in m.strides[:-1]), 0, _WHOLE[m.dtype]
+
+
+@op(public="view_as_complex", view=_joined, grad={"input": lambda g: view_as_real(g)})
+def joined(input: Tensor) -> Tensor:
+    """`view_as_complex` of what begins at an even float."""
+
+
+@function()
+def view_as_complex(input: Tensor) -> Tensor:
+    """Floats as complex numbers, which share memory: the last axis, of length 2, has both parts.
+
+    Raises:
+        ShapeError: the last axis has another length, or parts do not lie side by side.
+        DTypeError: not float32 or float64.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.view_as_complex.html
+    """
+    if input._offset % 2:
+        raise ShapeError("view_as_complex: the tensor begins between two numbers. Call .clone() first.")
+    return joined(input)
 
 
 @function(ours="PyTorch makes a view of it, in C++")
@@ -128,7 +187,7 @@ def real(input: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.real.html
     """
-    return _part("real", input, 0) if input.dtype.is_complex else input
+    return pairs(input)[..., 0] if input.dtype.is_complex else input
 
 
 @function(ours="PyTorch makes a view of it, in C++")
@@ -139,7 +198,7 @@ def imag(input: Tensor) -> Tensor:
     """
     if not input.dtype.is_complex:
         raise DTypeError(f"imag: takes complex tensors, not {input.dtype}, whose imaginary part is 0.")
-    return _part("imag", input, 1)
+    return pairs(input)[..., 1]
 
 
 @function(method=True)
@@ -156,22 +215,32 @@ def isreal(input: Tensor) -> Tensor:
 def of_parts(real: Tensor, imag: Tensor) -> Tensor: ...
 
 
-def of_angle(abs: Tensor, angle: Tensor) -> Tensor: ...
+def _whole_of(first: dt.DType, second: dt.DType) -> dt.DType:
+    if first is not second or first not in _WHOLE:
+        raise DTypeError(f"takes two tensors of float32, or two of float64, not {first} and {second}.")
+    return _WHOLE[first]
 
 
 def _complex_types(call: Call):
-    first, second = [m.dtype for _, m in call.tensors()]
-    if first is not second or first not in _WHOLE:
-        raise DTypeError(f"takes two tensors of float32, or two of float64, not {first} and {second}.")
-    return _WHOLE[first], _WHOLE[first]
+    whole = _whole_of(*[m.dtype for _, m in call.tensors()])
+    return whole, whole
 
 
-_OPTIONS = {"dtype": _complex_types, "takes": "float32 or float64", "method": False, "at": (1.0, 2.0)}
-polar = binary(
-    "polar", "abs", lambda abs, angle: abs * np.exp(1j * angle), None,
-    "The complex number of a size and an angle in radians.", form=of_angle, **_OPTIONS,
-)  # fmt: skip
 complex = binary(
-    "complex", "real", lambda real, imag: real + 1j * imag, None,
-    "The complex number of two parts.", form=of_parts, **_OPTIONS,
+    "complex", elementwise(None, c64="vec2<f32>(real.x, imag.x)"), lambda real, imag: real + 1j * imag,
+    {"real": lambda g: real(g), "imag": lambda g: imag(g)}, "The complex number of two parts.",
+    form=of_parts, dtype=_complex_types, takes="float32 or float64", method=False, at=(1.0, 2.0),
 )  # fmt: skip
+
+
+@function()
+def polar(abs: Tensor, angle: Tensor) -> Tensor:
+    """The complex number of a size and an angle in radians.
+
+    Args:
+        abs, angle: float32 or float64.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.polar.html
+    """
+    _whole_of(abs.dtype, angle.dtype)
+    return complex(abs * cos(angle), abs * sin(angle))

@@ -35,14 +35,10 @@ def _size_types(call: Call):
     return {dt.complex64: dt.float32, dt.complex128: dt.float64}.get(d, d), compute
 
 
-def _size_grad(g, input):
-    if input._meta.dtype.is_complex:
-        return g * (input / input.abs()).masked_fill(input == 0, 0.0)
-    return g * input.sign()
-
-
 abs = unary(
-    "abs", elementwise("abs(input)", u32="input", i64="i64_abs(input)"), np.abs, _size_grad,
+    "abs", elementwise(
+        "abs(input)", u32="input", i64="i64_abs(input)", c64="hypot_of(input.x, input.y)", result="real"
+    ), np.abs, lambda g, input: g * input.sgn(),
     "Absolute value.", dtype=_size_types, takes="any dtype but bool; of complex numbers the result is real",
     at=-0.5,
 )  # fmt: skip
@@ -64,7 +60,9 @@ sign = unary(
     at=-0.5,
 )
 
-sqrt = unary("sqrt", "sqrt(input)", np.sqrt, lambda g, out: g * 0.5 / out, "Square root.")
+sqrt = unary(
+    "sqrt", "sqrt(input)", np.sqrt, lambda g, out: g * 0.5 / out, "Square root.", c64="complex_sqrt(input)"
+)
 
 rsqrt = unary(
     "rsqrt", "1.0 / sqrt(input)", lambda input: 1 / np.sqrt(input),
@@ -72,8 +70,9 @@ rsqrt = unary(
 )  # fmt: skip
 
 reciprocal = unary(
-    "reciprocal", "1.0 / input", lambda input: 1 / input, lambda g, out: -g * out * out, "``1 / input``."
-)
+    "reciprocal", "1.0 / input", lambda input: 1 / input, lambda g, out: -g * out * out, "``1 / input``.",
+    c64="complex_div(vec2<f32>(1.0, 0.0), input)",
+)  # fmt: skip
 
 
 def _square_types(call: Call):
@@ -83,12 +82,16 @@ def _square_types(call: Call):
 
 
 square = unary(
-    "square", elementwise("input * input", i64="i64_mul(input, input)", boolean="input"), np.square,
+    "square", elementwise(
+        "input * input", i64="i64_mul(input, input)", boolean="input", c64="complex_mul(input, input)"
+    ), np.square,
     lambda g, input: g * 2 * input, "``input * input``.", dtype=_square_types,
     takes="any dtype; bools become int64",
 )  # fmt: skip
 
-exp = unary("exp", "exp_of(input)", np.exp, lambda g, out: g * out, "``e ** input``.")
+exp = unary(
+    "exp", "exp_of(input)", np.exp, lambda g, out: g * out, "``e ** input``.", c64="complex_exp(input)"
+)
 exp2 = unary(
     "exp2", "exp2_of(input)", np.exp2, lambda g, out: g * out * 0.6931471805599453, "``2 ** input``."
 )
@@ -97,7 +100,9 @@ expm1 = unary(
     "``e ** input - 1``, accurate near zero.",
 )  # fmt: skip
 
-log = unary("log", "log_of(input)", np.log, lambda g, input: g / input, "Natural logarithm.")
+log = unary(
+    "log", "log_of(input)", np.log, lambda g, input: g / input, "Natural logarithm.", c64="complex_log(input)"
+)
 log2 = unary(
     "log2", "log2_of(input)", np.log2, lambda g, input: g / (input * 0.6931471805599453),
     "Logarithm to base 2.",

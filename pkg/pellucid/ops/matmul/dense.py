@@ -8,6 +8,7 @@ from math import prod
 
 import numpy as np
 
+from ...device import CPU
 from ...errors import DTypeError, ShapeError
 from ...kernel.launch import Launch
 from ...op.arguments import number, wrong
@@ -16,9 +17,11 @@ from ...op.declaration import op
 from ...op.elementwise import cast_launch
 from ...op.public import function
 from ...quant.rows import row_chunks
+from ...tensors.dtypes import complex64
 from ...tensors.meta import Meta, meta
 from ...tensors.shape import Size, broadcast_shapes, broadcast_strides, merge_axes
 from ...tensors.tensor import Tensor
+from ..elementwise.complex import complex, imag, real
 from ..quant.products import quant_product
 from .launch import MatrixOperand, Product
 
@@ -141,9 +144,15 @@ def wide_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return (a.astype(np.float64) @ b.astype(np.float64)) if a.dtype == np.float32 else a @ b
 
 
-def _quantized(input, other):
+def _prepared(input, other):
+    """The product with a quantized weight, and on webgpu that of complex numbers: four of their parts."""
     held = getattr(other, "_meta", None)
-    return quant_product(input, row_chunks(other)) if held and held.dtype.is_quantized else None
+    if held and held.dtype.is_quantized:
+        return quant_product(input, row_chunks(other))
+    if not held or held.dtype is not complex64 or input._meta.dtype is not complex64 or held.device is CPU:
+        return None
+    (a, b), (c, d) = [(real(x), imag(x)) for x in (input, other)]
+    return complex(matmul(a, c) - matmul(b, d), matmul(a, d) + matmul(b, c))
 
 
 @op(
@@ -154,7 +163,7 @@ def _quantized(input, other):
     grad={"input": _grad_left, "other": _grad_right},
     strided=("input", "other"),
     method=True,
-    prepare=_quantized,
+    prepare=_prepared,
 )
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     """Matrix product over the last two axes: ``out[..., i, j] = sum_l input[..., i, l] * other[..., l, j]``.

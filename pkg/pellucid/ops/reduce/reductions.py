@@ -70,8 +70,10 @@ def _fold(one: dict[str, str], identity: dict[str, str], mean: bool = False):
                 "apply": one[kind],
                 "MEAN": flag(mean and last),
             }
-            if step.is_split and kind == "vec2<u32>":
-                holes |= _WIDE
+            if kind == "vec2<f32>":
+                holes["average"] = "value / f32(count)"
+            if step.is_split:
+                holes |= _WIDE.get(kind, {})
             grid = step.grid
             if step.form == "rows":
                 lanes = rows_of(step.chunk, step.outputs)
@@ -87,12 +89,27 @@ def _fold(one: dict[str, str], identity: dict[str, str], mean: bool = False):
     return launches
 
 
-_SUM = {"f32": "a + b", "i32": "a + b", "u32": "a + b", "vec2<u32>": "i64_add(a, b)"}
-_PRODUCT = {"f32": "a * b", "i32": "a * b", "u32": "a * b", "vec2<u32>": "i64_mul(a, b)"}
-_ZERO = {"f32": "0.0", "i32": "0", "u32": "0u", "vec2<u32>": "vec2<u32>(0u, 0u)"}
+_SUM = {"f32": "a + b", "i32": "a + b", "u32": "a + b", "vec2<u32>": "i64_add(a, b)", "vec2<f32>": "a + b"}
+_PRODUCT = {
+    "f32": "a * b",
+    "i32": "a * b",
+    "u32": "a * b",
+    "vec2<u32>": "i64_mul(a, b)",
+    "vec2<f32>": "complex_mul(a, b)",
+}
+_ZERO = {"f32": "0.0", "i32": "0", "u32": "0u", "vec2<u32>": "vec2<u32>()", "vec2<f32>": "vec2<f32>()"}
 # How the kernels of split forms hand on a value of two words.
-_WIDE = {"WIDE": "true", "to_bits": "value", "from_bits": "bits"}
-_ONE = {"f32": "1.0", "i32": "1", "u32": "1u", "vec2<u32>": "vec2<u32>(1u, 0u)"}
+_WIDE = {
+    "vec2<u32>": {"WIDE": "true", "to_bits": "value", "from_bits": "bits"},
+    "vec2<f32>": {"WIDE": "true", "to_bits": "bitcast<vec2<u32>>(value)", "from_bits": "bitcast<T>(bits)"},
+}
+_ONE = {
+    "f32": "1.0",
+    "i32": "1",
+    "u32": "1u",
+    "vec2<u32>": "vec2<u32>(1u, 0u)",
+    "vec2<f32>": "vec2<f32>(1.0, 0.0)",
+}
 
 
 # Factors of a part of a long product: so few that the parts of a row fill a device.

@@ -49,7 +49,7 @@ def _array_type(d: DType):
     public="full",
     dtype=_static_types,
     shape=_static_shape,
-    kernel=elementwise("fill_value", i64="fill_value", boolean="fill_value"),
+    kernel=elementwise("fill_value", i64="fill_value", boolean="fill_value", c64="fill_value"),
     reference=lambda size, fill_value, dtype, device: np.full(size, fill_value, _array_type(dtype)),
     grad=None,
     exact=("fill_value",),
@@ -113,7 +113,10 @@ def full(size, fill_value, *, dtype: DType | None = None, device=None, requires_
         >>> torch.full((2,), 3.5, device="cpu").tolist()
         [3.5, 3.5]
     """
-    if type(fill_value) is not float and not isinstance(fill_value, complex):
+    if isinstance(fill_value, complex):
+        made = tensor(fill_value, dtype=dtype, device=device)
+        return _finish(made.expand(sizes((size,))).clone(), requires_grad)
+    if type(fill_value) is not float:
         fill_value = number(fill_value, "full: fill_value")
     d = dt.scalar_dtype(fill_value.__class__) if dtype is None else element_type(dtype)
     return _finish(filled(sizes((size,)), fill_value, d, _where(device)), requires_grad)

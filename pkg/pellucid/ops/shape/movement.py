@@ -15,7 +15,7 @@ from ...op.declaration import op
 from ...op.elementwise import elementwise
 from ...op.inplace import in_place
 from ...op.public import function
-from ...op.rules import as_input, same
+from ...op.rules import as_input, refuse_complex, same
 from ...tensors.dtypes import DType
 from ...tensors.formats import contiguous_format, memory_format, packed, preserve_format
 from ...tensors.meta import Meta
@@ -38,7 +38,7 @@ def _in_order(input: Tensor, memory_format: memory_format | None) -> Tensor | No
 @op(
     dtype=same,
     shape=as_input,
-    kernel=elementwise("input", i64="input", boolean="input"),
+    kernel=elementwise("input", i64="input", boolean="input", c64="input"),
     reference=lambda input, memory_format: input,
     grad={"input": lambda g: g},
     prepare=_in_order,
@@ -81,7 +81,7 @@ def _cast_types(call: Call):
     public="to",
     dtype=_cast_types,
     shape=as_input,
-    kernel=elementwise("input", i64="input", boolean="input"),
+    kernel=elementwise("input", i64="input", boolean="input", c64="input"),
     reference=lambda input, dtype: input,
     grad={"input": lambda g: g},
 )
@@ -109,7 +109,7 @@ def _copy_shape(call: Call):
 @op(
     dtype=_copy_types,
     shape=_copy_shape,
-    kernel=elementwise("src", i64="src", boolean="src"),
+    kernel=elementwise("src", i64="src", boolean="src", c64="src"),
     reference=lambda input, src: np.broadcast_to(src, input.shape),
     grad={"input": zeros, "src": lambda g: g},
     exports=None,
@@ -128,13 +128,14 @@ def _fill_types(call: Call):
         raise ShapeError(
             f"value has shape {tuple(value.shape)}; give a number or a tensor without axes, or use copy_."
         )
+    refuse_complex(value, call["input"].dtype)
     return call["input"].dtype, call["input"].dtype
 
 
 @op(
     dtype=_fill_types,
     shape=as_input,
-    kernel=elementwise("{value}", i64="{value}", boolean="{value}"),
+    kernel=elementwise("{value}", i64="{value}", boolean="{value}", c64="{value}"),
     reference=lambda input, value: np.broadcast_to(value, input.shape),
     grad={"input": zeros, "value": lambda g: g},
     exact=("value",),

@@ -204,14 +204,37 @@ def _unfold(call: Call):
 
 
 def _add_windows(g, input_meta, dimension, size, step):
-    out = g.new_zeros(input_meta.shape)
     if not input_meta.rank:
-        return out + g.sum()
-    k = axis(dimension, input_meta.rank)
-    reach = (g.shape[k] - 1) * step + 1
-    for at in range(size):
-        slice_dim(out, k, at, at + reach, step).add_(select(g, -1, at))
-    return out
+        return g.sum()
+    return overlap_add(g, input_meta.shape, dimension, step)
+
+
+def overlap_add(windows: Tensor, shape, dimension: int, step: int) -> Tensor:
+    """Windows, which are the last axis, added where they lie: what `unfold` takes apart.
+
+    Args:
+        windows: as `unfold` gives them.
+        shape: of the result; what no window covers is 0.
+        dimension: the axis along which windows begin every ``step`` elements.
+        step: see there.
+    """
+    k = axis(dimension, len(shape))
+    count, size = windows._meta.shape[k], windows._meta.shape[-1]
+    # Pieces of one step each: window t adds its piece r to the piece t + r of the result.
+    parts = -(-size // step)
+    rows = windows.movedim(k, -2)
+    lead = rows._meta.shape[:-2]
+    pieces = windows.new_zeros(*lead, count, parts * step)
+    copy_(slice_dim(pieces, -1, 0, size, 1), rows)
+    pieces = pieces.reshape(*lead, count, parts, step)
+    added = windows.new_zeros(*lead, count + parts - 1, step)
+    for r in range(parts):
+        slice_dim(added, -2, r, r + count, 1).add_(select(pieces, -2, r))
+    added = added.reshape(*lead, (count + parts - 1) * step)
+    out = windows.new_zeros(*lead, shape[k])
+    length = min(shape[k], added._meta.shape[-1])
+    copy_(slice_dim(out, -1, 0, length, 1), slice_dim(added, -1, 0, length, 1))
+    return out.movedim(-1, k)
 
 
 @op(view=_unfold, grad={"input": _add_windows}, exports=None, method=True)

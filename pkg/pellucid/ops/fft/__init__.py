@@ -1,0 +1,1 @@
+"""Discrete Fourier transforms, windows, and transforms over short times."""

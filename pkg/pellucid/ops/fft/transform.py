@@ -1,0 +1,151 @@
+"""The discrete Fourier transform (FFT) along one axis of any length: passes of small radices, and Bluestein's
+for large primes."""
+
+# A declaration has no body.
+# pyright: reportReturnType=false
+from __future__ import annotations
+
+from math import pi, prod
+
+import numpy as np
+
+from ...device import CPU
+from ...device import device as Device
+from ...errors import DTypeError
+from ...kernel.launch import Launch, flag
+from ...op.call import Call
+from ...op.declaration import op
+from ...op.rules import as_input
+from ...tensors import dtypes as dt
+from ...tensors.shape import Size
+from ...tensors.tensor import Tensor
+from ..shape.joining import cat
+
+# Prime factors up to this one have passes of their own; an element then reads as many.
+_LARGEST = 61
+_WHOLE = {dt.float32: dt.complex64, dt.float64: dt.complex128}
+
+
+def radices(n: int) -> list[int]:
+    """The radices of the passes of a transform: fours, a two, and odd primes.
+
+    Example:
+        >>> radices(120)
+        [4, 2, 3, 5]
+    """
+    found, divisor = [], 4
+    while n > 1:
+        if divisor * divisor > n and divisor > 4:
+            divisor = n
+        while n % divisor == 0:
+            found.append(divisor)
+            n //= divisor
+        divisor = {4: 2, 2: 3}.get(divisor, divisor + 2)
+    return found or [1]
+
+
+def _step(n: int) -> dict[str, int | float]:
+    """An eighth of a turn over n, as two floats."""
+    step = pi / (4 * n)
+    high = float(np.float32(step))
+    return {"step_high": high, "step_low": step - high}
+
+
+def _types(call: Call):
+    d: dt.DType = call["input"].dtype
+    whole = _WHOLE.get(d, d)
+    if not whole.is_complex:
+        raise DTypeError(f"takes float32, float64 and complex numbers, not {d}. Convert with .float().")
+    return whole, whole
+
+
+def _passes(call: Call) -> list[Launch]:
+    shape, dim = call["input"].shape, call["dim"]
+    n, inner = shape[dim], prod(shape[dim + 1 :])
+    made, done, source = [], 1, "input"
+    steps = radices(n)
+    for k, radix in enumerate(steps):
+        last = k == len(steps) - 1
+        target = "out" if last else f"pass{k % 2}"
+        if not last and k < 2:
+            call.temporary(target, shape, dt.complex64)
+        params: dict[str, int | float] = {"done": done, "rest": n // (radix * done), "inner": inner}
+        params |= _step(radix * done)
+        if not last:
+            params["scale"] = 1.0
+        if radix == 4:
+            file, params["count"] = "fft/pass_4", call.out.numel // 4
+        else:
+            file, params["count"], params["radix"] = "fft/pass", call.out.numel, radix
+        holes = {"INVERSE": flag(call["inverse"])}
+        made.append(Launch(file, -(-int(params["count"]) // 64), params, holes, {"x": source, "out": target}))
+        source, done = target, done * radix
+    return made
+
+
+def _reference(input, dim, inverse, scale):
+    wide = input.astype(np.complex128)
+    n = input.shape[dim]
+    return scale * (np.fft.ifft(wide, axis=dim) * n if inverse else np.fft.fft(wide, axis=dim))
+
+
+@op(
+    public="fft",
+    dtype=_types,
+    shape=as_input,
+    kernel=_passes,
+    reference=_reference,
+    grad={"input": lambda g, dim, inverse, scale: dft(g, dim, not inverse, scale)},
+)
+def transform(input: Tensor, dim: int, inverse: bool, scale: float) -> Tensor:
+    """``out[k] = scale * sum_j exp(-2 pi i j k / n) input[j]`` along an axis counted from the first; with
+    ``inverse`` the exponents are positive."""
+
+
+def _chirp_type(call: Call):
+    return dt.complex64, dt.complex64
+
+
+@op(
+    public="fft",
+    dtype=_chirp_type,
+    shape=lambda call: Size((call["count"],)),
+    kernel=lambda call: Launch(
+        "fft/chirp", -(-call["count"] // 64), {"count": call["count"]} | _step(2 * call["count"])
+    ),
+    reference=lambda count, device: np.exp(-1j * pi * (np.arange(count) ** 2 % (2 * count)) / count),
+    grad=None,
+)
+def chirp(count: int, device: Device) -> Tensor:
+    """``out[k] = exp(-pi i k^2 / count)``."""
+
+
+def dft(input: Tensor, dim: int, inverse: bool, scale: float) -> Tensor:
+    """The transform along an axis of any length.
+
+    Args:
+        input: float32, float64 or complex.
+        dim: the axis, counted from the first.
+        inverse: with positive exponents.
+        scale: a factor.
+    """
+    m = input._meta
+    n = m.shape[dim]
+    if m.device is CPU or max(radices(n)) <= _LARGEST or not m.numel:
+        return transform(input, dim, inverse, scale)
+    # jk = (j^2 + k^2 - (k - j)^2) / 2 makes a convolution of it, whose length is free.
+    length = 1 << (2 * n - 2).bit_length()
+    factors = chirp(n, m.device).reshape(n, *(1,) * (m.rank - dim - 1))
+    factors = factors.conj() if inverse else factors
+    back = factors.conj()
+    ring = cat([back, _zeros(back, 0, length - 2 * n + 1), back[1:].flip(0)], 0)
+    signal = input * factors
+    signal = cat([signal, _zeros(signal, dim, length - n)], dim)
+    product = transform(signal, dim, False, 1.0) * transform(ring, 0, False, 1.0)
+    return transform(product, dim, True, scale / length).narrow(dim, 0, n) * factors
+
+
+def _zeros(like: Tensor, dim: int, count: int) -> Tensor:
+    shape = list(like._meta.shape)
+    shape[dim] = count
+    return like.new_zeros(*shape)

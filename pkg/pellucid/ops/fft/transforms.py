@@ -1,0 +1,232 @@
+"""Fourier transforms as `pellucid.fft` has them: of complex and real signals, inverse, over one and several
+axes; frequencies, and the shift of the zero frequency to the middle."""
+
+from __future__ import annotations
+
+from math import inf, prod, sqrt
+
+from ...errors import DTypeError, RangeError, ShapeError
+from ...op.arguments import integer_or_integers, number, wrong
+from ...op.declaration import docstring
+from ...op.public import function
+from ...tensors.dtypes import DType, get_default_dtype
+from ...tensors.shape import axis, index
+from ...tensors.tensor import Tensor
+from ..shape.creation import arange
+from ..shape.joining import cat, roll
+from .transform import dft
+
+# By name: what goes in and comes out, whether exponents are positive, what it computes. "half" is that half
+# of a spectrum along the last transformed axis of which the other half is the conjugate.
+_KINDS = {
+    "fft": ("complex", "complex", False, "Fourier transform"),
+    "ifft": ("complex", "complex", True, "Inverse of `fft{}`"),
+    "rfft": ("real", "half", False, "Fourier transform of a real signal: the half that says all"),
+    "irfft": ("half", "real", True, "Inverse of `rfft{}`"),
+    "hfft": (
+        "half",
+        "real",
+        False,
+        "Fourier transform of a signal whose other half is the conjugate",
+    ),
+    "ihfft": ("real", "half", True, "Inverse of `hfft{}`"),
+}
+_NORMS = ("backward", "ortho", "forward")
+
+
+def _scale(name: str, norm: str | None, inverse: bool, count: int) -> float:
+    if norm not in (None, *_NORMS):
+        raise RangeError(f"{name}: norm is one of {', '.join(_NORMS)}, not {norm!r}.")
+    if norm == "ortho":
+        return 1 / sqrt(count)
+    return 1 / count if (norm == "forward") != inverse else 1.0
+
+
+def resized(x: Tensor, dim: int, length: int) -> Tensor:
+    """The first elements along an axis, zeros behind the last."""
+    shape = list(x._meta.shape)
+    more = length - shape[dim]
+    if more <= 0:
+        return x.narrow(dim, 0, length) if more else x
+    shape[dim] = more
+    return cat([x, x.new_zeros(*shape)], dim)
+
+
+def _real_of_half(x: Tensor, dim: int, n: int, inverse: bool, scale: float) -> Tensor:
+    """The transform of a spectrum of which one half is given."""
+    other = x.narrow(dim, 1, (n - 1) // 2).flip(dim).conj()
+    return dft(cat([x, other], dim), dim, inverse, scale).real
+
+
+def transformed(name: str, input: Tensor, s, dim, norm: str | None, kind: str) -> Tensor:
+    """The transform over several axes.
+
+    Args:
+        name: for messages.
+        input: the signal.
+        s: its lengths, cut or filled up with zeros; of a real result the result's. None for its own.
+        dim: the axes.
+        norm: where the factor 1 / count stands.
+        kind: of `_KINDS`.
+    """
+    if not isinstance(input, Tensor):
+        raise wrong(f"{name}: input", "Tensor", input)
+    given, made, inverse, _ = _KINDS[kind]
+    shape, rank, d = input._meta.shape, input._meta.rank, input._meta.dtype
+    if given == "real" and d.is_complex:
+        raise DTypeError(f"{name}: takes a real tensor, not {d}. Use {name.lstrip('ir').replace('hf', 'f')}.")
+    lengths = None if s is None else _several(s, f"{name}: s")
+    if dim is not None:
+        axes = [axis(k, rank) for k in _several(dim, f"{name}: dim")]
+    else:
+        axes = list(range(0 if lengths is None else rank - len(lengths), rank))
+    if len(set(axes)) != len(axes) or (axes and axes[0] < 0):
+        raise ShapeError(f"{name}: axes {axes} of {rank}: each may be named once.")
+    if lengths is not None and len(lengths) != len(axes):
+        raise ShapeError(f"{name}: s has {len(lengths)} lengths for {len(axes)} axes.")
+    if not axes and kind not in ("fft", "ifft"):
+        raise ShapeError(f"{name}: there is no axis to transform.")
+    own = [shape[k] for k in axes]
+    if given == "half":
+        own[-1] = 2 * (own[-1] - 1)
+    counts = [n if m == -1 else m for n, m in zip(own, lengths or own, strict=True)]
+    if any(n < 1 for n in counts):
+        raise ShapeError(f"{name}: a transform of {min(counts)} elements is asked for; there must be one.")
+    x = input if d.is_complex or d.is_floating_point else input.to(get_default_dtype())
+    for k, n in zip(axes, counts, strict=True):
+        x = resized(x, k, n // 2 + 1 if given == "half" and k == axes[-1] else n)
+    scale = _scale(name, norm, inverse, prod(counts))
+    if not axes:
+        return x if x._meta.dtype.is_complex else x + 0j
+    # What has half of the elements is worked on as long as possible.
+    order = axes if given == "half" else axes[::-1]
+    for k in order:
+        factor = scale if k == order[-1] else 1.0
+        if given == "half" and k == axes[-1]:
+            x = _real_of_half(x, k, counts[-1], inverse, factor)
+        else:
+            x = dft(x, k, inverse, factor)
+            if made == "half" and k == axes[-1]:
+                x = x.narrow(k, 0, counts[-1] // 2 + 1)
+    return x
+
+
+def _several(value, name: str) -> tuple[int, ...]:
+    value = integer_or_integers(value, name)
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _declare(kind: str, end: str):
+    """Declare the form over one axis, two or several (``end`` is "", "2" or "n")."""
+    name = kind + end
+
+    def one(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+        length = None if n is None else index(n, f"{name}: n")
+        return transformed(name, input, length, index(dim, f"{name}: dim"), norm, kind)
+
+    def two(
+        input: Tensor,
+        s: tuple[int, ...] | None = None,
+        dim: tuple[int, ...] = (-2, -1),
+        norm: str | None = None,
+    ) -> Tensor:
+        return transformed(name, input, s, dim, norm, kind)
+
+    def several(
+        input: Tensor,
+        s: tuple[int, ...] | None = None,
+        dim: tuple[int, ...] | None = None,
+        norm: str | None = None,
+    ) -> Tensor:
+        return transformed(name, input, s, dim, norm, kind)
+
+    call = {"": one, "2": two, "n": several}[end]
+    given, made, _, sentence = _KINDS[kind]
+    length, over = ("n", "one axis") if not end else ("s", "two axes" if end == "2" else "several axes")
+    known = {
+        "input": f"{'real' if given == 'real' else 'real or complex'}; integers become the default float.",
+        length: f"{'lengths' if end else 'length'} of the {'result' if made == 'real' else 'signal'}, which "
+        "is cut or filled up with zeros; its own if None.",
+        "dim": f"the {'axes' if end else 'axis'}{'; all if None, or the last of ``s``' * (end == 'n')}.",
+        "norm": 'where 1 / n stands: "backward" in inverses, "forward" in others, "ortho" its root in both.',
+    }
+    sections: dict[str, dict[str, str] | str] = {
+        "Args": known,
+        "Raises": {"ShapeError": "an axis is named twice, or has no element.", "DTypeError": "halves."},
+    }
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = docstring(f"{sentence.format(end)}, over {over}.", sections, f"fft.{name}")
+    return function(exports="fft", aten=f"fft_{name}.default")(call)
+
+
+fft, fft2, fftn = [_declare("fft", end) for end in ("", "2", "n")]
+ifft, ifft2, ifftn = [_declare("ifft", end) for end in ("", "2", "n")]
+rfft, rfft2, rfftn = [_declare("rfft", end) for end in ("", "2", "n")]
+irfft, irfft2, irfftn = [_declare("irfft", end) for end in ("", "2", "n")]
+hfft, hfft2, hfftn = [_declare("hfft", end) for end in ("", "2", "n")]
+ihfft, ihfft2, ihfftn = [_declare("ihfft", end) for end in ("", "2", "n")]
+
+
+def _frequencies(name: str, n: int, d: float, parts, dtype: DType | None, device, requires_grad) -> Tensor:
+    d, dtype = n * number(d, f"{name}: d"), dtype or get_default_dtype()
+    whole = [arange(*part, dtype=dtype, device=device) for part in parts]
+    return (cat(whole, 0) * (1 / d if d else inf)).requires_grad_(requires_grad)
+
+
+@function(exports="fft", aten="fft_fftfreq.default")
+def fftfreq(
+    n: int, d: float = 1.0, *, dtype: DType | None = None, device=None, requires_grad: bool = False
+) -> Tensor:
+    """The frequencies of `fft`: ``[0, 1, ..., (n - 1) // 2, -(n // 2), ..., -1] / (d n)``.
+
+    Args:
+        n: length of the signal.
+        d: time between two samples.
+        dtype, device, requires_grad: of the result.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.fft.fftfreq.html
+    """
+    n = index(n, "fftfreq: n")
+    parts = (0, (n + 1) // 2), (-(n // 2), 0)
+    return _frequencies("fftfreq", n, d, parts, dtype, device, requires_grad)
+
+
+@function(exports="fft", aten="fft_rfftfreq.default")
+def rfftfreq(
+    n: int, d: float = 1.0, *, dtype: DType | None = None, device=None, requires_grad: bool = False
+) -> Tensor:
+    """The frequencies of `rfft`: ``[0, 1, ..., n // 2] / (d n)``.
+
+    Args:
+        n: length of the signal.
+        d: time between two samples.
+        dtype, device, requires_grad: of the result.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.fft.rfftfreq.html
+    """
+    n = index(n, "rfftfreq: n")
+    return _frequencies("rfftfreq", n, d, ((0, n // 2 + 1),), dtype, device, requires_grad)
+
+
+def _shifted(name: str, input: Tensor, dim, more: int) -> Tensor:
+    shape = input._meta.shape
+    dims = tuple(range(len(shape))) if dim is None else _several(dim, f"{name}: dim")
+    return roll(input, tuple((shape[axis(k, len(shape))] + more) // 2 for k in dims), dims) if dims else input
+
+
+@function(exports="fft", aten="fft_fftshift.default")
+def fftshift(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
+    """The zero frequency in the middle of axes (all if ``dim`` is None).
+
+    Source: https://pytorch.org/docs/stable/generated/torch.fft.fftshift.html
+    """
+    return _shifted("fftshift", input, dim, 0)
+
+
+@function(exports="fft", aten="fft_ifftshift.default")
+def ifftshift(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
+    """Inverse of `fftshift`.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.fft.ifftshift.html
+    """
+    return _shifted("ifftshift", input, dim, 1)
