@@ -38,6 +38,8 @@ from .kernel.autotune.deterministic import use_deterministic_algorithms as use_d
 from .lens import match as match
 from .models import AutoModelForCausalLM as AutoModelForCausalLM
 from .models.generate import GenerationConfig as GenerationConfig
+from .ops.index.histograms import histogram as Histogram
+from .ops.index.histograms import histogramdd as Histograms
 from .ops.index.sort import ValuesAndIndices
 from .ops.linalg.lu import PLU, LUFactor, LUFactorEx
 from .ops.linalg.older import USV, Triangular
@@ -816,6 +818,17 @@ def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Te
 
 def histc(input: Tensor, bins: _int = 100, min: _float = 0, max: _float = 0) -> Tensor:
     """How many elements lie in each of ``bins`` equal parts of ``[min, max]``; others do not count."""
+
+def histogram(
+    input: Tensor, bins=100, *, range=None, weight: Tensor | None = None, density: _bool = False
+) -> Histogram:
+    """How many elements lie in each bin, each of which has its left edge and the last one its right,
+    too."""
+
+def histogramdd(
+    input: Tensor, bins, range=None, weight: Tensor | None = None, density: _bool = False
+) -> Histograms:
+    """`histogram` of points with several coordinates, which are the last axis."""
 
 def hsplit(input: Tensor, indices_or_sections) -> tuple[Tensor, ...]:
     """`tensor_split` along axis 1, or 0 of a vector, into parts of one length."""

@@ -132,7 +132,8 @@ GIVEN = {
     "cosine_embedding_loss": [A, B, TARGET - 1], "multi_margin_loss": [A, TARGET],
     "multilabel_margin_loss": [A, WHOLE.clamp(-1, 2)], "prelu": [A - 0.5, B[0]],
     "round.decimals": [A, {"decimals": 1}], "scatter_reduce": [A, 1, TARGET[:, None], B, "amax"],
-    "index_reduce": [A, 1, TARGET, B[:, :2], "amax"],
+    "index_reduce": [A, 1, TARGET, B[:, :2], "amax"], "histogram.bin_ct": [A, 4],
+    "histogram.bins_tensor": [A, B[0].sort()[0]],
     **{name: [DEFINITE] for name in (
         "cholesky", "cholesky_ex", "cholesky_inverse", "det", "eig", "eigh", "eigvals", "eigvalsh", "inv",
         "inv_ex", "inverse", "ldl_factor", "ldl_factor_ex", "logdet", "matrix_exp", "slogdet", "svd",

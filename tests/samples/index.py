@@ -232,6 +232,21 @@ SAMPLES: dict[str, list[Sample]] = {
     "histc": [S(matrix), S(matrix, 5), S(matrix, 4, -1, 1), S(x, 7, 0.5, 0.5), S(np.full((5,), 2,
         np.float32), 3),
         bad("bins > 0", matrix, 0), bad("finite range", matrix, 5, 3, 1), bad("finite range", edge, 5)],
+    "histogram": [s.but(grad=False) for s in (
+        *[S(matrix, **way) for way in ({}, {"bins": 5}, {"bins": 4, "range": (-1.0, 1.0)},
+            {"bins": 7, "density": True}, {"bins": 3, "range": (0.5, 0.5)})],
+        S(matrix, 5, weight=uniform(0, 1, 4, 5)), S(nothing(0), 3), S(np.float32(2), 3),
+        *[S(matrix, np.sort(apart(7)), **way) for way in ({}, {"density": True})],
+        bad("at least one", matrix, 0), bad("not a finite range", matrix, 5, range=(3.0, 1.0)),
+        bad("takes floating point", below(9, 3), 3), bad("20 elements|for 20 points", matrix, 5,
+            weight=vector),
+    )],
+    "histogramdd": [s.but(grad=False) for s in (
+        *[S(normal(9, 2), *way).but(grad=False) for way in (((3, 4),), ((3, 4), (-1.0, 1.0, -2.0, 2.0)),
+            ([np.sort(apart(4)), np.sort(apart(3))],))],
+        S(normal(9, 2), (3, 4), density=True, weight=uniform(0, 1, 9)), S(normal(2, 3, 3), 2),
+        bad("2 coordinates", normal(9, 2), (3,)), bad("", normal(9), 3), bad("", normal(9, 2), (3, 0))
+    )],
     "unique": [
         *[S(a, **way).but(grad=False) for a in (below(4, 5, 6), np.round(2 * normal(4, 5)), bits > 0)
             for way in ({}, {"return_inverse": True}, {"return_counts": True}, {"return_inverse": True,
@@ -257,6 +272,8 @@ SAMPLES: dict[str, list[Sample]] = {
         S(matrix, 0, empty.reshape(0, 5), nothing(0, 5), "amax"),
         *[s for how in ("prod", "amax", "mean") for s in each(("float16", "int64", "int32", "uint8"),
             matrix, 0, below(4, 6, 5), normal(6, 5), how)],
+        *[S(bits > 0, 0, below(4, 2, 5), bits[:2] == 0, how, include_self=own).but(**PLAIN)
+            for how in ("amax", "amin") for own in (True, False)],
         bad("is not known", matrix, 0, below(4, 6, 5), normal(6, 5), "max"),
         bad("out of range", matrix, 0, below(4, 6, 5) + 4, normal(6, 5), "amax").but(error=IndexError),
     ],

@@ -22,7 +22,7 @@ from .elementwise import (
 )
 from .fft import short_time, transform, transforms, windows
 from .image import grid, resample, shuffle
-from .index import counting, gather, places, rows, scatter_reduce, selection, sort
+from .index import counting, gather, histograms, places, rows, scatter_reduce, selection, sort
 from .linalg import (
     least_squares,
     lu,
@@ -84,6 +84,7 @@ GROUPS = (
     selection,
     places,
     counting,
+    histograms,
     joining,
     rearranging,
     diagonals,

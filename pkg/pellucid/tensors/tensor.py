@@ -302,53 +302,59 @@ class Tensor(Portable):
             raise ArgumentError(f"type_as: takes a Tensor, not {type(other).__name__} {other!r}.")
         return self.to(other.dtype)
 
-    def float(self) -> Tensor:
+    def float(self, memory_format=None) -> Tensor:
         """As float32."""
-        return self.to(dt.float32)
+        return self.to(dt.float32, memory_format=memory_format)
 
-    def double(self) -> Tensor:
+    def double(self, memory_format=None) -> Tensor:
         """As float64 (cpu only)."""
-        return self.to(dt.float64)
+        return self.to(dt.float64, memory_format=memory_format)
 
-    def half(self) -> Tensor:
+    def half(self, memory_format=None) -> Tensor:
         """As float16."""
-        return self.to(dt.float16)
+        return self.to(dt.float16, memory_format=memory_format)
 
-    def bfloat16(self) -> Tensor:
+    def bfloat16(self, memory_format=None) -> Tensor:
         """As bfloat16."""
-        return self.to(dt.bfloat16)
+        return self.to(dt.bfloat16, memory_format=memory_format)
 
+<<<<<<< HEAD
     def cfloat(self) -> Tensor:
         """As complex64."""
         return self.to(dt.complex64)
+=======
+    def cfloat(self, memory_format=None) -> Tensor:
+        """As complex64 (cpu only)."""
+        return self.to(dt.complex64, memory_format=memory_format)
+>>>>>>> ed228b5 (histogram and histogramdd; scatter_reduce of bools; memory_format of casts)
 
-    def cdouble(self) -> Tensor:
+    def cdouble(self, memory_format=None) -> Tensor:
         """As complex128 (cpu only)."""
-        return self.to(dt.complex128)
+        return self.to(dt.complex128, memory_format=memory_format)
 
-    def byte(self) -> Tensor:
+    def byte(self, memory_format=None) -> Tensor:
         """As uint8."""
-        return self.to(dt.uint8)
+        return self.to(dt.uint8, memory_format=memory_format)
 
-    def char(self) -> Tensor:
+    def char(self, memory_format=None) -> Tensor:
         """As int8."""
-        return self.to(dt.int8)
+        return self.to(dt.int8, memory_format=memory_format)
 
-    def short(self) -> Tensor:
+    def short(self, memory_format=None) -> Tensor:
         """As int16."""
-        return self.to(dt.int16)
+        return self.to(dt.int16, memory_format=memory_format)
 
-    def int(self) -> Tensor:
+    def int(self, memory_format=None) -> Tensor:
         """As int32."""
-        return self.to(dt.int32)
+        return self.to(dt.int32, memory_format=memory_format)
 
-    def long(self) -> Tensor:
+    def long(self, memory_format=None) -> Tensor:
         """As int64."""
-        return self.to(dt.int64)
+        return self.to(dt.int64, memory_format=memory_format)
 
-    def bool(self) -> Tensor:
+    def bool(self, memory_format=None) -> Tensor:
         """As bool: whether values are not zero."""
-        return self.to(dt.bool_)
+        return self.to(dt.bool_, memory_format=memory_format)
 
 
 def _note_place() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..device import device as Device
+from ..ops.index.histograms import histogram as Histogram
 from ..ops.index.sort import ValuesAndIndices
 from ..ops.linalg.lu import LUFactor, LUFactorEx
 from ..ops.linalg.older import USV, Triangular
@@ -119,29 +120,35 @@ class Tensor(Portable):
         """The tensor on the webgpu device."""
     def type_as(self, other: Tensor) -> Tensor:
         """``to(other.dtype)``."""
-    def float(self) -> Tensor:
+    def float(self, memory_format=None) -> Tensor:
         """As float32."""
-    def double(self) -> Tensor:
+    def double(self, memory_format=None) -> Tensor:
         """As float64 (cpu only)."""
-    def half(self) -> Tensor:
+    def half(self, memory_format=None) -> Tensor:
         """As float16."""
-    def bfloat16(self) -> Tensor:
+    def bfloat16(self, memory_format=None) -> Tensor:
         """As bfloat16."""
+<<<<<<< HEAD
     def cfloat(self) -> Tensor:
         """As complex64."""
     def cdouble(self) -> Tensor:
+=======
+    def cfloat(self, memory_format=None) -> Tensor:
+        """As complex64 (cpu only)."""
+    def cdouble(self, memory_format=None) -> Tensor:
+>>>>>>> ed228b5 (histogram and histogramdd; scatter_reduce of bools; memory_format of casts)
         """As complex128 (cpu only)."""
-    def byte(self) -> Tensor:
+    def byte(self, memory_format=None) -> Tensor:
         """As uint8."""
-    def char(self) -> Tensor:
+    def char(self, memory_format=None) -> Tensor:
         """As int8."""
-    def short(self) -> Tensor:
+    def short(self, memory_format=None) -> Tensor:
         """As int16."""
-    def int(self) -> Tensor:
+    def int(self, memory_format=None) -> Tensor:
         """As int32."""
-    def long(self) -> Tensor:
+    def long(self, memory_format=None) -> Tensor:
         """As int64."""
-    def bool(self) -> Tensor:
+    def bool(self, memory_format=None) -> Tensor:
         """As bool: whether values are not zero."""
     def __repr__(self) -> str: ...
     def backward(
@@ -487,6 +494,11 @@ class Tensor(Portable):
         """0 of negative numbers and NaN, 1 of positive ones, ``values`` at 0."""
     def histc(self, bins: _int = 100, min: _float = 0, max: _float = 0) -> Tensor:
         """How many elements lie in each of ``bins`` equal parts of ``[min, max]``; others do not count."""
+    def histogram(
+        self, bins=100, *, range=None, weight: Tensor | None = None, density: _bool = False
+    ) -> Histogram:
+        """How many elements lie in each bin, each of which has its left edge and the last one its right,
+        too."""
     def hsplit(self, indices_or_sections) -> tuple[Tensor, ...]:
         """`tensor_split` along axis 1, or 0 of a vector, into parts of one length."""
     def hypot(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:

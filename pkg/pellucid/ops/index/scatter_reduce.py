@@ -84,8 +84,8 @@ def _combined(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str) 
 def _neutral(d: dt.DType, reduce: str) -> float:
     """What a reduction begins with where the input does not take part."""
     side = _WAYS[reduce][2]
-    if reduce == "prod":
-        return 1
+    if reduce == "prod" or d is dt.bool_:
+        return side > 0
     if d.is_floating_point:
         return side * float("inf")
     ends = np.iinfo(d.numpy)
