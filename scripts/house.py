@@ -105,15 +105,14 @@ def lines_of(*folders: str) -> int:
     return sum(p.read_text(encoding="utf-8").count("\n") for p in files)
 
 
-def additions() -> dict[str, list[str]]:
-    """The files that each addition touches, by its heading in CONTRIBUTING.md, from the diff shown there."""
+def additions() -> list[tuple[str, list[str]]]:
+    """The files of each diff that CONTRIBUTING.md shows, with the heading it stands under."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    found = {}
-    for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
-        files = re.findall(r"^\+\+\+ (\S+)", part, flags=re.MULTILINE)
-        if files:
-            found[part.splitlines()[0]] = files
-    return found
+    return [
+        (part.splitlines()[0], re.findall(r"^\+\+\+ (\S+)", diff, flags=re.MULTILINE))
+        for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]
+        for diff in re.findall(r"^```diff\n(.*?)^```", part, flags=re.MULTILINE | re.DOTALL)
+    ]
 
 
 def figures() -> list[tuple[str, str]]:
@@ -135,7 +134,7 @@ def figures() -> list[tuple[str, str]]:
         ("internal twins", f"{len(twins())} of {len(ops())} declarations"),
         ("lines of ops/ per public op", f"{lines_of('pkg/pellucid/ops') / count:.1f} ({count} ops)"),
         ("lines of op tests per public op", f"{lines_of(*OP_TESTS) / count:.1f}"),
-        *((f"files for: {name}", f"{len(files)}: {', '.join(files)}") for name, files in additions().items()),
+        *((f"files for: {name}", f"{len(files)}: {', '.join(files)}") for name, files in additions()),
         ("lines by room", ", ".join(f"{k} {n}" for k, n in sorted(rooms.items(), key=lambda r: -r[1]))),
     ]
 
