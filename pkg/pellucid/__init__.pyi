@@ -200,6 +200,9 @@ def allclose(
 ) -> _bool:
     """Whether `isclose` holds everywhere. Reads the answer, and so waits."""
 
+def alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor:
+    """Elements replaced with probability ``p`` by the end of SELU, so that mean 0 and variance 1 stay."""
+
 def amax(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
     """Largest element over axes; equal ones share the gradient."""
 
@@ -317,6 +320,9 @@ def batch_norm(
 def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
     """1 with the probability that ``input`` gives, else 0; NaN where that is not between 0 and 1, of
     which PyTorch raises an error."""
+
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """``out[..., k] = input1[..., :] @ weight[k] @ input2[..., :] + bias[k]``."""
 
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
     """How often each integer from 0 on occurs, or the sum of its weights. Waits for the largest."""
@@ -617,7 +623,7 @@ def divide(input: Tensor | _float, other: Tensor | _float, *, rounding_mode: str
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
     """Product of two vectors, (l,) by (l,): a tensor without axes."""
 
-def dropout(input: Tensor, p: _float = 0.5, training: _bool = True) -> Tensor:
+def dropout(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
     """Elements zeroed with probability ``p``, the others divided by ``1 - p``."""
 
 def dsplit(input: Tensor, indices_or_sections) -> tuple[Tensor, ...]:
@@ -681,6 +687,11 @@ def eye(
     n: _int, m: _int | None = None, *, dtype: DType | None = None, device=None, requires_grad: _bool = False
 ) -> Tensor:
     """A matrix of ones on the diagonal and zeros elsewhere."""
+
+def feature_alpha_dropout(
+    input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False
+) -> Tensor:
+    """`alpha_dropout` of whole channels."""
 
 def fill(input: Tensor, value: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """One value in the shape and dtype of ``input``, whose gradient is zero."""
@@ -1284,6 +1295,9 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
 def pca_lowrank(A: Tensor, q: _int | None = None, center: _bool = True, niter: _int = 2) -> USV:
     """Principal components of rows, nearly: the first singular values and vectors of A without its
     mean."""
+
+def pdist(input: Tensor, p: _float = 2.0) -> Tensor:
+    """The distances of all pairs of rows: ``norm(input[i] - input[j], p)`` for i < j."""
 
 def permute(input: Tensor, *dims) -> Tensor:
     """Axes in another order, sharing storage."""

@@ -81,3 +81,32 @@ def test_dropout_of_weights_only_while_training(device):
     x = pellucid.tensor(floats(6, 8), device=device)
     assert (m(x, x, x, average_attn_weights=False)[1] == 0).any().item()
     assert not (m.eval()(x, x, x, average_attn_weights=False)[1] == 0).any().item()
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize(
+    "options", [{"add_bias_kv": True, "add_zero_attn": True}, {"kdim": 5, "vdim": 3, "bias": False}]
+)
+def test_keys_of_their_own_and_more_of_them(options, need_weights, device):
+    theirs = torch.nn.MultiheadAttention(8, 2, **options)
+    ours = pellucid.nn.MultiheadAttention(8, 2, **options, device=device)
+    assert list(ours.state_dict()) == list(theirs.state_dict())
+    assert repr(ours) == repr(theirs)
+    ours.load_state_dict(state_of(theirs))
+    kdim, vdim = options.get("kdim", 8), options.get("vdim", 8)
+    inputs = [floats(5, 2, 8), floats(5, 2, kdim, seed=1), floats(5, 2, vdim, seed=2)]
+    masks = {"attn_mask": CAUSAL, "key_padding_mask": PADDED}
+    mine, _ = run(pellucid, ours, device, inputs, masks, need_weights=need_weights)
+    other, _ = run(torch, theirs, "cpu", inputs, masks, need_weights=need_weights)
+    for a, b in zip(mine, other, strict=True):
+        same(a, b, rtol=1e-3, atol=1e-4)
+    for a, b in zip(ours.parameters(), theirs.parameters(), strict=True):
+        same(a.grad, b.grad, rtol=1e-3, atol=1e-3)
+
+
+def test_kernels_may_be_named():
+    attention = pellucid.nn.attention
+    with attention.sdpa_kernel([attention.SDPBackend.MATH, attention.SDPBackend.FLASH_ATTENTION]):
+        assert attention.SDPBackend.MATH == 0
+    with pytest.raises(TypeError, match="takes SDPBackend"), attention.sdpa_kernel(1):
+        pass

@@ -95,3 +95,18 @@ def test_positions_outside_are_errors():
         pellucid.nn.ModuleList([3])
     with pytest.raises(KeyError):
         pellucid.nn.ModuleDict()["x"]
+
+
+def test_parameter_dict():
+    def program(lib, nn):
+        d = nn.ParameterDict({"a": lib.ones(2), "b": nn.Parameter(lib.zeros(1, 3))})
+        d["c"] = lib.ones(1)
+        seen = [list(d), len(d), "a" in d, d.get("z"), d.setdefault("a").tolist(), repr(d).count("(")]
+        both = d | {"z": lib.zeros(2)}
+        key, value = both.popitem()
+        seen += [key, value.tolist(), [n for n, _ in both.named_parameters()], list(d.copy())]
+        seen += [d.pop("b").shape == (1, 3), list(d.keys()), list(d.fromkeys(["q"], lib.ones(1)))]
+        d.clear()
+        return [*seen, len(d)]
+
+    assert same_program(program)[-1] == 0

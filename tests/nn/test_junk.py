@@ -48,8 +48,16 @@ NEEDED = {
     "PixelShuffle": ((1,), image), "ChannelShuffle": ((2,), image),
     "Fold": ((4, 2), lambda p: p.ones(1, 4, 9)),
     **{f"MaxUnpool{n}d": ((2,), lambda p, made=made: (made(p), made(p).long())) for n, made in RANKS.items()},
+    "BatchNorm1d": ((3,), counted), "BatchNorm2d": ((2,), image), "GroupNorm": ((1, 3), counted),
+    "BatchNorm3d": ((2,), lambda p: image(p)[None].transpose(0, 1)), "InstanceNorm1d": ((3,), counted),
+    "InstanceNorm2d": ((2,), image), "InstanceNorm3d": ((1,), lambda p: image(p)[:, None, :1]),
+    "LocalResponseNorm": ((2,), counted), "CosineSimilarity": ((), lambda p: (p.ones(2, 3), p.ones(2, 3))),
+    "Bilinear": ((3, 3, 2), lambda p: (p.ones(2, 3), p.ones(2, 3))),
+    "EmbeddingBag": ((5, 2), lambda p: p.tensor([[1, 2]])),
     "MultiheadAttention": ((4, 2), lambda p: (counted(p),) * 3),
-    **dict.fromkeys(("ModuleDict", "ModuleList", "ParameterList", "Sequential"), ((), None)),
+    **dict.fromkeys(
+        ("ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"), ((), None)
+    ),
     **{name: ((), lambda p: (p.ones(2, 3) * 0.5, p.tensor([1, 2]))) for name in (
         "CrossEntropyLoss", "NLLLoss"
     )},
@@ -81,7 +89,8 @@ TAKEN = {
 LAYERS = sorted(
     name
     for name in pellucid.nn.__all__
-    if inspect.isclass(getattr(pellucid.nn, name)) and name not in ("Module", "Parameter")
+    if inspect.isclass(getattr(pellucid.nn, name))
+    and name not in ("Buffer", "Module", "Parameter", "SyncBatchNorm")
 )
 
 

@@ -60,6 +60,9 @@ LAYERS = [
     ("LogSoftmax", (0,), {}, (4, 5)),
     ("Softmin", (1,), {}, (4, 5)),
     ("Dropout", (0.0,), {}, (4, 5)),
+    ("Dropout1d", (0.0,), {}, (4, 5)),
+    ("Dropout2d", (0.0,), {}, (2, 3, 2, 2)),
+    ("AlphaDropout", (0.0,), {}, (4, 5)),
 ]
 
 
@@ -137,6 +140,23 @@ def test_embedding(padding_idx, device):
     assert repr(ours) == repr(theirs)
 
 
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_embedding_bag(mode, device):
+    theirs = torch.nn.EmbeddingBag(6, 4, mode=mode, padding_idx=1)
+    ours = pellucid.nn.EmbeddingBag(6, 4, mode=mode, padding_idx=1, device=device)
+    ours.load_state_dict(state_of(theirs))
+    same_call(ours, theirs, device, np.array([1, 2, 2, 5, 0]), np.array([0, 3]))
+    assert repr(ours) == repr(theirs)
+
+
+def test_bilinear(device):
+    theirs = torch.nn.Bilinear(3, 4, 2)
+    ours = pellucid.nn.Bilinear(3, 4, 2, device=device)
+    ours.load_state_dict(state_of(theirs))
+    same_call(ours, theirs, device, floats(5, 3), floats(5, 4, seed=1))
+    assert repr(ours) == repr(theirs)
+
+
 def test_embedding_refuses_a_padding_row_that_it_has_not():
     with pytest.raises(IndexError, match=r"padding_idx 6 is not one of the 6 rows"):
         pellucid.nn.Embedding(6, 4, padding_idx=6, device="cpu")
@@ -171,6 +191,14 @@ def test_dropout_keeps_the_expectation_and_stops_in_eval(device):
     assert layer.eval()(x) is x
     with pytest.raises(ValueError, match=r"p must lie between 0 and 1, not 1\.5"):
         pellucid.nn.Dropout(1.5)
+
+
+def test_alpha_dropout_keeps_mean_and_variance(device):
+    x = pellucid.nn.functional.alpha_dropout(pellucid.randn(20000, device=device), 0.3, training=True)
+    assert abs(x.mean().item()) < 0.05
+    assert abs(x.var().item() - 1) < 0.1
+    whole = pellucid.nn.FeatureAlphaDropout(0.5)(pellucid.ones(8, 8, 3, device=device))
+    assert (whole == whole[:, :, :1]).all().item()
 
 
 def test_linear_names_the_shapes_that_do_not_fit(device):

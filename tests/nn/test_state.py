@@ -109,3 +109,61 @@ def test_tied_weights_are_saved_under_both_names_and_stay_tied(device):
     assert [n for n, _ in m.named_parameters()] == ["embed.weight"]
     m.load_state_dict({k: floats(5, 3) for k in m.state_dict()}, assign=True)
     assert m.head.weight is m.embed.weight
+
+
+def hooked(lib):
+    """What hooks see and change while a tree is saved and loaded."""
+
+    class Counted(lib.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.kept = lib.nn.Buffer(lib.ones(2))
+            self.passing = lib.nn.Buffer(lib.ones(1), persistent=False)
+            self.turns = 3
+
+        def get_extra_state(self):
+            return {"turns": self.turns}
+
+        def set_extra_state(self, state):
+            self.turns = state["turns"]
+
+    seen = []
+    with lib.device("cpu"):
+        net = lib.nn.Sequential(lib.nn.Linear(1, 2), Counted())
+        other = lib.nn.Sequential(lib.nn.Linear(1, 2), Counted())
+    other[1].turns = 7
+    net[0].register_state_dict_pre_hook(lambda m, prefix, keep: seen.append((prefix, keep)))
+    net[0].register_state_dict_post_hook(lambda m, state, prefix, known: state.update({"more": known}))
+    state = net.state_dict(keep_vars=True)
+    seen += [list(state), dict(state._metadata), state["0.weight"] is net[0].weight]
+
+    def rename(m, state, prefix, known, strict, missing, unexpected, errors):
+        seen.append((prefix, strict, list(state)))
+        if prefix + "old" in state:
+            state[prefix + "weight"] = state.pop(prefix + "old")
+
+    handle = other[0].register_load_state_dict_pre_hook(rename)
+    other[0]._register_load_state_dict_pre_hook(lambda state, prefix, *rest: seen.append(prefix))
+    other.register_load_state_dict_post_hook(lambda m, keys: seen.append(tuple(keys)))
+    state["0.old"] = state.pop("0.weight")
+    seen += [tuple(other.load_state_dict(state, strict=False)), other[1].turns]
+    handle.remove()
+    other.load_state_dict(net.state_dict(), strict=False)
+    return [*seen, [n for n, _ in net.named_buffers()]]
+
+
+def test_hooks_of_saving_and_loading_and_extra_state():
+    assert hooked(pellucid) == hooked(torch)
+
+
+def test_set_submodule_and_what_modules_refuse():
+    net = pellucid.nn.Sequential(pellucid.nn.Sequential(pellucid.nn.ReLU()))
+    net.set_submodule("0.0", pellucid.nn.Tanh(), strict=True)
+    assert repr(net.get_submodule("0.0")) == "Tanh()"
+    with pytest.raises(AttributeError):
+        net.set_submodule("0.1", pellucid.nn.Tanh(), strict=True)
+    with pytest.raises(ValueError, match="names no submodule"):
+        net.set_submodule("", pellucid.nn.Tanh())
+    for refused in (net.cuda, net.share_memory):
+        with pytest.raises(RuntimeError, match=r"Use \.webgpu|one process"):
+            refused()

@@ -102,6 +102,8 @@ GIVEN = {
     "var.correction": [A, [1], {"correction": 0}], "std_mean.correction": [A, [1], {"correction": 0}],
     "var_mean.correction": [A, [1], {"correction": 0}], "argsort.stable": [A, {"stable": True, "dim": 0}],
     "sort.stable": [A, {"stable": True, "dim": 0}], "_softmax": [A, 1, False],
+    "alpha_dropout": [A, 0.5, False], "feature_alpha_dropout": [A, 0.5, False], "pdist": [A],
+    "bilinear": [A[:, :1], A[:, 1:], A.reshape(1, 1, 6)[..., :2]],
     "_log_softmax": [A, 1, False], "_to_copy": [A, {"dtype": torch.float16}], "dropout": [A, 0.5, False],
     "diagonal": [A], "gelu": [A, {"approximate": "tanh"}], "lerp.Scalar": [A, B, 0.3],
     "clamp.Tensor": [A, B, B + 0.1], "fill.Tensor": [A, torch.tensor(2.0)], "pow_.Scalar": [A, 2.0],

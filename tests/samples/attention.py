@@ -14,6 +14,15 @@ SHAPES = [
 ]  # fmt: skip
 
 
+few_layouts = {"layouts": ("contiguous",), "second": False, "paged": False}
+
+
+def several_heads(t, x, weight, bias, last):
+    """The function behind the module, with the same tensor in three places."""
+    settings = (8, 2, weight, bias, None, None, False, 0.0, last, None)
+    return t.nn.functional.multi_head_attention_forward(x, x, x, *settings)
+
+
 def _by_definition(t, *args, **kwargs):
     """PyTorch's by its definition: other ways have no second derivative, and 0 where a query is NaN."""
     with t.nn.attention.sdpa_kernel(t.nn.attention.SDPBackend.MATH):
@@ -60,9 +69,19 @@ SAMPLES: dict[str, list[Sample]] = {
         heads((1, 1, 40, 16), (1, 1, 40, 16), 16, scale=50.0).but(grad=False, atol=1e-4),
         heads((2, 3, 6, 8), (2, 3, 6, 8), 8, dropout_p=0.3).but(random=True, layouts=("contiguous",)),
         *each(("float16", "bfloat16"), q, q, q),
+        S(normal(2, 3, 4), normal(1, 2, 5, 4), normal(1, 1, 5, 3)).but(**few_layouts),
+        S(normal(1, 4, 3, 8), normal(1, 2, 5, 8), normal(1, 2, 5, 8), normal(4, 3, 5), enable_gqa=True).but(
+            **few_layouts),
         bad("enable_gqa", q, few, few), bad("multiple", q, q[:, :3], q[:, :3], enable_gqa=True),
         bad("head_dim", q, q[..., :4], q),
         bad("not both", q, q, q, np.ones((3, 3), np.float32), is_causal=True),
         bad("must be equal", q, np.float16(q), q)
+    ],
+    "nn.functional.multi_head_attention_forward": [
+        S(several_heads, normal(3, 2, 8), normal(24, 8), normal(24), normal(8, 8)).but(**few_layouts),
+        bad("give attn_mask", *[normal(3, 2, 8)] * 3, 8, 2, normal(24, 8), None, None, None, False, 0.0,
+            normal(8, 8), None, is_causal=True),
+        bad("three axes", *[normal(8)] * 3, 8, 2, normal(24, 8), None, None, None, False, 0.0, normal(8, 8),
+            None).but(error=RuntimeError)
     ]
 }  # fmt: skip

@@ -29,6 +29,29 @@ def embedded(table, ids, *more, **changes) -> Sample:
     )
 
 
+ids, offsets = below(7, 9), np.array([0, 2, 2, 6])
+once = {"layouts": ("contiguous",), "paged": False}
+
+
+def of(t, array, like):
+    """An array that is no argument, on the device of one."""
+    return t.tensor(array, device=like.device)
+
+
+def bags(ids=ids, **options) -> Sample:
+    """Bags of rows; the table is written where norms are bounded."""
+    begins = options.pop("offsets", offsets) if ids.ndim == 1 else None
+
+    def call(t, weight):
+        table = weight + 0
+        if options.get("max_norm"):
+            table = (weight * 2).detach()
+        begin = None if begins is None else of(t, begins, weight)
+        return t.nn.functional.embedding_bag(of(t, ids, weight), table, begin, **options)
+
+    return S(call, normal(7, 3)).but(second=False, **once)
+
+
 def added(dim: int, sources: int) -> Sample:
     """A sum with more or fewer sources than the axis is long."""
     shape = [6, 7]
@@ -92,7 +115,30 @@ SAMPLES: dict[str, list[Sample]] = {
         embedded(normal(5, 3), below(5, 40), 2, **PLAIN),
         embedded(nothing(5, 0), np.array([0, 0])), bad("int64", matrix, matrix).but(error=TypeError)
     ],
+    "nn.functional.embedding_bag": [
+        bags(mode="mean"), bags(ids=below(7, 3, 2)), bags(mode="max", padding_idx=2), bags(padding_idx=-1),
+        bags(mode="sum", scale_grad_by_freq=True, max_norm=1.0),
+        bags(mode="sum", include_last_offset=True, offsets=np.array([0, 2, 2, 9])),
+        S(lambda t, w, f: t.nn.functional.embedding_bag(of(t, ids, w), w, of(t, offsets, w), mode="sum",
+            per_sample_weights=f), normal(7, 3), normal(9)).but(second=False, **once),
+        bad("must be one of", ids, normal(7, 3), offsets, mode="least").but(error=ValueError),
+        bad("with offsets", ids, normal(7, 3)), bad("must be None", ids[None], normal(7, 3), offsets),
+        bad("need mode='sum'", ids, normal(7, 3), offsets, per_sample_weights=normal(9)),
+        bad("gradients are dense", ids, normal(7, 3), offsets, sparse=True).but(error=TypeError)
+    ],
+    "bilinear": [S(normal(2, 3, 4), normal(2, 3, 5), normal(2, 4, 5), normal(2)).but(**once),
+        bad("do not fit", normal(3, 4), normal(3, 5), normal(2, 5, 4))],
+    # PyTorch has no second derivative of it.
+    "pdist": [
+        *[S(normal(4, 3), p).but(second=False, **once) for p in (2.0, 0.0, 1.5, float("inf"))],
+        S(nothing(1, 3)).but(second=False, **once), bad("must be .rows", normal(3)),
+        bad("negative", normal(2, 2), -1.0)
+    ],
     "nn.functional.embedding": [S(below(7, 2, 3), normal(7, 3)), S(below(7, 40), normal(7, 3), padding_idx=2),
+        S(below(4, 9), normal(4, 3), scale_grad_by_freq=True).but(second=False),
+        S(lambda t, i, w: t.nn.functional.embedding(i, w.detach() * 2, None, 1.5, 1.0), below(4, 9),
+            normal(4, 3)).but(grad=False, **once),
+        bad("gradients are dense", ids, normal(7, 3), sparse=True).but(error=TypeError),
         S(empty, normal(5, 3))],
     "index_select": [
         *[S(x, d, below(4, 9)) for d in (0, 1, -1)], S(below(99, 4, 5, 6).astype(np.int32), 1, below(4, 3)),

@@ -45,6 +45,13 @@ SAMPLES: dict[str, list[Sample]] = {
         ("bernoulli", (0.3,), (1.5,)), ("random", (2, 30), (5, 5)))
     },
     "rrelu": [*drawn(S(x - 1, 0.1, 0.3, True).but(grad=False)), S(x - 1), bad("Exchange them", x, 0.5, 0.1)],
+    **{f"nn.functional.{name}": [S(a, 0.4, True).but(random=True, layouts=("contiguous",)), S(a, 0.4, False),
+        bad("p must lie", a, 1.5).but(error=ValueError)] for name, a in (("dropout1d", x[None]),
+            ("dropout2d", x[None, None]), ("dropout3d", x[None, None, None]))},
+    **{name: [S(a, 0.4, True).but(random=True, layouts=("contiguous",)), S(a, 1.0, True)] for name, a in (
+        ("alpha_dropout", x), ("feature_alpha_dropout", x[None]))},
+    "nn.functional.gumbel_softmax": [S(x, hard=hard).but(random=True, layouts=("contiguous",))
+        for hard in (False, True)],
     "dropout": [*drawn(S(x, 0.4, True), S(x, 1.0, True)), S(x, 0.4, False),
         bad("p must lie between 0 and 1", x, 1.5, True).but(error=ValueError)],
     "Tensor.normal_": drawn(S(normal(30), 1, 2).but(grad=False)),

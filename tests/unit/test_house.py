@@ -11,7 +11,6 @@ LONGER = {
     "device/stream.py": 723,
     "fusion/groups.py": 426,
     "nn/loss.py": 410,
-    "nn/modules/module.py": 409,
     "op/symbols.py": 547,
     "ops/quant/products.py": 435,
 }

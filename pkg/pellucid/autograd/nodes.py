@@ -97,8 +97,10 @@ class Node:
                 f"{self.public}: has no derivative for complex tensors. Work on real ones, or detach it."
             )
         turned = is_complex and isinstance(o, Schema) and o.view is None and o.name not in _AS_THEY_STAND
-        found = {}
+        found: dict[str, Any] = {}
         for name in self.edges:
+            if name in found:
+                continue
             formula, wanted = o.grad[name]
             values = []
             for w in wanted:
@@ -111,6 +113,9 @@ class Node:
                 else:
                     values.append(unpack(self.saved[w], self, w, keep_graph))
             made = formula(*values)
+            if type(made) is dict:  # one formula for several inputs
+                found |= made
+                continue
             if turned:
                 made = [m.conj() for m in made] if isinstance(made, list) else made.conj()
             found[name] = made

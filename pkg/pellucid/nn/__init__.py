@@ -1,7 +1,7 @@
 """Layers, losses and what holds them: PyTorch's ``torch.nn``."""
 
 from ..tensors.absent import refuse_others
-from . import functional, init, utils
+from . import attention, functional, init, utils
 from .modules.activation import (  # fmt: skip
     CELU,
     ELU,
@@ -44,7 +44,13 @@ from .modules.batchnorm import (  # fmt: skip
     LocalResponseNorm,
     SyncBatchNorm,
 )
-from .modules.container import ModuleDict, ModuleList, ParameterList, Sequential
+from .modules.container import (  # fmt: skip
+    ModuleDict,
+    ModuleList,
+    ParameterDict,
+    ParameterList,
+    Sequential,
+)
 from .modules.conv import (  # fmt: skip
     Conv1d,
     Conv2d,
@@ -53,8 +59,18 @@ from .modules.conv import (  # fmt: skip
     ConvTranspose2d,
     ConvTranspose3d,
 )
-from .modules.dropout import Dropout
-from .modules.embedding import Embedding
+from .modules.dropout import (  # fmt: skip
+    AlphaDropout,
+    Dropout,
+    Dropout1d,
+    Dropout2d,
+    Dropout3d,
+    FeatureAlphaDropout,
+)
+from .modules.embedding import (  # fmt: skip
+    Embedding,
+    EmbeddingBag,
+)
 from .modules.image import (  # fmt: skip
     ChannelShuffle,
     Fold,
@@ -65,11 +81,16 @@ from .modules.image import (  # fmt: skip
     UpsamplingBilinear2d,
     UpsamplingNearest2d,
 )
-from .modules.linear import Identity, Linear
+from .modules.linear import (  # fmt: skip
+    Bilinear,
+    Identity,
+    Linear,
+)
 from .modules.loss import (  # fmt: skip
     BCELoss,
     BCEWithLogitsLoss,
     CosineEmbeddingLoss,
+    CosineSimilarity,
     CrossEntropyLoss,
     GaussianNLLLoss,
     HingeEmbeddingLoss,
@@ -138,7 +159,7 @@ from .modules.transformer import (  # fmt: skip
     TransformerEncoder,
     TransformerEncoderLayer,
 )
-from .parameter import Parameter
+from .parameter import Buffer, Parameter
 
 __all__ = [
     "CELU",
@@ -152,6 +173,7 @@ __all__ = [
     "AdaptiveMaxPool1d",
     "AdaptiveMaxPool2d",
     "AdaptiveMaxPool3d",
+    "AlphaDropout",
     "AvgPool1d",
     "AvgPool2d",
     "AvgPool3d",
@@ -160,6 +182,8 @@ __all__ = [
     "BatchNorm1d",
     "BatchNorm2d",
     "BatchNorm3d",
+    "Bilinear",
+    "Buffer",
     "ChannelShuffle",
     "CircularPad1d",
     "CircularPad2d",
@@ -174,9 +198,15 @@ __all__ = [
     "ConvTranspose2d",
     "ConvTranspose3d",
     "CosineEmbeddingLoss",
+    "CosineSimilarity",
     "CrossEntropyLoss",
     "Dropout",
+    "Dropout1d",
+    "Dropout2d",
+    "Dropout3d",
     "Embedding",
+    "EmbeddingBag",
+    "FeatureAlphaDropout",
     "Flatten",
     "Fold",
     "FractionalMaxPool2d",
@@ -224,6 +254,7 @@ __all__ = [
     "PReLU",
     "PairwiseDistance",
     "Parameter",
+    "ParameterDict",
     "ParameterList",
     "PixelShuffle",
     "PixelUnshuffle",
@@ -268,6 +299,7 @@ __all__ = [
     "ZeroPad1d",
     "ZeroPad2d",
     "ZeroPad3d",
+    "attention",
     "functional",
     "init",
     "utils",

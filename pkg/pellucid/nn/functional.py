@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..autograd.composed import composed
-from ..errors import DimensionError, DTypeError, RangeError, ShapeError
+from ..errors import DTypeError, RangeError, ShapeError
 from ..op.arguments import integers, number
 from ..op.public import EXPORTS, function
 from ..ops.elementwise import activations
-from ..ops.index.rows import embedding as _embedding
 from ..ops.linalg.norms import norm
 from ..ops.norm import channels, normalization
 from ..ops.norm import softmax as _softmax
@@ -19,6 +18,7 @@ from ..tensors.absent import refuse_others
 from ..tensors.dtypes import int64
 from ..tensors.shape import axis, index
 from ..tensors.tensor import Tensor
+from . import attention as _attention  # noqa: F401  (declares what it exports here)
 from . import loss as _loss  # noqa: F401  (declares what it exports here)
 from . import margin_loss as _margin_loss  # noqa: F401  (declares what it exports here)
 
@@ -66,25 +66,6 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
         )
     value, gate = input.chunk(2, dim)
     return value * gate.sigmoid()
-
-
-@function(exports="nn.functional", ours="the form of nn.functional; `pellucid.embedding` is that of ATen")
-def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
-    """Rows of a table: ``out[..., :] = weight[input[...], :]``.
-
-    Args:
-        input: any shape, integers from 0 to rows - 1.
-        weight: (rows, columns), float or quantized.
-        padding_idx: a row that gets no gradient; negative ones count from the end.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.embedding.html
-    """
-    if padding_idx is None:
-        return _embedding(weight, input, -1)
-    rows, place = weight.shape[0], index(padding_idx, "embedding: padding_idx")
-    if not -rows <= place < rows:
-        raise DimensionError(f"embedding: padding_idx {padding_idx} is not one of the {rows} rows.")
-    return _embedding(weight, input, place % rows)
 
 
 @function(exports="nn.functional", ours="the form of nn.functional; `pellucid.rms_norm` is that of ATen")

@@ -56,6 +56,9 @@ def affine_grid(theta: Tensor, size: Sequence[_int], align_corners: _bool | None
     """The points for `grid_sample` that an affine map makes of those of an image: ``theta @ (x, y,
     1)``."""
 
+def alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor:
+    """Elements replaced with probability ``p`` by the end of SELU, so that mean 0 and variance 1 stay."""
+
 def avg_pool1d(
     input: Tensor,
     kernel_size: _int | Sequence[_int],
@@ -99,6 +102,9 @@ def batch_norm(
     eps: _float = 1e-05,
 ) -> Tensor:
     """``(input - mean) / sqrt(variance + eps) * weight + bias`` by channel, over all other axes."""
+
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """``out[..., k] = input1[..., :] @ weight[k] @ input2[..., :] + bias[k]``."""
 
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
@@ -212,14 +218,51 @@ def cross_entropy(
 ) -> Tensor:
     """``-sum_c target_c * log_softmax(input)_c``."""
 
-def dropout(input: Tensor, p: _float = 0.5, training: _bool = True) -> Tensor:
+def dropout(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
     """Elements zeroed with probability ``p``, the others divided by ``1 - p``."""
+
+def dropout1d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
+    """Whole channels of (batch, channels, length) zeroed; see `dropout`."""
+
+def dropout2d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
+    """Whole channels of (batch, channels, height, width) zeroed; see `dropout`."""
+
+def dropout3d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
+    """Whole channels of (batch, channels, depth, height, width) zeroed; see `dropout`."""
 
 def elu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """``input`` where positive, else ``alpha * (exp(input) - 1)``."""
 
-def embedding(input: Tensor, weight: Tensor, padding_idx: _int | None = None) -> Tensor:
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: _int | None = None,
+    max_norm: _float | None = None,
+    norm_type: _float = 2.0,
+    scale_grad_by_freq: _bool = False,
+    sparse: _bool = False,
+) -> Tensor:
     """Rows of a table: ``out[..., :] = weight[input[...], :]``."""
+
+def embedding_bag(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: _float | None = None,
+    norm_type: _float = 2,
+    scale_grad_by_freq: _bool = False,
+    mode: str = "mean",
+    sparse: _bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: _bool = False,
+    padding_idx: _int | None = None,
+) -> Tensor:
+    """The sum, mean or largest of the rows of every bag of indices; 0 for a bag without any."""
+
+def feature_alpha_dropout(
+    input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False
+) -> Tensor:
+    """`alpha_dropout` of whole channels."""
 
 def fold(
     input: Tensor,
@@ -309,6 +352,12 @@ def group_norm(
 ) -> Tensor:
     """The channels of a group, and all axes behind them, less their mean and divided by their
     deviation; see `pellucid.group_norm`."""
+
+def gumbel_softmax(
+    logits: Tensor, tau: _float = 1, hard: _bool = False, eps: _float = 1e-10, dim: _int = -1
+) -> Tensor:
+    """A random category, as weights: the softmax of ``(logits + noise) / tau`` with noise of Gumbel's
+    law."""
 
 def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """``input``, but 0 where it is at most ``lambd`` away from 0."""
@@ -522,6 +571,35 @@ def mish(input: Tensor) -> Tensor:
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """``(input - target)^2``."""
 
+def multi_head_attention_forward(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    embed_dim_to_check: _int,
+    num_heads: _int,
+    in_proj_weight: Tensor | None,
+    in_proj_bias: Tensor | None,
+    bias_k: Tensor | None,
+    bias_v: Tensor | None,
+    add_zero_attn: _bool,
+    dropout_p: _float,
+    out_proj_weight: Tensor,
+    out_proj_bias: Tensor | None,
+    training: _bool = True,
+    key_padding_mask: Tensor | None = None,
+    need_weights: _bool = True,
+    attn_mask: Tensor | None = None,
+    use_separate_proj_weight: _bool = False,
+    q_proj_weight: Tensor | None = None,
+    k_proj_weight: Tensor | None = None,
+    v_proj_weight: Tensor | None = None,
+    static_k: Tensor | None = None,
+    static_v: Tensor | None = None,
+    average_attn_weights: _bool = True,
+    is_causal: _bool = False,
+) -> tuple[Tensor, Tensor | None]:
+    """What `nn.MultiheadAttention` computes: projections, attention of every head, and a projection."""
+
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -564,6 +642,9 @@ def pairwise_distance(
     x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False
 ) -> Tensor:
     """The norm of ``x1 - x2 + eps`` over the last axis."""
+
+def pdist(input: Tensor, p: _float = 2.0) -> Tensor:
+    """The distances of all pairs of rows: ``norm(input[i] - input[j], p)`` for i < j."""
 
 def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor:
     """Channels become pixels: (..., c * r * r, height, width) to (..., c, height * r, width * r)."""

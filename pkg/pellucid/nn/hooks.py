@@ -289,4 +289,74 @@ def _changed(returned: Any, before: list, module: Watched) -> list:
     return returned
 
 
+class Listened:
+    """What every module knows of those who listen to its calls."""
+
+    # An empty table stands for all modules nobody listens to.
+    _hooks = HookTable()
+
+    def _listen(self, hook: Hook, prepend: bool) -> HookHandle:
+        raise NotImplementedError
+
+    # Snapshots by number: to change one, register or remove a hook.
+
+    def _functions(self, when: str) -> OrderedDict[int, Callable]:
+        return OrderedDict((k, h.function) for k, h in self._hooks.items() if h.when == when)
+
+    @property
+    def _forward_hooks(self) -> OrderedDict[int, Callable]:
+        return self._functions("post")
+
+    @property
+    def _forward_pre_hooks(self) -> OrderedDict[int, Callable]:
+        return self._functions("pre")
+
+    @property
+    def _backward_hooks(self) -> OrderedDict[int, Callable]:
+        return self._functions("backward")
+
+    @property
+    def _backward_pre_hooks(self) -> OrderedDict[int, Callable]:
+        return self._functions("backward_pre")
+
+    def register_forward_hook(
+        self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
+    ) -> HookHandle:
+        """Call ``hook(module, args, output)`` after every call; a result replaces the output.
+
+        Args:
+            hook: the function.
+            prepend: before the hooks that are registered already.
+            with_kwargs: call ``hook(module, args, kwargs, output)``.
+            always_call: also when the call raises, with None as output.
+
+        Source: https://pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_forward_hook
+        """
+        return self._listen(Hook("post", hook, with_kwargs, always_call), prepend)
+
+    def register_forward_pre_hook(
+        self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False
+    ) -> HookHandle:
+        """Call ``hook(module, args)`` before every call; a result replaces the arguments.
+
+        Args:
+            hook: the function.
+            prepend: before the hooks that are registered already.
+            with_kwargs: call ``hook(module, args, kwargs)``, which returns None or ``(args, kwargs)``.
+        """
+        return self._listen(Hook("pre", hook, with_kwargs), prepend)
+
+    def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> HookHandle:
+        """Call ``hook(module, grad_input, grad_output)`` when the gradients of the inputs are known.
+
+        Both are tuples with None where there is no gradient. What it returns, unless None, replaces
+        ``grad_input``.
+        """
+        return self._listen(Hook("backward", hook), prepend)
+
+    def register_full_backward_pre_hook(self, hook: Callable, prepend: bool = False) -> HookHandle:
+        """Call ``hook(module, grad_output)`` before the gradients of inputs; a result replaces them."""
+        return self._listen(Hook("backward_pre", hook), prepend)
+
+
 __all__ = ["Hook", "HookHandle", "call"]

@@ -61,10 +61,28 @@ class Parameter(Tensor):
         return out
 
 
+class Buffer(Tensor):
+    """A tensor that becomes a buffer of the module whose attribute it becomes; see `Module.register_buffer`.
+
+    Args:
+        data: its values, shared and not copied; an empty tensor if None.
+        persistent: whether it is part of the module's `state_dict`.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.parameter.Buffer.html
+    """
+
+    def __init__(self, data: Tensor | None = None, *, persistent: bool = True):
+        data = tensor([]) if data is None else data
+        if not isinstance(data, Tensor):
+            raise ArgumentError(f"Buffer: data must be a Tensor, not {type(data).__name__} {data!r}.")
+        super().__init__(data._storage, data._meta, data._offset)
+        self.persistent = persistent
+
+
 def account(t: Tensor) -> None:
     """Count a tensor's memory under "parameter" in `pellucid.webgpu.memory_stats`, if it has no kind yet."""
     if t._storage.kind == "activation":
         t._storage.set_kind("parameter")
 
 
-__all__ = ["Parameter"]
+__all__ = ["Buffer", "Parameter"]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import OrderedDict, namedtuple
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from ..autograd import no_grad
+from ..autograd.handle import Handle
 from ..errors import ArgumentError, WeightError
 from ..op.arguments import describe
 from ..tensors.construct import as_tensor
@@ -14,8 +15,10 @@ from ..tensors.tensor import Tensor
 from .parameter import Parameter
 from .tree import Tree
 
+M = TypeVar("M", bound="Stateful")
 # How many differences of one kind an error lists by name.
 _LISTED = 20
+_EXTRA = "_extra_state"
 
 
 class IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
@@ -27,58 +30,199 @@ class IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpect
         return super().__repr__() if any(self) else "<All keys matched successfully>"
 
 
-def _places(module: Tree, prefix: str):
-    """(path, module, attribute, tensor) of all that is saved, shared ones under each of their names."""
-    for path, m in module.named_modules(prefix=prefix, remove_duplicate=False):
-        for kind in ("parameter", "buffer"):
-            for name, t in m._own(kind).items():
-                if t is not None and name not in m._transient:
-                    yield (f"{path}.{name}" if path else name), m, name, t
+class _StateHook(NamedTuple):
+    when: str  # save, saved, load, loaded
+    function: Callable
 
 
-def save(module: Tree, destination: OrderedDict, prefix: str) -> OrderedDict[str, Tensor]:
-    """Add the state of a tree to a dictionary."""
-    for path, _, _, t in _places(module, prefix.removesuffix(".")):
-        destination[path] = t.detach()
-    return destination
+class Stateful(Tree[M], Generic[M]):
+    """What every module knows of saving and loading the state of the modules in and below it."""
 
+    _version: int = 1
+    # An empty table stands for all modules without such hooks.
+    _state_hooks: dict[int, _StateHook] = {}
 
-def load(module: Tree, given: Mapping[str, Any], strict: bool, assign: bool) -> IncompatibleKeys:
-    """Take over values by path; checks everything before it changes anything.
+    def state_dict(
+        self, *, destination: OrderedDict | None = None, prefix: str = "", keep_vars: bool = False
+    ) -> OrderedDict[str, Any]:
+        """All parameters and persistent buffers by path, detached, sharing memory with the module.
 
-    Raises:
-        WeightError: names or shapes differ.
-    """
-    if not isinstance(given, Mapping):
-        raise ArgumentError(
-            f"load_state_dict: takes a dictionary of tensors by name, not {type(given).__name__}."
-        )
-    for path, value in given.items():
-        if not hasattr(value, "shape"):
-            raise WeightError(f"load_state_dict: {path!r} must be a tensor, not {describe(value)}.")
-    places = list(_places(module, ""))
-    known = {path for path, *_ in places}
-    missing = [path for path, *_ in places if path not in given]
-    unexpected = [name for name in given if name not in known]
-    misshapen = [
-        f"{path}: {tuple(given[path].shape)} given, {tuple(t.shape)} in the module"
-        for path, _, _, t in places
-        if path in given and tuple(given[path].shape) != tuple(t.shape)
-    ]
-    problems = [("misshapen", misshapen)]
-    if strict:
-        problems = [("missing", missing), ("unexpected", unexpected), *problems]
-    if any(found for _, found in problems):
-        parts = [f"{len(found)} {what}: {_listed(found)}" for what, found in problems if found]
-        raise WeightError(
-            f"load_state_dict of {type(module).__name__}: {'. '.join(parts)}. "
-            "Build the module with the sizes of the weights, or give strict=False to ignore missing "
-            "and unexpected names."
-        )
-    for path, m, name, t in places:
-        if path in given:
-            _take(m, name, t, given[path], assign)
-    return IncompatibleKeys(missing, unexpected)
+        Args:
+            destination: a dictionary to add to.
+            prefix: put before every name.
+            keep_vars: the tensors themselves, not detached.
+
+        Source: https://pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.state_dict
+        """
+        out: Any = OrderedDict() if destination is None else destination
+        metadata: Any = getattr(out, "_metadata", OrderedDict())
+        if isinstance(out, OrderedDict):  # a plain dictionary has no attributes
+            vars(out)["_metadata"] = metadata
+        known = metadata[prefix[:-1]] = {"version": self._version}
+        self._run("save", prefix, keep_vars)
+        self._save_to_state_dict(out, prefix, keep_vars)
+        for name, m in self._own("module").items():
+            if m is not None:
+                m.state_dict(destination=out, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+        for hook in self._hooked("saved"):
+            changed = hook(self, out, prefix, known)
+            out = out if changed is None else changed
+        return out
+
+    def _save_to_state_dict(self, destination: dict, prefix: str, keep_vars: bool) -> None:
+        """Add what this module has itself."""
+        for name, t in (*self._own("parameter").items(), *self._own("buffer").items()):
+            if t is not None and name not in self._transient:
+                destination[prefix + name] = t if keep_vars else t.detach()
+        if type(self).get_extra_state is not Stateful.get_extra_state:
+            destination[prefix + _EXTRA] = self.get_extra_state()
+
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> IncompatibleKeys:
+        """Take over values by path.
+
+        Args:
+            state_dict: tensors or numpy arrays, as `state_dict` gives them.
+            strict: names must be the same on both sides.
+            assign: make the given tensors the module's own, instead of copying their values into it.
+                Quantized weights, and modules
+                built on the device "meta", are always assigned.
+
+        Returns:
+            ``(missing_keys, unexpected_keys)``.
+
+        Raises:
+            WeightError: names (with ``strict``) or shapes differ; every difference is listed, and nothing was
+                changed.
+
+        Source: https://pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.load_state_dict
+        """
+        if not isinstance(state_dict, Mapping):
+            raise ArgumentError(
+                f"load_state_dict: takes a dictionary of tensors by name, not {type(state_dict).__name__}."
+            )
+        metadata = getattr(state_dict, "_metadata", None) or {}
+        given: Any = OrderedDict(state_dict)
+        given._metadata = metadata
+        missing: list[str] = []
+        unexpected: list[str] = []
+        errors: list[str] = []
+        takes: list[tuple] = []
+
+        def visit(m: Stateful, given: dict[str, Any], prefix: str) -> None:
+            known = dict(metadata.get(prefix[:-1], {}))
+            known |= {"assign_to_params_buffers": assign, "takes": takes}
+            m._load_from_state_dict(given, prefix, known, True, missing, unexpected, errors)
+            for name, child in m._own("module").items():
+                if child is not None:
+                    path = f"{prefix}{name}."
+                    visit(child, {k: v for k, v in given.items() if k.startswith(path)}, path)
+
+        visit(self, given, "")
+        problems = [("misshapen", errors)]
+        if strict:
+            problems = [("missing", missing), ("unexpected", unexpected), *problems]
+        if any(found for _, found in problems):
+            parts = [f"{len(found)} {what}: {_listed(found)}" for what, found in problems if found]
+            raise WeightError(
+                f"load_state_dict of {type(self).__name__}: {'. '.join(parts)}. "
+                "Build the module with the sizes of the weights, or give strict=False to ignore missing "
+                "and unexpected names."
+            )
+        for take in takes:
+            _take(*take)
+        result = IncompatibleKeys(missing, unexpected)
+        for m in self.modules():
+            m._run("loaded", result)
+        return result
+
+    def _load_from_state_dict(
+        self,
+        state_dict: dict[str, Any],
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        """Look for what this module has itself, which is taken over once everything was looked for."""
+        lists = (missing_keys, unexpected_keys, error_msgs)
+        self._run("load", state_dict, prefix, local_metadata, strict, *lists)
+        assign = local_metadata.get("assign_to_params_buffers", False)
+        takes = local_metadata.get("takes")
+        own = {n: t for kind in ("parameter", "buffer") for n, t in self._own(kind).items() if t is not None}
+        own = {n: t for n, t in own.items() if n not in self._transient}
+        for name, t in own.items():
+            path = prefix + name
+            if path not in state_dict:
+                missing_keys.append(path)
+                continue
+            value = state_dict[path]
+            if not hasattr(value, "shape"):
+                raise WeightError(f"load_state_dict: {path!r} must be a tensor, not {describe(value)}.")
+            if tuple(value.shape) != tuple(t.shape):
+                error_msgs.append(f"{path}: {tuple(value.shape)} given, {tuple(t.shape)} in the module")
+            elif takes is None:
+                _take(self, name, t, value, assign)
+            else:
+                takes.append((self, name, t, value, assign))
+        if type(self).set_extra_state is not Stateful.set_extra_state:
+            own[_EXTRA] = None  # type: ignore[assignment]
+            if prefix + _EXTRA in state_dict:
+                self.set_extra_state(state_dict[prefix + _EXTRA])
+            else:
+                missing_keys.append(prefix + _EXTRA)
+        below = self._own("module")
+        for path in state_dict:
+            first, dot, _ = path[len(prefix) :].partition(".")
+            if path.startswith(prefix) and first not in (below if dot else own):
+                unexpected_keys.append(path)
+
+    def get_extra_state(self) -> Any:
+        """What a subclass saves besides tensors. A subclass that has it defines `set_extra_state`, too."""
+        raise NotImplementedError(f"{type(self).__name__}: define get_extra_state() to save extra state.")
+
+    def set_extra_state(self, state: Any) -> None:
+        """Take over what `get_extra_state` gave."""
+        raise NotImplementedError(f"{type(self).__name__}: define set_extra_state() to load extra state.")
+
+    # Hooks
+
+    def _hooked(self, when: str) -> list[Callable]:
+        return [hook.function for hook in self._state_hooks.values() if hook.when == when]
+
+    def _run(self, when: str, *args: Any) -> None:
+        for hook in self._hooked(when):
+            hook(self, *args)
+
+    def _on(self, when: str, hook: Callable) -> Handle:
+        if "_state_hooks" not in self.__dict__:
+            self.__dict__["_state_hooks"] = OrderedDict()
+        return Handle(self._state_hooks, _StateHook(when, hook))
+
+    def register_state_dict_pre_hook(self, hook: Callable) -> Handle:
+        """Call ``hook(module, prefix, keep_vars)`` before `state_dict` looks at the module."""
+        return self._on("save", hook)
+
+    def register_state_dict_post_hook(self, hook: Callable) -> Handle:
+        """Call ``hook(module, state_dict, prefix, local_metadata)`` when all of the module is saved."""
+        return self._on("saved", hook)
+
+    _register_state_dict_hook = register_state_dict_post_hook
+
+    def register_load_state_dict_pre_hook(self, hook: Callable) -> Handle:
+        """Call ``hook(module, state_dict, prefix, metadata, strict, missing_keys, unexpected_keys, errors)``
+        before the module looks for its values; it may change the dictionary, which is a copy."""
+        return self._on("load", hook)
+
+    def _register_load_state_dict_pre_hook(self, hook: Callable, with_module: bool = False) -> Handle:
+        return self._on("load", hook if with_module else lambda module, *args: hook(*args))
+
+    def register_load_state_dict_post_hook(self, hook: Callable) -> Handle:
+        """Call ``hook(module, incompatible_keys)`` when everything was taken over."""
+        return self._on("loaded", hook)
 
 
 def _listed(found: list[str]) -> str:
@@ -106,4 +250,4 @@ def _take(m: Tree, name: str, t: Tensor, value: Any, assign: bool) -> None:
         m.__dict__[name] = value.detach()
 
 
-__all__ = ["IncompatibleKeys", "load", "save"]
+__all__ = ["IncompatibleKeys", "Stateful"]

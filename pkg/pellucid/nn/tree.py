@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
+from ..errors import RangeError
 from ..tensors.tensor import Tensor
 from .parameter import Parameter
 
@@ -128,6 +129,27 @@ class Tree(Generic[M]):
                 )
             m = found
         return m
+
+    def set_submodule(self, target: str, module: M, strict: bool = False) -> None:
+        """Put a module at a path such as ``"layers.0.mlp"``.
+
+        Args:
+            target: the path.
+            module: what comes there.
+            strict: whether there must be one already.
+
+        Raises:
+            ValueError: the path is empty.
+            AttributeError: there is nothing on the way, or, with ``strict``, at its end.
+        """
+        path, _, name = target.rpartition(".")
+        if not name:
+            raise RangeError(f"set_submodule: {target!r} names no submodule.")
+        if not isinstance(module, Tree):
+            raise ValueError(f"set_submodule: {type(module).__name__} is not a Module.")
+        if strict:
+            self.get_submodule(target)
+        setattr(self.get_submodule(path), name, module)
 
     def _get(self, target: str, kind: str) -> Any:
         path, _, name = target.rpartition(".")

@@ -95,9 +95,9 @@ def op(
         composite: the definition in terms of other ops, where ``grad`` says `composite`.
         grad: input name -> formula; a formula's arguments are what is saved (``g`` the incoming gradient, of
             the first result, ``grads`` those of all, None for what was not used, ``out`` or output names
-            the results,
-            else the op's arguments, ``<argument>_meta`` only its metadata). `composite`, or None for what has
-            no derivative.
+            the results, else the op's arguments, ``<argument>_meta`` only its metadata, ``needs`` the inputs
+            with gradients). One that several inputs have may give all at once, as a dictionary. `composite`,
+            or None for what has no derivative.
         outputs: names of the results; several become a named tuple.
         strided: inputs that the kernel reads with any strides; others are made contiguous first.
         mutates: the argument, or the arguments, that the kernel writes into; the op then returns the

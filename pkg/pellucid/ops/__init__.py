@@ -22,7 +22,7 @@ from .elementwise import (
 )
 from .fft import short_time, transform, transforms, windows
 from .image import grid, resample, shuffle
-from .index import counting, gather, histograms, places, rows, scatter_reduce, selection, sort
+from .index import counting, embeddings, gather, histograms, places, rows, scatter_reduce, selection, sort
 from .linalg import (
     least_squares,
     lu,
@@ -38,7 +38,7 @@ from .linalg import (
 from .matmul import contractions, dense, einsum, linear
 from .norm import channels, normalization, softmax
 from .quant import products as quant_products
-from .random import distributions, variates
+from .random import distributions, dropouts, variates
 from .reduce import differences, extremum, order_statistics, reductions, running, scan, variance
 from .shape import (
     copies,
@@ -84,6 +84,7 @@ GROUPS = (
     selection,
     places,
     counting,
+    embeddings,
     histograms,
     joining,
     rearranging,
@@ -116,6 +117,7 @@ GROUPS = (
     grid,
     shuffle,
     distributions,
+    dropouts,
     variates,
     reductions,
     variance,

@@ -318,15 +318,9 @@ class Tensor(Portable):
         """As bfloat16."""
         return self.to(dt.bfloat16, memory_format=memory_format)
 
-<<<<<<< HEAD
-    def cfloat(self) -> Tensor:
-        """As complex64."""
-        return self.to(dt.complex64)
-=======
     def cfloat(self, memory_format=None) -> Tensor:
-        """As complex64 (cpu only)."""
+        """As complex64."""
         return self.to(dt.complex64, memory_format=memory_format)
->>>>>>> ed228b5 (histogram and histogramdd; scatter_reduce of bools; memory_format of casts)
 
     def cdouble(self, memory_format=None) -> Tensor:
         """As complex128 (cpu only)."""

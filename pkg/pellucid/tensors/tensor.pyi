@@ -128,15 +128,9 @@ class Tensor(Portable):
         """As float16."""
     def bfloat16(self, memory_format=None) -> Tensor:
         """As bfloat16."""
-<<<<<<< HEAD
-    def cfloat(self) -> Tensor:
-        """As complex64."""
-    def cdouble(self) -> Tensor:
-=======
     def cfloat(self, memory_format=None) -> Tensor:
-        """As complex64 (cpu only)."""
+        """As complex64."""
     def cdouble(self, memory_format=None) -> Tensor:
->>>>>>> ed228b5 (histogram and histogramdd; scatter_reduce of bools; memory_format of casts)
         """As complex128 (cpu only)."""
     def byte(self, memory_format=None) -> Tensor:
         """As uint8."""

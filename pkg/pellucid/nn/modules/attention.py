@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from ...errors import ShapeError
-from ...ops.attention.scaled_dot_product import scaled_dot_product_attention
-from ...ops.matmul.dense import matmul
-from ...ops.matmul.linear import linear
-from ...ops.norm.softmax import softmax
-from ...ops.random.distributions import dropout
 from ...ops.shape.creation import empty
-from ...tensors.dtypes import DType, bool_
+from ...tensors.dtypes import DType
 from ...tensors.shape import index
 from ...tensors.tensor import Tensor
-from .. import init
+from .. import functional, init
 from ..parameter import Parameter
-from .linear import Linear
+from .linear import NonDynamicallyQuantizableLinear
 from .module import Module
 
 
@@ -26,12 +21,17 @@ class MultiheadAttention(Module):
         num_heads: how many heads share them.
         dropout: probability with which an attention weight is dropped while training.
         bias: whether the projections have one.
+        add_bias_kv: whether there is a learned key and value behind all others.
+        add_zero_attn: whether there is a key and value of zeros.
+        kdim, vdim: columns of keys and values, ``embed_dim`` if None.
         batch_first: inputs are (batch, time, columns) instead of (time, batch, columns).
         device, dtype: of the parameters; the defaults if None.
 
     Attributes:
         in_proj_weight: (3 * embed_dim, embed_dim), the projections of query, key and value one below the
-            other.
+            other; None if keys or values have columns of their own.
+        q_proj_weight, k_proj_weight, v_proj_weight: the projections in that case.
+        bias_k, bias_v: (1, 1, embed_dim) or None.
         in_proj_bias: (3 * embed_dim,) or None.
         out_proj: the `Linear` layer at the end.
 
@@ -42,7 +42,13 @@ class MultiheadAttention(Module):
         3.2
     """
 
+    in_proj_weight: Parameter | None
+    q_proj_weight: Parameter | None
+    k_proj_weight: Parameter | None
+    v_proj_weight: Parameter | None
     in_proj_bias: Parameter | None
+    bias_k: Parameter | None
+    bias_v: Parameter | None
 
     def __init__(
         self,
@@ -50,6 +56,10 @@ class MultiheadAttention(Module):
         num_heads: int,
         dropout: float = 0.0,
         bias: bool = True,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
+        kdim: int | None = None,
+        vdim: int | None = None,
         batch_first: bool = False,
         device=None,
         dtype: DType | None = None,
@@ -66,15 +76,32 @@ class MultiheadAttention(Module):
         self.head_dim = embed_dim // num_heads
         self.dropout = dropout
         self.batch_first = batch_first
-        self.in_proj_weight = Parameter(empty(3 * embed_dim, embed_dim, device=device, dtype=dtype))
-        in_proj_bias = Parameter(empty(3 * embed_dim, device=device, dtype=dtype)) if bias else None
-        self.register_parameter("in_proj_bias", in_proj_bias)
-        self.out_proj = Linear(embed_dim, embed_dim, bias, device, dtype)
+        self.add_zero_attn = add_zero_attn
+        self.kdim = embed_dim if kdim is None else index(kdim, "MultiheadAttention: kdim")
+        self.vdim = embed_dim if vdim is None else index(vdim, "MultiheadAttention: vdim")
+        packed = self.kdim == self.vdim == embed_dim
+        columns = {"q_proj_weight": embed_dim, "k_proj_weight": self.kdim, "v_proj_weight": self.vdim}
+
+        def parameter(wanted: bool, *shape: int) -> Parameter | None:
+            return Parameter(empty(*shape, device=device, dtype=dtype)) if wanted else None
+
+        for name, n in columns.items():
+            self.register_parameter(name, parameter(not packed, embed_dim, n))
+        self.register_parameter("in_proj_weight", parameter(packed, 3 * embed_dim, embed_dim))
+        self.register_parameter("in_proj_bias", parameter(bias, 3 * embed_dim))
+        self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias, device, dtype)
+        for name in ("bias_k", "bias_v"):
+            self.register_parameter(name, parameter(add_bias_kv, 1, 1, embed_dim))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draw new values; biases are zeros."""
-        init.xavier_uniform_(self.in_proj_weight)
+        for weight in (self.in_proj_weight, self.q_proj_weight, self.k_proj_weight, self.v_proj_weight):
+            if weight is not None:
+                init.xavier_uniform_(weight)
+        for extra in (self.bias_k, self.bias_v):
+            if extra is not None:
+                init.xavier_normal_(extra)
         self.out_proj.reset_parameters()
         for bias in (self.in_proj_bias, self.out_proj.bias):
             if bias is not None:
@@ -109,59 +136,17 @@ class MultiheadAttention(Module):
         Raises:
             ShapeError: the shapes do not fit, or ``is_causal`` comes without a mask.
         """
-        if is_causal and attn_mask is None:
-            raise ShapeError("MultiheadAttention: is_causal=True is only a hint; give attn_mask as well.")
-        batched = query.dim() == 3
-        if not batched:
-            query, key, value = (t.unsqueeze(0) for t in (query, key, value))
-        elif not self.batch_first:
+        batch_first = self.batch_first and query.dim() == 3
+        if batch_first:
             query, key, value = (t.transpose(0, 1) for t in (query, key, value))
-        mask = self._mask(attn_mask, key_padding_mask, query, key)
-        query, key, value = self._project(query, key, value)
-        rate = self.dropout if self.training else 0.0
-        if need_weights:
-            scores = matmul(query * self.head_dim**-0.5, key.transpose(-2, -1))
-            weights = dropout(softmax(scores if mask is None else scores + mask, -1), rate)
-            mixed = matmul(weights, value)
-        else:
-            mixed, weights = scaled_dot_product_attention(query, key, value, mask, rate), None
-        batch, _, time, _ = mixed.shape
-        out = self.out_proj(mixed.transpose(1, 2).reshape(batch, time, self.embed_dim))
-        if weights is not None and average_attn_weights:
-            weights = weights.mean(1)
-        if not batched:
-            return out.squeeze(0), None if weights is None else weights.squeeze(0)
-        return (out if self.batch_first else out.transpose(0, 1)), weights
-
-    def _project(self, *inputs: Tensor) -> list[Tensor]:
-        """Query, key and value as (batch, heads, time, head_dim)."""
-        biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
-        heads = []
-        for t, weight, bias in zip(inputs, self.in_proj_weight.chunk(3), biases, strict=True):
-            batch, time, _ = t.shape
-            projected = linear(t, weight, bias)
-            heads.append(projected.reshape(batch, time, self.num_heads, self.head_dim).transpose(1, 2))
-        return heads
-
-    def _mask(
-        self, attn_mask: Tensor | None, padding: Tensor | None, query: Tensor, key: Tensor
-    ) -> Tensor | None:
-        """Both masks as numbers to add to scores (batch, heads, time, keys)."""
-        (batch, time, _), keys = query.shape, key.shape[1]
-        total = None
-        if attn_mask is not None:
-            total = _added(attn_mask, query)
-            total = total if total.dim() == 2 else total.reshape(batch, self.num_heads, time, keys)
-        if padding is not None:
-            hidden = _added(padding, query).reshape(batch, 1, 1, keys)
-            total = hidden if total is None else total + hidden
-        return total
-
-
-def _added(mask: Tensor, like: Tensor) -> Tensor:
-    if mask.dtype is not bool_:
-        return mask
-    return like.new_zeros(tuple(mask.shape)).masked_fill(mask, float("-inf"))
+        out, weights = functional.multi_head_attention_forward(
+            query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias,
+            self.bias_k, self.bias_v, self.add_zero_attn, self.dropout, self.out_proj.weight,
+            self.out_proj.bias, self.training, key_padding_mask, need_weights, attn_mask,
+            self.in_proj_weight is None, self.q_proj_weight, self.k_proj_weight, self.v_proj_weight,
+            average_attn_weights=average_attn_weights, is_causal=is_causal,
+        )  # fmt: skip
+        return (out.transpose(0, 1) if batch_first else out), weights
 
 
 __all__ = ["MultiheadAttention"]

@@ -6,6 +6,7 @@ from typing import NoReturn
 
 from ...autograd import no_grad
 from ...errors import DeviceError, ShapeError
+from ...op.arguments import number
 from ...ops.shape.creation import empty, ones, zeros
 from ...tensors.construct import tensor
 from ...tensors.dtypes import DType, int64
@@ -56,6 +57,8 @@ class _ChannelNorm(Module):
         super().__init__()
         self.num_features = n = index(num_features, f"{type(self).__name__}: num_features")
         self.eps = eps
+        if momentum is not None:
+            number(momentum, f"{type(self).__name__}: momentum")
         self.momentum = momentum
         self.affine = affine
         self.track_running_stats = track_running_stats
@@ -174,7 +177,7 @@ class _InstanceNorm(_ChannelNorm):
         self,
         num_features: int,
         eps: float = 1e-5,
-        momentum: float = 0.1,
+        momentum: float | None = 0.1,
         affine: bool = False,
         track_running_stats: bool = False,
         device=None,
@@ -263,7 +266,9 @@ class GroupNorm(Module):
         bias: bool = True,
     ):
         super().__init__()
-        if num_channels % num_groups:
+        num_groups = index(num_groups, "GroupNorm: num_groups")
+        num_channels = index(num_channels, "GroupNorm: num_channels")
+        if num_groups < 1 or num_channels % num_groups:
             raise ShapeError(
                 f"GroupNorm: num_channels {num_channels} must be divisible by num_groups {num_groups}"
             )

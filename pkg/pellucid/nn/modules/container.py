@@ -141,7 +141,69 @@ class ModuleList(_Numbered):
         return self.extend(other)
 
 
-class ModuleDict(Module):
+class _Named(Module):
+    """Values of one kind, which is that of the attributes they become."""
+
+    _kind: str
+
+    def __init__(self, values: Any = None):
+        super().__init__()
+        self.update({} if values is None else values)
+
+    def __getitem__(self, key: str) -> Any:
+        return self._own(self._kind)[key]
+
+    def __delitem__(self, key: str) -> None:
+        self[key]
+        delattr(self, key)
+
+    def __len__(self) -> int:
+        return len(self._own(self._kind))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._own(self._kind))
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._own(self._kind)
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        raise NotImplementedError
+
+    def keys(self):
+        """The names."""
+        return self._own(self._kind).keys()
+
+    def values(self):
+        """What they name."""
+        return self._own(self._kind).values()
+
+    def items(self):
+        """Pairs of name and value."""
+        return self._own(self._kind).items()
+
+    def update(self, values: Any) -> None:
+        """Add values by name, replacing those of the same name."""
+        where, is_mapping = type(self).__name__, isinstance(values, (Mapping, _Named))
+        pairs: Any = values.items() if is_mapping else _listed(values, where)
+        for pair in pairs:
+            if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+                raise RangeError(f"{where}: takes pairs of a name and a {self._kind}, not {describe(pair)}.")
+            name, value = pair
+            self[name] = value
+
+    def pop(self, key: str) -> Any:
+        """Take out and return a value."""
+        value = self[key]
+        del self[key]
+        return value
+
+    def clear(self) -> None:
+        """Take out all values."""
+        for name in list(self):
+            del self[name]
+
+
+class ModuleDict(_Named):
     """Modules by name, which are registered as submodules.
 
     Args:
@@ -150,61 +212,62 @@ class ModuleDict(Module):
     Source: https://pytorch.org/docs/stable/generated/torch.nn.ModuleDict.html
     """
 
+    _kind = "module"
+
     def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None):
-        super().__init__()
-        self.update({} if modules is None else modules)
+        super().__init__(modules)
 
-    def __getitem__(self, key: str) -> Any:
-        return self._own("module")[key]
+    def __setitem__(self, key: str, value: Module) -> None:
+        self.add_module(key, value)
 
-    def __setitem__(self, key: str, module: Module) -> None:
-        self.add_module(key, module)
 
-    def __delitem__(self, key: str) -> None:
-        self[key]
-        delattr(self, key)
+class ParameterDict(_Named):
+    """Parameters by name; plain tensors become parameters.
 
-    def __len__(self) -> int:
-        return len(self._own("module"))
+    Args:
+        parameters: a mapping, or pairs, to begin with.
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._own("module"))
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.ParameterDict.html
+    """
 
-    def __contains__(self, key: object) -> bool:
-        return key in self._own("module")
+    _kind = "parameter"
 
-    def keys(self):
-        """The names."""
-        return self._own("module").keys()
+    def __init__(self, parameters: Any = None):
+        super().__init__(parameters)
 
-    def values(self):
-        """The modules."""
-        return self._own("module").values()
+    def __setitem__(self, key: str, value: Tensor) -> None:
+        self.register_parameter(key, _parameter(value))
 
-    def items(self):
-        """Pairs of name and module."""
-        return self._own("module").items()
+    def get(self, key: str, default: Any = None) -> Any:
+        """The parameter of a name, or the default."""
+        return self._own(self._kind).get(key, default)
 
-    def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
-        """Add modules by name, replacing those of the same name."""
-        is_mapping = isinstance(modules, (Mapping, ModuleDict))
-        pairs: Any = modules.items() if is_mapping else _listed(modules, "ModuleDict")
-        for pair in pairs:
-            if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-                raise RangeError(f"ModuleDict: takes pairs of a name and a module, not {describe(pair)}.")
-            name, module = pair
-            self[name] = module
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """The parameter of a name, which becomes the default where there is none."""
+        if key not in self:
+            self[key] = default
+        return self[key]
 
-    def pop(self, key: str) -> Any:
-        """Take out and return a module."""
-        m = self[key]
-        del self[key]
-        return m
+    def popitem(self) -> tuple[str, Any]:
+        """Take out and return the pair that was added last."""
+        key = list(self)[-1]
+        return key, self.pop(key)
 
-    def clear(self) -> None:
-        """Take out all modules."""
-        for name in list(self):
-            del self[name]
+    def copy(self) -> ParameterDict:
+        """Another dictionary of the same parameters."""
+        return ParameterDict(self)
+
+    def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
+        """A dictionary of these names, each with the default."""
+        return ParameterDict((key, default) for key in keys)
+
+    def __or__(self, other: Any) -> ParameterDict:
+        made = self.copy()
+        made.update(other)
+        return made
+
+    def extra_repr(self) -> str:
+        return "\n".join(f"  ({name}): {_shown(p)}" for name, p in self.items())
 
 
 class ParameterList(Module):
@@ -244,14 +307,15 @@ class ParameterList(Module):
         return self
 
     def extra_repr(self) -> str:
-        return "\n".join(
-            f"({k}): Parameter containing: [{p.dtype} of size {'x'.join(map(str, p.shape))}]"
-            for k, p in enumerate(self)
-        )
+        return "\n".join(f"({k}): {_shown(p)}" for k, p in enumerate(self))
+
+
+def _shown(p: Tensor) -> str:
+    return f"Parameter containing: [{p.dtype} of size {'x'.join(map(str, p.shape))}]"
 
 
 def _parameter(value: Tensor) -> Parameter:
     return value if isinstance(value, Parameter) else Parameter(value)
 
 
-__all__ = ["ModuleDict", "ModuleList", "ParameterList", "Sequential"]
+__all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from math import sqrt
 
+from ...errors import RangeError
+from ...ops.index.embeddings import bilinear
 from ...ops.matmul.linear import linear
 from ...ops.shape.creation import empty
 from ...tensors.dtypes import DType
@@ -77,4 +79,66 @@ class Linear(Module):
         )
 
 
-__all__ = ["Identity", "Linear"]
+class NonDynamicallyQuantizableLinear(Linear):
+    """`Linear` under the name that PyTorch has for the last projection of attention."""
+
+
+class Bilinear(Module):
+    """``out[k] = input1 @ weight[k] @ input2 + bias[k]``.
+
+    Args:
+        in1_features, in2_features: lengths of the inputs' last axes.
+        out_features: length of the output's last axis.
+        bias: whether there is one.
+        device, dtype: of the parameters; the defaults if None.
+
+    Attributes:
+        weight: (out_features, in1_features, in2_features), uniform within ``1 / sqrt(in1_features)``.
+        bias: (out_features,) likewise, or None.
+
+    Raises:
+        RangeError: ``in1_features`` is not positive.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.Bilinear.html
+    """
+
+    def __init__(
+        self,
+        in1_features: int,
+        in2_features: int,
+        out_features: int,
+        bias: bool = True,
+        device=None,
+        dtype: DType | None = None,
+    ):
+        super().__init__()
+        self.in1_features = in1_features = index(in1_features, "Bilinear: in1_features")
+        self.in2_features = in2_features = index(in2_features, "Bilinear: in2_features")
+        self.out_features = out_features = index(out_features, "Bilinear: out_features")
+        if in1_features <= 0:
+            raise RangeError(f"Bilinear: in1_features must be positive, not {in1_features}.")
+        shape = out_features, in1_features, in2_features
+        self.weight = Parameter(empty(*shape, device=device, dtype=dtype))
+        value = Parameter(empty(out_features, device=device, dtype=dtype)) if bias else None
+        self.register_parameter("bias", value)
+        self.reset_parameters()
+
+    bias: Parameter | None
+
+    def reset_parameters(self) -> None:
+        """Draw new values."""
+        bound = 1 / sqrt(self.in1_features)
+        for p in self.parameters():
+            init.uniform_(p, -bound, bound)
+
+    def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
+        return bilinear(input1, input2, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        return (
+            f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
+            f"out_features={self.out_features}, bias={self.bias is not None}"
+        )
+
+
+__all__ = ["Bilinear", "Identity", "Linear", "NonDynamicallyQuantizableLinear"]

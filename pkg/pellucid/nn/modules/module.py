@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
 from ...device import device as Device
 from ...device.stream import stream
-from ...errors import ArgumentError, DTypeError
+from ...errors import ArgumentError, DeviceError, DTypeError
 from ...ops.shape.creation import empty_like
 from ...tensors.dtypes import DType, bfloat16, float16, float32, float64
 from ...tensors.tensor import Tensor
-from ..hooks import Hook, HookHandle, HookTable, Tap, call
-from ..parameter import Parameter, account
-from ..state import IncompatibleKeys, load, save
-from ..tree import Tree
+from ..hooks import Hook, HookHandle, HookTable, Listened, Tap, call
+from ..parameter import Buffer, Parameter, account
+from ..state import IncompatibleKeys, Stateful
 
 # Grows with every change that may alter what a call computes: an attribute, a hook, train or eval.
 version = 0
@@ -33,7 +31,7 @@ def _looked() -> None:
     looks += 1
 
 
-class Module(Tree["Module"]):
+class Module(Listened, Stateful["Module"]):
     """Base of all layers and models.
 
     Parameters, buffers and submodules lie among the other attributes, so that ``self.weight`` costs no more
@@ -52,8 +50,6 @@ class Module(Tree["Module"]):
     """
 
     training: bool
-    # An empty table stands for all modules nobody listens to.
-    _hooks = HookTable()
 
     def __init__(self):
         self.__dict__["_kinds"] = {}
@@ -82,6 +78,10 @@ class Module(Tree["Module"]):
             new = "parameter"
         elif isinstance(value, Module):
             new = "module"
+        elif isinstance(value, Buffer) and kinds is not None:
+            new = "buffer"
+            names = self._transient - {name} if value.persistent else self._transient | {name}
+            object.__setattr__(self, "_transient", names)
         elif kind is None:
             object.__setattr__(self, name, value)
             return
@@ -229,13 +229,15 @@ class Module(Tree["Module"]):
         _changed()
         return self
 
-    def to(self, *args, device=None, dtype: DType | None = None, non_blocking: bool = False) -> Module:
+    def to(
+        self, *args, device=None, dtype: DType | None = None, non_blocking: bool = False, memory_format=None
+    ) -> Module:
         """Move all parameters and buffers, and convert those that are floating point. Returns this module.
 
         Args:
             args: a device, a dtype, a tensor to be like, or a device and a dtype.
             device, dtype: the same by name.
-            non_blocking: accepted for PyTorch's sake.
+            non_blocking, memory_format: accepted for PyTorch's sake.
 
         Raises:
             DTypeError: the dtype is not floating point.
@@ -257,13 +259,29 @@ class Module(Tree["Module"]):
 
         return self._apply(change)
 
-    def to_empty(self, *, device) -> Module:
+    def to_empty(self, *, device, recurse: bool = True) -> Module:
         """Give all parameters and buffers memory on a device, with whatever values it holds."""
         return self._apply(lambda t: empty_like(t, device=device))
 
     def cpu(self) -> Module:
         """To the cpu device."""
         return self.to("cpu")
+
+    def cuda(self, device=None) -> Module:
+        """Refused: the device is called "webgpu" here.
+
+        Raises:
+            DeviceError: always.
+        """
+        raise DeviceError("cuda: there is no CUDA here. Use .webgpu(), or .to(device).")
+
+    def share_memory(self) -> Module:
+        """Refused: processes share no memory here.
+
+        Raises:
+            DeviceError: always.
+        """
+        raise DeviceError("share_memory: memory of a device belongs to one process. Give it a state_dict().")
 
     def webgpu(self) -> Module:
         """To the webgpu device."""
@@ -289,43 +307,8 @@ class Module(Tree["Module"]):
         """``to(dst_type)``."""
         return self.to(dst_type)
 
-    # Saving
-
-    def state_dict(
-        self, *, destination: OrderedDict | None = None, prefix: str = ""
-    ) -> OrderedDict[str, Tensor]:
-        """All parameters and persistent buffers by path, detached, sharing memory with the module.
-
-        Args:
-            destination: a dictionary to add to.
-            prefix: put before every name.
-
-        Source: https://pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.state_dict
-        """
-        return save(self, OrderedDict() if destination is None else destination, prefix)
-
-    def load_state_dict(
-        self, state_dict: dict[str, Any], strict: bool = True, assign: bool = False
-    ) -> IncompatibleKeys:
-        """Take over values by path.
-
-        Args:
-            state_dict: tensors or numpy arrays, as `state_dict` gives them.
-            strict: names must be the same on both sides.
-            assign: make the given tensors the module's own, instead of copying their values into it.
-                Quantized weights, and modules
-                built on the device "meta", are always assigned.
-
-        Returns:
-            ``(missing_keys, unexpected_keys)``.
-
-        Raises:
-            WeightError: names (with ``strict``) or shapes differ; every difference is listed, and nothing was
-                changed.
-
-        Source: https://pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.load_state_dict
-        """
-        result = load(self, state_dict, strict, assign)
+    def load_state_dict(self, state_dict, strict: bool = True, assign: bool = False) -> IncompatibleKeys:
+        result = super().load_state_dict(state_dict, strict, assign)
         _changed()
         return result
 
@@ -336,53 +319,15 @@ class Module(Tree["Module"]):
             self.__dict__["_hooks"] = HookTable()
         return HookHandle(self._hooks, hook, prepend, _looked if isinstance(hook.function, Tap) else _changed)
 
-    def register_forward_hook(
-        self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
-    ) -> HookHandle:
-        """Call ``hook(module, args, output)`` after every call; a result replaces the output.
-
-        Args:
-            hook: the function.
-            prepend: before the hooks that are registered already.
-            with_kwargs: call ``hook(module, args, kwargs, output)``.
-            always_call: also when the call raises, with None as output.
-
-        Source: https://pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_forward_hook
-        """
-        return self._listen(Hook("post", hook, with_kwargs, always_call), prepend)
-
-    def register_forward_pre_hook(
-        self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False
-    ) -> HookHandle:
-        """Call ``hook(module, args)`` before every call; a result replaces the arguments.
-
-        Args:
-            hook: the function.
-            prepend: before the hooks that are registered already.
-            with_kwargs: call ``hook(module, args, kwargs)``, which returns None or ``(args, kwargs)``.
-        """
-        return self._listen(Hook("pre", hook, with_kwargs), prepend)
-
-    def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> HookHandle:
-        """Call ``hook(module, grad_input, grad_output)`` when the gradients of the inputs are known.
-
-        Both are tuples with None where there is no gradient. What it returns, unless None, replaces
-        ``grad_input``.
-        """
-        return self._listen(Hook("backward", hook), prepend)
-
-    def register_full_backward_pre_hook(self, hook: Callable, prepend: bool = False) -> HookHandle:
-        """Call ``hook(module, grad_output)`` before the gradients of inputs; a result replaces them."""
-        return self._listen(Hook("backward_pre", hook), prepend)
-
     # Copies and printing
 
     def __copy__(self) -> Module:
         out = object.__new__(type(self))
         out.__dict__.update(self.__dict__)
         out.__dict__["_kinds"] = dict(self._kinds)
-        if "_hooks" in self.__dict__:
-            out.__dict__["_hooks"] = self._hooks.copy()
+        for table in ("_hooks", "_state_hooks"):
+            if table in self.__dict__:
+                out.__dict__[table] = self.__dict__[table].copy()
         return out
 
     def extra_repr(self) -> str:

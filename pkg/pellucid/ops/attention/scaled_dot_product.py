@@ -4,21 +4,22 @@
 # pyright: reportReturnType=false
 from __future__ import annotations
 
+from contextlib import suppress
+from functools import reduce
 from math import prod, sqrt
 
 import numpy as np
 
 from ...device.stream import stream
-from ...errors import DTypeError, RangeError, ShapeError
+from ...errors import DTypeError, ShapeError
 from ...kernel.launch import Launch, flag
 from ...kernel.source import load
 from ...kernel.turns import PIECE
 from ...kernel.variants import is_direct
-from ...op.arguments import number
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.public import function
-from ...tensors.dtypes import float32
+from ...tensors.dtypes import bool_, float32
 from ...tensors.meta import Meta
 from ...tensors.shape import Size, broadcast_shapes, broadcast_strides
 from ...tensors.tensor import Tensor
@@ -26,8 +27,9 @@ from ..elementwise.comparison import where
 from ..matmul.dense import matmul
 from ..matmul.launch import MatrixOperand, Product
 from ..norm.softmax import softmax
-from ..random.distributions import rand
-from ..shape.creation import arange
+from ..random.dropouts import dropout
+from ..reduce.reductions import sum
+from ..shape.creation import ones
 
 # Rows (query times heads of a group) and columns of value that the decode kernel holds in registers, and the
 # bytes of workgroup memory that it may fill.
@@ -262,12 +264,10 @@ def _reference(query, key, value, attn_mask, dropout_p, is_causal, scale, enable
 
 
 def _weights(query, key, attn_mask, is_causal, scale):
-    scores = matmul(query * _scale(query.shape, scale), key.transpose(-2, -1))
+    scores = matmul(query * scale, key.transpose(-2, -1))
     if is_causal:
-        visible = arange(key.shape[-2], device=query.device) <= arange(
-            query.shape[-2], device=query.device
-        ).unsqueeze(1)
-        return softmax(scores.masked_fill(~visible, float("-inf")), -1)
+        later = ones(*scores.shape[-2:], dtype=bool_, device=query.device).triu(1)
+        return softmax(scores.masked_fill(later, float("-inf")), -1)
     if attn_mask is None:
         return softmax(scores, -1)
     if attn_mask.dtype.kind == "b":
@@ -278,23 +278,46 @@ def _weights(query, key, attn_mask, is_causal, scale):
     return softmax(scores.masked_fill(is_blind, 0.0), -1).masked_fill(is_blind, 0.0)
 
 
+def _each_head(query: Tensor, key: Tensor, value: Tensor) -> tuple[int, Tensor, Tensor]:
+    """How many query heads share a key head; keys and values for each of them."""
+    group = query.shape[-3] // key.shape[-3] if query.dim() > 2 else 1
+    if group > 1:
+        key, value = key.repeat_interleave(group, -3), value.repeat_interleave(group, -3)
+    return group, key, value
+
+
+def _attention_grad(g, query, key, value, attn_mask, is_causal, scale, out, needs):
+    """All derivatives from the weights, which are computed again: Dao 2023, algorithm 2, over whole rows."""
+    group, keys, values = _each_head(query, key, value)
+    scale = _scale(query.shape, scale)
+    weights = _weights(query, keys, attn_mask, is_causal, scale)
+
+    def of_keys(found: Tensor) -> Tensor:
+        return found if group == 1 else sum(found.unflatten(-3, (key.shape[-3], group)), -3)
+
+    found = {}
+    if "value" in needs:
+        found["value"] = of_keys(matmul(weights.transpose(-2, -1), g))
+    if needs != {"value"}:
+        scores = weights * (matmul(g, values.transpose(-2, -1)) - sum(g * out, -1, True))
+        if "attn_mask" in needs:
+            found["attn_mask"] = scores
+        if "query" in needs:
+            found["query"] = matmul(scores, keys) * scale
+        if "key" in needs:
+            found["key"] = of_keys(matmul(scores.transpose(-2, -1), query) * scale)
+    return found
+
+
 def _is_too_long(query: Tensor) -> bool:
     m = query._meta
     return m.device.type == "webgpu" and m.shape[-2] > 1 and stream().open().info.is_software
 
 
 def _composite(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa):
-    group = query.shape[-3] // key.shape[-3] if query.dim() > 2 else 1
-    if group > 1:
-        key, value = key.repeat_interleave(group, -3), value.repeat_interleave(group, -3)
-    weights = _weights(query, key, attn_mask, is_causal, scale)
-    dropout_p = number(dropout_p, "dropout_p")
-    if not 0 <= dropout_p <= 1:
-        raise RangeError(f"dropout_p must lie between 0 and 1, not {dropout_p}.")
-    if dropout_p:
-        kept = rand(*weights.shape, device=weights.device) >= dropout_p
-        weights = weights * kept.to(weights.dtype) / (1.0 - dropout_p)
-    return matmul(weights, value)
+    _, key, value = _each_head(query, key, value)
+    weights = _weights(query, key, attn_mask, is_causal, _scale(query.shape, scale))
+    return matmul(dropout(weights, dropout_p), value)
 
 
 @op(
@@ -303,8 +326,7 @@ def _composite(query, key, value, attn_mask, dropout_p, is_causal, scale, enable
     shape=_shape,
     kernel=_launches,
     reference=_reference,
-    composite=_composite,
-    grad="composite",
+    grad=dict.fromkeys(("query", "key", "value", "attn_mask"), _attention_grad),
     strided=("attn_mask",),
 )
 def fused_attention(
@@ -334,7 +356,7 @@ def scaled_dot_product_attention(
     """``softmax(scale * query @ key.T + attn_mask) @ value``, without the scores ever lying in memory.
 
     Args:
-        query: (..., heads, time, head_dim).
+        query: (..., heads, time, head_dim); without ``enable_gqa`` the axes before time broadcast.
         key: (..., kv_heads, keys, head_dim).
         value: (..., kv_heads, keys, value_dim).
         attn_mask: broadcasts to (..., heads, time, keys): bool (true = visible) or a number added to the
@@ -354,6 +376,11 @@ def scaled_dot_product_attention(
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html;
         Dao 2023, "FlashAttention-2"
     """
+    leads = {query.shape[:-2], key.shape[:-2], value.shape[:-2]}
+    if len(leads) > 1 and not enable_gqa:
+        with suppress(ShapeError):  # the op says what is wrong with them
+            lead = reduce(broadcast_shapes, leads)
+            query, key, value = (t.expand(*lead, *t.shape[-2:]) for t in (query, key, value))
     m = key._meta
     if dropout_p != 0 or (m.numel > _LONG and m.rank > 1 and m.shape[-2] > _LONG and _is_too_long(query)):
         return _composite(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)

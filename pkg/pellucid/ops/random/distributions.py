@@ -13,7 +13,7 @@ from ...autograd.formulas import zeros
 from ...device import device as Device
 from ...device import get_default_device
 from ...errors import ArgumentError, DTypeError, RangeError, ShapeError
-from ...op.arguments import boolean, element_type, number
+from ...op.arguments import element_type, number
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import elementwise
@@ -299,27 +299,6 @@ def rrelu(
     slope = rand_like(input) * (upper - lower) + lower if training else (lower + upper) / 2
     out = where(input > 0, input, input * slope)
     return input.copy_(out) if inplace else out
-
-
-@function(exports=("torch", "nn.functional"), aten="dropout.default(input, p, train)")
-def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
-    """Elements zeroed with probability ``p``, the others divided by ``1 - p``.
-
-    Raises:
-        RangeError: ``p`` is not a probability.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.dropout.html
-    """
-    if type(p) is not float:
-        p = number(p, "p")
-    if not 0.0 <= p <= 1.0:
-        raise RangeError(f"dropout: p must lie between 0 and 1, not {p}.")
-    if not boolean(training, "training") or p == 0:
-        return input
-    if p == 1:
-        return input * 0.0
-    m = input._meta
-    return input * (rand(*m.shape, device=m.device) >= p).to(m.dtype) * (1 / (1 - p))
 
 
 @function(exports=None, method=True)

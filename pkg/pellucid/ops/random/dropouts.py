@@ -1,0 +1,142 @@
+"""Dropout: elements or whole channels left out at random, plainly or so that mean and variance stay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import sqrt
+
+from ...errors import RangeError, ShapeError
+from ...op.arguments import boolean, number
+from ...op.declaration import docstring
+from ...op.public import function
+from ...tensors.tensor import Tensor
+from ..norm.softmax import softmax
+from ..shape.creation import zeros_like
+from .distributions import rand
+
+# Where SELU ends for numbers that go to minus infinity: alpha dropout puts it in the place of what it leaves
+# out.
+_ALPHA = 1.7580993408473766
+
+
+def _dropped(name: str, input: Tensor, p: float, training: bool, channels: bool, alpha: bool) -> Tensor:
+    if type(p) is not float:
+        p = number(p, "p")
+    if not 0.0 <= p <= 1.0:
+        raise RangeError(f"{name}: p must lie between 0 and 1, not {p}.")
+    m = input._meta
+    if channels and m.rank < 2:
+        raise ShapeError(f"{name}: the input has shape {tuple(m.shape)}; it needs (batch, channels, ...).")
+    if not boolean(training, "training") or p == 0:
+        return input
+    if p == 1:
+        return input * 0.0
+    shape = (*m.shape[:2], *[1] * (m.rank - 2)) if channels else m.shape
+    kept = (rand(*shape, device=m.device) >= p).to(m.dtype)
+    if not alpha:
+        return input * kept * (1 / (1 - p))
+    scale = 1 / sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))
+    return input * (kept * scale) + ((kept - 1) * (_ALPHA * scale) + _ALPHA * scale * p)
+
+
+def _dropout(
+    name: str,
+    sentence: str,
+    *,
+    channels: bool = False,
+    alpha: bool = False,
+    ranks: tuple[int, int] | None = None,
+    aten: str | None = None,
+    ours: str = "",
+) -> Callable[..., Tensor]:
+    """Declare a function that leaves out while training.
+
+    Args:
+        name, sentence: as families have them.
+        channels: whether whole channels are left out.
+        alpha: whether what is left out becomes the number that keeps mean and variance.
+        ranks: how many axes inputs have without and with a batch, if not any number.
+        aten: its operator, or
+        ours: why there is none; then only `nn.functional` has it.
+    """
+
+    def call(input: Tensor, p: float = 0.5, training: bool = not alpha, inplace: bool = False) -> Tensor:
+        x = input
+        if ranks is not None and x.dim() not in ranks:
+            raise ShapeError(
+                f"{name}: the input has shape {tuple(x.shape)}; it must have {ranks[0]} or {ranks[1]} axes."
+            )
+        bare = ranks is not None and x.dim() == ranks[0]
+        out = _dropped(name, x.unsqueeze(0) if bare else x, p, training, channels, alpha)
+        out = out.squeeze(0) if bare else out
+        return input.copy_(out) if inplace and out is not input else out
+
+    known = {
+        "input": "floating point" + (", (batch, channels, ...)." if channels else "."),
+        "p": "the probability.",
+        "training": "whether anything is left out.",
+        "inplace": "write the result over the input.",
+    }
+    doc = docstring(
+        sentence, {"Args": known, "Raises": {"RangeError": "``p`` is not a probability."}},
+        f"nn.functional.{name}",
+    )  # fmt: skip
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = doc
+    return function(exports="nn.functional" if ours else ("torch", "nn.functional"), aten=aten, ours=ours)(
+        call
+    )
+
+
+_COMPOSED = "PyTorch composes it of feature_dropout, in Python"
+dropout = _dropout(
+    "dropout", "Elements zeroed with probability ``p``, the others divided by ``1 - p``.",
+    aten="dropout.default(input, p, train)",
+)  # fmt: skip
+dropout1d = _dropout(
+    "dropout1d", "Whole channels of (batch, channels, length) zeroed; see `dropout`.",
+    channels=True, ranks=(2, 3), ours=_COMPOSED,
+)  # fmt: skip
+dropout2d = _dropout(
+    "dropout2d", "Whole channels of (batch, channels, height, width) zeroed; see `dropout`.",
+    channels=True, ours=_COMPOSED,
+)  # fmt: skip
+dropout3d = _dropout(
+    "dropout3d", "Whole channels of (batch, channels, depth, height, width) zeroed; see `dropout`.",
+    channels=True, ranks=(4, 5), ours=_COMPOSED,
+)  # fmt: skip
+alpha_dropout = _dropout(
+    "alpha_dropout",
+    "Elements replaced with probability ``p`` by the end of SELU, so that mean 0 and variance 1 stay.",
+    alpha=True, aten="alpha_dropout.default(input, p, train)",
+)  # fmt: skip
+feature_alpha_dropout = _dropout(
+    "feature_alpha_dropout", "`alpha_dropout` of whole channels.",
+    alpha=True, channels=True, aten="feature_alpha_dropout.default(input, p, train)",
+)  # fmt: skip
+
+
+@function(exports="nn.functional", ours="PyTorch composes it in Python")
+def gumbel_softmax(
+    logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
+) -> Tensor:
+    """A random category, as weights: the softmax of ``(logits + noise) / tau`` with noise of Gumbel's law.
+
+    Args:
+        logits: unnormalized logarithms of probabilities.
+        tau: the temperature.
+        hard: 1 at the largest and 0 elsewhere; the derivative stays that of the softmax.
+        eps: without effect, as in PyTorch.
+        dim: the axis of categories.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.gumbel_softmax.html; Jang, Gu and
+        Poole 2017
+    """
+    m = logits._meta
+    # The smallest number that 1 - rand is from 1.
+    waits = -(1 - rand(*m.shape, device=m.device)).log().clamp(max=-(2.0**-25))
+    soft = softmax((logits - waits.log().to(m.dtype)) / tau, dim)
+    if not hard:
+        return soft
+    best = soft.argmax(dim, keepdim=True)
+    return (zeros_like(logits).scatter(dim, best, 1.0) - soft.detach()) + soft
