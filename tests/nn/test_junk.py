@@ -52,6 +52,9 @@ NEEDED = {
     "BatchNorm3d": ((2,), lambda p: image(p)[None].transpose(0, 1)), "InstanceNorm1d": ((3,), counted),
     "InstanceNorm2d": ((2,), image), "InstanceNorm3d": ((1,), lambda p: image(p)[:, None, :1]),
     "LocalResponseNorm": ((2,), counted), "CosineSimilarity": ((), lambda p: (p.ones(2, 3), p.ones(2, 3))),
+    "AdaptiveLogSoftmaxWithLoss": ((4, 6, [2]), lambda p: (p.ones(2, 4), p.tensor([1, 5]))),
+    "LinearCrossEntropyLoss": ((3, 4), lambda p: (p.ones(2, 3), p.tensor([1, 2]))),
+    "CTCLoss": ((), lambda p: (p.ones(4, 1, 3), p.tensor([[1, 2]]), p.tensor([4]), p.tensor([2]))),
     "Bilinear": ((3, 3, 2), lambda p: (p.ones(2, 3), p.ones(2, 3))),
     "EmbeddingBag": ((5, 2), lambda p: p.tensor([[1, 2]])),
     "MultiheadAttention": ((4, 2), lambda p: (counted(p),) * 3),
@@ -90,7 +93,7 @@ LAYERS = sorted(
     name
     for name in pellucid.nn.__all__
     if inspect.isclass(getattr(pellucid.nn, name))
-    and name not in ("Buffer", "Module", "Parameter", "SyncBatchNorm")
+    and name not in ("Buffer", "LinearCrossEntropyOptions", "Module", "Parameter", "SyncBatchNorm")
 )
 
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import pellucid
-from nn.twins import floats, same, same_call
+from nn.twins import floats, same, same_call, state_of
 
 REDUCTIONS = ["mean", "sum", "none"]
 rng = np.random.default_rng(3)
@@ -190,3 +190,38 @@ def test_warns_when_shapes_only_broadcast():
     x = pellucid.zeros(3, 1, device="cpu")
     with pytest.warns(UserWarning, match=r"mse_loss: input has shape \(3, 1\), target \(3,\)"):
         assert pellucid.nn.functional.mse_loss(x, x[:, 0]).item() == 0
+
+
+def test_adaptive_softmax(device):
+    theirs = torch.nn.AdaptiveLogSoftmaxWithLoss(6, 10, [3, 7], div_value=2.0, head_bias=True)
+    ours = pellucid.nn.AdaptiveLogSoftmaxWithLoss(6, 10, [3, 7], 2.0, head_bias=True, device=device)
+    assert repr(ours) == repr(theirs)
+    ours.load_state_dict(state_of(theirs))
+    x, target = floats(5, 6), np.array([0, 9, 4, 2, 7])
+    for rows, wanted in ((x, target), (x[0], target[1])):
+        mine = ours(pellucid.tensor(rows, device=device), pellucid.tensor(wanted, device=device))
+        other = theirs(torch.tensor(rows), torch.tensor(wanted))
+        same(mine.output, other.output)
+        same(mine.loss, other.loss)
+    mine.loss.backward()
+    other.loss.backward()
+    for a, b in zip(ours.parameters(), theirs.parameters(), strict=True):
+        same(a.grad, torch.zeros_like(b) if b.grad is None else b.grad)
+    same(ours.log_prob(pellucid.tensor(x, device=device)), theirs.log_prob(torch.tensor(x)))
+    best = theirs.predict(torch.tensor(x)).tolist()
+    assert ours.predict(pellucid.tensor(x, device=device)).tolist() == best
+    with pytest.raises(IndexError):
+        ours(pellucid.tensor(x, device=device), pellucid.tensor([0, 1, 2, 3, 10], device=device)).loss.item()
+    with pytest.raises(ValueError, match="increasing integers"):
+        pellucid.nn.AdaptiveLogSoftmaxWithLoss(6, 10, [7, 3])
+
+
+def test_losses_with_layers_and_sequences(device):
+    theirs = torch.nn.LinearCrossEntropyLoss(4, 3, out_features=(2,), bias=True)
+    ours = pellucid.nn.LinearCrossEntropyLoss(4, 3, out_features=(2,), bias=True, device=device)
+    assert repr(ours) == repr(theirs)
+    ours.load_state_dict(state_of(theirs))
+    same_call(ours, theirs, device, floats(5, 4), np.arange(10).reshape(5, 2) % 3)
+    logs = floats(6, 2, 4)
+    given = logs, np.array([[1, 2], [3, 3]]), np.array([6, 5]), np.array([2, 1])
+    same_call(pellucid.nn.CTCLoss(), torch.nn.CTCLoss(), device, *given)

@@ -37,6 +37,21 @@ def weighted(name: str, *arrays: np.ndarray, **options) -> Sample:
     return S(lambda t, *a: getattr(t.nn.functional, name)(*a[:-1], weight=a[-1].detach(), **options), *arrays)
 
 
+def log_softmax(a: np.ndarray) -> np.ndarray:
+    """Logarithms of probabilities."""
+    return np.asarray(a - np.log(np.exp(a).sum(-1, keepdims=True)), np.float32)
+
+
+first = {"second": False, "layouts": ("contiguous",)}
+spread_logs, six, pairs = log_softmax(normal(7, 3, 5)), np.array([6]), np.stack([logs, logs], 1)
+REDUCED = (("mean", {}), ("sum", {"blank": 0}), ("none", {"zero_infinity": True}))
+
+
+def aligned(t, logs, *more, **options):
+    """The loss of logarithms; their lengths lie where they do, in PyTorch too."""
+    return t.nn.functional.ctc_loss(logs, *more, **options)
+
+
 SAMPLES: dict[str, list[Sample]] = {
     "nn.functional.mse_loss": distance(),
     "nn.functional.l1_loss": distance(),
@@ -113,6 +128,22 @@ SAMPLES: dict[str, list[Sample]] = {
     "nn.functional.multilabel_soft_margin_loss": [
         *[S(x, (signs + 1) / 2, reduction=how) for how in REDUCTIONS],
         weighted("multilabel_soft_margin_loss", x, (signs + 1) / 2, weight)
+    ],
+    # PyTorch has no second derivative of it.
+    "nn.functional.ctc_loss": [
+        *[S(aligned, spread_logs, labels[:3, :3] % 4 + 1, np.array([7, 6, 4]), np.array([3, 2, 0]),
+            reduction=how, **more).but(**first) for how, more in REDUCED],
+        S(aligned, log_softmax(normal(3, 2, 5)), np.array([1, 1, 2, 2, 2]), np.array([3, 3]),
+            np.array([3, 2]), reduction="none", zero_infinity=True).but(**first),
+        S(aligned, log_softmax(normal(6, 5)), np.array([3, 3]), np.array(6), np.array(2)).but(**first),
+        bad("blank 9", logs, labels[0], six, six, blank=9).but(error=ValueError),
+        bad("input lengths", logs, labels[0], np.array([6, 6]), six).but(error=ValueError),
+        bad("add up", pairs, labels[0], np.array([6, 6]), np.array([5, 1])).but(error=ValueError)
+    ],
+    "nn.functional.linear_cross_entropy": [
+        S(x, normal(4, 5), below(4, 6), linear_bias=normal(4), label_smoothing=0.1),
+        S(x, normal(4, 2, 5), below(4, 6, 2)).but(layouts=("contiguous",)),
+        bad("does not fit", x, normal(4, 6), below(4, 6)).but(error=RuntimeError)
     ],
     "nn.functional.pairwise_distance": [S(x, y), S(x, y, 1.0), S(x, y[0], 3.0, 0.1, True)],
     "nn.functional.triplet_margin_loss": [

@@ -92,6 +92,7 @@ from .modules.loss import (  # fmt: skip
     CosineEmbeddingLoss,
     CosineSimilarity,
     CrossEntropyLoss,
+    CTCLoss,
     GaussianNLLLoss,
     HingeEmbeddingLoss,
     HuberLoss,
@@ -110,6 +111,7 @@ from .modules.loss import (  # fmt: skip
     TripletMarginLoss,
     TripletMarginWithDistanceLoss,
 )
+from .modules.many_classes import AdaptiveLogSoftmaxWithLoss, LinearCrossEntropyLoss
 from .modules.module import Module
 from .modules.norm import LayerNorm, RMSNorm
 from .modules.padding import (  # fmt: skip
@@ -160,6 +162,7 @@ from .modules.transformer import (  # fmt: skip
     TransformerEncoderLayer,
 )
 from .parameter import Buffer, Parameter
+from .sequence_loss import LinearCrossEntropyOptions
 
 __all__ = [
     "CELU",
@@ -170,6 +173,7 @@ __all__ = [
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
     "AdaptiveAvgPool3d",
+    "AdaptiveLogSoftmaxWithLoss",
     "AdaptiveMaxPool1d",
     "AdaptiveMaxPool2d",
     "AdaptiveMaxPool3d",
@@ -184,6 +188,7 @@ __all__ = [
     "BatchNorm3d",
     "Bilinear",
     "Buffer",
+    "CTCLoss",
     "ChannelShuffle",
     "CircularPad1d",
     "CircularPad2d",
@@ -231,6 +236,8 @@ __all__ = [
     "LayerNorm",
     "LeakyReLU",
     "Linear",
+    "LinearCrossEntropyLoss",
+    "LinearCrossEntropyOptions",
     "LocalResponseNorm",
     "LogSigmoid",
     "LogSoftmax",

@@ -21,6 +21,7 @@ from ..tensors.tensor import Tensor
 from . import attention as _attention  # noqa: F401  (declares what it exports here)
 from . import loss as _loss  # noqa: F401  (declares what it exports here)
 from . import margin_loss as _margin_loss  # noqa: F401  (declares what it exports here)
+from . import sequence_loss as _sequence_loss  # noqa: F401  (declares what it exports here)
 
 
 @function(exports="nn.functional", ours="the form of nn.functional; `pellucid.relu` is that of ATen")

@@ -218,6 +218,18 @@ def cross_entropy(
 ) -> Tensor:
     """``-sum_c target_c * log_softmax(input)_c``."""
 
+def ctc_loss(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Tensor,
+    target_lengths: Tensor,
+    blank: _int = 0,
+    reduction: str = "mean",
+    zero_infinity: _bool = False,
+) -> Tensor:
+    """The negative logarithm of a sequence of labels' probability, over all its alignments to the
+    input."""
+
 def dropout(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
     """Elements zeroed with probability ``p``, the others divided by ``1 - p``."""
 
@@ -425,6 +437,20 @@ def leaky_relu(
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``out[..., j] = sum_l input[..., l] * weight[j, l] + bias[j]``."""
+
+def linear_cross_entropy(
+    input: Tensor,
+    linear_weight: Tensor,
+    target: Tensor,
+    *,
+    linear_bias: Tensor | None = None,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    ignore_index: _int | None = None,
+    label_smoothing: _float = 0.0,
+    options: Any = None,
+) -> Tensor:
+    """`cross_entropy` of ``linear(input, linear_weight, linear_bias)``."""
 
 def local_response_norm(
     input: Tensor, size: _int, alpha: _float = 0.0001, beta: _float = 0.75, k: _float = 1.0

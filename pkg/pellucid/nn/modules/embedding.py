@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...errors import RangeError, ShapeError
-from ...op.arguments import number
+from ...errors import ArgumentError, RangeError, ShapeError
+from ...op.arguments import boolean, number
 from ...ops.index.embeddings import row_of
 from ...ops.shape.creation import empty
 from ...tensors.dtypes import DType
@@ -45,7 +45,7 @@ class _Table(Module):
         for key in ("max_norm", "norm_type"):
             if settings[key] is not None:
                 number(settings[key], f"{name}: {key}")
-        if settings["sparse"]:
+        if boolean(settings["sparse"], f"{name}: sparse"):
             raise RangeError(f"{name}: gradients are dense here. Leave out sparse=True.")
         for key, value in settings.items():
             setattr(self, key, value)
@@ -53,6 +53,8 @@ class _Table(Module):
             self.weight = Parameter(empty(rows, columns, device=device, dtype=dtype), not freeze)
             self.reset_parameters()
             return
+        if not isinstance(weight, Tensor):
+            raise ArgumentError(f"{name}: _weight must be a Tensor, not {type(weight).__name__} {weight!r}")
         if tuple(weight.shape) != (rows, columns):
             raise ShapeError(f"{name}: the table has shape {tuple(weight.shape)}, not ({rows}, {columns}).")
         self.weight = Parameter(weight, requires_grad=not freeze)

@@ -286,6 +286,20 @@ class PairwiseDistance(Module):
         return margin_loss.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)
 
 
+class CTCLoss(_Loss):
+    """Of sequences without alignment; see `functional.ctc_loss`."""
+
+    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False):
+        super().__init__(reduction)
+        self.blank, self.zero_infinity = blank, zero_infinity
+
+    def forward(
+        self, log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor
+    ) -> Tensor:
+        given = log_probs, targets, input_lengths, target_lengths
+        return functional.ctc_loss(*given, self.blank, self.reduction, self.zero_infinity)
+
+
 class CosineSimilarity(Module):
     """See `functional.cosine_similarity`."""
 
@@ -300,6 +314,7 @@ class CosineSimilarity(Module):
 __all__ = [
     "BCELoss",
     "BCEWithLogitsLoss",
+    "CTCLoss",
     "CosineEmbeddingLoss",
     "CosineSimilarity",
     "CrossEntropyLoss",
