@@ -108,7 +108,8 @@ def _sample(info: Any, sample: Any, values: bool, grad: bool, counts: dict[str, 
     if not (grad and values):
         return
     leaves = _leaves(sample.input, sample.args, sample.kwargs)
-    roots = [t for t in flat(theirs) if isinstance(t, torch.Tensor) and t.requires_grad]
+    places = [k for k, t in enumerate(flat(theirs)) if isinstance(t, torch.Tensor) and t.requires_grad]
+    roots = [t for k, t in enumerate(flat(theirs)) if k in places]
     if not leaves or not roots:
         return
     seeds = [torch.randn_like(r) for r in roots]
@@ -123,10 +124,17 @@ def _sample(info: Any, sample: Any, values: bool, grad: bool, counts: dict[str, 
 
     def gradients():
         own = _leaves(given)
-        tops = [t for t in flat(found) if hasattr(t, "requires_grad") and t.requires_grad]
-        if len(tops) != len(roots):
-            raise RuntimeError(f"{len(tops)} results require grad, {len(roots)} in PyTorch")
-        grads = pellucid.autograd.grad(tops, own, [value(s) for s in seeds], allow_unused=True)
+        # A result whose derivative is zero need not require grad.
+        tops = [
+            (t, s)
+            for t, s in zip([t for k, t in enumerate(flat(found)) if k in places], seeds)
+            if t.requires_grad
+        ]
+        if not tops:
+            return [pellucid.zeros_like(x) for x in own]
+        grads = pellucid.autograd.grad(
+            [t for t, _ in tops], own, [value(s) for _, s in tops], allow_unused=True
+        )
         return [pellucid.zeros_like(x) if g is None else g for g, x in zip(grads, own)]
 
     compare(counts["gradient"], gradients, wanted)

@@ -62,7 +62,7 @@ def array(t: Any) -> np.ndarray:
     """The elements of a tensor of either library; bfloat16 as float32."""
     t = t.detach()
     if isinstance(t, torch.Tensor):
-        t = t.resolve_conj().resolve_neg()
+        t = (t.clone() if t._is_zerotensor() else t).resolve_conj().resolve_neg()
     return (t.float() if str(t.dtype).endswith("bfloat16") else t).numpy()
 
 

@@ -189,6 +189,9 @@ SAMPLES: dict[str, list[Sample]] = {
     "Tensor.scatter_add_": [S(lambda t, x, i, s: x.clone().scatter_add_(1, i, s), normal(4, 60), some,
         normal(4, 5))],
     "index_put": [
+        S(lambda t, x, m, v: x.index_put((m,), v), matrix, bits > 0, normal(1)),
+        S(lambda t, x, m, i, v: t.index_put(x, (m, i), v, True), matrix, bits[:, 0] > -1, below(5, 4),
+        normal(4)),
         S(lambda t, x, i, v: x.index_put((i,), v), matrix, np.array([2, 0]), normal(2, 5)),
         S(lambda t, x, i, v: x.index_put((i,), v, accumulate=True), normal(3, 4), below(3, 100),
             normal(100, 4)).but(**LOOSELY),

@@ -33,6 +33,7 @@ ALIASES = {
     "swapdims": "transpose",
     "trapz": "trapezoid",
     "unsafe_chunk": "chunk",
+    "unsafe_split": "split",
 }
 SPECIAL = {
     "digamma": "digamma",

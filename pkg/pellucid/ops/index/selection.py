@@ -120,7 +120,7 @@ def index_put(input: Tensor, indices, values: Tensor, accumulate: bool = False) 
 
     Args:
         input: any dtype.
-        indices: as `index_get`.
+        indices: as `index_get`; a mask stands for the places where it is true, which are read.
         values: broadcasts to the shape of ``input[indices]``; same dtype.
         accumulate: add, in the order of the indices; else the last of equal places stays.
 
@@ -130,7 +130,11 @@ def index_put(input: Tensor, indices, values: Tensor, accumulate: bool = False) 
 
     Source: https://pytorch.org/docs/stable/generated/torch.Tensor.index_put_.html
     """
-    dims, found, shape, neighbours = _plan(input, indices)
+    parts = []
+    for i in indices:
+        is_mask = isinstance(i, Tensor) and i.dtype is dt.bool_
+        parts += nonzero(i, as_tuple=True) if is_mask else [i]
+    dims, found, shape, neighbours = _plan(input, parts)
     rows, position, order = _front(input, dims, found)
     rest = [input.shape[k] for k in order[len(dims) :]]
     at = dims[0] if neighbours else 0
