@@ -25,6 +25,14 @@ def refused(shape: tuple, *options: dict, weights: tuple = ()) -> list[Sample]:
     ]
 
 
+def placed(count: int, x: np.ndarray, *args, **options) -> Sample:
+    """Maxima with their places, which nn.functional alone returns."""
+    return S(
+        lambda t, x: getattr(t.nn.functional, f"max_pool{count}d")(x, *args, return_indices=True, **options),
+        x,
+    )
+
+
 def refused_volumes(shape: tuple, weight: tuple, *options: dict) -> list[Sample]:
     """The same of volumes."""
     return [bad("", normal(*shape), normal(*weight), **o) for o in options]
@@ -102,8 +110,7 @@ SAMPLES: dict[str, list[Sample]] = {
         S(lambda t, x, w: t.nn.functional.conv2d(x.expand(4, 3, 5, 6), w), normal(1, 3, 5, 6),
             normal(5, 3, 2, 2)).but(**CLOSE),
         *halved((6, 4, 3, 3), padding=1),
-        S(np.arange(120).reshape(2, 3, 5, 4), np.arange(72).reshape(6, 3, 2, 2) - 30,
-            stride=2).but(devices=("cpu",)),
+        S(np.arange(120).reshape(2, 3, 5, 4), np.arange(72).reshape(6, 3, 2, 2) - 30, stride=2).but(**ONCE),
         *refused(
             (8, 4, 3, 3), {"stride": 0}, {"padding": -1}, {"padding": "same", "stride": 2},
             {"padding": "other"}, {"groups": 3},
@@ -138,6 +145,7 @@ SAMPLES: dict[str, list[Sample]] = {
             ((0, 3, 6, 7), (3, 20, 3, 3), {"stride": 2})
         )],
         *halved((4, 6, 3, 3), stride=2),
+        S(below(9, 2, 2, 3), below(9, 2, 1, 3, 2) - 4, None, 2, (0, 2)).but(**ONCE),
         *refused(
             (4, 2, 3, 3), {"output_padding": 1}, {"output_padding": -1}, {"padding": 4}, {"groups": 3},
             {"padding": "same"},
@@ -152,20 +160,20 @@ SAMPLES: dict[str, list[Sample]] = {
         convolved((3, 9), (3, 6, 5), True, stride=(2,), dilation=3, output_padding=2),
         S(normal(0, 2, 5), normal(2, 3, 3))
     ],
-    "nn.functional.max_pool2d": [
+    "max_pool2d": [
         *windows(*BOTH, ((2, 3, 9, 11), ((3, 2),), {"stride": (2, 3), "padding": (1, 0), "dilation": (2, 3)}),
             ((2, 3, 5, 4), ((5, 4),), {})),
-        S(image, 2, return_indices=True), S(image, (3, 2), (2, 3), (1, 0), (2, 3), True, return_indices=True),
+        placed(2, image, 2), placed(2, image, (3, 2), (2, 3), (1, 0), (2, 3), True),
         S(np.zeros((1, 2, 4, 5), np.float32), 2, 1), S(EMPTY, 2),
         *each(("float16", "bfloat16"), normal(1, 2, 4, 5), 2),
-        S(np.arange(-20, 20).reshape(1, 2, 4, 5), 2, 1, 1, return_indices=True).but(**ONCE), *NO_WINDOWS,
+        placed(2, np.arange(-20, 20).reshape(1, 2, 4, 5), 2, 1, 1).but(**ONCE), *NO_WINDOWS,
         *[bad("", image, k) for k in (0, 9, (3, 2, 1))], bad("", image, 3, dilation=0),
         bad("", image, 2, padding=-1),
         *[bad("", x, 2) for x in (image[0, 0], image[:, :0], image[:, :, :0], nothing(1, 1, 0, 4))]
     ],
-    "nn.functional.max_pool1d": [
-        S(line, 3, 2, 1, ceil_mode=True), S(line, 2, dilation=3, return_indices=True),
-        *[S(equal, k, 1, k // 2, return_indices=True).but(grad=False) for k in (2, 3, 4)],
+    "max_pool1d": [
+        S(line, 3, 2, 1, ceil_mode=True), placed(1, line, 2, dilation=3),
+        *[placed(1, equal, k, 1, k // 2).but(grad=False) for k in (2, 3, 4)],
         bad("at most half of the 3 places", image[0], 3, padding=2)
     ],
     "nn.functional.avg_pool2d": [
@@ -181,8 +189,8 @@ SAMPLES: dict[str, list[Sample]] = {
         bad("takes floating-point tensors", np.arange(40, dtype=np.int32).reshape(1, 2, 4, 5), 2).but(
             error=TypeError)
     ],
-    "nn.functional.avg_pool1d": [S(line, 4, 3, 2, True, False), S(line[0], (3,)), S(line, 4, 3, 2, True)],
-    "nn.functional.adaptive_avg_pool1d": [S(line, 5), S(line, 20), S(line, 1)],
+    "avg_pool1d": [S(line, 4, 3, 2, True, False), S(line[0], (3,)), S(line, 4, 3, 2, True)],
+    "adaptive_avg_pool1d": [S(line, 5), S(line, 20), S(line, 1)],
     "nn.functional.adaptive_avg_pool2d": [
         *[S(normal(2, 3, 7, 9), size) for size in (1, 3, (2, 5), (None, 4), (7, 9), (12, 3), [3, 1])],
         S(normal(2, 3, 7, 9), (0, 3)).but(grad=False),
@@ -195,6 +203,7 @@ SAMPLES: dict[str, list[Sample]] = {
         convolved((1, 2, 4, 4, 3), (3, 2, 2, 3, 1), padding="same", dilation=(1, 1, 2), bias=False).but(
             **ONCE),
         S(normal(0, 2, 3, 3, 3), normal(3, 2, 2, 2, 2)).but(**ONCE),
+        S(below(9, 2, 2, 2, 3), below(9, 4, 1, 2, 1, 2) - 4, below(9, 4), 1, (1, 0, 1), 1, 2).but(**ONCE),
         *refused_volumes((1, 4, 3, 3, 3), (2, 4, 2, 2, 2), {"stride": 0}, {"groups": 3}, {"dilation": 3},
             {"padding": "other"}),
         bad("", normal(1, 4, 3, 3), normal(2, 4, 2, 2))
@@ -203,12 +212,13 @@ SAMPLES: dict[str, list[Sample]] = {
         convolved((2, 2, 3, 2, 3), (2, 3, 3, 2, 2), True, stride=(2, 1, 2), padding=(1, 0, 0),
             output_padding=(1, 0, 1)),
         convolved((4, 2, 3, 2), (4, 2, 2, 2, 3), True, groups=2, dilation=(2, 1, 1), bias=False),
+        S(below(9, 2, 2, 2, 3), below(9, 2, 2, 2, 2, 2) - 4, below(9, 4), (2, 1, 2), 1, (1, 0, 0),
+            2).but(**ONCE),
         *refused_volumes((1, 4, 3, 3, 3), (4, 2, 2, 2, 2), {"output_padding": 1}, {"padding": 4},
             {"padding": "same"})
     ],
-    "nn.functional.max_pool3d": [
-        S(volume, 2, return_indices=True), S(volume[0], (3, 2, 2), (2, 1, 2), (1, 0, 1), (1, 2, 1), True,
-            return_indices=True),
+    "max_pool3d": [
+        placed(3, volume, 2), placed(3, volume[0], (3, 2, 2), (2, 1, 2), (1, 0, 1), (1, 2, 1), True),
         S(volume, 2, 1).but(**ONCE), bad("", volume, 3, padding=2), bad("", volume[0, 0], 2)
     ],
     "nn.functional.avg_pool3d": [
@@ -225,7 +235,7 @@ SAMPLES: dict[str, list[Sample]] = {
         bad("", image, -1), bad("", image[0, 0], 2)
     ],
     "nn.functional.adaptive_max_pool3d": [S(volume, (2, 3, 1), return_indices=True)],
-    "nn.functional.max_pool1d_with_indices": [S(line, 3, 2).but(**ONCE)],
+    "max_pool1d_with_indices": [S(line, 3, 2).but(**ONCE)],
     "nn.functional.max_pool2d_with_indices": [S(image, 2).but(**ONCE)],
     "nn.functional.max_pool3d_with_indices": [S(volume, 2).but(**ONCE)],
     "nn.functional.adaptive_max_pool1d_with_indices": [S(line, 3).but(**ONCE)],

@@ -63,6 +63,7 @@ SAMPLES: dict[str, list[Sample]] = {
         S(normal(1, 3, 4), (1, 1, 2, 3, 2), False).but(**ONCE), bad("", THETA, (1, 1, 3, 2)),
         bad("", THETA, (2, 3, 2)),
     ],
+    "affine_grid_generator": [S(THETA, (2, 1, 2, 2), True).but(**ONCE)],
     **{name: [S(normal(2, 8, 2, 4), 2), S(normal(4, 2, 2), 2).but(**ONCE), bad("", normal(3, 3, 3), 2),
         bad("", normal(1, 4, 2, 2), 0)] for name in ("pixel_shuffle", "pixel_unshuffle")},
     "channel_shuffle": [S(normal(2, 6, 3), 3), bad("", normal(2, 5, 3), 3), bad("", normal(2, 6), 3)],

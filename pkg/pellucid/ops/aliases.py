@@ -25,6 +25,7 @@ ALIASES = {
     "less_equal": "le",
     "moveaxis": "movedim",
     "multiply": "mul",
+    "native_channel_shuffle": "channel_shuffle",
     "negative": "neg",
     "not_equal": "ne",
     "row_stack": "vstack",

@@ -33,6 +33,7 @@ from .geometry import (
     result_of,
     transposed,
 )
+from .integers import are_whole, convolved, spread
 from .kernels import window_launches
 from .pool_windows import Windows
 from .window_ops import fold_windows, unfold_windows
@@ -85,6 +86,30 @@ def _with_bias(out: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
     return out if bias is None else out + bias.reshape(1, *out.shape[1:3], 1, 1)
 
 
+def _whole(count, input, weight, bias, stride, padding, dilation, groups) -> Tensor | None:
+    """The convolution of integers; None of floats."""
+    if not are_whole(input, weight, bias):
+        return None
+    _check({"input": input, "weight": weight, "bias": bias, "groups": groups}, count, False)
+    result_lengths(tuple(input.shape), tuple(weight.shape), stride, padding, dilation)
+    return convolved(
+        input, weight, bias, *amounts(lengths_of(weight, count), stride, padding, dilation), groups
+    )
+
+
+def _whole_spread(
+    count, input, weight, bias, stride, padding, output_padding, groups, dilation
+) -> Tensor | None:
+    """The transposed convolution of integers; None of floats."""
+    if not are_whole(input, weight, bias):
+        return None
+    _check({"input": input, "weight": weight, "bias": bias, "groups": groups}, count, True)
+    image_lengths(tuple(input.shape), tuple(weight.shape), stride, padding, output_padding, dilation)
+    settings = amounts(lengths_of(weight, count), stride, padding, dilation)
+    more = per_axis("output_padding", output_padding, count, 0)
+    return spread(input, weight, bias, *settings, more, groups)
+
+
 def _convolution(count: int) -> dict[str, Any]:
     """What declares a convolution over ``count`` axes."""
 
@@ -114,8 +139,11 @@ def _convolution(count: int) -> dict[str, Any]:
         settings = amounts(kernel, stride, padding, dilation)
         return convolution_weight(input, g, kernel, *settings, groups)
 
+    def of_integers(input, weight, bias, *settings) -> Tensor | None:
+        return _whole(count, input, weight, bias, *settings) if input.device.type == "webgpu" else None
+
     return {
-        "dtype": floats, "shape": shape, "kernel": launches, "reference": reference,
+        "dtype": floats, "shape": shape, "kernel": launches, "reference": reference, "prepare": of_integers,
         "grad": {"input": input_grad, "weight": weight_grad, "bias": _bias_grad(count)},
     }  # fmt: skip
 
@@ -150,8 +178,11 @@ def _transpose(count: int) -> dict[str, Any]:
         settings = amounts(kernel, stride, padding, dilation)
         return convolution_weight(g, input, kernel, *settings, groups)
 
+    def of_integers(input, weight, bias, *settings) -> Tensor | None:
+        return _whole_spread(count, input, weight, bias, *settings) if input.device.type == "webgpu" else None
+
     return {
-        "dtype": floats, "shape": shape, "kernel": launches, "reference": reference,
+        "dtype": floats, "shape": shape, "kernel": launches, "reference": reference, "prepare": of_integers,
         "grad": {"input": input_grad, "weight": weight_grad, "bias": _bias_grad(count)},
     }  # fmt: skip
 
@@ -214,6 +245,9 @@ def _convolves_volumes(
     # What a window meets over the depth are channels of planes: one convolution over these.
     _check({"input": input, "weight": weight, "bias": bias, "groups": groups}, 3, False)
     stride, padding, dilation = _regular(stride=stride, padding=padding, dilation=dilation)
+    whole = _whole(3, input, weight, bias, stride, padding, dilation, groups)
+    if whole is not None:
+        return whole
     if input.dim() == 4:
         return conv3d(input.unsqueeze(0), weight, bias, stride, padding, dilation, groups).squeeze(0)
     kernel = lengths_of(weight, 3)
@@ -299,6 +333,9 @@ def _spreads_volumes(
     _check({"input": input, "weight": weight, "bias": bias, "groups": groups}, 3, True)
     stride, padding, dilation = _regular(stride=stride, padding=padding, dilation=dilation)
     settings = stride, padding, output_padding, groups, dilation
+    whole = _whole_spread(3, input, weight, bias, *settings)
+    if whole is not None:
+        return whole
     if input.dim() == 4:
         return conv_transpose3d(input.unsqueeze(0), weight, bias, *settings).squeeze(0)
     kernel = lengths_of(weight, 3)

@@ -61,6 +61,11 @@ _KINDS: dict[str, tuple[str, str, str]] = {
 }
 
 
+_IN_TORCH = {
+    "max_pool1d", "max_pool2d", "max_pool3d", "avg_pool1d", "adaptive_avg_pool1d", "max_pool1d_with_indices"
+}  # fmt: skip
+
+
 def _pool(
     kind: str, count: int, with_indices: bool = False, aten: tuple[str, ...] | None = None, example: str = ""
 ) -> Callable:
@@ -84,7 +89,8 @@ def _pool(
     elif with_indices and "adaptive" in kind:
         aten = (f"{page}.default(self, output_size)",)
         ours = ""
-    return function(exports="nn.functional", aten=aten, ours=ours)(call)
+    places = ("torch", "nn.functional") if name in _IN_TORCH else "nn.functional"
+    return function(exports=places, aten=aten, ours=ours)(call)
 
 
 max_pool1d, max_pool3d = (_pool("max_pool", n) for n in (1, 3))

@@ -176,7 +176,7 @@ def _steps(count: int, aligned: bool, like: Tensor) -> Tensor:
     return (places * 2 + (1 - count)) / count
 
 
-@function(exports="nn.functional", aten="affine_grid_generator.default(theta, size, align_corners)")
+@function(exports="nn.functional", ours="the form of nn.functional; `affine_grid_generator` is that of ATen")
 def affine_grid(theta: Tensor, size: tuple[int, ...], align_corners: bool | None = None) -> Tensor:
     """The points for `grid_sample` that an affine map makes of those of an image: ``theta @ (x, y, 1)``.
 
@@ -212,3 +212,12 @@ def affine_grid(theta: Tensor, size: tuple[int, ...], align_corners: bool | None
     points.append(theta.new_ones(image))
     grid = stack(points, -1).reshape(1, -1, count + 1) @ theta.mT
     return grid.reshape(size[0], *image, count)
+
+
+@function()
+def affine_grid_generator(theta: Tensor, size: tuple[int, ...], align_corners: bool) -> Tensor:
+    """`nn.functional.affine_grid`, whose arguments it has.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.affine_grid.html
+    """
+    return affine_grid(theta, size, align_corners)

@@ -70,7 +70,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     return parts.reshape(*batch, channels * r * r, height // r, width // r)
 
 
-@function(exports=_BOTH, aten=("channel_shuffle.default", "native_channel_shuffle.default"))
+@function(exports=_BOTH)
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """Channels in another order: of each group the first, then of each the second, and so on.
 

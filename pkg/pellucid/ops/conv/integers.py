@@ -1,0 +1,81 @@
+"""Convolutions of integers, which have no kernel of their own: products and sums of what the windows meet."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from ...errors import DTypeError
+from ...tensors.tensor import Tensor
+from ..shape.joining import cat
+from ..shape.padding import pad
+from .geometry import Lengths, Pads
+
+# Elements that a product holds at once.
+_HELD = 1 << 22
+
+
+def are_whole(input: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
+    """Whether a convolution is one of integers.
+
+    Raises:
+        DTypeError: dtypes differ.
+    """
+    if not input.dtype.is_integer:
+        return False
+    for name, other in (("weight", weight), ("bias", bias)):
+        if other is not None and other.dtype is not input.dtype:
+            raise DTypeError(f"'input' is {input.dtype} and '{name}' is {other.dtype}. Convert one of them.")
+    return True
+
+
+def convolved(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    strides: Lengths,
+    pads: Pads,
+    apart: Lengths,
+    groups: int,
+) -> Tensor:
+    """A convolution over any number of axes, of shapes that are checked."""
+    kernel = tuple(weight.shape[2:])
+    count = len(kernel)
+    if input.dim() == count + 1:
+        return convolved(input.unsqueeze(0), weight, bias, strides, pads, apart, groups).squeeze(0)
+    x = pad(input, [n for pair in reversed(pads) for n in pair])
+    for k, (n, stride, step) in enumerate(zip(kernel, strides, apart, strict=True)):
+        x = x.unfold(2 + k, step * (n - 1) + 1, stride)[..., ::step]
+    made = tuple(x.shape[2 : 2 + count])
+    met = x.unflatten(1, (groups, -1)).movedim(tuple(range(3, 3 + count)), tuple(range(-count, 0)))
+    batch, channels, makes = x.shape[0], weight.shape[1] * prod(kernel), weight.shape[0] // groups
+    met = met.reshape(batch, groups, 1, channels, prod(made))
+    rows = weight.reshape(1, groups, makes, channels, 1)
+    few = max(_HELD // max(met.numel(), 1), 1)
+    parts = [(rows.narrow(2, k, min(few, makes - k)) * met).sum(3) for k in range(0, makes, few)]
+    out = cat(parts, 2).reshape(batch, weight.shape[0], *made).to(input.dtype)
+    return out if bias is None else out + bias.reshape(-1, *(1,) * count)
+
+
+def spread(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    strides: Lengths,
+    pads: Pads,
+    apart: Lengths,
+    more: Lengths,
+    groups: int,
+) -> Tensor:
+    """A transposed one: that of the input with zeros between its places, by the weight turned around."""
+    kernel = tuple(weight.shape[2:])
+    count = len(kernel)
+    lengths = [(n - 1) * s + 1 for n, s in zip(input.shape[-count:], strides, strict=True)]
+    apart_input = input.new_zeros((*input.shape[:-count], *lengths))
+    apart_input[(..., *[slice(None, None, s) for s in strides])] = input
+    turned = weight.unflatten(0, (groups, -1)).transpose(1, 2).flatten(0, 1).flip(*range(2, 2 + count))
+    around: Any = tuple(
+        (d * (k - 1) - before, d * (k - 1) - before + extra)
+        for k, d, (before, _), extra in zip(kernel, apart, pads, more, strict=True)
+    )
+    return convolved(apart_input, turned, bias, (1,) * count, around, apart, groups)
