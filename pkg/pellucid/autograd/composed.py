@@ -34,7 +34,8 @@ def composed(*, name: str | None = None, **formulas: Callable) -> Callable[[Call
 
     Args:
         name: what its node is called, if not as the function.
-        formulas: by argument, for every tensor that can require grad, as those of `op`.
+        formulas: by argument, for every tensor that can require grad, as those of `op`; or the same for all,
+            which returns a dictionary.
     """
 
     def declare(function: Callable) -> Callable:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..autograd import no_grad
-from ..errors import ArgumentError, GradientError, ShapeError
-from ..op.arguments import describe, number
-from ..ops.linalg.norms import norm
-from ..ops.shape.joining import cat, stack
-from ..tensors.absent import refuse_others
-from ..tensors.construct import tensor
-from ..tensors.tensor import Tensor
+from ...autograd import no_grad
+from ...errors import ArgumentError, GradientError, ShapeError
+from ...op.arguments import describe, number
+from ...ops.linalg.norms import norm
+from ...ops.shape.joining import cat, stack
+from ...tensors.absent import refuse_others
+from ...tensors.construct import tensor
+from ...tensors.tensor import Tensor
+from . import rnn
 
 
 def _gradients(name: str, parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
@@ -118,6 +119,7 @@ __all__ = [
     "clip_grad_value_",
     "get_total_norm",
     "parameters_to_vector",
+    "rnn",
     "vector_to_parameters",
 ]
 

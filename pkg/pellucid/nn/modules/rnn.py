@@ -1,0 +1,487 @@
+"""Recurrent layers: RNN, LSTM and GRU, of several layers and both directions, and their single steps."""
+
+from __future__ import annotations
+
+import warnings
+from math import sqrt
+from typing import Any, ClassVar
+
+from ...errors import ArgumentError, RangeError, ShapeError
+from ...op.arguments import describe
+from ...ops.matmul.linear import linear
+from ...ops.random.distributions import dropout
+from ...ops.shape.creation import empty, zeros
+from ...ops.shape.joining import cat, stack
+from ...tensors import dtypes as dt
+from ...tensors.construct import tensor
+from ...tensors.dtypes import DType
+from ...tensors.shape import index
+from ...tensors.tensor import Tensor
+from .. import init
+from ..parameter import Parameter
+from ..recurrence import gru_steps, lstm_steps, rnn_steps
+from ..utils.rnn import PackedSequence, packed, padded
+from .module import Module
+
+# How many gates are one below the other in the weights.
+_GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
+_PARAMETERS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
+
+
+def _run(mode: str, x: Tensor, states: list[Tensor], weights: list[Any], mask: Tensor | None) -> Tensor:
+    """All steps of one layer in one direction: its states, an LSTM's hidden and cell states side by side."""
+    from_input, from_state, bias, state_bias, projection = weights
+    if mode == "GRU":
+        return gru_steps(linear(x, from_input, bias), states[0], from_state, state_bias, mask)
+    gates = linear(x, from_input, None if bias is None else bias + state_bias)
+    if mode == "LSTM":
+        return lstm_steps(gates, *states, from_state, projection, mask)
+    return rnn_steps(gates, states[0], from_state, mode == "RNN_RELU", mask)
+
+
+class RNNBase(Module):
+    """Base of recurrent layers.
+
+    Args:
+        mode: "LSTM", "GRU", "RNN_TANH" or "RNN_RELU".
+        input_size: columns of the input.
+        hidden_size: columns of the state.
+        num_layers: layers, each of which takes the states of the one before.
+        bias: whether there are two biases.
+        batch_first: inputs and outputs are (batch, time, columns) instead of (time, batch, columns).
+        dropout: probability, between layers while training.
+        bidirectional: a second direction, from the end, whose states are beside those of the first.
+        proj_size: columns of an LSTM's projected hidden state, 0 for none.
+        device, dtype: of the parameters; the defaults if None.
+
+    Attributes:
+        weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0: of layer 0; "_reverse" after them is the second
+            direction; all uniform within ``1 / sqrt(hidden_size)``.
+
+    Raises:
+        RangeError: a size is out of range.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.RNNBase.html
+    """
+
+    def __init__(
+        self,
+        mode: str,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device=None,
+        dtype: DType | None = None,
+    ):
+        super().__init__()
+        name = type(self).__name__
+        if mode not in _GATES:
+            raise RangeError(f"{name}: mode must be one of {', '.join(_GATES)}, not {mode!r}.")
+        sizes = {"input_size": input_size, "hidden_size": hidden_size, "num_layers": num_layers}
+        for key, value in sizes.items():
+            sizes[key] = index(value, f"{name}: {key}")
+            if sizes[key] <= 0:
+                raise RangeError(f"{name}: {key} must be greater than zero, not {value}.")
+        if isinstance(dropout, bool) or not isinstance(dropout, (int, float)) or not 0 <= dropout <= 1:
+            raise RangeError(f"{name}: dropout should be a number in range [0, 1], not {dropout!r}.")
+        if not 0 <= proj_size < hidden_size or (proj_size and mode != "LSTM"):
+            raise RangeError(
+                f"{name}: proj_size has to be smaller than hidden_size {hidden_size}, and is the LSTM's alone; "
+                f"it is {proj_size}."
+            )
+        if dropout and num_layers == 1:
+            warnings.warn(f"{name}: dropout is between layers, and there is one.", stacklevel=3)
+        self.mode = mode
+        self.input_size, self.hidden_size, self.num_layers = sizes.values()
+        self.bias, self.batch_first, self.bidirectional = bias, batch_first, bidirectional
+        self.dropout, self.proj_size = float(dropout), proj_size
+        directions, state = 2 if bidirectional else 1, proj_size or hidden_size
+        rows = _GATES[mode] * hidden_size
+        self._all_weights: list[list[str]] = []
+        for layer in range(num_layers):
+            for suffix in ("", "_reverse")[:directions]:
+                columns = input_size if layer == 0 else state * directions
+                shapes = [(rows, columns), (rows, state)]
+                shapes += [(rows,)] * 2 if bias else []
+                known = [*_PARAMETERS[: len(shapes)], *(["weight_hr"] if proj_size else [])]
+                shapes += [(proj_size, hidden_size)] if proj_size else []
+                names = [f"{key}_l{layer}{suffix}" for key in known]
+                for key, shape in zip(names, shapes, strict=True):
+                    setattr(self, key, Parameter(empty(shape, device=device, dtype=dtype)))
+                self._all_weights.append(names)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw new values."""
+        bound = 1 / sqrt(self.hidden_size)
+        for p in self.parameters():
+            init.uniform_(p, -bound, bound)
+
+    def flatten_parameters(self) -> None:
+        """Nothing: parameters need not lie together."""
+
+    @property
+    def all_weights(self) -> list[list[Parameter]]:
+        """The parameters of each layer and direction."""
+        return [[getattr(self, name) for name in names] for names in self._all_weights]
+
+    def extra_repr(self) -> str:
+        usual = {"proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0}
+        usual |= {"bidirectional": False}
+        others = [f"{k}={getattr(self, k)}" for k, v in usual.items() if getattr(self, k) != v]
+        return ", ".join([str(self.input_size), str(self.hidden_size), *others])
+
+    def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
+        """All steps.
+
+        Args:
+            input: (time, batch, input_size), with ``batch_first`` (batch, time, input_size), (time,
+                input_size), or a `PackedSequence`.
+            hx: the first states, (layers * directions, batch, hidden_size), zeros if None; an LSTM's are a
+                pair, hidden and cell states.
+
+        Returns:
+            The states of the last layer at all steps, shaped or packed as the input, and the last states
+            of all layers, as ``hx``.
+
+        Raises:
+            ShapeError: shapes do not fit.
+        """
+        name, sizes, mask, order = type(self).__name__, None, None, None
+        batched, first = True, 0 if self.batch_first else 1
+        if isinstance(input, PackedSequence):
+            sizes, order = input.batch_sizes.tolist(), input
+            x = padded(input.data, sizes)
+            counts = tensor(
+                [[k < n for k in range(sizes[0])] for n in sizes], dtype=dt.bool_, device=x.device
+            )
+            mask = counts.unsqueeze(-1) if sizes[-1] < sizes[0] else None
+        else:
+            if input.dim() not in (2, 3):
+                raise ShapeError(f"{name}: Expected input to be 2D or 3D, got {input.dim()}D instead.")
+            batched = input.dim() == 3
+            x = input if batched else input.unsqueeze(first)
+            x = x.transpose(0, 1) if self.batch_first else x
+        if x.shape[-1] != self.input_size:
+            raise ShapeError(
+                f"{name}: input.size(-1) must be equal to input_size. Expected {self.input_size}, got "
+                f"{x.shape[-1]}."
+            )
+        if len(x) == 0:
+            raise ShapeError(f"{name}: Expected sequence length to be larger than 0.")
+        states = self._first(hx, x, batched)
+        if order is not None and order.sorted_indices is not None:
+            states = [s.index_select(1, order.sorted_indices) for s in states]
+        out, last = self._layers(x, states, mask)
+        if order is not None:
+            if order.unsorted_indices is not None:
+                last = [s.index_select(1, order.unsorted_indices) for s in last]
+            assert sizes is not None
+            out = PackedSequence(
+                packed(out, sizes), order.batch_sizes, order.sorted_indices, order.unsorted_indices
+            )
+        else:
+            out = out.transpose(0, 1) if self.batch_first else out
+            if not batched:
+                out, last = out.squeeze(first), [s.squeeze(1) for s in last]
+        return out, tuple(last) if self.mode == "LSTM" else last[0]
+
+    def _first(self, hx: Any, x: Tensor, batched: bool) -> list[Tensor]:
+        """The first states, each (layers * directions, batch, columns)."""
+        name, count = type(self).__name__, self.num_layers * (2 if self.bidirectional else 1)
+        columns = [self.proj_size or self.hidden_size, self.hidden_size][: 2 if self.mode == "LSTM" else 1]
+        shapes = [(count, x.shape[1], c) for c in columns]
+        if hx is None:
+            return [zeros(s, dtype=x.dtype, device=x.device) for s in shapes]
+        states = list(hx) if self.mode == "LSTM" else [hx]
+        if len(states) != len(shapes) or not all(isinstance(s, Tensor) for s in states):
+            raise ArgumentError(
+                f"{name}: hx must be {'a pair of tensors' if len(shapes) == 2 else 'a tensor'}, not "
+                f"{describe(hx)}."
+            )
+        if any(s.dim() != (3 if batched else 2) for s in states):
+            raise ShapeError(
+                f"{name}: for {'batched 3-D' if batched else 'unbatched 2-D'} input, hx should also be "
+                f"{3 if batched else 2}-D but got {', '.join(f'{s.dim()}-D' for s in states)}."
+            )
+        states = states if batched else [s.unsqueeze(1) for s in states]
+        for s, shape in zip(states, shapes, strict=True):
+            if tuple(s.shape) != shape:
+                raise ShapeError(f"{name}: Expected hidden size {shape}, got {list(s.shape)}.")
+        return states
+
+    def _layers(self, x: Tensor, states: list[Tensor], mask: Tensor | None) -> tuple[Tensor, list[Tensor]]:
+        """States of the last layer at all steps, and the last states of all layers."""
+        columns, last = states[0].shape[-1], []
+        backwards = None if mask is None else mask.flip(0)
+        directions = 2 if self.bidirectional else 1
+        for k, names in enumerate(self._all_weights):
+            if k % directions == 0:
+                if k and self.dropout and self.training:
+                    x = dropout(x, self.dropout)
+                seen: list[Tensor] = []
+            is_second = k % directions == 1
+            weights = {key.split("_l")[0]: getattr(self, key) for key in names}
+            steps = _run(
+                self.mode,
+                x.flip(0) if is_second else x,
+                [s[k] for s in states],
+                [weights.get(key) for key in _PARAMETERS],
+                backwards if is_second else mask,
+            )
+            last.append(steps[-1])
+            shown = steps[..., :columns]
+            seen.append(shown.flip(0) if is_second else shown)
+            if len(seen) == directions:
+                x = seen[0] if directions == 1 else cat(seen, -1)
+        ends = stack(last)
+        return x, [ends] if len(states) == 1 else [ends[..., :columns], ends[..., columns:]]
+
+
+class RNN(RNNBase):
+    """``h_t = tanh(x_t @ weight_ih.T + bias_ih + h_(t-1) @ weight_hh.T + bias_hh)``, or relu.
+
+    Args:
+        input_size, hidden_size, num_layers: see `RNNBase`.
+        nonlinearity: "tanh" or "relu".
+        bias, batch_first, dropout, bidirectional, device, dtype: see `RNNBase`.
+
+    Raises:
+        RangeError: a setting is out of range.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.RNN.html; Elman 1990, "Finding structure in
+        time"
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: str = "tanh",
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device=None,
+        dtype: DType | None = None,
+    ):
+        if nonlinearity not in ("tanh", "relu"):
+            raise RangeError(f"RNN: nonlinearity must be 'tanh' or 'relu', not {nonlinearity!r}.")
+        super().__init__(
+            f"RNN_{nonlinearity.upper()}", input_size, hidden_size, num_layers, bias, batch_first, dropout,
+            bidirectional, proj_size, device, dtype,
+        )  # fmt: skip
+        self.nonlinearity = nonlinearity
+
+
+class LSTM(RNNBase):
+    """Long short-term memory: gates of input, forgetting, candidate and output, and a cell state.
+
+    Args:
+        input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device, dtype:
+            see `RNNBase`.
+
+    Raises:
+        RangeError: a setting is out of range.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.LSTM.html; Hochreiter and Schmidhuber 1997
+
+    Example:
+        >>> import pellucid as torch
+        >>> out, (hidden, cell) = torch.nn.LSTM(3, 4, device="cpu")(torch.ones(5, 2, 3, device="cpu"))
+        >>> out.shape, cell.shape
+        (Size([5, 2, 4]), Size([1, 2, 4]))
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device=None,
+        dtype: DType | None = None,
+    ):
+        super().__init__(
+            "LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size,
+            device, dtype,
+        )  # fmt: skip
+
+
+class GRU(RNNBase):
+    """A gated recurrent unit: gates of resetting and keeping, and a candidate.
+
+    Args:
+        input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype: see
+            `RNNBase`.
+
+    Raises:
+        RangeError: a setting is out of range.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.GRU.html; Cho et al. 2014
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device=None,
+        dtype: DType | None = None,
+    ):
+        super().__init__(
+            "GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size,
+            device, dtype,
+        )  # fmt: skip
+
+
+class RNNCellBase(Module):
+    """One step of a recurrent layer.
+
+    Attributes:
+        weight_ih, weight_hh, bias_ih, bias_hh: uniform within ``1 / sqrt(hidden_size)``.
+    """
+
+    _mode: ClassVar[str]
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device=None, dtype: DType | None = None
+    ):
+        super().__init__()
+        name = type(self).__name__
+        self.input_size = index(input_size, f"{name}: input_size")
+        self.hidden_size = index(hidden_size, f"{name}: hidden_size")
+        self.bias = bias
+        rows = _GATES[self._mode] * self.hidden_size
+        shapes = [(rows, self.input_size), (rows, self.hidden_size), (rows,), (rows,)]
+        for k, shape in enumerate(shapes):
+            made = Parameter(empty(shape, device=device, dtype=dtype)) if bias or k < 2 else None
+            self.register_parameter(_PARAMETERS[k], made)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw new values."""
+        bound = 1 / sqrt(self.hidden_size) if self.hidden_size else 0.0
+        for p in self.parameters():
+            init.uniform_(p, -bound, bound)
+
+    def extra_repr(self) -> str:
+        return f"{self.input_size}, {self.hidden_size}" + ("" if self.bias else ", bias=False")
+
+    def _step(self, input: Tensor, states: list[Tensor] | None, mode: str) -> tuple[Tensor, ...]:
+        """The next states: the hidden one, and an LSTM's cell state."""
+        name, count = type(self).__name__, 2 if mode == "LSTM" else 1
+        for what, t in (("input", input), *(("hidden", s) for s in states or ())):
+            if t.dim() not in (1, 2):
+                raise ShapeError(f"{name}: Expected {what} to be 1D or 2D, got {t.dim()}D instead.")
+        batched = input.dim() == 2
+        x = input if batched else input.unsqueeze(0)
+        if x.shape[1] != self.input_size:
+            raise ShapeError(f"{name}: the input has {x.shape[1]} columns, not input_size {self.input_size}.")
+        shape = (len(x), self.hidden_size)
+        if states is None:
+            states = [zeros(shape, dtype=x.dtype, device=x.device)] * count
+        states = [s if batched else s.unsqueeze(0) for s in states]
+        for s in states:
+            if tuple(s.shape) != shape:
+                raise ShapeError(f"{name}: Expected hidden size {shape}, got {list(s.shape)}.")
+        weights = [getattr(self, key, None) for key in _PARAMETERS]
+        out = _run(mode, x.unsqueeze(0), states, weights, None)[0]
+        out = out if batched else out[0]
+        return out.chunk(count, -1)
+
+
+class RNNCell(RNNCellBase):
+    """One step of `RNN`.
+
+    Args:
+        input_size: columns of the input.
+        hidden_size: columns of the state.
+        bias: whether there are two biases.
+        nonlinearity: "tanh" or "relu".
+        device, dtype: of the parameters; the defaults if None.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.RNNCell.html
+    """
+
+    _mode = "RNN_TANH"
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        device=None,
+        dtype: DType | None = None,
+    ):
+        super().__init__(input_size, hidden_size, bias, device, dtype)
+        self.nonlinearity = nonlinearity
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+        """The next state, (batch, hidden_size), from an input (batch, input_size); both without batch, too.
+
+        Raises:
+            RangeError: ``nonlinearity`` is unknown.
+        """
+        if self.nonlinearity not in ("tanh", "relu"):
+            raise RangeError(f"RNNCell: nonlinearity must be 'tanh' or 'relu', not {self.nonlinearity!r}.")
+        return self._step(input, None if hx is None else [hx], f"RNN_{self.nonlinearity.upper()}")[0]
+
+
+class LSTMCell(RNNCellBase):
+    """One step of `LSTM`.
+
+    Args:
+        input_size: columns of the input.
+        hidden_size: columns of the states.
+        bias: whether there are two biases.
+        device, dtype: of the parameters; the defaults if None.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.LSTMCell.html
+    """
+
+    _mode = "LSTM"
+
+    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, ...]:
+        """The next hidden and cell state, (batch, hidden_size), from an input (batch, input_size); all
+        without batch, too."""
+        return tuple(self._step(input, None if hx is None else list(hx), "LSTM"))
+
+
+class GRUCell(RNNCellBase):
+    """One step of `GRU`.
+
+    Args:
+        input_size: columns of the input.
+        hidden_size: columns of the state.
+        bias: whether there are two biases.
+        device, dtype: of the parameters; the defaults if None.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.GRUCell.html
+    """
+
+    _mode = "GRU"
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+        """The next state, (batch, hidden_size), from an input (batch, input_size); both without batch, too."""
+        return self._step(input, None if hx is None else [hx], "GRU")[0]
+
+
+__all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "RNNCellBase"]
