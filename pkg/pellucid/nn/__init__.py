@@ -153,7 +153,8 @@ from .modules.pool import (  # fmt: skip
     MaxUnpool2d,
     MaxUnpool3d,
 )
-from .modules.rnn import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
+from .modules.rnn import GRU, LSTM, RNN, RNNBase
+from .modules.rnn_cell import GRUCell, LSTMCell, RNNCell, RNNCellBase
 from .modules.shape import Flatten, Unflatten
 from .modules.transformer import (  # fmt: skip
     Transformer,

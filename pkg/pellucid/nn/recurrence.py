@@ -22,29 +22,43 @@ from ..ops.shape.joining import cat, stack
 from ..tensors.tensor import Tensor
 
 
+def _cell_reference(taken_x, taken_h, forget_x, forget_h, new_x, new_h, cell):
+    taken, forget = stable_sigmoid(taken_x + taken_h), stable_sigmoid(forget_x + forget_h)
+    return forget * cell + taken * np.tanh(new_x + new_h)
+
+
 @op(
     dtype=promote,
     shape=broadcast,
-    kernel=elementwise("sigmoid_of(forget) * cell + sigmoid_of(taken) * tanh_of(candidate)", i32=False),
-    reference=lambda taken, forget, candidate, cell: (
-        stable_sigmoid(forget) * cell + stable_sigmoid(taken) * np.tanh(candidate)
+    kernel=elementwise(
+        "sigmoid_of(forget_x + forget_h) * cell + sigmoid_of(taken_x + taken_h) * tanh_of(new_x + new_h)",
+        i32=False,
     ),
+    reference=_cell_reference,
     grad=None,
     exports=None,
 )
-def _lstm_cell(taken: Tensor, forget: Tensor, candidate: Tensor, cell: Tensor) -> Tensor:
-    """The next cell state of an LSTM from its gates before their functions."""
+def _lstm_cell(
+    taken_x: Tensor,
+    taken_h: Tensor,
+    forget_x: Tensor,
+    forget_h: Tensor,
+    new_x: Tensor,
+    new_h: Tensor,
+    cell: Tensor,
+) -> Tensor:
+    """The next cell state of an LSTM from its gates' parts of input and state."""
 
 
 @op(
     dtype=promote,
     shape=broadcast,
-    kernel=elementwise("sigmoid_of(shown) * tanh_of(cell)", i32=False),
-    reference=lambda shown, cell: stable_sigmoid(shown) * np.tanh(cell),
+    kernel=elementwise("sigmoid_of(shown_x + shown_h) * tanh_of(cell)", i32=False),
+    reference=lambda shown_x, shown_h, cell: stable_sigmoid(shown_x + shown_h) * np.tanh(cell),
     grad=None,
     exports=None,
 )
-def _lstm_hidden(shown: Tensor, cell: Tensor) -> Tensor:
+def _lstm_hidden(shown_x: Tensor, shown_h: Tensor, cell: Tensor) -> Tensor:
     """What an LSTM shows of its cell state."""
 
 
@@ -144,9 +158,9 @@ def rnn_steps(gates: Tensor, hidden: Tensor, weight: Tensor, relu: bool, mask: T
     Returns:
         The states, (time, batch, hidden).
     """
-    states, across = [], weight.t()
+    states = []
     for t in range(len(gates)):
-        new = gates[t].addmm(hidden, across)
+        new = gates[t] + linear(hidden, weight)
         new = new.relu() if relu else new.tanh()
         hidden = new if mask is None else where(mask[t], new, hidden)
         states.append(hidden)
@@ -164,8 +178,8 @@ def _lstm_grad(g, out, gates, hidden, cell, weight, projection, mask):
         [new * taken * (1 - taken), cells_before * forget * (1 - forget), taken * (1 - new * new)], -2
     )
     by_state, through, kept = inside * shown * (1 - shown), shown * (1 - inside * inside), forget
-    if mask is not None:
-        m = mask.to(g.dtype)
+    m = None if mask is None else mask.to(g.dtype)
+    if m is not None:
         by_cell, by_state, through = by_cell * m.unsqueeze(-1), by_state * m, through * m
         kept = kept * m + (1 - m)
     g_states, g_cells = g[..., :size], g[..., size:]
@@ -176,7 +190,7 @@ def _lstm_grad(g, out, gates, hidden, cell, weight, projection, mask):
         inner = inner.addcmul(shown_change, through[t])
         change = cat([(by_cell[t] * inner.unsqueeze(1)).flatten(1), shown_change * by_state[t]], -1)
         if projection is not None:
-            shown_changes.append(state if mask is None else state * m[t])
+            shown_changes.append(state if m is None else state * m[t])
         state = walk.step(t, change, state)
         inner = inner * kept[t] + g_cells[t - 1] if t else inner * kept[t]
     change = walk.all()
@@ -211,11 +225,12 @@ def lstm_steps(
 
     Source: Hochreiter and Schmidhuber 1997, "Long short-term memory"
     """
-    states, cells, across = [], [], weight.t()
+    states, cells = [], []
     for t in range(len(gates)):
-        taken, forget, new, shown = gates[t].addmm(hidden, across).chunk(4, -1)
-        inner = _lstm_cell(taken, forget, new, cell)
-        state = _lstm_hidden(shown, inner)
+        taken_x, forget_x, new_x, shown_x = gates[t].chunk(4, -1)
+        taken_h, forget_h, new_h, shown_h = linear(hidden, weight).chunk(4, -1)
+        inner = _lstm_cell(taken_x, taken_h, forget_x, forget_h, new_x, new_h, cell)
+        state = _lstm_hidden(shown_x, shown_h, inner)
         state = state if projection is None else linear(state, projection)
         hidden = state if mask is None else where(mask[t], state, hidden)
         cell = inner if mask is None else where(mask[t], inner, cell)

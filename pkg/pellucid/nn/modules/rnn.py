@@ -1,10 +1,10 @@
-"""Recurrent layers: RNN, LSTM and GRU, of several layers and both directions, and their single steps."""
+"""Recurrent layers: RNN, LSTM and GRU, of several layers and both directions."""
 
 from __future__ import annotations
 
 import warnings
 from math import sqrt
-from typing import Any, ClassVar
+from typing import Any
 
 from ...errors import ArgumentError, RangeError, ShapeError
 from ...op.arguments import describe
@@ -24,11 +24,11 @@ from ..utils.rnn import PackedSequence, packed, padded
 from .module import Module
 
 # How many gates are one below the other in the weights.
-_GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
-_PARAMETERS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
+GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
+PARAMETERS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
 
 
-def _run(mode: str, x: Tensor, states: list[Tensor], weights: list[Any], mask: Tensor | None) -> Tensor:
+def run_steps(mode: str, x: Tensor, states: list[Tensor], weights: list[Any], mask: Tensor | None) -> Tensor:
     """All steps of one layer in one direction: its states, an LSTM's hidden and cell states side by side."""
     from_input, from_state, bias, state_bias, projection = weights
     if mode == "GRU":
@@ -80,8 +80,8 @@ class RNNBase(Module):
     ):
         super().__init__()
         name = type(self).__name__
-        if mode not in _GATES:
-            raise RangeError(f"{name}: mode must be one of {', '.join(_GATES)}, not {mode!r}.")
+        if mode not in GATES:
+            raise RangeError(f"{name}: mode must be one of {', '.join(GATES)}, not {mode!r}.")
         sizes = {"input_size": input_size, "hidden_size": hidden_size, "num_layers": num_layers}
         for key, value in sizes.items():
             sizes[key] = index(value, f"{name}: {key}")
@@ -91,8 +91,8 @@ class RNNBase(Module):
             raise RangeError(f"{name}: dropout should be a number in range [0, 1], not {dropout!r}.")
         if not 0 <= proj_size < hidden_size or (proj_size and mode != "LSTM"):
             raise RangeError(
-                f"{name}: proj_size has to be smaller than hidden_size {hidden_size}, and is the LSTM's alone; "
-                f"it is {proj_size}."
+                f"{name}: proj_size has to be smaller than hidden_size {hidden_size}, and is the "
+                f"LSTM's alone; it is {proj_size}."
             )
         if dropout and num_layers == 1:
             warnings.warn(f"{name}: dropout is between layers, and there is one.", stacklevel=3)
@@ -101,14 +101,14 @@ class RNNBase(Module):
         self.bias, self.batch_first, self.bidirectional = bias, batch_first, bidirectional
         self.dropout, self.proj_size = float(dropout), proj_size
         directions, state = 2 if bidirectional else 1, proj_size or hidden_size
-        rows = _GATES[mode] * hidden_size
+        rows = GATES[mode] * hidden_size
         self._all_weights: list[list[str]] = []
         for layer in range(num_layers):
             for suffix in ("", "_reverse")[:directions]:
                 columns = input_size if layer == 0 else state * directions
                 shapes = [(rows, columns), (rows, state)]
                 shapes += [(rows,)] * 2 if bias else []
-                known = [*_PARAMETERS[: len(shapes)], *(["weight_hr"] if proj_size else [])]
+                known = [*PARAMETERS[: len(shapes)], *(["weight_hr"] if proj_size else [])]
                 shapes += [(proj_size, hidden_size)] if proj_size else []
                 names = [f"{key}_l{layer}{suffix}" for key in known]
                 for key, shape in zip(names, shapes, strict=True):
@@ -218,20 +218,21 @@ class RNNBase(Module):
     def _layers(self, x: Tensor, states: list[Tensor], mask: Tensor | None) -> tuple[Tensor, list[Tensor]]:
         """States of the last layer at all steps, and the last states of all layers."""
         columns, last = states[0].shape[-1], []
+        seen: list[Tensor] = []
         backwards = None if mask is None else mask.flip(0)
         directions = 2 if self.bidirectional else 1
         for k, names in enumerate(self._all_weights):
             if k % directions == 0:
                 if k and self.dropout and self.training:
                     x = dropout(x, self.dropout)
-                seen: list[Tensor] = []
+                seen.clear()
             is_second = k % directions == 1
             weights = {key.split("_l")[0]: getattr(self, key) for key in names}
-            steps = _run(
+            steps = run_steps(
                 self.mode,
                 x.flip(0) if is_second else x,
                 [s[k] for s in states],
-                [weights.get(key) for key in _PARAMETERS],
+                [weights.get(key) for key in PARAMETERS],
                 backwards if is_second else mask,
             )
             last.append(steps[-1])
@@ -285,8 +286,8 @@ class LSTM(RNNBase):
     """Long short-term memory: gates of input, forgetting, candidate and output, and a cell state.
 
     Args:
-        input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device, dtype:
-            see `RNNBase`.
+        input_size, hidden_size, num_layers, bias, batch_first: see `RNNBase`.
+        dropout, bidirectional, proj_size, device, dtype: see `RNNBase`.
 
     Raises:
         RangeError: a setting is out of range.
@@ -351,137 +352,4 @@ class GRU(RNNBase):
         )  # fmt: skip
 
 
-class RNNCellBase(Module):
-    """One step of a recurrent layer.
-
-    Attributes:
-        weight_ih, weight_hh, bias_ih, bias_hh: uniform within ``1 / sqrt(hidden_size)``.
-    """
-
-    _mode: ClassVar[str]
-
-    def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, device=None, dtype: DType | None = None
-    ):
-        super().__init__()
-        name = type(self).__name__
-        self.input_size = index(input_size, f"{name}: input_size")
-        self.hidden_size = index(hidden_size, f"{name}: hidden_size")
-        self.bias = bias
-        rows = _GATES[self._mode] * self.hidden_size
-        shapes = [(rows, self.input_size), (rows, self.hidden_size), (rows,), (rows,)]
-        for k, shape in enumerate(shapes):
-            made = Parameter(empty(shape, device=device, dtype=dtype)) if bias or k < 2 else None
-            self.register_parameter(_PARAMETERS[k], made)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Draw new values."""
-        bound = 1 / sqrt(self.hidden_size) if self.hidden_size else 0.0
-        for p in self.parameters():
-            init.uniform_(p, -bound, bound)
-
-    def extra_repr(self) -> str:
-        return f"{self.input_size}, {self.hidden_size}" + ("" if self.bias else ", bias=False")
-
-    def _step(self, input: Tensor, states: list[Tensor] | None, mode: str) -> tuple[Tensor, ...]:
-        """The next states: the hidden one, and an LSTM's cell state."""
-        name, count = type(self).__name__, 2 if mode == "LSTM" else 1
-        for what, t in (("input", input), *(("hidden", s) for s in states or ())):
-            if t.dim() not in (1, 2):
-                raise ShapeError(f"{name}: Expected {what} to be 1D or 2D, got {t.dim()}D instead.")
-        batched = input.dim() == 2
-        x = input if batched else input.unsqueeze(0)
-        if x.shape[1] != self.input_size:
-            raise ShapeError(f"{name}: the input has {x.shape[1]} columns, not input_size {self.input_size}.")
-        shape = (len(x), self.hidden_size)
-        if states is None:
-            states = [zeros(shape, dtype=x.dtype, device=x.device)] * count
-        states = [s if batched else s.unsqueeze(0) for s in states]
-        for s in states:
-            if tuple(s.shape) != shape:
-                raise ShapeError(f"{name}: Expected hidden size {shape}, got {list(s.shape)}.")
-        weights = [getattr(self, key, None) for key in _PARAMETERS]
-        out = _run(mode, x.unsqueeze(0), states, weights, None)[0]
-        out = out if batched else out[0]
-        return out.chunk(count, -1)
-
-
-class RNNCell(RNNCellBase):
-    """One step of `RNN`.
-
-    Args:
-        input_size: columns of the input.
-        hidden_size: columns of the state.
-        bias: whether there are two biases.
-        nonlinearity: "tanh" or "relu".
-        device, dtype: of the parameters; the defaults if None.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.RNNCell.html
-    """
-
-    _mode = "RNN_TANH"
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        nonlinearity: str = "tanh",
-        device=None,
-        dtype: DType | None = None,
-    ):
-        super().__init__(input_size, hidden_size, bias, device, dtype)
-        self.nonlinearity = nonlinearity
-
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        """The next state, (batch, hidden_size), from an input (batch, input_size); both without batch, too.
-
-        Raises:
-            RangeError: ``nonlinearity`` is unknown.
-        """
-        if self.nonlinearity not in ("tanh", "relu"):
-            raise RangeError(f"RNNCell: nonlinearity must be 'tanh' or 'relu', not {self.nonlinearity!r}.")
-        return self._step(input, None if hx is None else [hx], f"RNN_{self.nonlinearity.upper()}")[0]
-
-
-class LSTMCell(RNNCellBase):
-    """One step of `LSTM`.
-
-    Args:
-        input_size: columns of the input.
-        hidden_size: columns of the states.
-        bias: whether there are two biases.
-        device, dtype: of the parameters; the defaults if None.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.LSTMCell.html
-    """
-
-    _mode = "LSTM"
-
-    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, ...]:
-        """The next hidden and cell state, (batch, hidden_size), from an input (batch, input_size); all
-        without batch, too."""
-        return tuple(self._step(input, None if hx is None else list(hx), "LSTM"))
-
-
-class GRUCell(RNNCellBase):
-    """One step of `GRU`.
-
-    Args:
-        input_size: columns of the input.
-        hidden_size: columns of the state.
-        bias: whether there are two biases.
-        device, dtype: of the parameters; the defaults if None.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.GRUCell.html
-    """
-
-    _mode = "GRU"
-
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        """The next state, (batch, hidden_size), from an input (batch, input_size); both without batch, too."""
-        return self._step(input, None if hx is None else [hx], "GRU")[0]
-
-
-__all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "RNNCellBase"]
+__all__ = ["GRU", "LSTM", "RNN", "RNNBase"]

@@ -56,8 +56,8 @@ class PackedSequence(Packed):
         assert batch_sizes is not None
         if batch_sizes.device.type != "cpu":
             raise RangeError(
-                f"PackedSequence: batch_sizes must be on the cpu, not {batch_sizes.device}. pack_sequence() and "
-                "pack_padded_sequence() make packed sequences."
+                f"PackedSequence: batch_sizes must be on the cpu, not {batch_sizes.device}. Let "
+                "pack_sequence() make it."
             )
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)
@@ -197,7 +197,8 @@ def pad_packed_sequence(
     sizes = sequence.batch_sizes.tolist()
     if total_length is not None and total_length < len(sizes):
         raise RangeError(
-            f"pad_packed_sequence: total_length {total_length} is less than the longest sequence, {len(sizes)}."
+            f"pad_packed_sequence: total_length {total_length} is less than the longest sequence, "
+            f"{len(sizes)}."
         )
     out = padded(sequence.data, sizes, padding_value, total_length)
     lengths = np.array([sum(size > k for size in sizes) for k in range(sizes[0])], np.int64)
