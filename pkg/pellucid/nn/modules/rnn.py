@@ -9,7 +9,7 @@ from typing import Any
 from ...errors import ArgumentError, RangeError, ShapeError
 from ...op.arguments import describe
 from ...ops.matmul.linear import linear
-from ...ops.random..py import dropout
+from ...ops.random.dropouts import dropout
 from ...ops.shape.creation import empty, zeros
 from ...ops.shape.joining import cat, stack
 from ...tensors import dtypes as dt
