@@ -59,12 +59,61 @@ def causal(config: str, model: str, **more: Any) -> Callable:
     return make
 
 
-for name, form in {
+def encoder(config: str, model: str, inputs: Callable, **settings: Any) -> Callable:
+    """A model of transformers with a tiny configuration: all results that are tensors."""
+
+    def make(torch: Any) -> tuple[Any, Callable]:
+        import transformers
+
+        network = getattr(transformers, model)(getattr(transformers, config)(**settings)).eval()
+        given = inputs(torch)
+
+        def call(network: Any) -> dict[str, Any]:
+            return {n: v for n, v in network(**given).items() if isinstance(v, torch.Tensor)}
+
+        return network, call
+
+    return make
+
+
+def image(torch: Any) -> dict[str, Any]:
+    return {"pixel_values": torch.tensor(np.random.default_rng(7).normal(size=(1, 3, 16, 16)).astype("f4"))}
+
+
+def spoken(torch: Any) -> dict[str, Any]:
+    features = np.random.default_rng(7).normal(size=(2, 8, 32)).astype("f4")
+    return {"input_features": torch.tensor(features), "decoder_input_ids": torch.tensor(IDS)}
+
+
+MODELS = {
     "llama": causal("LlamaConfig", "LlamaForCausalLM", num_key_value_heads=2),
     "qwen3": causal("Qwen3Config", "Qwen3ForCausalLM", num_key_value_heads=2, head_dim=8),
     "gpt2": causal("GPT2Config", "GPT2LMHeadModel", n_embd=32, n_layer=2, n_head=4, n_positions=32),
     "bert": causal("BertConfig", "BertForMaskedLM"),
-}.items():
+    "gemma2": causal("Gemma2Config", "Gemma2ForCausalLM", num_key_value_heads=2, head_dim=8),
+    "mixtral": causal("MixtralConfig", "MixtralForCausalLM", num_key_value_heads=2, num_local_experts=3),
+    "mamba": causal("MambaConfig", "MambaForCausalLM", state_size=4),
+    "vit": encoder(
+        "ViTConfig", "ViTForImageClassification", image, hidden_size=32, intermediate_size=48,
+        num_hidden_layers=2, num_attention_heads=4, image_size=16, patch_size=8,
+    ),
+    "resnet": encoder(
+        "ResNetConfig", "ResNetForImageClassification", image, embedding_size=8, hidden_sizes=[8, 16],
+        depths=[1, 1], layer_type="basic",
+    ),
+    "t5": encoder(
+        "T5Config", "T5ForConditionalGeneration",
+        lambda torch: {"input_ids": torch.tensor(IDS), "labels": torch.tensor(IDS)},
+        vocab_size=64, d_model=32, d_kv=8, d_ff=48, num_layers=2, num_heads=4, decoder_start_token_id=0,
+    ),
+    "whisper": encoder(
+        "WhisperConfig", "WhisperForConditionalGeneration", spoken, vocab_size=64, num_mel_bins=8, d_model=32,
+        encoder_layers=1, decoder_layers=1, encoder_attention_heads=4, decoder_attention_heads=4,
+        encoder_ffn_dim=48, decoder_ffn_dim=48, max_source_positions=16, max_target_positions=16,
+        pad_token_id=0, bos_token_id=1, eos_token_id=2, decoder_start_token_id=1,
+    ),
+}  # fmt: skip
+for name, form in MODELS.items():
     form.__name__ = name
     program("transformers")(form)
 
@@ -97,6 +146,71 @@ def einops(torch: Any) -> tuple[Any, Callable]:
         }
 
     return layers, call
+
+
+@program("x-transformers")
+def x_transformers(torch: Any) -> tuple[Any, Callable]:
+    from x_transformers import Decoder, TransformerWrapper
+
+    layers = Decoder(
+        dim=32, depth=2, heads=4, attn_dim_head=8, rotary_pos_emb=True, attn_kv_heads=2, attn_qk_norm=True,
+        ff_glu=True,
+    )  # fmt: skip
+    network = TransformerWrapper(num_tokens=64, max_seq_len=16, attn_layers=layers).eval()
+    ids = torch.tensor(IDS)
+    return network, lambda network: {"logits": network(ids)}
+
+
+@program("peft")
+def peft_lora(torch: Any) -> tuple[Any, Callable]:
+    from peft import LoraConfig, get_peft_model
+
+    network, call = MODELS["llama"](torch)
+    settings = LoraConfig(r=4, target_modules=["q_proj", "v_proj"], init_lora_weights=False)
+    return get_peft_model(network, settings).eval(), call
+
+
+@program("captum")
+def captum(torch: Any) -> tuple[Any, Callable]:
+    from captum import attr
+
+    network = torch.nn.Sequential(torch.nn.Linear(5, 8), torch.nn.Tanh(), torch.nn.Linear(8, 3)).eval()
+    x = torch.tensor(np.random.default_rng(7).normal(size=(4, 5)).astype("f4"))
+
+    def call(network: Any) -> dict[str, Any]:
+        found = {
+            "integrated": attr.IntegratedGradients(network).attribute(x, target=1, n_steps=8),
+            "saliency": attr.Saliency(network).attribute(x.clone().requires_grad_(), target=1),
+            "input x gradient": attr.InputXGradient(network).attribute(x.clone().requires_grad_(), target=1),
+            "ablation": attr.FeatureAblation(network).attribute(x, target=2),
+            "occlusion": attr.Occlusion(network).attribute(x, (2,), target=2),
+            "layer": attr.LayerActivation(network, network[1]).attribute(x),
+            "conductance": attr.LayerConductance(network, network[0]).attribute(x, target=0, n_steps=4),
+        }
+        return {name: value.detach() for name, value in found.items()}
+
+    return network, call
+
+
+def timm_model(architecture: str, **settings: Any) -> Callable:
+    def make(torch: Any) -> tuple[Any, Callable]:
+        import timm
+
+        network = timm.create_model(architecture, pretrained=False, num_classes=5, **settings).eval()
+        x = torch.tensor(np.random.default_rng(7).normal(size=(1, 3, 32, 32)).astype("f4"))
+        return network, lambda network: {"logits": network(x)}
+
+    return make
+
+
+for name, form in {
+    "timm_resnet10t": timm_model("resnet10t"),
+    "timm_vit": timm_model("vit_tiny_patch16_224", img_size=32, depth=2, embed_dim=32, num_heads=4),
+    "timm_mobilenet": timm_model("mobilenetv3_small_050"),
+    "timm_convnext": timm_model("convnext_atto"),
+}.items():
+    form.__name__ = name
+    program("timm")(form)
 
 
 def results(torch: Any, network: Any, call: Callable) -> dict[str, np.ndarray]:

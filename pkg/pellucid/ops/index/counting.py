@@ -168,7 +168,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     """How many elements lie in each of ``bins`` equal parts of ``[min, max]``; others do not count.
 
     Args:
-        input: floating point.
+        input: floating point; on ``webgpu`` also integers, as PyTorch takes them on GPUs, counted in float32.
         bins: how many parts.
         min, max: the range; that of the elements if both are equal, which is read.
 
@@ -177,6 +177,8 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
 
     Source: https://pytorch.org/docs/stable/generated/torch.histc.html
     """
+    if input._meta.dtype.is_integer and input.is_webgpu:
+        return histc(input.to(dt.float32), bins, min, max).to(input._meta.dtype)
     if not input._meta.dtype.is_floating_point:
         raise DTypeError(f"histc: takes floating point, not {input._meta.dtype}. Convert with .float().")
     count, low, high = index(bins, "histc: bins"), number(min, "histc: min"), number(max, "histc: max")

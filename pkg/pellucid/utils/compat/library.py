@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from inspect import signature
 from typing import Any
 
 from ... import autograd
@@ -29,7 +30,9 @@ class CustomOpDef:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._derivative is None:
             return self._function(*args, **kwargs)
-        return self._recorded.apply(*args, **kwargs)
+        given = signature(self._function).bind(*args, **kwargs)
+        given.apply_defaults()
+        return self._recorded.apply(*given.args)
 
     @cached_property
     def _recorded(self) -> Any:

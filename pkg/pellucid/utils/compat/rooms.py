@@ -250,6 +250,8 @@ ROOMS: dict[str, Room] = {
     "_dynamo.config": Room(values={"suppress_errors": False, "verbose": False, "cache_size_limit": 8}),
     "_dynamo.eval_frame": Room(kinds="OptimizedModule"),
     "_dynamo._trace_wrapped_higher_order_op": Room(kinds="TransformGetItemToIndex"),
+    "_higher_order_ops": Room(),
+    "_higher_order_ops.associative_scan": Room(refused="associative_scan"),
     "_inductor": Room(),
     "_inductor.config": Room(),
     "fx": Room(
