@@ -1,4 +1,4 @@
-"""Programs of other packages, which both libraries run: `python programs.py torch|pellucid FILE NAME...`.
+"""Programs of other packages, which both libraries run: `programs.py torch|pellucid|compare FILE [NAME...]`.
 
 A process has one ``torch``, so PyTorch runs them in one process and Pellucid in another. The first writes the
 weights that it drew, with every result and gradient, beside FILE; the second takes the weights from there and
@@ -247,8 +247,29 @@ def run(torch: Any, name: str, file: Path, is_oracle: bool) -> str:
     return ""
 
 
+def difference(name: str, file: Path) -> float:
+    """The largest difference of a result or gradient, in shares of its largest element, or of 0.01.
+
+    Raises:
+        AssertionError: there are other results, or others have a gradient.
+    """
+    theirs, ours = (np.load(file.with_name(f"{name}.{library}.npz")) for library in ("torch", "pellucid"))
+    assert set(ours) == set(theirs), set(ours) ^ set(theirs)
+    worst = 0.0
+    for key, wanted in theirs.items():
+        assert ours[key].shape == wanted.shape, key
+        largest = max(0.01, np.abs(wanted).max(initial=0))
+        worst = max(worst, float(np.abs(ours[key] - wanted).max(initial=0) / largest))
+    return worst
+
+
 def main(library: str, file: str, *names: str) -> None:
     warnings.simplefilter("ignore")
+    names = names or tuple(PROGRAMS)
+    if library == "compare":
+        for name in names:
+            print(f"{PROGRAMS[name].package} {name}: {difference(name, Path(file)):.1e}")  # type: ignore[attr-defined]
+        return
     if library == "pellucid":
         import pellucid
 

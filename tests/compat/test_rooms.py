@@ -2,6 +2,7 @@
 accelerator."""
 
 import importlib
+import importlib.util
 import subprocess
 import sys
 import textwrap
@@ -92,6 +93,14 @@ def python(script: str) -> str:
     return done.stdout
 
 
+def test_no_row_stands_for_a_module_that_exists():
+    packages = [
+        path for path in ROOMS if path.partition(".")[0] in ("nn", "optim", "autograd", "distributions")
+    ]
+    assert packages
+    assert not [path for path in packages if importlib.util.find_spec(f"pellucid.{path}") is not None]
+
+
 def test_install_in_a_process_of_its_own():
     python(
         """
@@ -111,6 +120,12 @@ def test_install_in_a_process_of_its_own():
         assert importlib.util.find_spec("torch").name == "torch"
         assert pellucid.nn.__spec__.name == "pellucid.nn"
         assert torch.nn.parallel.DistributedDataParallel.__name__ == "DistributedDataParallel"
+        missing = torch.nn.LazyLinear
+        assert not isinstance(nn.Linear(1, 1), (missing, torch.fx.GraphModule))
+        try:
+            missing(1)
+        except pellucid.errors.MissingError as error:
+            assert str(error).startswith("torch.nn.LazyLinear: PyTorch has this")
         assert torch.float32 is pellucid.float32 and "nn" in dir(torch)
         try:
             import torch.utils.cpp_extension

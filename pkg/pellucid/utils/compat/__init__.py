@@ -14,7 +14,7 @@ from typing import Any
 
 from ...errors import PellucidError
 from ...tensors.absent import message, public
-from .rooms import ROOMS, room
+from .rooms import ROOMS, kind, room
 
 __all__ = ["install", "is_installed", "room"]
 
@@ -146,4 +146,10 @@ def install() -> ModuleType:
         parent, _, last = path.rpartition(".")
         if parent and parent not in ROOMS and (found := _module(parent)) is not None:
             vars(found).setdefault(last, room(path))
+    # Programs ask what a layer is, also of classes that are missing here: making one is what is refused.
+    for place in ("nn", "optim", "optim.lr_scheduler"):
+        own = vars(import_module(f"pellucid.{place}"))
+        for name in public()[f"torch.{place}"] - own.keys():
+            if name[0].isupper():
+                own[name] = kind(f"torch.{place}.{name}")
     return torch

@@ -49,7 +49,7 @@ class Room:
             (self.idle.split(), lambda name: _always(None)),
             (self.same.split(), lambda name: _as_it_is),
             (self.contexts.split(), lambda name: _context),
-            (self.kinds.split(), lambda name: _kind(f"{place}.{name}")),
+            (self.kinds.split(), lambda name: kind(f"{place}.{name}")),
             (self.refused.split(), lambda name: _refused(f"{place}.{name}")),
         )
         for names, make in rows:
@@ -88,7 +88,12 @@ class _Kind(type):
         refuse(f"{cls.__module__}.{cls.__name__}", name, ())
 
 
-def _kind(name: str) -> type:
+def kind(name: str) -> type:
+    """A class for annotations and isinstance, whose making is refused.
+
+    Args:
+        name: PyTorch's, such as "torch.fx.Proxy".
+    """
     module, _, last = name.rpartition(".")
     return _Kind(last, (), {"__module__": module})
 
@@ -267,7 +272,6 @@ ROOMS: dict[str, Room] = {
     "onnx": Room(answers={"is_in_onnx_export": False}, refused="export"),
     "library": Room(at="utils.compat.library", refused="define impl triton_op wrap_triton opcheck"),
     "ops": Room(),
-    "distributions": Room(kinds="Distribution Normal Categorical Bernoulli Beta Uniform"),
     "distributions.constraints": Room(values={"positive_definite": None}),
     # Several processes
     "distributed": Room(

@@ -1,0 +1,1 @@
+"""Programs written for PyTorch, and the table of its modules."""
