@@ -114,7 +114,7 @@ class Node:
                     values.append(unpack(self.saved[w], self, w, keep_graph))
             made = formula(*values)
             if type(made) is dict:  # one formula for several inputs
-                found |= made
+                found |= {k: grad for k, grad in made.items() if k in self.edges}
                 continue
             if turned:
                 made = [m.conj() for m in made] if isinstance(made, list) else made.conj()
