@@ -158,6 +158,9 @@ def acos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def acosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Inverse hyperbolic cosine."""
 
+def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int | None]) -> Tensor:
+    """Means of so many windows, as equal as they can be, which cover the image."""
+
 def add(
     input: Tensor | _float, other: Tensor | _float, *, alpha: _float = 1, out: Tensor | None = None
 ) -> Tensor:
@@ -188,6 +191,9 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: _float = 1, alpha: 
 
 def adjoint(input: Tensor) -> Tensor:
     """The matrices of the last two axes transposed, and conjugated if complex."""
+
+def affine_grid_generator(theta: Tensor, size: Sequence[_int], align_corners: _bool) -> Tensor:
+    """`nn.functional.affine_grid`, whose arguments it has."""
 
 def alias_copy(input):
     """A copy."""
@@ -290,6 +296,16 @@ def atleast_2d(*tensors) -> Tensor | tuple[Tensor, ...]:
 
 def atleast_3d(*tensors) -> Tensor | tuple[Tensor, ...]:
     """Tensors of fewer than three axes with axes of length 1 around theirs, others as they are."""
+
+def avg_pool1d(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    ceil_mode: _bool = False,
+    count_include_pad: _bool = True,
+) -> Tensor:
+    """The mean of each window; of int64, the quotient towards 0."""
 
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
     """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices."""
@@ -1105,6 +1121,50 @@ def max(
     """Largest element of all; with ``dim`` largest along it as (values, indices); with a tensor the
     larger of two, element by element."""
 
+def max_pool1d(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    dilation: _int | Sequence[_int] = 1,
+    ceil_mode: _bool = False,
+    return_indices: _bool = False,
+) -> Any:
+    """The largest element of each window; a NaN is larger than any number."""
+
+def max_pool1d_with_indices(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    dilation: _int | Sequence[_int] = 1,
+    ceil_mode: _bool = False,
+    return_indices: _bool = False,
+) -> Any:
+    """The largest element of each window; a NaN is larger than any number."""
+
+def max_pool2d(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    dilation: _int | Sequence[_int] = 1,
+    ceil_mode: _bool = False,
+    return_indices: _bool = False,
+) -> Any:
+    """The largest element of each window; a NaN is larger than any number."""
+
+def max_pool3d(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    dilation: _int | Sequence[_int] = 1,
+    ceil_mode: _bool = False,
+    return_indices: _bool = False,
+) -> Any:
+    """The largest element of each window; a NaN is larger than any number."""
+
 def maximum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The larger of two, element by element; NaN if one is NaN."""
 
@@ -1214,6 +1274,9 @@ def native_batch_norm(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Batch norm, with the means and inverse deviations of the channels; without training these are
     empty."""
+
+def native_channel_shuffle(input: Tensor, groups: _int) -> Tensor:
+    """Channels in another order: of each group the first, then of each the second, and so on."""
 
 def native_group_norm(
     input: Tensor,
@@ -1764,6 +1827,9 @@ def unravel_index(indices: Tensor, shape) -> tuple[Tensor, ...]:
 
 def unsafe_chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
     """At most ``chunks`` views of equal length (the last may be shorter)."""
+
+def unsafe_split(tensor: Tensor, split_size_or_sections, dim: _int = 0) -> tuple[Tensor, ...]:
+    """Views of consecutive parts of an axis."""
 
 def unsqueeze(input: Tensor, dim: _int) -> Tensor:
     """With a new axis of length 1 at ``dim``, sharing storage."""

@@ -646,6 +646,9 @@ def multilabel_soft_margin_loss(
 ) -> Tensor:
     """The mean over the last axis of the cross entropies of single classes, by logits."""
 
+def native_channel_shuffle(input: Tensor, groups: _int) -> Tensor:
+    """Channels in another order: of each group the first, then of each the second, and so on."""
+
 def nll_loss(
     input: Tensor,
     target: Tensor,

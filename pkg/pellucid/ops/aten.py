@@ -20,7 +20,7 @@ from .conv import convolution as conv
 from .matmul import contractions
 from .norm import softmax
 from .random import distributions
-from .shape import creation, splitting, views
+from .shape import creation, views
 
 # How a tensor lies in memory, which is no part of what an operator computes.
 _LAYOUT = frozenset({"layout", "pin_memory", "memory_format", "non_blocking", "cudnn_enable"})
@@ -205,11 +205,3 @@ def _randint(high, size, *, dtype=None, layout=None, device=None, pin_memory=Non
 
 
 name_overloads(views.view, ("_unsafe_view.default",), "")
-name_overloads(
-    splitting.split,
-    (
-        "unsafe_split.Tensor(self, split_size, dim=0)",
-        "unsafe_split_with_sizes.default(self, split_sizes, dim=0)",
-    ),
-    "",
-)

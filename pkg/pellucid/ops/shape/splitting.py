@@ -98,6 +98,8 @@ def _positions(tensor: Tensor, dim: int) -> tuple[Tensor, ...]:
     aten=(
         "split.Tensor(self, split_size, dim=0)",
         "split.sizes(self, split_size, dim=0)",
+        "unsafe_split.Tensor(self, split_size, dim=0)",
+        "unsafe_split_with_sizes.default(self, split_sizes, dim=0)",
     ),
 )
 def split(tensor: Tensor, split_size_or_sections, dim: int = 0) -> tuple[Tensor, ...]:
