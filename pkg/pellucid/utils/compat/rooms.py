@@ -272,6 +272,7 @@ ROOMS: dict[str, Room] = {
     "onnx": Room(answers={"is_in_onnx_export": False}, refused="export"),
     "library": Room(at="utils.compat.library", refused="define impl triton_op wrap_triton opcheck"),
     "ops": Room(),
+    "distributions": Room(kinds="Distribution Normal Categorical Bernoulli Beta Uniform"),
     "distributions.constraints": Room(values={"positive_definite": None}),
     # Several processes
     "distributed": Room(
