@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from ...autograd import no_grad
+from ...device import get_default_device
 from ...errors import ArgumentError, GradientError, ShapeError
 from ...op.arguments import describe, number
 from ...ops.linalg.norms import norm
@@ -12,7 +14,11 @@ from ...ops.shape.joining import cat, stack
 from ...tensors.absent import refuse_others
 from ...tensors.construct import tensor
 from ...tensors.tensor import Tensor
-from . import rnn
+from . import fusion, parametrizations, parametrize, rnn
+from .fusion import fuse_conv_bn_eval, fuse_conv_bn_weights, fuse_linear_bn_eval, fuse_linear_bn_weights
+from .parametrizations import older_spectral_norm as spectral_norm
+from .parametrizations import older_weight_norm as weight_norm
+from .parametrizations import remove_spectral_norm, remove_weight_norm
 
 
 def _gradients(name: str, parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
@@ -72,10 +78,32 @@ def clip_grad_norm_(
     max_norm = number(max_norm, "clip_grad_norm_: max_norm")
     grads = _gradients("clip_grad_norm_", parameters)
     total = get_total_norm(grads, norm_type, error_if_nonfinite)
+    _scale(grads, max_norm, total)
+    return total
+
+
+def _scale(grads: list[Tensor], max_norm: float, total: Tensor) -> None:
     factor = (max_norm / (total + 1e-6)).clamp(max=1.0)
     for g in grads:
         g.mul_(factor.to(g.device))
-    return total
+
+
+@no_grad
+def clip_grads_with_norm_(
+    parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor, foreach: bool | None = None
+) -> None:
+    """Scale all gradients down together, by a norm that is known: `get_total_norm` gave it.
+
+    Args:
+        parameters: whose gradients.
+        max_norm: the bound.
+        total_norm: the norm.
+        foreach: without effect.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.utils.clip_grads_with_norm_.html
+    """
+    where = "clip_grads_with_norm_"
+    _scale(_gradients(where, parameters), number(max_norm, f"{where}: max_norm"), total_norm)
 
 
 @no_grad
@@ -114,13 +142,39 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
         start += p.numel()
 
 
+def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
+    """Make a module without drawing its first values.
+
+    Args:
+        module_cls: its class.
+        args, kwargs: its arguments; ``device`` is where the parameters will be.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.utils.skip_init.html
+    """
+    device = kwargs.pop("device", get_default_device())
+    return module_cls(*args, **kwargs, device="meta").to_empty(device=device)
+
+
 __all__ = [
     "clip_grad_norm_",
     "clip_grad_value_",
+    "clip_grads_with_norm_",
+    "fuse_conv_bn_eval",
+    "fuse_conv_bn_weights",
+    "fuse_linear_bn_eval",
+    "fuse_linear_bn_weights",
+    "fusion",
     "get_total_norm",
     "parameters_to_vector",
+    "parametrizations",
+    "parametrize",
+    "remove_spectral_norm",
+    "remove_weight_norm",
     "rnn",
+    "skip_init",
+    "spectral_norm",
     "vector_to_parameters",
+    "weight_norm",
 ]
 
 refuse_others("torch.nn.utils", globals())
