@@ -161,6 +161,11 @@ def acosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int | None]) -> Tensor:
     """Means of so many windows, as equal as they can be, which cover the image."""
 
+def adaptive_max_pool1d(
+    input: Tensor, output_size: _int | Sequence[_int | None], return_indices: _bool = False
+) -> Any:
+    """Maxima of so many windows, as equal as they can be, which cover the image."""
+
 def add(
     input: Tensor | _float, other: Tensor | _float, *, alpha: _float = 1, out: Tensor | None = None
 ) -> Tensor:

@@ -238,7 +238,7 @@ SAMPLES: dict[str, list[Sample]] = {
     "max_pool1d_with_indices": [S(line, 3, 2).but(**ONCE)],
     "nn.functional.max_pool2d_with_indices": [S(image, 2).but(**ONCE)],
     "nn.functional.max_pool3d_with_indices": [S(volume, 2).but(**ONCE)],
-    "nn.functional.adaptive_max_pool1d_with_indices": [S(line, 3).but(**ONCE)],
+    "adaptive_max_pool1d": [S(line, 3).but(**ONCE)],
     "nn.functional.adaptive_max_pool2d_with_indices": [S(image, 3).but(**ONCE)],
     "nn.functional.adaptive_max_pool3d_with_indices": [S(volume, 1).but(**ONCE)],
     "nn.functional.lp_pool1d": [S(np.abs(line), 3, 4, 2),

@@ -69,3 +69,5 @@ def name_aliases() -> None:
     for name, known in SPECIAL.items():
         EXPORTS["special"][name] = EXPORTS["torch"][known]
     EXPORTS["linalg"]["matmul"] = EXPORTS["torch"]["matmul"]
+    # In `pellucid` itself adaptive maxima come with their places always.
+    EXPORTS["torch"]["adaptive_max_pool1d"] = EXPORTS["nn.functional"]["adaptive_max_pool1d_with_indices"]
