@@ -65,7 +65,8 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
             let row = k + 1u + t / size;
             let column = k + 1u + t % size;
             if (column <= row) {
-                L[base + row * rows + column] -= L[base + row * rows + k] * L[base + column * rows + k];
+                L[base + row * rows + column] -=
+                    L[base + row * rows + k] * L[base + column * rows + k];
             }
         }
         storageBarrier();

@@ -1,5 +1,5 @@
-// A * out = B, A triangular: steps first to last - 1 of the substitution, from the first row down, or
-// with UPPER from the last row up
+// A * out = B, A triangular: steps first to last - 1 of the substitution, from the first row
+// down, or with UPPER from the last row up
 //
 // A      (count, rows, rows)      its triangle is read
 // B      (count, rows, columns)   read by the dispatch whose first is 0

@@ -43,6 +43,40 @@ def test_cholesky(variant):
     assert error(pellucid.linalg.cholesky(pellucid.tensor(definite)), np.linalg.cholesky(definite)) < 1e-5
 
 
+@pytest.mark.parametrize("shape", [(2, 60, 60), (70, 40), (40, 70)])
+def test_orthogonal_factors(variant, shape):
+    x = matrices(*shape)
+    a, eye = pellucid.tensor(x), np.eye(max(shape[-2:]), dtype=np.float32)
+    Q, R = pellucid.linalg.qr(a, "complete")
+    assert error(Q @ R, x) < 1e-5
+    assert error(Q.mT @ Q, eye[: shape[-2], : shape[-2]]) < 3e-6
+    U, S, Vh = pellucid.linalg.svd(a)
+    k = S.shape[-1]
+    assert error(S, np.linalg.svd(x.astype(np.float64), compute_uv=False)) < 1e-6
+    assert error(U[..., :k] * S.unsqueeze(-2) @ Vh[..., :k, :], x) < 1e-5
+    assert error(U.mT @ U, eye[: shape[-2], : shape[-2]]) < 3e-6
+    assert error(Vh @ Vh.mT, eye[: shape[-1], : shape[-1]]) < 3e-6
+
+
+def test_eigenvalues(variant):
+    x = A + A.swapaxes(1, 2)
+    L, V = pellucid.linalg.eigh(pellucid.tensor(x))
+    assert error(L, np.linalg.eigvalsh(x.astype(np.float64))) < 1e-6
+    assert error(V * L.unsqueeze(-2) @ V.mT, x) < 1e-5
+    assert error(V.mT @ V, np.eye(60)) < 3e-6
+
+
+def test_values_that_are_equal_zero_or_lost():
+    low = matrices(20, 3) @ matrices(3, 12)
+    for x in (np.zeros((3, 3), np.float32), np.ones((4, 3), np.float32), 1e-30 * matrices(4, 4), low, low.T):
+        U, S, Vh = pellucid.linalg.svd(pellucid.tensor(np.ascontiguousarray(x)), False)
+        assert np.abs((U * S @ Vh).numpy() - x).max() <= 1e-6 * np.abs(x).max() * len(x)
+        assert error(Vh @ Vh.mT, np.eye(len(Vh))) < 1e-5
+    lost = pellucid.full((2, 2), float("nan"))
+    for t in (*pellucid.linalg.svd(lost), *pellucid.linalg.eigh(lost)):
+        assert t.isnan().all()
+
+
 def test_what_no_kernel_takes_goes_over_the_cpu(monkeypatch):
     monkeypatch.setattr(module, "PIECE", 100)
     forget_plans()

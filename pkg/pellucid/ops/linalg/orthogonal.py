@@ -4,20 +4,21 @@
 # pyright: reportReturnType=false
 from __future__ import annotations
 
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
 
 from ...errors import ArgumentError, GradientError, ShapeError
+from ...kernel.launch import Launch
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.public import function
-from ...op.rules import on_cpu
 from ...tensors.shape import Size
 from ...tensors.tensor import Tensor
 from ..shape.creation import eye
 from ..shape.joining import cat
-from .matrices import matrices, typed
+from .matrices import lanes, matrices, steps, typed
 from .triangular import solve_triangular
 
 
@@ -44,6 +45,51 @@ def _qr_shapes(call: Call):
         raise ArgumentError(f"mode is {call['mode']!r}. It must be one of {', '.join(map(repr, _MODES))}.")
     n = rows if call["mode"] == "complete" else min(rows, columns)
     return Size((0,) if call["mode"] == "r" else (*batch, rows, n)), Size((*batch, n, columns))
+
+
+def reflect(bind: dict[str, str], count: int, rows: int, columns: int) -> list[Launch] | None:
+    """The dispatches that find the reflections of matrices, or None; see wgsl/linalg/reflect.wgsl."""
+    least, width = min(rows, columns), lanes(columns * columns)
+
+    def launch(first: int, last: int) -> Launch:
+        params: dict[str, int | float] = {"count": count, "rows": rows, "columns": columns, "steps": least}
+        holes = {"WORKGROUP": f"{width}u"}
+        return Launch("linalg/reflect", count, params | {"first": first, "last": last}, holes, bind)
+
+    each = rows // width + 2 * rows + 2 * rows * (columns // width + 1) + columns * rows // width + 5
+    return steps(launch, least, each)
+
+
+def unreflect(
+    bind: dict[str, str], count: int, rows: int, columns: int, wide: int, tall: int, holes: dict[str, str]
+) -> list[Launch] | None:
+    """The dispatches that multiply reflections, or None; see wgsl/linalg/unreflect.wgsl."""
+    least = min(rows, columns)
+
+    def launch(first: int, last: int) -> Launch:
+        params: dict[str, int | float] = {
+            "count": count,
+            "rows": rows,
+            "columns": columns,
+            "steps": least,
+            "wide": wide,
+            "tall": tall,
+        }
+        grid = -(-count * max(wide, columns) // 64)
+        return Launch("linalg/unreflect", grid, params | {"first": first, "last": last}, holes, bind)
+
+    return steps(launch, least, 2 * rows + 1)
+
+
+def _qr_launches(call: Call) -> list[Launch] | None:
+    batch, rows, columns = matrices(call["A"])
+    call.temporary("a", call["A"].shape)
+    call.temporary("tau", (*batch, min(rows, columns)))
+    Q, R = call.outputs
+    wide = 0 if call["mode"] == "r" else Q.shape[-1]
+    found = reflect({}, prod(batch), rows, columns)
+    made = unreflect({}, prod(batch), rows, columns, wide, R.shape[-2], {})
+    return found + made if found and made else None
 
 
 def _qr(A, mode):
@@ -76,7 +122,7 @@ def _qr_grad(grads, mode, Q, R):
 @op(
     dtype=typed("own", "own"),
     shape=_qr_shapes,
-    kernel=on_cpu,
+    kernel=_qr_launches,
     reference=_qr,
     grad={"A": _qr_grad},
     outputs=("Q", "R"),
@@ -121,7 +167,7 @@ def _geqrf_shapes(call: Call):
 @op(
     dtype=typed("own", "own"),
     shape=_geqrf_shapes,
-    kernel=on_cpu,
+    kernel=lambda call: reflect({"A": "input"}, prod(call.out.shape[:-2]), *call.out.shape[-2:]),
     reference=_geqrf,
     grad=None,
     outputs=("a", "tau"),

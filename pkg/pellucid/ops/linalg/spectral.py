@@ -16,6 +16,7 @@ from ...op.rules import on_cpu
 from ...tensors import dtypes as dt
 from ...tensors.shape import Size
 from ...tensors.tensor import Tensor
+from .jacobi import eigh_launches, svd_launches
 from .matrices import REAL, floats, matrices, square, typed
 
 _COMPLEX = {d: dt.complex64 if REAL[d] is dt.float32 else dt.complex128 for d in REAL}
@@ -86,7 +87,7 @@ def _eigh_grad(grads, eigenvalues, eigenvectors):
 @op(
     dtype=typed("real", "own"),
     shape=_eigh_shapes,
-    kernel=on_cpu,
+    kernel=eigh_launches,
     reference=lambda A, UPLO: _converged(np.linalg.eigh, A, UPLO.upper()),
     grad={"A": _eigh_grad},
     outputs=("eigenvalues", "eigenvectors"),
@@ -223,7 +224,7 @@ def _svd_grad(grads, U, S, Vh):
 @op(
     dtype=typed("own", "real", "own"),
     shape=_svd_shapes,
-    kernel=on_cpu,
+    kernel=svd_launches,
     reference=_svd,
     grad={"A": _svd_grad},
     outputs=("U", "S", "Vh"),
@@ -244,7 +245,7 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
 
     Raises:
         ArgumentError: another driver.
-        LinAlgError: there are NaN or infinity.
+        LinAlgError: there are NaN or infinity, on the cpu device; kernels, which nobody waits for, give NaN.
 
     Source: https://pytorch.org/docs/stable/generated/torch.linalg.svd.html
 
