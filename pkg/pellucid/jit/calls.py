@@ -19,6 +19,7 @@ from ..kernel.float_words import float_bits
 from ..op.pytree import Same, flatten
 from ..op.symbols import Conditions
 from ..ops.random.generator import Generator
+from ..optim.casting import active
 from ..tensors.dtypes import get_default_dtype
 from ..tensors.tensor import Tensor
 
@@ -118,6 +119,7 @@ class CallArguments:
             s.opened,
             are_deterministic_algorithms_enabled(),
             tuned.changes(),
+            active.get(),
         )
 
     def _plain(self, value: Any) -> Any:
