@@ -56,6 +56,11 @@ from .ops.random.generator import initial_seed as initial_seed
 from .ops.random.generator import manual_seed as manual_seed
 from .ops.random.generator import seed as seed
 from .ops.random.generator import set_rng_state as set_rng_state
+from .optim import amp as amp
+from .optim.amp import autocast as autocast
+from .optim.amp import get_autocast_dtype as get_autocast_dtype
+from .optim.amp import is_autocast_enabled as is_autocast_enabled
+from .optim.amp import set_autocast_dtype as set_autocast_dtype
 from .profiler import debug as debug
 from .tensors import methods as methods
 from .tensors.construct import as_tensor as as_tensor
