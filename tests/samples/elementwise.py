@@ -338,3 +338,18 @@ SAMPLES: dict[str, list[Sample]] = {
     "nn.functional.softplus": activation(S(4 * x, 2.0, 5.0)),
     "nn.functional.relu": activation(S(x, inplace=False))
 }  # fmt: skip
+
+# Complex numbers: an expression of their own each, whose derivatives are conjugated.
+W = ROOTS.conj().T.reshape(2, 3) + np.complex64(0.5)
+plain = {"layouts": ("contiguous",), "atol": 3e-5, "rtol": 1e-4}
+SAMPLES |= {
+    name: [*SAMPLES[name], S(W, *more).but(**plain)]
+    for names, *more in (
+        (("exp", "log", "sqrt", "square", "reciprocal", "neg", "abs", "sin", "cos", "isnan", "isinf"),),
+        (("add", "sub", "mul", "true_divide", "eq", "ne"), ROOTS + np.complex64(1)),
+        (("pow",), x[:2, :3] + 0j), (("addcmul", "addcdiv"), ROOTS, W), (("isfinite",),)
+    )
+    for name in names
+}  # fmt: skip
+SAMPLES["mul"] += [S(lambda t, x: x * 2j + 1j, W), S(W, x[:2, :3]).but(**plain)]
+SAMPLES["where"] += [S(lambda t, a: t.where(a.real > 0, a, 2j), W).but(**plain)]

@@ -73,7 +73,7 @@ SAMPLES |= {
     "signal.windows.general_cosine": [*window(a=[0.4, 0.35, 0.25]), bad("empty", 4, a=[]),
         bad("several numbers", 4, a=1)],
     "signal.windows.general_hamming": window(alpha=0.6),
-    "signal.windows.kaiser": window(beta=5.0),
+    "signal.windows.kaiser": [*window(beta=5.0), bad("not be negative", 4, beta=-1.0)],
     **{f"{name}_window": older() for name in ("bartlett", "blackman", "hann")},
     "hamming_window": older((5, True, 0.5), (5, True, 0.5, 0.4)),
     "kaiser_window": older((5, True, 3.0))

@@ -57,6 +57,7 @@ SAMPLES: dict[str, list[Sample]] = {
         S(lambda t, a, b: a.expand(4, 3, 5) @ b[:, ::2], normal(3, 5), normal(5, 8)).but(**close),
         S(lambda t, a, b: a[1:, :, 2:] @ b[..., 1:4], normal(3, 4, 7), normal(2, 5, 6)).but(**close),
         *halves(variants=("shared",)), bad("", normal(2, 3), normal(2, 3)),
+        S(lambda t, a, b: t.complex(a, 2 * a) @ t.complex(b, -b), normal(2, 3), normal(3, 2)).but(**close),
         bad("", normal(2, 2, 3), normal(3, 3, 4)), bad("", np.float32(1), normal(2)),
         bad("", normal(2, 2), np.ones((2, 2), np.int64))
     ],

@@ -223,3 +223,7 @@ SAMPLES: dict[str, list[Sample]] = {
         x.sum_to_size(1, 1, 1), (x > 0)[0, 0, 0].sum_to_size(())), x),
         bad("does not broadcast", lambda t, x: x.sum_to_size(2, 4), x)]
 }  # fmt: skip
+
+Z = (normal(3, 4) + 1j * normal(3, 4)).astype(np.complex64)
+for _name in ("sum", "mean", "prod"):
+    SAMPLES[_name] += [S(Z, 1).but(layouts=("contiguous",), atol=3e-5)]

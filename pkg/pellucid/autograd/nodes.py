@@ -97,6 +97,10 @@ class Node:
                 f"{self.public}: has no derivative for complex tensors. Work on real ones, or detach it."
             )
         turned = is_complex and isinstance(o, Schema) and o.view is None and o.name not in _AS_THEY_STAND
+
+        def turn(g: Any) -> Any:
+            return g.conj() if turned and g is not None else g
+
         found: dict[str, Any] = {}
         for name in self.edges:
             if name in found:
@@ -105,20 +109,18 @@ class Node:
             values = []
             for w in wanted:
                 if w == "g":
-                    values.append(grads[0].conj() if turned else grads[0])
+                    values.append(turn(grads[0]))
                 elif w == "grads":
-                    values.append([g.conj() if turned and g is not None else g for g in grads])
+                    values.append([turn(g) for g in grads])
                 elif w == "needs":
                     values.append(frozenset(self.edges))
                 else:
                     values.append(unpack(self.saved[w], self, w, keep_graph))
             made = formula(*values)
             if type(made) is dict:  # one formula for several inputs
-                found |= {k: grad for k, grad in made.items() if k in self.edges}
+                found |= {k: turn(grad) for k, grad in made.items() if k in self.edges}
                 continue
-            if turned:
-                made = [m.conj() for m in made] if isinstance(made, list) else made.conj()
-            found[name] = made
+            found[name] = [turn(m) for m in made] if isinstance(made, list) else turn(made)
         return found
 
     def __repr__(self) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from ..device.resources import read_text
-from ..errors import KernelError
+from ..errors import DTypeError, KernelError
 from ..tensors.dtypes import DType
 from .element_types import PHYSICAL, WGSL_TYPE, convert, fetch, physical
 from .header import NO_HEADER, KernelHeader, header_of
@@ -221,6 +221,8 @@ class KernelSource:
             )
         declared_type = self.aliases.get(found[2], found[2])
         target = next(k for k, v in WGSL_TYPE.items() if v == declared_type)
+        if value == "c64" != target:
+            raise DTypeError(f"there is no kernel for {d} on webgpu. Use the cpu device.")
         before, expression = fetch(d, binding, found[4])
         line = f"{found[1]}{found[2]}{found[3]}{before}return {convert(expression, value, target)};{found[5]}"
         return self.with_functions({f"load_{binding}": line}).with_element(binding, element)

@@ -54,7 +54,7 @@ WRONG = (
 )
 
 # Ops whose results are of types that webgpu does not have.
-ON_THE_CPU = {"complex", "float_power", "polar"}
+ON_THE_CPU = {"float_power"}
 
 
 def kernel_files() -> set[str]:

@@ -3,7 +3,7 @@
 // complex_mul(a, b)    the product
 // complex_times(a, b)  the product, b itself where a is 1: infinite parts stay as they are
 // complex_div(a, b)    the quotient, by the larger part of b: no square leaves the range
-// complex_exp, complex_log, complex_sqrt, complex_power, complex_sgn
+// complex_exp, complex_log, complex_sqrt, complex_power, complex_sgn, complex_sin, complex_cos
 //
 // source  R. L. Smith, Algorithm 116: Complex division, 1962
 
@@ -27,6 +27,10 @@ fn complex_exp(a: vec2<f32>) -> vec2<f32> {
     if (a.y == 0.0) { return vec2<f32>(size, a.y); }
     return vec2<f32>(size * cos_of(a.y), size * sin_of(a.y));
 }
+
+fn complex_sin(a: vec2<f32>) -> vec2<f32> { return vec2<f32>(sin_of(a.x) * cosh_of(a.y), cos_of(a.x) * sinh_of(a.y)); }
+
+fn complex_cos(a: vec2<f32>) -> vec2<f32> { return vec2<f32>(cos_of(a.x) * cosh_of(a.y), -sin_of(a.x) * sinh_of(a.y)); }
 
 fn complex_log(a: vec2<f32>) -> vec2<f32> { return vec2<f32>(log_of(hypot_of(a.x, a.y)), atan2_of(a.y, a.x)); }
 

@@ -303,6 +303,7 @@ def lerp(input: Tensor, end: Tensor, weight: Tensor | float) -> Tensor:
     kernel=elementwise(
         "input + {value} * tensor1 * tensor2",
         i64="i64_add(input, i64_mul({value}, i64_mul(tensor1, tensor2)))",
+        c64="input + complex_mul({value}, complex_mul(tensor1, tensor2))",
     ),
     reference=lambda input, tensor1, tensor2, value: input + value * tensor1 * tensor2,
     grad={
@@ -331,7 +332,11 @@ def _quotient_types(call: Call):
 @op(
     dtype=_quotient_types,
     shape=broadcast,
-    kernel=elementwise("input + {value} * (tensor1 / tensor2)", i32=False),
+    kernel=elementwise(
+        "input + {value} * (tensor1 / tensor2)",
+        i32=False,
+        c64="input + complex_mul({value}, complex_div(tensor1, tensor2))",
+    ),
     reference=lambda input, tensor1, tensor2, value: input + value * (tensor1 / tensor2),
     grad={
         "input": lambda g: g,

@@ -116,10 +116,14 @@ log1p = unary(
     "``log(1 + input)``, accurate near zero.",
 )  # fmt: skip
 
-sin = unary("sin", "sin_of(input)", np.sin, lambda g, input: g * input.cos(), "Sine of an angle in radians.")
+sin = unary(
+    "sin", "sin_of(input)", np.sin, lambda g, input: g * input.cos(), "Sine of an angle in radians.",
+    c64="complex_sin(input)",
+)  # fmt: skip
 cos = unary(
-    "cos", "cos_of(input)", np.cos, lambda g, input: -g * input.sin(), "Cosine of an angle in radians."
-)
+    "cos", "cos_of(input)", np.cos, lambda g, input: -g * input.sin(), "Cosine of an angle in radians.",
+    c64="complex_cos(input)",
+)  # fmt: skip
 tan = unary(
     "tan", "tan_of(input)", np.tan, lambda g, out: g * (out * out + 1), "Tangent of an angle in radians."
 )

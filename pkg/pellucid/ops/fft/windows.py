@@ -52,6 +52,8 @@ def _exponential(k: Tensor, span: int, center: float | None, tau: float) -> Tens
 
 def _kaiser(k: Tensor, span: int, beta: float) -> Tensor:
     beta = number(beta, "kaiser: beta")
+    if beta < 0:
+        raise RangeError(f"kaiser: beta must not be negative, not {beta}.")
     root = (1 - (2 * k / span - 1).square()).clamp(min=0).sqrt()
     return (beta * root).i0() / (k * 0 + beta).i0()
 

@@ -172,7 +172,7 @@ def scatter_shape(call: Call) -> Size:
     return call["input"].shape
 
 
-_SUM = {"f32": "a + b", "i32": "a + b", "u32": "a + b", "vec2<u32>": "i64_add(a, b)"}
+_SUM = {"f32": "a + b", "i32": "a + b", "u32": "a + b", "vec2<u32>": "i64_add(a, b)", "vec2<f32>": "a + b"}
 
 
 def scatter_launches(call: Call, combine: dict[str, str] | None) -> list[Launch]:

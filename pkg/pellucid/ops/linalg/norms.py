@@ -81,7 +81,9 @@ def norm(
     """
     if dtype is not None:
         input = input.to(element_type(dtype))
-    if not input.dtype.is_floating_point:
+    if input.dtype.is_complex and p != "nuc":
+        input = input.abs()
+    if input.dtype.kind not in "fc":
         raise DTypeError(f"norm: the input is {input.dtype}, not floating point. Convert it with .float().")
     if isinstance(p, str):
         if p == "nuc":

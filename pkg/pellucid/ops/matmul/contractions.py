@@ -12,6 +12,7 @@ from ...tensors import dtypes as dt
 from ...tensors.shape import axis, broadcast_shapes, index
 from ...tensors.tensor import Tensor
 from ..elementwise.comparison import where
+from ..elementwise.complex import complex
 from ..shape.joining import roll
 from .dense import addmm, dot, matmul, outer
 
@@ -190,7 +191,7 @@ def cov(
     if input._meta.rank > 2:
         raise ShapeError(f"cov: takes at most two axes, not {input._meta.rank}.")
     x = input.reshape(1, -1) if input._meta.rank < 2 else input
-    if not x._meta.dtype.is_floating_point:
+    if x._meta.dtype.kind not in "fc":
         x = x.float()
     count = x._meta.shape[1]
     for name, weights in (("fweights", fweights), ("aweights", aweights)):
@@ -206,7 +207,7 @@ def cov(
         norm = total - correction * (1 if aweights is None else (weight * aweights).sum() / total)
         norm = norm.clamp(min=0)
     off = x - middle
-    return (matmul(off if weight is None else off * weight, off.t()) / norm).squeeze()
+    return (matmul(off if weight is None else off * weight, off.t().conj()) / norm).squeeze()
 
 
 @function(method=True)
@@ -220,8 +221,11 @@ def corrcoef(input: Tensor) -> Tensor:
     found = cov(input)
     if not found._meta.rank:
         return found / found
-    scale = found.diagonal().sqrt()
-    return (found / scale.unsqueeze(1) / scale).clamp(-1, 1)
+    scale = found.diagonal().real.sqrt()
+    found = found / scale.unsqueeze(1) / scale
+    if not found._meta.dtype.is_complex:
+        return found.clamp(-1, 1)
+    return complex(found.real.clamp(-1, 1), found.imag.clamp(-1, 1))
 
 
 @function(ours="`ops.aten` has ATen's form, whose modes are numbers")

@@ -160,7 +160,7 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
     spacings = list(spacing) if isinstance(spacing, (tuple, list)) else [spacing] * len(dims)
     if len(spacings) != len(dims):
         raise ShapeError(f"gradient: {len(spacings)} spacings for {len(dims)} axes. Give one for each.")
-    x = input if input._meta.dtype.is_floating_point else input.float()
+    x = input if input._meta.dtype.kind in "fc" else input.float()
     return tuple([_slope(x, k, s, edge_order) for k, s in zip(dims, spacings, strict=True)])
 
 
