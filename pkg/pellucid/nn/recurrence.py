@@ -37,6 +37,7 @@ def _cell_reference(taken_x, taken_h, forget_x, forget_h, new_x, new_h, cell):
     reference=_cell_reference,
     grad=None,
     exports=None,
+    ours="a part of a recurrent step, which ATen has as a whole",
 )
 def _lstm_cell(
     taken_x: Tensor,
@@ -57,6 +58,7 @@ def _lstm_cell(
     reference=lambda shown_x, shown_h, cell: stable_sigmoid(shown_x + shown_h) * np.tanh(cell),
     grad=None,
     exports=None,
+    ours="a part of a recurrent step, which ATen has as a whole",
 )
 def _lstm_hidden(shown_x: Tensor, shown_h: Tensor, cell: Tensor) -> Tensor:
     """What an LSTM shows of its cell state."""
@@ -77,6 +79,7 @@ def _gru_reference(reset_x, reset_h, keep_x, keep_h, new_x, new_h, hidden):
     reference=_gru_reference,
     grad=None,
     exports=None,
+    ours="a part of a recurrent step, which ATen has as a whole",
 )
 def _gru_hidden(
     reset_x: Tensor,
