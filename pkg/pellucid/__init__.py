@@ -118,6 +118,7 @@ _LAZY = {
     "compile": "jit",
     "debug": "profiler.debug",
     "fft": "ops.namespaces.fft",
+    "func": "nn.func",
     "get_autocast_dtype": "optim.amp",
     "is_autocast_enabled": "optim.amp",
     "jit": "jit",
@@ -138,6 +139,7 @@ _LAZY = {
     "special": "ops.namespaces.special",
     "text": "text",
     "utils": "utils",
+    "vmap": "autograd.mapped",
     "weights": "weights",
 }
 

@@ -26,6 +26,7 @@ from .autograd.grad_mode import inference_mode as inference_mode
 from .autograd.grad_mode import is_grad_enabled as is_grad_enabled
 from .autograd.grad_mode import no_grad as no_grad
 from .autograd.grad_mode import set_grad_enabled as set_grad_enabled
+from .autograd.mapped import vmap as vmap
 from .device import device as device
 from .device import get_default_device as get_default_device
 from .device import set_default_device as set_default_device
@@ -38,6 +39,7 @@ from .kernel.autotune.deterministic import use_deterministic_algorithms as use_d
 from .lens import match as match
 from .models import AutoModelForCausalLM as AutoModelForCausalLM
 from .models.generate import GenerationConfig as GenerationConfig
+from .nn import func as func
 from .ops.index.histograms import histogram as Histogram
 from .ops.index.histograms import histogramdd as Histograms
 from .ops.index.sort import ValuesAndIndices

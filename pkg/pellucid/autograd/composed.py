@@ -47,13 +47,18 @@ def composed(*, name: str | None = None, **formulas: Callable) -> Callable[[Call
             wants = False
             if grad_enabled.get():
                 for a in (*args, *kwargs.values()):
-                    if getattr(a, "_node", None) is not None:
+                    # An example of a batch has no node, the batch has.
+                    if getattr(a, "_node", None) is not None or getattr(a, "is_batched", False):
                         wants = True
                         break
             if not wants:
                 return function(*args, **kwargs)
             bound = signature.bind(*args, **kwargs)
             bound.apply_defaults()
+            if any(getattr(a, "is_batched", False) for a in bound.args):
+                from .batching import composed_call
+
+                return composed_call(o, function, tuple(bound.arguments.values()))
             node = prepare(o, tuple(bound.arguments.values()))
             before = grad_enabled.set(False)
             try:

@@ -102,7 +102,7 @@ def walk(
             if not keep_saved:
                 node.released = bool(node.saved)
                 node.saved = {}
-        handed: set[int] = {id(g._storage) for _, g in roots}
+        handed: set[int] = {id(g._storage) for _, g in roots} if inputs is None else set()
         for leaf, g in leaves.values():
             for hook in list((leaf._hooks or {}).values()):
                 g = _hooked(hook, g)

@@ -147,7 +147,8 @@ class Function:
 
     Either ``forward(ctx, *inputs)`` saves what `backward` needs, or ``forward(*inputs)`` computes and
     ``setup_context(ctx, inputs, output)`` saves. ``backward(ctx, *grads)`` returns a gradient for each
-    input, None for what has none. A call whose gradient is wanted is not captured by `compile`.
+    input, None for what has none. Under `vmap` it runs for one example after the other, whatever ``vmap``
+    the class defines. A call whose gradient is wanted is not captured by `compile`.
 
     Source: https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function
 
@@ -197,6 +198,10 @@ class Function:
             args: of `forward`, behind the context.
             kwargs: of `forward` that takes a context; they have no gradients.
         """
+        if any(getattr(a, "is_batched", False) for a in args):
+            from .batching import loop
+
+            return loop(cls.apply, args, kwargs)
         ctx = FunctionCtx()
         wants = [isinstance(a, Tensor) and a._node is not None for a in args]
         recorded = grad_enabled.get() and any(wants)

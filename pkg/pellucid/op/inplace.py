@@ -19,6 +19,7 @@ from ..errors import DTypeError, GradientError, PellucidError, ShapeError
 from ..tensors import dtypes as dt
 from ..tensors.meta import Meta
 from ..tensors.tensor import Tensor
+from . import slow_path
 from .arguments import named
 from .call_path import in_place_path
 from .plan import cpu_plan, meta_plan, webgpu_plan
@@ -44,6 +45,8 @@ def in_place(o: Op) -> Callable:
         recorded.grad = {first: (zeros, ("g",))}
 
     def slow(values: tuple):
+        if slow_path.batched is not None and slow_path.has_batched(values):
+            return slow_path.batched[1](o, values)
         try:
             values = regular(o, values)
         except PellucidError as error:

@@ -18,6 +18,18 @@ from .plan_cache import keep_plan
 from .planning import Op
 from .symbols import SYMBOLS, moved, plain_of, settled
 
+# What calls an op, and what writes its result in place, where an argument is an example of a batch: once
+# `vmap` is there.
+batched: tuple[Callable, Callable] | None = None
+
+
+def has_batched(values: tuple) -> bool:
+    """Whether an argument is an example of a batch, or a list with one."""
+    return any(
+        has_batched(tuple(v)) if isinstance(v, (list, tuple)) else getattr(v, "is_batched", False)
+        for v in values
+    )
+
 
 def regular(o: Op, values: tuple) -> tuple:
     """The values of a call with every argument that is no tensor made regular.
@@ -88,6 +100,8 @@ def _view(o: Op, values: tuple) -> tuple[tuple, Callable]:
 def call_slowly(o: Op, values: tuple) -> Any:
     """A call that found no plan, or asks for none since a key settles symbols: prepare, make arguments
     regular, plan, keep the plan, run."""
+    if batched is not None and has_batched(values):
+        return batched[0](o, values)
     if o.prepare is not None and (done := _prepared(o, o.prepare, values)) is not None:
         return done
     try:

@@ -180,6 +180,8 @@ def put(x: Tensor, key: Any, value: Any) -> None:
         GradientError: ``x`` is a leaf that requires grad.
         ShapeError: the value does not broadcast to the part.
     """
+    if any(getattr(t, "is_batched", False) for t in (x, value, *(key if isinstance(key, tuple) else (key,)))):
+        return _put_examples(x, key, value)
     wants = is_grad_enabled()
     if wants:
         inplace.prepare("setitem", x)
@@ -202,6 +204,16 @@ def put(x: Tensor, key: Any, value: Any) -> None:
             edges["value"] = (edge(value), value._meta)
         node = Node(_Overwrite, edges, {"key": _fixed(key)})
         inplace.rebase(node, x, "input")
+
+
+def _put_examples(x: Tensor, key: Any, value: Any) -> None:
+    """``x[key] = value`` of examples of a batch (`vmap`): the batch records it."""
+    view, index = _resolve(x, key)
+    if index:
+        raise ArgumentError(
+            "setitem: positions by tensors or lists are not written within vmap. Use where() or scatter()."
+        )
+    (movement.copy_ if isinstance(value, Tensor) else movement.fill_)(view, value)
 
 
 def _fixed(key: Any) -> Any:

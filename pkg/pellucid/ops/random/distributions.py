@@ -8,6 +8,7 @@ from math import nan, prod
 
 import numpy as np
 
+from ...autograd.batching import drawn_by_each, enclose
 from ...autograd.composed import composed
 from ...autograd.formulas import zeros
 from ...device import device as Device
@@ -134,8 +135,11 @@ def _draw(
 ) -> Tensor:
     shape = sizes(size)
     d = dt.get_default_dtype() if dtype is None else element_type(dtype)
-    state = chosen(generator).take(max(prod(shape), 0))
+    examples = drawn_by_each()
+    shape = (*[level.size for level in examples], *shape)
+    state = chosen(generator).take(max(prod(shape), 0), each=True)
     out = block(shape, *arguments, *state, d, get_default_device() if device is None else Device(device))
+    out = enclose(out, examples)
     return out if requires_grad is False or requires_grad is None else out.requires_grad_(requires_grad)
 
 

@@ -6,6 +6,7 @@ import secrets
 
 import numpy as np
 
+from ...autograd.batching import check_drawing
 from ...device import device as Device
 from ...device.stream import stream
 from ...errors import RangeError, ShapeError
@@ -93,8 +94,14 @@ class Generator:
         self.seed_value, self.offset = words
         return self
 
-    def take(self, count: int) -> tuple[int, int, int, int]:
-        """Reserve ``count`` words: (seed low, seed high, counter low, counter high)."""
+    def take(self, count: int, each: bool = False) -> tuple[int, int, int, int]:
+        """Reserve ``count`` words: (seed low, seed high, counter low, counter high).
+
+        Args:
+            count: how many.
+            each: within `vmap` they are words for every example.
+        """
+        check_drawing(each)
         # No call between these two, so that two threads never get the same words.
         seed, start = self.seed_value, self.offset
         self.offset = (start + -(-count // 4)) & 0xFFFFFFFFFFFFFFFF

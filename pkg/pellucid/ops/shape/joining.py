@@ -264,7 +264,7 @@ def repeat(input: Tensor, *repeats) -> Tensor:
 
 def _copied(out: Tensor, input: Tensor) -> Tensor:
     """The result of what promises a copy, also where there was nothing to move."""
-    return clone(out) if out._storage is input._storage else out
+    return clone(out) if getattr(out, "is_batched", False) or out._storage is input._storage else out
 
 
 @function(method=True)

@@ -282,6 +282,8 @@ def as_strided(input: Tensor, size, stride, storage_offset: int | None = None) -
     start = input._offset if storage_offset is None else index(storage_offset, "storage_offset")
     if len(size) != len(stride):
         raise ShapeError(f"as_strided: size {size} and stride {stride} must have equally many entries.")
+    if getattr(input, "is_batched", False):
+        return input.strided(size, stride, start)  # type: ignore[attr-defined]
     reach = [(n - 1) * s for n, s in zip(size, stride, strict=True)]
     entries = input._storage.nbytes // max(input._meta.nbytes // max(input._meta.numel, 1), 1)
     low, high = start + sum(min(r, 0) for r in reach), start + sum(max(r, 0) for r in reach)

@@ -270,6 +270,7 @@ ROOMS: dict[str, Room] = {
     "fx.experimental.symbolic_shapes": Room(answers={"is_concrete_int": True, "guard_or_false": False}),
     "export": Room(kinds="ExportedProgram Dim", refused="export load save register_dataclass"),
     "onnx": Room(answers={"is_in_onnx_export": False}, refused="export"),
+    "func": Room(at="nn.func"),
     "library": Room(at="utils.compat.library", refused="define impl triton_op wrap_triton opcheck"),
     "ops": Room(),
     "distributions": Room(kinds="Distribution Normal Categorical Bernoulli Beta Uniform"),
