@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...errors import ArgumentError, DTypeError, RangeError, ShapeError
 from ...op.arguments import boolean, number, wrong
@@ -15,8 +14,19 @@ from ..elementwise.comparison import where
 from ..shape.creation import linspace
 from .counting import searchsorted
 
-Histogram = namedtuple("histogram", ("hist", "bin_edges"))
-Histograms = namedtuple("histogramdd", ("hist", "bin_edges"))
+
+class Histogram(NamedTuple):
+    """Heights of bins, and their edges."""
+
+    hist: Tensor
+    bin_edges: Tensor
+
+
+class Histograms(NamedTuple):
+    """Heights of bins, and the edges of each coordinate."""
+
+    hist: Tensor
+    bin_edges: list[Tensor]
 
 
 def _edges(name: str, x: Tensor, bins: Any, ends: tuple[float, float] | None) -> Tensor:
