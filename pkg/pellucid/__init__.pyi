@@ -40,8 +40,7 @@ from .lens import match as match
 from .models import AutoModelForCausalLM as AutoModelForCausalLM
 from .models.generate import GenerationConfig as GenerationConfig
 from .nn import func as func
-from .ops.index.histograms import histogram as Histogram
-from .ops.index.histograms import histogramdd as Histograms
+from .ops.index.histograms import Histogram, Histograms
 from .ops.index.sort import ValuesAndIndices
 from .ops.linalg.lu import PLU, LUFactor, LUFactorEx
 from .ops.linalg.older import USV, Triangular

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..device import device as Device
-from ..ops.index.histograms import histogram as Histogram
+from ..ops.index.histograms import Histogram
 from ..ops.index.sort import ValuesAndIndices
 from ..ops.linalg.lu import LUFactor, LUFactorEx
 from ..ops.linalg.older import USV, Triangular
