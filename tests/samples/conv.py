@@ -13,7 +13,9 @@ CLOSE, SHARED = {"atol": 1e-4, "rtol": 1e-4}, {"variants": ("shared",)}
 def convolved(input: tuple, weight: tuple, transpose: bool = False, bias: bool = True, **options) -> Sample:
     """Of normal numbers of these shapes."""
     channels = weight[1] * options.get("groups", 1) if transpose else weight[0]
-    return S(normal(*input), normal(*weight), *[normal(channels)] * bias, **options).but(**CLOSE, **SHARED)
+    made = S(normal(*input), normal(*weight), *[normal(channels)] * bias, **options).but(**CLOSE)
+    # Volumes take the kernels of planes.
+    return made.but(**SHARED) if len(weight) < 5 else made
 
 
 def refused(shape: tuple, *options: dict, weights: tuple = ()) -> list[Sample]:
