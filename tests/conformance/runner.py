@@ -134,6 +134,16 @@ def run(todo: list[str], jobs: int, settings: tuple, kept: Path) -> None:
                     workers.remove(w)
 
 
+def surroundings(device: str) -> str:
+    """PyTorch's version, and the adapter of the device."""
+    import torch
+
+    import pellucid
+
+    adapter = f", {pellucid.webgpu.get_device_name()}" if device == "webgpu" else ""
+    return f"PyTorch {torch.__version__}{adapter}"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/conformance", description=__doc__)
     parser.add_argument("--device", choices=("webgpu", "cpu"), default="webgpu")
@@ -174,8 +184,8 @@ def main() -> int:
                 print(f"{r['entry']:40} {kind:9} {report.cell(c)}  {'; '.join(c['reasons'].values())}")
     else:
         words = f"--device {options.device} --samples {options.samples} --seed {options.seed}"
-        took = time.monotonic() - began
-        report.write(options.device, results, f"`scripts/conformance {words}` at {commit}, {took:.0f} s")
+        how = f"`scripts/conformance {words}` at {commit or 'an export'}, {time.monotonic() - began:.0f} s"
+        report.write(options.device, results, f"{how}, {surroundings(options.device)}")
     return 0
 
 
