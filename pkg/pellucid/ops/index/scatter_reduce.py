@@ -46,7 +46,7 @@ def _reference(input, dim, index, src, reduce):
 def _input_grad(g, input, dim, index, src, reduce, out):
     if reduce == "prod":
         whole = input.masked_fill(input == 0, 1)
-        return g * _combined(whole, dim, index, src, reduce) / whole
+        return g * scatter_combined(whole, dim, index, src, reduce) / whole
     return without(_shared(g, input, dim, index, src, out), input != out)
 
 
@@ -58,7 +58,7 @@ def _src_grad(g, input, dim, index, src, reduce, out):
     zero = src == 0
     zeros = scatter_add(out.new_zeros(out.shape), dim, index, zero.to(out.dtype))
     alone = zero & (gather(zeros, dim, index) == 1)
-    others = _combined(input, dim, index, src.masked_fill(alone, 1), reduce)
+    others = scatter_combined(input, dim, index, src.masked_fill(alone, 1), reduce)
     plain = gather(g * out, dim, index) / src.masked_fill(zero, 1)
     return where(alone, gather(g * others, dim, index), plain)
 
@@ -77,7 +77,7 @@ def _shared(g, input, dim, index, src, out):
     reference=_reference,
     grad={"input": _input_grad, "src": _src_grad},
 )
-def _combined(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str) -> Tensor:
+def scatter_combined(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str) -> Tensor:
     """Combine sources with what lies at their places; index and sources of one shape."""
 
 
@@ -107,7 +107,7 @@ def _reduced(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, i
     if not include_self:
         neutral = src.new_full(src.shape, _neutral(src.dtype, reduce))
         input = within(scatter_lines, input, dim, index, neutral)
-    return within(lambda *given: _combined(*given, reduce), input, dim, index, src)
+    return within(lambda *given: scatter_combined(*given, reduce), input, dim, index, src)
 
 
 def _known(name: str, reduce: str, known: tuple[str, ...]) -> None:
