@@ -9,6 +9,7 @@ import signal
 import sys
 import traceback
 import types
+from importlib.abc import MetaPathFinder
 from importlib.metadata import version
 from typing import Any
 
@@ -20,6 +21,18 @@ from pyodide_js import loadPackagesFromImports
 
 _PREFIX = "<python-input-"  # as CPython names what is typed, so that tracebacks look the same
 _INDENT = "    "
+
+
+class _TorchFinder(MetaPathFinder):
+    """Makes ``import torch`` find Pellucid: what is typed for PyTorch runs. Nothing is imported before."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
+        if fullname != "torch":
+            return None
+        sys.meta_path.remove(self)
+        import pellucid
+
+        return pellucid.compat.install().__spec__
 
 
 class Console(pyodide_console.Console):
@@ -37,6 +50,7 @@ class Console(pyodide_console.Console):
         self._parser.compiler.flags |= ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
         builtins.input = self._input
         signal.signal(signal.SIGINT, self._interrupt)
+        sys.meta_path.insert(0, _TorchFinder())
 
     def missing(self, text: str) -> str | None:
         """What to begin the next line with when a text is not yet a whole input; None when it is one."""

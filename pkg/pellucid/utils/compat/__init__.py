@@ -32,7 +32,7 @@ class _Facade(ModuleType):
         self._package = package
 
     def __getattr__(self, name: str) -> Any:
-        return room(name) if name in ROOMS else getattr(self._package, name)
+        return room(name) if _has_row(name) else getattr(self._package, name)
 
     def __dir__(self) -> Iterable[str]:
         return sorted({*vars(self), *dir(self._package)})
@@ -49,7 +49,7 @@ class _Existing(Loader):
         return self._module
 
     def exec_module(self, module: ModuleType) -> None:
-        module.__spec__ = self._spec
+        module.__spec__ = self._spec or module.__spec__
 
 
 class _Release(Distribution):
@@ -80,21 +80,28 @@ class _Finder(MetaPathFinder):
         return [_Release()] if context.name == "torch" else []
 
 
+def _has_row(path: str) -> bool:
+    """Whether the table says what a module is: of what the package itself has, only of ``jit``, since
+    `pellucid.jit` is another."""
+    return path in ROOMS and (path == "jit" or path not in sys.modules["pellucid"]._LAZY)
+
+
 def _module(path: str) -> ModuleType | None:
     """The module that stands for ``torch.<path>``, or None."""
+    if _has_row(path):
+        return room(path)
     package, _, last = path.rpartition(".")
     if path.partition(".")[0] in _PACKAGES:
-        name = f"pellucid.{path}"
         try:
-            if find_spec(name) is not None:
-                return import_module(name)
+            if find_spec(f"pellucid.{path}") is not None:
+                return import_module(f"pellucid.{path}")
         except ModuleNotFoundError:  # of the package that it would be in
             pass
-    if path in ROOMS:
-        return room(path)
-    if last in public().get(f"modules of torch.{package}", ()):
-        return room(path, at=package)
-    return None
+    parent = _module(package) if package else sys.modules["pellucid"]
+    found = getattr(parent, last, None)
+    if isinstance(found, ModuleType):
+        return found
+    return room(path, at=package) if last in public().get(f"modules of torch.{package}", ()) else None
 
 
 def _is_known(path: str) -> bool:
@@ -152,4 +159,8 @@ def install() -> ModuleType:
         for name in public()[f"torch.{place}"] - own.keys():
             if name[0].isupper():
                 own[name] = kind(f"torch.{place}.{name}")
+    # PyTorch's layers are also names of the package that their modules are in.
+    layers = vars(import_module("pellucid.nn"))
+    within = vars(import_module("pellucid.nn.modules"))
+    within.update({name: value for name, value in layers.items() if name[0].isupper()})
     return torch

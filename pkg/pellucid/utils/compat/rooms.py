@@ -113,7 +113,7 @@ class _Built(ModuleType):
             return room(f"{self._path}.{name}")
         if not (name.startswith("__") and name.endswith("__")):
             for place in self._at:
-                found = import_module(f"pellucid.{place}".rstrip("."))
+                found = room(place) if place in ROOMS else import_module(f"pellucid.{place}".rstrip("."))
                 if hasattr(found, name):
                     return getattr(found, name)
         if self._path == "ops":
@@ -188,7 +188,8 @@ ROOMS: dict[str, Room] = {
         kinds="Stream Event CUDAGraph FloatTensor HalfTensor LongTensor device device_of StreamContext",
         refused=f"{_OF_A_DEVICE} get_device_name mem_get_info default_stream memory_summary graph",
     ),
-    "cuda.amp": Room(at="amp", kinds="GradScaler autocast", refused="custom_fwd custom_bwd"),
+    "amp": Room(kinds="GradScaler autocast", refused="custom_fwd custom_bwd is_autocast_available"),
+    "cuda.amp": Room(at="amp"),
     "cuda.amp.autocast_mode": Room(at="amp"),
     "cuda.nvtx": Room(idle="range_push range_pop mark", contexts="range"),
     "xpu": Room(
@@ -273,7 +274,7 @@ ROOMS: dict[str, Room] = {
     "func": Room(at="nn.func"),
     "library": Room(at="utils.compat.library", refused="define impl triton_op wrap_triton opcheck"),
     "ops": Room(),
-    "distributions": Room(kinds="Distribution Normal Categorical Bernoulli Beta Uniform"),
+    "distributions": Room(kinds=" ".join(n for n in public()["torch.distributions"] if n[0].isupper())),
     "distributions.constraints": Room(values={"positive_definite": None}),
     # Several processes
     "distributed": Room(
@@ -324,7 +325,7 @@ ROOMS: dict[str, Room] = {
         refused="spawn get_context set_start_method start_processes set_sharing_strategy",
     ),
     # Attention that is given as a function
-    "nn.attention": Room(contexts="sdpa_kernel", values={"SDPBackend": None}),
+    "nn.attention": Room(at="nn.attention", contexts="sdpa_kernel", values={"SDPBackend": None}),
     "nn.attention.flex_attention": Room(
         kinds="BlockMask AuxOutput AuxRequest",
         refused="flex_attention create_block_mask create_mask or_masks and_masks noop_mask",
