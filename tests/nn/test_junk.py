@@ -55,6 +55,9 @@ NEEDED = {
     "AdaptiveLogSoftmaxWithLoss": ((4, 6, [2]), lambda p: (p.ones(2, 4), p.tensor([1, 5]))),
     "LinearCrossEntropyLoss": ((3, 4), lambda p: (p.ones(2, 3), p.tensor([1, 2]))),
     "CTCLoss": ((), lambda p: (p.ones(4, 1, 3), p.tensor([[1, 2]]), p.tensor([4]), p.tensor([2]))),
+    "LazyLinear": ((2,), counted),
+    **{f"Lazy{kind}{n}d": ((4, 2), made) for kind in ("Conv", "ConvTranspose") for n, made in RANKS.items()},
+    **{f"Lazy{kind}Norm{n}d": ((), made) for kind in ("Batch", "Instance") for n, made in RANKS.items()},
     "Bilinear": ((3, 3, 2), lambda p: (p.ones(2, 3), p.ones(2, 3))),
     "EmbeddingBag": ((5, 2), lambda p: p.tensor([[1, 2]])),
     "MultiheadAttention": ((4, 2), lambda p: (counted(p),) * 3),
@@ -89,11 +92,15 @@ TAKEN = {
     *(("TripletMarginLoss", "swap", junk) for junk in JUNK),
     *(("TripletMarginWithDistanceLoss", "swap", junk) for junk in JUNK),
 }
+# Tensors, settings, and what is refused whatever is given.
+TENSORS = {
+    "Buffer", "LinearCrossEntropyOptions", "Module", "Parameter", "SyncBatchNorm", "UninitializedBuffer",
+    "UninitializedParameter",
+}  # fmt: skip
 LAYERS = sorted(
     name
     for name in pellucid.nn.__all__
-    if inspect.isclass(getattr(pellucid.nn, name))
-    and name not in ("Buffer", "LinearCrossEntropyOptions", "Module", "Parameter", "SyncBatchNorm")
+    if inspect.isclass(getattr(pellucid.nn, name)) and name not in TENSORS
 )
 
 

@@ -219,3 +219,37 @@ def test_half_precision_layers(dtype, device):
     out = ours(pellucid.tensor(floats(3, 6), device=device, dtype=getattr(pellucid, dtype)))
     assert out.dtype.name == dtype
     same(out.float(), theirs(torch.tensor(floats(3, 6))), rtol=0.05, atol=0.05)
+
+
+LAZY = [
+    ("LazyLinear", (3,), (2, 5)),
+    ("LazyConv2d", (4, 2), (1, 3, 4, 4)),
+    ("LazyConvTranspose1d", (4, 2), (2, 3, 4)),
+    ("LazyBatchNorm1d", (), (4, 3)),
+    ("LazyInstanceNorm1d", (), (2, 3, 5)),
+]
+
+
+@pytest.mark.parametrize(("name", "args", "shape"), LAZY, ids=[case[0] for case in LAZY])
+def test_lazy_layers_take_sizes_from_the_first_input_or_a_state(name, args, shape, device):
+    theirs = getattr(torch.nn, name)(*args)
+    with pellucid.device(device):
+        ours, other = (getattr(pellucid.nn, name)(*args) for _ in range(2))
+    assert repr(ours) == repr(theirs)
+    assert ours.has_uninitialized_params()
+    before = list(ours.parameters())
+    assert all(p.numel() == 0 for p in before)
+    x = floats(*shape)
+    theirs(torch.tensor(x))
+    ours(pellucid.tensor(x, device=device))
+    assert repr(ours) == repr(theirs)
+    assert [a is b for a, b in zip(ours.parameters(), before, strict=True)] == [True] * len(before)
+    for m in (ours, other):
+        m.load_state_dict(state_of(theirs))
+    same_call(ours.eval(), theirs.eval(), device, x)
+    same(other.eval()(pellucid.tensor(x, device=device)), theirs(torch.tensor(x)))
+
+
+def test_a_lazy_layer_needs_a_tensor():
+    with pytest.raises(ValueError, match="the first input tells the sizes"):
+        pellucid.nn.LazyLinear(2)(3)

@@ -192,6 +192,12 @@ FAR_POWERS = np.array([20, -20, 16, -140, 200, -200, 100_000, -(2**30)])
 CLOSE = np.array([1.0, 2.0, np.nan, np.inf, -np.inf, 0.0], np.float32)
 BESIDE = np.array([1.0 + 1e-6, 2.1, np.nan, np.inf, np.inf, 1e-9], np.float32)
 
+
+def written(name: str, *more):
+    """An activation over a tensor that is no leaf."""
+    return lambda t, x: getattr(t.nn.functional, f"{name}_")(x + 0, *more)
+
+
 SAMPLES: dict[str, list[Sample]] = {
     **UNARY,
     "add": binary(
@@ -323,6 +329,9 @@ SAMPLES: dict[str, list[Sample]] = {
         bad("'none' or 'tanh', not 'fast'", x, approximate="fast").but(error=ValueError)
     ],
     "nn.functional.leaky_relu": activation(S(x, 0.2), over("leaky_relu", 0.2)),
+    **{f"nn.functional.{name}_": [S(written(name, *more), x).but(layouts=("contiguous",), second=False)]
+       for name, more in (("celu", (1.5,)), ("elu", ()), ("hardtanh", (-0.5, 0.5)), ("leaky_relu", (0.2,)),
+           ("relu", ()), ("rrelu", (0.2, 0.3)), ("selu", ()), ("threshold", (0.1, 2.0)))},
     "nn.functional.elu": activation(S(x, 1.5), over("elu")),
     "celu": activation(S(4 * x, 1.5), over("celu", 2.0), bad("alpha must not be 0", x, 0.0)),
     "selu": activation(over("selu")),

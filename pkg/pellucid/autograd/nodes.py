@@ -116,7 +116,7 @@ class Node:
                     values.append(frozenset(self.edges))
                 else:
                     values.append(unpack(self.saved[w], self, w, keep_graph))
-            made = formula(*values)
+            made: Any = formula(*values)
             if type(made) is dict:  # one formula for several inputs
                 found |= {k: turn(grad) for k, grad in made.items() if k in self.edges}
                 continue

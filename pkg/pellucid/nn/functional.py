@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ..autograd.composed import composed
 from ..errors import DTypeError, RangeError, ShapeError
 from ..op.arguments import integers, number
-from ..op.public import EXPORTS, function
+from ..op.public import EXPORTS, copied_over, function
 from ..ops.elementwise import activations
 from ..ops.linalg.norms import norm
 from ..ops.norm import channels, normalization
@@ -240,6 +240,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     return (x1 / first * (x2 / second)).sum(dim)
 
 
+for _name in ("celu", "elu", "hardtanh", "leaky_relu", "relu", "rrelu", "selu", "threshold"):
+    function(exports="nn.functional", ours="an in-place form")(copied_over(EXPORTS["nn.functional"][_name]))
 globals().update(EXPORTS["nn.functional"])
 __all__ = sorted(EXPORTS["nn.functional"])  # pyright: ignore[reportUnsupportedDunderAll]
 

@@ -123,6 +123,9 @@ def binary_cross_entropy_with_logits(
 def celu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """``input`` where positive, else ``alpha * (exp(input / alpha) - 1)``."""
 
+def celu_(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
+    """In-place form of `celu`: writes the result into this tensor and returns it."""
+
 def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
     """Channels in another order: of each group the first, then of each the second, and so on."""
 
@@ -244,6 +247,9 @@ def dropout3d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _
 
 def elu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """``input`` where positive, else ``alpha * (exp(input) - 1)``."""
+
+def elu_(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
+    """In-place form of `elu`: writes the result into this tensor and returns it."""
 
 def embedding(
     input: Tensor,
@@ -383,6 +389,9 @@ def hardswish(input: Tensor) -> Tensor:
 def hardtanh(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0) -> Tensor:
     """Values moved into ``[min_val, max_val]``."""
 
+def hardtanh_(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0) -> Tensor:
+    """In-place form of `hardtanh`: writes the result into this tensor and returns it."""
+
 def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: _float = 1.0, reduction: str = "mean"
 ) -> Tensor:
@@ -434,6 +443,9 @@ def leaky_relu(
     input: Tensor, negative_slope: _float = 0.01, inplace: _bool = False, *, out: Tensor | None = None
 ) -> Tensor:
     """``input`` where positive, else ``negative_slope * input``."""
+
+def leaky_relu_(input: Tensor, negative_slope: _float = 0.01, inplace: _bool = False) -> Tensor:
+    """In-place form of `leaky_relu`: writes the result into this tensor and returns it."""
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``out[..., j] = sum_l input[..., l] * weight[j, l] + bias[j]``."""
@@ -700,6 +712,9 @@ def relu(input: Tensor, inplace: _bool = False) -> Tensor:
 def relu6(input: Tensor) -> Tensor:
     """``min(max(input, 0), 6)``."""
 
+def relu_(input: Tensor, inplace: _bool = False) -> Tensor:
+    """In-place form of `relu`: writes the result into this tensor and returns it."""
+
 def rms_norm(
     input: Tensor, normalized_shape: Sequence[_int], weight: Tensor | None = None, eps: _float | None = None
 ) -> Tensor:
@@ -715,6 +730,15 @@ def rrelu(
     """``input`` where positive, else ``input`` times a random slope; without training times the middle
     one."""
 
+def rrelu_(
+    input: Tensor,
+    lower: _float = 0.125,
+    upper: _float = 0.3333333333333333,
+    training: _bool = False,
+    inplace: _bool = False,
+) -> Tensor:
+    """In-place form of `rrelu`: writes the result into this tensor and returns it."""
+
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,
@@ -729,6 +753,9 @@ def scaled_dot_product_attention(
 
 def selu(input: Tensor, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """``elu(input, 1.67326)`` times 1.0507."""
+
+def selu_(input: Tensor, inplace: _bool = False) -> Tensor:
+    """In-place form of `selu`: writes the result into this tensor and returns it."""
 
 def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``1 / (1 + exp(-input))``."""
@@ -770,6 +797,9 @@ def threshold(
     input: Tensor, threshold: _float, value: _float, inplace: _bool = False, *, out: Tensor | None = None
 ) -> Tensor:
     """``input`` where it is above ``threshold``, else ``value``."""
+
+def threshold_(input: Tensor, threshold: _float, value: _float, inplace: _bool = False) -> Tensor:
+    """In-place form of `threshold`: writes the result into this tensor and returns it."""
 
 def triplet_margin_loss(
     anchor: Tensor,

@@ -40,7 +40,7 @@ class ParametrizationList(ModuleList):
         original: what the chain begins with; ``original0``, ``original1``, ... where it begins with several.
     """
 
-    def __init__(self, modules: list[Module], original: Tensor, unsafe: bool = False):
+    def __init__(self, modules: list[Any], original: Tensor, unsafe: bool = False):
         super().__init__(modules)
         self.unsafe = unsafe
         begin: Any = original
@@ -159,7 +159,8 @@ def _look_through(module: Module, kind: type) -> None:
     module may lose them."""
     known: Any = module.__dict__["parametrizations"]
     properties: dict[str, Any] = {name: _computed(name) for name in known}
-    module.__class__ = type(f"Parametrized{kind.__name__}", (kind,), {"_before": kind, **properties})
+    made = type(f"Parametrized{kind.__name__}", (kind,), {"_before": kind, **properties})
+    object.__setattr__(module, "__class__", made)
 
 
 def _same(before: Tensor, after: Any, unsafe: bool, shape: Any = None, dtype: Any = None) -> None:
