@@ -198,12 +198,13 @@ def _reflect(a: Tensor, tau: Tensor, C: Tensor, forward: bool, adjoint: bool = F
     return C
 
 
-def _fits(a: Tensor, tau: Tensor) -> tuple[int, int]:
+def _fits(a: Tensor, tau: Tensor, is_tall: bool) -> tuple[int, int]:
     batch, rows, columns = matrices(a)
-    if not rows >= columns >= tau.shape[-1] or tuple(tau.shape[:-1]) != batch:
+    most = min(rows, columns)
+    if tuple(tau.shape[:-1]) != batch or tau.shape[-1] > most or (is_tall and rows < columns):
         raise ShapeError(
-            f"{rows} by {columns} Householder vectors and tau of shape {tuple(tau.shape)}: there must be at "
-            "least as many rows as columns, and as many columns as tau has elements, in the same batch."
+            f"{rows} by {columns} Householder vectors and tau of shape {tuple(tau.shape)}: tau has at most "
+            f"{most} elements, in the same batch{', and there are no fewer rows than columns' * is_tall}."
         )
     return rows, columns
 
@@ -224,7 +225,7 @@ def householder_product(input: Tensor, tau: Tensor) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.linalg.householder_product.html
     """
-    rows, columns = _fits(input, tau)
+    rows, columns = _fits(input, tau, True)
     unit = eye(rows, columns, dtype=input.dtype, device=input.device)
     return _reflect(input, tau, unit.expand(*input.shape[:-2], rows, columns), False)
 
@@ -244,7 +245,7 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
 
     Source: https://pytorch.org/docs/stable/generated/torch.ormqr.html
     """
-    _fits(input, tau)
+    _fits(input, tau, False)
     if not left:
         return ormqr(input, tau, other.mH, True, not transpose).mH
     if matrices(other, "other")[1] != input.shape[-2]:

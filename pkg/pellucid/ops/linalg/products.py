@@ -175,13 +175,14 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
         (..., n, N).
 
     Raises:
-        ShapeError: no axes, or N is not above 1.
+        ShapeError: N is not above 1.
 
     Source: https://pytorch.org/docs/stable/generated/torch.linalg.vander.html
     """
-    count = x.shape[-1] if N is None and x.ndim else index(N or 0, "N")
-    if not x.ndim or count <= 1:
-        raise ShapeError(f"takes vectors and N above 1, not {x.ndim} axes and N {count}.")
+    x = x if x.ndim else x.reshape(1)
+    count = x.shape[-1] if N is None else index(N, "N")
+    if count <= 1:
+        raise ShapeError(f"takes N above 1, not {count}.")
     if not (x.dtype.is_floating_point or x.dtype.is_complex):
         x = x.to(dt.int64)
     return x.unsqueeze(-1) ** arange(count, device=x.device)
@@ -208,6 +209,9 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """
     if input.ndim != other.ndim:
         raise ShapeError(f"takes tensors of equally many axes, not of {input.ndim} and {other.ndim}.")
+    for x in (input, other):
+        if x.shape[axis(dim, x.ndim)] != 3:
+            raise ShapeError(f"axis {dim} has length {x.shape[dim]}; vectors have 3 elements.")
     return contractions.cross(input, other, dim)
 
 

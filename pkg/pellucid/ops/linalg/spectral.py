@@ -78,7 +78,8 @@ def _eigh_grad(grads, eigenvalues, eigenvectors):
     g, gV = grads
     V, inner = eigenvectors, 0
     if gV is not None:
-        inner = (V.mT @ gV) * _inverse_gaps(eigenvalues)
+        skew = V.mT @ gV
+        inner = (skew - skew.mT) * 0.5 * _inverse_gaps(eigenvalues)
     if g is not None:
         inner = inner + g.diag_embed()
     return V @ inner @ V.mT

@@ -9,9 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...autograd.composed import composed
 from ...errors import ShapeError
 from ...kernel.launch import Launch, flag
 from ...kernel.variants import is_direct
+from ...op.arguments import boolean
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.public import function
@@ -215,6 +217,22 @@ def cholesky(input: Tensor, *, upper: bool = False) -> Tensor:
     return cholesky_ex(input, upper=upper, check_errors=True).L
 
 
+def _of_right_side(g, L, upper):
+    return _from_factor(g, L, upper)
+
+
+def _of_factor(g, L, upper, out):
+    common = _from_factor(g, L, upper) @ out.mT
+    common = common + common.mT
+    return -(L @ common if upper else common @ L)
+
+
+@composed(name="cholesky_solve", B=_of_right_side, L=_of_factor)
+def _from_factor(B: Tensor, L: Tensor, upper: bool) -> Tensor:
+    lower = L.mH if upper else L
+    return solve_triangular(lower.mH, solve_triangular(lower, B, upper=False), upper=True)
+
+
 @function(method=True, aten="cholesky_solve.default(self, input2, upper=False)")
 def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """The ``X`` of ``A X = B`` from the Cholesky factor of A.
@@ -226,8 +244,8 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.cholesky_solve.html
     """
-    lower = L.mH if upper else L
-    return solve_triangular(lower.mH, solve_triangular(lower, B, upper=False), upper=True)
+    matrices(B, "B")
+    return _from_factor(B, L, boolean(upper, "upper"))
 
 
 @function(method=True)
