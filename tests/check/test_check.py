@@ -133,6 +133,8 @@ h[torch.tensor([1, 3])] += 1
 a = torch.empty(4)
 b = a.fill_(2).half()
 bits = torch.tensor([True, False, True])
+z = torch.fft.fft(torch.rand(67))
+(z * z.conj() / (z + 3)).sum().abs().item()
 print(h.sum().item(), b.tolist(), (~bits).tolist(), torch.tensor([3, 1, 2]).sort())
 """
     )

@@ -45,8 +45,16 @@ def flushed(values: np.ndarray) -> np.ndarray:
     return np.where(np.abs(values) < _TINY, np.copysign(values.dtype.type(0), values), values)
 
 
+def as_floats(values: np.ndarray) -> np.ndarray:
+    """Complex numbers as floats along a last axis; others as they are."""
+    if values.dtype.kind != "c":
+        return values
+    return np.stack([values.real, values.imag], -1)
+
+
 def peak(values: np.ndarray) -> float:
     """The largest finite magnitude."""
+    values = as_floats(values)
     if values.dtype.kind not in "fiu" or not values.size:
         return 1.0
     magnitudes = np.abs(values.astype(np.float64))
@@ -90,7 +98,7 @@ _SUMS = {
 # Exponentials of sums, in which errors of these grow.
 _ROUGH = {"fused_attention", "cached_attention", "softmax", "log_softmax"}
 # Waves of a wide range, whose error is one of their largest value.
-_WAVES = {"airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1"}
+_WAVES = {"airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "transform"}
 # A choice by random numbers: one of two neighbours, where rounding decides.
 _CHOICES = {"draw", "draw_nucleus"}
 
@@ -109,6 +117,8 @@ def close(entry: Entry, found: np.ndarray, wanted: np.ndarray, d: DType) -> Diff
         return None
     relative, spread = (1e-4, 1e-4) if name in _ROUGH else (1e-5, 1e-5) if name in _WAVES else _USUAL
     absolute = 0.0
+    if d.is_complex:
+        found, wanted, d = as_floats(found), as_floats(wanted), dt.float32
     if d.is_floating_point:
         # What is added to what was there may leave little of it.
         before = [seen.values for seen in entry.seen] if entry.written or entry.op.mutates else ()
@@ -146,7 +156,7 @@ def _numbers(value: Any) -> np.ndarray | None:
     d = value.meta.dtype
     if d.is_quantized:
         return on_cpu(value.values, value.meta.shape, d).dequantize().numpy()
-    return value.values if d.is_floating_point else None
+    return as_floats(value.values) if d.is_floating_point or d.is_complex else None
 
 
 def _root_mean_square(values: np.ndarray) -> float:
