@@ -19,6 +19,7 @@ from ..tensors.dtypes import DType, bfloat16
 from ..tensors.meta import meta
 from ..tensors.shape import Size
 from ..tensors.tensor import Tensor
+from ..weights.saving import element_bytes
 from .pickler import Pickler
 from .unpickler import Unpickler, whole
 
@@ -85,7 +86,7 @@ def _write(archive: zipfile.ZipFile, name: str, content: Any) -> None:
     begin = archive.fp.tell() + 30 + len(name.encode()) + 4
     padding = -begin % _ALIGNMENT
     info.extra = b"FB" + padding.to_bytes(2, "little") + b"Z" * padding
-    archive.writestr(info, _bytes(content) if isinstance(content, Tensor) else content)
+    archive.writestr(info, element_bytes(content) if isinstance(content, Tensor) else content)
 
 
 def _whole_of(t: Tensor) -> Tensor:
@@ -94,14 +95,6 @@ def _whole_of(t: Tensor) -> Tensor:
     if t.device.type == "meta":
         raise ArgumentError("save: a tensor on the meta device has no values to write.")
     return Tensor(t._storage, meta((t._storage.nbytes // size,), t.dtype, t.device), 0)
-
-
-def _bytes(t: Tensor) -> bytes:
-    """Elements as files have them."""
-    array = t.detach().numpy()
-    if t.dtype is bfloat16:
-        array = (array.view(np.uint32) >> 16).astype(np.uint16)
-    return array.tobytes()
 
 
 def load(

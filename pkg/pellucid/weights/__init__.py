@@ -10,6 +10,7 @@ from .load import read, read_async, stream, stream_async
 from .place import find
 from .plan import Target
 from .progress import Cancel, Progress
+from .saving import save_file
 from .source import LocalSource, MemorySource, MissingFile, Source
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "open_folder_async",
     "read",
     "read_async",
+    "save_file",
     "stream",
     "stream_async",
 ]
