@@ -85,7 +85,27 @@ def value(v: Any) -> Any:
         return type(v)(*made) if hasattr(v, "_fields") else type(v)(made)
     if isinstance(v, dict):
         return {k: value(x) for k, x in v.items()}
+    if isinstance(v, torch.nn.TransformerEncoderLayer):
+        return _encoder_layer(v)
     return function(v) if callable(v) else v
+
+
+def _encoder_layer(v: torch.nn.TransformerEncoderLayer) -> Any:
+    """A layer that is an argument of a stack."""
+    heads = v.self_attn
+    made = pellucid.nn.TransformerEncoderLayer(
+        heads.embed_dim,
+        heads.num_heads,
+        v.linear1.out_features,
+        v.dropout.p,
+        function(v.activation),
+        v.norm1.eps,
+        heads.batch_first,
+        v.norm_first,
+        v.linear1.bias is not None,
+    )
+    made.load_state_dict(value(dict(v.state_dict())))
+    return made.train(v.training)
 
 
 def named(path: str) -> Any:

@@ -176,8 +176,10 @@ class Muon(Optimizer):
         x = x / x.norm().clamp(min=group["eps"])
         a, b, c = group["ns_coefficients"]
         for _ in range(group["ns_steps"]):
-            gram = x @ x.T
-            x = x.addmm(gram.addmm(gram, gram, beta=b, alpha=c), x, beta=a)
+            # Each sum with a product is rounded to bfloat16 once.
+            gram, wide = (x @ x.T).float(), x.float()
+            change = (gram * b + (gram @ gram) * c).to(dt.bfloat16)
+            x = (wide * a + change.float() @ wide).to(dt.bfloat16)
         step = (x.T if rows > columns else x).to(value.dtype)
         value.mul_(shrink)
         value.sub_(step * _ADJUSTED[group["adjust_lr_fn"]](rows, columns) * rate)
