@@ -71,7 +71,7 @@ def vmap(
         step = chunk_size or sizes[0] or 1
         results = [run(k, min(k + step, sizes[0])) for k in range(0, max(sizes[0], 1), step)]
         found, (form, of_batch) = [result for result, *_ in results], results[0][1:]
-        outs = [OPS["cat"].call(list(p), 0) if len(p) > 1 else p[0] for p in zip(*found, strict=True)]
+        outs = [OPS["cat"].call(list(p), 0) if len(found) > 1 else [*p][0] for p in zip(*found, strict=True)]
         made = unflatten(form, iter(outs))
         placed = []
         for t, d, batched in zip(outs, _dims(out_dims, (made,), "out_dims"), of_batch, strict=True):
@@ -93,9 +93,10 @@ def _dims(dims: Any, given: Any, name: str) -> list[int | None]:
         leaves = []
         flatten(given, leaves)
         return [None for _ in leaves]
+    parts: Any = given
     if isinstance(dims, (tuple, list)):
-        if name == "out_dims" and len(given) == 1 and isinstance(given[0], (tuple, list)):
-            given = next(iter(given))
+        if name == "out_dims" and len(given) == 1 and isinstance(parts[0], (tuple, list)):
+            given = parts[0]
         if isinstance(given, (tuple, list)) and len(given) == len(dims):
             return [d for one, part in zip(dims, given, strict=True) for d in _below(one, part)]
     if isinstance(dims, dict) and isinstance(given, dict) and dims.keys() == given.keys():

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from ..errors import ShapeError, WeightError
+from ..errors import ArgumentError, ShapeError, WeightError
 from ..nn.hooks import Tap
+from ..op.arguments import describe
 from ..tensors.tensor import Tensor
 from .looks import LogitLens
 from .paths import first_tensor, pick
@@ -127,6 +128,8 @@ def patch(model: Any, changes: Mapping[str, Callable[[Tensor], Tensor] | Tensor]
 
         return hook
 
+    if not isinstance(changes, Mapping):
+        raise ArgumentError(f"patch: changes must be a dictionary by patterns, not {describe(changes)}.")
     with ExitStack() as stack:
         for pattern, new in changes.items():
             for path, module in pick(model, pattern).items():

@@ -8,6 +8,9 @@ from typing import Any
 from weakref import ref
 
 from ..autograd.grad_mode import under
+from ..errors import ArgumentError, RangeError
+from ..nn.modules.module import Module
+from ..op.arguments import describe
 from ..tensors.tensor import Tensor
 from .capture import Seen, capture
 from .looks import LogitLens, LookTap, Request
@@ -43,12 +46,15 @@ def logit_lens(
 
     Source: nostalgebraist 2020, "interpreting GPT: the logit lens"
     """
+    look = _request(model, pattern, top_k, positions).look
+    if not isinstance(source, (Seen, Tensor)):
+        raise ArgumentError(f"logit_lens: source must be ids or what was seen, not {describe(source)}.")
     if not isinstance(source, Seen):
         with capture(model, pattern) as seen:
             under(False, model, source, **forward)
     else:
         seen = source
-    return LogitLens(*_request(model, pattern, top_k, positions).look(seen))
+    return LogitLens(*look(seen))
 
 
 @contextmanager
@@ -88,7 +94,15 @@ def watch(
 
 
 def _request(model: Any, pattern: str, top_k: int, positions: slice | int | None) -> Request:
+    if not isinstance(top_k, int) or isinstance(top_k, bool) or top_k < 1:
+        raise RangeError(f"lens: top_k must be an integer of at least 1, not {describe(top_k)}.")
     if isinstance(positions, int):
         positions = slice(positions, positions + 1 or None)
+    if not isinstance(positions, slice | None):
+        raise ArgumentError(
+            f"lens: positions must be an integer, a slice or None, not {describe(positions)}."
+        )
+    if not isinstance(model, Module):
+        raise ArgumentError(f"lens: model must be a Module, not {describe(model)}.")
     chosen = positions or slice(None)
     return Request(ref(model), pattern, top_k, chosen.start, chosen.stop, chosen.step)

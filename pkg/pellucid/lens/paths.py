@@ -6,7 +6,9 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from ..errors import WeightError
+from ..errors import ArgumentError, WeightError
+from ..nn.modules.module import Module
+from ..op.arguments import describe
 
 
 @lru_cache(4096)
@@ -33,9 +35,15 @@ def pick(model: Any, pattern: str | list[str] | tuple[str, ...]) -> dict[str, An
     """The modules whose paths fit a pattern or one of several, in the model's order.
 
     Raises:
+        ArgumentError: the model is no module, or a pattern no text.
         WeightError: none fits.
     """
-    patterns = [pattern] if isinstance(pattern, str) else list(pattern)
+    if not isinstance(model, Module):
+        raise ArgumentError(f"lens: model must be a Module, not {describe(model)}.")
+    patterns = list(pattern) if isinstance(pattern, (list, tuple)) else [pattern]
+    for p in patterns:
+        if not isinstance(p, str):
+            raise ArgumentError(f"lens: pattern must be a text or a list of texts, not {describe(pattern)}.")
     found = {
         path: module
         for path, module in model.named_modules()

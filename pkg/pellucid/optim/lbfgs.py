@@ -169,6 +169,8 @@ class LBFGS(Optimizer):
         history_size: int = 100,
         line_search_fn: str | None = None,
     ):
+        if not isinstance(max_iter, int):
+            raise ArgumentError(f"LBFGS: max_iter must be an integer, not {max_iter!r}.")
         max_eval = max_iter * 5 // 4 if max_eval is None else max_eval
         super().__init__(params, given(locals()))
         if len(self.param_groups) != 1:

@@ -17,7 +17,7 @@ from ..tensors import dtypes as dt
 from ..tensors.construct import tensor
 from ..tensors.tensor import Tensor
 from .replayed import counts, followed
-from .settings import check
+from .settings import check, checked
 
 _HOOKS = ("step_pre", "step_post", "state_dict_pre", "state_dict_post", "load_pre", "load_post")
 
@@ -79,13 +79,12 @@ class Optimizer:
         super().__init_subclass__(**options)
         if "step" in cls.__dict__:
             cls.step = _hooked(cls.step)
+        if "__init__" in cls.__dict__:
+            cls.__init__ = checked(cls.__init__)
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]):
         if isinstance(params, Tensor):
-            raise ArgumentError(
-                "optimizer: params must be an iterable of tensors or of dictionaries, not one "
-                "tensor. Put it in a list."
-            )
+            raise ArgumentError("optimizer: params must be several tensors or dictionaries, not one tensor.")
         groups = _listed(params)
         if not groups:
             raise RangeError("optimizer: there are no parameters to optimize.")

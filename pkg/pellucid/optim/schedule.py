@@ -11,6 +11,7 @@ from ..errors import ArgumentError, RangeError
 from ..op.arguments import describe, number
 from ..tensors.tensor import Tensor
 from .optimizer import Optimizer
+from .settings import checked
 
 
 def note_step() -> None:
@@ -53,6 +54,11 @@ class LRScheduler:
 
     Source: https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate
     """
+
+    def __init_subclass__(cls, **options: Any):
+        super().__init_subclass__(**options)
+        if "__init__" in cls.__dict__:
+            cls.__init__ = checked(cls.__init__)
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1):
         check_is_optimizer(self, optimizer)

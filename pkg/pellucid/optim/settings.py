@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from inspect import signature
 from math import inf
 from typing import Any
 
 from ..errors import ArgumentError, RangeError
-from ..op.arguments import number
+from ..op.arguments import named, number, wrong
+from ..tensors.tensor import Tensor
 
 # Settings that have a range: the least value, and the least one that is too large. Of pairs, each has it.
 _RANGES = {
@@ -31,6 +35,54 @@ def given(names: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in names.items() if k not in ("self", "params", "__class__")}
 
 
+def check_kinds(made: type, settings: dict[str, Any]) -> None:
+    """Refuse settings that are not what the annotations of the constructor say.
+
+    Args:
+        made: whose constructor.
+        settings: by name.
+
+    Raises:
+        ArgumentError: one is of another type.
+    """
+    told = made.__init__.__annotations__
+    for key, value in settings.items():
+        text = str(told.get(key, ""))
+        kinds = set(text.split(" | "))
+        if (value is None and "None" in text) or (isinstance(value, Tensor) and "Tensor" in kinds):
+            continue
+        several = isinstance(value, (tuple, list))
+        try:
+            pair = key in _PAIRS  # `check` looks at these
+            if text.startswith("tuple[") and not (pair or (several and len(value) == text.count(",") + 1)):
+                raise wrong(key, f"{text.count(',') + 1} numbers", value)
+            if kinds - {"None", "Tensor"} <= {"int", "float"} and kinds & {"int", "float"}:
+                number(value, key)
+            if "Callable" in text and "Sequence" not in text and not callable(value):
+                raise wrong(key, "a function", value)
+            if kinds - {"None"} == {"str"} and not isinstance(value, str):
+                raise wrong(key, "a text", value)
+        except ArgumentError as error:
+            raise named(made.__name__, error) from None
+
+
+def checked(init: Callable) -> Callable:
+    """A constructor that refuses, by its annotations, what its arguments cannot be."""
+    form = signature(init)
+
+    @wraps(init)
+    def made(self: Any, *args: Any, **kwargs: Any) -> None:
+        try:
+            arguments = form.bind(self, *args, **kwargs).arguments
+        except TypeError:  # too few or too many, which Python says below
+            arguments = {}
+        if type(self).__init__ is made:
+            check_kinds(type(self), dict(arguments))
+        init(self, *args, **kwargs)
+
+    return made
+
+
 def check(name: str, settings: dict[str, Any]) -> None:
     """Refuse settings that are no numbers or out of range, and ways to compute a step that are not there."""
     for key in _PAIRS:
@@ -53,4 +105,4 @@ def check(name: str, settings: dict[str, Any]) -> None:
         raise RangeError(f"{name}: foreach and fused exclude each other. Give one of them.")
 
 
-__all__ = ["check", "given"]
+__all__ = ["check", "check_kinds", "checked", "given"]

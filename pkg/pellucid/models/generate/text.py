@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ShapeError
+from ...errors import ArgumentError, ShapeError
 from ...ops.shape.joining import cat
 from ...tensors.construct import tensor
 from ...tensors.tensor import Tensor
@@ -20,6 +20,8 @@ def _prompt(model: Any, ids: Any, mask: Any) -> tuple[Tensor, Any]:
     """Ids as (batch, time) on the model's device, and the mask that came beside or among them."""
     if isinstance(ids, Mapping) or hasattr(ids, "keys"):
         mask = ids["attention_mask"] if mask is None and "attention_mask" in ids else mask
+        if "input_ids" not in ids:
+            raise ArgumentError("generate: a dictionary must have 'input_ids', as a tokenizer returns it.")
         ids = ids["input_ids"]
     if not isinstance(ids, Tensor):
         ids = tensor(ids, device=model.device)
