@@ -534,6 +534,15 @@ def test_a_tensor_is_printed_and_read(repl):
     assert repl.type("print(x + 1)") == "tensor([2., 3., 4.])\n"
 
 
+def test_import_torch_finds_pellucid(repl):
+    repl.type("import torch.nn.functional as F", "import torch")
+    assert (
+        repl.type("torch.cuda.is_available(), torch.Tensor")
+        == "(False, <class 'pellucid.tensors.tensor.Tensor'>)\n"
+    )
+    assert repl.type("F.relu(torch.tensor([-1.0, 2.0]))") == "tensor([0., 2.])\n"
+
+
 def test_another_task_runs_ops_while_reads_wait(repl):
     repl.type("import asyncio, pellucid as torch", "seen = []")
     repl.type_block(

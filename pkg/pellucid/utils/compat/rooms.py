@@ -188,9 +188,10 @@ ROOMS: dict[str, Room] = {
         kinds="Stream Event CUDAGraph FloatTensor HalfTensor LongTensor device device_of StreamContext",
         refused=f"{_OF_A_DEVICE} get_device_name mem_get_info default_stream memory_summary graph",
     ),
-    "amp": Room(kinds="GradScaler autocast", refused="custom_fwd custom_bwd is_autocast_available"),
-    "cuda.amp": Room(at="amp"),
-    "cuda.amp.autocast_mode": Room(at="amp"),
+    "amp.autocast_mode": Room(at="optim.amp"),
+    "amp.grad_scaler": Room(at="optim.amp"),
+    "cuda.amp": Room(at="optim.amp"),
+    "cuda.amp.autocast_mode": Room(at="optim.amp"),
     "cuda.nvtx": Room(idle="range_push range_pop mark", contexts="range"),
     "xpu": Room(
         answers=_NOT_ONE,
