@@ -71,7 +71,9 @@ def vmap(
         step = chunk_size or sizes[0] or 1
         results = [run(k, min(k + step, sizes[0])) for k in range(0, max(sizes[0], 1), step)]
         found, (form, of_batch) = [result for result, *_ in results], results[0][1:]
-        outs = [OPS["cat"].call(list(p), 0) if len(found) > 1 else [*p][0] for p in zip(*found, strict=True)]
+        outs = [
+            OPS["cat"].call(list(p), 0) if len(found) > 1 else next(iter(p)) for p in zip(*found, strict=True)
+        ]
         made = unflatten(form, iter(outs))
         placed = []
         for t, d, batched in zip(outs, _dims(out_dims, (made,), "out_dims"), of_batch, strict=True):
