@@ -19,7 +19,7 @@ from ...tensors.shape import Size
 from ...tensors.tensor import Tensor
 from ..shape.creation import eye
 from ..shape.joining import cat
-from .matrices import checked, lanes, matrices, one_batch, square, steps, typed
+from .matrices import checked, lanes, matrices, of_reals, one_batch, square, steps, typed
 from .triangular import solve_triangular
 
 SINGULAR = "the matrix is singular: element {} of the diagonal of U is 0."
@@ -109,7 +109,7 @@ def _lu_launches(call: Call) -> list[Launch] | None:
     public="linalg.lu_factor",
     dtype=typed("own", dt.int32, dt.int32),
     shape=_lu_shapes,
-    kernel=_lu_launches,
+    kernel=of_reals(_lu_launches),
     reference=_eliminate,
     grad={"A": _lu_grad},
     outputs=("LU", "pivots", "info"),

@@ -92,6 +92,11 @@ def steps(launch: Callable[[int, int], Launch], count: int, turns: int) -> list[
     return [launch(k, min(k + per, count)) for k in range(0, max(count, 1), per)] if per > 0 else None
 
 
+def of_reals(launches: Callable) -> Callable:
+    """The kernel of an op whose complex matrices go over the cpu device."""
+    return lambda call: None if call.compute.is_complex else launches(call)
+
+
 def one_batch(*tensors: Tensor) -> list[Tensor]:
     """Matrices expanded to the batch that all broadcast to."""
     batch = broadcast_shapes(*[t.shape[:-2] for t in tensors])

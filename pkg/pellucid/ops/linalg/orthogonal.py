@@ -18,7 +18,7 @@ from ...tensors.shape import Size
 from ...tensors.tensor import Tensor
 from ..shape.creation import eye
 from ..shape.joining import cat
-from .matrices import lanes, matrices, steps, typed
+from .matrices import lanes, matrices, of_reals, steps, typed
 from .triangular import solve_triangular
 
 
@@ -122,7 +122,7 @@ def _qr_grad(grads, mode, Q, R):
 @op(
     dtype=typed("own", "own"),
     shape=_qr_shapes,
-    kernel=_qr_launches,
+    kernel=of_reals(_qr_launches),
     reference=_qr,
     grad={"A": _qr_grad},
     outputs=("Q", "R"),
@@ -167,7 +167,7 @@ def _geqrf_shapes(call: Call):
 @op(
     dtype=typed("own", "own"),
     shape=_geqrf_shapes,
-    kernel=lambda call: reflect({"A": "input"}, prod(call.out.shape[:-2]), *call.out.shape[-2:]),
+    kernel=of_reals(lambda call: reflect({"A": "input"}, prod(call.out.shape[:-2]), *call.out.shape[-2:])),
     reference=_geqrf,
     grad=None,
     outputs=("a", "tau"),

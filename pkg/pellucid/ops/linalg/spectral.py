@@ -17,7 +17,7 @@ from ...tensors import dtypes as dt
 from ...tensors.shape import Size
 from ...tensors.tensor import Tensor
 from .jacobi import eigh_launches, svd_launches
-from .matrices import REAL, floats, matrices, square, typed
+from .matrices import REAL, floats, matrices, of_reals, square, typed
 
 _COMPLEX = {d: dt.complex64 if REAL[d] is dt.float32 else dt.complex128 for d in REAL}
 
@@ -88,7 +88,7 @@ def _eigh_grad(grads, eigenvalues, eigenvectors):
 @op(
     dtype=typed("real", "own"),
     shape=_eigh_shapes,
-    kernel=eigh_launches,
+    kernel=of_reals(eigh_launches),
     reference=lambda A, UPLO: _converged(np.linalg.eigh, A, UPLO.upper()),
     grad={"A": _eigh_grad},
     outputs=("eigenvalues", "eigenvectors"),
@@ -129,10 +129,6 @@ def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     return eigh(A, UPLO)[0]
 
 
-def _eig_on_cpu(A: Tensor) -> Any:
-    return eig(A.detach().to("cpu")) if A.device.type == "webgpu" else None
-
-
 @op(
     dtype=lambda call: ((_COMPLEX[floats(call["A"].dtype)],) * 2, call["A"].dtype),
     shape=lambda call: (call["A"].shape[:-1] if square(call["A"], "A") else None, call["A"].shape),
@@ -141,7 +137,6 @@ def _eig_on_cpu(A: Tensor) -> Any:
     grad=None,
     outputs=("eigenvalues", "eigenvectors"),
     exports="linalg",
-    prepare=_eig_on_cpu,
 )
 def eig(A: Tensor) -> Eigen:
     """Eigenvalues and eigenvectors of matrices: ``A = V diag(L) V⁻¹``, complex numbers.
@@ -150,9 +145,8 @@ def eig(A: Tensor) -> Eigen:
         A: (..., n, n).
 
     Returns:
-        (eigenvalues, eigenvectors): complex64 of float32. They are on the cpu device, which has complex
-        numbers,
-        also where A is on webgpu. They have no gradient.
+        (eigenvalues, eigenvectors): complex64 of float32. They are found on the cpu device, wherever A is,
+        and have no gradient.
 
     Raises:
         ShapeError: matrices that are not square.
@@ -225,7 +219,7 @@ def _svd_grad(grads, U, S, Vh):
 @op(
     dtype=typed("own", "real", "own"),
     shape=_svd_shapes,
-    kernel=svd_launches,
+    kernel=of_reals(svd_launches),
     reference=_svd,
     grad={"A": _svd_grad},
     outputs=("U", "S", "Vh"),

@@ -20,7 +20,7 @@ from ...op.public import function
 from ...tensors import dtypes as dt
 from ...tensors.tensor import Tensor
 from ..shape.creation import eye
-from .matrices import checked, lanes, matrices, one_batch, square, steps, typed
+from .matrices import checked, lanes, matrices, of_reals, one_batch, square, steps, typed
 
 _NOT_DEFINITE = "the leading minor of order {} is not positive, so there is no Cholesky factorization."
 
@@ -83,7 +83,7 @@ def _substitute_launches(call: Call) -> list[Launch] | None:
     public="linalg.solve_triangular",
     dtype=typed("own"),
     shape=_substitute_shape,
-    kernel=_substitute_launches,
+    kernel=of_reals(_substitute_launches),
     reference=_substitute,
     grad={"A": _substitute_left, "B": _substitute_right},
 )
@@ -164,7 +164,7 @@ def _cholesky_launches(call: Call) -> list[Launch] | None:
     public="linalg.cholesky",
     dtype=typed("own", dt.int32),
     shape=lambda call: (call["A"].shape, square(call["A"])[0]),
-    kernel=_cholesky_launches,
+    kernel=of_reals(_cholesky_launches),
     reference=_cholesky,
     grad={"A": _cholesky_grad},
     outputs=("L", "info"),

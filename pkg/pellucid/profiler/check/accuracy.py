@@ -95,12 +95,15 @@ _SUMS = {
     "add_rows", "sum_rows", "scatter_add", "norm_gradient", "rms_norm", "layer_norm", "average_windows",
     "average_windows_gradient", "cumsum", "fused_attention", "cached_attention",
 }  # fmt: skip
-# Exponentials of sums, in which errors of these grow.
-_ROUGH = {"fused_attention", "cached_attention", "softmax", "log_softmax"}
+# Exponentials of sums, and factors of matrices, in which errors of these grow.
+_ROUGH = {
+    "fused_attention", "cached_attention", "softmax", "log_softmax", "cholesky_factor", "eliminate",
+    "geqrf", "qr", "substitute",
+}  # fmt: skip
 # Waves of a wide range, whose error is one of their largest value.
 _WAVES = {"airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "transform"}
-# A choice by random numbers: one of two neighbours, where rounding decides.
-_CHOICES = {"draw", "draw_nucleus"}
+# A choice by random numbers, one of two neighbours, and signs of vectors: where rounding decides.
+_CHOICES = {"draw", "draw_nucleus", "eigh", "svd"}
 
 
 def close(entry: Entry, found: np.ndarray, wanted: np.ndarray, d: DType) -> Difference | None:
