@@ -38,12 +38,20 @@ ARGUMENTS = {
     **dict.fromkeys(("clamp_min", "clamp_max"), (0.5,)),
     **dict.fromkeys(("mvlgamma", "polygamma"), (1,)),
     "clip": (0.3, 0.6),
+    "scatter_reduce": (0, lambda p, part: places(p, part, 1), lambda p, part: full(p, part[:1], 0.7), "amax"),
+    "index_reduce": (0, lambda p, part: places(p, part, 0), lambda p, part: full(p, part[:1], 0.7), "amax"),
+    # So that there is one value to draw.
+    "bernoulli": (1.0,),
+    "geometric": (1 - 1e-12,),
+    "log_normal": (0.0, 1e-30),
+    "random": (2, 3),
 }
 RANDOM = {"normal", "uniform"}
-# Not of values, only of integers, of two axes, or refused where PyTorch lets the old gradient pass.
+# Not of values, only of integers, of two axes, random, or refused where PyTorch lets the old gradient pass.
 ELSE = {
     "requires_grad", "detach", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "gcd", "lcm",
-    "bitwise_left_shift", "bitwise_right_shift", "fill_diagonal", "nextafter",
+    "bitwise_left_shift", "bitwise_right_shift", "fill_diagonal", "nextafter", "share_memory",
+    "cauchy", "exponential",
 }  # fmt: skip
 # Of which PyTorch has no derivative in place.
 HYPERBOLIC = {"acosh", "asinh", "atanh", "arccosh", "arcsinh", "arctanh"}
@@ -133,6 +141,7 @@ def test_every_form_is_known():
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name", FORMS)
+@pytest.mark.filterwarnings("ignore:index_reduce")
 def test_gradient_of_what_was_written(name, device):
     for place in PLACES:
         if name in RANDOM and place in (a_view_of_a_view, a_base_read_after_another_shape):
