@@ -52,6 +52,16 @@ TAKEN = {
     *(("normal", name, "a tensor") for name in ("mean", "std")),
     # No axes are all of them.
     ("logsumexp", "dim", "nothing"), ("aminmax", "dim", "nothing"),
+    # None stands for the last axes, or for a tolerance that is not given.
+    *((f"fft.{name}2", "dim", "None") for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")),
+    ("nuclear_norm", "dim", "None"), ("frobenius_norm", "dim", "None"), ("linalg.pinv", "rcond", "None"),
+    *(("linalg.matrix_rank", "tol", junk) for junk in ("None", "1", "1.5", "nan", "a tensor")),
+    ("linalg.matrix_rank", "atol", "a tensor"),
+    # Settings of windows by name, whatever stands before them.
+    *((f"{name}_window", setting, number)
+        for name, settings in (("hamming", "alpha beta"), ("kaiser", "beta"))
+        for setting in settings.split() for number in ("1", "1.5", "nan")),
+    *((name, "dim", "nothing") for name in ("fft.fftshift", "fft.ifftshift", "linalg.norm")),
     # One number stands for a tuple of one.
     ("randint", "size", "1"), ("full", "size", "1"), ("tile", "*1", "1"), ("flip", "*1", "1"),
     # Numbers of any size, which are reduced or only compared.

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from ..errors import DTypeError, PellucidError
 from ..tensors.dtypes import can_cast
+from ..tensors.tensor import Tensor
 from .arguments import READERS, named, reader, wrong
 
 F = TypeVar("F", bound=Callable)
@@ -109,7 +110,7 @@ def publish(
     public = function if hasattr(function, "op") else explained(function)
     for place, n, value in entries:
         # What takes nothing but its own tensor has one.
-        is_safe = place is METHODS and len(_tensors(function)) == 1 and not _plain(function)
+        is_safe = place is METHODS and len(_tensors(function)) == 1 and len(_plain(function)) == 1
         place[n] = public if value is function and not is_safe else value
     if method or forms:
         for give in attach:
@@ -127,7 +128,7 @@ def explained(function: Callable) -> Callable:
             value = args[k] if k < len(args) else kwargs.get(name, read)
             if value is not read and not isinstance(value, classes):
                 try:
-                    read(value, f"argument '{name}'")
+                    read(value, name)
                 except PellucidError as error:
                     raise named(function.__name__, error) from None
         try:
@@ -147,7 +148,15 @@ def explained(function: Callable) -> Callable:
 
 
 # The classes of plain values by their annotations.
-_CLASSES: dict[str, tuple[type, ...]] = {"bool": (bool,), "float": (int, float), "int": (int,), "str": (str,)}
+_CLASSES: dict[str, tuple[type, ...]] = {
+    "bool": (bool,), "float": (int, float), "int": (int,), "str": (str,), "Tensor": (Tensor,)
+}  # fmt: skip
+
+
+def _tensor(value: Any, name: str) -> None:
+    """Refuse what is no tensor; what stands for one has a layout."""
+    if not hasattr(value, "_meta"):
+        raise wrong(name, "Tensor", value)
 
 
 def _plain(function: Callable) -> list[tuple[int, str, tuple[type, ...], Callable]]:
@@ -156,10 +165,12 @@ def _plain(function: Callable) -> list[tuple[int, str, tuple[type, ...], Callabl
     for k, p in enumerate(signature(function).parameters.values()):
         kinds = str(p.annotation).split(" | ")
         known = [c for kind in kinds for c in _CLASSES.get(kind, ())]
-        if known and {*kinds} <= {*_CLASSES, "None"} and p.kind is not Parameter.VAR_POSITIONAL:
+        mixed = "Tensor" in kinds and {*kinds} - {"Tensor", "None"}
+        if known and {*kinds} <= {*_CLASSES, "None"} and not mixed and p.kind is not p.VAR_POSITIONAL:
             place = sys.maxsize if p.kind is Parameter.KEYWORD_ONLY else k
             classes = (*known, type(None)) if "None" in kinds else tuple(known)
-            found.append((place, p.name, classes, reader(str(p.annotation))))
+            read = _tensor if "Tensor" in kinds else reader(str(p.annotation))
+            found.append((place, p.name, classes, read))
     return found
 
 

@@ -168,7 +168,7 @@ ihfft, ihfft2, ihfftn = [_declare("ihfft", end) for end in ("", "2", "n")]
 
 
 def _frequencies(name: str, n: int, d: float, parts, dtype: DType | None, device, requires_grad) -> Tensor:
-    d, dtype = n * number(d, f"{name}: d"), dtype or get_default_dtype()
+    d, dtype = n * number(d, f"{name}: d"), get_default_dtype() if dtype is None else dtype
     whole = [arange(*part, dtype=dtype, device=device) for part in parts]
     return (cat(whole, 0) * (1 / d if d else inf)).requires_grad_(requires_grad)
 

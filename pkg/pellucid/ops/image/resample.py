@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil, prod
+from math import ceil, inf, prod
 from typing import Any
 
 import numpy as np
@@ -254,6 +254,10 @@ def interpolate(
     if size is not None and recompute_scale_factor:
         raise RangeError("interpolate: recompute_scale_factor needs a scale_factor, and size is given.")
     factors = None if scale_factor is None else _each("scale_factor", scale_factor, count, number)
+    if factors is not None and not all(0 < factor < inf for factor in factors):
+        raise RangeError(
+            f"interpolate: scale factors are {tuple(factors)}; they must be positive and finite."
+        )
     if factors is None:
         made = _each("size", size, count, index)
     else:

@@ -8,7 +8,7 @@ from math import ceil, factorial, log2, prod
 
 from ...autograd.composed import composed
 from ...errors import ArgumentError, ShapeError
-from ...op.arguments import integers
+from ...op.arguments import integers, wrong
 from ...op.public import function
 from ...tensors import dtypes as dt
 from ...tensors.shape import axis, index
@@ -35,6 +35,8 @@ def multi_dot(tensors: list[Tensor]) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.linalg.multi_dot.html
     """
+    if not isinstance(tensors, (tuple, list)):
+        raise wrong("multi_dot: tensors", "tuple of Tensors", tensors)
     if len(tensors) < 2:
         raise ShapeError(f"takes at least two tensors, not {len(tensors)}.")
     first, last = tensors[0].ndim == 1, tensors[-1].ndim == 1
