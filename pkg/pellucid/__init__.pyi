@@ -1839,8 +1839,9 @@ def unravel_index(indices: Tensor, shape) -> tuple[Tensor, ...]:
 def unsafe_chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
     """At most ``chunks`` views of equal length (the last may be shorter)."""
 
-def unsafe_split(tensor: Tensor, split_size_or_sections, dim: _int = 0) -> tuple[Tensor, ...]:
-    """Views of consecutive parts of an axis."""
+def unsafe_split(tensor: Tensor, split_size: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+    """`split` in parts of one length. PyTorch does not look whether these are written; here they are
+    views."""
 
 def unsqueeze(input: Tensor, dim: _int) -> Tensor:
     """With a new axis of length 1 at ``dim``, sharing storage."""

@@ -407,7 +407,7 @@ def test_a_single_nan(name, device):
 # Views, copies, products, joints and lookups treat gradients alike at any value, and the tests of their
 # groups compare them; of overwritten values test_overwritten.py does.
 ELSEWHERE = {
-    "cholesky_factor", "eigh", "eliminate", "qr", "substitute", "svd",
+    "cholesky_factor", "eig", "eigh", "eliminate", "qr", "substitute", "svd",
     "add_rows", "average_windows", "average_windows_gradient", "cat", "complex", "conv1d", "conv2d",
     "conv_transpose1d", "conv_transpose2d", "convolution", "convolution_input",
     "convolution_weight", "copy", "diagonal", "embedding",

@@ -34,7 +34,6 @@ ALIASES = {
     "swapdims": "transpose",
     "trapz": "trapezoid",
     "unsafe_chunk": "chunk",
-    "unsafe_split": "split",
 }
 SPECIAL = {
     "digamma": "digamma",

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...errors import ArgumentError, LinAlgError
+from ...errors import ArgumentError, GradientError, LinAlgError
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.public import function
@@ -129,12 +129,19 @@ def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     return eigh(A, UPLO)[0]
 
 
+def _no_derivative(grads):
+    raise GradientError(
+        "linalg.eig: eigenvalues of general matrices have no derivative here. Use linalg.eigh for symmetric "
+        "ones, or detach the matrix."
+    )
+
+
 @op(
     dtype=lambda call: ((_COMPLEX[floats(call["A"].dtype)],) * 2, call["A"].dtype),
     shape=lambda call: (call["A"].shape[:-1] if square(call["A"], "A") else None, call["A"].shape),
     kernel=on_cpu,
     reference=lambda A: _converged(np.linalg.eig, A),
-    grad=None,
+    grad={"A": _no_derivative},
     outputs=("eigenvalues", "eigenvectors"),
     exports="linalg",
 )
@@ -146,7 +153,7 @@ def eig(A: Tensor) -> Eigen:
 
     Returns:
         (eigenvalues, eigenvectors): complex64 of float32. They are found on the cpu device, wherever A is,
-        and have no gradient.
+        and a walk back to the matrix is refused.
 
     Raises:
         ShapeError: matrices that are not square.

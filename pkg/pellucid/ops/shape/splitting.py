@@ -98,7 +98,6 @@ def _positions(tensor: Tensor, dim: int) -> tuple[Tensor, ...]:
     aten=(
         "split.Tensor(self, split_size, dim=0)",
         "split.sizes(self, split_size, dim=0)",
-        "unsafe_split.Tensor(self, split_size, dim=0)",
         "unsafe_split_with_sizes.default(self, split_sizes, dim=0)",
     ),
 )
@@ -127,6 +126,15 @@ def split(tensor: Tensor, split_size_or_sections, dim: int = 0) -> tuple[Tensor,
             raise ShapeError(f"split: split_size {size} must be positive.")
         parting, lengths = _SPLIT, [min(size, total - at) for at in range(0, total, size or 1)] or [0]
     return _below_one_node(parting, _slices, tensor, k, lengths)
+
+
+@function(method=True, aten="unsafe_split.Tensor(self, split_size, dim=0)")
+def unsafe_split(tensor: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """`split` in parts of one length. PyTorch does not look whether these are written; here they are views.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.unsafe_split.html
+    """
+    return split(tensor, split_size, dim)
 
 
 @function(method=True)

@@ -49,7 +49,7 @@ def as_floats(values: np.ndarray) -> np.ndarray:
     """Complex numbers as floats along a last axis; others as they are."""
     if values.dtype.kind != "c":
         return values
-    return np.stack([values.real, values.imag], -1)
+    return np.stack([np.real(values), np.imag(values)], -1)
 
 
 def peak(values: np.ndarray) -> float:
