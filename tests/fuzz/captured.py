@@ -354,7 +354,7 @@ def check(seed: int, count: int = 14) -> int:
     program = Program(rng)
     steps = calls(rng, program, count)
     worlds = [World(program, seed, program.fused) for _ in range(2)]
-    worlds[0].generator = worlds[1].generator = (seed, 0)
+    worlds[0].generator = worlds[1].generator = torch.Generator().manual_seed(seed).get_state()
     captured = worlds[1]
     captured.capture()
     with torch.webgpu.fusion(program.fused), warnings.catch_warnings():

@@ -95,6 +95,7 @@ SAMPLES: dict[str, list[Sample]] = {
         # squares that add up past float32, beside some that do not
         S(far, 1).but(**shared), S(far, 0), S(far, correction=0).but(grad=False), S(1e6 * far[0]),
         S(far, 1).but(dtype="bfloat16", rtol=1e-2, second=False),
+        bad("take floating point", below(9, 3)), bad("take floating point", below(2, 3, 2) > 0, 1),
         # sums past float32
         S(LARGEST, 1).but(grad=False, layouts=("contiguous",)),
     ] for name in ("var", "std")},

@@ -133,7 +133,11 @@ class Loud:
         return print, ("executed",)
 
 
-@pytest.mark.parametrize("value", [Loud(), torch.nn.Linear(1, 1), [print], {"x": np.ones(2)}], ids=str)
+@pytest.mark.parametrize(
+    "value",
+    [Loud(), torch.nn.Linear(1, 1), [print], {"x": np.ones(2)}],
+    ids="object module function array".split(),
+)
 def test_nothing_is_executed(value, capsys):
     file = io.BytesIO()
     torch.save(value, file)

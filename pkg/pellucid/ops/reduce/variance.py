@@ -12,7 +12,7 @@ import numpy as np
 
 from ...autograd.composed import composed
 from ...autograd.grad_mode import under
-from ...errors import ArgumentError
+from ...errors import ArgumentError, DTypeError
 from ...op.arguments import boolean, number
 from ...op.declaration import op
 from ...op.elementwise import elementwise
@@ -42,6 +42,8 @@ def _correction(unbiased, correction):
 def _spread_of(input: Tensor, dim, unbiased, correction) -> tuple:
     """The axes of a variance, None for all of a tensor, and the degrees of freedom."""
     no_complex("var", input)
+    if not input.dtype.is_floating_point:
+        raise DTypeError(f"std and var take floating point, not {input.dtype}. Convert with .float().")
     if isinstance(dim, bool):
         dim, unbiased = None, dim
     correction = _correction(unbiased, correction)
