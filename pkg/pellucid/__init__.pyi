@@ -1899,6 +1899,9 @@ def where(
 def xlogy(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """``input * log(other)``, 0 where ``input`` is 0."""
 
+def zero_(input: Tensor) -> Tensor:
+    """Write 0 over every element; the tensor itself is returned."""
+
 def zeros(*size, dtype: DType | None = None, device=None, requires_grad: _bool = False) -> Tensor:
     """A tensor of zeros."""
 

@@ -25,6 +25,7 @@ OUT_OF_SCOPE = (
 FREE = (
     "argsort", "bernoulli", "cauchy", "empty", "exponential", "geometric", "log_normal", "multinomial",
         "new_empty",
+    "nn.functional.multi_head_attention_forward",
     "nn.functional.alpha_dropout", "nn.functional.dropout", "nn.functional.feature_alpha_dropout",
     "nn.functional.fractional_max_pool", "nn.functional.rrelu", "normal", "pca_lowrank", "rand", "resize_",
     "svd_lowrank", "uniform",

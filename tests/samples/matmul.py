@@ -50,6 +50,8 @@ SAMPLES: dict[str, list[Sample]] = {
     "matmul": [
         *[S(normal(*a), normal(*b)).but(**close, variants=("shared",) * ((a, b) in SHARED)) for a,
             b in SHAPES],
+        S(below(9, 2, 3, 4) - 4, below(2**40, 4, 5)), S(below(9, 3, 4), below(9, 4)),
+        *each(("int32", "int8", "uint8"), normal(2, 3), normal(3, 4)),
         # Transposed, expanded and sliced operands are read in place.
         *[S(lambda t, a, b: a.mT @ b.mT, turned(a), turned(b)).but(**close, second=False) for a, b in TURNED],
         *[S(lambda t, a, b: (a @ b.mT, b @ a.mT), normal(*a), turned(b)).but(**close,

@@ -135,6 +135,7 @@ SAMPLES: dict[str, list[Sample]] = {
         bad("start 2 and length 2 do not lie within", x, 1, 2, 2).but(error=IndexError)],
     "select": [S(x, 1, 2), S(x, -1, -1)],
     "diagonal": [*moves(S(x), S(x, 1, 1, 2), S(x, -1, 2, 0), S(x, 7), dtypes=DTYPES)],
+    "zero_": [S(lambda t, x: t.zero_(x * 1), x).but(grad=False)],
     "unsafe_split": [S(x, 2, 2), S(x, 3, -1)],
     "split": [
         *moves(S(x, 2, 2), S(x, [1, 2], 1), S(x, 3, -1), dtypes=DTYPES), *PARTS,

@@ -136,7 +136,7 @@ class Loud:
 @pytest.mark.parametrize(
     "value",
     [Loud(), torch.nn.Linear(1, 1), [print], {"x": np.ones(2)}],
-    ids="object module function array".split(),
+    ids=["object", "module", "function", "array"],
 )
 def test_nothing_is_executed(value, capsys):
     file = io.BytesIO()

@@ -224,8 +224,8 @@ def cross_entropy(
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,
-    input_lengths: Tensor,
-    target_lengths: Tensor,
+    input_lengths: Any,
+    target_lengths: Any,
     blank: _int = 0,
     reduction: str = "mean",
     zero_infinity: _bool = False,

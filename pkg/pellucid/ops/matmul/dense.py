@@ -155,8 +155,14 @@ def _prepared(input, other):
     return complex(matmul(a, c) - matmul(b, d), matmul(a, d) + matmul(b, c))
 
 
+def _numbers(call: Call):
+    """Floating point or integers, one dtype for both."""
+    first, second = call["input"].dtype, call["other"].dtype
+    return (first, first) if first is second and first.is_integer else floats(call)
+
+
 @op(
-    dtype=floats,
+    dtype=_numbers,
     shape=_shape,
     kernel=_launches,
     reference=lambda input, other: wide_product(input, other),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ...device.stream import stream
+from ...kernel.element_types import register_type
 from ...kernel.launch import Launch, flag
 from ...kernel.source import KernelSource, load
 from ...kernel.turns import boxes
@@ -124,12 +125,27 @@ class Product:
             )
             return turned.launches(call, b, a)
         d = call.out.dtype
+        if d.is_integer:
+            return [self._whole_launch(d, a, b)]
         variant = variant_for(self.shape, d.name, stream().open().info)
         if variant.file == "direct":
             return self._direct_launches(call, d, a, b, bias)
         first = self._launch(variant, d, a, b, bias if variant.parts == 1 else None)
         size = self.rows * self.columns
         return in_parts(call, [first], variant.parts, d, bias, size, self.columns, batch=self.batch)
+
+    def _whole_launch(self, d: DType, a: str, b: str) -> Launch:
+        """Of integers: one invocation an element, which walks the depth."""
+        kind = register_type(d)
+        holes = {"T": kind} if kind == "vec2<u32>" else {"T": kind, "combined": "sum + x * y"}
+        count = self.batch * self.rows * self.columns
+        params: dict[str, int | float] = {
+            "count": count, "rows": self.rows, "columns": self.columns, "depth": self.depth,
+            "inner": self.batch_inner,
+        }  # fmt: skip
+        for name, side in (("a", self.a), ("b", self.b)):
+            params |= {f"{name}_{place}": stride for place, stride in vars(side).items()}
+        return Launch(load("matmul/whole").fill(holes), -(-count // 64), params, bind={"a": a, "b": b})
 
     def _launch(self, variant: Variant, d: DType, a: str, b: str, bias: str | None) -> Launch:
         tile = variant.tile

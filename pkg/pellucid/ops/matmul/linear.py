@@ -57,9 +57,15 @@ def _reference(input, weight, bias):
     return out if bias is None else out + bias
 
 
-def _quantized(input, weight, bias):
+def _prepared(input, weight, bias):
+    """The product with a quantized weight, and that of integers."""
     held = getattr(weight, "_meta", None)
-    return quant_linear(input, row_chunks(weight), bias) if held and held.dtype.is_quantized else None
+    if held and held.dtype.is_quantized:
+        return quant_linear(input, row_chunks(weight), bias)
+    if not held or not (held.dtype.is_integer and held.rank == 2):
+        return None
+    out = matmul(input, weight.t())
+    return out if bias is None else out + bias
 
 
 @op(
@@ -74,7 +80,7 @@ def _quantized(input, weight, bias):
     },
     strided=("weight",),
     exports="nn.functional",
-    prepare=_quantized,
+    prepare=_prepared,
 )
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``out[..., j] = sum_l input[..., l] * weight[j, l] + bias[j]``.

@@ -152,6 +152,15 @@ def fill(input: Tensor, value: Tensor | float) -> Tensor:
 fill_ = in_place(fill.op)
 
 
+@function()
+def zero_(input: Tensor) -> Tensor:
+    """Write 0 over every element; the tensor itself is returned.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.zero_.html
+    """
+    return fill_(input, 0)
+
+
 # Triangles
 
 
