@@ -11,6 +11,7 @@ import torch
 import pellucid
 from ops.test_junk import JUNK
 from pellucid.errors import PellucidError
+from samples.outcome import flat
 
 
 def counted(p):
@@ -79,6 +80,10 @@ NEEDED = {
     "MultiMarginLoss": ((), lambda p: (p.ones(2, 3) * 0.5, p.tensor([1, 2]))),
     "MultiLabelMarginLoss": ((), lambda p: (p.ones(2, 3) * 0.5, p.tensor([[1, -1, 0], [0, 2, -1]]))),
     "Threshold": ((0.1, 20.0), counted),
+    **{name: ((4, 3), lambda p: p.ones(2, 1, 4)) for name in ("RNN", "LSTM", "GRU")},
+    **{name: ((4, 3), lambda p: p.ones(2, 4)) for name in ("RNNCell", "LSTMCell", "GRUCell")},
+    "TransformerEncoderLayer": ((4, 2, 8), lambda p: p.ones(2, 1, 4)),
+    "TransformerDecoderLayer": ((4, 2, 8), lambda p: (p.ones(2, 1, 4), p.ones(3, 1, 4))),
 }  # fmt: skip
 # What we take and PyTorch refuses.
 TAKEN = {
@@ -94,6 +99,8 @@ TAKEN = {
 }
 # Tensors, settings, and what is refused whatever is given.
 TENSORS = {
+    # These are made of layers, or are what layers are made of.
+    "RNNBase", "RNNCellBase", "Transformer", "TransformerDecoder", "TransformerEncoder",
     "Buffer", "LinearCrossEntropyOptions", "Module", "Parameter", "SyncBatchNorm", "UninitializedBuffer",
     "UninitializedParameter",
 }  # fmt: skip
@@ -116,7 +123,7 @@ def attempt(p, name, args, place, junk):
             if make is not None:
                 seen = make(p)
                 out = layer(*(seen if isinstance(seen, tuple) else (seen,)))
-                for t in out if isinstance(out, tuple) else [out]:
+                for t in flat(out):
                     if t is not None and t.device.type != "meta":
                         t.tolist()  # where an index out of range is raised
     except Exception as error:  # whatever it is, the test looks at it

@@ -7,7 +7,7 @@ from math import sqrt
 from typing import Any
 
 from ...errors import ArgumentError, RangeError, ShapeError
-from ...op.arguments import describe
+from ...op.arguments import boolean, describe
 from ...ops.matmul.linear import linear
 from ...ops.random.dropouts import dropout
 from ...ops.shape.creation import empty, zeros
@@ -87,6 +87,9 @@ class RNNBase(Module):
             sizes[key] = index(value, f"{name}: {key}")
             if sizes[key] <= 0:
                 raise RangeError(f"{name}: {key} must be greater than zero, not {value}.")
+        for key, flag in (("bias", bias), ("batch_first", batch_first), ("bidirectional", bidirectional)):
+            boolean(flag, f"{name}: {key}")
+        proj_size = index(proj_size, f"{name}: proj_size")
         if isinstance(dropout, bool) or not isinstance(dropout, (int, float)) or not 0 <= dropout <= 1:
             raise RangeError(f"{name}: dropout should be a number in range [0, 1], not {dropout!r}.")
         if not 0 <= proj_size < hidden_size or (proj_size and mode != "LSTM"):

@@ -10,6 +10,7 @@ from ...errors import RangeError, ShapeError
 from ...ops.elementwise.activations import gelu, relu
 from ...ops.shape.creation import full
 from ...tensors.dtypes import DType
+from ...tensors.shape import index
 from ...tensors.tensor import Tensor
 from .. import init
 from .attention import MultiheadAttention
@@ -43,7 +44,7 @@ class TransformerLayer(Module):
         dtype: DType | None = None,
     ):
         super().__init__()
-        if isinstance(activation, str) and activation not in _ACTIVATIONS:
+        if not callable(activation) and _ACTIVATIONS.get(str(activation)) is None:
             raise RangeError(
                 f"{type(self).__name__}: activation must be 'relu', 'gelu' or a function, not {activation!r}."
             )
@@ -211,7 +212,7 @@ class TransformerEncoder(Module):
         mask_check: bool = True,
     ):
         super().__init__()
-        self.layers = ModuleList([deepcopy(encoder_layer) for _ in range(num_layers)])
+        self.layers = ModuleList([deepcopy(encoder_layer) for _ in range(index(num_layers, "num_layers"))])
         self.num_layers = num_layers
         self.norm = norm
 
@@ -241,7 +242,7 @@ class TransformerDecoder(Module):
 
     def __init__(self, decoder_layer: TransformerDecoderLayer, num_layers: int, norm: Module | None = None):
         super().__init__()
-        self.layers = ModuleList([deepcopy(decoder_layer) for _ in range(num_layers)])
+        self.layers = ModuleList([deepcopy(decoder_layer) for _ in range(index(num_layers, "num_layers"))])
         self.num_layers = num_layers
         self.norm = norm
 
