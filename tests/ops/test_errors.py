@@ -61,10 +61,10 @@ def test_float64():
         lambda: pellucid.zeros(2, dtype=pellucid.float64),
         lambda: pellucid.ones(2).to(pellucid.float64),
         lambda: pellucid.tensor(np.zeros(2)),
-        lambda: pellucid.empty(2, dtype=pellucid.complex64),
+        lambda: pellucid.empty(2, dtype=pellucid.complex128),
     ):
         assert message(errors.DTypeError, call).endswith(
-            said.replace("float64", "complex64") if "complex64" in str(call.__code__.co_names) else said
+            said.replace("float64", "complex128") if "complex128" in str(call.__code__.co_names) else said
         )
 
 

@@ -187,7 +187,7 @@ SAMPLES: dict[str, list[Sample]] = {
         S(EMPTY, 2), *each(("float16", "bfloat16"), normal(1, 2, 4, 5), 2), *NO_WINDOWS,
         bad("", image, 3, divisor_override=0),
         bad("smaller than windows of", normal(1, 3, 4), 5),
-        S(np.arange(40).reshape(1, 2, 4, 5) - 19, (2, 3), 1, 1, True, False).but(**ONCE),
+        S(np.arange(40, dtype=np.int64).reshape(1, 2, 4, 5) - 19, (2, 3), 1, 1, True, False).but(**ONCE),
         bad("takes floating-point tensors", np.arange(40, dtype=np.int32).reshape(1, 2, 4, 5), 2).but(
             error=TypeError)
     ],
@@ -252,14 +252,15 @@ SAMPLES: dict[str, list[Sample]] = {
         S(normal(3, 4), below(2, 3, 4) + 2 * np.arange(4), 2, output_size=(9,)).but(**ONCE)
     ],
     "nn.functional.max_unpool2d": [
-        S(normal(2, 1, 2, 2), np.tile(np.array([[0, 3], [9, 10]]), (2, 1, 1, 1)), 2).but(
+        S(normal(2, 1, 2, 2), np.tile(np.array([[0, 3], [9, 10]], np.int64), (2, 1, 1, 1)), 2).but(
             layouts=("contiguous",)),
-        S(normal(1, 2, 2), np.array([[[0, 3], [12, 8]]]), 2, 2, 0, (5, 4)).but(**ONCE),
-        bad("", normal(1, 2, 2), np.array([[[0, 3], [12, 8]]]), 2, 2, 0, (9, 4)),
+        S(normal(1, 2, 2), np.array([[[0, 3], [12, 8]]], np.int64), 2, 2, 0, (5, 4)).but(**ONCE),
+        bad("", normal(1, 2, 2), np.array([[[0, 3], [12, 8]]], np.int64), 2, 2, 0, (9, 4)),
         bad("", normal(1, 2, 2), np.zeros((1, 2, 3), np.int64), 2),
         bad("must be int64", normal(1, 2, 2), np.zeros((1, 2, 2), np.int32), 2)
     ],
-    "nn.functional.max_unpool3d": [S(normal(1, 2, 2, 1, 1), np.array([0, 5, 3, 4]).reshape(1, 2, 2, 1, 1),
+    "nn.functional.max_unpool3d": [S(normal(1, 2, 2, 1, 1), np.array([0, 5, 3, 4],
+        np.int64).reshape(1, 2, 2, 1, 1),
         (1, 2, 2)).but(**ONCE)],
     **{f"nn.functional.fractional_max_pool{n}d{end}": [
         S(partial(drawn, f"fractional_max_pool{n}d{end}", size, options), x, uniform(0, 1, 2, 3, n)).but(

@@ -22,6 +22,7 @@ import pellucid
 import weights
 from pellucid.device import resources
 from pellucid.op.plan_cache import forget_plans
+from pellucid.op.rules import on_cpu
 from pellucid.op.schema import OPS
 from samples import GROUPS as OPS_BY_GROUP
 from samples.outcome import differences, find, outcome
@@ -53,8 +54,8 @@ WRONG = (
     S(lambda t, x: x + (x - x.detach()) * (x.device.type == "webgpu"), normal(3, 4)),
 )
 
-# Ops whose results are of types that webgpu does not have.
-ON_THE_CPU = {"float_power"}
+# Ops whose results are of types that webgpu does not have, and those that are computed on the cpu device.
+ON_THE_CPU = {"float_power"} | {name for name, o in OPS.items() if o.kernel is on_cpu}
 
 
 def kernel_files() -> set[str]:

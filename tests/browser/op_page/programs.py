@@ -3,6 +3,7 @@
 import numpy as np
 
 from samples.elementwise import FLOATS
+from samples.outcome import flat
 from samples.sample import DTYPES, S, Sample, below, normal, uniform
 
 x, y, cube = normal(3, 4), uniform(0.1, 2, 3, 4), normal(5, 4, 3)
@@ -143,9 +144,7 @@ def _layer(make, *arrays) -> Sample:
     def call(t, *tensors):
         module = make(t.nn)
         out = module(*tensors)
-        return *[
-            o for o in (out if isinstance(out, tuple) else (out,)) if o is not None
-        ], *module.state_dict().values()
+        return *[o for o in flat(out) if o is not None], *module.state_dict().values()
 
     return S(call, *arrays).but(atol=5e-5, second=False)
 
@@ -159,6 +158,8 @@ LAYERS = [
             nn.ELU())
     )],
     _layer(lambda nn: nn.Embedding(7, 3), below(7, 4)),
+    *[_layer(lambda nn, name=name: getattr(nn, name)(4, 3), normal(5, 2, 4)) for name in ("RNN", "LSTM",
+        "GRU")],
     _layer(lambda nn: nn.MultiheadAttention(8, 2, batch_first=True), features, features, features)
 ]  # fmt: skip
 
@@ -185,7 +186,10 @@ def _trained(make) -> Sample:
 TRAINING = [_trained(make) for make in (
     lambda o, p: o.SGD(p, 0.1), lambda o, p: o.SGD(p, 0.1, momentum=0.9, weight_decay=0.01),
     lambda o, p: o.SGD(p, 0.1, momentum=0.9, nesterov=True), lambda o, p: o.Adam(p, 0.01),
-    lambda o, p: o.Adam(p, 0.01, amsgrad=True), lambda o, p: o.AdamW(p, 0.01)
+    lambda o, p: o.Adam(p, 0.01, amsgrad=True), lambda o, p: o.AdamW(p, 0.01),
+    *[lambda o, p, name=name: getattr(o, name)(p) for name in (
+        "Adadelta", "Adagrad", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop"
+    )]
 )]  # fmt: skip
 GROUPS = {
     "in place": IN_PLACE, "indexing": INDEXING, "conversion": CONVERSION, "sampling": SAMPLING,
