@@ -122,9 +122,15 @@ def _pads(padding: Any, stride: Lengths, dilation: Lengths, kernel: Lengths) -> 
     return tuple((n, n) for n in per_axis("padding", padding, len(kernel), 0))
 
 
-@lru_cache(1024, typed=True)
 def amounts(kernel: Lengths, stride: Any, padding: Any, dilation: Any) -> tuple[Lengths, Pads, Lengths]:
     """(stride, padding, dilation) of each axis, checked."""
+    given = {"stride": stride, "padding": padding, "dilation": dilation}
+    # What is remembered holds no tensor, which would live as long.
+    return _amounts(kernel, *[index(v, n) if hasattr(v, "_meta") else v for n, v in given.items()])
+
+
+@lru_cache(1024, typed=True)
+def _amounts(kernel: Lengths, stride: Any, padding: Any, dilation: Any) -> tuple[Lengths, Pads, Lengths]:
     strides = per_axis("stride", stride, len(kernel), 1)
     dilations = per_axis("dilation", dilation, len(kernel), 1)
     return strides, _pads(padding, strides, dilations, kernel), dilations
