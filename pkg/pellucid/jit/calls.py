@@ -106,21 +106,10 @@ class CallArguments:
             shared = tuple([(slots.index(slot), at) for slot, at in zip(slots, offsets, strict=True)])
         s = stream()
         self.key = (
-            tuple(structure),
-            tuple(kwargs),
-            tuple(plain),
-            tuple(metas),
-            tuple(places),
-            grad,
-            shared,
-            get_default_dtype(),
-            get_default_device(),
-            s.rewrite is not None,
-            s.opened,
-            are_deterministic_algorithms_enabled(),
-            tuned.changes(),
-            active.get(),
-        )
+            tuple(structure), tuple(kwargs), tuple(plain), tuple(metas), tuple(places), grad, shared,
+            get_default_dtype(), get_default_device(), s.rewrite is not None, s.opened,
+            are_deterministic_algorithms_enabled(), tuned.changes(), active.get(),
+        )  # fmt: skip
 
     def _plain(self, value: Any) -> Any:
         """The part of the key that an argument makes which is no tensor."""
