@@ -38,6 +38,7 @@ def prepared(lib, device, name):
     rng = np.random.default_rng(5)
     inputs = lib.tensor(rng.integers(0, 20, (24, 3)), device=device)
     targets = lib.tensor(rng.integers(0, 5, (24,)), device=device)
+    lib.manual_seed(5)  # one draw of weights in a hundred lies so near a corner of ReLU that rounding decides
     with lib.device(device):
         net = network(lib)
     settings = {"lr": 0.1, "momentum": 0.9} if name == "SGD" else {"lr": 0.01}
