@@ -79,6 +79,13 @@ def test_a_missing_name_says_what_it_is(place, name, said):
         getattr(place, name)
 
 
+def test_a_tensor_refuses_without_slower_reads():
+    """CPython specializes no attribute of a class that has ``__getattr__``."""
+    assert not any("__getattr__" in vars(cls) for cls in pellucid.Tensor.__mro__)
+    assert "to_sparse" not in dir(pellucid.ones(1))
+    assert not hasattr(pellucid.Tensor, "to_sparse")
+
+
 def test_the_list_of_names_is_that_of_the_version_it_names():
     assert public()["version"] == {torch.__version__.partition("+")[0]}
     assert {"svd_lowrank", "Tensor", "cuda"} <= public()["torch"]

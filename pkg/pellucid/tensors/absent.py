@@ -75,3 +75,24 @@ def refuse_others(place: str, names: dict[str, Any]) -> None:
         names: the module's ``globals()``.
     """
     names["__getattr__"] = lambda name: refuse(place, name, names)
+
+
+class Absent:
+    """A method of PyTorch's Tensor that is missing here: to read it is the error.
+
+    The class holds one for each such name. A ``__getattr__`` of the class would say the same, and make every
+    attribute of every tensor slower to read: CPython does not specialize the reads of such a class.
+    """
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type) -> NoReturn:
+        raise AttributeError(message(f"torch.Tensor.{self.name}"), name=self.name, obj=instance)
+
+
+def refuse_methods(cls: type) -> None:
+    """Let Tensor refuse the methods of PyTorch that it lacks."""
+    for name in public()["torch.Tensor"]:
+        if not hasattr(cls, name):
+            setattr(cls, name, Absent(name))

@@ -23,6 +23,7 @@ from ..ops.shape import creation, movement, views
 from ..ops.shape.transfer import transfer
 from ..quant.rows import moved
 from . import formats, indexing, queries
+from .absent import refuse_methods
 from .construct import rebuild, tensor
 from .dtypes import LARGEST_HALF, DType
 from .printing import describe
@@ -329,3 +330,4 @@ def _attach_declared() -> None:
 _attach()
 _attach_declared()
 attach.append(_attach_declared)
+refuse_methods(Tensor)

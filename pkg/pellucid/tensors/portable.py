@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from inspect import getattr_static
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from ..device import device as Device
 from ..errors import DeviceError
 from . import formats
-from .absent import refuse
+from .absent import Absent
 from .reading import Readable
 
 _NO_DEVICE = (
@@ -59,10 +60,10 @@ class Portable(Readable):
     name = None
     output_nr = 0
 
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> NoReturn:
-            refuse("torch.Tensor", name, dir(type(self)))
+    def __dir__(self) -> list[str]:
+        return [
+            name for name in object.__dir__(self) if not isinstance(getattr_static(self, name, None), Absent)
+        ]
 
     @property
     def is_cpu(self) -> bool:
