@@ -15,6 +15,7 @@ from ..device import device as Device
 from ..device.cpu import CpuStorage
 from ..device.stream import Storage, stream
 from ..errors import DeviceError, DTypeError, OutOfMemoryError, WeightError
+from ..kernel.element_types import physical
 from ..nn.parameter import Parameter
 from ..ops.shape.movement import cast
 from ..quant.format import FORMATS
@@ -116,6 +117,45 @@ def load_weights(
     model.requires_grad_(exact)
 
 
+def load_tensors(
+    checkpoint: Checkpoint, infos: list[TensorInfo], options: LoadOptions
+) -> Generator[tuple, Any, dict[str, Tensor]]:
+    """Tensors of a checkpoint as the file has them, by name: for graphs, which say themselves what is cast.
+
+    Gives the steps that wait, as `load_weights` does.
+
+    Args:
+        checkpoint: where the bytes are.
+        infos: which tensors; those of the same bytes share memory.
+        options: where to, and how.
+
+    Raises:
+        DTypeError: the device has no such dtype.
+        OutOfMemoryError, DeviceError, LoadCancelled: as `load_weights`.
+    """
+    for info in infos:
+        if info.dtype not in dt.NAMES:
+            raise DTypeError(f"{checkpoint.name}: {info.name} is of {info.dtype}, which is no dtype here.")
+        if options.device.type == "webgpu":
+            physical(dt.NAMES[info.dtype])
+    pieces = list({(info.shard, info.start, info.stop): (info, info.name) for info in infos}.values())
+    _check_room(checkpoint.name, [info for info, _ in pieces], {}, options.device, None, packed=False)
+    report = _Report(options.on_progress, sum(info.nbytes for info, _ in pieces))
+    found: dict[tuple, Any] = {}
+    for batch in _batches(pieces):
+        raws = yield from _fetch(checkpoint, [info for info, _ in batch], options, report)
+        if options.cancel is not None:
+            options.cancel.check()
+        for (info, _), raw in zip(batch, raws, strict=True):
+            found[info.shard, info.start, info.stop] = _tensor(info, raw, options.device)
+            report.begun += info.nbytes
+    out = {}
+    for info in infos:
+        t = found[info.shard, info.start, info.stop]
+        out[info.name] = Tensor(t._storage, meta(info.shape, dt.NAMES[info.dtype], options.device), 0)
+    return out
+
+
 def _check_types(name: str, infos: list[TensorInfo]) -> None:
     """Refuse formats that no kernel reads, all of them at once."""
     unknown: dict[str, list[str]] = {}
@@ -136,6 +176,7 @@ def _check_room(
     stored: dict[str, StoredWeight],
     device: Device,
     dtype: DType | None,
+    packed: bool = True,
 ) -> None:
     """Refuse what cannot fit, before any byte of it is fetched."""
     if device.type != "webgpu":
@@ -161,7 +202,7 @@ def _check_room(
             )
     for info in infos:
         nbytes = 4 * info.numel if widened else info.nbytes
-        if nbytes > limit and (widened or _format(info) is None):
+        if nbytes > limit and (widened or not packed or _format(info) is None):
             raise DeviceError(
                 f"{name}: {info.name} of shape {info.shape} takes {nbytes} bytes in float32, and a buffer of "
                 f"this device may have {limit}. Use a checkpoint in half precision or a quantized one, whose "

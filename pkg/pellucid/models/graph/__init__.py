@@ -1,0 +1,1 @@
+"""Graphs from files: what runs them, and the readers of the formats that hold them."""
