@@ -122,6 +122,7 @@ _LAZY = {
     "get_autocast_dtype": "optim.amp",
     "is_autocast_enabled": "optim.amp",
     "jit": "jit",
+    "kernels": "ops.namespaces.kernels",
     "lens": "lens",
     "load": "utils.serialization",
     "linalg": "ops.namespaces.linalg",

@@ -47,6 +47,7 @@ from .ops.linalg.older import USV, Triangular
 from .ops.linalg.orthogonal import QR, Reflections
 from .ops.linalg.solvers import SignAndLog
 from .ops.namespaces import fft as fft
+from .ops.namespaces import kernels as kernels
 from .ops.namespaces import linalg as linalg
 from .ops.namespaces import signal as signal
 from .ops.namespaces import special as special

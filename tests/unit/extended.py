@@ -75,7 +75,7 @@ for layer in ("model.layers.0.up", "model.layers.1.up"):
 write_folder(FOLDER / "mixer-ternary", stored, quantization_config={"quant_method": "ternary"})
 
 blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S)
-assert len(blocks) == 4
+assert len(blocks) == 5
 names: dict = {"__name__": "examples"}
 for block in blocks:
     said = io.StringIO()
