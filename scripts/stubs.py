@@ -222,6 +222,7 @@ def models() -> Stub:
             stub.imports.add(f"from {stub.module(found.__module__)} import {name} as {name}")
     registries = ("GGUF_ARCHITECTURES", "MODEL_TYPES")
     stub.imports |= {f"from .language_model import {name} as {name}" for name in registries}
+    stub.imports.add("from .pretrained import REGISTRIES as REGISTRIES")
     return stub
 
 

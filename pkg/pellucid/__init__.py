@@ -109,7 +109,14 @@ if _os.environ.get("PELLUCID_CHECK"):
 
 # Rooms that most programs open, but not all: imported at first use, so that a page is ready sooner.
 _LAZY = {
+    "AutoConfig": "models",
+    "AutoModel": "models",
     "AutoModelForCausalLM": "models",
+    "AutoModelForMaskedLM": "models",
+    "AutoModelForQuestionAnswering": "models",
+    "AutoModelForSeq2SeqLM": "models",
+    "AutoModelForSequenceClassification": "models",
+    "AutoModelForTokenClassification": "models",
     "AutoTokenizer": "text",
     "amp": "optim.amp",
     "autocast": "optim.amp",

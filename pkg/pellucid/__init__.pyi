@@ -37,7 +37,14 @@ from .kernel.autotune.deterministic import (
 )
 from .kernel.autotune.deterministic import use_deterministic_algorithms as use_deterministic_algorithms
 from .lens import match as match
+from .models import AutoConfig as AutoConfig
+from .models import AutoModel as AutoModel
 from .models import AutoModelForCausalLM as AutoModelForCausalLM
+from .models import AutoModelForMaskedLM as AutoModelForMaskedLM
+from .models import AutoModelForQuestionAnswering as AutoModelForQuestionAnswering
+from .models import AutoModelForSeq2SeqLM as AutoModelForSeq2SeqLM
+from .models import AutoModelForSequenceClassification as AutoModelForSequenceClassification
+from .models import AutoModelForTokenClassification as AutoModelForTokenClassification
 from .models.generate import GenerationConfig as GenerationConfig
 from .nn import func as func
 from .ops.index.histograms import Histogram, Histograms

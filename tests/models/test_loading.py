@@ -72,8 +72,8 @@ def refuse(folder, device: str, error: type[Exception] | tuple, words: str | Non
     ("keys", "words"),
     [
         (
-            {"model_type": "bert"},
-            f"model_type 'bert' is not known. There are {', '.join(sorted(MODEL_TYPES))}",
+            {"model_type": "clip"},
+            f"model_type 'clip' is not known. There are {', '.join(sorted(MODEL_TYPES))}",
         ),
         ({"model_type": None}, "model_type None is not known"),
         ({"model_type": ["llama"]}, "is not known"),

@@ -49,23 +49,53 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-def made(name: str, dtype: torch.dtype = torch.float32, **changes: Any) -> Any:
-    """A model of transformers with random weights, the same at every call.
+ENCODER_SIZES = {
+    key: SIZES[key] for key in ("vocab_size", "hidden_size", "intermediate_size", "num_attention_heads")
+} | {"num_hidden_layers": 2, "max_position_embeddings": 40, "num_labels": 3, "pad_token_id": 1}
+# name -> (name of the classes of transformers, what differs from ENCODER_SIZES)
+ENCODERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "bert": ("Bert", {}),
+    "roberta": ("Roberta", {"type_vocab_size": 1}),
+    "xlm-roberta": ("XLMRoberta", {"tie_word_embeddings": False}),
+    "distilbert": ("DistilBert", {"hidden_dim": 48, "intermediate_size": None}),
+    "electra": ("Electra", {"embedding_size": 16}),
+    "albert": ("Albert", {"embedding_size": 16, "num_hidden_groups": 2, "num_hidden_layers": 4}),
+    "mpnet": ("MPNet", {}),
+    "modernbert": (
+        "ModernBert",
+        {"num_hidden_layers": 3, "local_attention": 6, "classifier_pooling": "mean"},
+    ),
+}
+
+
+def randomized(model: Any, name: str) -> Any:
+    """The model with random weights, the same at every call.
 
     Norms and biases are random, too: at their usual start, ones and zeros, a missing one would not show.
     """
-    kind, differs = MODELS[name]
-    config = getattr(transformers, kind)(**{**SIZES, **differs, **changes})
     torch.manual_seed(sum(name.encode()))
-    model = transformers.AutoModelForCausalLM.from_config(config).eval()
     with torch.no_grad():
         for path, p in model.named_parameters():
-            if "norm" in path:
+            if "norm" in path.lower() and path.endswith("weight"):
                 p.uniform_(0.5, 1.5)
-            elif path.endswith("bias"):
-                p.normal_(0, 0.2)
             else:
                 p.normal_(0, 0.2)
+    return model.eval()
+
+
+def made_encoder(name: str, head: str) -> Any:
+    """An encoder of transformers with a head ("Model" for none) and random weights."""
+    kind, differs = ENCODERS[name]
+    labels = {"num_labels": 2} if head == "ForQuestionAnswering" else {}
+    config = getattr(transformers, f"{kind}Config")(**{**ENCODER_SIZES, **differs, **labels})
+    return randomized(getattr(transformers, kind + head)(config), name)
+
+
+def made(name: str, dtype: torch.dtype = torch.float32, **changes: Any) -> Any:
+    """A causal language model of transformers with random weights."""
+    kind, differs = MODELS[name]
+    config = getattr(transformers, kind)(**{**SIZES, **differs, **changes})
+    model = randomized(transformers.AutoModelForCausalLM.from_config(config), name)
     return model.to(dtype)
 
 

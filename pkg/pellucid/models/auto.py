@@ -1,4 +1,7 @@
-"""``AutoModelForCausalLM``: the model that belongs to a folder, a URL, a hub id or a GGUF file."""
+"""``AutoModel``, ``AutoModelForCausalLM``, ...: the model of a folder, a URL, a hub id or a GGUF file.
+
+A further Auto class is a subclass of a line; models name it as their ``auto``.
+"""
 
 from __future__ import annotations
 
@@ -16,23 +19,20 @@ from ..tensors.dtypes import DType
 from ..weights.fields import check, shown
 from ..weights.folder import Folder
 from . import gguf
+from .config import Config
 from .generate import GenerationConfig
 from .generate.config import TABLE
-from .language_model import GGUF_ARCHITECTURES, MODEL_TYPES, CausalLM
 from .loading import LoadOptions, load_weights
+from .pretrained import REGISTRIES, PretrainedModel
 from .stored import StoredWeight, find_stored
 
-# Tensors in files that nothing here needs: they can be computed.
-_DERIVED = ("rotary_emb.inv_freq", "attn.bias", "attn.masked_bias")
 
-
-class AutoModelForCausalLM:
-    """Loads the causal language model that a source holds. Only its two class methods are used."""
+class AutoClass:
+    """Loads the model that a source holds. Only its two class methods are used."""
 
     def __init__(self):
-        raise TypeError(
-            "AutoModelForCausalLM: is not made directly. Call AutoModelForCausalLM.from_pretrained(source)."
-        )
+        name = type(self).__name__
+        raise TypeError(f"{name}: is not made directly. Call {name}.from_pretrained(source).")
 
     @classmethod
     def from_pretrained(
@@ -45,7 +45,7 @@ class AutoModelForCausalLM:
         cancel: weights.Cancel | None = None,
         connections: int = 6,
         **where: Any,
-    ) -> CausalLM:
+    ) -> Any:
         """Load a model: header and configuration first, then weights streamed to the device.
 
         Args:
@@ -79,7 +79,7 @@ class AutoModelForCausalLM:
         """
         place = get_default_device() if device is None else Device(device)
         options = LoadOptions(place, dtype, on_progress, cancel, connections)
-        return now(_load(source, options, where))
+        return now(_load(cls.__name__, source, options, where))
 
     @classmethod
     async def from_pretrained_async(
@@ -92,14 +92,66 @@ class AutoModelForCausalLM:
         cancel: weights.Cancel | None = None,
         connections: int = 6,
         **where: Any,
-    ) -> CausalLM:
+    ) -> Any:
         """The awaitable twin of `from_pretrained`."""
         place = get_default_device() if device is None else Device(device)
         options = LoadOptions(place, dtype, on_progress, cancel, connections)
-        return await later(_load(source, options, where))
+        return await later(_load(cls.__name__, source, options, where))
 
 
-def _load(source: Any, options: LoadOptions, where: dict[str, Any]) -> Generator[tuple, Any, CausalLM]:
+class AutoModel(AutoClass):
+    """Loads a model without a head: ids to hidden states."""
+
+
+class AutoModelForCausalLM(AutoClass):
+    """Loads a model that continues text."""
+
+
+class AutoModelForMaskedLM(AutoClass):
+    """Loads a model that says which ids are behind masks."""
+
+
+class AutoModelForSequenceClassification(AutoClass):
+    """Loads a model that gives a text a label."""
+
+
+class AutoModelForTokenClassification(AutoClass):
+    """Loads a model that gives every token a label."""
+
+
+class AutoModelForQuestionAnswering(AutoClass):
+    """Loads a model that finds the answer to a question in a text."""
+
+
+class AutoModelForSeq2SeqLM(AutoClass):
+    """Loads a model that writes a text about another, such as a translation."""
+
+
+class AutoConfig(AutoClass):
+    """Reads the configuration of a model, without its weights."""
+
+    @classmethod
+    def from_pretrained(cls, source: Any, **where: Any) -> Config:
+        """The configuration of a folder's ``config.json`` or of a GGUF; of the weights, headers are read.
+
+        Args:
+            source, where: as in `AutoModel.from_pretrained`.
+
+        Raises:
+            SourceError: there are no files of a model.
+            FormatError: one is malformed, or its model_type is not known.
+        """
+        return now(_load_config(source, where))
+
+    @classmethod
+    async def from_pretrained_async(cls, source: Any, **where: Any) -> Config:
+        """The awaitable twin of `from_pretrained`."""
+        return await later(_load_config(source, where))
+
+
+def _load(
+    auto: str, source: Any, options: LoadOptions, where: dict[str, Any]
+) -> Generator[tuple, Any, PretrainedModel]:
     if options.dtype not in (None, dt.float32):
         raise FormatError(
             f"from_pretrained: dtype {options.dtype} is not taken. Give float32 to dequantize, or leave it "
@@ -108,23 +160,56 @@ def _load(source: Any, options: LoadOptions, where: dict[str, Any]) -> Generator
     folder: Folder = yield weights, "open_folder", (source,), where
     try:
         read = _from_gguf if folder.checkpoint.format == "gguf" else _from_folder
-        model, names, stored, generation = yield from read(folder)
+        model, names, stored, generation = yield from read(auto, folder)
         yield from load_weights(model, folder.checkpoint, names, stored, options)
     finally:
         folder.checkpoint.close()
     model.tie_weights()
-    model.generation_config = generation
+    if hasattr(model, "generate"):
+        model.generation_config = generation
     return model.eval()
 
 
-def _build(architecture: type[CausalLM], config: Any, folder: Folder) -> CausalLM:
+def _load_config(source: Any, where: dict[str, Any]) -> Generator[tuple, Any, Config]:
+    folder: Folder = yield weights, "open_folder", (source,), where
+    folder.checkpoint.close()
+    kind, value = "model_types", (folder.config or {}).get("model_type")
+    if folder.checkpoint.format == "gguf":
+        kind, value = "gguf_architectures", folder.checkpoint.metadata.get("general.architecture")
+    autos = [auto for auto, registry in REGISTRIES.items() if str(value) in getattr(registry, kind)]
+    config = _known(autos[0] if autos else "AutoModelForCausalLM", kind, value, folder.name).config_class
+    if kind == "gguf_architectures":
+        return config.from_gguf(folder.checkpoint)
+    assert folder.config is not None
+    return config.from_dict(folder.config)
+
+
+def _known(auto: str, kind: str, value: Any, name: str) -> type[PretrainedModel]:
+    """The model of an Auto class for a model_type or an architecture.
+
+    Raises:
+        FormatError: there is none.
+    """
+    models = getattr(REGISTRIES[auto], kind)
+    if str(value) in models:
+        return models[str(value)]
+    what = f"model_type {shown(value)}" if kind == "model_types" else f"architecture {shown(value)} of a GGUF"
+    others = [other for other, registry in REGISTRIES.items() if str(value) in getattr(registry, kind)]
+    raise FormatError(
+        f"{name}: {what} is not known"
+        + (f" to {auto}, but to {', '.join(others)}. " if others else ". ")
+        + f"There are {', '.join(sorted(models))}."
+    )
+
+
+def _build(architecture: type[Any], config: Any, folder: Folder) -> PretrainedModel:
     if config.num_hidden_layers > len(folder.checkpoint):
         raise FormatError(
             f"{folder.name}: the configuration claims {config.num_hidden_layers} layers, and there are "
             f"{len(folder.checkpoint)} tensors. The file is damaged, or config.json belongs to other weights."
         )
 
-    def made() -> CausalLM:
+    def made() -> PretrainedModel:
         with Device("meta"):
             return architecture(config)
 
@@ -132,29 +217,19 @@ def _build(architecture: type[CausalLM], config: Any, folder: Folder) -> CausalL
     return copy_context().run(made)
 
 
-def _from_folder(folder: Folder) -> Generator[tuple, Any, tuple]:
+def _from_folder(auto: str, folder: Folder) -> Generator[tuple, Any, tuple]:
     keys = folder.config
     if keys is None:
         raise FormatError(
             f"{folder.name}: there is no config.json beside the weights. Load the folder instead of a lone "
             "file."
         )
-    architecture = MODEL_TYPES.get(str(keys.get("model_type")))
-    if architecture is None:
-        raise FormatError(
-            f"{folder.name}: model_type {shown(keys.get('model_type'))} is not known. "
-            f"There are {', '.join(sorted(MODEL_TYPES))}."
-        )
+    architecture = _known(auto, "model_types", keys.get("model_type"), folder.name)
     model = _build(architecture, architecture.config_class.from_dict(keys), folder)
-    tied = getattr(model.config, "tie_word_embeddings", False)
     stored, passed = yield from find_stored(
         folder.checkpoint, keys.get("quantization_config"), dict(model.named_parameters())
     )
-    names = {
-        name: name
-        for name in folder.checkpoint
-        if name not in passed and not name.endswith(_DERIVED) and not (tied and name == "lm_head.weight")
-    }
+    names = model.paths(name for name in folder.checkpoint if name not in passed)
     for target, weight in stored.items():
         names |= {info.name: target for info in weight.infos.values()}
     where, defaults = "generation_config.json", (yield folder, "json", ("generation_config.json",), {})
@@ -164,15 +239,10 @@ def _from_folder(folder: Folder) -> Generator[tuple, Any, tuple]:
     return model, names, stored, _generation(f"{folder.name}/{where}", defaults)
 
 
-def _from_gguf(folder: Folder) -> Generator[tuple, Any, tuple]:
+def _from_gguf(auto: str, folder: Folder) -> Generator[tuple, Any, tuple]:
     checkpoint = folder.checkpoint
     kind = checkpoint.metadata.get("general.architecture")
-    architecture = GGUF_ARCHITECTURES.get(str(kind))
-    if architecture is None:
-        raise FormatError(
-            f"{folder.name}: architecture {shown(kind)} of a GGUF is not known. "
-            f"There are {', '.join(sorted(GGUF_ARCHITECTURES))}."
-        )
+    architecture = _known(auto, "gguf_architectures", kind, folder.name)
     model = _build(architecture, architecture.config_class.from_gguf(checkpoint), folder)
     yield from gguf.read_factors(model, checkpoint)
     eos = {"eos_token_id": checkpoint.metadata.get("tokenizer.ggml.eos_token_id")}

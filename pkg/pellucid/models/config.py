@@ -12,12 +12,14 @@ from ..weights.fields import Field, check, shown
 
 # Keys that say how a checkpoint was made or run elsewhere, and change nothing here.
 IGNORED = frozenset({
-    "_attn_implementation", "_name_or_path", "architectures", "attention_dropout", "auto_map", "bos_token_id",
-    "chunk_size_feed_forward", "dtype", "eos_token_id", "generation_config", "gradient_checkpointing",
-    "id2label", "initializer_range", "is_encoder_decoder", "is_llama_config", "label2id", "max_window_layers",
-    "model_type", "output_attentions", "output_hidden_states", "pad_token_id", "pretraining_tp",
-    "problem_type", "quantization_config", "return_dict", "torch_dtype", "transformers.js_config",
-    "transformers_version", "unsloth_fixed", "use_cache",
+    "_attn_implementation", "_name_or_path", "_num_labels", "architectures", "attention_dropout", "auto_map",
+    "bos_token_id", "chunk_size_feed_forward", "cls_token_id", "decoder_start_token_id", "directionality",
+    "dtype", "eos_token_id", "finetuning_task", "generation_config", "gradient_checkpointing", "id2label",
+    "initializer_cutoff_factor", "initializer_range", "is_encoder_decoder", "is_llama_config", "label2id",
+    "max_window_layers", "model_type", "num_labels", "output_attentions", "output_hidden_states",
+    "output_past", "pad_token_id", "pretraining_tp", "problem_type", "quantization_config", "return_dict",
+    "sep_token_id", "task_specific_params", "tie_weights_", "tokenizer_class", "torch_dtype",
+    "transformers.js_config", "transformers_version", "unsloth_fixed", "use_cache",
 })  # fmt: skip
 # Values with which a key that is not a field changes nothing; unset ones never do.
 NEUTRAL: dict[str, Any] = {"partial_rotary_factor": 1.0}

@@ -11,7 +11,7 @@ import numpy as np
 from .. import weights
 from ..errors import FormatError, WeightError
 from ..weights.checkpoint import Checkpoint, TensorInfo
-from .language_model import CausalLM
+from .pretrained import PretrainedModel
 
 _FREQUENCIES = "rope_freqs.weight"
 _BLOCK = re.compile(r"blk\.([0-9]{1,6})\.([\w.]+)", re.ASCII)
@@ -34,14 +34,14 @@ def attribute_path(name: str, names: Mapping[str, str]) -> str:
     return f"{names[pattern].format(number)}.{kind}" if pattern in names else name
 
 
-def paths(checkpoint: Checkpoint, architecture: type[CausalLM]) -> dict[str, str]:
+def paths(checkpoint: Checkpoint, architecture: type[PretrainedModel]) -> dict[str, str]:
     """The attribute path of every tensor that is a parameter, by its name in the file."""
     return {
         name: attribute_path(name, architecture.gguf_names) for name in checkpoint if name != _FREQUENCIES
     }
 
 
-def read_factors(model: CausalLM, checkpoint: Checkpoint) -> Generator[tuple, Any, None]:
+def read_factors(model: Any, checkpoint: Checkpoint) -> Generator[tuple, Any, None]:
     """Steps that divide a model's rotary frequencies by the factors of a file, if it has some.
 
     Raises:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from ..errors import ShapeError
 from ..nn import functional as F
 from ..nn.modules.linear import Linear
-from ..nn.modules.module import Module
 from ..ops.shape.creation import arange
 from ..tensors.tensor import Tensor
 from .cache import KVCache
-from .config import Config
 from .output import CausalLMOutput
+from .pretrained import REGISTRIES, PretrainedModel
 
 # Classes by the model_type of a config.json, and by the general.architecture of a GGUF.
-MODEL_TYPES: dict[str, type[CausalLM]] = {}
-GGUF_ARCHITECTURES: dict[str, type[CausalLM]] = {}
+MODEL_TYPES = REGISTRIES["AutoModelForCausalLM"].model_types
+GGUF_ARCHITECTURES = REGISTRIES["AutoModelForCausalLM"].gguf_architectures
 
 
 def causal_mask(attention_mask: Tensor | None, ids: Tensor, cache: KVCache | None) -> Tensor | None:
@@ -42,48 +40,25 @@ def causal_mask(attention_mask: Tensor | None, ids: Tensor, cache: KVCache | Non
     return (steps <= steps.unsqueeze(1)) & attention_mask.bool()[:, None, None, :]
 
 
-class CausalLM(Module):
+class CausalLM(PretrainedModel):
     """A model with a head over the vocabulary; `AutoModelForCausalLM` knows a subclass once it is defined.
 
-    ``config_class`` and ``model_class``, the layers below the head, say what it is. ``model_types`` are those
-    of ``config.json`` that it is for, ``gguf_architectures`` those of GGUF files. ``gguf_names`` has their
-    tensors as attribute paths, without ``.weight``: ``{}`` is the number of a layer.
+    ``config_class`` and ``model_class``, the layers below the head, say what it is; see `PretrainedModel`.
 
     Args:
         config: of the class's ``config_class``.
     """
 
-    config_class: ClassVar[type[Config]]
+    auto = "AutoModelForCausalLM"
     model_class: ClassVar[type[Any]]
-    model_types: ClassVar[tuple[str, ...]] = ()
-    gguf_architectures: ClassVar[tuple[str, ...]] = ()
-    gguf_names: ClassVar[Mapping[str, str]] = {}
-
-    def __init_subclass__(cls, **settings: Any):
-        super().__init_subclass__(**settings)
-        for attribute, known in (("model_types", MODEL_TYPES), ("gguf_architectures", GGUF_ARCHITECTURES)):
-            # A subclass of Llama is not Llama: only what its own body says counts.
-            names = vars(cls).get(attribute, ())
-            if isinstance(names, str):
-                raise TypeError(f"{cls.__name__}: {attribute} is {names!r}. Give a tuple of names.")
-            known.update(dict.fromkeys(names, cls))
+    tied = {"lm_head.weight": "model.embed_tokens.weight"}
 
     def __init__(self, config):
         super().__init__()
         self.config = config
         self.model = self.model_class(config)
         self.lm_head = Linear(config.hidden_size, config.vocab_size, bias=False)
-        if config.tie_word_embeddings:
-            self.tie_weights()
-
-    def tie_weights(self) -> None:
-        """Let the head use the embedding's weight, where the configuration says so."""
-        if self.config.tie_word_embeddings:
-            self.lm_head.weight = self.model.embed_tokens.weight
-
-    @property
-    def device(self):
-        return self.model.embed_tokens.weight.device
+        self.tie_weights()
 
     def new_cache(self, batch: int = 1, capacity: int | None = None) -> KVCache:
         """A cache for this model.

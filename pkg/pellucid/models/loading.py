@@ -78,6 +78,9 @@ def load_weights(
     """
     device, dtype, cancel = options.device, options.dtype, options.cancel
     wanted = dict(model.named_parameters())
+    saved = model.state_dict()
+    buffers = {path: b for path, b in model.named_buffers() if path in saved}
+    wanted |= buffers
     _check_names(wanted, checkpoint, names, stored)
     plain = [checkpoint[source] for source, target in names.items() if target not in stored]
     _check_types(checkpoint.name, plain)
@@ -94,7 +97,7 @@ def load_weights(
             cancel.check()
         while raws:
             info, target = batch[len(batch) - len(raws)]
-            make = _tensor if target in stored else _weight
+            make = _tensor if target in stored else _single if target in buffers else _weight
             parts[target].append(make(info, raws.pop(0), device))
             report.begun += info.nbytes
             if len(parts[target]) < left[target]:
@@ -110,7 +113,9 @@ def load_weights(
             exact = exact and not w.dtype.is_quantized
             if not isinstance(w._storage, RowStorage):
                 w._storage.set_kind("weight")
-            _assign(model, target, w)
+            owner, _, name = target.rpartition(".")
+            w = w if target in buffers else Parameter(w, requires_grad=False)
+            setattr(model.get_submodule(owner), name, w)
     if device.type == "webgpu":  # the raw bytes came in blocks that nothing else needs
         stream().flush()
         stream().open().trim()
@@ -318,8 +323,12 @@ def _weight(info: TensorInfo, raw: Any, device: Device) -> Tensor:
             raw = Tensor(raw, words, 0)
         rows, columns = info.shape
         return weight_from_blocks(raw, format, (rows, columns), device=device)
+    return _single(info, raw, device)
+
+
+def _single(info: TensorInfo, raw: Any, device: Device) -> Tensor:
+    """A tensor in float32 where the file has halves: norms and biases take part in float32 arithmetic."""
     x = _tensor(info, raw, device)
-    # Norms and biases of half-precision files take part in float32 arithmetic.
     return cast(x, dt.float32) if x.dtype in (dt.float16, dt.bfloat16) else x
 
 
@@ -346,8 +355,3 @@ def _joined(parts: list[Tensor], shape) -> Tensor:
     return Tensor(
         RowStorage(chunks), meta((sum(c.shape[0] for c in chunks), prod(shape[1:])), m.dtype, m.device), 0
     )
-
-
-def _assign(model: Any, path: str, weight: Tensor) -> None:
-    owner, _, name = path.rpartition(".")
-    setattr(model.get_submodule(owner), name, Parameter(weight, requires_grad=False))

@@ -1,0 +1,110 @@
+"""What models of checkpoints share: the Auto class that loads them, tied weights, names of tensors."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from ..nn.modules.module import Module
+from .config import Config
+
+# Endings of tensors that no model needs: they can be computed.
+_DERIVED = ("rotary_emb.inv_freq", "attn.bias", "attn.masked_bias", "embeddings.position_ids")
+# What the first BERT called the weights of norms.
+_RENAMED = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
+
+
+@dataclass
+class Registry:
+    """The models of one Auto class, by the model_type of a config.json and by the architecture of a GGUF."""
+
+    model_types: dict[str, type[Any]] = field(default_factory=dict)
+    gguf_architectures: dict[str, type[Any]] = field(default_factory=dict)
+
+
+REGISTRIES: defaultdict[str, Registry] = defaultdict(Registry)
+
+
+class PretrainedModel(Module):
+    """A model of a checkpoint. Its Auto class knows a subclass once it is defined.
+
+    ``auto`` is the name of the Auto class, ``config_class`` what reads the configuration. ``model_types`` are
+    those of ``config.json`` that it is for, ``gguf_architectures`` those of GGUF files. ``gguf_names`` has
+    their tensors as attribute paths, without ``.weight``: ``{}`` is the number of a layer. ``prefix`` is the
+    attribute of the layers below the head, as checkpoints name it, and ``passed`` are beginnings of names
+    below it that a model may have no use for. ``tied`` says which parameters are others, where the
+    configuration ties them.
+    """
+
+    auto: ClassVar[str]
+    config_class: ClassVar[type[Config]]
+    model_types: ClassVar[tuple[str, ...]] = ()
+    gguf_architectures: ClassVar[tuple[str, ...]] = ()
+    gguf_names: ClassVar[Mapping[str, str]] = {}
+    prefix: ClassVar[str] = ""
+    passed: ClassVar[tuple[str, ...]] = ()
+    tied: ClassVar[Mapping[str, str]] = {}
+    config: Any
+
+    def __init_subclass__(cls, **settings: Any):
+        super().__init_subclass__(**settings)
+        for attribute in ("model_types", "gguf_architectures"):
+            # A subclass of Llama is not Llama: only what its own body says counts.
+            names = vars(cls).get(attribute, ())
+            if isinstance(names, str):
+                raise TypeError(f"{cls.__name__}: {attribute} is {names!r}. Give a tuple of names.")
+            if names:
+                getattr(REGISTRIES[cls.auto], attribute).update(dict.fromkeys(names, cls))
+
+    @property
+    def device(self):
+        """Where the parameters are."""
+        return next(self.parameters()).device
+
+    def ties(self) -> Mapping[str, str]:
+        """The parameters that are others, by path."""
+        return self.tied if getattr(self.config, "tie_word_embeddings", False) else {}
+
+    def tie_weights(self) -> None:
+        """Let parameters be others where the configuration says so: such as the head's weight."""
+        for path, source in self.ties().items():
+            owner, _, name = path.rpartition(".")
+            setattr(self.get_submodule(owner), name, self.get_parameter(source))
+
+    def paths(self, names: Iterable[str]) -> dict[str, str]:
+        """The attribute path of every tensor of a checkpoint, but for those that the model has no use for.
+
+        A head's checkpoint also fills the model below it, and the other way round. What is no part of the
+        model and not of another head either keeps its name, so that the load reports it.
+
+        Args:
+            names: of the checkpoint's tensors.
+        """
+        names, own, ties = list(names), set(self.state_dict()), self.ties()
+        below = f"{self.prefix}." if self.prefix else None
+        has_head = below is not None and any(name.startswith(below) for name in names)
+        found: dict[str, str] = {}
+        for name in names:
+            path = name
+            for old, new in _RENAMED.items():
+                path = path.replace(old, new)
+            inner = path.removeprefix(below or "")
+            match = next((p for p in (path, inner, f"{below}{path}") if p in own), None)
+            if match is not None:
+                found[name] = match
+            elif not (
+                path.endswith(_DERIVED) or (has_head and inner == path) or inner.startswith(self.passed)
+            ):
+                found[name] = path
+        there: set[str] = set(found.values())
+        needed: dict[str, str] = {}
+        for name, path in found.items():
+            source = ties.get(path)
+            if source is None:
+                needed[name] = path
+            elif source not in there:
+                needed[name] = source
+                there.add(source)
+        return needed
