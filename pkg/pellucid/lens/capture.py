@@ -1,4 +1,4 @@
-"""See what modules compute, and put something else in its place: by module path, while the model runs."""
+"""See what models compute, and put something else in its place: by point or module path, while they run."""
 
 from __future__ import annotations
 
@@ -6,69 +6,31 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from ..errors import ArgumentError, ShapeError, WeightError
+from ..errors import ArgumentError, ShapeError
 from ..nn.hooks import Tap
 from ..op.arguments import describe
 from ..tensors.tensor import Tensor
-from .looks import LogitLens
-from .paths import first_tensor, pick
-
-
-class Seen(dict):
-    """Outputs of modules by path, in the order in which they ran; of several calls the last one."""
-
-    def __init__(self, *values: Any):
-        super().__init__(*values)
-        # What the tap of `watch` keeps, and the look that was made of it.
-        self.looks: dict[str, tuple] = {}
-        self._made: tuple[tuple, LogitLens] | None = None
-
-    def __reduce__(self):
-        # A copy has the values: a read that is under way gives them to one.
-        return Seen, (dict(self),)
-
-    @property
-    def look(self) -> LogitLens:
-        """The look of the last call, where `watch` makes one a part of it.
-
-        Raises:
-            WeightError: nobody looked.
-        """
-        if not self.looks:
-            raise WeightError(
-                "watch: no look was a part of a call. Use lens.watch(model), and run the model."
-            )
-        (values,) = self.looks.values()
-        if self._made is None or self._made[0] is not values:
-            self._made = values, LogitLens(*values)
-        return self._made[1]
-
-    def begin(self) -> None:
-        """Let the table of this look travel, if that of the look before was read."""
-        if self._made is not None and self._made[1].was_read:
-            self.look.begin_read()
-
-    def __missing__(self, path: str):
-        raise WeightError(
-            f"capture: nothing was seen of {path!r}. "
-            f"Seen: {', '.join(self) or 'nothing; the model did not run yet'}."
-        )
+from .paths import checked, first_tensor, pick
+from .points import pick_points
+from .probe import hook
+from .seen import Seen
 
 
 @contextmanager
 def capture(model: Any, pattern: str | list[str] = "**", *, inputs: bool = False):
-    """Keep what modules return while the context is open.
+    """Keep what modules return, or the values at points, while the context is open.
 
     Nothing is copied and nothing waits; fused or not, a value that is held is a value that is computed.
     Compiled calls and the steps of ``generate`` stay captured: the values come along.
 
     Args:
         model: a module.
-        pattern: paths of modules: ``*`` within a name, ``**`` across names; several in a list.
-        inputs: keep the first input instead of the output.
+        pattern: addresses of points (``resid_post.3``, see `points`), or paths of modules: ``*`` within a
+            name, ``**`` across names; several in a list.
+        inputs: keep the first input of modules instead of the output.
 
     Yields:
-        A `Seen`: path -> tensor.
+        A `Seen`: address or path -> tensor.
 
     Raises:
         WeightError: no module fits.
@@ -85,7 +47,9 @@ def capture(model: Any, pattern: str | list[str] = "**", *, inputs: bool = False
     """
     seen = Seen()
     with ExitStack() as stack:
-        for path, module in pick(model, pattern).items():
+        modules, at = _divided(model, pattern)
+        hook(stack, model, seen, at, {}, set(at))
+        for path, module in pick(model, modules).items() if modules or not at else ():
             tap = Tap(seen, path, inputs)
             stack.callback(tap.end)
             stack.callback(module.register_forward_hook(tap).remove)
@@ -98,7 +62,8 @@ def patch(model: Any, changes: Mapping[str, Callable[[Tensor], Tensor] | Tensor]
 
     Args:
         model: a module.
-        changes: pattern of paths -> a function of the output, or the tensor to return instead.
+        changes: address of a point or pattern of paths -> a function of the value, or the tensor to put
+            there. A function runs Python, so that calls are not captured; a `Plan` is.
 
     Raises:
         WeightError: no module fits a pattern.
@@ -115,15 +80,10 @@ def patch(model: Any, changes: Mapping[str, Callable[[Tensor], Tensor] | Tensor]
     """
 
     def change(path: str, new: Any):
+        replaced = _replacement(new, path)
+
         def hook(module, args, output):
-            old = first_tensor(output)
-            result = new(old) if callable(new) else new
-            if not isinstance(result, Tensor) or result.shape != old.shape:
-                got = tuple(result.shape) if isinstance(result, Tensor) else type(result).__name__
-                raise ShapeError(
-                    f"patch: {path} returns shape {tuple(old.shape)}, the replacement is {got}. "
-                    "They must be equal."
-                )
+            result = replaced(first_tensor(output))
             return (result, *output[1:]) if isinstance(output, tuple) else result
 
         return hook
@@ -132,6 +92,32 @@ def patch(model: Any, changes: Mapping[str, Callable[[Tensor], Tensor] | Tensor]
         raise ArgumentError(f"patch: changes must be a dictionary by patterns, not {describe(changes)}.")
     with ExitStack() as stack:
         for pattern, new in changes.items():
-            for path, module in pick(model, pattern).items():
+            modules, at = _divided(model, pattern)
+            for address in at:
+                made = {address: [_replacement(new, address)]}
+                hook(stack, model, {}, {address: at[address]}, made, set(), plain=True)
+            for path, module in pick(model, pattern).items() if modules else ():
                 stack.callback(module.register_forward_hook(change(path, new)).remove)
         yield
+
+
+def _divided(model: Any, pattern: Any) -> tuple[list[Any], dict[str, Any]]:
+    """The patterns of modules, and the points of the others."""
+    found = {p: pick_points(model, p) for p in checked(model, pattern)}
+    return [p for p in found if not found[p]], {a: q for of in found.values() for a, q in of.items()}
+
+
+def _replacement(new: Any, path: str) -> Callable[[Tensor], Tensor]:
+    """The function of a value that gives what stands in its place, of the same shape."""
+
+    def replaced(old: Tensor) -> Tensor:
+        result = new(old) if callable(new) else new
+        if not isinstance(result, Tensor) or result.shape != old.shape:
+            got = tuple(result.shape) if isinstance(result, Tensor) else type(result).__name__
+            raise ShapeError(
+                f"patch: {path} returns shape {tuple(old.shape)}, the replacement is {got}. "
+                "They must be equal."
+            )
+        return result
+
+    return replaced

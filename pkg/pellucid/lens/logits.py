@@ -9,11 +9,12 @@ from weakref import ref
 
 from ..autograd.grad_mode import under
 from ..errors import ArgumentError, RangeError
-from ..nn.modules.module import Module
 from ..op.arguments import describe
 from ..tensors.tensor import Tensor
-from .capture import Seen, capture
+from .capture import capture
 from .looks import LogitLens, LookTap, Request
+from .paths import checked
+from .seen import Seen
 
 
 def logit_lens(
@@ -46,7 +47,7 @@ def logit_lens(
 
     Source: nostalgebraist 2020, "interpreting GPT: the logit lens"
     """
-    look = _request(model, pattern, top_k, positions).look
+    look = _request(model, (pattern,), top_k, positions).look
     if not isinstance(source, (Seen, Tensor)):
         raise ArgumentError(f"logit_lens: source must be ids or what was seen, not {describe(source)}.")
     if not isinstance(source, Seen):
@@ -87,13 +88,33 @@ def watch(
         ...             print(token, seen.look.table())
     """
     with capture(model, pattern) as seen, ExitStack() as stack:
-        tap = LookTap(seen, seen.looks, _request(model, pattern, top_k, positions), seen.begin)
+        tap = look_at(model, seen, seen, (pattern,), top_k, positions)
         stack.callback(tap.end)
         stack.callback(model.register_forward_hook(tap).remove)
         yield seen
 
 
-def _request(model: Any, pattern: str, top_k: int, positions: slice | int | None) -> Request:
+def look_at(
+    model: Any,
+    seen: Seen,
+    layers: dict[str, Tensor],
+    names: tuple[str, ...],
+    top_k: int,
+    positions: slice | int | None,
+) -> LookTap:
+    """The tap that makes a look at some layers a part of each call; see `watch`.
+
+    Args:
+        model: whose call it is.
+        seen: who gets the look.
+        layers: where taps keep the layers.
+        names: which of these.
+        top_k, positions: as in `watch`.
+    """
+    return LookTap(layers, seen.looks, _request(model, names, top_k, positions), seen.begin)
+
+
+def _request(model: Any, pattern: tuple[str, ...], top_k: int, positions: slice | int | None) -> Request:
     if not isinstance(top_k, int) or isinstance(top_k, bool) or top_k < 1:
         raise RangeError(f"lens: top_k must be an integer of at least 1, not {describe(top_k)}.")
     if isinstance(positions, int):
@@ -102,7 +123,6 @@ def _request(model: Any, pattern: str, top_k: int, positions: slice | int | None
         raise ArgumentError(
             f"lens: positions must be an integer, a slice or None, not {describe(positions)}."
         )
-    if not isinstance(model, Module):
-        raise ArgumentError(f"lens: model must be a Module, not {describe(model)}.")
+    checked(model, pattern)
     chosen = positions or slice(None)
     return Request(ref(model), pattern, top_k, chosen.start, chosen.stop, chosen.step)

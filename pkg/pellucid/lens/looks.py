@@ -92,13 +92,13 @@ class Request:
 
     Args:
         model: it is not kept alive.
-        pattern: paths of the layers.
+        patterns: paths of the layers, or addresses of points.
         top_k: candidates per cell.
         start, stop, step: of the positions.
     """
 
     model: ref
-    pattern: str
+    patterns: tuple[str, ...]
     top_k: int
     start: int | None
     stop: int | None
@@ -111,7 +111,11 @@ class Request:
             WeightError: nothing that was seen fits.
             ShapeError: several sequences, or outputs that are not hidden states.
         """
-        layers = {path: hidden for path, hidden in seen.items() if matches(path, self.pattern)}
+        layers = {
+            path: hidden
+            for path, hidden in seen.items()
+            if any(matches(path, p) or path.split(".")[0] == p for p in self.patterns)
+        }
         self._check(layers)
         chosen = slice(self.start, self.stop, self.step)
         quiet, Tap.is_quiet = Tap.is_quiet, True
@@ -124,8 +128,8 @@ class Request:
     def _check(self, layers: dict[str, Tensor]) -> None:
         if not layers:
             raise WeightError(
-                f"logit_lens: nothing of what was seen fits {self.pattern!r}. Capture the layers, or give "
-                "their pattern."
+                f"logit_lens: nothing of what was seen fits {', '.join(self.patterns)!r}. Capture the "
+                "layers, or give their pattern."
             )
         # What layers return is of one kind, or of few: each is checked once.
         kinds: dict[Meta, str] = {}

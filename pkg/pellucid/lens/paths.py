@@ -31,12 +31,11 @@ def matches(path: str, pattern: str) -> bool:
     return _expression(pattern).match(path) is not None
 
 
-def pick(model: Any, pattern: str | list[str] | tuple[str, ...]) -> dict[str, Any]:
-    """The modules whose paths fit a pattern or one of several, in the model's order.
+def checked(model: Any, pattern: Any) -> list[str]:
+    """The patterns, one or several, if they are texts and the model is a module.
 
     Raises:
-        ArgumentError: the model is no module, or a pattern no text.
-        WeightError: none fits.
+        ArgumentError: they are not.
     """
     if not isinstance(model, Module):
         raise ArgumentError(f"lens: model must be a Module, not {describe(model)}.")
@@ -44,6 +43,17 @@ def pick(model: Any, pattern: str | list[str] | tuple[str, ...]) -> dict[str, An
     for p in patterns:
         if not isinstance(p, str):
             raise ArgumentError(f"lens: pattern must be a text or a list of texts, not {describe(pattern)}.")
+    return patterns
+
+
+def pick(model: Any, pattern: str | list[str] | tuple[str, ...]) -> dict[str, Any]:
+    """The modules whose paths fit a pattern or one of several, in the model's order.
+
+    Raises:
+        ArgumentError: the model is no module, or a pattern no text.
+        WeightError: none fits.
+    """
+    patterns = checked(model, pattern)
     found = {
         path: module
         for path, module in model.named_modules()

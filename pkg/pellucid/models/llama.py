@@ -17,10 +17,10 @@ from ..nn.modules.embedding import Embedding
 from ..nn.modules.linear import Linear
 from ..nn.modules.module import Module
 from ..nn.modules.norm import RMSNorm
-from ..ops.attention.cache import cached_attention
 from ..tensors.tensor import Tensor
 from ..weights.checkpoint import Checkpoint
 from ..weights.fields import FLAG, Field, check, number, shown, text, whole
+from .attend import Attend
 from .cache import KVCache
 from .config import Config
 from .language_model import CausalLM, causal_mask
@@ -189,7 +189,7 @@ class LlamaAttention(Module):
 
     def __init__(self, config: LlamaConfig, layer: int):
         super().__init__()
-        self.layer = layer
+        self.attend = Attend(layer)
         self.heads, self.kv_heads, self.head_dim = config.num_attention_heads, config.kv_heads, config.columns
         self.window = config.window
         dim, bias = config.hidden_size, config.attention_bias
@@ -210,13 +210,7 @@ class LlamaAttention(Module):
             )
         query, key, value = self.project(x)
         query, key = rotary(query, position), rotary(key, position)
-        if cache is None:
-            out = F.scaled_dot_product_attention(
-                query, key, value, attn_mask=mask, is_causal=mask is None, enable_gqa=True
-            )
-        else:
-            cache.write(self.layer, key, value)
-            out = cached_attention(query, cache.keys[self.layer], cache.values[self.layer], position + time)
+        out = self.attend(query, key, value, cache, mask)
         return self.o_proj(out.transpose(1, 2).reshape(batch, time, -1))
 
     def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -100,6 +100,7 @@ class Phi3ForCausalLM(CausalLM):
     model_class = Phi3Model
     model_types = ("phi3",)
     gguf_architectures = ("phi3",)
+    points = {"q": "{attention}.qkv_proj:0", "k": "{attention}.qkv_proj:1", "mlp_pre": None}
     gguf_names = {
         **LlamaForCausalLM.gguf_names,
         "blk.{}.attn_qkv": "model.layers.{}.self_attn.qkv_proj",

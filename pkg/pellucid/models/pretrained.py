@@ -35,7 +35,8 @@ class PretrainedModel(Module):
     their tensors as attribute paths, without ``.weight``: ``{}`` is the number of a layer. ``prefix`` is the
     attribute of the layers below the head, as checkpoints name it, and ``passed`` are beginnings of names
     below it that a model may have no use for. ``tied`` says which parameters are others, where the
-    configuration ties them.
+    configuration ties them. ``points`` says what is called otherwise than in Llama, for
+    `pellucid.lens.points`.
     """
 
     auto: ClassVar[str]
@@ -46,6 +47,7 @@ class PretrainedModel(Module):
     prefix: ClassVar[str] = ""
     passed: ClassVar[tuple[str, ...]] = ()
     tied: ClassVar[Mapping[str, str]] = {}
+    points: ClassVar[Mapping[str, str | None]] = {}
     config: Any
 
     def __init_subclass__(cls, **settings: Any):

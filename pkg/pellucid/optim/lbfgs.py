@@ -16,7 +16,7 @@ from .optimizer import Optimizer
 from .settings import given
 
 
-class Point(NamedTuple):
+class Trial(NamedTuple):
     """A place on a line: its distance, the loss, the gradient and its slope along the line."""
 
     at: float
@@ -25,7 +25,7 @@ class Point(NamedTuple):
     slope: float
 
 
-def _cubic_minimum(a: Point, b: Point, bounds: tuple[float, float] | None = None) -> float:
+def _cubic_minimum(a: Trial, b: Trial, bounds: tuple[float, float] | None = None) -> float:
     """Where the cubic through two points with their slopes is least, within bounds."""
     low, high = bounds or sorted((a.at, b.at))
     if a.at > b.at:
@@ -40,15 +40,15 @@ def _cubic_minimum(a: Point, b: Point, bounds: tuple[float, float] | None = None
 
 
 def strong_wolfe(
-    measure: Callable[[float], Point],
-    start: Point,
+    measure: Callable[[float], Trial],
+    start: Trial,
     first: float,
     reach: float,
     least_change: float,
     fall: float = 1e-4,
     flatness: float = 0.9,
     most: int = 25,
-) -> tuple[Point, int]:
+) -> tuple[Trial, int]:
     """A point on a line that meets the strong Wolfe conditions: the loss fell, and the slope is flatter.
 
     Args:
@@ -67,14 +67,14 @@ def strong_wolfe(
         PyTorch's LBFGS
     """
 
-    def is_high(p: Point) -> bool:
+    def is_high(p: Trial) -> bool:
         return p.loss > start.loss + fall * p.at * start.slope
 
-    def is_flat(p: Point) -> bool:
+    def is_flat(p: Trial) -> bool:
         return abs(p.slope) <= -flatness * start.slope
 
     before, here, count = start, measure(first), 1
-    bracket: list[Point] = []
+    bracket: list[Trial] = []
     for turn in range(most):
         if is_high(here) or (turn and here.loss >= before.loss):
             bracket = [before, here]
@@ -186,10 +186,10 @@ class LBFGS(Optimizer):
         for p, x, part in zip(self._params, values, parts, strict=True):
             p.copy_(x + part.view(p.shape) * at)
 
-    def _measure(self, closure: Callable, values: list[Tensor], direction: Tensor, at: float) -> Point:
+    def _measure(self, closure: Callable, values: list[Tensor], direction: Tensor, at: float) -> Trial:
         self._move(values, at, direction)
         loss, grad = float(closure()), self._flat_grad()
-        return Point(at, loss, grad, float(grad.dot(direction)))
+        return Trial(at, loss, grad, float(grad.dot(direction)))
 
     def step(self, closure: Callable[[], Any]) -> Any:
         """Iterate until a limit or a tolerance is reached.
@@ -236,7 +236,7 @@ class LBFGS(Optimizer):
             reach = float(direction.abs().max())
             if search:
                 found, used = strong_wolfe(
-                    measure, Point(0.0, loss, grad, slope), length, reach, least_change
+                    measure, Trial(0.0, loss, grad, slope), length, reach, least_change
                 )
                 self._move(values, found.at, direction)
                 length, loss, grad = found.at, found.loss, found.grad

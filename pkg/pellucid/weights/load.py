@@ -61,7 +61,7 @@ class _Load:
         self.pump.close()
 
 
-def _pump(plan: planning.Plan, host, connections: int) -> Any:
+def _pump(plan: planning.LoadPlan, host, connections: int) -> Any:
     if not IN_PAGE:
         return ThreadPump(plan, host, connections)
     from .source_browser import BrowserPump, in_javascript

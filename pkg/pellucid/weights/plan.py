@@ -48,7 +48,7 @@ class Part(NamedTuple):
     rows: list[Row]
 
 
-class Plan(NamedTuple):
+class LoadPlan(NamedTuple):
     """What a load will do.
 
     Attributes:
@@ -64,7 +64,7 @@ class Plan(NamedTuple):
     bytes_total: int
 
 
-def make(shards: Sequence[Source], items: Sequence[tuple[TensorInfo, Target]], connections: int) -> Plan:
+def make(shards: Sequence[Source], items: Sequence[tuple[TensorInfo, Target]], connections: int) -> LoadPlan:
     """Plan a load.
 
     Args:
@@ -111,4 +111,4 @@ def make(shards: Sequence[Source], items: Sequence[tuple[TensorInfo, Target]], c
     for shard, source in enumerate(shards):
         mine = [p for p in parts if p.shard == shard]
         lanes += [mine] if source.ordered and mine else [[p] for p in mine]
-    return Plan(shards, lanes, [info.name for info, _ in items], total)
+    return LoadPlan(shards, lanes, [info.name for info, _ in items], total)

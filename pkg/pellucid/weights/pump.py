@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..errors import SourceError
-from .plan import Part, Plan, Row
+from .plan import LoadPlan, Part, Row
 
 STAGING = 1 << 20  # bytes of one write
 _WAITING = 8  # writes that may wait for the writer
@@ -99,7 +99,7 @@ class _Writes:
 class SerialPump:
     """Reads and writes in turns, in one thread."""
 
-    def __init__(self, plan: Plan, host):
+    def __init__(self, plan: LoadPlan, host):
         self._writes = _Writes(host)
         parts = (part for lane in plan.lanes for part in lane)
         self._left = (write for part in parts for write in cut(part, plan.shards[part.shard]))
@@ -125,7 +125,7 @@ class SerialPump:
 class ThreadPump:
     """Several readers in threads of their own and one writer, the caller's; few bytes wait in between."""
 
-    def __init__(self, plan: Plan, host, connections: int):
+    def __init__(self, plan: LoadPlan, host, connections: int):
         self._plan = plan
         self._writes = _Writes(host)
         self._lanes = iter(plan.lanes)

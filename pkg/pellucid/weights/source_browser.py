@@ -17,7 +17,7 @@ from pyodide.ffi import JsException, can_run_sync, create_proxy, run_sync, to_js
 from ..device import javascript as runtime
 from ..errors import DeviceError, LoadCancelled, OutOfMemoryError, SourceError
 from . import settings
-from .plan import Plan
+from .plan import LoadPlan
 from .pump import Tick
 from .source import MissingFile, Source
 
@@ -139,7 +139,7 @@ class BlobSource(_ScriptSource):
 class BrowserPump:
     """Drives a `Load` of web/runtime/load.js: it works while Python is suspended, and tells how far it is."""
 
-    def __init__(self, plan: Plan, host: Any, connections: int):
+    def __init__(self, plan: LoadPlan, host: Any, connections: int):
         self._plan, self._host, self._connections = plan, host, connections
         self._load: Any = None
         self._proxy: Any = None
@@ -183,7 +183,7 @@ class BrowserPump:
             self._proxy = None
 
 
-def _tables(plan: Plan) -> list[Any]:
+def _tables(plan: LoadPlan) -> list[Any]:
     """A plan as the flat tables of load.js: lanes and parts with the index of their first child, and rows."""
     lanes, parts, rows = array("d"), array("d"), array("d")
     for lane in plan.lanes:

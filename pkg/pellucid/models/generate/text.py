@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import aclosing, closing
+from contextlib import AbstractContextManager, aclosing, closing, nullcontext
 from typing import Any
 
 import numpy as np
@@ -71,6 +71,7 @@ def generate(
     attention_mask: Any = None,
     streamer: Any = None,
     past_key_values: Any = None,
+    plan: Any = None,
     **settings: Any,
 ) -> Tensor:
     """Continue sequences of ids.
@@ -84,6 +85,8 @@ def generate(
             given the prompt and then ids as they come.
         past_key_values: a cache that the ids continue; afterwards it holds all ids but the last new one. The
             repetition penalty counts only ``input_ids`` and what follows.
+        plan: a `pellucid.lens.Plan` of what is changed in every step. To see values too, open
+            `pellucid.lens.attach` around the loop over `stream`.
         settings: those of `GenerationConfig`, or ``generation_config=`` as a whole.
 
     Returns:
@@ -113,10 +116,11 @@ def generate(
     collected = _Collected(config, prompt.shape[0])
     if streamer is not None:
         streamer.put(prompt.tolist())
-    for values in each(steps(model, prompt, config, past_key_values)):
-        shown = collected.add(values)
-        if streamer is not None:
-            streamer.put(shown)
+    with _following(model, plan):
+        for values in each(steps(model, prompt, config, past_key_values)):
+            shown = collected.add(values)
+            if streamer is not None:
+                streamer.put(shown)
     if streamer is not None:
         streamer.end()
     return collected.after(prompt)
@@ -129,6 +133,7 @@ async def generate_async(
     attention_mask: Any = None,
     streamer: Any = None,
     past_key_values: Any = None,
+    plan: Any = None,
     **settings: Any,
 ) -> Tensor:
     """The awaitable twin of `generate`, for places where Python cannot block."""
@@ -138,22 +143,29 @@ async def generate_async(
     collected = _Collected(config, prompt.shape[0])
     if streamer is not None:
         streamer.put(await prompt.tolist_async())
-    async for values in each_async(steps(model, prompt, config, past_key_values)):
-        shown = collected.add(values)
-        if streamer is not None:
-            streamer.put(shown)
+    with _following(model, plan):
+        async for values in each_async(steps(model, prompt, config, past_key_values)):
+            shown = collected.add(values)
+            if streamer is not None:
+                streamer.put(shown)
     if streamer is not None:
         streamer.end()
     return collected.after(prompt)
 
 
 def stream(
-    model: Any, input_ids: Any, *, attention_mask: Any = None, past_key_values: Any = None, **settings: Any
+    model: Any,
+    input_ids: Any,
+    *,
+    attention_mask: Any = None,
+    past_key_values: Any = None,
+    plan: Any = None,
+    **settings: Any,
 ) -> Iterator[int]:
     """The new ids of one sequence, one by one as they come. Stop by leaving the loop.
 
     Args:
-        model, input_ids, attention_mask, past_key_values, settings: as in `generate`, for one sequence.
+        model, input_ids, attention_mask, past_key_values, plan, settings: as in `generate`, for one sequence.
 
     Raises:
         ShapeError: several sequences.
@@ -162,22 +174,38 @@ def stream(
     prompt, mask = _prompt(model, input_ids, attention_mask)
     _refuse_padding(mask.tolist() if isinstance(mask, Tensor) else mask)
     _refuse_several(prompt)
-    with closing(each(steps(model, prompt, config, past_key_values))) as found:
+    with _following(model, plan), closing(each(steps(model, prompt, config, past_key_values))) as found:
         for values in found:
             yield values[0]
 
 
 async def stream_async(
-    model: Any, input_ids: Any, *, attention_mask: Any = None, past_key_values: Any = None, **settings: Any
+    model: Any,
+    input_ids: Any,
+    *,
+    attention_mask: Any = None,
+    past_key_values: Any = None,
+    plan: Any = None,
+    **settings: Any,
 ) -> AsyncIterator[int]:
     """The asynchronous twin of `stream`."""
     config = settings_of(model, settings)
     prompt, mask = _prompt(model, input_ids, attention_mask)
     _refuse_padding(await mask.tolist_async() if isinstance(mask, Tensor) else mask)
     _refuse_several(prompt)
-    async with aclosing(each_async(steps(model, prompt, config, past_key_values))) as found:
-        async for values in found:
-            yield values[0]
+    with _following(model, plan):
+        async with aclosing(each_async(steps(model, prompt, config, past_key_values))) as found:
+            async for values in found:
+                yield values[0]
+
+
+def _following(model: Any, plan: Any) -> AbstractContextManager:
+    """A plan of the lens is followed within; the lens is loaded where there is one."""
+    if plan is None:
+        return nullcontext()
+    from ...lens.run import attach
+
+    return attach(model, plan)
 
 
 def _refuse_several(prompt: Tensor) -> None:

@@ -1,0 +1,247 @@
+"""Hooks at points: a probe changes the value there and keeps it, also as a part of captured calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
+from math import sqrt
+from typing import Any
+
+from ..nn import functional as F
+from ..nn.hooks import Tap
+from ..ops.elementwise.comparison import where
+from ..ops.norm.softmax import softmax
+from ..ops.shape.creation import arange
+from ..ops.shape.joining import cat, stack
+from ..tensors.tensor import Tensor
+from .changes import Change
+from .paths import first_tensor
+from .points import KINDS, Point
+
+
+class Clock(Tap):
+    """Which positions of the sequence a call of the model is about: a hook before the call.
+
+    Attributes:
+        start: the first of them; a symbol while a step is captured.
+        time: how many.
+    """
+
+    def __init__(self):
+        super().__init__({}, "")
+        self.kind = "clock"
+        self.start: Any = 0
+        self.time = 0
+
+    def __call__(self, module: Any, args: tuple, kwargs: Any) -> None:
+        ids = args[0] if args else kwargs.get("input_ids")
+        cache = args[2] if len(args) > 2 else kwargs.get("past_key_values")
+        self.start = getattr(cache, "length", 0)
+        self.time = ids.shape[1] if isinstance(ids, Tensor) and ids.ndim > 1 else 0
+
+    def within(self, positions: Sequence[int] | None, length: int) -> list[int] | None:
+        """Positions of the sequence as such of a value that has the last ``length`` ones; None for all."""
+        if positions is None:
+            return None
+        fixed = [p for p in positions if p >= 0]
+        found = [length + p for p in positions if p < 0]
+        # One comparison, so that all steps behind these positions are one program.
+        if fixed and not self.start > max(fixed):
+            first = self.start + (self.time - length if self.time else 0)
+            found += [p - first for p in fixed]
+        return [k for k in found if 0 <= k < length]
+
+
+class Probe(Tap):
+    """A tap at one point.
+
+    Args:
+        seen: where the value is kept.
+        point: where it stands.
+        changes: what is done to it first.
+        clock: of the model; None where no change is about single positions.
+        keeps: whether the value is kept.
+        shared: what the probes of one attention tell each other.
+    """
+
+    def __init__(
+        self,
+        seen: dict[str, Any],
+        point: Point,
+        changes: Sequence[Change | Callable] = (),
+        clock: Clock | None = None,
+        keeps: bool = True,
+        shared: dict[str, Tensor] | None = None,
+    ):
+        super().__init__(seen, point.address)
+        self.point, self.changes, self.clock, self.keeps = point, tuple(changes), clock, keeps
+        self.shared = {} if shared is None else shared
+        self.kind = point.address, point.path, self.changes, keeps
+
+    def __call__(self, module: Any, args: tuple, output: Any) -> Any:
+        """The hook; before a call ``output`` is the keyword arguments."""
+        if Tap.is_quiet:
+            return None
+        form = self.point.kind.form
+        if form in ("scores", "probs"):
+            return self._attention(args, output)
+        if form == "each_head":
+            return self._each_head(module, args, output)
+        k = self.point.argument
+        old = first_tensor(output) if k is None else args[k]
+        value = self._read(old)
+        new = self.changed(value)
+        if self.keeps:
+            self.keep(new)
+        if new is value:
+            return None
+        new = self._written(old, new)
+        if k is not None:
+            return (*args[:k], new, *args[k + 1 :]), output
+        return (new, *output[1:]) if isinstance(output, tuple) else new
+
+    def changed(self, value: Tensor) -> Tensor:
+        """The value after all changes."""
+        axes = self.point.axes
+        for change in self.changes:
+            if not isinstance(change, Change):
+                value = change(value)
+                continue
+            chosen = None
+            if self.clock is not None and change.positions is not None:
+                chosen = self.clock.within(change.positions, value.shape[axes.index("position")])
+                if not chosen:
+                    continue
+            value = change.apply(value, axes, chosen)
+        return value
+
+    def _read(self, x: Tensor) -> Tensor:
+        form, p = self.point.kind.form, self.point
+        if form == "turned":
+            return x.transpose(1, 2)
+        if p.part >= 0:
+            x = x.split([n * p.head_dim for n in p.sizes], -1)[p.part]
+        return x.unflatten(-1, (-1, p.head_dim)) if form == "columns" else x
+
+    def _written(self, old: Tensor, new: Tensor) -> Tensor:
+        form, p = self.point.kind.form, self.point
+        if form == "turned":
+            return new.transpose(1, 2)
+        new = new.flatten(-2) if form == "columns" else new
+        if p.part < 0:
+            return new
+        parts = list(old.split([n * p.head_dim for n in p.sizes], -1))
+        parts[p.part] = new
+        return cat(parts, -1)
+
+    def _attention(self, args: tuple, output: Any) -> Any:
+        """Scores or probabilities, computed beside the kernel, whose output stays unless they are changed."""
+        query, key, value = args[:3]
+        cache, mask = (*args[3:], None, None)[:2]
+        end: Any = None
+        if cache is not None:
+            # The keys of this call are written; it is counted when all layers have theirs.
+            end = cache.length + query.shape[2]
+            layer = self.point.layer
+            key, value = cache.keys[layer], cache.values[layer]
+            if type(end) is int:
+                key, value, end = key[:, :, :end], value[:, :, :end], None
+        scores = self.shared.pop("scores", None)
+        if scores is None:
+            scores = _scores(query, key, mask, cache.length if cache is not None else 0)
+        if self.point.kind.form == "scores":
+            new = self.changed(scores)
+            self.shared["scores"] = new
+            result, probs = new, None if new is scores else softmax(new, -1)
+        else:
+            old = softmax(scores, -1)
+            result = self.changed(old)
+            probs = None if result is old else result
+        if self.keeps:
+            # While a step is captured the whole memory of the cache is looked at: trimmed when it is read.
+            self.keep(result if end is None else (result, end))
+        return None if probs is None else _mixed(probs, value)
+
+    def _each_head(self, module: Any, args: tuple, output: Tensor) -> Tensor | None:
+        """What each head adds to the residual: its columns through the last projection, without the bias."""
+        z = args[0]
+        heads = z.unflatten(-1, (-1, self.point.head_dim))
+        count = heads.shape[-2]
+        alone = [F.linear(z * _block(k, count, self.point.head_dim, z), module.weight) for k in range(count)]
+        value = stack(alone, 2)
+        new = self.changed(value)
+        if self.keeps:
+            self.keep(new)
+        if new is value:
+            return None
+        out = new.sum(2)
+        return out if module.bias is None else out + module.bias
+
+
+def _block(head: int, heads: int, columns: int, like: Tensor) -> Tensor:
+    """Ones in the columns of one head."""
+    numbers = arange(heads * columns, device=like.device)
+    return ((numbers >= head * columns) & (numbers < (head + 1) * columns)).to(like.dtype)
+
+
+def _scores(query: Tensor, key: Tensor, mask: Tensor | None, begin: Any) -> Tensor:
+    """``query @ key^T / sqrt(head_dim)``, minus infinity where a position does not see a key."""
+    batch, heads, time, columns = query.shape
+    shared = key.shape[1]
+    grouped = query.reshape(batch, shared, heads // shared * time, columns)
+    scores = (grouped @ key.transpose(-1, -2)).reshape(batch, heads, time, key.shape[2]) * (1 / sqrt(columns))
+    if mask is None:
+        keys, steps = (arange(n, device=query.device) for n in (key.shape[2], time))
+        mask = keys - steps.unsqueeze(1) <= begin
+    elif mask.dtype.kind != "b":
+        return scores + mask
+    return where(mask, scores, float("-inf"))
+
+
+def _mixed(probs: Tensor, value: Tensor) -> Tensor:
+    """Values, mixed by probabilities: (batch, heads, time, head_dim)."""
+    batch, heads, time, keys = probs.shape
+    shared = value.shape[1]
+    grouped = probs.reshape(batch, shared, heads // shared * time, keys)
+    return (grouped @ value).reshape(batch, heads, time, value.shape[3])
+
+
+def hook(
+    stack: ExitStack,
+    model: Any,
+    seen: dict[str, Any],
+    found: Mapping[str, Point],
+    changes: Mapping[str, Sequence[Any]],
+    keeps: Collection[str],
+    clock: Clock | None = None,
+    plain: bool = False,
+) -> None:
+    """Register the probes of some points until a stack ends.
+
+    Args:
+        stack: which takes them out again.
+        model: the module that has the points.
+        seen: where values are kept.
+        found: the points by address.
+        changes: what is done at which.
+        keeps: addresses of values that are kept.
+        clock: of the model.
+        plain: they run Python that no capture may leave out.
+    """
+    modules, shared = dict(model.named_modules()), {}
+    names = list(KINDS)
+    # Those of one module stand in the order of what they compute.
+    for p in sorted(found.values(), key=lambda p: names.index(p.name) if p.name in KINDS else -1):
+        told: dict[str, Tensor] = shared.setdefault(p.path, {})
+        probe = Probe(seen, p, changes.get(p.address, ()), clock, p.address in keeps, told)
+        register(stack, modules[p.path], probe, p.argument is not None, plain)
+
+
+def register(stack: ExitStack, module: Any, tap: Tap, before: bool = False, plain: bool = False) -> None:
+    """Hook a tap to a module until a stack ends."""
+    stack.callback(tap.end)
+    function = tap.__call__ if plain else tap
+    if before:
+        stack.callback(module.register_forward_pre_hook(function, with_kwargs=True).remove)
+    else:
+        stack.callback(module.register_forward_hook(function).remove)

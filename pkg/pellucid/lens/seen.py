@@ -1,0 +1,75 @@
+"""What was seen in a run: values by module path or address."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..device.stream import stream
+from ..errors import WeightError
+from ..tensors.tensor import Tensor
+from .looks import LogitLens
+from .points import canonical
+
+
+class Seen(dict):
+    """Values by module path or address, in the order in which they were computed; of several calls the last.
+
+    Attributes:
+        output: what the model returned, where `pellucid.lens.run` made it.
+    """
+
+    def __init__(self, *values: Any):
+        super().__init__(*values)
+        self.output: Any = None
+        # What the tap of `watch` keeps, and the look that was made of it.
+        self.looks: dict[str, tuple] = {}
+        self._made: tuple[tuple, LogitLens] | None = None
+
+    def __reduce__(self):
+        # A copy has the values: a read that is under way gives them to one.
+        return Seen, (dict(self.items()),)
+
+    def __getitem__(self, path: str) -> Tensor:
+        value = super().__getitem__(path)
+        # Attention over a cache looks at its whole memory, and tells how much of that is filled.
+        if isinstance(value, tuple) and stream().capturing is None:
+            whole, length = value
+            self[path] = value = whole[..., : int(length)]
+        return value  # pyright: ignore[reportReturnType] while a call is captured it is both
+
+    def items(self) -> Any:
+        """Paths with their values."""
+        return [(path, self[path]) for path in self]
+
+    def values(self) -> Any:
+        """The values alone."""
+        return [self[path] for path in self]
+
+    @property
+    def look(self) -> LogitLens:
+        """The look of the last call, where `watch` makes one a part of it.
+
+        Raises:
+            WeightError: nobody looked.
+        """
+        if not self.looks:
+            raise WeightError(
+                "watch: no look was a part of a call. Use lens.watch(model), and run the model."
+            )
+        (values,) = self.looks.values()
+        if self._made is None or self._made[0] is not values:
+            self._made = values, LogitLens(*values)
+        return self._made[1]
+
+    def begin(self) -> None:
+        """Let the table of this look travel, if that of the look before was read."""
+        if self._made is not None and self._made[1].was_read:
+            self.look.begin_read()
+
+    def __missing__(self, path: str) -> Tensor:
+        if (address := canonical(path)) in self:
+            return self[address]
+        raise WeightError(
+            f"capture: nothing was seen of {path!r}. "
+            f"Seen: {', '.join(self) or 'nothing; the model did not run yet'}."
+        )

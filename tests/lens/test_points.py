@@ -1,0 +1,120 @@
+"""Points: values by address beside hooks of transformers with eager attention, and captured steps."""
+
+import numpy as np
+import pytest
+import torch
+
+from models.tiny import close, loaded, made, ours, saved, some_ids
+from pellucid import lens
+from pellucid.errors import ArgumentError, WeightError
+from pellucid.lens.points import KINDS, canonical
+from pellucid.models.generate.step import step_of
+
+EVERY = list(KINDS)
+
+
+def recorded(theirs, ids):
+    """What modules of transformers get and return, and the probabilities of eager attention."""
+    theirs.set_attn_implementation("eager")
+    seen = {}
+
+    def keep(path):
+        def hook(module, args, out):
+            seen[path] = out[0] if isinstance(out, tuple) else out
+            if args:
+                seen[path + "<"] = args[0]
+
+        return hook
+
+    handles = [m.register_forward_hook(keep(path)) for path, m in theirs.named_modules() if path]
+    with torch.no_grad():
+        out = theirs(torch.tensor(ids), output_attentions=True, output_hidden_states=True)
+    for handle in handles:
+        handle.remove()
+    return seen, out
+
+
+def test_values_at_points_are_those_of_eager_attention(model, theirs, device):
+    ids = some_ids(2, 8)
+    wanted, out = recorded(theirs, ids)
+    seen = lens.run(model, ours(ids, device), lens.Plan(capture=EVERY))
+    assert set(seen) == set(lens.points(model))
+    layer, heads = "model.layers.1.", {"q": "q_proj", "k": "k_proj", "v": "v_proj", "z": "o_proj<"}
+    for name, path in heads.items():
+        close(seen[f"{name}.1"], wanted[f"{layer}self_attn.{path}"].unflatten(-1, (-1, 8)))
+    hidden = {
+        "embed": "model.embed_tokens", "resid_pre.1": layer[:-1] + "<",
+        "attn_in.1": layer + "input_layernorm",
+        "attn_out.1": layer + "self_attn", "resid_mid.1": layer + "post_attention_layernorm<",
+        "mlp_in.1": layer + "mlp<", "mlp_pre.1": layer + "mlp.gate_proj", "logits": "lm_head",
+        "mlp_mid.1": layer + "mlp.down_proj<", "mlp_out.1": layer + "mlp", "resid_post.1": layer[:-1],
+        "final_norm": "model.norm",
+    }  # fmt: skip
+    for address, path in hidden.items():
+        close(seen[address], wanted[path])
+    for k in range(3):
+        close(seen[f"attn_probs.{k}"], out.attentions[k])
+    scores = seen["attn_scores.1"]
+    assert scores[:, :, 0, 1:].max().item() == -np.inf
+    close(scores.softmax(-1), out.attentions[1])
+    by_head = theirs.model.layers[1].self_attn.o_proj.weight.detach().unflatten(1, (4, 8))
+    z = wanted[layer + "self_attn.o_proj<"].unflatten(-1, (4, 8))
+    close(seen["head_out.1"], torch.einsum("bthc,dhc->bthd", z, by_head))
+
+
+def test_names_of_transformer_lens_patterns_and_errors(model, device):
+    found = lens.points(model)
+    assert [a for a in found if a.endswith(".1")] == [f"{n}.1" for n in EVERY if f"{n}.1" in found]
+    for address, point in found.items():
+        assert canonical(point.alias or address) == address
+    with lens.capture(model, ["blocks.*.hook_resid_mid", "z", "lm_head"]) as seen:
+        model(ours(some_ids(1, 4), device))
+    assert list(seen) == ["z.0", "resid_mid.0", "z.1", "resid_mid.1", "z.2", "resid_mid.2", "lm_head"]
+    assert seen["blocks.2.attn.hook_z"].shape == (1, 4, 4, 8)
+    with pytest.raises(WeightError, match=r"no module of LlamaForCausalLM fits 'z\.7'"):
+        lens.run(model, [1], lens.Plan(capture=["z.7"]))
+    with pytest.raises(ArgumentError, match="model must be a Module"):
+        lens.points("model")
+    with pytest.raises(WeightError, match=r"nothing was seen of 'z\.0'"):
+        lens.run(model, [1])["z.0"]
+
+
+@pytest.mark.parametrize("name", ["phi3", "qwen3", "llama_biased", "gemma"])
+def test_other_architectures_have_the_same_points(name, tmp_path):
+    theirs = made(name)
+    model, ids = loaded(saved(theirs, tmp_path), "cpu"), some_ids(1, 6)
+    wanted, out = recorded(theirs, ids)
+    seen = lens.run(model, ids.tolist(), lens.Plan(capture=["q", "attn_probs", "head_out", "attn_out"]))
+    for k in range(3):
+        close(seen[f"attn_probs.{k}"], out.attentions[k])
+        attention = model.model.layers[k].self_attn
+        total = seen[f"head_out.{k}"].sum(2)
+        if attention.o_proj.bias is not None:
+            total = total + attention.o_proj.bias
+        np.testing.assert_allclose(total.detach().numpy(), seen[f"attn_out.{k}"].numpy(), atol=1e-5)
+    if name != "phi3":
+        close(seen["q.1"].flatten(-2), wanted["model.layers.1.self_attn.q_proj"])
+    else:
+        close(seen["q.1"].flatten(-2), wanted["model.layers.1.self_attn.qkv_proj"][..., :32])
+
+
+def test_looking_changes_no_bit_and_steps_stay_captured(model, device):
+    ids, settings = some_ids(1, 12)[0].tolist(), {"max_new_tokens": 8, "eos_token_id": ()}
+    logits = []
+    with lens.capture(model, "lm_head") as plain:
+        for _ in model.stream(ids, **settings):
+            logits.append(plain["lm_head"].numpy())
+    with lens.capture(model, ["attn_probs", "attn_scores.1", "z.2", "logits", "resid_mid"]) as seen:
+        for k, token in enumerate(model.stream(ids, **settings)):
+            np.testing.assert_array_equal(seen["logits"].numpy(), logits[k])
+            assert seen["attn_probs.1"].shape == (1, 4, 12 if k == 0 else 1, 12 + k)
+            probs = seen["attn_probs.1"].numpy()
+            np.testing.assert_allclose(probs.sum(-1), 1, atol=1e-5)
+            ids.append(token)
+    whole = lens.run(model, ids[:-1], lens.Plan(capture=["attn_probs.1", "attn_scores.1"]))
+    for address in whole:
+        np.testing.assert_allclose(
+            seen[address].numpy()[0, :, -1], whole[address].numpy()[0, :, -1], atol=1e-5
+        )
+    if device == "webgpu":
+        assert step_of(model)._logits.explain().replays >= 5
