@@ -136,6 +136,7 @@ _LAZY = {
     "match": "lens",
     "models": "models",
     "nn": "nn",
+    "onnx": "models.graph.onnx",
     "optim": "optim",
     "profiler": "profiler",
     "quant": "quant",

@@ -46,6 +46,7 @@ from .models import AutoModelForSeq2SeqLM as AutoModelForSeq2SeqLM
 from .models import AutoModelForSequenceClassification as AutoModelForSequenceClassification
 from .models import AutoModelForTokenClassification as AutoModelForTokenClassification
 from .models.generate import GenerationConfig as GenerationConfig
+from .models.graph import onnx as onnx
 from .nn import func as func
 from .ops.index.histograms import Histogram, Histograms
 from .ops.index.sort import ValuesAndIndices

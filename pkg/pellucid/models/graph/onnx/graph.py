@@ -1,0 +1,239 @@
+"""The graph of an ONNX file as steps: nodes with their rows of the table, in an order that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ....errors import FormatError, MissingError
+from ....tensors.dtypes import DType
+from ....weights.checkpoint import TensorInfo
+from ....weights.fields import shown
+from .constants import Constants, data_type
+from .functions import inlined
+from .table import REFUSED, Operator, find
+
+NEWEST = 26  # the opset up to which the table was compared with the standard's tests
+_SMALL = 4096  # elements of an integer constant that may be a shape, or indices of one
+
+
+@dataclass
+class OnnxStep:
+    """One node.
+
+    Args:
+        name: the node's, or made of its operator where it has none or another node has it.
+        operator: its row.
+        inputs, outputs: names of values; "" is one left out.
+        attributes: by name.
+        early: the value depends on constants and shapes alone.
+    """
+
+    name: str
+    operator: Operator
+    inputs: list[str]
+    outputs: list[str]
+    attributes: dict[str, Any]
+    early: bool = False
+
+
+@dataclass(frozen=True)
+class GraphValue:
+    """A graph's input or output: name, dtype and shape, whose lengths are numbers, names or None."""
+
+    name: str
+    dtype: DType | None
+    shape: tuple[int | str | None, ...] | None
+
+    def __repr__(self) -> str:
+        shape = "?" if self.shape is None else ", ".join("?" if n is None else str(n) for n in self.shape)
+        return f"{self.name}: {self.dtype.name if self.dtype else '?'} [{shape}]"
+
+
+@dataclass
+class OnnxGraph:
+    """What a file says.
+
+    Args:
+        name: of the file.
+        inputs, outputs: what it declares.
+        steps: in order.
+        constants: by name, values or their places in the files.
+        early: names of values that are known before any element of an input is.
+    """
+
+    name: str
+    inputs: list[GraphValue]
+    outputs: list[GraphValue]
+    steps: list[OnnxStep]
+    constants: dict[str, np.ndarray | TensorInfo]
+    early: set[str]
+
+
+def build(model: Any, constants: Constants) -> OnnxGraph:
+    """The graph of a model's message.
+
+    Args:
+        model: the message.
+        constants: reads its tensors.
+
+    Raises:
+        FormatError: the graph is malformed; names node and value.
+        MissingError: it has operators that are not computed; lists them all.
+    """
+    where = constants.name
+    if not model.HasField("graph") or not model.opset_import:
+        raise FormatError(f"{where}: has no graph with an opset. It is no ONNX model, or damaged.")
+    graph = model.graph
+    opsets = {_domain(o.domain): o.version for o in model.opset_import}
+    if graph.sparse_initializer:
+        raise FormatError(f"{where}: has sparse initializers, which are not taken. Export them dense.")
+    values: dict[str, np.ndarray | TensorInfo] = {}
+    for k, message in enumerate(graph.initializer):
+        name = _name(where, message.name, f"initializer {k}")
+        if name in values:
+            raise FormatError(f"{where}: has two initializers {shown(name)}. The file is damaged.")
+        values[name] = constants.read(message, f"initializer {shown(name)}")
+    inputs = [_declared(where, v) for v in graph.input if v.name not in values]
+    nodes = inlined(where, graph.node, model.functions)
+    steps = _steps(where, nodes, opsets, constants, values)
+    outputs = [_declared(where, v) for v in graph.output]
+    early = {name for name, value in values.items() if _is_small(value)}
+    _find_early(steps, early, set(values))
+    return OnnxGraph(where, inputs, outputs, steps, values, early)
+
+
+def _name(where: str, name: str, what: str) -> str:
+    if not name:
+        raise FormatError(f"{where}: {what} has no name. The file is damaged.")
+    return name
+
+
+def _domain(name: str) -> str:
+    return "" if name == "ai.onnx" else name
+
+
+def _is_small(value: np.ndarray | TensorInfo) -> bool:
+    if isinstance(value, TensorInfo):
+        return False
+    return value.size <= (_SMALL if value.dtype.kind in "iub" else 64)
+
+
+def _declared(where: str, value: Any) -> GraphValue:
+    name = _name(where, value.name, "an input or output of the graph")
+    if not value.HasField("type"):
+        return GraphValue(name, None, None)
+    if not value.type.HasField("tensor_type"):
+        raise MissingError(
+            f"{where}: {shown(name)} is a sequence, map or optional value, which are no tensors. Export the "
+            "model with tensors as its inputs and outputs."
+        )
+    tensor = value.type.tensor_type
+    shape = None
+    if tensor.HasField("shape"):
+        shape = tuple(d.dim_param or (d.dim_value or None) for d in tensor.shape.dim)
+    return GraphValue(name, data_type(f"{where}: {shown(name)}", tensor.elem_type), shape)
+
+
+def _steps(
+    where: str, nodes: Iterable[Any], opsets: dict[str, int], constants: Constants, values: dict[str, Any]
+) -> list[OnnxStep]:
+    steps: list[OnnxStep] = []
+    names: set[str] = set()
+    missing: dict[str, list[str]] = {}
+    for k, node in enumerate(nodes):
+        kind = _name(where, node.op_type, f"node {k} ({shown(node.name)})")
+        name = _unique(node.name or f"{kind}_{k}", names)
+        domain = _domain(node.domain)
+        if kind == "Constant" and not domain:
+            attributes = {a.name: _attribute(where, name, a, constants) for a in node.attribute}
+            made = node.output[0] if len(node.output) == 1 else ""
+            values[_name(where, made, f"the output of {shown(name)}")] = _constant(where, name, attributes)
+            continue
+        row = find(domain, kind, opsets.get(domain, NEWEST if domain else 0))
+        full = f"{domain}.{kind}" if domain else kind
+        if row is None:
+            reason = REFUSED.get(kind, "") if not domain else ""
+            missing.setdefault(f"{full} ({reason})" if reason else full, []).append(name)
+            continue
+        attributes = {a.name: _attribute(where, name, a, constants) for a in node.attribute}
+        extra = sorted(set(attributes) - row.attributes)
+        if extra:
+            raise FormatError(
+                f"{where}: node {shown(name)} ({full}) has attributes that the operator does not have in "
+                f"opset {opsets.get(domain)}: {shown(extra)}. The file is damaged, or newer than this reader."
+            )
+        if len(node.input) > len(row.inputs) and not row.variadic:
+            raise FormatError(
+                f"{where}: node {shown(name)} ({full}) has {len(node.input)} inputs, and the operator takes "
+                f"{len(row.inputs)}. The file is damaged."
+            )
+        steps.append(OnnxStep(name, row, list(node.input), list(node.output), attributes))
+    if missing:
+        listed = "; ".join(
+            f"{kind}: {', '.join(n[:4])}" + (f" and {len(n) - 4} more" if len(n) > 4 else "")
+            for kind, n in sorted(missing.items())
+        )
+        raise MissingError(
+            f"{where}: has {len(missing)} operators that are not computed here: {listed}. Export the model "
+            "without them; docs/onnx.md lists those that are."
+        )
+    return steps
+
+
+def _unique(name: str, names: set[str]) -> str:
+    found, k = name, 1
+    while found in names:
+        k += 1
+        found = f"{name}_{k}"
+    names.add(found)
+    return found
+
+
+_FIELDS = {1: "f", 2: "i", 3: "s", 4: "t", 6: "floats", 7: "ints", 8: "strings"}
+
+
+def _attribute(where: str, node: str, a: Any, constants: Constants) -> Any:
+    kind = _FIELDS.get(a.type) or next((n for n in _FIELDS.values() if getattr(a, n, None)), "i")
+    if kind == "t":
+        return constants.read(a.t, f"node {shown(node)}: attribute {a.name}")
+    value = getattr(a, kind)
+    try:
+        if kind == "s":
+            return value.decode()
+        return value if kind in "fi" else [v.decode() for v in value] if kind == "strings" else list(value)
+    except UnicodeDecodeError:
+        raise FormatError(
+            f"{where}: node {shown(node)}: attribute {a.name} is not UTF-8. The file is damaged."
+        ) from None
+
+
+def _constant(where: str, name: str, attributes: dict[str, Any]) -> np.ndarray | TensorInfo:
+    for kind, dtype in (
+        ("value", None), ("value_float", np.float32), ("value_int", np.int64),
+        ("value_floats", np.float32), ("value_ints", np.int64),
+    ):  # fmt: skip
+        if kind in attributes:
+            return attributes[kind] if dtype is None else np.array(attributes[kind], dtype)
+    raise MissingError(
+        f"{where}: node {shown(name)} (Constant) has {', '.join(attributes) or 'no value'}, which is not "
+        "taken. Use one with a dense tensor, numbers or lists of numbers."
+    )
+
+
+def _find_early(steps: list[OnnxStep], early: set[str], constants: set[str]) -> None:
+    """Mark steps whose values follow from constants and shapes; constants that only others use are no more
+    early."""
+    wanted: set[str] = set()
+    for step in steps:
+        row = step.operator
+        measured = row.name in ("Shape", "Size") and not row.domain
+        if measured or (row.fixed and all(n in early for n in step.inputs if n)):
+            step.early = True
+            early.update(n for n in step.outputs if n)
+        read = zip(step.inputs, row.inputs)
+        wanted.update(step.inputs if step.early else (n for n, kind in read if kind != "Tensor"))
+    early -= constants - wanted
