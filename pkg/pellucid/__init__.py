@@ -124,6 +124,7 @@ _LAZY = {
     "compat": "utils.compat",
     "compile": "jit",
     "debug": "profiler.debug",
+    "distributions": "distributions",
     "fft": "ops.namespaces.fft",
     "func": "nn.func",
     "get_autocast_dtype": "optim.amp",

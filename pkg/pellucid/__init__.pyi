@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import autograd as autograd
+from . import distributions as distributions
 from . import errors as errors
 from . import jit as jit
 from . import lens as lens
@@ -160,6 +161,9 @@ LongTensor = Tensor
 BoolTensor = Tensor
 ComplexFloatTensor = Tensor
 ComplexDoubleTensor = Tensor
+
+def _standard_gamma(self: Tensor, generator: Generator | None = None) -> Tensor:
+    """Gamma variates of these shapes and scale 1, with the derivative by the shape."""
 
 def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Absolute value."""
@@ -362,6 +366,9 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
     """How often each integer from 0 on occurs, or the sum of its weights. Waits for the largest."""
+
+def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
+    """How many of ``count`` trials succeed, each with probability ``prob``."""
 
 def bitwise_and(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """Bitwise and; logical for bools."""
@@ -1396,6 +1403,10 @@ def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor:
 
 def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
     """Pixels become channels: the inverse of `pixel_shuffle`."""
+
+def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
+    """Poisson variates of these rates; NaN where a rate is negative, infinite or NaN, of which PyTorch
+    raises an error."""
 
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
     """The complex number of a size and an angle in radians."""

@@ -414,7 +414,7 @@ ELSEWHERE = {
     *[f"{shifted}chebyshev_polynomial_{kind}" for shifted in ("", "shifted_") for kind in "tuvw"],
     "fill", "float_power", "floor_divide", "frexp_mantissa", "fused_attention",
     "hermite_polynomial_h", "hermite_polynomial_he", "igamma", "igammac", "index_select", "joined",
-    "laguerre_polynomial_l", "leaky", "legendre_polynomial_p",
+    "laguerre_polynomial_l", "leaky", "legendre_polynomial_p", "log_gamma_block", "log_gamma_slope",
     "heaviside", "linear", "logical_not", "matmul", "max_windows", "max_windows_gradient", "nextafter",
     "norm_gradient", "unfold", "fold_windows", "unfold_windows", "resample", "resample_gradient",
     "pairs", "permute_dims", "put_rows", "quant_linear", "quant_product", "rotary_embedding", "scatter_add",

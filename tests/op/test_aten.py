@@ -161,6 +161,7 @@ RANDOM = {
     "randperm.generator": [5, {"generator": None}], "randint_like.default": [A, 9],
     "randint_like.low_dtype": [A, 2, 9], "normal.Tensor_Tensor": [A, B], "normal.Tensor_float": [A],
     "normal.float_Tensor": [1.0, B], "normal.float_float": [1.0, 2.0, [2, 3]], "multinomial": [A, 2],
+    "poisson.default": [A], "binomial.default": [A, B],
     "exponential_": [A], "cauchy_": [A], "log_normal_": [A], "geometric_": [A, 0.5],
     "bernoulli_.float": [A], "bernoulli_.Tensor": [A, B],
     "random_.from": [A, 2, 9], "random_.to": [A, 9], "random_": [A], "empty_permuted": [[2, 3], [1, 0]],

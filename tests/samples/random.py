@@ -5,6 +5,7 @@ import numpy as np
 from samples.sample import S, Sample, bad, below, normal, uniform
 
 x = uniform(0.1, 2, 10, 9)
+TINY = np.array([0, 1e-3, 12, np.inf, np.nan], np.float32)
 
 
 def drawn(*samples: Sample) -> list[Sample]:
@@ -44,6 +45,12 @@ SAMPLES: dict[str, list[Sample]] = {
         ("log_normal", (0.0, 0.5), (0.0, -1.0)), ("geometric", (0.3,), (1.5,)),
         ("bernoulli", (0.3,), (1.5,)), ("random", (2, 30), (5, 5)))
     },
+    "_standard_gamma": [*drawn(*[s.but(second=False) for s in (S(20 * x), S(x / 9), S(900 * x))],
+        S(TINY).but(grad=False)), bad("not floating point", below(9, 4))],
+    "poisson": [*drawn(S(20 * x), S(TINY[:3]), S(20 * x[0]).but(dtype="bfloat16", grad=False)),
+        bad("not floating point", below(9, 4))],
+    "binomial": [*drawn(*[s.but(grad=False) for s in (S(100 * x.round(), x / 2), S(3 * x.round(), x / 2),
+        S(TINY, TINY / 9))]), bad("not floating point", below(9, 4), below(9, 4)).but(error=TypeError)],
     "rrelu": [*drawn(S(x - 1, 0.1, 0.3, True).but(grad=False)), S(x - 1), bad("Exchange them", x, 0.5, 0.1)],
     **{f"nn.functional.{name}": [S(a, 0.4, True).but(random=True, layouts=("contiguous",)), S(a, 0.4, False),
         bad("p must lie", a, 1.5).but(error=ValueError)] for name, a in (("dropout1d", x[None]),

@@ -63,6 +63,7 @@ ROOMS = (
     ("fusion",),
     ("kernel.autotune.candidates", "kernel.autotune.tune", "device.webgpu"),
     ("nn", "optim"),
+    ("distributions",),
     # A graph in ATen also names losses and layers.
     ("ops.aten",),
     ("profiler",),

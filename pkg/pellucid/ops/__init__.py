@@ -38,7 +38,7 @@ from .linalg import (
 from .matmul import contractions, dense, einsum, linear
 from .norm import channels, normalization, softmax
 from .quant import products as quant_products
-from .random import distributions, dropouts, variates
+from .random import distributions, dropouts, rejection, variates
 from .reduce import differences, extremum, order_statistics, reductions, running, scan, variance
 from .shape import (
     copies,
@@ -119,6 +119,7 @@ GROUPS = (
     distributions,
     dropouts,
     variates,
+    rejection,
     reductions,
     variance,
     order_statistics,

@@ -15,7 +15,12 @@ fn philox_high(a: u32, b: u32) -> u32 {
 }
 
 fn philox(block: vec2<u32>, key_of_stream: vec2<u32>) -> vec4<u32> {
-    var counter = vec4<u32>(block, 0u, 0u);
+    return philox_again(block, 0u, key_of_stream);
+}
+
+// More words for the same block, by turn.
+fn philox_again(block: vec2<u32>, again: u32, key_of_stream: vec2<u32>) -> vec4<u32> {
+    var counter = vec4<u32>(block, again, 0u);
     var key = key_of_stream;
     for (var turn = 0u; turn < 10u; turn++) {
         counter = vec4<u32>(

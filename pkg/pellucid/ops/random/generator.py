@@ -239,9 +239,25 @@ def words(count: int, seed_low: int, seed_high: int, offset_low: int, offset_hig
 
     Source: Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3", section 4.3.
     """
-    blocks = np.arange(-(-count // 4), dtype=np.uint64) + np.uint64(offset_low | offset_high << 32)
-    x, y = blocks & _LOW, blocks >> np.uint64(32)
-    z, w = np.zeros_like(x), np.zeros_like(x)
+    places = np.arange(-(-count // 4), dtype=np.uint64)
+    return blocks(places, 0, seed_low, seed_high, offset_low, offset_high).reshape(-1)[:count]
+
+
+def blocks(
+    places: np.ndarray, again: int, seed_low: int, seed_high: int, offset_low: int, offset_high: int
+) -> np.ndarray:
+    """Blocks of four random words.
+
+    Args:
+        places: uint64, the numbers of the blocks from the counter on.
+        again: how often the same blocks were asked for more words.
+
+    Returns:
+        (blocks, 4) uint32.
+    """
+    counters = places + np.uint64(offset_low | offset_high << 32)
+    x, y = counters & _LOW, counters >> np.uint64(32)
+    z, w = np.full_like(x, again), np.zeros_like(x)
     key = [seed_low, seed_high]
     for _ in range(10):
         first, second = _MULTIPLIERS[0] * x, _MULTIPLIERS[1] * z
@@ -252,4 +268,4 @@ def words(count: int, seed_low: int, seed_high: int, offset_low: int, offset_hig
             first & _LOW,
         )
         key = [(k + i) & 0xFFFFFFFF for k, i in zip(key, _INCREMENTS, strict=True)]
-    return np.stack([x, y, z, w], 1).reshape(-1)[:count].astype(np.uint32)
+    return np.stack([x, y, z, w], 1).astype(np.uint32)

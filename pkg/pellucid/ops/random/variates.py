@@ -149,6 +149,21 @@ def multinomial(
         # The order of exponential waiting times with these rates.
         waited = -(1 - _uniform(weights, generator)).log()
         return topk(where(weights > 0, weights / waited, -1.0), count, -1)[1]
+    return weighted(weights, count, generator)
+
+
+def weighted(weights: Tensor, count: int, generator: Generator | None = None) -> Tensor:
+    """Indices drawn in proportion to weights, each as if alone; nobody looks at the weights.
+
+    Args:
+        weights: (..., n), not negative, in each row at least one positive.
+        count: how many of each row.
+        generator: the default one if not given.
+
+    Returns:
+        (..., count) int64.
+    """
+    m = weights._meta
     total = weights.cumsum(-1)
     drawn = rand(*m.shape[:-1], count, device=m.device, generator=generator) * total[..., -1:]
     last = where(weights > 0, arange(m.shape[-1], device=m.device), 0).amax(-1, keepdim=True)

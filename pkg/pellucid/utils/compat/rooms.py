@@ -275,8 +275,6 @@ ROOMS: dict[str, Room] = {
     "func": Room(at="nn.func"),
     "library": Room(at="utils.compat.library", refused="define impl triton_op wrap_triton opcheck"),
     "ops": Room(),
-    "distributions": Room(kinds=" ".join(n for n in public()["torch.distributions"] if n[0].isupper())),
-    "distributions.constraints": Room(values={"positive_definite": None}),
     # Several processes
     "distributed": Room(
         answers={

@@ -1,0 +1,1 @@
+"""Probability distributions, with PyTorch's as the oracle."""
