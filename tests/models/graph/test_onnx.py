@@ -1,10 +1,29 @@
 """ONNX files as modules: results against onnxruntime, the standard's node tests, bad files."""
 
+import json
+import random
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import pellucid as torch
 from pellucid import lens
+from pellucid.errors import (
+    ArgumentError,
+    DTypeError,
+    FormatError,
+    MissingError,
+    PellucidError,
+    ShapeError,
+    SourceError,
+)
+from pellucid.models.graph.onnx.skim import LONG
+
+from paths import SCRIPTS
 
 onnx = pytest.importorskip("onnx")
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
@@ -70,3 +89,156 @@ def test_nodes_are_seen_and_replaced_by_name():
     with lens.patch(ours, {"conv.first": lambda value: value * 0}):
         assert not ours({"x": x}).any().item()
     assert y.any().item()
+
+
+def write_external(folder, location="weights.bin", offset=4):
+    """A product whose weight lies in another file; the path of the model."""
+    weight = np.arange(600, dtype=np.float32).reshape(3, 200)
+    product = helper.make_node("MatMul", ["x", "w"], ["y"])
+    graph = onnx.load_from_string(model([product], {"x": [2, 3]}, {"y": [2, 200]}, {"w": weight}))
+    tensor = graph.graph.initializer[0]
+    tensor.ClearField("raw_data")
+    tensor.data_location = TensorProto.EXTERNAL
+    for key, value in (("location", location), ("offset", str(offset)), ("length", str(weight.nbytes))):
+        tensor.external_data.add(key=key, value=value)
+    (folder / "model.onnx").write_bytes(graph.SerializeToString())
+    (folder / "weights.bin").write_bytes(bytes(4) + weight.tobytes())
+    return folder / "model.onnx", weight
+
+
+class Counting(torch.weights.MemorySource):
+    """Remembers which bytes were read."""
+
+    def __init__(self, data):
+        super().__init__(data)
+        self.ranges = []
+
+    def chunks(self, start, stop):
+        self.ranges.append((start, stop))
+        return super().chunks(start, stop)
+
+
+def test_weights_beside_the_file(tmp_path):
+    path, weight = write_external(tmp_path)
+    ours = torch.onnx.load(path, device="cpu")
+    x = np.ones((2, 3), np.float32)
+    np.testing.assert_array_equal(ours(x).numpy(), x @ weight)
+    for location in ("../weights.bin", "/etc/passwd", "a/../../b", "C:\\b", ""):
+        path, _ = write_external(tmp_path, location)
+        with pytest.raises(FormatError, match=r"initializer 'w' has external_data location"):
+            torch.onnx.load(path, device="cpu")
+    (tmp_path / "below").mkdir()
+    path, _ = write_external(tmp_path / "below", "link")
+    (tmp_path / "below" / "link").symlink_to(tmp_path / "weights.bin")
+    with pytest.raises(FormatError, match="a link out of the model's folder"):
+        torch.onnx.load(path, device="cpu")
+    with pytest.raises(SourceError, match="lies in another file"):
+        torch.onnx.load(path.read_bytes(), device="cpu")
+
+
+def test_the_graph_is_read_without_the_weights():
+    weight = np.zeros((1000, 1000), np.float32)
+    node = helper.make_node("MatMul", ["x", "w"], ["y"])
+    source = Counting(model([node], {"x": [1, 1000]}, {"y": [1, 1000]}, {"w": weight}))
+    ours = torch.onnx.load(source, device="cpu")
+    read = sum(min(stop, source.size) - start for start, stop in source.ranges)
+    assert read < weight.nbytes + 3 * (1 << 18)  # the weight once, and windows before and behind it
+    assert ours.get_parameter("w").shape == (1000, 1000)
+
+
+def bad(data: bytes, error, match: str) -> None:
+    with pytest.raises(error, match=match):
+        torch.onnx.load(data, device="cpu")
+
+
+def node_model(*nodes, **settings) -> bytes:
+    return model([helper.make_node(*node) for node in nodes], {"x": [2, 3]}, {"y": [2, 3]}, **settings)
+
+
+def test_what_is_refused_says_where():
+    bad(b"", FormatError, "is empty")
+    bad(b"\x08", FormatError, "model.ir_version at byte 1 has a number without an end")
+    bad(b"\x3a\x7f\x00", FormatError, "model.graph at byte 0 has 127 bytes, of which 1 are there")
+    bad(b"\x38\x01", FormatError, "model.graph at byte 0 is of wire type 0, not a Graph")
+    bad(b"\x0b", FormatError, "has a field of number 1 and wire type 3")
+    bad(b"\x12\x01\xff", FormatError, "is no ONNX model")
+    bad(
+        node_model(("Relu", ["z"], ["y"], "n")),
+        FormatError,
+        "node 'n' .* uses 'z', which nothing before it makes",
+    )
+    cycle = (("Relu", ["b"], ["a"], "first"), ("Relu", ["a"], ["b"]), ("Relu", ["x"], ["y"]))
+    bad(node_model(*cycle), FormatError, "node 'first' .* uses 'b'")
+    bad(node_model(("Relu", ["x"], ["x"], "n")), FormatError, "makes 'x', which is there already")
+    bad(node_model(("Relu", ["x", "x"], ["y"], "n")), FormatError, "has 2 inputs, and the operator takes 1")
+    odd = [helper.make_node("Relu", ["x"], ["y"], "n", color=3)]
+    bad(model(odd, {"x": [2]}, {"y": [2]}), FormatError, "attributes that the operator does not have .*color")
+    missing = (("Blur", ["x"], ["a"], "one"), ("Blur", ["a"], ["b"], "two"), ("Loop", ["b"], ["y"], "three"))
+    bad(node_model(*missing), MissingError, r"2 operators .*Blur: one, two; Loop \(control flow.*three")
+
+
+def test_tensors_that_contradict_themselves():
+    def constant(change) -> bytes:
+        graph = onnx.load_from_string(
+            node_model(("Add", ["x", "w"], ["y"]), constants={"w": np.zeros(3, np.float32)})
+        )
+        change(graph.graph.initializer[0])
+        return graph.SerializeToString()
+
+    bad(constant(lambda t: t.dims.append(1 << 50)), FormatError, "initializer 'w' has dims")
+    bad(constant(lambda t: t.dims.append(-1)), FormatError, "initializer 'w' has dims")
+    bad(constant(lambda t: t.dims.append(2)), FormatError, "initializer 'w' has 12 bytes, and 24 are needed")
+    bad(constant(lambda t: setattr(t, "data_type", 99)), FormatError, "data type number 99 is not taken")
+    bad(constant(lambda t: setattr(t, "data_type", TensorProto.STRING)), FormatError, "data type string")
+    bad(constant(lambda t: t.ClearField("name")), FormatError, "initializer 0 has no name")
+    bad(constant(lambda t: t.ClearField("raw_data")), FormatError, "0 values in float_data, and 3 are needed")
+
+
+def test_calls_that_do_not_fit():
+    ours = torch.onnx.load(network(), device="cpu")
+    x = torch.ones(2, 1, 8, 8, device="cpu")
+    with pytest.raises(ArgumentError, match="inputs are x: float32"):
+        ours()
+    with pytest.raises(ArgumentError, match="outputs are y"):
+        ours.run(["z"], {"x": x})
+    with pytest.raises(DTypeError, match=r"input x: float32 .* is given as int64"):
+        ours(x.long())
+    with pytest.raises(ShapeError, match=r"input x: .* is given with shape \(2, 1, 8, 7\)"):
+        ours(x[..., :7])
+    twice = [helper.make_node("MatMul", ["x", "x"], ["y"], "square")]
+    ours = torch.onnx.load(model(twice, {"x": ["a", "b"]}, {"y": ["a", "b"]}), device="cpu")
+    with pytest.raises(ShapeError, match="node 'square'"):
+        ours(np.ones((2, 3), np.float32))
+
+
+def test_damaged_bytes_end_in_typed_errors():
+    data, draw = network(), random.Random(0)
+    assert len(data) > LONG
+    for turn in range(150):
+        damaged = bytearray(data[: draw.randrange(1, len(data))] if turn % 3 == 0 else data)
+        for _ in range(draw.randrange(1, 4)):
+            at = draw.randrange(len(damaged))
+            damaged[at] = draw.randrange(256)
+        with suppress(PellucidError):
+            torch.onnx.load(bytes(damaged), device="cpu")(np.ones((1, 1, 8, 8), np.float32))
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_in_a_page(tmp_path):
+    import onnxruntime
+
+    data = network()
+    (tmp_path / "model.onnx").write_bytes(data)
+    program = Path(__file__).parent / "onnx_page.py"
+    packages = "--packages=numpy,pellucid,protobuf"
+    command = [sys.executable, SCRIPTS / "browser", program, "--mount", tmp_path, packages, "--timeout=120"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    said = json.loads(done.stdout.splitlines()[-1])
+    x = np.linspace(-1, 1, 128, dtype=np.float32).reshape(2, 1, 8, 8)
+    theirs = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    (expected,) = theirs.run(None, {"x": x})
+    np.testing.assert_allclose(said["y"], expected, rtol=1e-4, atol=1e-5)
+    assert said["blocking"] == said["y"]
+    assert said["relu"] == [2, 4, 8, 8]

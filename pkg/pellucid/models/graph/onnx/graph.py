@@ -134,7 +134,11 @@ def _declared(where: str, value: Any) -> GraphValue:
     tensor = value.type.tensor_type
     shape = None
     if tensor.HasField("shape"):
-        shape = tuple(d.dim_param or (d.dim_value or None) for d in tensor.shape.dim)
+        # A length that is not known is written as nothing, a name, "?", 0 or -1.
+        shape = tuple(
+            (d.dim_param if d.dim_param.isidentifier() else None) or max(d.dim_value, 0) or None
+            for d in tensor.shape.dim
+        )
     return GraphValue(name, data_type(f"{where}: {shown(name)}", tensor.elem_type), shape)
 
 

@@ -8,10 +8,13 @@ random numbers, or an operator out of scope.
 from __future__ import annotations
 
 import re
+import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -96,7 +99,7 @@ def _types(model: Any) -> Iterator[int]:
         yield tensor.data_type
     for node in graph.node:
         for a in node.attribute:
-            if a.name in ("to", "dtype", "output_dtype") and a.i:
+            if a.name in ("to", "dtype", "output_dtype", "softmax_precision") and a.i:
                 yield a.i
             if a.HasField("t"):
                 yield a.t.data_type
@@ -163,7 +166,7 @@ class Row(NamedTuple):
     failures: list[str]
 
 
-def results(devices: tuple[str, ...] = ("cpu", "webgpu"), only: str = "") -> dict[str, Row]:
+def results(devices: tuple[str, ...], only: str = "") -> dict[str, Row]:
     """Every operator's row; ``only`` is a pattern of operators."""
     rows: dict[str, Row] = {}
     for case in cases():
@@ -184,21 +187,50 @@ def results(devices: tuple[str, ...] = ("cpu", "webgpu"), only: str = "") -> dic
     return rows
 
 
-if __name__ == "__main__":
-    import sys
-    import time
+DEVICES = ("cpu", "webgpu")
+PAGE = Path(__file__).parents[2] / "docs" / "onnx.md"
+BEGIN, END = "<!-- nodes -->", "<!-- /nodes -->"
 
-    begin = time.time()
-    rows = results(tuple(sys.argv[1].split(",")), sys.argv[2] if len(sys.argv) > 2 else "")
+
+def table(rows: dict[str, Row]) -> str:
+    """The rows as the page has them."""
+    from onnx import defs
+
+    lines = [
+        "",
+        "| operator | in opsets | cpu | webgpu | cases left out |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    standard = {s.name for s in defs.get_all_schemas() if not s.domain and not s.deprecated}
+    for name in sorted({*rows, *(n for d, n in TABLE if not d and n in standard)}):
+        row = rows.get(name, Row(Counter(), Counter(), Counter(), []))
+        said = "; ".join(sorted(row.out))
+        if ("", name) not in TABLE:
+            if said:
+                lines.append(f"| {name} | not computed | | | {said} |")
+            continue
+        since = ", ".join(f"{r.since}" for r in TABLE["", name])
+        counts = [f"{row.passed[d]} of {row.counted[d]}" if row.counted[d] else "" for d in DEVICES]
+        lines.append(f"| {name} | {since} | {' | '.join(counts)} | {said} |")
+    passed, counted = (sum((r[k] for r in rows.values()), Counter()) for k in (0, 1))
+    total = ", ".join(f"{passed[d]} of {counted[d]} on {d}" for d in DEVICES)
+    return "\n".join([f"Cases of onnx {version('onnx')} that pass: {total}.", *lines])
+
+
+def main() -> None:
+    """Run all cases, print what fails, and write the table of docs/onnx.md."""
+    only = sys.argv[1] if len(sys.argv) > 1 else ""
+    rows = results(DEVICES, only)
     for name, row in sorted(rows.items()):
-        if row.failures or row.out:
-            print(name, dict(row.passed), dict(row.counted), dict(row.out))
-        for text in row.failures:
-            print("   ", text[:330])
-    for device in sys.argv[1].split(","):
         print(
-            device,
-            sum(r.passed[device] for r in rows.values()),
-            sum(r.counted[device] for r in rows.values()),
+            name, *(f"{row.passed[d]}/{row.counted[d]} on {d}" for d in DEVICES), *sorted(row.out), sep=", "
         )
-    print(time.time() - begin)
+        for text in row.failures:
+            print("   ", text)
+    if not only:
+        before, rest = PAGE.read_text().split(BEGIN)
+        PAGE.write_text(f"{before}{BEGIN}\n{table(rows)}\n{END}{rest.split(END)[1]}")
+
+
+if __name__ == "__main__":
+    main()
