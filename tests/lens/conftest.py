@@ -3,8 +3,15 @@
 from typing import Any
 
 import pytest
+import torch
 
 from models.tiny import loaded, made, saved
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_thread() -> None:
+    """Tiny models gain nothing from threads, which wait for each other on a busy machine."""
+    torch.set_num_threads(1)
 
 
 @pytest.fixture(params=["cpu", "webgpu"])

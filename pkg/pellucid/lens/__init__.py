@@ -5,6 +5,16 @@ from .changes import Change
 from .logits import logit_lens, watch
 from .looks import LogitLens
 from .match import Match, match, match_async
+from .methods.attribution import Attribution, direct_logit_attribution
+from .methods.directions import LinearProbe, activations, difference_of_means
+from .methods.gradients import attribution_patching, gradients, integrated_gradients, saliency
+from .methods.heads import attention_rollout, head_scores
+from .methods.jacobian import JacobianLens
+from .methods.layers import LayerCurves, layer_curves
+from .methods.metrics import logit_difference
+from .methods.patching import activation_patching, causal_tracing, mean_activation, path_patching
+from .methods.sparse import SparseCoder, top_features
+from .methods.tuned import TunedLens
 from .paths import matches, pick
 from .plan import Plan
 from .points import Point, points
@@ -12,21 +22,43 @@ from .run import attach, run
 from .seen import Seen
 
 __all__ = [
+    "Attribution",
     "Change",
+    "JacobianLens",
+    "LayerCurves",
+    "LinearProbe",
     "LogitLens",
     "Match",
     "Plan",
     "Point",
     "Seen",
+    "SparseCoder",
+    "TunedLens",
+    "activation_patching",
+    "activations",
     "attach",
+    "attention_rollout",
+    "attribution_patching",
     "capture",
+    "causal_tracing",
+    "difference_of_means",
+    "direct_logit_attribution",
+    "gradients",
+    "head_scores",
+    "integrated_gradients",
+    "layer_curves",
+    "logit_difference",
     "logit_lens",
     "match",
     "match_async",
     "matches",
+    "mean_activation",
     "patch",
+    "path_patching",
     "pick",
     "points",
     "run",
+    "saliency",
+    "top_features",
     "watch",
 ]

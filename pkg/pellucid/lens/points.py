@@ -42,7 +42,7 @@ class Kind:
         place: the module; ``{attention}`` and so on are the names of parts, ``<`` behind it what goes in
             instead of what comes out, ``<2`` its third argument, ``:1`` the second part of columns.
         axes: of the value.
-        alias: TransformerLens' name; it has none for norms with their weights.
+        alias: TransformerLens' name.
         form: how the value lies in what the module gets or returns: ``whole``, ``columns`` (heads side by
             side), ``turned`` (heads before positions), or what is computed from it: ``scores``, ``probs``,
             ``each_head``.
@@ -54,11 +54,13 @@ class Kind:
     form: str = "whole"
 
 
+# Forms of values that are computed beside the model's own: changed ones take the place of what it has.
+BESIDE = ("scores", "probs", "each_head")
 # In the order in which a layer computes them.
 BEFORE = {"embed": Kind("{embedding}", alias="hook_embed")}
 LAYER = {
     "resid_pre": Kind("{layer}<", alias="blocks.{}.hook_resid_pre"),
-    "attn_in": Kind("{attention_norm}"),
+    "attn_in": Kind("{attention_norm}", alias="blocks.{}.ln1.hook_out"),
     "q": Kind("{attention}.q_proj", HEADS, "blocks.{}.attn.hook_q", "columns"),
     "k": Kind("{attention}.k_proj", HEADS, "blocks.{}.attn.hook_k", "columns"),
     "rot_q": Kind("{attention}.{attend}<0", HEADS, "blocks.{}.attn.hook_rot_q", "turned"),
@@ -75,13 +77,16 @@ LAYER = {
     ),
     "attn_out": Kind("{attention}", alias="blocks.{}.hook_attn_out"),
     "resid_mid": Kind("{mlp_norm}<", alias="blocks.{}.hook_resid_mid"),
-    "mlp_in": Kind("{mlp_norm}"),
+    "mlp_in": Kind("{mlp_norm}", alias="blocks.{}.ln2.hook_out"),
     "mlp_pre": Kind("{mlp}.{mlp_gate}", ("batch", "position", "neuron"), "blocks.{}.mlp.hook_pre"),
     "mlp_mid": Kind("{mlp}.{mlp_end}<", ("batch", "position", "neuron"), "blocks.{}.mlp.hook_post"),
     "mlp_out": Kind("{mlp}", alias="blocks.{}.hook_mlp_out"),
     "resid_post": Kind("{layer}", alias="blocks.{}.hook_resid_post"),
 }
-AFTER = {"final_norm": Kind("{norm}"), "logits": Kind("{head}", ("batch", "position", "vocab"))}
+AFTER = {
+    "final_norm": Kind("{norm}", alias="ln_final.hook_out"),
+    "logits": Kind("{head}", ("batch", "position", "vocab"), "unembed.hook_out"),
+}
 KINDS = {**BEFORE, **LAYER, **AFTER}
 
 

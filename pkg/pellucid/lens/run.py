@@ -101,9 +101,7 @@ def run(model: Any, ids: Any, plan: Plan | None = None, *, grad: bool = False, *
         {'attn_probs.0': (1, 2, 3, 3), 'resid_post.0': (1, 3, 8)}
     """
     plan = Plan() if plan is None else plan
-    if not isinstance(ids, Tensor):
-        ids = tensor(ids, device=device_of(model))
-        ids = ids.unsqueeze(0) if ids.ndim == 1 else ids
+    ids = ids_of(model, ids)
     if forward.get("past_key_values") is None and ids.ndim == 2:
         for change in plan.changes:
             if wrong := [p for p in change.positions or () if not -ids.shape[1] <= p < ids.shape[1]]:
@@ -114,6 +112,13 @@ def run(model: Any, ids: Any, plan: Plan | None = None, *, grad: bool = False, *
     with attach(model, plan) as seen:
         seen.output = under(grad, model, ids, **forward)
     return seen
+
+
+def ids_of(model: Any, ids: Any) -> Any:
+    """Ids as (batch, time) on the model's device; other inputs stay as they are."""
+    if not isinstance(ids, Tensor):
+        ids = tensor(ids, device=device_of(model))
+    return ids.unsqueeze(0) if ids.ndim == 1 and not ids.dtype.is_floating_point else ids
 
 
 def device_of(model: Any) -> Any:

@@ -1,0 +1,1 @@
+"""Methods of interpretability: one idea a file, each with its paper."""
