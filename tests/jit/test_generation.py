@@ -7,9 +7,8 @@ import pytest
 
 import pellucid as torch
 from pellucid.device.stream import stream
-from pellucid.models import LlamaConfig, LlamaForCausalLM
+from pellucid.models import LlamaConfig, LlamaForCausalLM, decoder
 from pellucid.models.generate.step import _steps, step_of
-from pellucid.models.llama import LlamaAttention
 
 pytestmark = pytest.mark.gpu
 
@@ -182,7 +181,7 @@ def test_what_parts_of_a_users_own_find_is_looked_at(model):
     """A method that the library calls, and a forward that was put into a layer."""
     sign = scale = 1.0
 
-    class Attention(LlamaAttention):
+    class Attention(decoder.Attention):
         def project(self, x):
             query, key, value = super().project(x)
             return query * scale, key, value

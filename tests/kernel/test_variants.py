@@ -12,6 +12,7 @@ from ops.each_variant import variant  # noqa: F401
 from ops.oracle import check, normal
 from pellucid.device.host import Info
 from pellucid.device.stream import stream
+from pellucid.errors import ShapeError
 from pellucid.kernel.variants import is_direct, rows_of, uses_subgroups
 from pellucid.ops.attention.cache import cached_attention
 from pellucid.ops.attention.scaled_dot_product import scaled_dot_product_attention
@@ -122,6 +123,23 @@ def test_a_cache_that_fills(time):
             enable_gqa=True,
         )  # fmt: skip
         np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-4, atol=2e-5)
+
+
+@pytest.mark.parametrize("time", [1, 40])
+def test_a_cache_with_a_bias_of_keys_and_a_soft_cap(time):
+    length, cap = 61, 1.5
+    q, k, v, bias = normal(2, 4, time, 16), normal(2, 2, 70, 16), normal(2, 2, 70, 16), normal(1, 4, 1, 70)
+    k[0, 0, 3] *= 100  # scores far above the cap
+    keys, values = (torch.tensor(x[:, :, :length]).repeat_interleave(2, 1) for x in (k, v))
+    scores = torch.tanh(torch.tensor(q) @ keys.mT / 4 / cap) * cap + torch.tensor(bias[..., :length])
+    visible = torch.arange(length) <= torch.arange(time)[:, None] + length - time
+    theirs = scores.masked_fill(~visible, -torch.inf).softmax(-1) @ values
+    for device in ("webgpu", "cpu"):
+        query, key, value, mask = (pellucid.tensor(x, device=device) for x in (q, k, v, bias))
+        ours = cached_attention(query, key, value, length, mask, soft_cap=cap)
+        np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-4, atol=2e-5)
+    with pytest.raises(ShapeError, match="broadcast"):
+        cached_attention(query, key, value, length, mask[..., :9], soft_cap=cap)
 
 
 @pytest.mark.parametrize("columns", [7, 600, 5000, 20000])

@@ -10,6 +10,21 @@ import numpy as np
 
 from quant.samples import tame_blocks
 
+# What a GGUF calls models whose name differs.
+KINDS = {
+    "cohere": "command-r", "gemma3_text": "gemma3", "gpt_bigcode": "starcoder", "gpt_neox": "gptneox",
+    "mistral": "llama", "phi": "phi2",
+}  # fmt: skip
+# Keys of a GGUF by those of a configuration of transformers.
+KEYS = {
+    "head_dim": "key_length", "rms_norm_eps": "layer_norm_rms_eps", "layer_norm_eps": "layer_norm_eps",
+    "layer_norm_epsilon": "layer_norm_eps", "norm_epsilon": "layer_norm_eps", "logit_scale": "logit_scale",
+    "use_parallel_residual": "parallel_residual", "sliding_window": "sliding_window",
+    "attn_logit_softcapping": "attn_logit_softcapping", "logits_scaling": "logit_scale",
+    "final_logit_softcapping": "final_logit_softcapping", "attention_multiplier": "attention_scale",
+    "embedding_multiplier": "embedding_scale", "residual_multiplier": "residual_scale",
+}  # fmt: skip
+
 
 def gguf_names(model: Any) -> dict[str, str]:
     """The name in a GGUF of every parameter of a model of transformers, as the package has them."""
@@ -19,22 +34,42 @@ def gguf_names(model: Any) -> dict[str, str]:
     found = {}
     for path, _ in model.named_parameters():
         stem, _, ending = path.rpartition(".")
-        found[path] = f"{known.get_name(stem)}.{ending}"
+        name = known.get_name(stem) or known.get_name(stem.removeprefix("transformer."))
+        found[path] = f"{name}.{ending}"
     return found
 
 
 def architecture(model: Any) -> str:
     """What a GGUF calls it."""
     kind = model.config.model_type
-    return "llama" if kind == "mistral" else kind
+    return KINDS.get(kind, kind)
+
+
+def key_heads(config: Any) -> int:
+    """Key heads of a configuration of transformers."""
+    if config.model_type == "falcon":
+        return config.num_kv_heads if config.new_decoder_architecture else 1
+    return getattr(config, "num_key_value_heads", None) or config.num_attention_heads
 
 
 def headed(model: Any, path: str) -> int:
     """Heads whose rows the converter interleaves: of queries and keys of a Llama."""
     config = model.config
+    if architecture(model) not in ("llama", "granite", "smollm3"):
+        return 0
     heads = {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}
-    part = path.split(".")[-2]
-    return heads.get(part, 0) if architecture(model) == "llama" else 0
+    return heads.get(path.split(".")[-2], 0)
+
+
+def joined(model: Any, path: str, value: np.ndarray) -> np.ndarray:
+    """Rows of queries, keys and values one after another, where they lie by heads."""
+    kind, config = architecture(model), model.config
+    if "query_key_value" not in path or kind not in ("gptneox", "bloom", "falcon"):
+        return value
+    heads = config.num_attention_heads
+    groups = value.reshape(key_heads(config), -1, config.hidden_size // heads, *value.shape[1:])
+    parts = groups[:, :-2], groups[:, -2], groups[:, -1]
+    return np.concatenate([p.reshape(-1, *value.shape[1:]) for p in parts])
 
 
 def permuted(weight: np.ndarray, heads: int) -> np.ndarray:
@@ -58,15 +93,20 @@ def written(
     config, names = model.config, gguf_names(model)
     writer = gguf.GGUFWriter(path, architecture(model))
     writer.add_block_count(config.num_hidden_layers)
-    writer.add_context_length(config.max_position_embeddings)
+    writer.add_context_length(getattr(config, "max_position_embeddings", 512))
     writer.add_embedding_length(config.hidden_size)
-    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_feed_forward_length(getattr(config, "intermediate_size", None) or 4 * config.hidden_size)
     writer.add_head_count(config.num_attention_heads)
-    writer.add_head_count_kv(config.num_key_value_heads)
-    if getattr(config, "head_dim", None):
-        writer.add_key_length(config.head_dim)
-    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
-    writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
+    writer.add_head_count_kv(key_heads(config))
+    for key, name in KEYS.items():
+        if (value := getattr(config, key, None)) is not None:
+            getattr(writer, f"add_{name}")(value)
+    rope = getattr(config, "rope_parameters", None)
+    if rope:
+        columns = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+        rope = rope.get("full_attention", rope)
+        writer.add_rope_freq_base(rope["rope_theta"])
+        writer.add_rope_dimension_count(int(columns * rope.get("partial_rotary_factor", 1.0)))
     writer.add_vocab_size(config.vocab_size)
     writer.add_tokenizer_model("none")
     writer.add_eos_token_id(config.eos_token_id)
@@ -81,8 +121,11 @@ def written(
         value = parameter.detach().numpy()
         if heads := headed(model, name):
             value = permuted(value, heads)
-        if architecture(model) == "gemma" and "norm" in name:
+        if architecture(model).startswith("gemma") and "norm" in name:
             value = value + 1  # as the converter does
+        if architecture(model) == "gpt2" and value.ndim == 2 and ".h." in name:
+            value = np.ascontiguousarray(value.T)
+        value = joined(model, name, value)
         if value.ndim == 1 or format == "f32":
             writer.add_tensor(names[name], value)
             continue

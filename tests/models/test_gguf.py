@@ -7,7 +7,7 @@ from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
 
 import pellucid
 from models.gguf_files import dequantized, written
-from models.tiny import MODELS, close, loaded, made, ours, saved, some_ids
+from models.tiny import close, loaded, made, ours, saved, some_ids
 from pellucid.errors import FormatError, WeightError
 from pellucid.models import GGUF_ARCHITECTURES
 from quant.samples import BLOCKS
@@ -54,23 +54,30 @@ def test_every_format_gives_the_logits_of_its_values(format, tmp_path, device):
         close(one, expected.logits[:1, :1], 2e-4)
 
 
-@pytest.mark.parametrize("name", [name for name in MODELS if name in GGUF_ARCHITECTURES])
-def test_every_architecture_gives_the_logits_of_its_folder(name, tmp_path, device):
-    model = made(name)
+# The row of an architecture that has another name than its file.
+ROWS = {"command-r": "cohere", "gptneox": "gpt_neox", "phi2": "phi", "starcoder": "gpt_bigcode"}
+# What a GGUF does not say: llama.cpp knows these numbers.
+FIXED = {
+    "gemma2": {"query_pre_attn_scalar": 16},
+    "gemma3": {"query_pre_attn_scalar": 16, "layer_types": None, "num_hidden_layers": 6},
+    "smollm3": {"no_rope_layer_interval": 4, "num_hidden_layers": 4},
+}
+
+
+@pytest.mark.parametrize("kind", GGUF_ARCHITECTURES)
+def test_every_architecture_gives_the_logits_of_its_folder(kind, tmp_path, device):
+    name = ROWS.get(kind, kind)
+    model = made(name, **FIXED.get(name, {}))
     ids = some_ids(2, 9)
     folder, path = saved(model, tmp_path / "folder"), written(model, tmp_path / "tiny.gguf", "f32")
     with torch.no_grad(), pellucid.no_grad():
         mine = loaded(path, device)
-        assert type(mine) is GGUF_ARCHITECTURES[name]
+        assert type(mine) is GGUF_ARCHITECTURES[kind]
         logits = mine(ours(ids, device)).logits
         close(logits, model(torch.tensor(ids)).logits)
         np.testing.assert_allclose(
             logits.numpy(), loaded(folder, device)(ours(ids, device)).logits.numpy(), atol=1e-5
         )
-
-
-def test_every_architecture_has_a_row():
-    assert set(MODELS) >= set(GGUF_ARCHITECTURES)
 
 
 def test_our_oracle_reads_files_as_transformers_does(tmp_path):

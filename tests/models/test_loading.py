@@ -79,7 +79,7 @@ def refuse(folder, device: str, error: type[Exception] | tuple, words: str | Non
         ({"model_type": ["llama"]}, "is not known"),
         ({"num_experts": 8}, r"does not know \{'num_experts': 8\}"),
         ({"partial_rotary_factor": 0.5}, "does not know"),
-        ({"hidden_act": "gelu"}, "hidden_act 'gelu' is not known"),
+        ({"hidden_act": "mish"}, "hidden_act 'mish' is not known"),
         ({"hidden_size": "32"}, "hidden_size is '32'; it must be a whole number from 1 to 1,048,576"),
         ({"num_hidden_layers": 0}, "num_hidden_layers is 0"),
         ({"num_hidden_layers": 10**9}, "num_hidden_layers is 1000000000"),

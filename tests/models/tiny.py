@@ -40,8 +40,56 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "llama_rope3": ("LlamaConfig", {"rope_theta": 500000.0, "rope_scaling": LLAMA3}),
     "llama_one_head": ("LlamaConfig", {"num_attention_heads": 4, "num_key_value_heads": 1, "head_dim": 16}),
     "mistral": ("MistralConfig", {"sliding_window": None, "head_dim": 8}),
-    "mistral_window": ("MistralConfig", {"sliding_window": 64}),
+    "mistral_window": ("MistralConfig", {"sliding_window": 6}),
+    "bloom": ("BloomConfig", {"num_attention_heads": 6, "hidden_size": 48}),
+    "cohere": ("CohereConfig", {"pad_token_id": 0, "logit_scale": 0.5}),
+    "cohere_normed": ("CohereConfig", {"pad_token_id": 0, "use_qk_norm": True}),
+    "falcon": ("FalconConfig", {"num_attention_heads": 4}),
+    "falcon_new": ("FalconConfig", {"new_decoder_architecture": True, "num_kv_heads": 2, "bias": True}),
+    "falcon_serial": ("FalconConfig", {"parallel_attn": False, "multi_query": False, "bias": True}),
     "gemma": ("GemmaConfig", {"head_dim": 16}),
+    "gemma2": (
+        "Gemma2Config",
+        {
+            "head_dim": 16,
+            "sliding_window": 6,
+            "attn_logit_softcapping": 2.0,
+            "final_logit_softcapping": 3.0,
+            "query_pre_attn_scalar": 20,
+        },
+    ),
+    "gemma3": (
+        "Gemma3TextConfig",
+        {
+            "head_dim": 16,
+            "sliding_window": 6,
+            "query_pre_attn_scalar": 20,
+            "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],
+        },
+    ),
+    "gpt2": ("GPT2Config", {}),
+    "gpt_bigcode": ("GPTBigCodeConfig", {}),
+    "gpt_bigcode_heads": ("GPTBigCodeConfig", {"multi_query": False}),
+    "gpt_neox": ("GPTNeoXConfig", {"hidden_size": 64}),
+    "gpt_neox_serial": ("GPTNeoXConfig", {"hidden_size": 64, "use_parallel_residual": False}),
+    "gptj": ("GPTJConfig", {"rotary_dim": 4}),
+    "granite": (
+        "GraniteConfig",
+        {
+            "attention_multiplier": 0.3,
+            "embedding_multiplier": 2.0,
+            "logits_scaling": 4.0,
+            "residual_multiplier": 0.5,
+        },
+    ),
+    "olmo2": ("Olmo2Config", {}),
+    "opt": ("OPTConfig", {"ffn_dim": 48, "word_embed_proj_dim": 32}),
+    "opt_projected": ("OPTConfig", {"ffn_dim": 48, "word_embed_proj_dim": 16, "do_layer_norm_before": False}),
+    "phi": ("PhiConfig", {}),
+    "smollm3": ("SmolLM3Config", {"pad_token_id": 0, "no_rope_layer_interval": 2}),
+    "stablelm": ("StableLmConfig", {"hidden_size": 64, "use_qkv_bias": True}),
+    "stablelm_parallel": ("StableLmConfig", {"hidden_size": 64, "use_parallel_residual": True}),
+    "starcoder2": ("Starcoder2Config", {"sliding_window": 6}),
     "phi3": ("Phi3Config", {"pad_token_id": 0}),
     "qwen2": ("Qwen2Config", {"tie_word_embeddings": True, "rope_theta": 1e6}),
     "qwen3": ("Qwen3Config", {"head_dim": 16, "tie_word_embeddings": True, "rope_theta": 1e6}),
@@ -94,7 +142,10 @@ def made_encoder(name: str, head: str) -> Any:
 def made(name: str, dtype: torch.dtype = torch.float32, **changes: Any) -> Any:
     """A causal language model of transformers with random weights."""
     kind, differs = MODELS[name]
-    config = getattr(transformers, kind)(**{**SIZES, **differs, **changes})
+    made_by = getattr(transformers, kind)
+    known = made_by().to_dict() | made_by.attribute_map
+    sizes = {key: value for key, value in SIZES.items() if key in known}
+    config = made_by(**{**sizes, **differs, **changes})
     model = randomized(transformers.AutoModelForCausalLM.from_config(config), name)
     return model.to(dtype)
 

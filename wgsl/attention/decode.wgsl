@@ -30,6 +30,7 @@ const CAUSAL = false;
 const ALIGN_END = false;
 const HAS_MASK = false;
 const BOOL_MASK = false;
+const SOFT_CAP = 0.0;
 
 const WORKGROUP = 64u;
 const SLICE = 16u;
@@ -93,7 +94,7 @@ fn seen_score(pair: u32, row: u32, j: u32, end: u32, product: f32) -> f32 {
     if (time >= params.time || j >= end || (CAUSAL && j > time + position())) {
         return HIDDEN;
     }
-    let score = product;
+    let score = capped(product, SOFT_CAP);
     if (HAS_MASK) {
         let head = pair % params.kv_heads * params.group + row % params.group;
         let bias = load_mask(pair / params.kv_heads * params.mask_batch + head * params.mask_head

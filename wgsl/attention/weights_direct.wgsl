@@ -18,6 +18,7 @@ const CAUSAL = false;
 const ALIGN_END = false;
 const HAS_MASK = false;
 const BOOL_MASK = false;
+const SOFT_CAP = 0.0;
 
 const WORKGROUP = 16u;
 
@@ -49,9 +50,9 @@ fn position() -> u32 {
 // A score with its mask, which begins at `at`; HIDDEN where the key is not visible.
 fn masked(score: f32, at: u32) -> f32 {
     if (!HAS_MASK) {
-        return settled(score * params.scale);
+        return settled(capped(score * params.scale, SOFT_CAP));
     }
-    return masked_score(score * params.scale, load_mask(at), BOOL_MASK);
+    return masked_score(capped(score * params.scale, SOFT_CAP), load_mask(at), BOOL_MASK);
 }
 
 @compute @workgroup_size(WORKGROUP)

@@ -5,6 +5,7 @@
 //                                    becomes HIDDEN, below; what is finite lies between
 // masked_score(score, bias, is_bool) the settled sum with a mask: a bool one is 0 where the key is
 //                                    hidden, which adds -inf
+// capped(score, cap)                 cap * tanh(score / cap); the score where cap is 0
 // attention_row(sum, total, largest) the result: NaN for a row that met POISON, 0 for one that saw
 //                                    no key
 
@@ -31,6 +32,19 @@ fn masked_score(score: f32, bias: f32, is_bool: bool) -> f32 {
         return select(HIDDEN, POISON, settled(score) == POISON);
     }
     return settled(select(score + bias, score, is_bool));
+}
+
+fn capped(score: f32, cap: f32) -> f32 {
+    if (cap == 0.0 || (bitcast<u32>(score) & 0x7fffffffu) > 0x7f800000u) {
+        return score;
+    }
+    // tanh of the absolute value: by its series near 0, where 1 - e loses digits
+    let a = min(abs(score / cap), 10.0);
+    let e = exp(-2.0 * a);
+    let square = a * a;
+    let series = a * (1.0 + square * (-0.33333333 + square * (0.13333333 - square * 0.05396825)));
+    let size = cap * select((1.0 - e) / (1.0 + e), series, a < 0.25);
+    return select(size, -size, score < 0.0);
 }
 
 fn attention_row(sum: f32, total: f32, largest: f32) -> f32 {

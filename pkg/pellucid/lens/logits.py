@@ -20,7 +20,7 @@ from .seen import Seen
 def logit_lens(
     model: Any,
     source: Tensor | Seen,
-    pattern: str = "model.layers.*",
+    pattern: str | None = None,
     *,
     top_k: int = 5,
     positions: slice | int | None = None,
@@ -33,7 +33,7 @@ def logit_lens(
     Args:
         model: a causal language model with ``unembed(hidden)``.
         source: ids (1, time) to run, or what `capture` saw of a run.
-        pattern: paths of the layers.
+        pattern: paths of the layers; the model's own if not given.
         top_k: candidates per cell.
         positions: which positions; all if not given.
         forward: further arguments of the model's call, such as ``past_key_values``.
@@ -47,6 +47,7 @@ def logit_lens(
 
     Source: nostalgebraist 2020, "interpreting GPT: the logit lens"
     """
+    pattern = pattern or _layers(model)
     look = _request(model, (pattern,), top_k, positions).look
     if not isinstance(source, (Seen, Tensor)):
         raise ArgumentError(f"logit_lens: source must be ids or what was seen, not {describe(source)}.")
@@ -60,7 +61,7 @@ def logit_lens(
 
 @contextmanager
 def watch(
-    model: Any, pattern: str = "model.layers.*", *, top_k: int = 5, positions: slice | int | None = None
+    model: Any, pattern: str | None = None, *, top_k: int = 5, positions: slice | int | None = None
 ) -> Iterator[Seen]:
     """Make a look of the logit lens a part of every call of a model while the context is open.
 
@@ -70,7 +71,7 @@ def watch(
 
     Args:
         model: a causal language model with ``unembed(hidden)``.
-        pattern: paths of the layers.
+        pattern: paths of the layers; the model's own if not given.
         top_k: candidates per cell.
         positions: which positions of each call; all if not given.
 
@@ -87,11 +88,17 @@ def watch(
         ...         for token in model.stream(ids):
         ...             print(token, seen.look.table())
     """
+    pattern = pattern or _layers(model)
     with capture(model, pattern) as seen, ExitStack() as stack:
         tap = look_at(model, seen, seen, (pattern,), top_k, positions)
         stack.callback(tap.end)
         stack.callback(model.register_forward_hook(tap).remove)
         yield seen
+
+
+def _layers(model: Any) -> str:
+    """The paths of a model's layers."""
+    return getattr(model, "layers_path", "model.layers") + ".*"
 
 
 def look_at(

@@ -84,7 +84,7 @@ class Probe(Tap):
             return None
         form = self.point.kind.form
         if form in ("scores", "probs"):
-            return self._attention(args, output)
+            return self._attention(module, args, output)
         if form == "each_head":
             return self._each_head(module, args, output)
         k = self.point.argument
@@ -134,7 +134,7 @@ class Probe(Tap):
         parts[p.part] = new
         return cat(parts, -1)
 
-    def _attention(self, args: tuple, output: Any) -> Any:
+    def _attention(self, module: Any, args: tuple, output: Any) -> Any:
         """Scores or probabilities, computed beside the kernel, whose output stays unless they are changed."""
         query, key, value = args[:3]
         cache, mask = (*args[3:], None, None)[:2]
@@ -148,7 +148,9 @@ class Probe(Tap):
                 key, value, end = key[:, :, :end], value[:, :, :end], None
         scores = self.shared.pop("scores", None)
         if scores is None:
-            scores = _scores(query, key, mask, cache.length if cache is not None else 0)
+            begin = cache.length if cache is not None else 0
+            settings = getattr(module, "scale", None), getattr(module, "soft_cap", 0.0)
+            scores = _scores(query, key, mask, begin, *settings)
         if self.point.kind.form == "scores":
             new = self.changed(scores)
             self.shared["scores"] = new
@@ -184,12 +186,17 @@ def _block(head: int, heads: int, columns: int, like: Tensor) -> Tensor:
     return ((numbers >= head * columns) & (numbers < (head + 1) * columns)).to(like.dtype)
 
 
-def _scores(query: Tensor, key: Tensor, mask: Tensor | None, begin: Any) -> Tensor:
+def _scores(
+    query: Tensor, key: Tensor, mask: Tensor | None, begin: Any, scale: float | None, soft_cap: float
+) -> Tensor:
     """``query @ key^T / sqrt(head_dim)``, minus infinity where a position does not see a key."""
     batch, heads, time, columns = query.shape
     shared = key.shape[1]
     grouped = query.reshape(batch, shared, heads // shared * time, columns)
-    scores = (grouped @ key.transpose(-1, -2)).reshape(batch, heads, time, key.shape[2]) * (1 / sqrt(columns))
+    scores = (grouped @ key.transpose(-1, -2)).reshape(batch, heads, time, key.shape[2])
+    scores = scores * (1 / sqrt(columns) if scale is None else scale)
+    if soft_cap:
+        scores = (scores / soft_cap).tanh() * soft_cap
     if mask is None:
         keys, steps = (arange(n, device=query.device) for n in (key.shape[2], time))
         mask = keys - steps.unsqueeze(1) <= begin

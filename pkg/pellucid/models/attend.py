@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from ..nn import functional as F
+from typing import Any
+
 from ..nn.modules.module import Module
-from ..ops.attention.cache import cached_attention
 from ..tensors.tensor import Tensor
 from .cache import KVCache
+from .masks import attend
 
 
 class Attend(Module):
@@ -17,11 +18,13 @@ class Attend(Module):
 
     Args:
         layer: which layer of the cache is its own.
+        scale: factor of the scores, ``1 / sqrt(head_dim)`` if None.
+        soft_cap: what scores stay below, 0 for no limit; see `masks.attend`.
     """
 
-    def __init__(self, layer: int):
+    def __init__(self, layer: int, scale: float | None = None, soft_cap: float = 0.0):
         super().__init__()
-        self.layer = layer
+        self.layer, self.scale, self.soft_cap = layer, scale, soft_cap
 
     def forward(
         self,
@@ -37,12 +40,10 @@ class Attend(Module):
             query: (batch, heads, time, head_dim), turned by its positions where the model does that.
             key, value: (batch, kv_heads, time, head_dim).
             cache: they are written behind its positions, and seen with those.
-            mask: which keys each position sees, without a cache; those up to its own if not given.
+            mask: which keys each position sees, without a cache; those up to its own if not given. With one,
+                what is added to the scores of each of its rows.
         """
+        settings: dict[str, Any] = {"scale": self.scale, "soft_cap": self.soft_cap}
         if cache is None:
-            return F.scaled_dot_product_attention(
-                query, key, value, attn_mask=mask, is_causal=mask is None, enable_gqa=True
-            )
-        cache.write(self.layer, key, value)
-        end = cache.length + query.shape[2]
-        return cached_attention(query, cache.keys[self.layer], cache.values[self.layer], end)
+            return attend(query, key, value, mask, mask is None, **settings)
+        return cache.attend(self.layer, query, key, value, mask, **settings)

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..errors import DimensionError
-from ..ops.attention.cache import cache_write
-from ..ops.shape.creation import blank, empty
+from ..ops.attention.cache import cache_write, cached_attention
+from ..ops.shape.creation import arange, blank, empty
+from ..ops.shape.joining import cat
 from ..tensors.tensor import Tensor
+from .masks import attend
 
 
 class KVCache:
-    """Keys and values of every layer: (batch, kv_heads, capacity, head_dim) each, filled up to ``length``.
+    """Keys and values of every layer: (batch, kv_heads, rows, head_dim) each, filled up to ``length``.
+
+    A layer with a window holds no more positions than that: a new one overwrites the oldest.
 
     Args:
         layers: number of layers.
         batch, kv_heads, capacity, head_dim: the sizes.
+        value_dim: columns of values; ``head_dim`` if not given.
+        windows: of each layer, the positions that its attention sees, or None for all; one number at most
+            beside None.
         device: where.
 
     Example:
@@ -22,13 +31,52 @@ class KVCache:
         KVCache(layers=2, batch=1, kv_heads=3, length=0, capacity=16, head_dim=8)
     """
 
-    def __init__(self, layers: int, batch: int, kv_heads: int, capacity: int, head_dim: int, *, device=None):
+    def __init__(
+        self,
+        layers: int,
+        batch: int,
+        kv_heads: int,
+        capacity: int,
+        head_dim: int,
+        *,
+        value_dim: int | None = None,
+        windows: Sequence[int | None] = (),
+        device=None,
+    ):
+        self.windows = [w and min(w, capacity) for w in windows] or [None] * layers
+        rows = [w or capacity for w in self.windows]
         # Attention reads filled positions only: what the memory holds elsewhere does not matter.
-        first = empty((batch, kv_heads, capacity, head_dim), device=device)
-        made = [_kept(first), *[_kept(blank(first._meta)) for _ in range(2 * layers - 1)]]
-        self.keys, self.values = made[:layers], made[layers:]
+        known: dict[tuple[int, int], Tensor] = {}
+
+        def made(length: int, columns: int) -> Tensor:
+            size = (batch, kv_heads, length, columns)
+            if (length, columns) not in known:
+                known[length, columns] = empty(size, device=device)
+                return _kept(known[length, columns])
+            return _kept(blank(known[length, columns]._meta))
+
+        self.keys = [made(length, head_dim) for length in rows]
+        self.values = [made(length, value_dim or head_dim) for length in rows]
         self.capacity = capacity
         self.length = 0
+        # What overwrote older positions, up to here.
+        self._written = 0
+        self._slot: int | None = None
+
+    @property
+    def batch(self) -> int:
+        """Sequences."""
+        return self.keys[0].shape[0]
+
+    @property
+    def slot(self) -> int:
+        """Row of the next position in layers with a window."""
+        window = next(filter(None, self.windows), 1)
+        return self.length % window if self._slot is None else self._slot
+
+    def at(self, length: int, slot: int | None) -> None:
+        """Say where the next positions go; the numbers of a step that is captured may change."""
+        self.length, self._slot = length, slot
 
     def get_seq_length(self) -> int:
         """Positions that are filled."""
@@ -40,23 +88,101 @@ class KVCache:
         Raises:
             DimensionError: the cache is full.
         """
-        time = key.shape[2]
+        time, rows = key.shape[2], self.keys[layer].shape[2]
         if self.length + time > self.capacity:
             raise DimensionError(
                 f"KVCache: {self.length} positions are filled and {time} more do not fit into "
                 f"{self.capacity}. Make a longer cache."
             )
-        cache_write(self.keys[layer], key, self.length)
-        cache_write(self.values[layer], value, self.length)
+        if self.length + time <= rows:
+            self._write(layer, key, value, self.length)
+        elif time == 1:
+            self._write(layer, key, value, self.slot)
+        else:
+            key, value = key[:, :, -rows:], value[:, :, -rows:]
+            slot = (self.length + time - key.shape[2]) % rows
+            first = min(rows - slot, key.shape[2])
+            self._write(layer, key[:, :, :first], value[:, :, :first], slot)
+            if first < key.shape[2]:
+                self._write(layer, key[:, :, first:], value[:, :, first:], 0)
+
+    def _write(self, layer: int, key: Tensor, value: Tensor, position: int) -> None:
+        cache_write(self.keys[layer], key, position)
+        cache_write(self.values[layer], value, position)
+
+    def attend(
+        self,
+        layer: int,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None = None,
+        *,
+        scale: float | None = None,
+        soft_cap: float = 0.0,
+    ) -> Tensor:
+        """Write new positions of a layer, and let their queries see what its window shows.
+
+        Args:
+            layer: which.
+            query, key, value: (batch, heads or kv_heads, time, columns) of the new positions.
+            mask: added to the scores, for all ``capacity`` keys.
+            scale, soft_cap: as in `masks.attend`.
+
+        Raises:
+            DimensionError: the cache is full.
+        """
+        time, rows = key.shape[2], self.keys[layer].shape[2]
+        end, old = self.length + time, None
+        if end > rows and time > 1:
+            old = self._seen(layer, query, key, value)
+        self.write(layer, key, value)
+        if old is not None:
+            return attend(query, *old, False, scale=scale, soft_cap=soft_cap)
+        return cached_attention(
+            query, self.keys[layer], self.values[layer], rows if end > rows else end, mask,
+            scale=scale, soft_cap=soft_cap,
+        )  # fmt: skip
+
+    def _seen(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Keys and values of the window and the new positions, and who sees which."""
+        rows, position = self.keys[layer].shape[2], self.length
+        filled = min(position, rows)
+        steps = arange(position, position + key.shape[2], device=query.device)
+        held = arange(filled, device=query.device)
+        # The last position before this one that has the row.
+        held = position - 1 - (position - 1 - held) % rows
+        places, at = cat([held, steps]), steps.unsqueeze(1)
+        window = self.windows[layer] or self.capacity
+        mask = (places <= at) & (places > at - window)
+        keys = cat([self.keys[layer][:, :, :filled], key], 2)
+        return keys, cat([self.values[layer][:, :, :filled], value], 2), mask
 
     def advance(self, time: int) -> None:
         """Count new positions, once all layers have written theirs."""
         self.length += time
+        self._slot = None
+
+    def settle(self, length: int) -> None:
+        """Count the positions up to here as filled."""
+        self.at(length, None)
+        self._written = max(self._written, length)
 
     def crop(self, length: int) -> None:
-        """Forget the positions from ``length`` on, to go back to an earlier state."""
+        """Forget the positions from ``length`` on, to go back to an earlier state.
+
+        Raises:
+            DimensionError: so many are not filled, or what a window saw then was overwritten since.
+        """
         if not 0 <= length <= self.length:
             raise DimensionError(f"KVCache: cannot crop to {length}; {self.length} positions are filled.")
+        window, written = min(filter(None, self.windows), default=None), max(self._written, self.length)
+        if window is not None and written > window and length < written - 1:
+            raise DimensionError(
+                f"KVCache: cannot crop to {length}; the windows of {window} positions have forgotten what "
+                f"was seen then: {written} were filled. Run the sequence again."
+            )
+        self._written = written
         self.length = length
 
     def __repr__(self) -> str:

@@ -9,17 +9,22 @@ from typing import Any, ClassVar, Self
 from ..errors import FormatError, WeightError
 from ..weights.checkpoint import Checkpoint
 from ..weights.fields import Field, check, shown
+from .names import Names
 
 # Keys that say how a checkpoint was made or run elsewhere, and change nothing here.
 IGNORED = frozenset({
-    "_attn_implementation", "_name_or_path", "_num_labels", "architectures", "attention_dropout", "auto_map",
-    "bos_token_id", "chunk_size_feed_forward", "cls_token_id", "decoder_start_token_id", "directionality",
-    "dtype", "eos_token_id", "finetuning_task", "generation_config", "gradient_checkpointing", "id2label",
-    "initializer_cutoff_factor", "initializer_range", "is_encoder_decoder", "is_llama_config", "label2id",
-    "max_window_layers", "model_type", "num_labels", "output_attentions", "output_hidden_states",
-    "output_past", "pad_token_id", "pretraining_tp", "problem_type", "quantization_config", "return_dict",
-    "sep_token_id", "task_specific_params", "tie_weights_", "tokenizer_class", "torch_dtype",
-    "transformers.js_config", "transformers_version", "unsloth_fixed", "use_cache",
+    "_attn_implementation", "_name_or_path", "_num_labels", "architectures", "attention_dropout",
+    "attn_pdrop", "auto_map", "bos_token_id", "chunk_size_feed_forward", "classifier_dropout",
+    "cls_token_id", "decoder_start_token_id", "directionality", "dropout", "dtype", "embd_pdrop",
+    "embedding_dropout", "eos_token_id", "finetuning_task", "generation_config", "gradient_checkpointing",
+    "hidden_dropout", "id2label", "init_std", "initializer_cutoff_factor", "initializer_range",
+    "is_encoder_decoder", "is_llama_config", "label2id", "layerdrop", "max_window_layers", "model_type",
+    "num_labels", "output_attentions", "output_hidden_states", "output_past", "pad_token_id",
+    "pretraining_tp", "problem_type", "quantization_config", "resid_pdrop", "residual_dropout",
+    "return_dict", "router_aux_loss_coef", "sep_token_id", "summary_activation", "summary_first_dropout",
+    "summary_proj_to_labels", "summary_type", "summary_use_proj", "task_specific_params", "tie_weights_",
+    "tokenizer_class", "torch_dtype", "transformers.js_config", "transformers_version", "unsloth_fixed",
+    "use_cache",
 })  # fmt: skip
 # Values with which a key that is not a field changes nothing; unset ones never do.
 NEUTRAL: dict[str, Any] = {"partial_rotary_factor": 1.0}
@@ -32,9 +37,13 @@ class Config:
 
     A subclass is a frozen dataclass with defaults. ``table`` says what each field may hold in a file,
     ``gguf_keys`` which key of a GGUF it is, without the architecture's name; keys of ``gguf_optional`` may be
-    absent.
+    absent. ``renamed`` are keys by the field that has them; ``neutral`` are further values with which a
+    key changes nothing. ``names`` are those of the model's modules.
     """
 
+    names: ClassVar[Names] = Names()
+    renamed: ClassVar[Mapping[str, str]] = {}
+    neutral: ClassVar[Mapping[str, Any]] = {}
     table: ClassVar[Mapping[str, Field]]
     gguf_keys: ClassVar[Mapping[str, str]] = {}
     gguf_optional: ClassVar[Mapping[str, str]] = {}
@@ -47,17 +56,22 @@ class Config:
             FormatError: a value is of the wrong type or out of range, or a key is unknown and set: the model
                 would compute something else.
         """
+        neutral = {**NEUTRAL, **cls.neutral}
+        table = {key: cls.table[cls.renamed.get(key, key)] for key in (*cls.table, *cls.renamed)}
         unknown = {
             k: v
             for k, v in keys.items()
-            if k not in cls.table and k not in IGNORED and v not in UNSET and v != NEUTRAL.get(k)
+            if k not in table and k not in IGNORED and v not in UNSET and v != neutral.get(k)
         }
         if unknown:
             raise FormatError(
                 f"config.json: {cls.__name__} does not know {shown(unknown)}. The architecture computes "
                 "differently there; load a model without these keys."
             )
-        given = {k: v for k, v in keys.items() if k in cls.table and (v is not None or k in cls._optional())}
+        check("config.json", keys, table)
+        given = {cls.renamed.get(k, k): v for k, v in keys.items() if k in table}
+        optional = {f.name for f in fields(cls) if f.default is None}
+        given = {k: v for k, v in given.items() if v is not None or k in optional}
         return cls(**given).checked("config.json")
 
     @classmethod
@@ -97,6 +111,27 @@ class Config:
         check(where, vars(self), self.table)
         return self
 
-    @classmethod
-    def _optional(cls) -> set[str]:
-        return {f.name for f in fields(cls) if f.default is None}
+    @property
+    def module_names(self) -> Names:
+        """The names of this model's modules, where its settings decide some."""
+        return self.names
+
+    @property
+    def embedding_columns(self) -> int:
+        """Columns of the embedding and of the head."""
+        return vars(self)["hidden_size"]
+
+    @property
+    def head_bias(self) -> bool:
+        """Whether the head over the vocabulary has a bias."""
+        return False
+
+    @property
+    def head_soft_cap(self) -> float:
+        """What logits stay below; 0 for no limit."""
+        return 0.0
+
+    @property
+    def logit_factor(self) -> float:
+        """Factor of logits."""
+        return 1.0

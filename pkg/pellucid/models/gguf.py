@@ -11,7 +11,6 @@ import numpy as np
 from .. import weights
 from ..errors import FormatError, WeightError
 from ..weights.checkpoint import Checkpoint, TensorInfo
-from .pretrained import PretrainedModel
 
 _FREQUENCIES = "rope_freqs.weight"
 _BLOCK = re.compile(r"blk\.([0-9]{1,6})\.([\w.]+)", re.ASCII)
@@ -22,7 +21,7 @@ def attribute_path(name: str, names: Mapping[str, str]) -> str:
 
     Args:
         name: in the file.
-        names: a class's ``gguf_names``.
+        names: a model's ``gguf_paths()``.
 
     Example:
         >>> attribute_path("blk.3.attn_q.weight", {"blk.{}.attn_q": "model.layers.{}.self_attn.q_proj"})
@@ -34,11 +33,10 @@ def attribute_path(name: str, names: Mapping[str, str]) -> str:
     return f"{names[pattern].format(number)}.{kind}" if pattern in names else name
 
 
-def paths(checkpoint: Checkpoint, architecture: type[PretrainedModel]) -> dict[str, str]:
+def paths(checkpoint: Checkpoint, model: Any) -> dict[str, str]:
     """The attribute path of every tensor that is a parameter, by its name in the file."""
-    return {
-        name: attribute_path(name, architecture.gguf_names) for name in checkpoint if name != _FREQUENCIES
-    }
+    names = model.gguf_paths()
+    return {name: attribute_path(name, names) for name in checkpoint if name != _FREQUENCIES}
 
 
 def read_factors(model: Any, checkpoint: Checkpoint) -> Generator[tuple, Any, None]:
@@ -50,7 +48,7 @@ def read_factors(model: Any, checkpoint: Checkpoint) -> Generator[tuple, Any, No
     """
     if _FREQUENCIES not in checkpoint:
         return
-    info = _check_factors(checkpoint, model.config.columns)
+    info = _check_factors(checkpoint, model.config.turned)
     (raw,) = yield weights, "read", (checkpoint, [info]), {}
     factors = np.frombuffer(raw, np.float32)
     if not np.all((factors > 0) & np.isfinite(factors)):
@@ -58,7 +56,7 @@ def read_factors(model: Any, checkpoint: Checkpoint) -> Generator[tuple, Any, No
             f"{checkpoint.name}: {_FREQUENCIES} has factors that are not above 0 and finite. The file is "
             "damaged."
         )
-    model.model.rotary_emb.divide_frequencies(factors)
+    model.decoder.rotary_emb.divide_frequencies(factors)
 
 
 def _check_factors(checkpoint: Checkpoint, columns: int) -> TensorInfo:

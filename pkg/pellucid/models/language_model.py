@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from ..errors import ShapeError
 from ..nn import functional as F
 from ..nn.modules.linear import Linear
-from ..ops.shape.creation import arange
+from ..nn.modules.module import Module
 from ..tensors.tensor import Tensor
 from .cache import KVCache
+from .decoder import Decoder, part
 from .output import CausalLMOutput
 from .pretrained import REGISTRIES, PretrainedModel
 
@@ -18,47 +20,61 @@ MODEL_TYPES = REGISTRIES["AutoModelForCausalLM"].model_types
 GGUF_ARCHITECTURES = REGISTRIES["AutoModelForCausalLM"].gguf_architectures
 
 
-def causal_mask(attention_mask: Tensor | None, ids: Tensor, cache: KVCache | None) -> Tensor | None:
-    """Which keys each position sees, where padding is masked: (batch, 1, time, time) or None.
-
-    Raises:
-        ShapeError: the mask does not fit the ids, or comes with a cache.
-    """
-    if attention_mask is None:
-        return None
-    if cache is not None:
-        raise ShapeError(
-            "attention_mask cannot be used together with a cache. Give prompts of one length, or call "
-            "without past_key_values."
-        )
-    if attention_mask.shape != ids.shape:
-        raise ShapeError(
-            f"attention_mask of shape {tuple(attention_mask.shape)} must have the shape of the ids "
-            f"{tuple(ids.shape)}."
-        )
-    steps = arange(ids.shape[1], device=ids.device)
-    return (steps <= steps.unsqueeze(1)) & attention_mask.bool()[:, None, None, :]
-
-
 class CausalLM(PretrainedModel):
     """A model with a head over the vocabulary; `AutoModelForCausalLM` knows a subclass once it is defined.
 
     ``config_class`` and ``model_class``, the layers below the head, say what it is; see `PretrainedModel`.
+    Names in a GGUF and points of the lens follow from the configuration's names, but for those that
+    ``gguf_names`` and ``points`` say.
 
     Args:
         config: of the class's ``config_class``.
     """
 
     auto = "AutoModelForCausalLM"
-    model_class: ClassVar[type[Any]]
-    tied = {"lm_head.weight": "model.embed_tokens.weight"}
+    model_class: ClassVar[type[Any]] = Decoder
 
     def __init__(self, config):
         super().__init__()
-        self.config = config
-        self.model = self.model_class(config)
-        self.lm_head = Linear(config.hidden_size, config.vocab_size, bias=False)
+        self.config, self._names = config, config.module_names
+        owner: Module = self
+        *outer, name = self._names.decoder.split(".")
+        for attribute in outer:
+            setattr(owner, attribute, Module())
+            owner = getattr(owner, attribute)
+        setattr(owner, name, self.model_class(config))
+        head = Linear(config.embedding_columns, config.vocab_size, bias=config.head_bias)
+        setattr(self, self._names.head, head)
+        self.__dict__["points"] = {**self._names.points(config), **type(self).points}
         self.tie_weights()
+
+    def ties(self) -> dict[str, str]:
+        if not self.config.tie_word_embeddings:
+            return {}
+        names = self._names
+        return {f"{names.head}.weight": f"{names.decoder}.{names.embedding}.weight"}
+
+    def paths(self, names: Iterable[str]) -> dict[str, str]:
+        given, base, own = list(names), self._names.decoder.split(".")[0], set(self.state_dict())
+        if any(name.startswith(f"{base}.") for name in given):
+            return super().paths(given)
+        # Files of the layers alone, as some models have them, leave the first name out.
+        full = {f"{base}.{name}" if f"{base}.{name}" in own else name: name for name in given}
+        return {full[name]: path for name, path in super().paths(full).items()}
+
+    @property
+    def decoder(self) -> Any:
+        """The layers below the head."""
+        return self.get_submodule(self._names.decoder)
+
+    @property
+    def layers_path(self) -> str:
+        """Where the layers lie, as the lens names them: their numbers follow."""
+        return f"{self._names.decoder}.{self._names.layers}"
+
+    def gguf_paths(self) -> dict[str, str]:
+        """Attribute paths by name in a GGUF, both without ``.weight``."""
+        return {**self._names.gguf(), **self.gguf_names}
 
     def new_cache(self, batch: int = 1, capacity: int | None = None) -> KVCache:
         """A cache for this model.
@@ -74,6 +90,8 @@ class CausalLM(PretrainedModel):
             c.kv_heads,
             capacity or c.max_position_embeddings,
             c.columns,
+            value_dim=c.value_columns,
+            windows=[c.window(k) for k in range(c.num_hidden_layers)],
             device=self.device,
         )
 
@@ -115,10 +133,10 @@ class CausalLM(PretrainedModel):
         if cache is None and use_cache:
             cache = self.new_cache(input_ids.shape[0])
         keep: list[Tensor] | None = [] if output_hidden_states else None
-        hidden = self.model(input_ids, cache, attention_mask, keep)
+        hidden = self.decoder(input_ids, cache, attention_mask, keep)
         if logits_to_keep:
             hidden = hidden[:, -logits_to_keep:]
-        logits = self.lm_head(hidden)
+        logits = self.logits(hidden)
         loss = None
         if labels is not None:
             loss = F.cross_entropy(
@@ -128,7 +146,14 @@ class CausalLM(PretrainedModel):
 
     def unembed(self, hidden: Tensor) -> Tensor:
         """What the model would say if a layer's output were its last: final norm, then the head."""
-        return self.lm_head(self.model.norm(hidden))
+        return self.logits(part(self.decoder, self._names.norm, hidden))
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """What the head says of normed hidden states."""
+        c, logits = self.config, getattr(self, self._names.head)(hidden)
+        if c.logit_factor != 1:
+            logits = logits * c.logit_factor
+        return (logits / c.head_soft_cap).tanh() * c.head_soft_cap if c.head_soft_cap else logits
 
     def generate(self, input_ids: Tensor, **settings) -> Tensor:
         """Continue sequences; see `pellucid.models.generate.generate`."""

@@ -11,7 +11,10 @@ from ..nn.modules.module import Module
 from .config import Config
 
 # Endings of tensors that no model needs: they can be computed.
-_DERIVED = ("rotary_emb.inv_freq", "attn.bias", "attn.masked_bias", "embeddings.position_ids")
+_DERIVED = (
+    "rotary_emb.inv_freq", "attn.bias", "attn.masked_bias", "attention.bias", "attention.masked_bias",
+    "embeddings.position_ids",
+)  # fmt: skip
 # What the first BERT called the weights of norms.
 _RENAMED = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
 
@@ -59,6 +62,10 @@ class PretrainedModel(Module):
                 raise TypeError(f"{cls.__name__}: {attribute} is {names!r}. Give a tuple of names.")
             if names:
                 getattr(REGISTRIES[cls.auto], attribute).update(dict.fromkeys(names, cls))
+
+    def gguf_paths(self) -> Mapping[str, str]:
+        """Attribute paths by name in a GGUF, both without ``.weight``."""
+        return self.gguf_names
 
     @property
     def device(self):

@@ -9,55 +9,32 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..nn.modules.linear import Linear
-from ..weights.fields import FLAG, Field, listed, text
+from ..weights.fields import FLAG, Field, whole
+from .decoder_config import LAYER_KINDS, WINDOW, DecoderConfig
 from .language_model import CausalLM
-from .llama import LlamaAttention, LlamaConfig, LlamaDecoderLayer, LlamaForCausalLM, LlamaModel
 
 
 @dataclass(frozen=True)
-class Qwen2Config(LlamaConfig):
-    """Fields are the keys of ``config.json``."""
+class Qwen2Config(DecoderConfig):
+    """Fields are the keys of ``config.json``; the first ``max_window_layers`` have no window."""
 
     table: ClassVar[Mapping[str, Field]] = {
-        **LlamaConfig.table,
-        "layer_types": listed(text(100), 4096),
-        "use_sliding_window": FLAG,
-    }
-    gguf_interleaved: ClassVar[bool] = False
+        **DecoderConfig.table, **WINDOW, **LAYER_KINDS,
+        "use_sliding_window": FLAG, "max_window_layers": whole(0), "attention_bias": FLAG,
+    }  # fmt: skip
     max_position_embeddings: int = 32768
     attention_bias: bool = True
-    layer_types: list[str] | None = None
     use_sliding_window: bool = False
+    max_window_layers: int = 28
 
     @property
-    def window(self) -> int | None:
-        return self.sliding_window if self.use_sliding_window else None
+    def output_bias(self) -> bool:
+        return False
 
-
-class Qwen2Attention(LlamaAttention):
-    """Attention whose output has no bias.
-
-    Args:
-        config: the model's.
-        layer: which layer of the cache is its own.
-    """
-
-    def __init__(self, config: Qwen2Config, layer: int):
-        super().__init__(config, layer)
-        self.o_proj = Linear(self.heads * self.head_dim, config.hidden_size, bias=False)
-
-
-class Qwen2DecoderLayer(LlamaDecoderLayer):
-    """A Llama layer with Qwen2's attention."""
-
-    attention_class = Qwen2Attention
-
-
-class Qwen2Model(LlamaModel):
-    """A Llama model with Qwen2's layers."""
-
-    layer_class = Qwen2DecoderLayer
+    def window(self, layer: int) -> int | None:
+        if not self.use_sliding_window or (self.layer_types is None and layer < self.max_window_layers):
+            return None
+        return super().window(layer)
 
 
 class Qwen2ForCausalLM(CausalLM):
@@ -68,7 +45,5 @@ class Qwen2ForCausalLM(CausalLM):
     """
 
     config_class = Qwen2Config
-    model_class = Qwen2Model
     model_types = ("qwen2",)
     gguf_architectures = ("qwen2",)
-    gguf_names = LlamaForCausalLM.gguf_names

@@ -23,6 +23,7 @@ _KEYS = {
     "low_freq_factor": number(1e-3, 1e6),
     "high_freq_factor": number(1e-3, 1e6),
     "original_max_position_embeddings": number(1, 1e9),
+    "partial_rotary_factor": number(0, 1, above=True),
 }
 SCALING = record(_KEYS)
 
@@ -48,7 +49,11 @@ def inverse_frequencies(head_dim: int, base: float, scaling: dict[str, Any] | No
             "llama3."
         )
     scaling = scaling or {}
-    unknown = {k: v for k, v in scaling.items() if k not in _KEYS and v not in UNSET and v != NEUTRAL.get(k)}
+    unknown = {
+        k: v
+        for k, v in scaling.items()
+        if (k not in _KEYS or k in NEUTRAL) and v not in UNSET and v != NEUTRAL.get(k)
+    }
     if unknown:
         raise FormatError(
             f"config.json: rope_scaling does not know {shown(unknown)}. Positions are turned differently "

@@ -36,8 +36,8 @@ def _room(model: Any, ids: Tensor, config: GenerationConfig, cache: Any) -> Any:
             f"generate: {begun + length} positions and {config.max_new_tokens} more are over the cache's "
             f"{cache.capacity}. Make one with model.new_cache(batch, capacity), or lower max_new_tokens."
         )
-    if cache.keys[0].shape[0] != batch:
-        raise ShapeError(f"generate: {batch} sequences do not fit a cache of {cache.keys[0].shape[0]}.")
+    if cache.batch != batch:
+        raise ShapeError(f"generate: {batch} sequences do not fit a cache of {cache.batch}.")
     return cache
 
 

@@ -22,7 +22,7 @@ class Step:
         self._model: Any = ref(model)
         self._cache: Any = None
         self._logits = Compiled(
-            self._forward, ("position",), tree=lambda: self._model().modules(), quiet=True
+            self._forward, ("position", "slot"), tree=lambda: self._model().modules(), quiet=True
         )
         self._ids = Compiled(pick, ("column",), tree=lambda: (), quiet=True)
 
@@ -34,14 +34,16 @@ class Step:
         run = self._logits if ids.shape[1] == 1 and ids.device.type == "webgpu" else self._forward
         position, self._cache = cache.length, cache
         try:
-            return under(False, run, ids, position, cache.keys, cache.values)
+            return under(False, run, ids, position, cache.slot, cache.keys, cache.values)
         finally:
             self._cache = None
-            cache.length = position + ids.shape[1]
+            cache.settle(position + ids.shape[1])
 
-    def _forward(self, ids: Tensor, position: int, keys: list[Tensor], values: list[Tensor]) -> Tensor:
+    def _forward(
+        self, ids: Tensor, position: int, slot: int, keys: list[Tensor], values: list[Tensor]
+    ) -> Tensor:
         """The memory of the cache is given as well, so that a capture knows it as an argument."""
-        self._cache.length = position
+        self._cache.at(position, slot)
         return self._model()(ids, past_key_values=self._cache, logits_to_keep=1).logits[:, -1]
 
     def ids(self, *inputs: Any) -> Tensor:

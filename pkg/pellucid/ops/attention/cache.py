@@ -21,7 +21,7 @@ from ...op.rules import as_input
 from ...tensors.construct import tensor
 from ...tensors.dtypes import float32
 from ...tensors.meta import Meta
-from ...tensors.shape import Size, merge_axes
+from ...tensors.shape import Size, broadcast_shapes, merge_axes
 from ...tensors.tensor import Tensor
 from .scaled_dot_product import _scale, attention_launches, numpy_attention
 
@@ -185,21 +185,31 @@ def _cached_shape(call: Call) -> Size:
             f"query {tuple(query.shape)} and caches {tuple(key.shape)}, {tuple(value.shape)} must be "
             f"(batch, heads, time, head_dim)."
         )
+    mask, scores = call["attn_mask"], Size((*query.shape[:3], key.shape[2]))
+    if mask is not None and broadcast_shapes(mask.shape, scores) != scores:
+        raise ShapeError(
+            f"attn_mask of shape {tuple(mask.shape)} does not broadcast to the scores {tuple(scores)}."
+        )
     return Size((*query.shape[:3], value.shape[3]))
 
 
 def _cached_launches(call: Call) -> list[Launch]:
     capacity = call["key_cache"].shape[2]
     scale = _scale(call["query"].shape, call["scale"])
-    return attention_launches(call, "key_cache", "value_cache", capacity, True, True, scale, length="length")
+    mask = "attn_mask" if call["attn_mask"] is not None else None
+    return attention_launches(
+        call, "key_cache", "value_cache", capacity, True, True, scale, mask, "length", call["soft_cap"]
+    )
 
 
-def _cached_reference(query, key_cache, value_cache, length, scale):
+def _cached_reference(query, key_cache, value_cache, length, attn_mask, scale, soft_cap):
     keys, values = key_cache[:, :, :length], value_cache[:, :, :length]
-    return numpy_attention(query, keys, values, None, length - query.shape[2], _scale(query.shape, scale))
+    mask = None if attn_mask is None else attn_mask[..., :length]
+    begun, scale = length - query.shape[2], _scale(query.shape, scale)
+    return numpy_attention(query, keys, values, mask, begun, scale, soft_cap)
 
 
-def _check_length(query, key_cache, value_cache, length, scale) -> None:
+def _check_length(query, key_cache, value_cache, length, attn_mask, scale, soft_cap) -> None:
     if not query.shape[-2] <= length <= key_cache.shape[-2]:
         raise DimensionError(
             f"cached_attention: length {length} must lie between the query's {query.shape[-2]} positions "
@@ -215,6 +225,7 @@ def _check_length(query, key_cache, value_cache, length, scale) -> None:
     grad=None,
     dynamic=("length",),
     check=_check_length,
+    strided=("attn_mask",),
     exports=None,
     ours="made of writes into a cache and attention in PyTorch",
 )
@@ -223,8 +234,10 @@ def cached_attention(
     key_cache: Tensor,
     value_cache: Tensor,
     length: int,
+    attn_mask: Tensor | None = None,
     *,
     scale: float | int | None = None,
+    soft_cap: float | int = 0.0,
 ) -> Tensor:
     """Causal attention of the last ``time`` positions over the first ``length`` of a preallocated cache.
 
@@ -235,7 +248,9 @@ def cached_attention(
         key_cache: (batch, kv_heads, capacity, head_dim); heads are a multiple of kv_heads.
         value_cache: (batch, kv_heads, capacity, value_dim).
         length: positions that are filled, those of the query included.
+        attn_mask: broadcasts to (batch, heads, time, capacity), added to the scores.
         scale: factor of the scores, ``1 / sqrt(head_dim)`` if None.
+        soft_cap: scores become ``soft_cap * tanh(score / soft_cap)``; 0 leaves them.
 
     Returns:
         (batch, heads, time, value_dim).

@@ -107,6 +107,7 @@ def attention_launches(
     scale: float,
     mask: str | None = None,
     length: str | None = None,
+    soft_cap: float = 0.0,
 ) -> list[Launch]:
     """The dispatches of one attention: one that tiles queries, or for few queries one per split of the
     keys and one that combines.
@@ -143,6 +144,7 @@ def attention_launches(
         "ALIGN_END": flag(align_end),
         "HAS_MASK": flag(mask is not None),
         "BOOL_MASK": flag(mask is not None and call[mask].dtype.kind == "b"),
+        "SOFT_CAP": repr(float(soft_cap)),
     }
     if is_direct() and 0 < pairs * rows * capacity <= _SCORES and capacity <= PIECE // 3:
         return _direct_launches(call, bind, params, holes, pairs, keys)
@@ -236,7 +238,9 @@ def _launches(call: Call) -> list[Launch]:
     )
 
 
-def numpy_attention(query, key, value, mask, causal_from: int | None, scale: float) -> np.ndarray:
+def numpy_attention(
+    query, key, value, mask, causal_from: int | None, scale: float, soft_cap: float = 0.0
+) -> np.ndarray:
     """The reference in float64, but for scores, which are equal or infinite where they are in float32; key j
     is visible to query t if j <= t + causal_from."""
     group = (query.shape[-3] if query.ndim > 2 else 1) // (key.shape[-3] if key.ndim > 2 else 1)
@@ -246,6 +250,8 @@ def numpy_attention(query, key, value, mask, causal_from: int | None, scale: flo
     if query.dtype != np.float64:
         scores = scores.astype(np.float32).astype(np.float64)
     scores = scores * scale
+    if soft_cap:
+        scores = np.tanh(scores / soft_cap) * soft_cap
     if causal_from is not None:
         visible = np.arange(key.shape[-2]) <= np.arange(query.shape[-2])[:, None] + causal_from
         scores = np.where(visible, scores, -np.inf)
