@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import pellucid
-from models.tiny import close, ours, some_ids
+from models.tiny import close, loaded, ours, some_ids
 from pellucid import lens
 from pellucid.errors import ArgumentError, FormatError, RangeError, ShapeError
 from pellucid.models.generate.step import step_of
@@ -125,6 +125,27 @@ def test_generation_follows_a_plan_as_whole_runs_do(model, device):
         assert logits.argmax(-1).tolist() == new
     if device == "webgpu":
         assert step_of(model)._logits.explain().replays >= 15
+
+
+@pytest.mark.gpu
+def test_compiled_calls_follow_a_plan(folder):
+    model = loaded(folder, "webgpu")
+    call = pellucid.compile(lambda ids: model(ids).logits)
+    direction = pellucid.tensor(V)
+    plan = lens.Plan(
+        capture=["attn_probs.1", "resid_post.0"],
+        steer=[{"point": "resid_post.0", "method": "add", "value": direction, "positions": [1]}],
+    )
+    for strength in (1, 2):  # a slider: the same program, another direction
+        direction.copy_(ours(V * strength, "webgpu"))
+        for k in range(4):
+            ids = ours(some_ids(1, 6, seed=k), "webgpu")
+            with pellucid.no_grad(), lens.attach(model, plan) as seen:
+                call(ids)
+            wanted = lens.run(model, ids, plan)
+            for address in ("attn_probs.1", "resid_post.0"):
+                np.testing.assert_allclose(seen[address].numpy(), wanted[address].numpy(), atol=1e-5)
+    assert call.explain().replays >= 5
 
 
 def test_plans_are_json(model):
