@@ -116,6 +116,31 @@ ENCODERS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+BART_SIZES = {
+    "d_model": 32, "encoder_ffn_dim": 48, "decoder_ffn_dim": 40, "encoder_layers": 2, "decoder_layers": 2,
+    "encoder_attention_heads": 4, "decoder_attention_heads": 2, "max_position_embeddings": 40,
+    "pad_token_id": 1, "eos_token_id": 2, "forced_eos_token_id": 2, "num_labels": 3,
+}  # fmt: skip
+T5_SIZES = {
+    "d_model": 32, "d_kv": 12, "d_ff": 48, "num_layers": 2, "num_heads": 4,
+    "pad_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 1,
+}  # fmt: skip
+# name -> (name of the classes of transformers, the configuration)
+SEQ2SEQ: dict[str, tuple[str, dict[str, Any]]] = {
+    "t5": ("T5", T5_SIZES),
+    "t5_gated": ("T5", {**T5_SIZES, "feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}),
+    "bart": ("Bart", BART_SIZES),
+    "bart_scaled": ("Bart", {**BART_SIZES, "scale_embedding": True, "activation_function": "relu"}),
+}
+
+
+def made_seq2seq(name: str) -> Any:
+    """An encoder-decoder of transformers with random weights."""
+    kind, settings = SEQ2SEQ[name]
+    config = getattr(transformers, f"{kind}Config")(vocab_size=VOCABULARY, **settings)
+    return randomized(getattr(transformers, f"{kind}ForConditionalGeneration")(config), name)
+
+
 def randomized(model: Any, name: str) -> Any:
     """The model with random weights, the same at every call.
 

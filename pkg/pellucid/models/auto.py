@@ -26,6 +26,10 @@ from .loading import LoadOptions, load_weights
 from .pretrained import REGISTRIES, PretrainedModel
 from .stored import StoredWeight, find_stored
 
+_FORMERLY = (
+    "eos_token_id", "pad_token_id", "decoder_start_token_id", "forced_bos_token_id", "forced_eos_token_id",
+)  # fmt: skip
+
 
 class AutoClass:
     """Loads the model that a source holds. Only its two class methods are used."""
@@ -234,8 +238,8 @@ def _from_folder(auto: str, folder: Folder) -> Generator[tuple, Any, tuple]:
         names |= {info.name: target for info in weight.infos.values()}
     where, defaults = "generation_config.json", (yield folder, "json", ("generation_config.json",), {})
     if defaults is None:
-        # Before that file was introduced, config.json held these two.
-        where, defaults = "config.json", {k: keys.get(k) for k in ("eos_token_id", "pad_token_id")}
+        # Before that file was introduced, config.json held these.
+        where, defaults = "config.json", {k: keys.get(k) for k in _FORMERLY}
     return model, names, stored, _generation(f"{folder.name}/{where}", defaults)
 
 

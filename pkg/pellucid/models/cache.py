@@ -78,6 +78,11 @@ class KVCache:
         """Say where the next positions go; the numbers of a step that is captured may change."""
         self.length, self._slot = length, slot
 
+    @property
+    def memory(self) -> list[Tensor]:
+        """All tensors that a step of generation reads or writes."""
+        return [*self.keys, *self.values]
+
     def get_seq_length(self) -> int:
         """Positions that are filled."""
         return self.length

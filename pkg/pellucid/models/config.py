@@ -15,8 +15,9 @@ from .names import Names
 IGNORED = frozenset({
     "_attn_implementation", "_name_or_path", "_num_labels", "architectures", "attention_dropout",
     "attn_pdrop", "auto_map", "bos_token_id", "chunk_size_feed_forward", "classifier_dropout",
-    "cls_token_id", "decoder_start_token_id", "directionality", "dropout", "dtype", "embd_pdrop",
-    "embedding_dropout", "eos_token_id", "finetuning_task", "generation_config", "gradient_checkpointing",
+    "cls_token_id", "decoder_layerdrop", "decoder_start_token_id", "directionality", "dropout", "dtype",
+    "embd_pdrop", "embedding_dropout", "encoder_layerdrop", "eos_token_id", "finetuning_task",
+    "forced_bos_token_id", "forced_eos_token_id", "generation_config", "gradient_checkpointing",
     "hidden_dropout", "id2label", "init_std", "initializer_cutoff_factor", "initializer_range",
     "is_encoder_decoder", "is_llama_config", "label2id", "layerdrop", "max_window_layers", "model_type",
     "num_labels", "output_attentions", "output_hidden_states", "output_past", "pad_token_id",

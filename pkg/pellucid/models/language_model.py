@@ -144,6 +144,11 @@ class CausalLM(PretrainedModel):
             )
         return CausalLMOutput(loss, logits, cache, tuple(keep) if keep is not None else None)
 
+    def next_logits(self, ids: Tensor, cache: KVCache) -> Tensor:
+        """Logits (batch, vocab) of what follows ids that continue a cache."""
+        logits = self(ids, past_key_values=cache, logits_to_keep=1).logits
+        return logits[:, -1]
+
     def unembed(self, hidden: Tensor) -> Tensor:
         """What the model would say if a layer's output were its last: final norm, then the head."""
         return self.logits(part(self.decoder, self._names.norm, hidden))

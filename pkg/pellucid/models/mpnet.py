@@ -108,8 +108,8 @@ class MPNetModel(Encoder):
         return self.encoder.layer
 
     def mask(self, keys: Tensor | None, x: Tensor) -> Tensor:
-        time = x.shape[1]
-        return additive(keys) + relative_bias(self.encoder.relative_attention_bias, 0, time, time, 128)
+        bias = relative_bias(self.encoder.relative_attention_bias, x.shape[1], 128)
+        return bias + additive(keys)
 
 
 class MPNetForMaskedLM(MaskedLM):

@@ -42,18 +42,16 @@ def buckets(distances: np.ndarray, count: int, farthest: int, both_sides: bool) 
     return upper + np.where(far < exact, far, np.minimum(wide, count - 1))
 
 
-def relative_bias(
-    table: Embedding, first: int, queries: int, keys: int, farthest: int, both_sides: bool = True
-) -> Tensor:
-    """What is added to scores: (1, heads, queries, keys).
+def relative_bias(table: Embedding, time: int, farthest: int, both_sides: bool = True) -> Tensor:
+    """What is added to scores: (1, heads, time, time).
 
     Args:
         table: (buckets, heads).
-        first: position of the first query.
-        queries, keys: how many there are; keys begin at position 0.
+        time: how many positions there are.
         farthest, both_sides: as in `buckets`.
     """
-    distances = np.arange(keys)[None, :] - (first + np.arange(queries))[:, None]
+    steps = np.arange(time)
+    distances = steps[None, :] - steps[:, None]
     found = buckets(distances, table.num_embeddings, farthest, both_sides)
     return table(tensor(found, device=table.weight.device)).permute(2, 0, 1).unsqueeze(0)
 

@@ -9,7 +9,7 @@ from ...ops.random.distributions import rand
 from ...ops.random.generator import Generator
 from ...ops.random.token_sampling import repetition_penalty, sample
 from ...ops.reduce.extremum import argmax
-from ...ops.shape.creation import arange, zeros
+from ...ops.shape.creation import arange, full, zeros
 from ...ops.shape.joining import cat
 from ...tensors.tensor import Tensor
 from .config import GenerationConfig
@@ -102,6 +102,12 @@ class Choice:
             more = ids[:, :1].expand(batch, room - self._length)
             self._seen = SeenIds(cat([ids, more], 1), arange(room, device=ids.device))
         self._ban: Tensor | None = None
+        bos, eos, most = config.forced_bos_token_id, config.forced_eos_token_id, config.max_new_tokens
+        self._forced = {}  # by how many ids have been chosen before
+        if bos is not None and self._length == 1:
+            self._forced[0] = bos
+        if eos is not None:
+            self._forced[most - 1] = eos
 
     def inputs(self, logits: Tensor, count: int) -> tuple:
         """The arguments of `pick` where ``count`` ids have been chosen before."""
@@ -110,6 +116,9 @@ class Choice:
             if self._ban is None:
                 self._ban = _ban(self._config.stops, logits)
             ban = self._ban
+        if count in self._forced:
+            ban = full((logits.shape[-1],), _BANNED, device=logits.device)
+            ban[self._forced[count]] = 0.0
         return logits, self._length + count, self._rule, self._seen, ban, self._chance
 
 

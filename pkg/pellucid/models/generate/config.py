@@ -21,6 +21,9 @@ TABLE = {
     "repetition_penalty": number(0, 1e6, above=True),
     "eos_token_id": either(_ID, listed(_ID, 1 << 16)),
     "pad_token_id": _ID,
+    "decoder_start_token_id": _ID,
+    "forced_bos_token_id": _ID,
+    "forced_eos_token_id": _ID,
 }
 _NUMBERS = ("max_new_tokens", "min_new_tokens", "temperature", "top_k", "top_p", "repetition_penalty")
 
@@ -37,6 +40,9 @@ class GenerationConfig:
         repetition_penalty: above 1 makes ids that have appeared less likely.
         eos_token_id: id or ids that stop a sequence; the model's own if None, none if ().
         pad_token_id: what follows in a sequence that stopped before the others; the first stop id if None.
+        decoder_start_token_id: with which decoders begin that write about a text; the model's own if None.
+        forced_bos_token_id, forced_eos_token_id: what comes behind the first id, and as the last of
+            ``max_new_tokens``.
         seed: of the draw; the default generator goes on if None.
         generator: a generator of one's own instead of a seed.
     """
@@ -50,6 +56,9 @@ class GenerationConfig:
     repetition_penalty: float = 1.0
     eos_token_id: int | tuple[int, ...] | list[int] | None = None
     pad_token_id: int | None = None
+    decoder_start_token_id: int | None = None
+    forced_bos_token_id: int | None = None
+    forced_eos_token_id: int | None = None
     seed: int | None = None
     generator: Generator | None = None
 

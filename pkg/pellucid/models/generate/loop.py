@@ -30,7 +30,7 @@ def _room(model: Any, ids: Tensor, config: GenerationConfig, cache: Any) -> Any:
             f"{positions}. Shorten the prompt or max_new_tokens."
         )
     if cache is None:
-        return model.new_cache(batch, min(positions, _rounded(end + 1)))
+        return model.new_cache(batch, min(positions, rounded(end + 1)))
     if end > cache.capacity:
         raise DimensionError(
             f"generate: {begun + length} positions and {config.max_new_tokens} more are over the cache's "
@@ -41,7 +41,7 @@ def _room(model: Any, ids: Tensor, config: GenerationConfig, cache: Any) -> Any:
     return cache
 
 
-def _rounded(length: int) -> int:
+def rounded(length: int) -> int:
     """Capacities in steps, so that runs of similar length share their plans."""
     return -(-length // 256) * 256
 
@@ -99,7 +99,7 @@ def steps(
     begun = 0 if cache is None else cache.length
     cache = _room(model, ids, config, cache)
     batch, length = ids.shape
-    choice = Choice(config, ids, _rounded(length + config.max_new_tokens))
+    choice = Choice(config, ids, rounded(length + config.max_new_tokens))
     stops = frozenset(config.stops)
     stopped = [False] * batch
     watched = _Watch(model)

@@ -34,17 +34,15 @@ class Step:
         run = self._logits if ids.shape[1] == 1 and ids.device.type == "webgpu" else self._forward
         position, self._cache = cache.length, cache
         try:
-            return under(False, run, ids, position, cache.slot, cache.keys, cache.values)
+            return under(False, run, ids, position, cache.slot, cache.memory)
         finally:
             self._cache = None
             cache.settle(position + ids.shape[1])
 
-    def _forward(
-        self, ids: Tensor, position: int, slot: int, keys: list[Tensor], values: list[Tensor]
-    ) -> Tensor:
+    def _forward(self, ids: Tensor, position: int, slot: int, memory: list[Tensor]) -> Tensor:
         """The memory of the cache is given as well, so that a capture knows it as an argument."""
         self._cache.at(position, slot)
-        return self._model()(ids, past_key_values=self._cache, logits_to_keep=1).logits[:, -1]
+        return self._model().next_logits(ids, self._cache)
 
     def ids(self, *inputs: Any) -> Tensor:
         """The next ids; see `pick`."""
