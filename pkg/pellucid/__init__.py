@@ -139,6 +139,8 @@ _LAZY = {
     "nn": "nn",
     "onnx": "models.graph.onnx",
     "optim": "optim",
+    "pipeline": "models.pipelines",
+    "pipeline_async": "models.pipelines",
     "profiler": "profiler",
     "quant": "quant",
     "save": "utils.serialization",

@@ -48,6 +48,8 @@ from .models import AutoModelForSequenceClassification as AutoModelForSequenceCl
 from .models import AutoModelForTokenClassification as AutoModelForTokenClassification
 from .models.generate import GenerationConfig as GenerationConfig
 from .models.graph import onnx as onnx
+from .models.pipelines import pipeline as pipeline
+from .models.pipelines import pipeline_async as pipeline_async
 from .nn import func as func
 from .ops.index.histograms import Histogram, Histograms
 from .ops.index.sort import ValuesAndIndices

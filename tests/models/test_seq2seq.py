@@ -70,7 +70,9 @@ def test_gradients_reach_every_parameter(name, folder):
         np.testing.assert_allclose(p.grad.numpy() / scale, wanted[path] / scale, atol=1e-3, err_msg=path)
 
 
-@pytest.mark.parametrize("name", SEQ2SEQ)
+@pytest.mark.parametrize(
+    ("name", "device"), [*((name, "cpu") for name in SEQ2SEQ), ("t5", "webgpu"), ("bart", "webgpu")]
+)
 def test_greedy_text_is_that_of_transformers(name, folder, device):
     theirs, path = folder(name)
     mine = loaded(path, device)

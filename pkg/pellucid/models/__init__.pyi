@@ -17,6 +17,8 @@ from .auto import AutoModelForQuestionAnswering as AutoModelForQuestionAnswering
 from .auto import AutoModelForSeq2SeqLM as AutoModelForSeq2SeqLM
 from .auto import AutoModelForSequenceClassification as AutoModelForSequenceClassification
 from .auto import AutoModelForTokenClassification as AutoModelForTokenClassification
+from .bart import BartConfig as BartConfig
+from .bart import BartForConditionalGeneration as BartForConditionalGeneration
 from .bert import BertConfig as BertConfig
 from .bert import BertForMaskedLM as BertForMaskedLM
 from .bert import BertForQuestionAnswering as BertForQuestionAnswering
@@ -105,3 +107,5 @@ from .stablelm import StableLmConfig as StableLmConfig
 from .stablelm import StableLmForCausalLM as StableLmForCausalLM
 from .starcoder2 import Starcoder2Config as Starcoder2Config
 from .starcoder2 import Starcoder2ForCausalLM as Starcoder2ForCausalLM
+from .t5 import T5Config as T5Config
+from .t5 import T5ForConditionalGeneration as T5ForConditionalGeneration

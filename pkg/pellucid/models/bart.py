@@ -24,7 +24,7 @@ from ..tensors.tensor import Tensor
 from ..weights.fields import FLAG, Field, text, whole
 from .config import Config
 from .encoder import LABELS, RATE, activation, key_mask, split_heads
-from .seq2seq import Heads, Seq2SeqLM, Source, causal
+from .seq2seq import EncodedText, Heads, Seq2SeqLM, causal
 
 _OFFSET = 2  # of positions, in the table
 
@@ -133,7 +133,7 @@ class BartEncoderLayer(Module):
         self.activation, self.dropout = activation(config.activation_function), Dropout(config.dropout)
         self.activation_dropout = Dropout(config.activation_dropout)
 
-    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
+    def forward(self, x: Tensor, mask: Tensor | None, source: EncodedText | None = None) -> Tensor:
         out = self.self_attn(x, self.self_attn.keys(x), mask)
         return self.feed(self.self_attn_layer_norm(x + self.dropout(out)))
 
@@ -158,7 +158,8 @@ class BartDecoderLayer(BartEncoderLayer):
         self.encoder_attn_layer_norm = LayerNorm(config.d_model)
         self.number = number
 
-    def forward(self, x: Tensor, mask: Tensor | None, source: Source) -> Tensor:
+    def forward(self, x: Tensor, mask: Tensor | None, source: EncodedText | None = None) -> Tensor:
+        assert source is not None
         keys, length, cache = self.self_attn.keys(x), None, source.cache
         if cache is not None:
             cache.write(self.number, *keys)
@@ -201,7 +202,7 @@ class BartStack(Module):
         self,
         ids: Tensor | None,
         mask: Tensor | None,
-        *source: Source,
+        *source: EncodedText,
         embedded: Tensor | None = None,
         keep: list[Tensor] | None = None,
     ) -> Tensor:
@@ -252,6 +253,8 @@ class BartForConditionalGeneration(Seq2SeqLM):
         "lm_head.weight": "model.shared.weight",
     }
 
+    final_logits_bias: Tensor | None
+
     def __init__(self, config: BartConfig):
         super().__init__()
         self.config = config
@@ -283,7 +286,7 @@ class BartForConditionalGeneration(Seq2SeqLM):
         return self.model.encoder(input_ids, mask, embedded=inputs_embeds, keep=keep)
 
     def decode(
-        self, ids: Tensor, source: Source, mask: Tensor | None = None, keep: list[Tensor] | None = None
+        self, ids: Tensor, source: EncodedText, mask: Tensor | None = None, keep: list[Tensor] | None = None
     ) -> Tensor:
         seen = causal(ids, mask) if source.cache is None else None
         hidden = self.model.decoder(ids, seen, source, keep=keep)

@@ -43,7 +43,7 @@ class Seq2SeqCache(KVCache):
 
 
 @dataclass
-class Source:
+class EncodedText:
     """What a decoder looks at.
 
     Args:
@@ -88,7 +88,7 @@ class Seq2SeqLM(PretrainedModel):
         raise NotImplementedError
 
     def decode(
-        self, ids: Tensor, source: Source, mask: Tensor | None = None, keep: list[Tensor] | None = None
+        self, ids: Tensor, source: EncodedText, mask: Tensor | None = None, keep: list[Tensor] | None = None
     ) -> Tensor:
         """The hidden states of what is written: (batch, time, dim)."""
         raise NotImplementedError
@@ -171,10 +171,10 @@ class Seq2SeqLM(PretrainedModel):
         if decoder_attention_mask is not None and past_key_values is not None:
             raise ShapeError("forward: decoder_attention_mask cannot be used together with a cache.")
         if past_key_values is not None:
-            source = Source(None, past_key_values.mask, past_key_values)
+            source = EncodedText(None, past_key_values.mask, past_key_values)
         else:
             assert encoded is not None
-            source = Source(encoded, key_mask(attention_mask, encoded))
+            source = EncodedText(encoded, key_mask(attention_mask, encoded))
         hidden = self.decode(decoder_input_ids, source, decoder_attention_mask, keep[1])
         logits = self.head(hidden)
         loss = None
@@ -191,7 +191,7 @@ class Seq2SeqLM(PretrainedModel):
 
     def next_logits(self, ids: Tensor, cache: Seq2SeqCache) -> Tensor:
         """Logits (batch, vocab) of what follows ids that continue a cache."""
-        return self.head(self.decode(ids, Source(None, cache.mask, cache))[:, -1:])[:, -1]
+        return self.head(self.decode(ids, EncodedText(None, cache.mask, cache))[:, -1:])[:, -1]
 
     def _begin(self, inputs: Any, given: dict[str, Any]) -> tuple[Tensor, dict[str, Any]]:
         """The first ids of the decoder, and the settings with a cache that has the encoded text."""

@@ -27,7 +27,7 @@ from ..weights.fields import FLAG, Field, number, text, whole
 from .config import Config
 from .encoder import RATE, activation, key_mask, split_heads
 from .relative import UNSEEN, additive, buckets, relative_bias
-from .seq2seq import Heads, Seq2SeqCache, Seq2SeqLM, Source, causal
+from .seq2seq import EncodedText, Heads, Seq2SeqCache, Seq2SeqLM, causal
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class T5SelfAttention(Module):
         self.SelfAttention, self.layer_norm = T5Attention(config, relative), config.norm()
         self.dropout = Dropout(config.dropout_rate)
 
-    def forward(self, x: Tensor, bias: Tensor | None, source: Source | None, number: int) -> Tensor:
+    def forward(self, x: Tensor, bias: Tensor | None, source: EncodedText | None, number: int) -> Tensor:
         h = self.layer_norm(x)
         keys, values = self.SelfAttention.keys(h)
         if source is not None and source.cache is not None:
@@ -162,7 +162,7 @@ class T5CrossAttention(Module):
         self.EncDecAttention, self.layer_norm = T5Attention(config), config.norm()
         self.dropout = Dropout(config.dropout_rate)
 
-    def forward(self, x: Tensor, bias: Tensor | None, source: Source, number: int) -> Tensor:
+    def forward(self, x: Tensor, bias: Tensor | None, source: EncodedText, number: int) -> Tensor:
         attention = self.EncDecAttention
         found = attention.keys(source.encoded) if source.encoded is not None else None
         keys, values = found or source.cache.cross[number]  # type: ignore[union-attr]
@@ -171,6 +171,10 @@ class T5CrossAttention(Module):
 
 class T5DenseActDense(Module):
     """``wo(activation(wi(x)))``, or with a gate ``wo(activation(wi_0(x)) * wi_1(x))``."""
+
+    wi: Linear
+    wi_0: Linear
+    wi_1: Linear
 
     def __init__(self, config: T5Config):
         super().__init__()
@@ -212,7 +216,9 @@ class T5Block(Module):
         self.layer = ModuleList([T5SelfAttention(config, number == 0), *cross, T5LayerFF(config)])
         self.number = number
 
-    def forward(self, x: Tensor, bias: Tensor | None, source: Source | None, seen: Tensor | None) -> Tensor:
+    def forward(
+        self, x: Tensor, bias: Tensor | None, source: EncodedText | None, seen: Tensor | None
+    ) -> Tensor:
         x = self.layer[0](x, bias, source, self.number)
         if source is not None:
             x = self.layer[1](x, seen, source, self.number)
@@ -244,7 +250,7 @@ class T5Stack(Module):
         self,
         x: Tensor,
         seen: Tensor | None,
-        source: Source | None = None,
+        source: EncodedText | None = None,
         keep: list[Tensor] | None = None,
     ) -> Tensor:
         x, time = self.dropout(x), x.shape[1]
@@ -342,7 +348,7 @@ class T5ForConditionalGeneration(Seq2SeqLM):
         return self.encoder(x, key_mask(attention_mask, x), None, keep)
 
     def decode(
-        self, ids: Tensor, source: Source, mask: Tensor | None = None, keep: list[Tensor] | None = None
+        self, ids: Tensor, source: EncodedText, mask: Tensor | None = None, keep: list[Tensor] | None = None
     ) -> Tensor:
         seen = causal(ids, mask) if source.cache is None else None
         hidden = self.decoder(self.shared(ids), seen, source, keep)

@@ -36,6 +36,11 @@ class Backend(Protocol):
         """Ids of a text and of a second one that belongs to it, and which of the two each id came from."""
         ...
 
+    def offsets(self, text: str, pair: str | None) -> list[tuple[int, int]] | None:
+        """Where each id of an encoding, special ones included, begins and ends in its text; None where the
+        library does not tell."""
+        ...
+
     def decode(self, ids: list[int], *, skip_special_tokens: bool) -> str:
         """Text of the ids; ids outside the vocabulary have none."""
         ...

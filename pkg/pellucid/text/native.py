@@ -95,6 +95,10 @@ class NativeBackend:
             raise self._refused(error, "to encode this text", "that it belongs to the model") from error
         return encoding.ids, encoding.type_ids
 
+    def offsets(self, text: str, pair: str | None) -> list[tuple[int, int]] | None:
+        self.encode(text, pair, add_special_tokens=True, limit=None)  # refuses what is no text
+        return self._tokenizer.encode(text, pair).offsets
+
     def decode(self, ids: list[int], *, skip_special_tokens: bool) -> str:
         try:
             return self._tokenizer.decode(ids, skip_special_tokens=skip_special_tokens)

@@ -234,6 +234,9 @@ class PageBackend:
         ids, types = result.to_py()
         return ids, types
 
+    def offsets(self, text: str, pair: str | None) -> list[tuple[int, int]] | None:
+        return None
+
     def decode(self, ids: list[int], *, skip_special_tokens: bool) -> str:
         return self._tokenizer.decode(self._to_js(ids), skip_special_tokens)
 

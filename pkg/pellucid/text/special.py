@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pellucid.weights.fields import FLAG, Field, either, listed, named, number, one_of, record, text
@@ -74,3 +75,16 @@ class TokenId:
 def content(token: Any) -> str | None:
     """Text of a token as configuration files write it: a string, or an object with ``content``."""
     return token.get("content") if isinstance(token, dict) else token
+
+
+# Whose models tell two texts apart by token types, where no file says so.
+_TYPED = ("Bert", "Albert", "Electra", "MobileBert", "ConvBert", "Funnel", "Deberta")
+
+
+def input_names(config: Mapping[str, Any]) -> list[str]:
+    """What a model takes of an encoding: as its files say, else by the class of its tokenizer."""
+    names = config.get("model_input_names")
+    if names is not None:
+        return list(names)
+    typed = str(config.get("tokenizer_class")).startswith(_TYPED)
+    return ["input_ids", *(["token_type_ids"] if typed else []), "attention_mask"]

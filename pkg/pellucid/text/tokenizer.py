@@ -49,8 +49,7 @@ class Tokenizer:
         self.truncation_side: str = config.get("truncation_side") or "right"
         self.model_max_length: int = int(config.get("model_max_length") or _UNLIMITED)
         self.clean_up_tokenization_spaces = bool(config.get("clean_up_tokenization_spaces", False))
-        names = config.get("model_input_names")
-        self.model_input_names: list[str] = ["input_ids", "attention_mask"] if names is None else list(names)
+        self.model_input_names = special.input_names(config)
 
     def __repr__(self) -> str:
         roles = ", ".join(f"{role}={token!r}" for role, token in self._roles.items())
@@ -206,6 +205,11 @@ class Tokenizer:
             max_length=max_length,
             return_tensors=return_tensors,
         )["input_ids"]
+
+    def offsets(self, text: str, text_pair: str | None = None) -> list[tuple[int, int]] | None:
+        """Where each token begins and ends in its text, special tokens included; None in pages, whose library
+        does not tell."""
+        return self.backend.offsets(text, text_pair)
 
     def pad(
         self,
