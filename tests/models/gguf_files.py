@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from quant.samples import tame_blocks
 # What a GGUF calls models whose name differs.
 KINDS = {
     "cohere": "command-r", "gemma3_text": "gemma3", "gpt_bigcode": "starcoder", "gpt_neox": "gptneox",
-    "mistral": "llama", "phi": "phi2",
+    "mistral": "llama", "phi": "phi2", "qwen2_moe": "qwen2moe", "qwen3_moe": "qwen3moe",
 }  # fmt: skip
 # Keys of a GGUF by those of a configuration of transformers.
 KEYS = {
@@ -22,7 +23,10 @@ KEYS = {
     "use_parallel_residual": "parallel_residual", "sliding_window": "sliding_window",
     "attn_logit_softcapping": "attn_logit_softcapping", "logits_scaling": "logit_scale",
     "final_logit_softcapping": "final_logit_softcapping", "attention_multiplier": "attention_scale",
-    "embedding_multiplier": "embedding_scale", "residual_multiplier": "residual_scale",
+    "moe_intermediate_size": "expert_feed_forward_length", "num_experts_per_tok": "expert_used_count",
+    "num_experts": "expert_count", "embedding_multiplier": "embedding_scale",
+    "shared_expert_intermediate_size": "expert_shared_feed_forward_length",
+    "residual_multiplier": "residual_scale",
 }  # fmt: skip
 
 
@@ -32,11 +36,24 @@ def gguf_names(model: Any) -> dict[str, str]:
     arch = next(a for a, name in gguf.MODEL_ARCH_NAMES.items() if name == kind)
     known = gguf.get_tensor_name_map(arch, model.config.num_hidden_layers)
     found = {}
-    for path, _ in model.named_parameters():
+    for path, _ in parameters(model):
         stem, _, ending = path.rpartition(".")
         name = known.get_name(stem) or known.get_name(stem.removeprefix("transformer."))
         found[path] = f"{name}.{ending}"
     return found
+
+
+def parameters(model: Any) -> Iterator[tuple[str, Any]]:
+    """Names and values, with gates and ups of experts apart, as checkpoints have them."""
+    for path, p in model.named_parameters():
+        if path.endswith("experts.gate_up_proj"):
+            for name, part in zip(("gate_proj", "up_proj"), p.chunk(2, 1), strict=True):
+                yield f"{path.removesuffix('gate_up_proj')}{name}.weight", part
+        elif path.endswith("experts.down_proj"):
+            yield f"{path}.weight", p
+        else:
+            # Files have no axis of one element.
+            yield path, p[0] if path.endswith("shared_expert_gate.weight") else p
 
 
 def architecture(model: Any) -> str:
@@ -117,7 +134,7 @@ def written(
     rng = np.random.default_rng(1)
     if factors is not None:
         writer.add_tensor("rope_freqs.weight", factors)
-    for name, parameter in model.named_parameters():
+    for name, parameter in parameters(model):
         value = parameter.detach().numpy()
         if heads := headed(model, name):
             value = permuted(value, heads)

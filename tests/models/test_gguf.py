@@ -55,11 +55,15 @@ def test_every_format_gives_the_logits_of_its_values(format, tmp_path, device):
 
 
 # The row of an architecture that has another name than its file.
-ROWS = {"command-r": "cohere", "gptneox": "gpt_neox", "phi2": "phi", "starcoder": "gpt_bigcode"}
+ROWS = {
+    "command-r": "cohere", "gptneox": "gpt_neox", "phi2": "phi", "qwen2moe": "qwen2_moe",
+    "qwen3moe": "qwen3_moe", "starcoder": "gpt_bigcode",
+}  # fmt: skip
 # What a GGUF does not say: llama.cpp knows these numbers.
 FIXED = {
     "gemma2": {"query_pre_attn_scalar": 16},
     "gemma3": {"query_pre_attn_scalar": 16, "layer_types": None, "num_hidden_layers": 6},
+    "qwen2_moe": {"mlp_only_layers": []},
     "smollm3": {"no_rope_layer_interval": 4, "num_hidden_layers": 4},
 }
 
@@ -78,6 +82,28 @@ def test_every_architecture_gives_the_logits_of_its_folder(kind, tmp_path, devic
         np.testing.assert_allclose(
             logits.numpy(), loaded(folder, device)(ours(ids, device)).logits.numpy(), atol=1e-5
         )
+
+
+def test_experts_stay_quantized(tmp_path, device):
+    model = made("qwen3_moe", moe_intermediate_size=32)
+    path = written(model, tmp_path / "tiny.gguf", "q8_0")
+    mine, plain = loaded(path, device), loaded(path, device, dtype=pellucid.float32)
+    assert mine.model.layers[1].mlp.experts.up_proj.weight.dtype.name == "q8_0"
+    ids = some_ids(2, 9)
+    with torch.no_grad(), pellucid.no_grad():
+        logits = mine(ours(ids, device)).logits
+        np.testing.assert_allclose(logits.numpy(), plain(ours(ids, device)).logits.numpy(), atol=1e-4)
+        close(logits, model(torch.tensor(ids)).logits, 5e-2)  # eight bits
+
+
+def test_experts_of_halves_are_one_weight(tmp_path, device):
+    model = made("mixtral", torch.float16, intermediate_size=32)
+    mine = loaded(saved(model, tmp_path), device)
+    weight = mine.model.layers[0].block_sparse_moe.experts.w1.weight
+    assert (weight.dtype.name, tuple(weight.shape)) == ("f16", (160, 32))
+    ids = some_ids(2, 9)
+    with torch.no_grad(), pellucid.no_grad():
+        close(mine(ours(ids, device)).logits, model.float()(torch.tensor(ids)).logits)
 
 
 def test_our_oracle_reads_files_as_transformers_does(tmp_path):

@@ -82,6 +82,27 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
             "residual_multiplier": 0.5,
         },
     ),
+    "mixtral": ("MixtralConfig", {"num_local_experts": 5}),
+    "qwen2_moe": (
+        "Qwen2MoeConfig",
+        {
+            "moe_intermediate_size": 16,
+            "shared_expert_intermediate_size": 24,
+            "num_experts": 5,
+            "num_experts_per_tok": 2,
+            "mlp_only_layers": [1],
+        },
+    ),
+    "qwen3_moe": (
+        "Qwen3MoeConfig",
+        {
+            "moe_intermediate_size": 16,
+            "num_experts": 5,
+            "num_experts_per_tok": 3,
+            "head_dim": 8,
+            "norm_topk_prob": True,
+        },
+    ),
     "olmo2": ("Olmo2Config", {}),
     "opt": ("OPTConfig", {"ffn_dim": 48, "word_embed_proj_dim": 32}),
     "opt_projected": ("OPTConfig", {"ffn_dim": 48, "word_embed_proj_dim": 16, "do_layer_norm_before": False}),

@@ -68,6 +68,8 @@ from .llama import LlamaConfig as LlamaConfig
 from .llama import LlamaForCausalLM as LlamaForCausalLM
 from .mistral import MistralConfig as MistralConfig
 from .mistral import MistralForCausalLM as MistralForCausalLM
+from .mixtral import MixtralConfig as MixtralConfig
+from .mixtral import MixtralForCausalLM as MixtralForCausalLM
 from .modernbert import ModernBertConfig as ModernBertConfig
 from .modernbert import ModernBertForMaskedLM as ModernBertForMaskedLM
 from .modernbert import ModernBertForQuestionAnswering as ModernBertForQuestionAnswering
@@ -93,8 +95,12 @@ from .pretrained import REGISTRIES as REGISTRIES
 from .pretrained import PretrainedModel as PretrainedModel
 from .qwen2 import Qwen2Config as Qwen2Config
 from .qwen2 import Qwen2ForCausalLM as Qwen2ForCausalLM
+from .qwen2_moe import Qwen2MoeConfig as Qwen2MoeConfig
+from .qwen2_moe import Qwen2MoeForCausalLM as Qwen2MoeForCausalLM
 from .qwen3 import Qwen3Config as Qwen3Config
 from .qwen3 import Qwen3ForCausalLM as Qwen3ForCausalLM
+from .qwen3_moe import Qwen3MoeConfig as Qwen3MoeConfig
+from .qwen3_moe import Qwen3MoeForCausalLM as Qwen3MoeForCausalLM
 from .roberta import RobertaConfig as RobertaConfig
 from .roberta import RobertaForMaskedLM as RobertaForMaskedLM
 from .roberta import RobertaForQuestionAnswering as RobertaForQuestionAnswering

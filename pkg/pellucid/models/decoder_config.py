@@ -188,7 +188,7 @@ class DecoderConfig(Config):
         """Positions that attention of a layer sees, where they are limited."""
         if self.layer_types is not None and self.layer_types[layer] == "full_attention":
             return None
-        return self.sliding_window
+        return self.sliding_window or None
 
     def norm(self, columns: int | None = None) -> Module:
         """A norm of hidden states, or of so many columns."""

@@ -17,6 +17,7 @@ from ..device.stream import Storage, stream
 from ..errors import DeviceError, DTypeError, OutOfMemoryError, WeightError
 from ..kernel.element_types import physical
 from ..nn.parameter import Parameter
+from ..ops.shape.joining import cat
 from ..ops.shape.movement import cast
 from ..quant.format import FORMATS
 from ..quant.rows import RowStorage, row_chunks
@@ -82,7 +83,11 @@ def load_weights(
     buffers = {path: b for path, b in model.named_buffers() if path in saved}
     wanted |= buffers
     _check_names(wanted, checkpoint, names, stored)
-    plain = [checkpoint[source] for source, target in names.items() if target not in stored]
+    plain = [
+        _as_matrix(checkpoint[source], wanted[target].shape)
+        for source, target in names.items()
+        if target not in stored
+    ]
     _check_types(checkpoint.name, plain)
     _check_room(checkpoint.name, plain, stored, device, dtype)
     pieces = [p for info in plain for p in _pieces(info, names[info.name], device)]
@@ -226,13 +231,29 @@ def _check_names(
         problems.append(f"missing in the file: {_some(missing)}")
     if extra:
         problems.append(f"not in the model: {_some(extra)}")
+    rows: Counter[str] = Counter()
+    several = {target for target, count in Counter(names.values()).items() if count > 1}
     for source, target in names.items():
+        if target not in wanted:
+            continue
         shape = stored[target].shape if target in stored else checkpoint[source].shape
-        if target in wanted and tuple(wanted[target].shape) != tuple(shape):
+        if target not in stored:
+            shape = _as_matrix(checkpoint[source], wanted[target].shape).shape
+        if target in several and target not in stored:
+            # The rows of several tensors, one after another.
+            rows[target] += shape[0]
+            if len(shape) == 2 and shape[1:] == wanted[target].shape[1:]:
+                continue
+        if tuple(wanted[target].shape) != tuple(shape):
             problems.append(
                 f"{source} has shape {tuple(shape)} in the file and "
                 f"{tuple(wanted[target].shape)} in the model"
             )
+    problems += [
+        f"{target} has {rows[target]} rows in the file and {wanted[target].shape[0]} in the model"
+        for target in sorted(several & set(rows))
+        if rows[target] != wanted[target].shape[0]
+    ]
     if problems:
         raise WeightError(
             f"{checkpoint.name}: {len(problems)} mismatches: {'; '.join(problems[:20])}. "
@@ -255,6 +276,13 @@ class _Report:
     def __call__(self, progress: weights.Progress) -> None:
         if self._tell is not None:
             self._tell(self._meter.at(self.begun + progress.bytes_done, progress.name))
+
+
+def _as_matrix(info: TensorInfo, wanted: tuple[int, ...]) -> TensorInfo:
+    """A stack of matrices, or a row, as the matrix that the model has of it."""
+    if len(wanted) != 2 or len(info.shape) not in (1, 3) or info.shape[-1] != wanted[1]:
+        return info
+    return info._replace(shape=(prod(info.shape[:-1]), wanted[1]))
 
 
 def _format(info: TensorInfo) -> str | None:
@@ -350,8 +378,22 @@ def _plain(raw, d: DType) -> np.ndarray:
 def _joined(parts: list[Tensor], shape) -> Tensor:
     if len(parts) == 1:
         return parts[0]
+    d = parts[0].dtype
+    if not d.is_quantized:
+        return cat(parts)
     chunks = [c for part in parts for c in row_chunks(part)]
     m = chunks[0]._meta
-    return Tensor(
-        RowStorage(chunks), meta((sum(c.shape[0] for c in chunks), prod(shape[1:])), m.dtype, m.device), 0
-    )
+    whole = meta((sum(c.shape[0] for c in chunks), prod(shape[1:])), m.dtype, m.device)
+    # Halves are rows without gaps: those of several tensors may be one buffer.
+    if d.name in _HALVES.values() and m.shape[1] % 32 == 0:
+        sizes = [c.shape[0] * m.shape[1] * 2 for c in chunks]
+        if m.device.type == "cpu":
+            data = [c._storage.data.view(np.uint8)[:n] for c, n in zip(chunks, sizes, strict=True)]
+            return Tensor(CpuStorage(np.concatenate(data).view(np.uint32), "weight"), whole, 0)
+        if sum(sizes) <= largest_buffer():
+            storage, at = Storage(sum(sizes), "weight"), 0
+            for chunk, n in zip(chunks, sizes, strict=True):
+                stream().copy(chunk._storage, storage, 0, at, n)
+                at += n
+            return Tensor(storage, whole, 0)
+    return Tensor(RowStorage(chunks), whole, 0)
