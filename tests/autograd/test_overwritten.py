@@ -51,7 +51,7 @@ RANDOM = {"normal", "uniform"}
 ELSE = {
     "requires_grad", "detach", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "gcd", "lcm",
     "bitwise_left_shift", "bitwise_right_shift", "fill_diagonal", "nextafter", "share_memory",
-    "cauchy", "exponential",
+    "cauchy", "exponential", "addmm", "addmv", "addr", "baddbmm", "renorm", "tril", "triu",
 }  # fmt: skip
 # Of which PyTorch has no derivative in place.
 HYPERBOLIC = {"acosh", "asinh", "atanh", "arccosh", "arcsinh", "arctanh"}
@@ -59,7 +59,11 @@ HYPERBOLIC = {"acosh", "asinh", "atanh", "arccosh", "arcsinh", "arctanh"}
 FORMS = sorted(
     name[:-1]
     for name in dir(pellucid.Tensor)
-    if name.endswith("_") and not name.endswith("__") and not name.startswith("_") and name[:-1] not in ELSE
+    if hasattr(pellucid.Tensor, name)
+    and name.endswith("_")
+    and not name.endswith("__")
+    and not name.startswith("_")
+    and name[:-1] not in ELSE
 )
 
 

@@ -83,7 +83,8 @@ def _arguments(sample: Any) -> tuple[Any, list, dict]:
     return value(sample.input), value(list(sample.args)), value(sample.kwargs)
 
 
-def _leaves(*found: Any) -> list:
+def leaves_of(*found: Any) -> list:
+    """The tensors that require grad, in order."""
     return [t for t in flat(found) if hasattr(t, "requires_grad") and t.requires_grad]
 
 
@@ -108,7 +109,7 @@ def _sample(info: Any, sample: Any, values: bool, grad: bool, counts: dict[str, 
     found = compare(counts["forward"], ours, theirs, values, f"{sample.summary()[:80]}: ")
     if not (grad and values):
         return
-    leaves = _leaves(sample.input, sample.args, sample.kwargs)
+    leaves = leaves_of(sample.input, sample.args, sample.kwargs)
     places = [k for k, t in enumerate(flat(theirs)) if isinstance(t, torch.Tensor) and t.requires_grad]
     roots = [t for k, t in enumerate(flat(theirs)) if k in places]
     if not leaves or not roots:
@@ -124,7 +125,7 @@ def _sample(info: Any, sample: Any, values: bool, grad: bool, counts: dict[str, 
         return
 
     def gradients():
-        own = _leaves(given)
+        own = leaves_of(given)
         # A result whose derivative is zero need not require grad.
         tops = [
             (t, s)

@@ -90,7 +90,37 @@ def write(device: str, results: dict[str, dict], how: str) -> None:
     PAGE.write_text(page(facts), encoding="utf-8")
 
 
+def write_page_run(how: str, count: int, failed: dict[str, str], left: dict[str, str]) -> None:
+    """Renew the part of the page about Chromium."""
+    facts = json.loads(FACTS.read_text(encoding="utf-8")) if FACTS.exists() else {}
+    facts["chromium"] = {"how": how, "count": count, "failed": failed, "left": left}
+    FACTS.write_text(json.dumps(facts, indent=0, sort_keys=True) + "\n", encoding="utf-8")
+    PAGE.write_text(page(facts), encoding="utf-8")
+
+
+def in_chromium(fact: dict) -> list[str]:
+    """The lines about Chromium."""
+    lines = [
+        "",
+        "## In Chromium",
+        "",
+        f"{fact['how']}.",
+        "",
+        "A float32 sample of each operator, forward and backward, in the page on SwiftShader: "
+        f"{fact['count'] - len(fact['failed'])} of {fact['count']} pass. {len(fact['left'])} names are not "
+        "among them: their samples are functions of PyTorch's test suite or views, or of another type.",
+    ]
+    if fact["failed"]:
+        lines += ["", "| name | what is not as in PyTorch |", "| --- | --- |"]
+        lines += [
+            f"| {name} | {text.replace('|', '/')[:160]} |" for name, text in sorted(fact["failed"].items())
+        ]
+    return lines
+
+
 def page(facts: dict) -> str:
+    facts = dict(facts)
+    chromium = facts.pop("chromium", None)
     lines = [
         "# Coverage",
         "",
@@ -107,6 +137,8 @@ def page(facts: dict) -> str:
     ]
     for device, fact in facts.items():
         lines += ["", f"## Device {device}", "", f"{fact['how']}.", "", fact["summary"]]
+    if chromium:
+        lines += in_chromium(chromium)
     names = list(dict.fromkeys(e for fact in facts.values() for e in fact["rows"]))
     lines += ["", "## Names", "", f"Samples that pass of samples run, on {' and '.join(facts)}.", ""]
     heads = [f"{d} | forward | gradient | strides | raises" for d in facts]

@@ -3,7 +3,7 @@
 
 Each name is run in a worker process, so that a crash or a hang is that name's. What was run is kept in
 cache/conformance; the next call goes on from there unless the commit is another or --fresh is given. A run of
-all names writes docs/coverage.md.
+all names writes docs/coverage.md. On the device chromium a float32 sample of each operator runs in the page.
 """
 
 from __future__ import annotations
@@ -144,9 +144,37 @@ def surroundings(device: str) -> str:
     return f"PyTorch {torch.__version__}{adapter}"
 
 
+def in_page(seed: int, commit: str) -> int:
+    """Run a float32 sample of each name in Chromium, from the built site; renew that part of the page."""
+    import torch
+
+    from conformance import recorded, report
+
+    warnings.filterwarnings("ignore")
+    folder = KEPT / "chromium"
+    count, left = recorded.write(folder, seed)
+    print(f"conformance: {count} cases; {len(left)} names have none", flush=True)
+    began = time.monotonic()
+    program = str(ROOT / "tests" / "conformance" / "page.py")
+    browser = [sys.executable, str(ROOT / "scripts" / "browser"), program, "--mount", str(folder)]
+    done = subprocess.run([*browser, "--timeout", "1200"], stdout=subprocess.PIPE, text=True)
+    said = {r["name"]: r["said"] for r in map(json.loads, done.stdout.splitlines())}
+    failed = {name: text for name, text in said.items() if text}
+    print(f"conformance: {len(said) - len(failed)} of {count} pass")
+    for name, text in failed.items():
+        print(f"{name:40} {text}")
+    if done.returncode or len(said) != count:
+        print(f"conformance: the page ended after {len(said)} of {count} cases", file=sys.stderr)
+        return 1
+    how = f"`scripts/conformance --device chromium --seed {seed}` at {commit or 'an export'}"
+    took = f"{time.monotonic() - began:.0f} s, PyTorch {torch.__version__}"
+    report.write_page_run(f"{how}, {took}", count, failed, left)
+    return 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/conformance", description=__doc__)
-    parser.add_argument("--device", choices=("webgpu", "cpu"), default="webgpu")
+    parser.add_argument("--device", choices=("webgpu", "cpu", "chromium"), default="webgpu")
     parser.add_argument("--samples", type=int, default=6, metavar="N", help="at most, of each dtype")
     parser.add_argument("--seed", type=int, default=20261124)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
@@ -158,6 +186,8 @@ def main() -> int:
     KEPT.mkdir(parents=True, exist_ok=True)
     git = ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"]
     commit = subprocess.run(git, capture_output=True, text=True).stdout.strip()
+    if options.device == "chromium":
+        return in_page(options.seed, commit)
     kept = KEPT / f"{options.device}-{options.seed}-{options.samples}-{commit}.jsonl"
     if options.only:
         kept = KEPT / "only.jsonl"

@@ -128,6 +128,15 @@ def _paths() -> dict[int, str]:
     return {id(f): p + n for p, place in places.items() for n, f in vars(place).items() if callable(f)}
 
 
+def path_of(f: Any) -> str | None:
+    """The public name below `torch` of one of its functions or methods; None for others."""
+    if isinstance(f, (MethodDescriptorType, WrapperDescriptorType)) and f.__objclass__ is not object:
+        return f"Tensor.{f.__name__}"
+    if isinstance(f, (BuiltinFunctionType, FunctionType)) and (f.__module__ or "") in ("torch", "torch._C"):
+        return _paths().get(id(f), f.__name__)
+    return _paths().get(id(f))
+
+
 def function(f: Any) -> Any:
     """Our function of that name; one of PyTorch's test suite becomes the same text over our names."""
     if isinstance(f, functools.partial):
@@ -136,15 +145,11 @@ def function(f: Any) -> Any:
         return pellucid
     if isinstance(f, ModuleType):
         return named(f.__name__.removeprefix("torch.")) if f.__name__.startswith("torch.") else f
-    path = _paths().get(id(f))
-    if path is not None:
-        return named(path)
     if getattr(f, "__name__", "") in OWN:
         return OWN[f.__name__]
-    if isinstance(f, (MethodDescriptorType, WrapperDescriptorType)) and f.__objclass__ is not object:
-        return named(f"Tensor.{f.__name__}")
-    if isinstance(f, (BuiltinFunctionType, FunctionType)) and (f.__module__ or "") in ("torch", "torch._C"):
-        return named(f.__name__)
+    path = path_of(f)
+    if path is not None:
+        return named(path)
     if isinstance(f, FunctionType) and (f.__module__ or "").startswith("torch."):
         return _rebuilt(f)
     return f

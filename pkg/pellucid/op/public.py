@@ -103,7 +103,10 @@ def publish(
         places.append(METHODS)
     forms = in_place if isinstance(in_place, tuple) else (f"{name}_",) if in_place else ()
     entries = [(place, name, function) for place in places]
-    entries += [(IN_PLACE, n, function.op) for n in forms]  # type: ignore[attr-defined]
+    o = getattr(function, "op", None)
+    if forms and o.prepare is not None:  # type: ignore[union-attr]
+        raise TypeError(f"op {name}: prepare= may give a call to another op, so it has no in-place form")
+    entries += [(IN_PLACE, n, o) for n in forms]
     for place, n, _ in entries:
         if n in place or (place in (METHODS, IN_PLACE) and (n in METHODS or n in IN_PLACE)):
             raise TypeError(f"function {n} is declared twice")

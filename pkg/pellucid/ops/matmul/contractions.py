@@ -124,7 +124,7 @@ def vdot(input: Tensor, other: Tensor) -> Tensor:
     return dot(input.conj() if input._meta.dtype.is_complex else input, other)
 
 
-@function(method=True)
+@function(method=True, in_place=True)
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """``beta * input + alpha * outer(vec1, vec2)``; ``input`` is not read where beta is 0.
 
@@ -143,7 +143,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: f
     return product if beta == 0 else (input if beta == 1 else input * beta) + product
 
 
-@function(method=True)
+@function(method=True, in_place=True)
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """``beta * input + alpha * (mat @ vec)``; ``input`` is not read where beta is 0.
 

@@ -272,7 +272,7 @@ def _times(alpha: float, product: Tensor) -> Tensor:
     return product if alpha == 1 else product * alpha
 
 
-@function(method=True)
+@function(method=True, in_place=True)
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)``; ``input`` broadcasts and is not read where beta is 0, nor the
     product where alpha is 0.
@@ -290,7 +290,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: 
     return product + (input if beta == 1 else input * beta)
 
 
-@function(method=True)
+@function(method=True, in_place=True)
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices.
 

@@ -176,7 +176,7 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     return (input - other).norm(p)
 
 
-@function(method=True)
+@function(method=True, in_place=True)
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     """Parts along an axis scaled down so that the norm of none is above ``maxnorm``.
 

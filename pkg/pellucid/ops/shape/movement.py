@@ -190,6 +190,7 @@ def _triangle(keep: str):
     reference=lambda input, diagonal: np.tril(input, diagonal),
     grad={"input": lambda g, diagonal: g.tril(diagonal)},
     method=True,
+    in_place=True,
 )
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     """The lower triangle of the last two axes; zero above the diagonal.
@@ -205,6 +206,7 @@ def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     reference=lambda input, diagonal: np.triu(input, diagonal),
     grad={"input": lambda g, diagonal: g.triu(diagonal)},
     method=True,
+    in_place=True,
 )
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     """The upper triangle of the last two axes; zero below the diagonal.
