@@ -231,10 +231,16 @@ class Tensor(Portable):
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
         """``beta * input + alpha * (mat1 @ mat2)``; ``input`` broadcasts and is not read where beta is 0,
         nor the product where alpha is 0."""
+    def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
+        """In-place form of `addmm`: writes the result into this tensor and returns it."""
     def addmv(self, mat: Tensor, vec: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
         """``beta * input + alpha * (mat @ vec)``; ``input`` is not read where beta is 0."""
+    def addmv_(self, mat: Tensor, vec: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
+        """In-place form of `addmv`: writes the result into this tensor and returns it."""
     def addr(self, vec1: Tensor, vec2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
         """``beta * input + alpha * outer(vec1, vec2)``; ``input`` is not read where beta is 0."""
+    def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
+        """In-place form of `addr`: writes the result into this tensor and returns it."""
     def adjoint(self) -> Tensor:
         """The matrices of the last two axes transposed, and conjugated if complex."""
     def all(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
@@ -291,6 +297,8 @@ class Tensor(Portable):
         """Inverse hyperbolic tangent."""
     def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
         """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices."""
+    def baddbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
+        """In-place form of `baddbmm`: writes the result into this tensor and returns it."""
     def bernoulli_(self, p: Tensor | _float = 0.5, *, generator: Generator | None = None) -> Tensor:
         """Fill with 1 of probability ``p``, else 0."""
     def bincount(self, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
@@ -782,6 +790,8 @@ class Tensor(Portable):
         """Remainder with the sign of ``other``, as Python's ``%``."""
     def renorm(self, p: _float, dim: _int, maxnorm: _float) -> Tensor:
         """Parts along an axis scaled down so that the norm of none is above ``maxnorm``."""
+    def renorm_(self, p: _float, dim: _int, maxnorm: _float) -> Tensor:
+        """In-place form of `renorm`: writes the result into this tensor and returns it."""
     def repeat(self, *repeats) -> Tensor:
         """The tensor copied several times along each axis."""
     def repeat_interleave(
@@ -1194,6 +1204,10 @@ class Tensor(Portable):
         """Tangent of an angle in radians."""
     def tanh_(self) -> Tensor:
         """Hyperbolic tangent."""
+    def tril_(self, diagonal: _int = 0) -> Tensor:
+        """The lower triangle of the last two axes; zero above the diagonal."""
+    def triu_(self, diagonal: _int = 0) -> Tensor:
+        """The upper triangle of the last two axes; zero below the diagonal."""
     def true_divide_(self, other: Tensor | _float) -> Tensor:
         """Quotient: ``out = input / other``, floating point for integers too."""
     def trunc_(self) -> Tensor:
