@@ -22,7 +22,7 @@ import numpy as np
 import pellucid as torch
 from pellucid.errors import DTypeError, MissingError, PellucidError
 from pellucid.models.graph.onnx.constants import TYPES
-from pellucid.models.graph.onnx.table import REFUSED, TABLE
+from pellucid.models.graph.onnx.table import MICROSOFT, REFUSED, TABLE
 
 _RANDOM = {
     "Bernoulli",
@@ -214,6 +214,8 @@ def table(rows: dict[str, Row]) -> str:
         lines.append(f"| {name} | {since} | {' | '.join(counts)} | {said} |")
     passed, counted = (sum((r[k] for r in rows.values()), Counter()) for k in (0, 1))
     total = ", ".join(f"{passed[d]} of {counted[d]} on {d}" for d in DEVICES)
+    added = ", ".join(sorted(f"`{n}`" for d, n in TABLE if d == MICROSOFT))
+    lines += ["", f"Of com.microsoft, compared with onnxruntime: {added}."]
     return "\n".join([f"Cases of onnx {version('onnx')} that pass: {total}.", *lines])
 
 

@@ -2,6 +2,8 @@
 
 from . import (
     attention,
+    contributed,
+    contributed_quantized,
     elementwise,
     images,
     indices,

@@ -28,9 +28,10 @@ class _Lowered:
     def __init__(self, step: OnnxStep, early: set[str]):
         self.step = step
         self.kept = [name in early for name in step.inputs]
-        self.attributes = step.attributes
-        if "outputs" in step.operator.attributes:
-            self.attributes = {**step.attributes, "outputs": len(step.outputs)}
+        # What a function asks for beside the node's own: how many outputs it has, a place to keep things.
+        asked = {"outputs": len(step.outputs), "kept": {}}
+        own = {n: v for n, v in asked.items() if n in step.operator.attributes}
+        self.attributes = {**step.attributes, **own}
         kinds = step.operator.inputs
         self.kinds = [kinds[min(k, len(kinds) - 1)] for k in range(len(step.inputs))]
         self._measures = step.operator.name in ("Shape", "Size")

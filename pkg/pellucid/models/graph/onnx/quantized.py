@@ -18,7 +18,7 @@ from .windows import conv
 _EXACT = 256
 
 
-def _spread(t: Tensor, x: Tensor, axis: int, block: int) -> Tensor:
+def spread(t: Tensor, x: Tensor, axis: int, block: int) -> Tensor:
     """A scale or zero point so that it broadcasts to ``x``."""
     if not t.shape or (t.shape == (1,) and not block):
         return t.reshape(())
@@ -38,10 +38,10 @@ def quantize_linear(
 ):  # fmt: skip
     kind = y_zero_point.dtype if y_zero_point is not None else data_type("output", output_dtype or 2)
     limits = np.iinfo(kind.numpy)
-    scale = _spread(y_scale, x, axis, block_size)
+    scale = spread(y_scale, x, axis, block_size)
     y = ops.round(x.to(dt.float32) / scale.to(dt.float32))
     if y_zero_point is not None:
-        y = y + _spread(y_zero_point, x, axis, block_size).to(dt.float32)
+        y = y + spread(y_zero_point, x, axis, block_size).to(dt.float32)
     return ops.clamp(y, limits.min, limits.max).to(kind)
 
 
@@ -53,8 +53,8 @@ def dequantize_linear(
     kind = data_type("output", output_dtype) if output_dtype else x_scale.dtype
     y = x.to(dt.int32)
     if x_zero_point is not None:
-        y = y - _spread(x_zero_point, x, axis, block_size).to(dt.int32)
-    return (y.to(dt.float32) * _spread(x_scale, x, axis, block_size).to(dt.float32)).to(kind)
+        y = y - spread(x_zero_point, x, axis, block_size).to(dt.int32)
+    return (y.to(dt.float32) * spread(x_scale, x, axis, block_size).to(dt.float32)).to(kind)
 
 
 @operator("DynamicQuantizeLinear", since=11)
@@ -68,13 +68,13 @@ def dynamic_quantize_linear(x: Tensor):
     return y.to(dt.uint8), scale, zero.to(dt.uint8)
 
 
-def _shifted(x: Tensor, zero: Tensor | None, axis: int) -> Tensor:
+def shifted(x: Tensor, zero: Tensor | None, axis: int) -> Tensor:
     """The integers less their zero point, as floats, which hold them exactly."""
     y = x.to(dt.int32)
-    return (y if zero is None else y - _spread(zero, x, axis, 0).to(dt.int32)).to(dt.float32)
+    return (y if zero is None else y - spread(zero, x, axis, 0).to(dt.int32)).to(dt.float32)
 
 
-def _integer_product(a: Tensor, b: Tensor) -> Tensor:
+def integer_product(a: Tensor, b: Tensor) -> Tensor:
     """``a @ b`` of whole numbers below 512, exact in int32: float32 sums of `_EXACT` products are exact."""
     total = None
     for at in range(0, max(a.shape[-1], 1), _EXACT):
@@ -90,14 +90,14 @@ def _integer_product(a: Tensor, b: Tensor) -> Tensor:
 def matmul_integer(
     a: Tensor, b: Tensor, a_zero_point: Tensor | None = None, b_zero_point: Tensor | None = None
 ):
-    return _integer_product(_shifted(a, a_zero_point, -2), _shifted(b, b_zero_point, -1))
+    return integer_product(shifted(a, a_zero_point, -2), shifted(b, b_zero_point, -1))
 
 
 def _integer_conv(
     x: Tensor, w: Tensor, x_zero: Tensor | None, w_zero: Tensor | None, settings: Any
 ) -> Tensor:
     """A convolution of whole numbers, exact in int32: channels are summed in parts that float32 holds."""
-    y, v = _shifted(x, x_zero, 1), _shifted(w, w_zero, 0)
+    y, v = shifted(x, x_zero, 1), shifted(w, w_zero, 0)
     group, each = settings.pop("group", 1), w.shape[1]
     step = max(_EXACT // max(prod(w.shape[2:]), 1), 1)
     if each <= step:
@@ -144,7 +144,7 @@ def qlinear_conv(
     y = _integer_conv(x, w, x_zero_point, w_zero_point, _settings(locals()))
     if b is not None:
         y = y + b.reshape(-1, *[1] * (len(x.shape) - 2))
-    return _requantized(y, x_scale * _spread(w_scale, y, 1, 0) / y_scale, y_zero_point)
+    return _requantized(y, x_scale * spread(w_scale, y, 1, 0) / y_scale, y_zero_point)
 
 
 @operator("QLinearMatMul", since=10)
@@ -152,6 +152,6 @@ def qlinear_matmul(
     a: Tensor, a_scale: Tensor, a_zero_point: Tensor, b: Tensor, b_scale: Tensor, b_zero_point: Tensor,
     y_scale: Tensor, y_zero_point: Tensor,
 ):  # fmt: skip
-    y = _integer_product(_shifted(a, a_zero_point, -2), _shifted(b, b_zero_point, -1))
-    scale = _spread(a_scale, y, -2, 0).to(dt.float32) * _spread(b_scale, y, -1, 0).to(dt.float32)
+    y = integer_product(shifted(a, a_zero_point, -2), shifted(b, b_zero_point, -1))
+    scale = spread(a_scale, y, -2, 0).to(dt.float32) * spread(b_scale, y, -1, 0).to(dt.float32)
     return _requantized(y, scale / y_scale.to(dt.float32), y_zero_point)
