@@ -13,6 +13,7 @@ from ....tensors import dtypes as dt
 from ....tensors.construct import tensor
 from ....tensors.tensor import Tensor
 from .elementwise import ops
+from .shapes import check_size
 from .table import Floats, Ints, axes_of, one_of, operator
 
 _MODES = ("nearest", "linear", "cubic")
@@ -49,6 +50,7 @@ def resize(
             wanted = [floor(n * factors[0] + 0.5) for n in lengths]
     else:
         raise ArgumentError("neither scales nor sizes are given.")
+    check_size(n if k not in chosen else wanted[chosen.index(k)] for k, n in enumerate(x.shape))
     kind = x.dtype
     y = x if kind.is_floating_point else x.to(dt.float32)
     for k, axis in enumerate(chosen):
@@ -167,6 +169,7 @@ def grid_sample(
 
 @operator("AffineGrid", since=20)
 def affine_grid(theta: Tensor, size: Ints, *, align_corners: int = 0):
+    check_size(size)
     return F.affine_grid(theta, tuple(size), bool(align_corners))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ....device import device as Device
-from ....errors import ArgumentError, DTypeError, ShapeError
+from ....errors import ArgumentError, DTypeError, OutOfMemoryError, PellucidError, ShapeError
 from ....nn.parameter import Buffer, Parameter
 from ....tensors.construct import as_tensor
 from ....tensors.tensor import Tensor
@@ -53,11 +53,19 @@ class _Lowered:
         return result
 
     def _call(self, given: list[Any]) -> Any:
-        result = self.step.operator.function(*given, **self.attributes)
-        count = len(self.step.outputs)
-        if not isinstance(result, (tuple, list)):
-            return result if count == 1 else (result,)
-        return result[0] if count == 1 else result[:count]
+        try:
+            result = self.step.operator.function(*given, **self.attributes)
+        except MemoryError as error:
+            raise OutOfMemoryError(f"takes more memory than there is ({error}).") from error
+        except NotImplementedError as error:
+            if isinstance(error, PellucidError):
+                raise
+            raise ArgumentError(str(error)) from error
+        names = self.step.outputs
+        made = result if isinstance(result, (tuple, list)) else (result,)
+        if any(name and (k >= len(made) or made[k] is None) for k, name in enumerate(names)):
+            raise ArgumentError(f"outputs are {', '.join(names)}, and not all of them are computed here.")
+        return made[0] if len(names) == 1 else made[: len(names)]
 
     def _placed(self, kind: str, kept: bool, x: Tensor | None, device: Device) -> Any:
         if kind != "Tensor":

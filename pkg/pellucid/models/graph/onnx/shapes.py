@@ -63,7 +63,9 @@ def concat(*inputs: Tensor, axis: int = 1):
 @operator("Split")
 def split(data: Tensor, split: Ints | None = None, *, axis: int = 0, num_outputs: int = 0, outputs: int = 1):
     axis = axis_of(axis, len(data.shape))
-    length, parts = data.shape[axis], num_outputs or outputs
+    length, parts = data.shape[axis], outputs
+    if num_outputs not in (0, outputs):
+        raise ShapeError(f"num_outputs is {num_outputs}, and there are {outputs} outputs.")
     if split is None:
         step = -(-length // parts)
         split = [min(step, max(length - k * step, 0)) for k in range(parts)]
@@ -100,11 +102,11 @@ def expand(data: Tensor, shape: Ints):
 def tile(data: Tensor, repeats: Ints):
     if len(repeats) != len(data.shape):
         raise ShapeError(f"repeats {repeats} for shape {tuple(data.shape)}. Give one for each axis.")
-    _check_size(n * r for n, r in zip(data.shape, repeats))
+    check_size(n * r for n, r in zip(data.shape, repeats))
     return data.repeat(*repeats) if repeats else data
 
 
-def _check_size(shape: Any) -> tuple[int, ...]:
+def check_size(shape: Any) -> tuple[int, ...]:
     sizes = tuple(shape)
     if any(n < 0 for n in sizes) or prod(sizes) > _MOST:
         raise ShapeError(f"shape {sizes} is no shape of a tensor, or takes more than {_MOST:,} elements.")
@@ -124,7 +126,7 @@ def size(data: Tensor):
 @operator("ConstantOfShape", since=9)
 def constant_of_shape(shape: Ints, *, value: np.ndarray | None = None):
     fill = np.zeros(1, np.float32) if value is None else np.asarray(value)
-    return ops.expand_copy(tensor(fill.reshape(()), device="cpu"), list(_check_size(shape)))
+    return ops.expand_copy(tensor(fill.reshape(()), device="cpu"), list(check_size(shape)))
 
 
 @operator("Range", since=11)
@@ -132,7 +134,7 @@ def range_(start: Tensor, limit: Tensor, delta: Tensor):
     first, last, step = start.item(), limit.item(), delta.item()
     if not step:
         raise ShapeError("delta is 0. Give a step that reaches the limit.")
-    (count,) = _check_size([max(ceil((last - first) / step), 0)])
+    (count,) = check_size([max(ceil((last - first) / step), 0)])
     return (ops.arange(count, device=start.device) * step + first).to(start.dtype)
 
 
@@ -161,7 +163,7 @@ def pad(
     chosen = axes_of(range(len(data.shape)) if axes is None else axes, len(data.shape))
     if len(pads) != 2 * len(chosen):
         raise ShapeError(f"pads {pads} for {len(chosen)} axes. Give one for each end of an axis.")
-    _check_size(data.shape[a] + pads[k] + pads[k + len(chosen)] for k, a in enumerate(chosen))
+    check_size(data.shape[a] + pads[k] + pads[k + len(chosen)] for k, a in enumerate(chosen))
     if mode == "constant":
         ends = {a: (pads[k], pads[k + len(chosen)]) for k, a in enumerate(chosen)}
         flat = [n for a in reversed(range(len(data.shape))) for n in ends.get(a, (0, 0))]
@@ -211,7 +213,7 @@ def space_to_depth(data: Tensor, *, blocksize: int, mode: str = "DCR"):
 @operator("CenterCropPad", since=18)
 def center_crop_pad(data: Tensor, shape: Ints, *, axes: list | None = None):
     chosen = axes_of(range(len(data.shape)) if axes is None else axes, len(data.shape))
-    for axis, wanted in zip(chosen, _check_size(shape)):
+    for axis, wanted in zip(chosen, check_size(shape)):
         length = data.shape[axis]
         if wanted <= length:
             data = data.narrow(axis, (length - wanted) // 2, wanted)
@@ -241,7 +243,7 @@ def col2im(
     pads = pads or [0] * 2 * rank
     dilations, strides = dilations or [1] * rank, strides or [1] * rank
     padded = [n + pads[k] + pads[k + rank] for k, n in enumerate(image_shape)]
-    _check_size(padded)
+    check_size(padded)
     # Where each element of a column goes, in the padded image.
     places = np.zeros((1, 1), np.int64)
     for n, block, dilation, stride in zip(padded, block_shape, dilations, strides):
@@ -266,7 +268,7 @@ def col2im(
 
 @operator("OneHot", since=9)
 def one_hot(indices: Tensor, depth: Number, values: Tensor, *, axis: int = -1):
-    (count,) = _check_size([int(depth)])
+    (count,) = check_size([int(depth)])
     rank = len(indices.shape) + 1
     places = indices.to(dt.int64)
     places = ops.where(places < 0, places + count, places).unsqueeze(axis_of(axis, rank))
