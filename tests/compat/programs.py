@@ -148,6 +148,51 @@ def einops(torch: Any) -> tuple[Any, Callable]:
     return layers, call
 
 
+@program("torch.distributions")
+def distributions(torch: Any) -> tuple[Any, Callable]:
+    """A variational autoencoder with noise that is given, a policy's loss, a mixture that is fitted."""
+    from torch.distributions import (
+        Bernoulli,
+        Categorical,
+        Independent,
+        MixtureSameFamily,
+        Normal,
+        constraints,
+        kl_divergence,
+        transform_to,
+    )
+    from torch.distributions.transformed_distribution import TransformedDistribution
+    from torch.distributions.transforms import AffineTransform, TanhTransform
+
+    layers = torch.nn.ModuleDict({
+        "encoder": torch.nn.Linear(6, 4), "decoder": torch.nn.Linear(2, 6), "policy": torch.nn.Linear(6, 3),
+        "free": torch.nn.Linear(3, 3),
+    })  # fmt: skip
+    rng = np.random.default_rng(5)
+    x = torch.tensor((rng.random((5, 6)) < 0.5).astype("f4"))
+    noise = torch.tensor(rng.random((5, 2)).astype("f4"))
+    action, reward = torch.tensor([0, 2, 1, 1, 0]), torch.tensor([1.0, -1, 0.5, 2, 0])
+
+    def call(layers: Any) -> dict[str, Any]:
+        loc, free = layers["encoder"](x).chunk(2, -1)
+        posterior = Independent(Normal(loc, transform_to(constraints.positive)(free)), 1)
+        hidden = posterior.base_dist.icdf(noise)
+        likelihood = Independent(Bernoulli(logits=layers["decoder"](hidden)), 1)
+        prior = Independent(Normal(torch.zeros_like(loc), torch.ones_like(loc)), 1)
+        policy = Categorical(logits=layers["policy"](x))
+        weight, bias = layers["free"].weight, layers["free"].bias
+        mixture = MixtureSameFamily(Categorical(logits=weight[0]), Normal(weight[1], weight[2].exp()))
+        squashed = TransformedDistribution(Normal(bias, 1.0), [TanhTransform(), AffineTransform(0.0, 2.0)])
+        return {
+            "elbo": likelihood.log_prob(x) - kl_divergence(posterior, prior),
+            "policy": -policy.log_prob(action) * reward - 0.1 * policy.entropy(),
+            "mixture": mixture.log_prob(noise),
+            "squashed": squashed.log_prob(noise[:, :1]),
+        }
+
+    return layers, call
+
+
 @program("x-transformers")
 def x_transformers(torch: Any) -> tuple[Any, Callable]:
     from x_transformers import Decoder, TransformerWrapper

@@ -9,7 +9,7 @@ import pytest
 from compat.programs import difference
 
 # What the requirements of the tests have; docs/compat.md says what runs all.
-PROGRAMS = ("einops", "llama", "gpt2", "bert", "qwen3")
+PROGRAMS = ("einops", "distributions", "llama", "gpt2", "bert", "qwen3")
 
 
 @pytest.fixture(scope="module")

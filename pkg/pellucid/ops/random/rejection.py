@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...autograd.batching import Batched, drawn_by_each, enclose
+from ...autograd.batching import Batched, check_drawing, drawn_by_each, enclose
 from ...autograd.composed import composed
 from ...autograd.formulas import refused, zeros
 from ...errors import ArgumentError, DTypeError
@@ -294,6 +294,7 @@ def drawn(name: str, block: Callable, *inputs: Tensor, generator: Generator | No
         DTypeError: an input is not floating point.
         ArgumentError: `vmap` says that examples share what depends on each.
     """
+    check_drawing(each=True)
     for t in inputs:
         if not t.dtype.is_floating_point:
             raise DTypeError(f"{name}: the input is {t.dtype}, not floating point. Convert with .float().")
