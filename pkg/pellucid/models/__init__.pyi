@@ -31,6 +31,8 @@ from .cache import KVCache as KVCache
 from .cohere import CohereConfig as CohereConfig
 from .cohere import CohereForCausalLM as CohereForCausalLM
 from .config import Config as Config
+from .deepseek_v2 import DeepseekV2Config as DeepseekV2Config
+from .deepseek_v2 import DeepseekV2ForCausalLM as DeepseekV2ForCausalLM
 from .distilbert import DistilBertConfig as DistilBertConfig
 from .distilbert import DistilBertForMaskedLM as DistilBertForMaskedLM
 from .distilbert import DistilBertForQuestionAnswering as DistilBertForQuestionAnswering

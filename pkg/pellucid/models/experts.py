@@ -99,18 +99,37 @@ class Experts(Module):
         return (down(mixed, chosen) * shares.unsqueeze(-1)).sum(1)
 
 
+class Router(Linear):
+    """Which experts each token takes: the most likely ones, and their shares.
+
+    Args:
+        config: the model's, with ``num_experts``, ``num_experts_per_tok`` and ``norm_topk_prob``.
+    """
+
+    def __init__(self, config: Any):
+        super().__init__(config.hidden_size, config.num_experts, bias=False)
+        self.taken, self.is_normed = config.num_experts_per_tok, config.norm_topk_prob
+
+    def logits(self, x: Tensor) -> Tensor:
+        """What the softmax is of: (tokens, experts)."""
+        return F.linear(x, self.weight)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
+        shares, chosen = topk(softmax(self.logits(x), -1), self.taken, -1)
+        return shares / shares.sum(-1, True) if self.is_normed else shares, chosen
+
+
 class SparseFeedForward(Module):
     """A router and its experts: each token takes the most likely ones.
 
     Args:
-        config: the model's, with ``num_experts``, ``num_experts_per_tok``, ``expert_columns``,
-            ``expert_names``, ``norm_topk_prob`` and ``shared_columns``.
+        config: the model's, with what the router takes, ``expert_columns``, ``expert_names`` and
+            ``shared_columns``.
     """
 
     def __init__(self, config: Any):
         super().__init__()
-        self.taken, self.is_normed = config.num_experts_per_tok, config.norm_topk_prob
-        self.gate = Linear(config.hidden_size, config.num_experts, bias=False)
+        self.gate = Router(config)
         self.experts = Experts(config, config.num_experts, config.expert_columns, config.expert_names)
         self.has_shared = config.shared_columns > 0
         if self.has_shared:
@@ -119,9 +138,7 @@ class SparseFeedForward(Module):
 
     def forward(self, x: Tensor) -> Tensor:
         flat = x.reshape(-1, x.shape[-1])
-        shares, chosen = topk(softmax(self.gate(flat), -1), self.taken, -1)
-        if self.is_normed:
-            shares = shares / shares.sum(-1, True)
+        shares, chosen = self.gate(flat)
         out = self.experts(flat, chosen, shares)
         if self.has_shared:
             out = out + self.shared_expert(flat) * self.shared_expert_gate(flat).sigmoid()
@@ -131,8 +148,10 @@ class SparseFeedForward(Module):
 class SparseDecoderLayer(DecoderLayer):
     """A layer with experts, where the configuration's ``is_sparse(layer)`` says so."""
 
+    sparse_class: ClassVar[type[Any]] = SparseFeedForward
+
     def add_mlp(self, config: Any, layer: int) -> None:
-        kind = SparseFeedForward if config.is_sparse(layer) else FeedForward
+        kind = self.sparse_class if config.is_sparse(layer) else FeedForward
         setattr(self, self.names.mlp, kind(config))
 
 
