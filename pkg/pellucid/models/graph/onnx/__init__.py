@@ -1,21 +1,6 @@
 """ONNX: files as modules. ``pellucid.onnx.load(source)``."""
 
-from . import (
-    attention,
-    contributed,
-    contributed_quantized,
-    elementwise,
-    images,
-    indices,
-    norms,
-    products,
-    quantized,
-    recurrent,
-    reductions,
-    shapes,
-    signal,
-    windows,
-)
+from . import operators
 from .load import load, load_async
 from .model import OnnxModel
 from .table import TABLE, operator

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ....tensors import dtypes as dt
-from ....tensors.tensor import Tensor
-from .constants import data_type
+from .....tensors import dtypes as dt
+from .....tensors.tensor import Tensor
+from ..constants import data_type
+from ..table import axis_of, operator
 from .elementwise import ops
-from .table import axis_of, operator
 from .windows import conv
 
 # What an int32 holds and a float32 does not: products of more elements are summed in parts of this many.

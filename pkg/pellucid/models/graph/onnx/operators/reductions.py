@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ....tensors import dtypes as dt
-from ....tensors.tensor import Tensor
+from .....tensors import dtypes as dt
+from .....tensors.tensor import Tensor
+from ..table import Ints, Number, axes_of, axis_of, operator, row
 from .elementwise import ops
-from .table import Ints, Number, axes_of, axis_of, operator, row
 
 
 def _product(x: Tensor, axes: list[int]) -> Tensor:

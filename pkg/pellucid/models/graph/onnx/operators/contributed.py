@@ -10,14 +10,14 @@ from functools import partial
 from math import sqrt
 from typing import Any
 
-from ....errors import ArgumentError, ShapeError
-from ....nn import functional as F
-from ....tensors import dtypes as dt
-from ....tensors.tensor import Tensor
+from .....errors import ArgumentError, ShapeError
+from .....nn import functional as F
+from .....tensors import dtypes as dt
+from .....tensors.tensor import Tensor
+from ..table import MICROSOFT, one_of, operator
 from .attention import heads_first, repeated, rotate
 from .elementwise import ops
 from .products import gemm
-from .table import MICROSOFT, one_of, operator
 from .windows import conv
 
 contributed = partial(operator, domain=MICROSOFT)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ....op.public import EXPORTS
-from ....tensors.tensor import Tensor
+from .....op.public import EXPORTS
+from .....tensors.tensor import Tensor
+from ..table import operator
 from .elementwise import ops
-from .table import operator
 
 
 @operator("MatMul")

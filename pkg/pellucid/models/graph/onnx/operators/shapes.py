@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ....errors import ShapeError
-from ....nn import functional as F
-from ....tensors import dtypes as dt
-from ....tensors.construct import tensor
-from ....tensors.tensor import Tensor
-from .constants import data_type
+from .....errors import ShapeError
+from .....nn import functional as F
+from .....tensors import dtypes as dt
+from .....tensors.construct import tensor
+from .....tensors.tensor import Tensor
+from ..constants import data_type
+from ..table import Ints, Number, axes_of, axis_of, one_of, operator
 from .elementwise import ops
-from .table import Ints, Number, axes_of, axis_of, one_of, operator
 
 _MOST = 1 << 31  # elements that a shape may ask for
 

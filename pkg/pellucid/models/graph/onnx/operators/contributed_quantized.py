@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from ....errors import ArgumentError, ShapeError
-from ....nn import functional as F
-from ....quant.format import UNIT
-from ....quant.weight import weight_from_planes
-from ....tensors import dtypes as dt
-from ....tensors.tensor import Tensor
+from .....errors import ArgumentError, ShapeError
+from .....nn import functional as F
+from .....quant.format import UNIT
+from .....quant.weight import weight_from_planes
+from .....tensors import dtypes as dt
+from .....tensors.tensor import Tensor
+from ..table import MICROSOFT, axis_of, operator
 from .elementwise import ops
 from .quantized import (
     dequantize_linear,
@@ -22,7 +23,6 @@ from .quantized import (
     shifted,
     spread,
 )
-from .table import MICROSOFT, axis_of, operator
 from .windows import average_pool
 
 contributed = partial(operator, domain=MICROSOFT)

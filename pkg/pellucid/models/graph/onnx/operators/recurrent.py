@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ....errors import ArgumentError
-from ....nn import functional as F
-from ....tensors.tensor import Tensor
+from .....errors import ArgumentError
+from .....nn import functional as F
+from .....tensors.tensor import Tensor
+from ..table import one_of, operator
 from .elementwise import ops
-from .table import one_of, operator
 
 # By name: the function of (value, alpha, beta), and the defaults of these.
 _ACTIVATIONS: dict[str, tuple[Callable[[Tensor, float, float], Tensor], float, float]] = {

@@ -7,13 +7,13 @@ from math import ceil, prod
 
 import numpy as np
 
-from ....errors import ShapeError
-from ....nn import functional as F
-from ....tensors import dtypes as dt
-from ....tensors.construct import tensor
-from ....tensors.tensor import Tensor
+from .....errors import ShapeError
+from .....nn import functional as F
+from .....tensors import dtypes as dt
+from .....tensors.construct import tensor
+from .....tensors.tensor import Tensor
+from ..table import Ints, one_of, operator
 from .elementwise import ops
-from .table import Ints, one_of, operator
 
 _CONV = {1: ops.conv1d, 2: ops.conv2d, 3: ops.conv3d}
 _CONV_TRANSPOSE = {1: ops.conv_transpose1d, 2: ops.conv_transpose2d, 3: ops.conv_transpose3d}

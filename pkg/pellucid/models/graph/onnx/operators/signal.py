@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ....errors import ShapeError
-from ....op.public import EXPORTS
-from ....tensors import dtypes as dt
-from ....tensors.construct import tensor
-from ....tensors.tensor import Tensor
-from .constants import data_type
+from .....errors import ShapeError
+from .....op.public import EXPORTS
+from .....tensors import dtypes as dt
+from .....tensors.construct import tensor
+from .....tensors.tensor import Tensor
+from ..constants import data_type
+from ..table import Number, axis_of, operator
 from .elementwise import ops
-from .table import Number, axis_of, operator
 
 fft = EXPORTS["fft"]
 

@@ -7,13 +7,13 @@ from functools import reduce
 from types import SimpleNamespace
 from typing import Any
 
-from ....errors import DTypeError
-from ....nn import functional as F
-from ....op.public import EXPORTS
-from ....tensors import dtypes as dt
-from ....tensors.tensor import Tensor
-from .constants import data_type
-from .table import axis_of, one_of, operator, row
+from .....errors import DTypeError
+from .....nn import functional as F
+from .....op.public import EXPORTS
+from .....tensors import dtypes as dt
+from .....tensors.tensor import Tensor
+from ..constants import data_type
+from ..table import axis_of, one_of, operator, row
 
 # The public functions of the op table, by PyTorch's names.
 ops = SimpleNamespace(**EXPORTS["torch"])

@@ -6,12 +6,12 @@ from math import prod
 
 import numpy as np
 
-from ....errors import ShapeError
-from ....tensors import dtypes as dt
-from ....tensors.construct import tensor
-from ....tensors.tensor import Tensor
+from .....errors import ShapeError
+from .....tensors import dtypes as dt
+from .....tensors.construct import tensor
+from .....tensors.tensor import Tensor
+from ..table import Number, axis_of, one_of, operator
 from .elementwise import ops
-from .table import Number, axis_of, one_of, operator
 
 _COMBINED = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}
 

@@ -7,14 +7,14 @@ from math import floor
 
 import numpy as np
 
-from ....errors import ArgumentError, ShapeError
-from ....nn import functional as F
-from ....tensors import dtypes as dt
-from ....tensors.construct import tensor
-from ....tensors.tensor import Tensor
+from .....errors import ArgumentError, ShapeError
+from .....nn import functional as F
+from .....tensors import dtypes as dt
+from .....tensors.construct import tensor
+from .....tensors.tensor import Tensor
+from ..table import Floats, Ints, axes_of, one_of, operator
 from .elementwise import ops
 from .shapes import check_size
-from .table import Floats, Ints, axes_of, one_of, operator
 
 _MODES = ("nearest", "linear", "cubic")
 

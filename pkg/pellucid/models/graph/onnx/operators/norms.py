@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....nn import functional as F
-from ....tensors import dtypes as dt
-from ....tensors.tensor import Tensor
+from .....nn import functional as F
+from .....tensors import dtypes as dt
+from .....tensors.tensor import Tensor
+from ..table import axis_of, one_of, operator
 from .elementwise import ops
-from .table import axis_of, one_of, operator
 
 
 @operator("BatchNormalization")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from math import sqrt
 
-from ....errors import ArgumentError, ShapeError
-from ....nn import functional as F
-from ....tensors import dtypes as dt
-from ....tensors.tensor import Tensor
-from .constants import data_type
+from .....errors import ArgumentError, ShapeError
+from .....nn import functional as F
+from .....tensors import dtypes as dt
+from .....tensors.tensor import Tensor
+from ..constants import data_type
+from ..table import operator
 from .elementwise import ops
-from .table import operator
 
 
 def heads_first(x: Tensor, heads: int) -> Tensor:
