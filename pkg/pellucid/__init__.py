@@ -125,6 +125,7 @@ _LAZY = {
     "compile": "jit",
     "debug": "profiler.debug",
     "distributions": "distributions",
+    "export": "models.graph.export",
     "fft": "ops.namespaces.fft",
     "func": "nn.func",
     "get_autocast_dtype": "optim.amp",

@@ -47,6 +47,7 @@ from .models import AutoModelForSeq2SeqLM as AutoModelForSeq2SeqLM
 from .models import AutoModelForSequenceClassification as AutoModelForSequenceClassification
 from .models import AutoModelForTokenClassification as AutoModelForTokenClassification
 from .models.generate import GenerationConfig as GenerationConfig
+from .models.graph import export as export
 from .models.graph import onnx as onnx
 from .models.pipelines import pipeline as pipeline
 from .models.pipelines import pipeline_async as pipeline_async

@@ -150,8 +150,36 @@ GIVEN = {
     "linalg_matrix_norm.default": [A, 1], "linalg_cond.p_str": [DEFINITE, "fro"],
     "stft": [LINE[0, 0], 4, {"return_complex": True}], "istft": [torch.complex(A.T, B.T), 4],
 }  # fmt: skip
+GIVEN |= {
+    "to.dtype": [A, torch.int32], "to.device": [A, "cpu", torch.float16], "to.other": [A, WHOLE],
+    "type_as": [A, WHOLE],
+    "to.dtype_layout": [A, {"dtype": torch.int32}], "new_full": [A, [2], 1.5], "new_ones": [A, [2]],
+    "new_zeros": [A, [2]],
+    "_native_batch_norm_legit": [IMAGE, None, None, TARGET / 2, ROWS[:2] + 1.0, True, 0.1, 1e-5],
+    "_native_batch_norm_legit_no_training": [
+        IMAGE, None, None, TARGET / 2, ROWS[:2] + 1.0, 0.1, 1e-5],
+    "_native_batch_norm_legit.no_stats": [IMAGE, None, None, True, 0.1, 1e-5],
+    "native_dropout": [A, 0.5, False], "_safe_softmax": [torch.log(A.round()), 1],
+    "_prelu_kernel": [A - 0.5, B], "_cdist_forward": [A, B, 2.0, None],
+    "_unsafe_index.Tensor": [A, [None, TARGET]], "item": [A[0, 0]], "_local_scalar_dense": [WHOLE[0, 1]],
+    **{f"reflection_pad{k}d": [x, [1, 1] * k] for k, x in ((1, LINE), (2, IMAGE), (3, IMAGE[None]))},
+    **{f"replication_pad{k}d": [x, [1, 1] * k] for k, x in ((1, LINE), (2, IMAGE), (3, IMAGE[None]))},
+    **{f"{name}{k}d.vec": [x, [5] * k, None] for name in ("upsample_nearest", "_upsample_nearest_exact")
+       for k, x in ((1, LINE), (2, IMAGE), (3, IMAGE[None]))},
+    "upsample_linear1d.vec": [LINE, None, False, [2.0]],
+    "upsample_bilinear2d.vec": [IMAGE, [5, 3], True, None],
+    "upsample_trilinear3d.vec": [IMAGE[None], [1, 5, 3], False, None],
+    "upsample_bicubic2d.vec": [IMAGE, None, False, [2.0, 1.5]],
+    "_fft_r2c": [A, [0, 1], 1, True], "_fft_c2c": [torch.complex(A, B), [1], 2, False],
+    "_fft_c2r": [torch.complex(A, B), [1], 2, 4], "sym_size.int": [A, 1], "sym_stride.int": [A, 0],
+    "_assert_tensor_metadata": [A, [2, 3], None, torch.float32], "_assert_scalar": [True, ""],
+    "sym_constrain_range": [3, {"min": 1, "max": 4}], "sym_constrain_range_for_size": [3, {"min": 1}],
+    **{f"__{name}__": [WHOLE, SMALL] for name in ("and", "or", "xor", "lshift", "rshift")},
+    **{f"__{name}__.Scalar": [WHOLE, 2] for name in ("and", "or", "xor", "lshift", "rshift")},
+}  # fmt: skip
 # Values that chance or the memory makes, or whose signs are not defined: only shape and dtype are compared.
 RANDOM = {
+    "new_empty": [A, [2]],
     "rand": [[2, 3]], "randn": [[2, 3]], "randint.default": [9, [2, 3]], "randint.low": [2, 9, [2, 3]],
     "randperm": [5], "rand_like": [A], "randn_like": [A], "bernoulli": [A], "empty": [[2, 3]],
     "empty_like": [A], "normal_": [A], "uniform_": [A], "rand.generator": [[2, 3], {"generator": None}],
@@ -265,7 +293,7 @@ def test_values_are_those_of_pytorch(overload):
     packet, _, kind = overload.partition(".")
     given = [g.clone() if isinstance(g, torch.Tensor) else g for g in sample(overload)]
     named: Any = given.pop() if given and isinstance(given[-1], dict) else {}
-    makes = "device" in {a.name for a in schema(overload).arguments}
+    makes = "device" in {a.name for a in schema(overload).arguments if a.kwarg_only}
     cpu = {"device": "cpu"} if makes else {}
     mine = from_aten(f"aten.{overload}")(*ours(given), **ours(named), **cpu)
     theirs = getattr(getattr(torch.ops.aten, packet), kind)(*given, **named)

@@ -1,6 +1,7 @@
 """ATen by its own names: `from_aten` finds what computes an operator of a graph, such as ``aten.add.Tensor``.
 
-Declarations name their overloads (``aten=``). Those below have no function of their own in PyTorch's Python.
+Declarations name their overloads (``aten=``). `aten_operators.py` has those that have no function of their
+own in PyTorch's Python.
 """
 
 from __future__ import annotations
@@ -13,14 +14,9 @@ from typing import Any
 
 from ..errors import ArgumentError
 from ..nn import loss  # noqa: F401  its functions are operators of ATen, as are those that it imports
-from ..op.public import OVERLOADS, name_overloads
-from ..tensors import dtypes as dt
+from ..op.public import OVERLOADS
 from ..tensors.tensor import Tensor
-from .conv import convolution as conv
-from .matmul import contractions
-from .norm import softmax
-from .random import distributions
-from .shape import creation, views
+from . import aten_operators  # noqa: F401  its functions are operators of ATen
 
 # How a tensor lies in memory, which is no part of what an operator computes.
 _LAYOUT = frozenset({"layout", "pin_memory", "memory_format", "non_blocking", "cudnn_enable"})
@@ -109,99 +105,3 @@ def _with_arguments(overload: str, function: Callable, arguments: str) -> Callab
 
 def _refuse(overload: str, name: str, value: Any) -> None:
     raise ArgumentError(f"aten.{overload}: {name}={value!r} is not computed here. Leave it out.")
-
-
-def _overload(*names: str) -> Callable[[Callable], Callable]:
-    """Name the overloads of a function whose arguments are ATen's."""
-
-    def declare(function: Callable) -> Callable:
-        name_overloads(function, names, "")
-        return function
-
-    return declare
-
-
-@_overload("_softmax.default")
-def _softmax(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
-    return softmax.softmax(self, dim, dt.float32 if half_to_float else None)
-
-
-@_overload("_log_softmax.default")
-def _log_softmax(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
-    return softmax.log_softmax(self, dim, dt.float32 if half_to_float else None)
-
-
-@_overload("cdist.default")
-def _cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: int | None = None) -> Tensor:
-    return contractions.cdist(x1, x2, p, contractions.MODES[compute_mode or 0])
-
-
-@_overload("tensordot.default")
-def _tensordot(self: Tensor, other: Tensor, dims_self, dims_other) -> Tensor:
-    return contractions.tensordot(self, other, (dims_self, dims_other))
-
-
-@_overload("convolution.default")
-def _convolution(
-    input: Tensor,
-    weight: Tensor,
-    bias,
-    stride,
-    padding,
-    dilation,
-    transposed: bool,
-    output_padding,
-    groups: int,
-) -> Tensor:
-    count, settings = len(stride), (input, weight, bias, tuple(stride), tuple(padding))
-    if transposed:
-        spread = getattr(conv, f"conv_transpose{count}d")
-        return spread(*settings, tuple(output_padding), groups, tuple(dilation))
-    return getattr(conv, f"conv{count}d")(*settings, tuple(dilation), groups)
-
-
-@_overload("index.Tensor")
-def _index(self: Tensor, indices) -> Tensor:
-    return self[tuple(slice(None) if i is None else i for i in indices)]
-
-
-@_overload("_to_copy.default")
-def _to_copy(
-    self: Tensor,
-    *,
-    dtype=None,
-    layout=None,
-    device=None,
-    pin_memory=None,
-    non_blocking=False,
-    memory_format=None,
-) -> Tensor:
-    return self.to(device or self.device, dtype or self.dtype, copy=True)
-
-
-@_overload("alias.default", "lift_fresh_copy.default")
-def _alias(self: Tensor) -> Tensor:
-    return views.view_as(self, self)
-
-
-@_overload("detach.default")
-def _detach(self: Tensor) -> Tensor:
-    return self.detach()
-
-
-@_overload("scalar_tensor.default")
-def _scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=None) -> Tensor:
-    return creation.full((), s, dtype=dtype or dt.get_default_dtype(), device=device)
-
-
-@_overload("arange.default")
-def _arange(end, *, dtype=None, layout=None, device=None, pin_memory=None) -> Tensor:
-    return creation.arange(end, dtype=dtype, device=device)
-
-
-@_overload("randint.default")
-def _randint(high, size, *, dtype=None, layout=None, device=None, pin_memory=None) -> Tensor:
-    return distributions.randint(0, high, size, dtype=dtype, device=device)
-
-
-name_overloads(views.view, ("_unsafe_view.default",), "")

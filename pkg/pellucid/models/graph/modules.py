@@ -78,7 +78,7 @@ class GraphModule(GraphPart):
     ):
         super().__init__(kind)
         self.__dict__.update(_root=self, _graph=graph, _state={})
-        known = {call.place.path: call.place.kind for call in graph.all_calls()} | dict(kinds or {})
+        known = dict(kinds or {}) | {call.place.path: call.place.kind for call in graph.all_calls()}
         for path in known:
             self._part(path, known)
         for call in graph.all_calls():

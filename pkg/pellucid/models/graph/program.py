@@ -90,6 +90,7 @@ class GraphNode:
                 values[self.outputs] = result
             else:
                 values.update(zip(self.outputs, result, strict=True))
+            values.pop("", None)
         except PellucidError as error:
             if str(error).startswith("node "):  # of a graph within this one
                 raise
