@@ -171,6 +171,9 @@ def test_what_is_refused_says_where():
     bad(node_model(*cycle), FormatError, "node 'first' .* uses 'b'")
     bad(node_model(("Relu", ["x"], ["x"], "n")), FormatError, "makes 'x', which is there already")
     bad(node_model(("Relu", ["x", "x"], ["y"], "n")), FormatError, "has 2 inputs, and the operator takes 1")
+    newer = onnx.load_from_string(network())
+    newer.opset_import[0].version = 99
+    bad(newer.SerializeToString(), MissingError, "is of opset 99")
     odd = [helper.make_node("Relu", ["x"], ["y"], "n", color=3)]
     bad(model(odd, {"x": [2]}, {"y": [2]}), FormatError, "attributes that the operator does not have .*color")
     missing = (("Blur", ["x"], ["a"], "one"), ("Blur", ["a"], ["b"], "two"), ("Loop", ["b"], ["y"], "three"))
