@@ -30,7 +30,13 @@ class Constraint:
         raise NotImplementedError(f"{type(self).__name__}: define check().")
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__.lstrip('_')}()"
+        return f"{_title(self)}()"
+
+
+def _title(constraint: Constraint) -> str:
+    """The name of a class as PyTorch prints it, such as GreaterThan."""
+    parts = type(constraint).__name__.split("_")
+    return "".join(part[:1].upper() + part[1:] for part in parts)
 
 
 class _Test(Constraint):
@@ -119,7 +125,7 @@ class _Bounded(Constraint):
 
     def __repr__(self) -> str:
         bounds = ", ".join(f"{name}={getattr(self, name)}" for name in self.names)
-        return f"{type(self).__name__.lstrip('_')}({bounds})"
+        return f"{_title(self)}({bounds})"
 
 
 class greater_than(_Bounded):
@@ -170,7 +176,7 @@ class integer_interval(interval):
         return (value % 1 == 0) & super().check(value)
 
 
-class _IntegerAtLeast(_Bounded):
+class _IntegerGreaterThan(_Bounded):
     is_discrete = True
 
     def check(self, value: Tensor) -> Tensor:
@@ -342,8 +348,8 @@ real = _Test("Real()", lambda x: x == x)
 real_vector = independent(real, 1)
 boolean = _Test("Boolean()", lambda x: (x == 0) | (x == 1), is_discrete=True)
 one_hot = _Test("OneHot()", _is_one_hot, 1, True)
-nonnegative_integer = _IntegerAtLeast(0)
-positive_integer = _IntegerAtLeast(1)
+nonnegative_integer = _IntegerGreaterThan(0)
+positive_integer = _IntegerGreaterThan(1)
 positive = greater_than(0.0)
 nonnegative = greater_than_eq(0.0)
 unit_interval = interval(0.0, 1.0)

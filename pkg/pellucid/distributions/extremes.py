@@ -30,6 +30,7 @@ class Gumbel(TransformedDistribution):
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
+    has_rsample = True
 
     def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None):
         self.loc, self.scale = broadcast_all(loc, scale)
@@ -86,6 +87,7 @@ class Weibull(TransformedDistribution):
 
     arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
     support = constraints.positive
+    has_rsample = True
 
     def __init__(
         self, scale: Tensor | float, concentration: Tensor | float, validate_args: bool | None = None
@@ -127,6 +129,7 @@ class Pareto(TransformedDistribution):
     """
 
     arg_constraints = {"alpha": constraints.positive, "scale": constraints.positive}
+    has_rsample = True
 
     def __init__(self, scale: Tensor | float, alpha: Tensor | float, validate_args: bool | None = None):
         self.scale, self.alpha = broadcast_all(scale, alpha)
@@ -168,6 +171,7 @@ class Kumaraswamy(TransformedDistribution):
 
     arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
     support = constraints.unit_interval
+    has_rsample = True
 
     def __init__(
         self,

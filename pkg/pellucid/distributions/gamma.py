@@ -182,6 +182,7 @@ class InverseGamma(TransformedDistribution):
 
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
     support = constraints.positive
+    has_rsample = True
     base_dist: Gamma
 
     def __init__(

@@ -166,6 +166,7 @@ class RelaxedBernoulli(TransformedDistribution):
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval
+    has_rsample = True
     base_dist: LogitRelaxedBernoulli
 
     def __init__(
@@ -262,6 +263,7 @@ class RelaxedOneHotCategorical(TransformedDistribution):
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.simplex
+    has_rsample = True
     base_dist: ExpRelaxedCategorical
 
     def __init__(

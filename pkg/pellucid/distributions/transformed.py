@@ -91,9 +91,7 @@ class TransformedDistribution(Distribution):
 
     support: Any = constraints.dependent_property(_support, is_discrete=False)
 
-    @property
-    def has_rsample(self) -> bool:
-        return self.base_dist.has_rsample
+    has_rsample: Any = property(lambda self: self.base_dist.has_rsample)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         with no_grad():
@@ -148,6 +146,7 @@ class LogNormal(TransformedDistribution):
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.positive
+    has_rsample = True
 
     def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None):
         super().__init__(Normal(loc, scale, validate_args), ExpTransform(), validate_args)
@@ -184,6 +183,7 @@ class _Half(TransformedDistribution):
 
     arg_constraints = {"scale": constraints.positive}
     support = constraints.nonnegative
+    has_rsample = True
     base: type
 
     def __init__(self, scale: Tensor | float, validate_args: bool | None = None):
@@ -267,6 +267,7 @@ class LogisticNormal(TransformedDistribution):
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.simplex
+    has_rsample = True
 
     def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None):
         base: Distribution = Normal(loc, scale, validate_args=validate_args)

@@ -120,7 +120,8 @@ SAMPLING = [
     _sampled(LOGITS, CHANCES, SEEN), _sampled(LOGITS, CHANCES, SEEN, temperature=0.7),
     _sampled(LOGITS, CHANCES, SEEN, top_p=0.8),
     _sampled(LOGITS, CHANCES, SEEN, top_k=5, temperature=1.3),
-    _sampled(LOGITS, CHANCES, SEEN, top_k=12, top_p=0.9, temperature=0.8, penalty=1.3)
+    _sampled(LOGITS, CHANCES, SEEN, top_k=12, top_p=0.9, temperature=0.8, penalty=1.3),
+    S(lambda t, y: t.distributions.VonMises(y, 9 * y).sample((20,)), y).but(random=True, grad=False),
 ]  # fmt: skip
 
 
