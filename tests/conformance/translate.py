@@ -81,7 +81,8 @@ def value(v: Any) -> Any:
     if isinstance(v, (torch.memory_format, torch.layout)):
         return named(str(v).removeprefix("torch."))
     if isinstance(v, (list, tuple)):
-        made = [value(x) for x in v]
+        once = {id(x): value(x) for x in v}  # one tensor in two places is one tensor
+        made = [once[id(x)] for x in v]
         return type(v)(*made) if hasattr(v, "_fields") else type(v)(made)
     if isinstance(v, dict):
         return {k: value(x) for k, x in v.items()}
