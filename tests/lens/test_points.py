@@ -6,7 +6,7 @@ import torch
 
 from models.tiny import close, loaded, made, ours, saved, some_ids
 from pellucid import lens
-from pellucid.errors import ArgumentError, WeightError
+from pellucid.errors import ArgumentError, DimensionError, WeightError
 from pellucid.lens.points import KINDS, canonical
 from pellucid.models.generate.step import step_of
 
@@ -79,23 +79,45 @@ def test_names_of_transformer_lens_patterns_and_errors(model, device):
         lens.run(model, [1])["z.0"]
 
 
-@pytest.mark.parametrize("name", ["phi3", "qwen3", "llama_biased", "gemma"])
+ARCHITECTURES = ["phi3", "qwen3", "gemma2", "gpt2", "gpt_neox", "granite", "mistral_window", "bloom", "opt"]
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
 def test_other_architectures_have_the_same_points(name, tmp_path):
     theirs = made(name)
     model, ids = loaded(saved(theirs, tmp_path), "cpu"), some_ids(1, 6)
-    wanted, out = recorded(theirs, ids)
-    seen = lens.run(model, ids.tolist(), lens.Plan(capture=["q", "attn_probs", "head_out", "attn_out"]))
+    _, out = recorded(theirs, ids)
+    plan = lens.Plan(capture=["attn_probs", "head_out", "resid_pre", "mlp_out"])
+    seen = lens.run(model, ids.tolist(), plan)
     for k in range(3):
         close(seen[f"attn_probs.{k}"], out.attentions[k])
-        attention = model.model.layers[k].self_attn
-        total = seen[f"head_out.{k}"].sum(2)
-        if attention.o_proj.bias is not None:
-            total = total + attention.o_proj.bias
-        np.testing.assert_allclose(total.detach().numpy(), seen[f"attn_out.{k}"].numpy(), atol=1e-5)
-    if name != "phi3":
-        close(seen["q.1"].flatten(-2), wanted["model.layers.1.self_attn.q_proj"])
-    else:
-        close(seen["q.1"].flatten(-2), wanted["model.layers.1.self_attn.qkv_proj"][..., :32])
+        close(seen[f"resid_pre.{k}"], out.hidden_states[k])
+    # Values that are put where they come from change nothing: they are on the way, and whole.
+    same = lens.Plan(patch={a: x for a, x in seen.items() if not a.startswith("resid")})
+    close(lens.run(model, ids.tolist(), same).output.logits, out.logits)
+    # What layers write adds up to the logits, but for biases of the end.
+    found = lens.direct_logit_attribution(model, ids.tolist(), [7, 9])
+    close(found.total, out.logits[:, -1, [7, 9]])
+    norms = [m for m in theirs.modules() if isinstance(m, torch.nn.LayerNorm)]
+    rest = theirs.get_output_embeddings().weight[[7, 9]] @ norms[-1].bias if norms else torch.zeros(2)
+    # The last norm of OPT is not the last of its modules, and Gemma 2 bends its logits.
+    if name not in ("opt", "gemma2"):
+        close(found.rest[0], rest)
+
+
+@pytest.mark.parametrize("name", ["bloom", "mistral_window"])
+def test_steps_over_windows_and_biased_scores(name, tmp_path):
+    model, ids = loaded(saved(made(name), tmp_path), "webgpu"), some_ids(1, 3)[0].tolist()
+    with lens.capture(model, "attn_probs.1") as seen:
+        for token in model.stream(ids, max_new_tokens=4, eos_token_id=()):
+            last = seen["attn_probs.1"].numpy()[0, :, -1]
+            ids.append(token)
+    whole = lens.run(model, ids[:-1], lens.Plan(capture=["attn_probs.1"]))["attn_probs.1"].numpy()
+    np.testing.assert_allclose(last, whole[0, :, -1], atol=1e-5)
+    if name == "mistral_window":
+        refused = pytest.raises(DimensionError, match="the window of 6 positions has forgotten some of the 9")
+        with lens.capture(model, "attn_probs.1"), refused:
+            model(ours(some_ids(1, 9), "webgpu"), use_cache=True)
 
 
 def test_looking_changes_no_bit_and_steps_stay_captured(model, device):

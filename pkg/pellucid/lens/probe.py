@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from math import sqrt
 from typing import Any
 
-from ..nn import functional as F
+from ..errors import DimensionError
 from ..nn.hooks import Tap
 from ..ops.elementwise.comparison import where
 from ..ops.norm.softmax import softmax
@@ -142,13 +142,21 @@ class Probe(Tap):
         if cache is not None:
             # The keys of this call are written; it is counted when all layers have theirs.
             end = cache.length + query.shape[2]
-            layer = self.point.layer
-            key, value = cache.keys[layer], cache.values[layer]
+            key, value = cache.keys[self.point.layer], cache.values[self.point.layer]
+            if end > key.shape[2]:
+                raise DimensionError(
+                    f"lens: {self.point.address}: the window of {key.shape[2]} positions has forgotten some "
+                    f"of the {int(end)}. Look at a shorter text, or run it without a cache."
+                )
             if type(end) is int:
-                key, value, end = key[:, :, :end], value[:, :, :end], None
+                key, value = key[:, :, :end], value[:, :, :end]
+                mask, end = None if mask is None else mask[..., :end], None
+            elif mask is not None:
+                mask = mask[..., : key.shape[2]]
         scores = self.shared.pop("scores", None)
         if scores is None:
-            begin = cache.length if cache is not None else 0
+            # A mask without a cache says all that is hidden.
+            begin = cache.length if cache is not None else 0 if mask is None else None
             settings = getattr(module, "scale", None), getattr(module, "soft_cap", 0.0)
             scores = _scores(query, key, mask, begin, *settings)
         if self.point.kind.form == "scores":
@@ -169,15 +177,17 @@ class Probe(Tap):
         z = args[0]
         heads = z.unflatten(-1, (-1, self.point.head_dim))
         count = heads.shape[-2]
-        alone = [F.linear(z * _block(k, count, self.point.head_dim, z), module.weight) for k in range(count)]
-        value = stack(alone, 2)
+        # Run as it is, whichever way its weight lies; a bias is no head's.
+        alone = [module.forward(z * _block(k, count, self.point.head_dim, z)) for k in range(count)]
+        bias = getattr(module, "bias", None)
+        value = stack(alone, 2) if bias is None else stack(alone, 2) - bias
         new = self.changed(value)
         if self.keeps:
             self.keep(new)
         if new is value:
             return None
         out = new.sum(2)
-        return out if module.bias is None else out + module.bias
+        return out if bias is None else out + bias
 
 
 def _block(head: int, heads: int, columns: int, like: Tensor) -> Tensor:
@@ -197,12 +207,12 @@ def _scores(
     scores = scores * (1 / sqrt(columns) if scale is None else scale)
     if soft_cap:
         scores = (scores / soft_cap).tanh() * soft_cap
-    if mask is None:
-        keys, steps = (arange(n, device=query.device) for n in (key.shape[2], time))
-        mask = keys - steps.unsqueeze(1) <= begin
-    elif mask.dtype.kind != "b":
-        return scores + mask
-    return where(mask, scores, float("-inf"))
+    if mask is not None:
+        scores = where(mask, scores, float("-inf")) if mask.dtype.kind == "b" else scores + mask
+    if begin is None:
+        return scores
+    keys, steps = (arange(n, device=query.device) for n in (key.shape[2], time))
+    return where(keys - steps.unsqueeze(1) <= begin, scores, float("-inf"))
 
 
 def _mixed(probs: Tensor, value: Tensor) -> Tensor:

@@ -109,12 +109,11 @@ class Names:
         if is_gated and not self.gate:
             found["mlp_pre"] = None
         if not self.mlp:
-            found |= {"mlp_out": None, "mlp_mid": None, "mlp_pre": None}
-        windows = (
-            {config.window(k) for k in range(config.num_hidden_layers)} if hasattr(config, "window") else ()
-        )
-        if any(windows) or getattr(config, "has_biased_scores", False):
-            found |= {"attn_scores": None, "attn_probs": None}  # what a cache has forgotten is not seen
+            found |= {"mlp_out": self.down, "mlp_mid": f"{self.down}<", "mlp_pre": self.up}
+        # What is added to the residual is what the norms behind give.
+        for name, norm in (("attn_out", self.after_attention), ("mlp_out", self.after_mlp)):
+            if norm:
+                found[name] = norm
         if getattr(config, "is_parallel", False):
             found["resid_mid"] = None
         return found

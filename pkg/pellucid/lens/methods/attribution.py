@@ -9,15 +9,14 @@ from typing import Any
 from ...autograd.derivatives import grad
 from ...autograd.grad_mode import under
 from ...errors import ArgumentError
-from ...nn import functional as F
 from ...nn.modules.norm import LayerNorm
 from ...ops.shape.creation import ones
 from ...ops.shape.joining import cat, stack
-from ...tensors.construct import tensor
 from ...tensors.tensor import Tensor
 from ..plan import Plan
-from ..points import PARTS, points
+from ..points import pick_points, points
 from ..run import ids_of, run
+from .gradients import states
 
 
 @dataclass
@@ -27,7 +26,7 @@ class Attribution:
     Args:
         names: of the components, such as ``embed``, ``z.3:5`` (head 5 of layer 3), ``mlp_out.2``.
         values: (components, batch, tokens).
-        rest: (batch, tokens), what belongs to none: biases of the final norm and the head.
+        rest: (batch, tokens), what of the logits belongs to none: biases of the final norm and the head.
     """
 
     names: list[str]
@@ -46,40 +45,40 @@ class Attribution:
         return [(self.names[c], found[c]) for c in order[:k]]
 
 
-def module_of(model: Any, part: str) -> Any:
-    """A module by the name of a part, such as ``norm`` or ``head``; see `pellucid.lens.points`."""
-    return model.get_submodule(getattr(model, "points", {}).get(part) or PARTS[part])
-
-
-def logit_directions(model: Any, residual: Tensor, tokens: Tensor) -> tuple[Tensor, Tensor]:
+def logit_directions(model: Any, ids: Tensor, tokens: list[int], position: int) -> tuple[Tensor, Tensor]:
     """Directions of the last residual along which logits grow, with the final norm's scale as it is there.
 
     Args:
         model: a causal language model.
-        residual: (batch, dim), the last one.
-        tokens: (batch, tokens) ids.
+        ids: (batch, time).
+        tokens: ids of the logits.
+        position: where.
 
     Returns:
-        Directions (batch, tokens, dim), and what logits have besides (batch, tokens).
+        Directions (batch, tokens, dim), and the logits themselves (batch, tokens).
     """
-    norm, head = module_of(model, "norm"), module_of(model, "head")
-    rows = F.embedding(tokens, head.weight)
-    rest = rows.sum(-1) * 0
+    last = list(pick_points(model, "resid_post"))[-1]
+    seen = states(model, ids, ["final_norm", last])
+    logits = under(True, lambda: seen.output.logits[:, position][:, tokens])
+    sums = under(True, lambda: [logits[:, k].sum() for k in range(len(tokens))])
+    # Through the head, with whatever scales its logits.
+    slopes: Any = [grad(one, seen["final_norm"], retain_graph=True) for one in sums]
+    rows = [slope[0][:, position] for slope in slopes]
+    norm, residual = model.get_submodule(points(model)["final_norm"].path), seen[last][:, position].detach()
+    return under(False, lambda: _through(norm, stack(rows, 1), residual)), logits.detach()
+
+
+def _through(norm: Any, rows: Tensor, residual: Tensor) -> Tensor:
+    """Directions behind a norm as such before it, where its scale does not change."""
     if isinstance(norm, LayerNorm):
-        centred = residual - residual.mean(-1, keepdim=True)
-        scale = (centred.square().mean(-1, keepdim=True) + norm.eps).sqrt()
-        if norm.bias is not None:
-            rest = rest + (rows * norm.bias).sum(-1)
         rows = rows if norm.weight is None else rows * norm.weight
         rows = rows - rows.mean(-1, keepdim=True)
+        residual = residual - residual.mean(-1, keepdim=True)
     else:
         # A norm of ones is its weight, whatever that counts from.
         one = ones(1, residual.shape[-1], device=residual.device)
-        rows = rows * (norm(one) * (1 + norm.eps) ** 0.5)
-        scale = (residual.square().mean(-1, keepdim=True) + norm.eps).sqrt()
-    if getattr(head, "bias", None) is not None:
-        rest = rest + head.bias[tokens]
-    return rows / scale.unsqueeze(1), rest
+        rows = rows * (norm.forward(one) * (1 + norm.eps) ** 0.5)
+    return rows / (residual.square().mean(-1, keepdim=True) + norm.eps).sqrt().unsqueeze(1)
 
 
 def direct_logit_attribution(
@@ -88,7 +87,8 @@ def direct_logit_attribution(
     """What each part of a model writes into the residual along the direction of a token.
 
     ``logit = sum of components . direction``, with the final norm's scale taken as it is. For a
-    logit difference subtract two tokens' values.
+    logit difference subtract two tokens' values. Where a model bends its logits by a soft cap, shares are
+    those of its slope there.
 
     Args:
         model: a causal language model whose residual is the sum of embedding, attention and feed-forward.
@@ -107,30 +107,36 @@ def direct_logit_attribution(
         raise ArgumentError(f"direct_logit_attribution: by must be layer, head or neuron, not {by!r}.")
     ids, known = ids_of(model, ids), points(model)
     layers = 1 + max(p.layer for p in known.values() if p.layer is not None)
-    last = f"resid_post.{layers - 1}"
+    # A norm between attention's last product and the residual: the point is not the attention itself.
+    if by != "layer" and not known["z.0"].path.startswith(known["attn_out.0"].path + "."):
+        raise ArgumentError(
+            f"direct_logit_attribution: {type(model).__name__} has norms between {by}s and the residual, so "
+            "that these do not add up. Use by='layer'."
+        )
+    # What some models multiply all that they add to the residual by.
+    scale = getattr(getattr(model, "config", None), "residual_scale", 1.0)
     # Where a position adds its own embedding to that of the token, layers begin with their sum.
     names = [f"{n}.{k}" for k in range(layers) for n in ("attn_out", "mlp_out")]
     fine = {"layer": [], "head": [f"head_out.{k}" for k in range(layers)]}
     fine["neuron"] = [f"mlp_mid.{k}" for k in range(layers)]
-    seen = run(model, ids, Plan(capture=["resid_pre.0", last, *names, *fine[by]]))
-    chosen = tensor([tokens] if isinstance(tokens, int) else list(tokens), device=ids.device)
-    residual = seen[last][:, position]
-    directions, rest = under(False, logit_directions, model, residual, chosen.expand(ids.shape[0], -1))
+    seen = run(model, ids, Plan(capture=["resid_pre.0", *names, *fine[by]]))
+    chosen = [tokens] if isinstance(tokens, int) else list(tokens)
+    directions, logits = logit_directions(model, ids, chosen, position)
 
     def along(value: Tensor) -> Tensor:
         return (directions @ value.unsqueeze(-1)).squeeze(-1)
 
     made_names, made = ["embed"], [along(seen["resid_pre.0"][:, position]).unsqueeze(0)]
     for name in names:
-        whole = along(seen[name][:, position])
+        whole = along(seen[name][:, position]) * scale
         layer = name.split(".")[1]
         if by == "head" and name.startswith("attn"):
             heads = seen[f"head_out.{layer}"][:, position]
-            parts = (heads @ directions.transpose(1, 2)).permute(1, 0, 2)
+            parts = (heads @ directions.transpose(1, 2)).permute(1, 0, 2) * scale
             made_names += [f"z.{layer}:{h}" for h in range(parts.shape[0])]
         elif by == "neuron" and name.startswith("mlp"):
             end = model.get_submodule(known[f"mlp_mid.{layer}"].path)
-            parts = _neurons(end, seen[f"mlp_mid.{layer}"][:, position], directions)
+            parts = _neurons(end, seen[f"mlp_mid.{layer}"][:, position], directions) * scale
             made_names += [f"mlp_mid.{layer}:{n}" for n in range(parts.shape[0])]
         else:
             made_names.append(name)
@@ -140,7 +146,8 @@ def direct_logit_attribution(
         # The bias behind heads and neurons is a part of no one of them.
         made_names.append(f"{name}:bias")
         made.append((whole - parts.sum(0)).unsqueeze(0))
-    return Attribution(made_names, cat(made), rest)
+    values = cat(made)
+    return Attribution(made_names, values, logits - values.sum(0))
 
 
 def _neurons(end: Any, mid: Tensor, directions: Tensor) -> Tensor:
@@ -148,6 +155,6 @@ def _neurons(end: Any, mid: Tensor, directions: Tensor) -> Tensor:
     made = []
     for k in range(directions.shape[1]):
         x = mid.detach().requires_grad_(True)
-        out = under(True, lambda x=x, k=k: (F.linear(x, end.weight) * directions[:, k]).sum())
+        out = under(True, lambda x=x, k=k: (end.forward(x) * directions[:, k]).sum())
         made.append(mid * grad(out, x)[0])
     return stack(made, -1).transpose(0, 1)
