@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 
 import pellucid
 from models.tiny import ENCODERS, VOCABULARY, close, made_encoder, ours, saved
+from pellucid.models import REGISTRIES
 
 HEADS = ("ForMaskedLM", "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
 TYPED = ("bert", "electra", "albert")  # whose token types tell two texts apart
@@ -105,3 +107,70 @@ def test_gradients_reach_every_parameter(name, folder):
         # Biases of keys have none but rounding: they add the same to all scores of a query.
         scale = max(float(wanted[path].abs().max()), 1e-3)
         np.testing.assert_allclose(p.grad.numpy() / scale, wanted[path] / scale, atol=1e-3, err_msg=path)
+
+
+# Keys of checkpoints that people have, beside those that today's transformers writes.
+FORMERLY = {
+    "albert": {"down_scale_factor": 1, "gap_size": 0, "layers_to_keep": [], "net_structure_type": 0},
+    "bart": {"num_hidden_layers": 2, "num_beams": 4, "normalize_before": False, "normalize_embedding": True,
+             "prefix": " ", "max_length": 142, "force_bos_token_to_be_generated": True},
+    "bert": {"directionality": "bidi", "pooler_fc_size": 768, "pooler_type": "first_token_transform",
+             "output_past": True, "_num_labels": 9},
+    "distilbert": {"finetuning_task": "sst-2", "tie_weights_": True},
+    "modernbert": {"global_attn_every_n_layers": 3, "global_rope_theta": 160000.0, "reference_compile": True,
+                   "local_rope_theta": 10000.0, "position_embedding_type": "absolute"},
+    "roberta": {"language": "english", "name": "Roberta"},
+    "t5": {"n_positions": 512, "task_specific_params": {"summarization": {"prefix": "summarize: "}}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORMERLY)
+def test_keys_of_older_files_are_read(name):
+    found = [r.model_types[name] for r in REGISTRIES.values() if name in r.model_types]
+    assert all(model.config_class.from_dict(FORMERLY[name]).num_hidden_layers for model in found)
+    with pytest.raises(pellucid.errors.FormatError, match="The architecture computes"):
+        found[0].config_class.from_dict({"position_embedding": "relative"})
+
+
+def test_a_checkpoint_fills_what_it_has(folder, tmp_path):
+    theirs, path = folder("bert", "ForMaskedLM")
+    mine = pellucid.AutoModel.from_pretrained(str(path), device="cpu")
+    assert mine.pooler is None
+    given = inputs("bert")
+    with torch.no_grad(), pellucid.no_grad():
+        expected, got = both(theirs.bert, mine, "cpu", given)
+    close(got.last_hidden_state, expected.last_hidden_state)
+    with pytest.raises(pellucid.errors.WeightError, match=r"missing in the file: bert.pooler.*classifier"):
+        pellucid.AutoModelForSequenceClassification.from_pretrained(str(path))
+    named = {k.replace("LayerNorm.weight", "LayerNorm.gamma"): v for k, v in theirs.state_dict().items()}
+    named["cls.seq_relationship.weight"] = torch.zeros(2, 32)
+    named = {k: v.contiguous().clone() for k, v in named.items() if ".decoder." not in k}
+    save_file(
+        {k.replace("LayerNorm.bias", "LayerNorm.beta"): v for k, v in named.items()},
+        tmp_path / "model.safetensors",
+    )
+    (tmp_path / "config.json").write_text((path / "config.json").read_text())
+    again = pellucid.AutoModelForMaskedLM.from_pretrained(str(tmp_path), device="cpu")
+    with torch.no_grad(), pellucid.no_grad():
+        agree(*both(theirs, again, "cpu", given))
+
+
+def test_wrong_calls_say_what_to_do(folder):
+    errors = pellucid.errors
+    bert = pellucid.AutoModel.from_pretrained(str(folder("bert", "Model")[1]), device="cpu")
+    ids = ours(np.full((1, 41), 5), "cpu")
+    for error, match, given in [
+        (errors.DimensionError, "41 positions, and the model has 40", {"input_ids": ids}),
+        (errors.ShapeError, "ids.unsqueeze", {"input_ids": ids[0]}),
+        (errors.ShapeError, "attention_mask of shape", {"input_ids": ids[:, :4], "attention_mask": ids}),
+        (errors.ArgumentError, "give one of", {}),
+    ]:
+        with pytest.raises(error, match=match):
+            bert(**given)
+    plain = pellucid.AutoModel.from_pretrained(str(folder("distilbert", "Model")[1]), device="cpu")
+    with pytest.raises(errors.ArgumentError, match="no token types"):
+        plain(ids[:, :4], token_type_ids=ids[:, :4])
+    with pytest.raises(errors.FormatError, match="is not known to AutoModelForCausalLM, but to AutoModel, "):
+        pellucid.AutoModelForCausalLM.from_pretrained(str(folder("bert", "Model")[1]))
+    config = pellucid.AutoConfig.from_pretrained(str(folder("bert", "Model")[1]))
+    assert config == bert.config

@@ -74,6 +74,11 @@ class BartConfig(Config):
     tie_word_embeddings: bool = True
     id2label: Mapping[str, str] | None = None
 
+    @classmethod
+    def from_dict(cls, keys: Mapping[str, Any]) -> Self:
+        # Files name the encoder's layers twice.
+        return super().from_dict({k: v for k, v in keys.items() if k != "num_hidden_layers"})
+
     @property
     def num_hidden_layers(self) -> int:
         """Layers of the encoder."""

@@ -14,21 +14,25 @@ from .names import Names
 # Keys that say how a checkpoint was made or run elsewhere, and change nothing here.
 IGNORED = frozenset({
     "_attn_implementation", "_name_or_path", "_num_labels", "architectures", "attention_dropout",
-    "attn_pdrop", "auto_map", "bos_token_id", "chunk_size_feed_forward", "classifier_dropout",
-    "cls_token_id", "decoder_layerdrop", "decoder_start_token_id", "directionality", "dropout", "dtype",
-    "embd_pdrop", "embedding_dropout", "encoder_layerdrop", "eos_token_id", "finetuning_task",
-    "forced_bos_token_id", "forced_eos_token_id", "generation_config", "gradient_checkpointing",
-    "hidden_dropout", "id2label", "init_std", "initializer_cutoff_factor", "initializer_range",
-    "is_encoder_decoder", "is_llama_config", "label2id", "layerdrop", "max_window_layers", "model_type",
-    "num_labels", "output_attentions", "output_hidden_states", "output_past", "pad_token_id",
-    "pretraining_tp", "problem_type", "quantization_config", "resid_pdrop", "residual_dropout",
-    "return_dict", "router_aux_loss_coef", "sep_token_id", "summary_activation", "summary_first_dropout",
-    "summary_proj_to_labels", "summary_type", "summary_use_proj", "task_specific_params", "tie_weights_",
-    "tokenizer_class", "torch_dtype", "transformers.js_config", "transformers_version", "unsloth_fixed",
-    "use_cache",
+    "attn_pdrop", "auto_map", "bos_token_id", "chunk_size_feed_forward", "classif_dropout",
+    "classifier_dropout", "cls_token_id", "decoder_layerdrop", "decoder_start_token_id",
+    "directionality", "dropout", "dtype", "early_stopping", "embd_pdrop", "embedding_dropout",
+    "encoder_layerdrop", "eos_token_id", "finetuning_task", "force_bos_token_to_be_generated",
+    "forced_bos_token_id", "forced_eos_token_id", "generation_config", "generator_size",
+    "gradient_checkpointing", "hidden_dropout", "id2label", "init_std", "initializer_cutoff_factor",
+    "initializer_range", "is_encoder_decoder", "is_llama_config", "label2id", "language", "layerdrop",
+    "length_penalty", "max_length", "max_window_layers", "min_length", "model_type", "name",
+    "no_repeat_ngram_size", "num_beams", "num_labels", "output_attentions", "output_hidden_states",
+    "output_past", "pad_token_id", "pooler_fc_size", "pooler_num_attention_heads",
+    "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type", "prefix", "pretraining_tp",
+    "problem_type", "quantization_config", "reference_compile", "repad_logits_with_grad", "resid_pdrop",
+    "residual_dropout", "return_dict", "router_aux_loss_coef", "sep_token_id", "summary_activation",
+    "summary_first_dropout", "summary_proj_to_labels", "summary_type", "summary_use_proj",
+    "task_specific_params", "tie_weights_", "tokenizer_class", "torch_dtype", "transformers.js_config",
+    "transformers_version", "unsloth_fixed", "use_cache",
 })  # fmt: skip
 # Values with which a key that is not a field changes nothing; unset ones never do.
-NEUTRAL: dict[str, Any] = {"partial_rotary_factor": 1.0}
+NEUTRAL: dict[str, Any] = {"down_scale_factor": 1, "normalize_embedding": True, "partial_rotary_factor": 1.0}
 UNSET = (None, False, 0, 0.0, [], {})
 
 

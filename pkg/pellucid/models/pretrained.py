@@ -13,7 +13,7 @@ from .config import Config
 # Endings of tensors that no model needs: they can be computed.
 _DERIVED = (
     "rotary_emb.inv_freq", "attn.bias", "attn.masked_bias", "attention.bias", "attention.masked_bias",
-    "embeddings.position_ids",
+    "embeddings.position_ids", "coder.version",
 )  # fmt: skip
 # What the first BERT called the weights of norms.
 _RENAMED = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
