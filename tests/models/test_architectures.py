@@ -1,5 +1,8 @@
 """Every architecture beside transformers' with the same checkpoint: hidden states, loss, cache, masks."""
 
+import json
+import shutil
+
 import numpy as np
 import pytest
 import torch
@@ -157,6 +160,62 @@ def test_every_type_of_file_loads(dtype, shards, tmp_path, device):
         assert not model.training
         with pellucid.no_grad():
             close(model(ours(ids, device)).logits, expected)
+
+
+def test_halves_of_transposed_matrices_and_names_without_the_first(tmp_path, device):
+    """Old files of GPT-2 name the layers without the model; halves of its matrices lie as (in, out)."""
+    model = made("gpt2", torch.float16)
+    model.transformer.save_pretrained(tmp_path)
+    ids = some_ids(2, 9)
+    mine = loaded(tmp_path, device)
+    assert mine.transformer.h[0].mlp.c_fc.weight.dtype.name == "f16"
+    with torch.no_grad(), pellucid.no_grad():
+        expected = model.float()(torch.tensor(ids)).logits
+        close(mine(ours(ids, device)).logits, expected)
+        close(mine(ours(ids[:1, :1], device)).logits, expected[:1, :1])
+
+
+def test_a_window_forgets_and_says_so(twin):
+    model = loaded(twin("mistral_window")[1], "cpu")  # a window of 6
+    ids = ours(some_ids(1, 20), "cpu")
+    with pellucid.no_grad():
+        whole = model(ids).logits.numpy()
+        cache = model.new_cache(1, 32)
+        assert [k.shape[2] for k in cache.keys] == [6, 6, 6]
+        parts, at = [], 0
+        for time in (4, 5, 1, 1, 8, 1):
+            parts.append(model(ids[:, at : at + time], past_key_values=cache).logits.numpy())
+            at += time
+        np.testing.assert_allclose(np.concatenate(parts, 1), whole, atol=2e-5)
+        # One position may be taken back: what it overwrote, the next one does not see.
+        cache.crop(19)
+        again = model(ids[:, 19:20], past_key_values=cache).logits.numpy()
+        np.testing.assert_allclose(again, whole[:, 19:], atol=2e-5)
+    with pytest.raises(pellucid.errors.DimensionError, match="have forgotten"):
+        cache.crop(17)
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "message"),
+    [
+        ("falcon", {"alibi": True}, "does not know {'alibi': True}"),
+        ("phi", {"qk_layernorm": True}, "does not know {'qk_layernorm': True}"),
+        ("gpt2", {"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx is set"),
+        ("gemma2", {"layer_types": ["full_attention"]}, "layer_types has 1 entries for 3 layers"),
+        ("smollm3", {"no_rope_layers": [1]}, "no_rope_layers has 1 entries"),
+        ("mixtral", {"num_experts_per_tok": 9}, "a token takes 9 experts of 5"),
+        ("deepseek_v2", {"num_key_value_heads": 2}, "every head has keys of its own"),
+        ("deepseek_v2_groups", {"topk_group": 5}, "experts in 3 groups, of which 5"),
+        ("gpt_neox", {"rope_parameters": {"rope_type": "yarn", "factor": 2.0}}, "'yarn' is not known"),
+        ("opt", {"activation_function": "mish"}, "hidden_act 'mish' is not known"),
+    ],
+)
+def test_settings_that_compute_something_else_are_refused(name, changes, message, twin, tmp_path):
+    folder = shutil.copytree(twin(name)[1], tmp_path / "changed")
+    keys = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(keys | changes))
+    with pytest.raises(pellucid.errors.FormatError, match=message):
+        loaded(folder, "cpu")
 
 
 def test_weights_that_are_tied_share_memory(twin, device):
