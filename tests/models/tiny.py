@@ -115,6 +115,7 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
             "topk_method": "group_limited_greedy",
         },
     ),
+    "lfm2": ("Lfm2Config", {"layer_types": ["conv", "full_attention", "conv"], "block_multiple_of": 16}),
     "mixtral": ("MixtralConfig", {"num_local_experts": 5}),
     "qwen2_moe": (
         "Qwen2MoeConfig",

@@ -66,6 +66,8 @@ from .granite import GraniteForCausalLM as GraniteForCausalLM
 from .language_model import GGUF_ARCHITECTURES as GGUF_ARCHITECTURES
 from .language_model import MODEL_TYPES as MODEL_TYPES
 from .language_model import CausalLM as CausalLM
+from .lfm2 import Lfm2Config as Lfm2Config
+from .lfm2 import Lfm2ForCausalLM as Lfm2ForCausalLM
 from .llama import LlamaConfig as LlamaConfig
 from .llama import LlamaForCausalLM as LlamaForCausalLM
 from .mistral import MistralConfig as MistralConfig

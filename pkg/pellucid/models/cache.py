@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..autograd.grad_mode import no_grad
 from ..errors import DimensionError
 from ..ops.attention.cache import cache_write, cached_attention
-from ..ops.shape.creation import arange, blank, empty
+from ..ops.shape.creation import arange, blank, empty, zeros_like
 from ..ops.shape.joining import cat
 from ..tensors.tensor import Tensor
 from .masks import attend
@@ -15,7 +16,9 @@ from .masks import attend
 class KVCache:
     """Keys and values of every layer: (batch, kv_heads, rows, head_dim) each, filled up to ``length``.
 
-    A layer with a window holds no more positions than that: a new one overwrites the oldest.
+    A layer with a window holds no more positions than that: a new one overwrites the oldest. A layer with a
+    state holds (batch, channels, columns): that of now among the keys, that of a position earlier among the
+    values.
 
     Args:
         layers: number of layers.
@@ -23,6 +26,7 @@ class KVCache:
         value_dim: columns of values; ``head_dim`` if not given.
         windows: of each layer, the positions that its attention sees, or None for all; one number at most
             beside None.
+        states: of each layer, channels and columns of its state, or None where it attends.
         device: where.
 
     Example:
@@ -41,32 +45,37 @@ class KVCache:
         *,
         value_dim: int | None = None,
         windows: Sequence[int | None] = (),
+        states: Sequence[tuple[int, int] | None] = (),
         device=None,
     ):
+        self._sizes = batch, kv_heads, head_dim
+        self.states = list(states) or [None] * layers
         self.windows = [w and min(w, capacity) for w in windows] or [None] * layers
         rows = [w or capacity for w in self.windows]
         # Attention reads filled positions only: what the memory holds elsewhere does not matter.
-        known: dict[tuple[int, int], Tensor] = {}
+        known: dict[tuple[int, ...], Tensor] = {}
 
-        def made(length: int, columns: int) -> Tensor:
-            size = (batch, kv_heads, length, columns)
-            if (length, columns) not in known:
-                known[length, columns] = empty(size, device=device)
-                return _kept(known[length, columns])
-            return _kept(blank(known[length, columns]._meta))
+        def made(layer: int, columns: int) -> Tensor:
+            state = self.states[layer]
+            size = (batch, *state) if state else (batch, kv_heads, rows[layer], columns)
+            if size not in known:
+                known[size] = empty(size, device=device)
+                return _kept(known[size])
+            return _kept(blank(known[size]._meta))
 
-        self.keys = [made(length, head_dim) for length in rows]
-        self.values = [made(length, value_dim or head_dim) for length in rows]
+        self.keys = [made(k, head_dim) for k in range(layers)]
+        self.values = [made(k, value_dim or head_dim) for k in range(layers)]
         self.capacity = capacity
         self.length = 0
         # What overwrote older positions, up to here.
         self._written = 0
+        self._is_back = False  # states were taken back, and not shifted since
         self._slot: int | None = None
 
     @property
     def batch(self) -> int:
         """Sequences."""
-        return self.keys[0].shape[0]
+        return self._sizes[0]
 
     @property
     def slot(self) -> int:
@@ -149,6 +158,23 @@ class KVCache:
             scale=scale, soft_cap=soft_cap,
         )  # fmt: skip
 
+    def shift(self, layer: int, x: Tensor) -> Tensor:
+        """The state of a layer with new columns behind it: (batch, channels, columns + time).
+
+        The last ones become its state.
+
+        Args:
+            layer: which.
+            x: (batch, channels, time) of the new positions.
+        """
+        state, columns = self.keys[layer], self.keys[layer].shape[2]
+        past = zeros_like(state) if self.length == 0 else state.clone()
+        whole = cat([past, x], 2)
+        with no_grad():
+            state.copy_(whole[:, :, -columns:])
+            self.values[layer].copy_(whole[:, :, -columns - 1 : -1])
+        return whole
+
     def _seen(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Keys and values of the window and the new positions, and who sees which."""
         rows, position = self.keys[layer].shape[2], self.length
@@ -166,11 +192,12 @@ class KVCache:
     def advance(self, time: int) -> None:
         """Count new positions, once all layers have written theirs."""
         self.length += time
-        self._slot = None
+        self._slot, self._is_back = None, False
 
     def settle(self, length: int) -> None:
         """Count the positions up to here as filled."""
         self.at(length, None)
+        self._is_back = False
         self._written = max(self._written, length)
 
     def crop(self, length: int) -> None:
@@ -187,11 +214,21 @@ class KVCache:
                 f"KVCache: cannot crop to {length}; the windows of {window} positions have forgotten what "
                 f"was seen then: {written} were filled. Run the sequence again."
             )
+        if any(self.states) and 0 < length < self.length:
+            if length < self.length - 1 or self._is_back:
+                raise DimensionError(
+                    f"KVCache: cannot crop to {length}; states keep that of one position earlier, and "
+                    f"{self.length} are filled. Run the sequence again."
+                )
+            for state, keys, values in zip(self.states, self.keys, self.values, strict=True):
+                if state:
+                    keys.copy_(values)
+            self._is_back = True
         self._written = written
         self.length = length
 
     def __repr__(self) -> str:
-        batch, heads, _, head_dim = self.keys[0].shape
+        batch, heads, head_dim = self._sizes
         return (
             f"KVCache(layers={len(self.keys)}, batch={batch}, kv_heads={heads}, length={self.length}, "
             f"capacity={self.capacity}, head_dim={head_dim})"

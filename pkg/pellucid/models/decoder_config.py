@@ -190,6 +190,10 @@ class DecoderConfig(Config):
             return None
         return self.sliding_window or None
 
+    def state(self, layer: int) -> tuple[int, int] | None:
+        """Channels and columns of what a layer keeps of past positions, where it does not attend."""
+        return None
+
     def norm(self, columns: int | None = None) -> Module:
         """A norm of hidden states, or of so many columns."""
         return self.norm_class(columns or self.hidden_size, eps=self.rms_norm_eps)

@@ -92,6 +92,7 @@ class CausalLM(PretrainedModel):
             c.columns,
             value_dim=c.value_columns,
             windows=[c.window(k) for k in range(c.num_hidden_layers)],
+            states=[c.state(k) for k in range(c.num_hidden_layers)],
             device=self.device,
         )
 
