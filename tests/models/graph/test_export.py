@@ -1,6 +1,9 @@
 """Programs that PyTorch exported: the same values, hooks by path, guards, buffers, nested arguments."""
 
 import collections
+import json
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,8 @@ import pellucid
 from models.graph.programs import MODELS, exported, first, made, saved
 from pellucid import export, lens
 from pellucid.errors import ArgumentError, DTypeError, MissingError, ShapeError, SourceError
+
+from paths import SCRIPTS
 
 ON_WEBGPU = ("llama open", "qwen3 core", "bert open", "vit open", "mobilenet")
 # Modules whose output the graph does not use, of which only a part is used, or that have no nodes.
@@ -301,3 +306,17 @@ def test_guards_that_are_not_understood_are_told(file, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         export.load(file("t5")[2], device="cpu")
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_in_a_page(tmp_path):
+    model, x = Small(), torch.linspace(-1, 1, 12).reshape(3, 4)
+    saved(exported(model, (x,)), tmp_path / "model.pt2")
+    program = Path(__file__).parent / "export_page.py"
+    command = [sys.executable, SCRIPTS / "browser", program, "--mount", tmp_path, "--packages=numpy,pellucid"]
+    done = subprocess.run([*command, "--timeout=120"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    said = json.loads(done.stdout.splitlines()[-1])
+    np.testing.assert_allclose(said["y"], model(x).tolist(), rtol=1e-4, atol=1e-5)
+    assert said["blocking"] == said["second"] == said["y"]
