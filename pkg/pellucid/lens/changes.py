@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ..errors import ArgumentError, RangeError, ShapeError
+from ..op.arguments import describe
 from ..ops.elementwise.comparison import where
 from ..tensors.construct import tensor
 from ..tensors.tensor import Tensor
@@ -58,7 +59,12 @@ class Change:
                 raise ArgumentError(f"lens: change of {self.point!r}: {self.method} needs {name!r}.")
         for name in ("order", "positions", "heads", "columns"):
             if (given := getattr(self, name)) is not None:
-                object.__setattr__(self, name, (given,) if isinstance(given, int) else tuple(given))
+                numbers = (given,) if isinstance(given, int) else tuple(given)
+                if wrong := [n for n in numbers if not isinstance(n, int)]:
+                    raise ArgumentError(
+                        f"lens: change of {self.point!r}: {name} must be integers, not {describe(wrong[0])}."
+                    )
+                object.__setattr__(self, name, numbers)
 
     def given(self, name: str, like: Tensor) -> Tensor:
         """The value or the other direction on a device, made once."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
@@ -98,6 +98,9 @@ class Plan:
     _held: dict = field(default_factory=dict, repr=False)
 
     def __post_init__(self):
+        for name in ("capture", *self.names):
+            if not isinstance(getattr(self, name), (str, Sequence, Mapping)):
+                raise ArgumentError(f"Plan: {name} must be a list, not {describe(getattr(self, name))}.")
         capture = (self.capture,) if isinstance(self.capture, str) else tuple(self.capture)
         if wrong := [p for p in capture if not isinstance(p, str)]:
             raise ArgumentError(f"Plan: capture must be texts, not {describe(wrong[0])}.")
@@ -133,7 +136,7 @@ class Plan:
         """
         try:
             given = json.loads(source)
-        except (ValueError, RecursionError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise FormatError(f"Plan: this is no JSON: {error}. Give what to_json wrote.") from None
         if not isinstance(given, dict):
             raise FormatError(f"Plan: it is {shown(given)}; it must be an object (dict).")

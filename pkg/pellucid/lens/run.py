@@ -12,6 +12,7 @@ from ..op.arguments import describe
 from ..tensors.construct import tensor
 from ..tensors.tensor import Tensor
 from .logits import look_at
+from .paths import checked
 from .plan import Plan
 from .points import Point, places
 from .probe import Clock, hook, register
@@ -42,6 +43,7 @@ def attach(model: Any, plan: Plan) -> Iterator[Seen]:
         ...         for token in model.stream(ids):
         ...             print(token, seen["attn_probs.0"].shape)
     """
+    checked(model, "")
     if not isinstance(plan, Plan):
         raise ArgumentError(f"lens: plan must be a Plan, not {describe(plan)}.")
     changes: dict[str, list[Any]] = {}
@@ -101,6 +103,8 @@ def run(model: Any, ids: Any, plan: Plan | None = None, *, grad: bool = False, *
         {'attn_probs.0': (1, 2, 3, 3), 'resid_post.0': (1, 3, 8)}
     """
     plan = Plan() if plan is None else plan
+    if not isinstance(plan, Plan):
+        raise ArgumentError(f"lens.run: plan must be a Plan, not {describe(plan)}.")
     ids = ids_of(model, ids)
     if forward.get("past_key_values") is None and ids.ndim == 2:
         for change in plan.changes:
@@ -122,7 +126,12 @@ def ids_of(model: Any, ids: Any) -> Any:
 
 
 def device_of(model: Any) -> Any:
-    """Where a model's parameters are."""
+    """Where a model's parameters are.
+
+    Raises:
+        ArgumentError: it is no module.
+    """
+    checked(model, "")
     parameter = next(iter(model.parameters()), None)
     return None if parameter is None else parameter.device
 

@@ -30,7 +30,10 @@ def read_arrays(who: str, source: str | PathLike | Mapping[str, Any]) -> dict[st
     """
     if isinstance(source, Mapping):
         given = {k: v.detach().cpu().numpy() if isinstance(v, Tensor) else v for k, v in source.items()}
-        return {k: np.asarray(v, np.float32) for k, v in given.items()}
+        try:
+            return {k: np.asarray(v, np.float32) for k, v in given.items()}
+        except (ValueError, TypeError) as error:
+            raise FormatError(f"{who}: what is given holds no numbers: {error}.") from None
     if str(source).endswith(".npz"):
         try:
             with np.load(BytesIO(Path(source).read_bytes()), allow_pickle=False) as file:

@@ -16,7 +16,7 @@ from ..points import BESIDE, pick_points
 from ..probe import hook
 from ..run import ids_of, logits_of, run
 from ..seen import Seen
-from .metrics import Metric, checked_metric
+from .metrics import Metric, measured
 from .patching import pair_of
 
 
@@ -82,7 +82,7 @@ def gradients(
         ArgumentError: the model has no such points, or the metric is no number a row.
     """
     seen = states(model, ids_of(model, ids), points, embed)
-    value = checked_metric("gradients", metric, under(True, metric, logits_of(seen.output)))
+    value = under(True, measured, "gradients", metric, logits_of(seen.output))
     wanted = list(pick_points(model, points))
     made = grad(under(True, value.sum), [seen[a] for a in wanted], allow_unused=True)
     given = {a: seen[a] * 0 if g is None else g for a, g in zip(wanted, made, strict=True)}
@@ -159,7 +159,7 @@ def integrated_gradients(
     Source: Sundararajan et al. 2017, "Axiomatic attribution for deep networks", equation 3
     """
     ids = ids_of(model, ids)
-    if steps < 1 or ids.shape[0] != 1:
+    if not isinstance(steps, int) or steps < 1 or ids.shape[0] != 1:
         raise ArgumentError(
             f"integrated_gradients: {steps} steps of {ids.shape[0]} sequences. Give at least one step of one "
             "sequence."

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...autograd.grad_mode import under
+from ...errors import ArgumentError
 from ...ops.shape.joining import cat, stack
 from ...tensors.tensor import Tensor
 from ..plan import Plan
@@ -57,6 +58,8 @@ def layer_curves(
     """
     ids = ids_of(model, ids)
     found = pick_points(model, points)
+    if not found:
+        raise ArgumentError(f"layer_curves: {type(model).__name__} has no points {points!r}.")
     seen = run(model, ids, Plan(capture=list(found)))
     end = logits_of(seen.output)[0].float().log_softmax(-1)
     wanted = end.argmax(-1) if tokens is None else ids_of(model, tokens).reshape(-1).expand(end.shape[0])

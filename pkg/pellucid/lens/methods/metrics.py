@@ -45,12 +45,15 @@ def _logit(last: Tensor, ids: int | Sequence[int]) -> Tensor:
     return last.gather(1, tensor(list(ids), device=last.device).unsqueeze(1)).squeeze(1)
 
 
-def checked_metric(where: str, metric: Any, value: Tensor) -> Tensor:
-    """What a metric gave, if it is a tensor of one number a row.
+def measured(where: str, metric: Any, logits: Tensor) -> Tensor:
+    """What a metric gives, if it is a function whose result is a tensor of one number a row.
 
     Raises:
         ArgumentError: it is not.
     """
+    if not callable(metric):
+        raise ArgumentError(f"{where}: metric must be a function of logits, not {describe(metric)}.")
+    value = metric(logits)
     if not isinstance(value, Tensor) or value.ndim > 1:
         got = describe(value) if not isinstance(value, Tensor) else f"shape {tuple(value.shape)}"
         raise ArgumentError(f"{where}: metric must give (batch,) or one number of the logits, not {got}.")

@@ -20,7 +20,7 @@ from ..changes import Change
 from ..plan import Plan
 from ..points import pick_points
 from ..run import ids_of, logits_of, run
-from .metrics import Metric, checked_metric
+from .metrics import Metric, measured
 
 
 def activation_patching(
@@ -103,7 +103,7 @@ def _one_each(value: Tensor, axes: tuple[str, ...], by: str) -> Tensor:
 
 def _measured(model: Any, ids: Tensor, patches: dict[str, Tensor], metric: Metric, **more: Any) -> Tensor:
     output = run(model, ids, Plan(patch=patches, **more)).output
-    return checked_metric("lens", metric, metric(logits_of(output)))
+    return measured("activation_patching", metric, logits_of(output))
 
 
 def causal_tracing(
@@ -229,7 +229,7 @@ def path_patching(
             chosen = None if heads is None else tuple(heads)
             back = [Change(r, "replace", seen[r], heads=chosen) for r in receivers]
             seen = run(model, clean, Plan(patch=back))
-        made.append(checked_metric("path_patching", metric, metric(logits_of(seen.output))).reshape(()))
+        made.append(measured("path_patching", metric, logits_of(seen.output)).reshape(()))
     result = stack(made)
     return result.unflatten(0, (-1, count)) if isinstance(senders, str) else result
 
