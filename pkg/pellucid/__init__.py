@@ -126,6 +126,7 @@ _LAZY = {
     "debug": "profiler.debug",
     "distributions": "distributions",
     "export": "models.graph.export",
+    "from_torch": "models.graph.desktop",
     "fft": "ops.namespaces.fft",
     "func": "nn.func",
     "get_autocast_dtype": "optim.amp",

@@ -308,6 +308,15 @@ def test_guards_that_are_not_understood_are_told(file, tmp_path):
         export.load(file("t5")[2], device="cpu")
 
 
+def test_a_module_of_pytorch_becomes_one_here(monkeypatch):
+    model, x = Small(), torch.linspace(-1, 1, 12).reshape(3, 4)
+    module = pellucid.from_torch(model, (x,), dynamic_shapes={"x": {0: Dim.DYNAMIC}}, device="cpu")
+    close(module(ours(x[:2])), model(x[:2]))
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(MissingError, match="PyTorch is not installed"):
+        pellucid.from_torch(model, (x,))
+
+
 @pytest.mark.slow
 @pytest.mark.browser
 def test_in_a_page(tmp_path):
