@@ -215,7 +215,9 @@ def _build(architecture: type[Any], config: Any, folder: Folder) -> PretrainedMo
 
     def made() -> PretrainedModel:
         with Device("meta"):
-            return architecture(config)
+            made_of = architecture(config)
+        made_of.fit(folder.checkpoint)
+        return made_of
 
     # Ctrl-C where the `with` ends may leave its device, but not in the program's context.
     return copy_context().run(made)

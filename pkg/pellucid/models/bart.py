@@ -268,11 +268,9 @@ class BartForConditionalGeneration(Seq2SeqLM):
         self.lm_head = Linear(config.d_model, config.vocab_size, bias=False)
         self.tie_weights()
 
-    def paths(self, names: Iterable[str]) -> dict[str, str]:
-        names = list(names)
+    def fit(self, names: Iterable[str]) -> None:
         if "final_logits_bias" not in names:
             self.register_buffer("final_logits_bias", None)
-        return super().paths(names)
 
     def written(self, input_ids: Tensor | None, labels: Tensor | None) -> Tensor:
         given = input_ids if labels is None else labels

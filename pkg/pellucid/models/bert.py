@@ -6,9 +6,9 @@ names of its checkpoints. Serves MiniLM, E5, BGE and GTE, which are BERTs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 from ..nn.modules.container import ModuleList
 from ..nn.modules.dropout import Dropout
@@ -18,6 +18,7 @@ from ..nn.modules.norm import LayerNorm
 from ..nn.parameter import Parameter
 from ..ops.shape.creation import zeros
 from ..tensors.tensor import Tensor
+from ..weights.checkpoint import Checkpoint
 from .encoder import BertKeys, Embeddings, Encoder, Pooler, activation, attend
 from .heads import MaskedLM, QuestionAnswerer, SequenceClassifier, TokenClassifier
 from .output import EncoderOutput
@@ -26,6 +27,20 @@ from .output import EncoderOutput
 @dataclass(frozen=True)
 class BertConfig(BertKeys):
     """Fields are the keys of ``config.json``."""
+
+    gguf_keys: ClassVar[Mapping[str, str]] = {
+        "hidden_size": "embedding_length",
+        "num_hidden_layers": "block_count",
+        "num_attention_heads": "attention.head_count",
+        "intermediate_size": "feed_forward_length",
+        "max_position_embeddings": "context_length",
+        "layer_norm_eps": "attention.layer_norm_epsilon",
+    }
+
+    @classmethod
+    def from_gguf(cls, checkpoint: Checkpoint) -> Self:
+        types = checkpoint["token_types.weight"].shape[0] if "token_types.weight" in checkpoint else 0
+        return replace(super().from_gguf(checkpoint), type_vocab_size=types)
 
 
 class BertSelfAttention(Module):
@@ -141,6 +156,21 @@ class BertModel(Encoder):
     config_class = BertConfig
     prefix = "bert"
     model_types = ("bert",)
+    gguf_architectures = ("bert",)
+    gguf_names = {
+        "token_embd": "embeddings.word_embeddings",
+        "token_types": "embeddings.token_type_embeddings",
+        "position_embd": "embeddings.position_embeddings",
+        "token_embd_norm": "embeddings.LayerNorm",
+        "blk.{}.attn_q": "encoder.layer.{}.attention.self.query",
+        "blk.{}.attn_k": "encoder.layer.{}.attention.self.key",
+        "blk.{}.attn_v": "encoder.layer.{}.attention.self.value",
+        "blk.{}.attn_output": "encoder.layer.{}.attention.output.dense",
+        "blk.{}.attn_output_norm": "encoder.layer.{}.attention.output.LayerNorm",
+        "blk.{}.ffn_up": "encoder.layer.{}.intermediate.dense",
+        "blk.{}.ffn_down": "encoder.layer.{}.output.dense",
+        "blk.{}.layer_output_norm": "encoder.layer.{}.output.LayerNorm",
+    }
     embeddings_class: type[Embeddings] = Embeddings
     layer_class = BertLayer
 

@@ -201,11 +201,9 @@ class Encoder(PretrainedModel):
         self.config = config
         self.pooler: Any = None
 
-    def paths(self, names):
-        names = list(names)
+    def fit(self, names: Iterable[str]) -> None:
         if not any("pooler." in name for name in names):
             self.pooler = None
-        return super().paths(names)
 
     def forward(
         self,

@@ -82,6 +82,9 @@ class PretrainedModel(Module):
             owner, _, name = path.rpartition(".")
             setattr(self.get_submodule(owner), name, self.get_parameter(source))
 
+    def fit(self, names: Iterable[str]) -> None:
+        """Leave out what a model may lack and a checkpoint with these names does not have."""
+
     def paths(self, names: Iterable[str]) -> dict[str, str]:
         """The attribute path of every tensor of a checkpoint, but for those that the model has no use for.
 
