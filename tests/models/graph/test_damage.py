@@ -19,7 +19,7 @@ from pellucid.errors import FormatError, LoadCancelled, MissingError, PellucidEr
 from pellucid.models.graph.sizes import parse
 from pellucid.weights import Cancel
 
-SECONDS = 4  # for each kind of damage
+SECONDS = 2  # for each kind of damage
 
 
 class Model(nn.Module):
@@ -66,7 +66,7 @@ def test_damaged_documents_give_typed_errors(path, tmp_path):
         disturb(document, rng)
         made = packed(entries | {name: json.dumps(document).encode()}, tmp_path / "a.pt2").read_bytes()
         count, fine = count + 1, fine + attempt(made)
-    assert count > 40
+    assert count > 10
     assert fine < count
 
 
@@ -92,7 +92,7 @@ def test_damaged_bytes_give_typed_errors(path):
                 made[at] = rng.choice((0, 1, 255, rng.randrange(256)))
         attempt(bytes(made), run=False)
         count += 1
-    assert count > 40
+    assert count > 10
 
 
 def test_what_is_wrong_is_said(path, tmp_path):

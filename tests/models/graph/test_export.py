@@ -21,7 +21,7 @@ from pellucid.errors import ArgumentError, DTypeError, MissingError, ShapeError,
 
 from paths import SCRIPTS
 
-ON_WEBGPU = ("llama open", "qwen3 core", "bert open", "vit open", "mobilenet")
+ON_WEBGPU = ("llama open", "bert open", "vit open", "mobilenet")
 # Modules whose output the graph does not use, of which only a part is used, or that have no nodes.
 NOT_SEEN = ("resnet", "shortcut", "activation")
 
