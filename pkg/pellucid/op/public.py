@@ -102,9 +102,9 @@ def publish(
     if method:
         places.append(METHODS)
     forms = in_place if isinstance(in_place, tuple) else (f"{name}_",) if in_place else ()
-    entries = [(place, name, function) for place in places]
-    o = getattr(function, "op", None)
-    if forms and o.prepare is not None:  # type: ignore[union-attr]
+    entries: list[tuple[dict, str, Any]] = [(place, name, function) for place in places]
+    o: Any = getattr(function, "op", None)
+    if forms and o.prepare is not None:
         raise TypeError(f"op {name}: prepare= may give a call to another op, so it has no in-place form")
     entries += [(IN_PLACE, n, o) for n in forms]
     for place, n, _ in entries:
