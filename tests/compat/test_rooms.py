@@ -48,6 +48,13 @@ def test_every_answer_is_that_of_pytorch(path):
             assert getattr(theirs(path), name)() == answer, name
 
 
+def test_files_of_pytorch_open_where_it_would_write_them():
+    assert room("export").load is pellucid.export.load
+    assert room("onnx").load is pellucid.onnx.load
+    with pytest.raises(MissingError, match=r"torch\.export\.export: .*Use torch\.export\.load for programs"):
+        room("export").export(pellucid.nn.Linear(1, 1), ())
+
+
 def test_what_would_compute_is_refused_at_the_call():
     with pytest.raises(
         MissingError, match=r"torch\.jit\.trace: PyTorch has this, Pellucid does not yet\. Use torch\.comp"

@@ -20,12 +20,12 @@ INSTEAD = {
     "torch.quantized": "weights of pellucid.quant",
     "torch.jit": "torch.compile, which replays what it has seen",
     "torch.fx": "pellucid.ops.aten, which runs a graph of ATen's operators",
-    "torch.onnx": "safetensors files, which pellucid.weights reads and writes",
+    "torch.onnx": "torch.onnx.load for files that PyTorch wrote, and safetensors to write",
     "torch.distributed": "one process",
     "torch.nn.parallel": "the module itself, on one device",
     "torch.nn.DataParallel": "the module itself, on one device",
     "torch.nested": "padded tensors with a mask",
-    "torch.export": "torch.compile, which replays what it has seen",
+    "torch.export": "torch.export.load for programs that PyTorch exported",
 }
 
 

@@ -82,8 +82,8 @@ class _Finder(MetaPathFinder):
 
 def _has_row(path: str) -> bool:
     """Whether the table says what a module is: of what the package itself has, only of ``jit``, since
-    `pellucid.jit` is another."""
-    return path in ROOMS and (path == "jit" or path not in sys.modules["pellucid"]._LAZY)
+    `pellucid.jit` is another, and of those that have names of the package and others."""
+    return path in ROOMS and (path in ("jit", "export", "onnx") or path not in sys.modules["pellucid"]._LAZY)
 
 
 def _module(path: str) -> ModuleType | None:
