@@ -184,6 +184,7 @@ def _declare(source: KernelSource, kernel: Kernel, reference: Callable | None) -
     }
     form: Any = declared
     form.__name__ = form.__qualname__ = f"_kernel_{next(_NUMBERS)}"
+    form.__module__ = "kernels"  # a program's, not the package's
     form.__doc__ = f"The shader {kernel.name}."
     form.__annotations__ = kinds
     form.__signature__ = Signature(
