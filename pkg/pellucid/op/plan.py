@@ -37,7 +37,7 @@ def view_plan(o: Schema, call: Call):
     out = meta(shape, d, m.device, tuple(strides))
     scale = {2: " * 2", 1: "", 0.5: " // 2"}[m.dtype.itemsize / d.itemsize]
     make = _view_factory(", ".join(a.name for a in o.arguments), call.tensors()[0][0], scale)
-    return make(Tensor, out, delta, LEAF, grad_enabled.get, note_view)
+    return make(Tensor, out, delta, LEAF, grad_enabled.get, note_view, object.__new__)
 
 
 @lru_cache(1024)
@@ -46,9 +46,12 @@ def _view_factory(arguments: str, name: str, scale: str):
     scope: dict[str, Any] = {}
     exec(
         f"""
-def make(Tensor, seen, delta, LEAF, is_recording, note_view):
+def make(Tensor, seen, delta, LEAF, is_recording, note_view, blank):
     def run({arguments}):
-        view = Tensor({name}._storage, seen, {name}._offset{scale} + delta)
+        view = blank(Tensor)
+        view._storage = {name}._storage
+        view._meta = seen
+        view._offset = {name}._offset{scale} + delta
         view._base = base = {name} if {name}._base is None else {name}._base
         if base._node is not LEAF and is_recording():
             note_view(base, view)
