@@ -63,6 +63,20 @@ print(w.item())
     assert "program.py:9" in message
 
 
+def test_a_trace_leaves_the_check_on(program):
+    status, out = program(
+        BREAK_REFERENCE
+        + """
+x = torch.arange(6.0)
+with torch.debug.trace():
+    y = x * 1
+print((y.sin() * 2).tolist())
+"""
+    )
+    assert status == 1
+    assert failure(out).startswith("sin: ")
+
+
 def test_a_wrong_op_in_place_is_named_though_its_input_is_gone(program):
     status, out = program(
         BREAK_REFERENCE

@@ -75,10 +75,10 @@ class Recorder:
         try:
             self._attach(s.open())
             hooks.callback(self._detach)
-            submit = s.submit
-            # Instance attributes hide the methods of a class until they are deleted.
-            vars(s)["submit"] = lambda held=False: self._entering(lambda: submit(held))
-            hooks.callback(vars(s).pop, "submit")
+            # An attribute of the instance hides the method of the class; one may be there, of who checks ops.
+            own, submit = vars(s).get("submit"), s.submit
+            s.submit = lambda held=False: self._entering(lambda: submit(held))
+            hooks.callback(delattr, s, "submit") if own is None else hooks.callback(setattr, s, "submit", own)
             hooks.enter_context(lines_of_nodes())
             listen(self._after_op, first=True)
             hooks.callback(ignore, self._after_op)

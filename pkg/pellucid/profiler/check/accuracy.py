@@ -103,10 +103,14 @@ _ROUGH = {
 # Waves of a wide range, whose error is one of their largest value.
 _WAVES = {"airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "transform"}
 # A choice by random numbers, one of two neighbours, and signs of vectors: where rounding decides.
-_CHOICES = {"draw", "draw_nucleus", "eigh", "svd"}
+_CHOICES = {
+    "binomial_block", "draw", "draw_nucleus", "eigh", "log_gamma_block", "poisson_block", "svd",
+}  # fmt: skip
 
 
-def close(entry: Entry, found: np.ndarray, wanted: np.ndarray, d: DType) -> Difference | None:
+def close(
+    entry: Entry, found: np.ndarray, wanted: np.ndarray, d: DType, more: float = 0.0
+) -> Difference | None:
     """Where a result of an op is further from the reference's than the op allows; None where it is not.
 
     Args:
@@ -114,6 +118,7 @@ def close(entry: Entry, found: np.ndarray, wanted: np.ndarray, d: DType) -> Diff
         found: values from the device.
         wanted: what the reference made.
         d: their dtype.
+        more: error that is allowed beside the op's own, of the largest element.
     """
     name = entry.op.name
     if name in _CHOICES:
@@ -125,7 +130,7 @@ def close(entry: Entry, found: np.ndarray, wanted: np.ndarray, d: DType) -> Diff
     if d.is_floating_point:
         # What is added to what was there may leave little of it.
         before = [seen.values for seen in entry.seen] if entry.written or entry.op.mutates else ()
-        absolute = spread * max(map(peak, [wanted, *before]))
+        absolute = (spread + more) * max(map(peak, [wanted, *before]))
     if name in _SUMS and d.is_floating_point:
         absolute += _of_sums(entry, wanted)
     return difference(found, wanted, dt.uint8 if d.is_quantized else d, relative, absolute)
