@@ -1864,8 +1864,7 @@ def unsafe_chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ..
     """At most ``chunks`` views of equal length (the last may be shorter)."""
 
 def unsafe_split(tensor: Tensor, split_size: _int, dim: _int = 0) -> tuple[Tensor, ...]:
-    """`split` in parts of one length. PyTorch does not look whether these are written; here they are
-    views."""
+    """`split` in parts of one length. PyTorch does not see writes into them; they are views here."""
 
 def unsqueeze(input: Tensor, dim: _int) -> Tensor:
     """With a new axis of length 1 at ``dim``, sharing storage."""
@@ -1903,7 +1902,7 @@ def view_as_complex(input: Tensor) -> Tensor:
     """Floats as complex numbers, which share memory: the last axis, of length 2, has both parts."""
 
 def view_as_real(input: Tensor) -> Tensor:
-    """A complex tensor as one of floats, which shares memory: a last axis has the parts, the real one
+    """A complex tensor as one of floats in the same memory: a last axis has the parts, the real one
     first."""
 
 def view_copy(input: Tensor, *size) -> Tensor:

@@ -1,7 +1,9 @@
 """ATen's operators by name: arguments in the order of PyTorch's own schemas, and its values."""
 
 import inspect
+import re
 from importlib import import_module
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -329,3 +331,10 @@ def test_what_aten_has_and_pellucid_has_not_is_refused():
     table = ours(A)
     with pytest.raises(ArgumentError, match=r"aten\.embedding\.default: sparse=True is not computed here"):
         from_aten("aten.embedding.default")(table, ours(TARGET), -1, False, True)
+
+
+def test_sources_are_pages_of_pytorch():
+    for name, f in {name: f for names in (*EXPORTS.values(), METHODS) for name, f in names.items()}.items():
+        if f.__module__.startswith("pellucid."):
+            for page in re.findall(r"generated/torch\.([\w.]+)\.html", f.__doc__ or ""):
+                assert attrgetter(page)(torch).__doc__, name

@@ -31,8 +31,6 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
     Args:
         input: any shape.
         inplace: write the result over the input.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.relu.html
     """
     return input.relu_() if inplace else activations.relu(input)
 
@@ -57,10 +55,7 @@ def log_softmax(input: Tensor, dim: int, dtype=None) -> Tensor:
 
 @function(exports="nn.functional")
 def glu(input: Tensor, dim: int = -1) -> Tensor:
-    """The first half along an axis times the sigmoid of the second.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.glu.html
-    """
+    """The first half along an axis times the sigmoid of the second."""
     if input.shape[axis(dim, input.dim())] % 2:
         raise ShapeError(
             f"glu: axis {dim} of shape {tuple(input.shape)} has an odd length; it is cut in halves."
@@ -73,10 +68,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
 def rms_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
-    """``input / sqrt(mean(input^2) + eps) * weight`` over the last axes.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.rms_norm.html
-    """
+    """``input / sqrt(mean(input^2) + eps) * weight`` over the last axes."""
     return normalization.rms_norm(input, integers(normalized_shape, "normalized_shape"), weight, eps)
 
 
@@ -88,10 +80,7 @@ def layer_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """``(input - mean) / sqrt(variance + eps) * weight + bias`` over the last axes.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.layer_norm.html
-    """
+    """``(input - mean) / sqrt(variance + eps) * weight + bias`` over the last axes."""
     return normalization.layer_norm(input, integers(normalized_shape, "normalized_shape"), weight, bias, eps)
 
 
@@ -108,8 +97,6 @@ def group_norm(
 
     Raises:
         ValueError: a group has one element, which has no deviation.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.group_norm.html
     """
     if input.dim() > 1 and input.shape[0] * input.shape[1] // max(int(num_groups), 1) == 1:
         channels.more_than_one(input, "value per channel", tuple(range(2, input.dim())))
@@ -169,8 +156,6 @@ def instance_norm(
 
     Raises:
         ShapeError: the shapes do not fit, or a channel has one value.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.instance_norm.html
     """
     if use_input_stats:
         channels.more_than_one(input, "spatial element", tuple(range(2, input.dim())))
@@ -194,8 +179,6 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         DTypeError: the classes are not int64.
         IndexError: a class is negative or past the last, once values are read.
 
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.one_hot.html
-
     Example:
         >>> import pellucid as torch
         >>> torch.nn.functional.one_hot(torch.tensor([1, 0], device="cpu"), 3).tolist()
@@ -212,10 +195,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
 
 @function(exports="nn.functional", ours="PyTorch computes it by a norm and a division, in Python")
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
-    """``input / max(norm(input), eps)`` along an axis.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.normalize.html
-    """
+    """``input / max(norm(input), eps)`` along an axis."""
     return input / norm(input, p, dim, True).clamp(min=eps)
 
 
@@ -227,10 +207,7 @@ def _at_least(input: Tensor, eps: float) -> Tensor:
 
 @function(exports="nn.functional")
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """``x1 . x2 / (max(|x1|, eps) * max(|x2|, eps))`` along an axis of the shape to which both broadcast.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.cosine_similarity.html
-    """
+    """``x1 . x2 / (max(|x1|, eps) * max(|x2|, eps))`` along an axis of the shape to which both broadcast."""
     x1, x2 = broadcast_tensors(x1, x2)
     dim, eps = index(dim, "dim"), number(eps, "eps")
     if not eps >= 0:

@@ -67,8 +67,6 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     Args:
         input, target: same shape.
         reduction: "mean", "sum" or "none".
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.mse_loss.html
     """
     _real("mse_loss", input, target)
     _broadcast("mse_loss", input, target)
@@ -82,8 +80,6 @@ def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     Args:
         input, target: same shape.
         reduction: "mean", "sum" or "none".
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.l1_loss.html
     """
     _broadcast("l1_loss", input, target)
     return reduced((input - target).abs(), reduction)
@@ -112,8 +108,6 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
         input, target: same shape.
         reduction: "mean", "sum" or "none".
         delta: positive.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.huber_loss.html
     """
     delta = number(delta, "huber_loss: delta")
     if not delta > 0:
@@ -141,8 +135,6 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta:
         input, target: same shape.
         reduction: "mean", "sum" or "none".
         beta: 0 gives `l1_loss`.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.smooth_l1_loss.html
     """
     beta = number(beta, "smooth_l1_loss: beta")
     if not beta >= 0:
@@ -187,8 +179,6 @@ def nll_loss(
     Raises:
         ShapeError: the shapes do not fit.
         IndexError: a target is not a class; raised by the next read.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.nll_loss.html
     """
     k = _class_axis("nll_loss", input, target)
     if not target.dtype.is_integer:
@@ -231,8 +221,6 @@ def cross_entropy(
     Raises:
         ShapeError: the shapes do not fit.
         IndexError: a target is not a class; raised by the next read.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.cross_entropy.html
 
     Example:
         >>> import pellucid as torch
@@ -318,8 +306,6 @@ def binary_cross_entropy(
 
     Raises:
         ShapeError: the shapes differ.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.binary_cross_entropy.html
     """
     _same_shape("binary_cross_entropy", input, target, weight)
     loss = _bernoulli(input, target)
@@ -373,8 +359,6 @@ def binary_cross_entropy_with_logits(
 
     Raises:
         ShapeError: the shapes differ.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.binary_cross_entropy_with_logits.html
     """
     _same_shape("binary_cross_entropy_with_logits", input, target, weight, pos_weight)
     loss = _logistic(input, target, pos_weight)
@@ -400,8 +384,6 @@ def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: b
         target: probabilities, or their logarithms with ``log_target``.
         reduction: "batchmean" (the mathematical definition), "mean", "sum" or "none".
         log_target: what the target is.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.kl_div.html
     """
     _real("kl_div", input, target)
     is_log = boolean(log_target, "log_target")

@@ -58,29 +58,20 @@ def _same_axes(name: str, **tensors: Tensor) -> None:
 
 @_loss()
 def soft_margin_loss(input: Tensor, target: Tensor) -> Tensor:
-    """``log(1 + exp(-target * input))``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.soft_margin_loss.html
-    """
+    """``log(1 + exp(-target * input))``."""
     return (-target * input).exp().log1p()
 
 
 @_loss()
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0) -> Tensor:
-    """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.hinge_embedding_loss.html
-    """
+    """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1."""
     apart = where(target != 1, (margin - input).clamp_min(0), 0.0)
     return apart + where(target != -1, input, 0.0)
 
 
 @_loss()
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0) -> Tensor:
-    """``max(0, margin - target * (input1 - input2))``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.margin_ranking_loss.html
-    """
+    """``max(0, margin - target * (input1 - input2))``."""
     _same_axes("margin_ranking_loss", input1=input1, input2=input2, target=target)
     return (-target * (input1 - input2) + margin).clamp_min(0)
 
@@ -93,8 +84,6 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
         input1, input2: (batch, length) or (length,).
         target: (batch,) or ().
         margin: -1 to 1.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.cosine_embedding_loss.html
     """
     if target.dim() > 1 or input1.dim() != target.dim() + 1 or input2.dim() != target.dim() + 1:
         raise ShapeError(
@@ -125,8 +114,6 @@ def gaussian_nll_loss(
             refused, since that would wait for the device.
         full: add ``log(2 pi) / 2``.
         eps: the least variance.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.gaussian_nll_loss.html
     """
     if isinstance(var, Tensor):
         spread = var
@@ -156,8 +143,6 @@ def poisson_nll_loss(
         log_input: what the input is.
         full: add Stirling's approximation of the logarithm of the factorial.
         eps: added where a logarithm is taken.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.poisson_nll_loss.html
     """
     eps = number(eps, "poisson_nll_loss: eps")
     found = input.exp() - target * input if log_input else input - target * (input + eps).log()
@@ -188,8 +173,6 @@ def multi_margin_loss(
         p: 1 or 2.
         margin: by which the target's score should be the largest.
         weight: (classes,) or None.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.multi_margin_loss.html
     """
     if p not in (1, 2):
         raise RangeError(f"multi_margin_loss: p must be 1 or 2, not {p}.")
@@ -211,8 +194,6 @@ def multilabel_margin_loss(input: Tensor, target: Tensor) -> Tensor:
     Args:
         input: (batch, classes) or (classes,).
         target: class indices of the same shape; those before the first -1 count.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.multilabel_margin_loss.html
     """
     rows, classes = _rows("multilabel_margin_loss", input, target, 0)
     counts = (classes < 0).cumsum(1) == 0
@@ -228,10 +209,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor) -> Tensor:
 
 @_loss(ours=_PYTHON)
 def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None) -> Tensor:
-    """The mean over the last axis of the cross entropies of single classes, by logits.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.multilabel_soft_margin_loss.html
-    """
+    """The mean over the last axis of the cross entropies of single classes, by logits."""
     found = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
     return (found if weight is None else found * weight).mean(-1)
 
@@ -240,10 +218,7 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | 
 def pairwise_distance(
     x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> Tensor:
-    """The norm of ``x1 - x2 + eps`` over the last axis.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.pairwise_distance.html
-    """
+    """The norm of ``x1 - x2 + eps`` over the last axis."""
     return norm(x1 - x2 + eps, p, -1, keepdim)
 
 
@@ -275,8 +250,6 @@ def triplet_margin_loss(
         margin: by which the negative should lie farther.
         p, eps: of the distance.
         swap: take the distance between positive and negative where that is smaller.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.triplet_margin_loss.html
     """
 
     def distance(a, b):
@@ -295,9 +268,6 @@ def triplet_margin_with_distance_loss(
     margin: float = 1.0,
     swap: bool = False,
 ) -> Tensor:
-    """`triplet_margin_loss` with any distance, a function of two tensors.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.triplet_margin_with_distance_loss.html
-    """
+    """`triplet_margin_loss` with any distance, a function of two tensors."""
     distance = pairwise_distance if distance_function is None else distance_function
     return _triplet("triplet_margin_with_distance_loss", anchor, positive, negative, distance, margin, swap)

@@ -220,8 +220,6 @@ def linear_cross_entropy(
 
     Raises:
         ShapeError: the shapes do not fit.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.linear_cross_entropy.html
     """
     if options is not None and not isinstance(options, LinearCrossEntropyOptions):
         raise ArgumentError(f"linear_cross_entropy: options are {type(options).__name__} {options!r}")

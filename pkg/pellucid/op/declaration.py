@@ -29,8 +29,6 @@ from .rules import promote
 from .schema import OPS, Argument
 from .slow_path import call_into, call_slowly
 
-_SOURCE = "https://pytorch.org/docs/stable/"
-
 # By the number that kernels write into the status buffer.
 BY_INDEX: list[Op] = []
 
@@ -206,13 +204,12 @@ def operator_of(o: Op) -> Callable:
 # Docstrings of rows
 
 
-def docstring(sentence: str, sections: dict[str, dict[str, str] | str], page: str, example: str = "") -> str:
+def docstring(sentence: str, sections: dict[str, dict[str, str] | str], example: str = "") -> str:
     """A docstring from its parts.
 
     Args:
         sentence: what the op computes.
         sections: heading -> text, or names -> their texts.
-        page: of PyTorch's documentation, such as "exp" or "nn.functional.silu"; one has all of "special".
         example: lines of a console; none if empty.
     """
     lines = [sentence]
@@ -220,8 +217,6 @@ def docstring(sentence: str, sections: dict[str, dict[str, str] | str], page: st
         texts = [f"{names}: {text}" for names, text in told.items()] if isinstance(told, dict) else [told]
         wrapped = [fill(text, 100, subsequent_indent="    ") for text in texts]
         lines += ["", f"{heading}:", *[f"    {line}" for text in wrapped for line in text.splitlines()]]
-    page = "special" if page.startswith("special.") else f"generated/torch.{page}"
-    lines += ["", f"Source: {_SOURCE}{page}.html"]
     if example:
         lines += ["", "Example:", *[f"    {line}" for line in example.splitlines()]]
     return "\n    ".join(lines)
@@ -239,9 +234,3 @@ def example_of(name: str, reference: Callable, given: tuple) -> str:
     else:
         shown = [f"{call}.tolist()", str(result.tolist())]
     return "\n".join([">>> import pellucid as torch", f">>> {shown[0]}", shown[1]])
-
-
-def page_of(name: str, exports: str | tuple[str, ...]) -> str:
-    """The name of a function behind ``torch.``."""
-    places = (exports,) if isinstance(exports, str) else exports
-    return name if "torch" in places or not places else f"{places[0]}.{name}"

@@ -18,9 +18,10 @@ from typing import Any, Protocol
 
 from ..kernel.element_types import convert
 from ..tensors.tensor import Tensor
-from .declaration import docstring, example_of, op, page_of
+from .declaration import docstring, example_of, op
 from .elementwise import Elementwise, elementwise
 from .inplace import in_place
+from .public import page_of
 from .rules import as_input, boolean, broadcast, float_only, floating, promote, real
 
 _TAKES: dict[Callable, str] = {
@@ -108,9 +109,10 @@ def unary(
         exports: where it is public; what `pellucid` has is also a method.
         public, aten: as `op` has them; what has another public name is no method.
     """
-    page = public or page_of(name, exports)
     known = {"input": f"{takes or _TAKES.get(dtype, 'any dtype')}."}
-    doc = docstring(sentence, {"Args": known}, page, "" if public else example_of(page, reference, (at,)))
+    doc = docstring(
+        sentence, {"Args": known}, "" if public else example_of(page_of(name, exports), reference, (at,))
+    )
     method = "torch" in exports and not public
     return op(
         dtype=dtype,
@@ -164,7 +166,7 @@ def activation(
     def over(*values):
         return written(*values[:-1]) if values[-1] is True else None
 
-    doc = docstring(sentence, {"Args": known}, page, example_of(page, lambda *x: reference(*x, *usual), at))
+    doc = docstring(sentence, {"Args": known}, example_of(page, lambda *x: reference(*x, *usual), at))
     made = op(
         dtype=dtype,
         shape=as_input,
@@ -194,7 +196,7 @@ def _pair(name: str, reference: Callable, sentence: str, takes: str, form: Calla
         "Args": {", ".join(inspect.signature(form).parameters): f"{takes}, of shapes that broadcast{also}."},
         "Raises": {"ShapeError": "shapes do not broadcast."},
     }
-    return docstring(sentence, sections, name, example_of(name, reference, at))
+    return docstring(sentence, sections, example_of(name, reference, at))
 
 
 def _overloads(name: str, form: Callable) -> tuple[str, ...]:

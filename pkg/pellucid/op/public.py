@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from functools import wraps
-from inspect import Parameter, signature
+from inspect import Parameter, cleandoc, signature
 from typing import Any, TypeVar
 
 from ..errors import DTypeError, PellucidError
@@ -19,6 +19,20 @@ from ..tensors.tensor import Tensor
 from .arguments import READERS, named, reader, wrong
 
 F = TypeVar("F", bound=Callable)
+
+_PAGES = "https://pytorch.org/docs/stable/"
+# Functions that another one's page explains.
+_EXPLAINED = {"relu": "nn.functional.relu", "clamp_min": "clamp", "clamp_max": "clamp"}
+# What arguments of many functions are, where a docstring does not say.
+_SHARED = {
+    "dim": "the axis.",
+    "dtype": "of the result.",
+    "device": "of the result; the default device if not given.",
+    "requires_grad": "whether to record what is computed from it.",
+    "keepdim": "whether an axis stays, with length 1.",
+    "generator": "of the random numbers; the default one if not given.",
+    "out": "a tensor for the result.",
+}
 
 # Functions by name, for each module that exports them; "torch" is `pellucid` itself.
 EXPORTS: dict[str, dict[str, Callable]] = {
@@ -104,6 +118,8 @@ def publish(
     forms = in_place if isinstance(in_place, tuple) else (f"{name}_",) if in_place else ()
     entries: list[tuple[dict, str, Any]] = [(place, name, function) for place in places]
     o: Any = getattr(function, "op", None)
+    if places and function.__module__.startswith("pellucid."):
+        function.__doc__ = documented(function, page_of(name, exports or "Tensor"))
     if forms and o.prepare is not None:
         raise TypeError(f"op {name}: prepare= may give a call to another op, so it has no in-place form")
     entries += [(IN_PLACE, n, o) for n in forms]
@@ -118,6 +134,37 @@ def publish(
     if method or forms:
         for give in attach:
             give()
+
+
+def page_of(name: str, exports: str | tuple[str, ...]) -> str:
+    """What PyTorch's documentation has a function as, behind ``torch.``."""
+    places = (exports,) if isinstance(exports, str) else exports or ("torch",)
+    place = next((p for p in ("nn.functional", "torch") if p in places), places[0])
+    known = name.removesuffix("_with_indices")
+    return known if place == "torch" else f"{place}.{known}"
+
+
+def documented(function: Callable, page: str) -> str:
+    """The docstring of a function, with arguments that many have, and the page of PyTorch's documentation,
+    unless it says them itself."""
+    text = cleandoc(function.__doc__ or "")
+    code: Any = function.__code__
+    taken = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    form = signature(function).parameters
+    names = [n for n in dict.fromkeys((*form, *taken)) if n in _SHARED]
+    names = [n for n in names if n != "dim" or str(form[n].annotation).partition(" | ")[0] == "int"]
+    told = [f"    {n}: {_SHARED[n]}" for n in names if not re.search(rf"^    .*\b{n}\b.*: ", text, re.M)]
+    if told:
+        # Behind the arguments that it says, else behind the first paragraph.
+        first, args, rest = text.partition("\n\nArgs:\n")
+        if not args:
+            first, _, rest = text.partition("\n\n")
+        own, _, rest = rest.partition("\n\n") if args else ("", "", rest)
+        text = "\n".join([f"{first}\n\nArgs:", *([own] if own else []), *told, *(["", rest] if rest else [])])
+    if "Source:" not in text:
+        page = "special" if page.startswith("special.") else f"generated/torch.{_EXPLAINED.get(page, page)}"
+        text += f"\n\nSource: {_PAGES}{page}.html"
+    return text
 
 
 def explained(function: Callable) -> Callable:

@@ -977,8 +977,7 @@ class Tensor(Portable):
     def unsafe_chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
         """At most ``chunks`` views of equal length (the last may be shorter)."""
     def unsafe_split(self, split_size: _int, dim: _int = 0) -> tuple[Tensor, ...]:
-        """`split` in parts of one length. PyTorch does not look whether these are written; here they are
-        views."""
+        """`split` in parts of one length. PyTorch does not see writes into them; they are views here."""
     def unsqueeze(self, dim: _int) -> Tensor:
         """With a new axis of length 1 at ``dim``, sharing storage."""
     def var(

@@ -279,7 +279,7 @@ def _conv(count: int, sentence: str, returns: str, example: str = "") -> Any:
             "DTypeError": "dtypes differ.",
         },
     }
-    doc = docstring(sentence, sections, f"nn.functional.{name}", example)
+    doc = docstring(sentence, sections, example)
     aten = f"{name}.default", f"{name}.padding"
     public: dict[str, Any] = {"exports": ("torch", "nn.functional"), "aten": aten}
     if count == 3:
@@ -372,7 +372,7 @@ def _conv_transpose(count: int, sentence: str, returns: str, aten: str | None = 
             "DTypeError": "dtypes differ.",
         },
     }
-    doc = docstring(sentence, sections, f"nn.functional.{name}")
+    doc = docstring(sentence, sections)
     public: dict[str, Any] = {"exports": ("torch", "nn.functional"), "aten": aten}
     if count == 3:
         return function(**public)(formed(_spreads_volumes, name, doc))

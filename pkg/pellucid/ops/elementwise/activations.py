@@ -92,8 +92,6 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     Args:
         input: floating point.
         approximate: "none" for the exact form, "tanh" for the approximation that GPT-2 uses.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.gelu.html
     """
 
 
@@ -197,10 +195,7 @@ threshold = activation(
 
 @function(exports="nn.functional", ours="PyTorch computes it by a difference, in Python")
 def tanhshrink(input: Tensor) -> Tensor:
-    """``input - tanh(input)``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.tanhshrink.html
-    """
+    """``input - tanh(input)``."""
     return input - input.tanh()
 
 
@@ -226,8 +221,6 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     Args:
         input: floating point; its second axis has the channels.
         weight: one number, or one for each channel; of the dtype of the input.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.prelu.html
     """
     if input.dtype is not weight.dtype:
         raise DTypeError(f"prelu: input is {input.dtype} and weight is {weight.dtype}. Convert one of them.")
@@ -276,19 +269,13 @@ def _mish_grad(g, input):
 @function(exports="nn.functional")
 @composed(input=_mish_grad)
 def mish(input: Tensor) -> Tensor:
-    """``input * tanh(softplus(input))``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.mish.html
-    """
+    """``input * tanh(softplus(input))``."""
     return input * softplus(input).tanh()
 
 
 @function(exports="nn.functional", ours="PyTorch computes it by a quotient, in Python")
 def softsign(input: Tensor) -> Tensor:
-    """``input / (1 + |input|)``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.softsign.html
-    """
+    """``input / (1 + |input|)``."""
     return input / (1 + input.abs())
 
 
@@ -321,30 +308,21 @@ def _float_input(name: str, input: Tensor) -> Tensor:
 @function(exports="nn.functional")
 @composed(input=lambda g, input, min_val, max_val: _inside(g, input, min_val, max_val))
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
-    """Values moved into ``[min_val, max_val]``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.hardtanh.html
-    """
+    """Values moved into ``[min_val, max_val]``."""
     return _bounded("hardtanh", input, min_val, max_val)
 
 
 @function(exports="nn.functional")
 @composed(input=lambda g, input: _inside(g, input, 0.0, 6.0))
 def relu6(input: Tensor) -> Tensor:
-    """``min(max(input, 0), 6)``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.relu6.html
-    """
+    """``min(max(input, 0), 6)``."""
     return _bounded("relu6", input, 0.0, 6.0)
 
 
 @function(exports="nn.functional")
 @composed(input=lambda g, input: where((input > -3.0) & (input < 3.0), g / 6.0, 0.0))
 def hardsigmoid(input: Tensor) -> Tensor:
-    """``relu6(input + 3) / 6``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.hardsigmoid.html
-    """
+    """``relu6(input + 3) / 6``."""
     return (_float_input("hardsigmoid", input) + 3.0).clamp(0.0, 6.0) / 6.0
 
 
@@ -356,8 +334,5 @@ def _hardswish_grad(g, input):
 @function(exports="nn.functional")
 @composed(input=_hardswish_grad)
 def hardswish(input: Tensor) -> Tensor:
-    """``input * relu6(input + 3) / 6``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.hardswish.html
-    """
+    """``input * relu6(input + 3) / 6``."""
     return input * hardsigmoid(_float_input("hardswish", input))

@@ -72,8 +72,6 @@ def add(input: Tensor | float, other: Tensor | float, *, alpha: float = 1) -> Te
     Raises:
         ShapeError: shapes do not broadcast.
 
-    Source: https://pytorch.org/docs/stable/generated/torch.add.html
-
     Example:
         >>> import pellucid as torch
         >>> torch.add(torch.tensor([1, 2], device="cpu"), 10).tolist()
@@ -99,15 +97,15 @@ def add(input: Tensor | float, other: Tensor | float, *, alpha: float = 1) -> Te
     aten=("sub.Tensor", "sub.Scalar(self, other, alpha=1)"),
 )
 def sub(input: Tensor | float, other: Tensor | float, *, alpha: float = 1) -> Tensor:
-    """Difference: ``out = input - alpha * other``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.sub.html
-    """
+    """Difference: ``out = input - alpha * other``."""
 
 
 @function(aten=("rsub.Tensor", "rsub.Scalar(self, other, alpha=1)"))
 def rsub(input: Tensor, other: Tensor | float, *, alpha: float = 1) -> Tensor:
-    """``other - alpha * input``."""
+    """``other - alpha * input``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.sub.html
+    """
     if not hasattr(input, "_meta"):
         raise named("rsub", wrong("input", "Tensor", input))
     return sub(other, input, alpha=alpha)
@@ -206,8 +204,6 @@ def pow(input: Tensor | float, exponent: Tensor | float) -> Tensor:
         input: the base.
         exponent: tensor or number; integers to negative integer powers are refused, and bools to powers that
             are tensors of bools.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.pow.html
     """
 
 
@@ -292,10 +288,7 @@ _END = "bitcast<f32>(bitcast<u32>(end) ^ (index >> 31u))"
     aten=("lerp.Scalar", "lerp.Tensor"),
 )
 def lerp(input: Tensor, end: Tensor, weight: Tensor | float) -> Tensor:
-    """Linear interpolation: ``out = input + weight * (end - input)``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.lerp.html
-    """
+    """Linear interpolation: ``out = input + weight * (end - input)``."""
 
 
 @op(
@@ -316,10 +309,7 @@ def lerp(input: Tensor, end: Tensor, weight: Tensor | float) -> Tensor:
     in_place=True,
 )
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
-    """``out = input + value * tensor1 * tensor2``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.addcmul.html
-    """
+    """``out = input + value * tensor1 * tensor2``."""
 
 
 def _quotient_types(call: Call):
@@ -347,7 +337,4 @@ def _quotient_types(call: Call):
     in_place=True,
 )
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
-    """``out = input + value * tensor1 / tensor2``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.addcdiv.html
-    """
+    """``out = input + value * tensor1 / tensor2``."""

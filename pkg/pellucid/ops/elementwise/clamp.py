@@ -181,6 +181,4 @@ def clamp(input: Tensor, min: Tensor | float | None = None, max: Tensor | float 
     Args:
         input: any tensor.
         min, max: numbers or tensors; at least one.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.clamp.html
     """

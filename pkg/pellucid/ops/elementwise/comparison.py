@@ -91,8 +91,6 @@ def where(condition: Tensor, input: Tensor | float, other: Tensor | float) -> Te
         condition: bool tensor.
         input, other: tensors or numbers; everything broadcasts.
 
-    Source: https://pytorch.org/docs/stable/generated/torch.where.html
-
     Example:
         >>> import pellucid as torch
         >>> x = torch.tensor([-1.0, 2.0], device="cpu")
@@ -174,10 +172,7 @@ def _check_is_tensor(value: Any, name: str) -> None:
 def isclose(
     input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Tensor:
-    """``|input - other| <= atol + rtol * |other|``, element by element.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.isclose.html
-    """
+    """``|input - other| <= atol + rtol * |other|``, element by element."""
     _check_is_tensor(other, "isclose: other")
     if input.dtype is not other.dtype:
         raise DTypeError(f"isclose: input is {input.dtype} and other is {other.dtype}. Convert one of them.")
@@ -201,18 +196,12 @@ def isclose(
 def allclose(
     input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> bool:
-    """Whether `isclose` holds everywhere. Reads the answer, and so waits.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.allclose.html
-    """
+    """Whether `isclose` holds everywhere. Reads the answer, and so waits."""
     return bool(isclose(input, other, rtol, atol, equal_nan).all().item())
 
 
 @function(method=True)
 def equal(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have the same shape and values. Reads the answer, and so waits.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.equal.html
-    """
+    """Whether two tensors have the same shape and values. Reads the answer, and so waits."""
     _check_is_tensor(other, "equal: other")
     return input._meta.shape == other._meta.shape and bool((input == other).all().item())

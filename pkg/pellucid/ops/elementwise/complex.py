@@ -86,10 +86,7 @@ sgn = unary(
 
 @function(method=True)
 def conj(input: Tensor) -> Tensor:
-    """The conjugate; of real numbers the tensor itself. It is computed at once, and no view.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.conj.html
-    """
+    """The conjugate; of real numbers the tensor itself. It is computed at once, and no view."""
     return conj_physical(input) if input.dtype.is_complex else input
 
 
@@ -101,28 +98,19 @@ def _itself(name: str, input: Tensor) -> Tensor:
 
 @function(method=True)
 def resolve_conj(input: Tensor) -> Tensor:
-    """The tensor itself: conjugates are computed at once.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.resolve_conj.html
-    """
+    """The tensor itself: conjugates are computed at once."""
     return _itself("resolve_conj", input)
 
 
 @function(method=True)
 def resolve_neg(input: Tensor) -> Tensor:
-    """The tensor itself: negatives are computed at once.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.resolve_neg.html
-    """
+    """The tensor itself: negatives are computed at once."""
     return _itself("resolve_neg", input)
 
 
 @function(method=True, ours="PyTorch reads the dtype, in Python")
 def is_complex(input: Tensor) -> bool:
-    """Whether the elements are complex numbers.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.is_complex.html
-    """
+    """Whether the elements are complex numbers."""
     return input.dtype.is_complex
 
 
@@ -139,10 +127,7 @@ def pairs(input: Tensor) -> Tensor:
 
 @function()
 def view_as_real(input: Tensor) -> Tensor:
-    """A complex tensor as one of floats, which shares memory: a last axis has the parts, the real one first.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.view_as_real.html
-    """
+    """A complex tensor as one of floats in the same memory: a last axis has the parts, the real one first."""
     if not input.dtype.is_complex:
         raise DTypeError(f"view_as_real: takes complex tensors, not {input.dtype}.")
     return pairs(input)
@@ -173,8 +158,6 @@ def view_as_complex(input: Tensor) -> Tensor:
     Raises:
         ShapeError: the last axis has another length, or parts do not lie side by side.
         DTypeError: not float32 or float64.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.view_as_complex.html
     """
     if input._offset % 2:
         raise ShapeError("view_as_complex: the tensor begins between two numbers. Call .clone() first.")
@@ -183,19 +166,13 @@ def view_as_complex(input: Tensor) -> Tensor:
 
 @function(ours="PyTorch makes a view of it, in C++")
 def real(input: Tensor) -> Tensor:
-    """The real parts, which share memory with the tensor; of real numbers the tensor itself.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.real.html
-    """
+    """The real parts, which share memory with the tensor; of real numbers the tensor itself."""
     return pairs(input)[..., 0] if input.dtype.is_complex else input
 
 
 @function(ours="PyTorch makes a view of it, in C++")
 def imag(input: Tensor) -> Tensor:
-    """The imaginary parts, which share memory with the tensor.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.imag.html
-    """
+    """The imaginary parts, which share memory with the tensor."""
     if not input.dtype.is_complex:
         raise DTypeError(f"imag: takes complex tensors, not {input.dtype}, whose imaginary part is 0.")
     return pairs(input)[..., 1]
@@ -203,10 +180,7 @@ def imag(input: Tensor) -> Tensor:
 
 @function(method=True)
 def isreal(input: Tensor) -> Tensor:
-    """Whether the imaginary part is 0.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.isreal.html
-    """
+    """Whether the imaginary part is 0."""
     if not input.dtype.is_complex:
         return input.new_ones(input.shape, dtype=dt.bool_)
     return eq(imag(input.detach()), 0)
@@ -239,8 +213,6 @@ def polar(abs: Tensor, angle: Tensor) -> Tensor:
 
     Args:
         abs, angle: float32 or float64.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.polar.html
     """
     _whole_of(abs.dtype, angle.dtype)
     return complex(abs * cos(angle), abs * sin(angle))

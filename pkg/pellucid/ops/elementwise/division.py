@@ -34,10 +34,7 @@ from ...tensors.tensor import Tensor
     aten=("true_divide.Tensor", "true_divide.Scalar"),
 )
 def true_divide(input: Tensor | float, other: Tensor | float) -> Tensor:
-    """Quotient: ``out = input / other``, floating point for integers too.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.true_divide.html
-    """
+    """Quotient: ``out = input / other``, floating point for integers too."""
 
 
 def _rounded(forms: tuple[Callable, Callable], input, other, mode):
@@ -53,8 +50,6 @@ def div(input: Tensor | float, other: Tensor | float, *, rounding_mode: str | No
     Args:
         input, other: tensors or numbers that broadcast.
         rounding_mode: None for the true quotient, "trunc" to round toward zero, "floor" to round down.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.div.html
     """
     if rounding_mode is None:
         return true_divide(input, other)

@@ -320,8 +320,6 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
         input: any real dtype; integers and bools become the default float.
         eps: keep the input between this and ``1 - eps``.
 
-    Source: https://pytorch.org/docs/stable/generated/torch.logit.html
-
     Example:
         >>> import pellucid as torch
         >>> torch.logit(torch.tensor([0.0, 0.5], device="cpu"), 0.5).tolist()
@@ -385,8 +383,6 @@ def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     Args:
         input: any dtype but bool and complex ones.
         decimals: digits that stay behind the point; negative ones count before it.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.round.html
     """
 
 

@@ -151,8 +151,6 @@ def polygamma(n: int, input: Tensor) -> Tensor:
     Args:
         n: not negative.
         input: any real dtype; integers become the default float.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.polygamma.html
     """
     return of_order(input, n)
 
@@ -162,10 +160,7 @@ METHODS["polygamma"] = of_order
 
 @function(method=True, in_place=True)
 def mvlgamma(input: Tensor, p: int) -> Tensor:
-    """Logarithm of the gamma function of p dimensions.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.mvlgamma.html
-    """
+    """Logarithm of the gamma function of p dimensions."""
     if not 1 <= p <= 1024:
         raise RangeError(f"mvlgamma: p must be 1 to 1024, but is {p}.")
     total = lgamma(input)

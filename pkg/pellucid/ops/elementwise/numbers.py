@@ -118,10 +118,7 @@ Frexp = namedtuple("frexp", ("mantissa", "exponent"))
 
 @function(method=True, aten="frexp.Tensor")
 def frexp(input: Tensor) -> tuple[Tensor, Tensor]:
-    """(mantissa, exponent) with ``input == mantissa * 2 ** exponent`` and mantissas from 0.5 to 1.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.frexp.html
-    """
+    """(mantissa, exponent) with ``input == mantissa * 2 ** exponent`` and mantissas from 0.5 to 1."""
     return Frexp(frexp_mantissa(input), frexp_exponent(input))
 
 
@@ -147,8 +144,6 @@ def ldexp(input: Tensor, other: Tensor) -> Tensor:
         input: any dtype.
         other: any dtype. With integers and a floating-point input the result has the input's dtype, and is
             right where the power itself would be infinite or 0.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.ldexp.html
     """
     if input.is_floating_point() and other._meta.dtype.is_integer:
         return times_power_of_2(input, other)
@@ -196,8 +191,6 @@ def nan_to_num(
         input: any dtype; what is no float is copied.
         nan: for NaN; 0 if None.
         posinf, neginf: for infinity and its negative; the dtype's largest number and its negative if None.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nan_to_num.html
     """
     if not input.dtype.is_floating_point:
         return input.clone()

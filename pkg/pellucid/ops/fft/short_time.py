@@ -82,8 +82,6 @@ def stft(
     Raises:
         ArgumentError: a real signal without ``return_complex``.
         RangeError, ShapeError: lengths do not fit.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.stft.html
     """
     n, hop, width = _lengths("stft", n_fft, hop_length, win_length)
     is_complex = input._meta.dtype.is_complex or (window is not None and window._meta.dtype.is_complex)
@@ -133,8 +131,6 @@ def istft(
     Raises:
         RangeError: windows add up to 0 somewhere, or lengths do not fit.
         DTypeError: the input is not complex.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.istft.html
     """
     n, hop, width = _lengths("istft", n_fft, hop_length, win_length)
     shape = input._meta.shape

@@ -155,7 +155,7 @@ def _declare(kind: str, end: str):
         "Raises": {"ShapeError": "an axis is named twice, or has no element.", "DTypeError": "halves."},
     }
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = docstring(f"{sentence.format(end)}, over {over}.", sections, f"fft.{name}")
+    call.__doc__ = docstring(f"{sentence.format(end)}, over {over}.", sections)
     return function(exports="fft", aten=f"fft_{name}.default")(call)
 
 
@@ -183,8 +183,6 @@ def fftfreq(
         n: length of the signal.
         d: time between two samples.
         dtype, device, requires_grad: of the result.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.fft.fftfreq.html
     """
     n = index(n, "fftfreq: n")
     parts = (0, (n + 1) // 2), (-(n // 2), 0)
@@ -201,8 +199,6 @@ def rfftfreq(
         n: length of the signal.
         d: time between two samples.
         dtype, device, requires_grad: of the result.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.fft.rfftfreq.html
     """
     n = index(n, "rfftfreq: n")
     return _frequencies("rfftfreq", n, d, ((0, n // 2 + 1),), dtype, device, requires_grad)
@@ -216,17 +212,11 @@ def _shifted(name: str, input: Tensor, dim, more: int) -> Tensor:
 
 @function(exports="fft", aten="fft_fftshift.default")
 def fftshift(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
-    """The zero frequency in the middle of axes (all if ``dim`` is None).
-
-    Source: https://pytorch.org/docs/stable/generated/torch.fft.fftshift.html
-    """
+    """The zero frequency in the middle of axes (all if ``dim`` is None)."""
     return _shifted("fftshift", input, dim, 0)
 
 
 @function(exports="fft", aten="fft_ifftshift.default")
 def ifftshift(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
-    """Inverse of `fftshift`.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.fft.ifftshift.html
-    """
+    """Inverse of `fftshift`."""
     return _shifted("ifftshift", input, dim, 1)

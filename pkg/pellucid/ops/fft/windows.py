@@ -121,7 +121,7 @@ def _window(name: str, make: Callable, sentence: str, **own: tuple) -> Any:
 
     known = {"M": "number of elements.", **dict.fromkeys(own, "a number.")}
     known["sym"] = "whether it is symmetric; else it is one period of a longer one, for transforms."
-    doc = docstring(sentence, {"Args": known | _KNOWN}, f"signal.windows.{name}")
+    doc = docstring(sentence, {"Args": known | _KNOWN})
     named = {**own, "sym": ("bool", True), **_OPTIONS}
     call = _called(name, {"M": ("int", Parameter.empty)}, named, doc, made)
     return function(exports="signal.windows", ours="PyTorch makes it in Python, of other ops")(call)
@@ -141,7 +141,7 @@ def _older(name: str, make: Callable, aten: tuple[str, ...] = (), **own: tuple) 
         "periodic": "one period of a longer window, for transforms.",
     }
     known |= dict.fromkeys(own, "a number.") | _KNOWN
-    doc = docstring(f"`signal.windows.{name.removesuffix('_window')}`.", {"Args": known}, name)
+    doc = docstring(f"`signal.windows.{name.removesuffix('_window')}`.", {"Args": known})
     positional = {"window_length": ("int", Parameter.empty), "periodic": ("bool", True), **own}
     overloads = tuple(f"{name}.{end}" for end in ("default", "periodic", *aten))
     return function(aten=overloads)(_called(name, positional, _OPTIONS, doc, made))

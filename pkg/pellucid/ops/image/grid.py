@@ -128,8 +128,6 @@ def grid_sample(
         ValueError: there is no such mode, or shapes do not fit.
         DTypeError: dtypes differ.
 
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.grid_sample.html
-
     Example:
         >>> import pellucid as torch
         >>> x = torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]], device="cpu")
@@ -191,8 +189,6 @@ def affine_grid(theta: Tensor, size: tuple[int, ...], align_corners: bool | None
     Raises:
         ValueError: shapes do not fit.
         NotImplementedError: a size of other axes.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.affine_grid.html
     """
     size = integers(size, "affine_grid: size")
     if not theta.dtype.is_floating_point:

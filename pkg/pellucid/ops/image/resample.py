@@ -238,8 +238,6 @@ def interpolate(
         ValueError: a setting does not fit the mode, or there is none or more than one size.
         NotImplementedError: the mode is not one for so many axes.
 
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.interpolate.html
-
     Example:
         >>> import pellucid as torch
         >>> x = torch.tensor([[[1.0, 3.0]]], device="cpu")
@@ -301,10 +299,7 @@ def upsample(
     mode: str = "nearest",
     align_corners: bool | None = None,
 ) -> Tensor:
-    """`interpolate`, by its earlier name.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.upsample.html
-    """
+    """`interpolate`, by its earlier name."""
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
@@ -314,10 +309,7 @@ def upsample_nearest(
     size: int | tuple[int, ...] | None = None,
     scale_factor: float | tuple[float, ...] | None = None,
 ) -> Tensor:
-    """`interpolate` to the nearest.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.upsample_nearest.html
-    """
+    """`interpolate` to the nearest."""
     return interpolate(input, size, scale_factor)
 
 
@@ -327,8 +319,5 @@ def upsample_bilinear(
     size: int | tuple[int, ...] | None = None,
     scale_factor: float | tuple[float, ...] | None = None,
 ) -> Tensor:
-    """`interpolate` with "bilinear" and the corners aligned.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.upsample_bilinear.html
-    """
+    """`interpolate` with "bilinear" and the corners aligned."""
     return interpolate(input, size, scale_factor, "bilinear", True)

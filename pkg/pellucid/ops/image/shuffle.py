@@ -37,8 +37,6 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 
     Raises:
         ShapeError: the channels are no multiple of r * r.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.pixel_shuffle.html
     """
     r = _factor("pixel_shuffle", input, upscale_factor)
     *batch, channels, height, width = input.shape
@@ -59,8 +57,6 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
 
     Raises:
         ShapeError: height or width are no multiple of r.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.pixel_unshuffle.html
     """
     r = _factor("pixel_unshuffle", input, downscale_factor)
     *batch, channels, height, width = input.shape
@@ -80,8 +76,6 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
 
     Raises:
         ShapeError: groups do not divide the channels.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.channel_shuffle.html
     """
     groups = _factor("channel_shuffle", input, groups)
     if input.shape[1] % groups:
@@ -121,8 +115,6 @@ def unfold(
 
     Raises:
         ShapeError: a window is larger than the padded input, or a setting does not fit.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.unfold.html
     """
     if input.dim() not in (3, 4) or 0 in input.shape[-3:]:
         raise ShapeError(
@@ -156,8 +148,6 @@ def fold(
 
     Raises:
         ShapeError: the input has other lengths than `unfold` of such a result makes.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.fold.html
     """
     windows = _patches(per_axis("output_size", output_size, 2, 1), kernel_size, stride, padding, dilation)
     taps, made = prod(windows.kernel), prod(windows.result)

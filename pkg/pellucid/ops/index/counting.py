@@ -48,8 +48,6 @@ def searchsorted(
     Raises:
         ShapeError: the rows do not fit.
         ArgumentError: side and right say different things.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.searchsorted.html
     """
     behind = _from_the_right("searchsorted", right, side)
     rows = sorted_sequence
@@ -86,8 +84,6 @@ def bucketize(
 
     Raises:
         ShapeError: boundaries are no vector.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.bucketize.html
     """
     if boundaries._meta.rank != 1:
         raise ShapeError(f"bucketize: boundaries must be a vector, not {boundaries._meta.rank} axes.")
@@ -108,10 +104,7 @@ def isin(
     assume_unique: bool = False,
     invert: bool = False,
 ) -> Tensor:
-    """Whether each element is one of others; ``invert`` whether it is none.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.isin.html
-    """
+    """Whether each element is one of others; ``invert`` whether it is none."""
     device = next((x.device for x in (elements, test_elements) if isinstance(x, Tensor)), None)
     if device is None:
         raise ArgumentError("isin: elements or test_elements must be a Tensor.")
@@ -139,8 +132,6 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     Raises:
         ShapeError: no vector, or weights of another length.
         RangeError: a negative integer.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.bincount.html
     """
     if input._meta.rank != 1 or (weights is not None and weights._meta.shape != input._meta.shape):
         raise ShapeError("bincount: takes a vector, and weights of its length.")
@@ -174,8 +165,6 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
 
     Raises:
         RangeError: no parts, or max is less than min, or the range is not finite.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.histc.html
     """
     if input._meta.dtype.is_integer and input.is_webgpu:
         return histc(input.to(dt.float32), bins, min, max).to(input._meta.dtype)
@@ -247,8 +236,6 @@ def unique(
 
     Returns:
         The elements, or a tuple of them and what else was asked for.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.unique.html
     """
     boolean(sorted, "sorted")
     return _unique(input, dim, return_inverse, return_counts, True)
@@ -258,8 +245,5 @@ def unique(
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """The elements, or slices of an axis, that differ from the one before. Waits: their number is data.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.unique_consecutive.html
-    """
+    """The elements, or slices of an axis, that differ from the one before. Waits: their number is data."""
     return _unique(input, dim, return_inverse, return_counts, False)

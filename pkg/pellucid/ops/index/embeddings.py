@@ -101,8 +101,6 @@ def embedding(
     Raises:
         DimensionError: ``padding_idx`` is no row.
         IndexError: at the next read, an index is out of range.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.embedding.html
     """
     row = row_of("embedding", padding_idx, weight.shape[0])
     return _looked_up("embedding", input, weight, row, max_norm, norm_type, scale_grad_by_freq, sparse)
@@ -158,8 +156,6 @@ def embedding_bag(
 
     Raises:
         ShapeError: the shapes do not fit.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.embedding_bag.html
     """
     if mode not in _MODES:
         raise RangeError(f"embedding_bag: mode must be one of {', '.join(_MODES)}, not {mode!r}.")
@@ -206,8 +202,6 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 
     Raises:
         ShapeError: the shapes do not fit.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.bilinear.html
     """
     shapes = tuple(input1.shape), tuple(input2.shape), tuple(weight.shape)
     fits = weight.dim() == 3 and input1.dim() > 0 and input2.dim() > 0
@@ -237,8 +231,6 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     Raises:
         ShapeError: the input is no matrix.
         RangeError: ``p`` is negative.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.pdist.html
     """
     if input.dim() != 2:
         raise ShapeError(f"pdist: the input has shape {tuple(input.shape)}; it must be (rows, columns).")

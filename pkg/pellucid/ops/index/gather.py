@@ -124,8 +124,6 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     Raises:
         IndexError: at the next read, an index is out of range.
         ShapeError: the index does not fit.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.gather.html
     """
 
 
@@ -133,8 +131,6 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """`gather` with broadcasting of the other axes; all elements are counted through if ``dim`` is None.
     Along an axis negative indices count from the end.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.take_along_dim.html
     """
     if dim is None:
         return gather(input.reshape(-1), 0, indices.reshape(-1))
@@ -299,8 +295,6 @@ def scatter(
 
     Raises:
         IndexError: at the next read, an index is out of range.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.scatter.html
     """
     if reduce is not None and text(reduce, "reduce") != "add":
         raise RangeError(f"scatter: reduce={reduce!r} is not known. Give 'add' or nothing.")
@@ -340,8 +334,6 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 
     Raises:
         IndexError: at the next read, an index is out of range.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.scatter_add.html
     """
 
 

@@ -113,8 +113,6 @@ def histogram(
         RangeError: no bins, or no finite range.
         ShapeError: edges or weights do not fit.
 
-    Source: https://pytorch.org/docs/stable/generated/torch.histogram.html
-
     Example:
         >>> import pellucid as torch
         >>> torch.histogram(torch.tensor([1.0, 2.0, 1.0], device="cpu"), 4, range=(0.0, 3.0)).hist.tolist()
@@ -144,8 +142,6 @@ def histogramdd(
 
     Raises:
         As `histogram`.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.histogramdd.html
     """
     _floating("histogramdd", input)
     if input.dim() < 2:

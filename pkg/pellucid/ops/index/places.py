@@ -26,10 +26,7 @@ def _line(dim: int, rank: int, at: Tensor) -> list[Tensor | None]:
 
 @function(method=True)
 def argwhere(input: Tensor) -> Tensor:
-    """The indices of all elements that are not zero, one in each row. Waits for the device.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.argwhere.html
-    """
+    """The indices of all elements that are not zero, one in each row. Waits for the device."""
     return nonzero(input)
 
 
@@ -39,8 +36,6 @@ def take(input: Tensor, index: Tensor) -> Tensor:
 
     Raises:
         IndexError: at the next read, a place is out of range.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.take.html
     """
     if not index._meta.dtype.is_integer:
         raise DTypeError(f"take: index is {index._meta.dtype}; it must be int64. Convert it with .long().")
@@ -77,7 +72,6 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
 
     Args:
         input: any dtype.
-        dim: the axis.
         index: (n,) integers from 0 to the axis' length - 1.
         source: the input's shape, but n along the axis; same dtype.
         alpha: factor of the source.
@@ -106,7 +100,6 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
 
     Args:
         input: any dtype.
-        dim: the axis.
         index: (n,) integers.
         source: the input's shape, but n along the axis; same dtype.
 
@@ -138,7 +131,6 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | float) ->
 
     Args:
         input: any dtype.
-        dim: the axis.
         index: (n,) integers.
         value: a number or a tensor without axes.
 
@@ -202,8 +194,6 @@ def unravel_index(indices: Tensor, shape) -> tuple[Tensor, ...]:
     Raises:
         DTypeError: the places are no integers.
         RangeError: a negative length.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.unravel_index.html
     """
     if not indices._meta.dtype.is_integer:
         raise DTypeError(f"unravel_index: indices are {indices._meta.dtype}; they must be integers.")

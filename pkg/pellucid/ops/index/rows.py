@@ -167,13 +167,10 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
     Args:
         input: any dtype.
-        dim: the axis.
         index: (n,) integers from 0 to the axis' length - 1.
 
     Raises:
         IndexError: at the next read, an index is out of range.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.index_select.html
     """
 
 

@@ -158,7 +158,6 @@ def index_reduce(
 
     Args:
         input: any real dtype.
-        dim: the axis.
         index: (n,) integers from 0 to the axis' length - 1.
         source: the input's shape, but n along the axis; same dtype.
         reduce: "prod", "mean", "amax" or "amin".

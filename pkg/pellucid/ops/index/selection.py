@@ -178,15 +178,16 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 
     Returns:
         (n, axes) int64; with ``as_tuple`` a tuple of (n,) tensors, one per axis.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nonzero.html
     """
     return _places(input, input.detach().numpy(), as_tuple)
 
 
 @function(exports=None, method=True, ours="waits without blocking, which PyTorch does not need")
 async def nonzero_async(input: Tensor, *, as_tuple: bool = False) -> Any:
-    """The awaitable twin of `nonzero`."""
+    """The awaitable twin of `nonzero`.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nonzero.html
+    """
     return _places(input, await input.detach().numpy_async(), as_tuple)
 
 
@@ -209,8 +210,6 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
 
     Raises:
         DTypeError: the mask is not bool.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.masked_select.html
     """
     if mask.dtype is not dt.bool_:
         raise DTypeError(

@@ -144,14 +144,11 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
 
     Args:
         input: any real dtype; NaN counts as the largest value.
-        dim: the axis.
         descending: largest first.
         stable: accepted; equal elements always keep their order.
 
     Returns:
         The named tuple (values, indices); indices are int64.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.sort.html
 
     Example:
         >>> import pellucid as torch
@@ -162,10 +159,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
 
 @function(method=True, aten=("argsort.default", "argsort.stable"))
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
-    """The places of the elements in order along an axis, int64; arguments as `sort`.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.argsort.html
-    """
+    """The places of the elements in order along an axis, int64; arguments as `sort`."""
     return sort(input, dim, descending, stable)[1]
 
 
@@ -259,7 +253,6 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     Args:
         input: any real dtype; NaN counts as the largest value.
         k: how many, at most the axis' length.
-        dim: the axis.
         largest: False for the smallest.
         sorted: accepted; the result is always in order, equal elements by place.
 
@@ -268,8 +261,6 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 
     Raises:
         ShapeError: ``k`` is out of range.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.topk.html
 
     Example:
         >>> import pellucid as torch

@@ -95,8 +95,6 @@ def pinv(
 
     Returns:
         (..., n, m).
-
-    Source: https://pytorch.org/docs/stable/generated/torch.linalg.pinv.html
     """
     square(A, "A") if hermitian else matrices(A, "A")
     floats(A.dtype)
@@ -128,8 +126,6 @@ def matrix_rank(
 
     Returns:
         int64, the shape of the batch.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.linalg.matrix_rank.html
     """
     batch, *_ = (*square(A, "A"), 0) if hermitian else matrices(A, "A")
     floats(A.dtype)
@@ -162,8 +158,6 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     Raises:
         ShapeError: A and B have other rows.
         ArgumentError: another driver.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.linalg.lstsq.html
     """
     batch, rows, columns = matrices(A, "A")
     floats(A.dtype)

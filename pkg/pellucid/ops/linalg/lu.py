@@ -171,8 +171,6 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
 
     Raises:
         LinAlgError: with check_errors, where info is not 0.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.linalg.lu_factor_ex.html
     """
     return checked(LUFactorEx(*eliminate(A, pivot)), SINGULAR, check_errors)
 
@@ -183,8 +181,6 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> LUFactor:
 
     Raises:
         LinAlgError: U is singular; to know it, the call waits for the device.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.linalg.lu_factor.html
     """
     return LUFactor(*lu_factor_ex(A, pivot=pivot, check_errors=True)[:2])
 
@@ -203,8 +199,6 @@ def lu_unpack(
 
     Returns:
         (P, L, U): (..., m, m), (..., m, k) and (..., k, n), where k is the smaller of m and n.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.lu_unpack.html
     """
     _, rows, columns = matrices(LU_data, "LU_data")
     n = min(rows, columns)
@@ -233,8 +227,6 @@ def lu(A: Tensor, *, pivot: bool = True) -> PLU:
 
     Returns:
         (P, L, U): (..., m, m), (..., m, k) and (..., k, n), where k is the smaller of m and n.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.linalg.lu.html
     """
     LU, pivots, _ = eliminate(A, pivot)
     return lu_unpack(LU, pivots, True, pivot)
@@ -252,8 +244,6 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
 
     Raises:
         ShapeError: LU is not square, or B has other rows.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.linalg.lu_solve.html
     """
     _, rows = square(LU, "LU")
     if not left:

@@ -70,14 +70,11 @@ def norm(
         input: floating point.
         p: the order; "fro" is 2; "nuc" the sum of singular values of the matrices in two axes.
         dim: axis or axes; all if None.
-        keepdim: keep the axes, with length 1.
         dtype: type to convert to first.
 
     Raises:
         DTypeError: an integer tensor.
         RangeError: another string.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.norm.html
     """
     if dtype is not None:
         input = input.to(element_type(dtype))
@@ -104,7 +101,6 @@ def nuclear_norm(input: Tensor, dim: tuple[int, ...] | None = None, keepdim: boo
     Args:
         input: a matrix, or a tensor with matrices in two of its axes.
         dim: these axes; None for those of a matrix.
-        keepdim: keep the axes, with length 1.
 
     Raises:
         ShapeError: dim is not given, and the tensor is no matrix.
@@ -135,14 +131,11 @@ def vector_norm(
         x: floating point or complex.
         ord: the order.
         dim: axis or axes; all if None.
-        keepdim: keep the axes, with length 1.
         dtype: type to convert to first.
 
     Raises:
         DTypeError: an integer tensor.
         ShapeError: there is no norm of that order of no elements.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.linalg.vector_norm.html
     """
     ord = number(ord, "ord")
     return norm(x.abs() if x.dtype.is_complex else x, ord, dim, keepdim, dtype)
@@ -170,14 +163,11 @@ def matrix_norm(
             or smallest
             one; 1 or -1: the largest or smallest sum of a column's sizes; inf or -inf: of a row's.
         dim: the two axes.
-        keepdim: keep the axes, with length 1.
         dtype: type to convert to first.
 
     Raises:
         RangeError: another order.
         ShapeError: dim does not name two axes.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.linalg.matrix_norm.html
     """
     floats(A.dtype)
     pair = integers(dim, "dim")
@@ -251,8 +241,6 @@ def cond(A: Tensor, p: float | str | None = None) -> Tensor:
 
     Raises:
         RangeError: there is no such norm.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.linalg.cond.html
     """
     matrices(A, "A")
     floats(A.dtype)

@@ -58,28 +58,19 @@ orgqr = older("orgqr", orthogonal.householder_product, "orgqr.default(self, inpu
 
 @function(method=True)
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
-    """The pseudo-inverse of matrices; `linalg.pinv` with another tolerance.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.pinverse.html
-    """
+    """The pseudo-inverse of matrices; `linalg.pinv` with another tolerance."""
     return pinv(input, rcond)
 
 
 @function(method=True)
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
-    """Cholesky factorization; `linalg.cholesky`.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.cholesky.html
-    """
+    """Cholesky factorization; `linalg.cholesky`."""
     return triangular.cholesky(input, upper=upper)
 
 
 @function(method=True)
 def qr(input: Tensor, some: bool = True) -> QR:
-    """QR factorization; `linalg.qr` with mode "reduced", or "complete" if not some.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.qr.html
-    """
+    """QR factorization; `linalg.qr` with mode "reduced", or "complete" if not some."""
     return orthogonal.qr(input, "reduced" if some else "complete")
 
 
@@ -91,8 +82,6 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> USV:
         input: (..., m, n).
         some: give the first min(m, n) vectors only.
         compute_uv: otherwise U and V are zeros.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.svd.html
     """
     if not compute_uv:
         batch, rows, columns = matrices(input)
@@ -107,8 +96,6 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> LUFactor | LUF
     """LU factorization; `linalg.lu_factor`, or with get_infos `linalg.lu_factor_ex`. A matrix that is
     singular is
     no error.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.lu.html
     """
     found = LUFactorEx(*eliminate(A, pivot))
     return found if get_infos else LUFactor(*found[:2])
@@ -116,10 +103,7 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> LUFactor | LUF
 
 @function(method=True)
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
-    """The ``X`` of ``A X = b`` from an LU factorization; `linalg.lu_solve`.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.lu_solve.html
-    """
+    """The ``X`` of ``A X = b`` from an LU factorization; `linalg.lu_solve`."""
     return factors.lu_solve(LU_data, LU_pivots, b)
 
 
@@ -135,8 +119,6 @@ def triangular_solve(
         upper: whether that is the upper one.
         transpose: solve with the transpose of A.
         unitriangular: take the diagonal of A as ones.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.triangular_solve.html
     """
     own = A.mT if transpose else A
     X = solve_triangular(own, b, upper=upper != transpose, unitriangular=unitriangular)
@@ -166,8 +148,6 @@ def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor |
 
     Returns:
         (U, S, V): (..., m, q), (..., q) and (..., n, q).
-
-    Source: https://pytorch.org/docs/stable/generated/torch.svd_lowrank.html
     """
     floats(A.dtype)
     A = A if M is None else A - M
@@ -194,8 +174,6 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
 
     Raises:
         RangeError: q is above the smaller length.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.pca_lowrank.html
     """
     _, rows, columns = matrices(A, "A")
     q = min(6, rows, columns) if q is None else q

@@ -144,8 +144,6 @@ def qr(A: Tensor, mode: str = "reduced") -> QR:
     Raises:
         ArgumentError: another mode.
 
-    Source: https://pytorch.org/docs/stable/generated/torch.linalg.qr.html
-
     Example:
         >>> import pellucid as torch
         >>> Q, R = torch.linalg.qr(torch.tensor([[3.0, 1.0], [4.0, 2.0]], device="cpu"))
@@ -182,8 +180,6 @@ def geqrf(input: Tensor) -> Reflections:
     Returns:
         a: R from the diagonal on, and below it the Householder vectors, whose first elements are ones; tau:
         (..., min(m, n)).
-
-    Source: https://pytorch.org/docs/stable/generated/torch.geqrf.html
     """
 
 
@@ -222,8 +218,6 @@ def householder_product(input: Tensor, tau: Tensor) -> Tensor:
 
     Raises:
         ShapeError: the shapes do not fit.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.linalg.householder_product.html
     """
     rows, columns = _fits(input, tau, True)
     unit = eye(rows, columns, dtype=input.dtype, device=input.device)
@@ -242,8 +236,6 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
 
     Raises:
         ShapeError: the shapes do not fit.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.ormqr.html
     """
     _fits(input, tau, False)
     if not left:

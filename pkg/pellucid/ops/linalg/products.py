@@ -32,8 +32,6 @@ def multi_dot(tensors: list[Tensor]) -> Tensor:
 
     Raises:
         ShapeError: fewer than two, or lengths that do not fit.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.linalg.multi_dot.html
     """
     if not isinstance(tensors, (tuple, list)):
         raise wrong("multi_dot: tensors", "tuple of Tensors", tensors)
@@ -70,10 +68,7 @@ def multi_dot(tensors: list[Tensor]) -> Tensor:
 
 @function()
 def chain_matmul(*matrices: Tensor) -> Tensor:
-    """The product of several matrices; `linalg.multi_dot` of them.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.chain_matmul.html
-    """
+    """The product of several matrices; `linalg.multi_dot` of them."""
     return matrices[0] if len(matrices) == 1 else multi_dot(list(matrices))
 
 
@@ -178,8 +173,6 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
 
     Raises:
         ShapeError: N is not above 1.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.linalg.vander.html
     """
     x = x if x.ndim else x.reshape(1)
     count = x.shape[-1] if N is None else index(N, "N")
@@ -192,10 +185,7 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
 
 @function(exports="linalg")
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
-    """Products of vectors along an axis, the first conjugated: ``sum(conj(x) * y)``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.linalg.vecdot.html
-    """
+    """Products of vectors along an axis, the first conjugated: ``sum(conj(x) * y)``."""
     product = x.conj() * y
     return product.sum(axis(dim, product.ndim))
 
@@ -206,8 +196,6 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 
     Raises:
         ShapeError: the axis has another length, or other numbers of axes.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.linalg.cross.html
     """
     if input.ndim != other.ndim:
         raise ShapeError(f"takes tensors of equally many axes, not of {input.ndim} and {other.ndim}.")
@@ -219,10 +207,7 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 
 @function(exports="linalg", aten="linalg_diagonal.default(A, *, offset=0, dim1=-2, dim2=-1)")
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """What lies on a diagonal of matrices, as a view; `diagonal` of the last two axes.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.linalg.diagonal.html
-    """
+    """What lies on a diagonal of matrices, as a view; `diagonal` of the last two axes."""
     return diagonal_of(A, offset, dim1, dim2)
 
 
@@ -240,8 +225,6 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     Raises:
         ShapeError: the products are not equal.
         LinAlgError: there is no inverse.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.linalg.tensorinv.html
     """
     if index(ind, "ind") <= 0:
         raise ArgumentError(f"ind must be at least 1, not {ind}.")
@@ -265,8 +248,6 @@ def tensorsolve(A: Tensor, B: Tensor, dims: tuple[int, ...] | None = None) -> Te
     Raises:
         ShapeError: the products are not equal.
         LinAlgError: there is no solution.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.linalg.tensorsolve.html
     """
     if dims is not None:
         moved = integers(dims, "dims")

@@ -68,8 +68,6 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
 
     Raises:
         LinAlgError: with check_errors, where info is not 0.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.linalg.solve_ex.html
     """
     batch, rows = square(A, "A")
     is_vector = B.ndim == 1 or (B.ndim == A.ndim - 1 and tuple(B.shape) == (*batch, rows))
@@ -104,8 +102,6 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
         ShapeError: A is not square, or B has other rows.
         LinAlgError: A is singular; to know it, the call waits for the device.
 
-    Source: https://pytorch.org/docs/stable/generated/torch.linalg.solve.html
-
     Example:
         >>> import pellucid as torch
         >>> A = torch.tensor([[0.0, 2.0], [1.0, 1.0]], device="cpu")
@@ -133,8 +129,6 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> InverseEx:
 
     Raises:
         LinAlgError: with check_errors, where info is not 0.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.linalg.inv_ex.html
     """
     square(A, "A")
     LU, pivots, info = checked(eliminate(A.detach(), True), SINGULAR, check_errors)
@@ -152,8 +146,6 @@ def inv(A: Tensor) -> Tensor:
     Raises:
         ShapeError: matrices that are not square.
         LinAlgError: one is singular; to know it, the call waits for the device.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.linalg.inv.html
 
     Example:
         >>> import pellucid as torch
@@ -242,9 +234,6 @@ def slogdet(A: Tensor) -> SignAndLog:
 
 @function(method=True)
 def logdet(input: Tensor) -> Tensor:
-    """The logarithm of the determinant of matrices: -inf where it is 0, NaN where it is negative.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.logdet.html
-    """
+    """The logarithm of the determinant of matrices: -inf where it is 0, NaN where it is negative."""
     sign, logabsdet = slogdet(input)
     return where(sign == -1, nan, logabsdet)

@@ -110,8 +110,6 @@ def eigh(A: Tensor, UPLO: str = "L") -> Eigen:
         ShapeError: matrices that are not square.
         ArgumentError: another UPLO.
 
-    Source: https://pytorch.org/docs/stable/generated/torch.linalg.eigh.html
-
     Example:
         >>> import pellucid as torch
         >>> L = torch.linalg.eigh(torch.tensor([[2.0, 1.0], [1.0, 2.0]], device="cpu")).eigenvalues
@@ -122,10 +120,7 @@ def eigh(A: Tensor, UPLO: str = "L") -> Eigen:
 
 @function(exports="linalg")
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
-    """Eigenvalues of symmetric matrices, in rising order; arguments as `linalg.eigh`.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.linalg.eigvalsh.html
-    """
+    """Eigenvalues of symmetric matrices, in rising order; arguments as `linalg.eigh`."""
     return eigh(A, UPLO)[0]
 
 
@@ -158,17 +153,12 @@ def eig(A: Tensor) -> Eigen:
     Raises:
         ShapeError: matrices that are not square.
         LinAlgError: the iteration did not end.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.linalg.eig.html
     """
 
 
 @function(exports="linalg")
 def eigvals(A: Tensor) -> Tensor:
-    """Eigenvalues of matrices, complex numbers; see `linalg.eig`.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.linalg.eigvals.html
-    """
+    """Eigenvalues of matrices, complex numbers; see `linalg.eig`."""
     return eig(A)[0]
 
 
@@ -249,8 +239,6 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
         ArgumentError: another driver.
         LinAlgError: there are NaN or infinity, on the cpu device; kernels, which nobody waits for, give NaN.
 
-    Source: https://pytorch.org/docs/stable/generated/torch.linalg.svd.html
-
     Example:
         >>> import pellucid as torch
         >>> S = torch.linalg.svd(torch.tensor([[3.0, 0.0], [0.0, 4.0]], device="cpu")).S
@@ -261,8 +249,5 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
 
 @function(exports="linalg")
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
-    """Singular values of matrices, in falling order; arguments as `linalg.svd`.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.linalg.svdvals.html
-    """
+    """Singular values of matrices, in falling order; arguments as `linalg.svd`."""
     return svd(A, False, driver=driver)[1]

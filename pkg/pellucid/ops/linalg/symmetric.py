@@ -126,8 +126,6 @@ def ldl_factor_ex(input: Tensor, *, hermitian: bool = False, check_errors: bool 
 
     Raises:
         LinAlgError: with check_errors, where info is not 0.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.linalg.ldl_factor_ex.html
     """
     return checked(
         LDLEx(*factor_symmetric(input, hermitian)),
@@ -142,8 +140,6 @@ def ldl_factor(input: Tensor, *, hermitian: bool = False) -> LDL:
 
     Raises:
         LinAlgError: a block of D is 0.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.linalg.ldl_factor.html
     """
     return LDL(*ldl_factor_ex(input, hermitian=hermitian, check_errors=True)[:2])
 
@@ -206,8 +202,6 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False)
 
     Raises:
         ShapeError: LD is not square, or B has other rows.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.linalg.ldl_solve.html
     """
     LD, B = one_batch(LD, B)
     return solve_symmetric(LD, pivots.expand(LD.shape[:-1]), B, hermitian)

@@ -110,8 +110,6 @@ def solve_triangular(
     Raises:
         ShapeError: A is not square, or B has other rows.
 
-    Source: https://pytorch.org/docs/stable/generated/torch.linalg.solve_triangular.html
-
     Example:
         >>> import pellucid as torch
         >>> A = torch.tensor([[2.0, 0.0], [1.0, 4.0]], device="cpu")
@@ -188,8 +186,6 @@ def cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = Fals
     Raises:
         ShapeError: matrices that are not square.
         LinAlgError: with check_errors, where info is not 0.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.linalg.cholesky_ex.html
     """
     L, info = cholesky_factor(input.mH if upper else input)
     return checked(CholeskyEx(L.mH if upper else L, info), _NOT_DEFINITE, check_errors)
@@ -206,8 +202,6 @@ def cholesky(input: Tensor, *, upper: bool = False) -> Tensor:
     Raises:
         ShapeError: matrices that are not square.
         LinAlgError: a matrix is not positive-definite; to know it, the call waits for the device.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.linalg.cholesky.html
 
     Example:
         >>> import pellucid as torch
@@ -241,8 +235,6 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
         B: (..., n, k).
         L: (..., n, n), lower; with upper the upper factor.
         upper: which.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.cholesky_solve.html
     """
     matrices(B, "B")
     return _from_factor(B, L, boolean(upper, "upper"))
@@ -250,10 +242,7 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
 
 @function(method=True)
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
-    """The inverse of a matrix from its Cholesky factor; arguments as `cholesky_solve`.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.cholesky_inverse.html
-    """
+    """The inverse of a matrix from its Cholesky factor; arguments as `cholesky_solve`."""
     return cholesky_solve(identity(L), L, upper)
 
 

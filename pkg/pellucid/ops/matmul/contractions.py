@@ -31,8 +31,6 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
 
     Raises:
         ShapeError: the axes have other lengths.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.tensordot.html
     """
     ranks = a._meta.rank, b._meta.rank
     if isinstance(dims, (tuple, list)) and len(dims) != 2:
@@ -69,10 +67,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
 
 @function(method=True)
 def inner(input: Tensor, other: Tensor) -> Tensor:
-    """Products of all vectors along the last axes: ``out[i, j] = sum(input[i] * other[j])``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.inner.html
-    """
+    """Products of all vectors along the last axes: ``out[i, j] = sum(input[i] * other[j])``."""
     if not (input._meta.rank and other._meta.rank):
         return input * other
     return tensordot(input, other, ([-1], [-1]))
@@ -80,10 +75,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
 
 @function(method=True)
 def kron(input: Tensor, other: Tensor) -> Tensor:
-    """Kronecker product: every element of ``input`` times all of ``other``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.kron.html
-    """
+    """Kronecker product: every element of ``input`` times all of ``other``."""
     rank = max(input._meta.rank, other._meta.rank)
     a = (1,) * (rank - input._meta.rank) + tuple(input._meta.shape)
     b = (1,) * (rank - other._meta.rank) + tuple(other._meta.shape)
@@ -102,8 +94,6 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
 
     Raises:
         ShapeError: the axis has another length.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.cross.html
     """
     shape = broadcast_shapes(input._meta.shape, other._meta.shape)
     a, b = input.expand(shape), other.expand(shape)
@@ -117,19 +107,13 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
 
 @function(method=True)
 def vdot(input: Tensor, other: Tensor) -> Tensor:
-    """Product of two vectors, the first conjugated.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.vdot.html
-    """
+    """Product of two vectors, the first conjugated."""
     return dot(input.conj() if input._meta.dtype.is_complex else input, other)
 
 
 @function(method=True, in_place=True)
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """``beta * input + alpha * outer(vec1, vec2)``; ``input`` is not read where beta is 0.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.addr.html
-    """
+    """``beta * input + alpha * outer(vec1, vec2)``; ``input`` is not read where beta is 0."""
     if not isinstance(input, Tensor):
         raise wrong("addr: input", "Tensor", input)
     alpha, beta, product = number(alpha, "addr: alpha"), number(beta, "addr: beta"), outer(vec1, vec2)
@@ -145,10 +129,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: f
 
 @function(method=True, in_place=True)
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """``beta * input + alpha * (mat @ vec)``; ``input`` is not read where beta is 0.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.addmv.html
-    """
+    """``beta * input + alpha * (mat @ vec)``; ``input`` is not read where beta is 0."""
     if (mat._meta.rank, vec._meta.rank) != (2, 1):
         raise ShapeError(
             f"addmv: takes a matrix and a vector, not shapes {tuple(mat._meta.shape)} and "
@@ -160,10 +141,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: fl
 
 @function(method=True)
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """``beta * input + alpha * sum(batch1[k] @ batch2[k])``; ``input`` is not read where beta is 0.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.addbmm.html
-    """
+    """``beta * input + alpha * sum(batch1[k] @ batch2[k])``; ``input`` is not read where beta is 0."""
     a, b = batch1._meta.shape, batch2._meta.shape
     if len(a) != 3 or len(b) != 3 or a[0] != b[0] or a[2] != b[1]:
         raise ShapeError(f"addbmm: batches of shapes {tuple(a)} and {tuple(b)} have no products.")
@@ -185,8 +163,6 @@ def cov(
 
     Raises:
         ShapeError: more than two axes, or weights of another length.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.cov.html
     """
     if input._meta.rank > 2:
         raise ShapeError(f"cov: takes at most two axes, not {input._meta.rank}.")
@@ -212,10 +188,7 @@ def cov(
 
 @function(method=True)
 def corrcoef(input: Tensor) -> Tensor:
-    """Correlation coefficients of variables, which are rows; columns are observations.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.corrcoef.html
-    """
+    """Correlation coefficients of variables, which are rows; columns are observations."""
     if input._meta.rank > 2:
         raise ShapeError(f"corrcoef: takes at most two axes, not {input._meta.rank}.")
     found = cov(input)
@@ -243,8 +216,6 @@ def cdist(
     Raises:
         ShapeError: fewer than two axes, or rows of other lengths.
         RangeError: p is negative.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.cdist.html
     """
     a, b = x1._meta.shape, x2._meta.shape
     if min(len(a), len(b)) < 2 or a[-1] != b[-1]:

@@ -185,8 +185,6 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         ShapeError: the inner lengths differ, or an operand has no axes.
         DTypeError: dtypes differ.
 
-    Source: https://pytorch.org/docs/stable/generated/torch.matmul.html
-
     Example:
         >>> import pellucid as torch
         >>> (torch.ones(2, 3, device="cpu") @ torch.ones(3, device="cpu")).tolist()
@@ -205,19 +203,13 @@ def _ranked(name: str, ranks: tuple[int, int], a: Tensor, b: Tensor) -> Tensor:
 
 @function(method=True)
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
-    """Product of two matrices, (n, l) by (l, m).
-
-    Source: https://pytorch.org/docs/stable/generated/torch.mm.html
-    """
+    """Product of two matrices, (n, l) by (l, m)."""
     return _ranked("mm", (2, 2), input, mat2)
 
 
 @function(method=True)
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
-    """Products of two batches of matrices, (b, n, l) by (b, l, m).
-
-    Source: https://pytorch.org/docs/stable/generated/torch.bmm.html
-    """
+    """Products of two batches of matrices, (b, n, l) by (b, l, m)."""
     if input.dim() == 3 and mat2.dim() == 3 and input.shape[0] != mat2.shape[0]:
         raise ShapeError(
             f"bmm: the batches are {input.shape[0]} and {mat2.shape[0]}. They must be equal; matmul "
@@ -228,28 +220,19 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
 
 @function(method=True)
 def mv(input: Tensor, vec: Tensor) -> Tensor:
-    """Product of a matrix and a vector, (n, l) by (l,).
-
-    Source: https://pytorch.org/docs/stable/generated/torch.mv.html
-    """
+    """Product of a matrix and a vector, (n, l) by (l,)."""
     return _ranked("mv", (2, 1), input, vec)
 
 
 @function(method=True)
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
-    """Product of two vectors, (l,) by (l,): a tensor without axes.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.dot.html
-    """
+    """Product of two vectors, (l,) by (l,): a tensor without axes."""
     return _ranked("dot", (1, 1), input, tensor)
 
 
 @function(method=True)
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
-    """``out[i, j] = input[i] * vec2[j]``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.outer.html
-    """
+    """``out[i, j] = input[i] * vec2[j]``."""
     if (input.dim(), vec2.dim()) != (1, 1):
         raise ShapeError(
             f"outer: takes two vectors, not shapes {tuple(input.shape)} and {tuple(vec2.shape)}. Flatten "
@@ -276,8 +259,6 @@ def _times(alpha: float, product: Tensor) -> Tensor:
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)``; ``input`` broadcasts and is not read where beta is 0, nor the
     product where alpha is 0.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.addmm.html
     """
     product, beta = _times(alpha, mm(mat1, mat2)), _factor(beta, mat1)
     if beta == 0:
@@ -292,10 +273,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: 
 
 @function(method=True, in_place=True)
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.baddbmm.html
-    """
+    """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices."""
     if not hasattr(input, "_meta"):
         raise wrong("input", "Tensor", input)
     product, beta = _times(alpha, bmm(batch1, batch2)), _factor(beta, batch1)

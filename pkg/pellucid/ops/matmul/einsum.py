@@ -142,8 +142,6 @@ def einsum(equation, *operands) -> Tensor:
         ArgumentError: an equation that cannot be read, or is for another number of operands.
         ShapeError: subscripts do not fit the axes, or lengths differ and none is 1.
 
-    Source: https://pytorch.org/docs/stable/generated/torch.einsum.html
-
     Example:
         >>> import pellucid as torch
         >>> a = torch.tensor([[1.0, 2.0], [3.0, 4.0]], device="cpu")

@@ -96,6 +96,4 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     Raises:
         ShapeError: lengths do not fit.
         DTypeError: dtypes differ.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.linear.html
     """

@@ -308,8 +308,6 @@ def local_response_norm(
         input: (batch, channels, ...).
         size: how many channels; those past the ends are 0.
         alpha, beta, k: numbers.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.local_response_norm.html
     """
     if input.dim() < 3:
         raise ShapeError(

@@ -380,8 +380,6 @@ def dequantize(input: Tensor) -> Tensor:
 
     Raises:
         DTypeError: it is not quantized.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.dequantize.html
     """
     return dequantize_chunks(row_chunks(input))
 

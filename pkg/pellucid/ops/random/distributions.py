@@ -156,10 +156,7 @@ def rand(
     generator: Generator | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Uniform random numbers in [0, 1), 24 bits each; the same on every device.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.rand.html
-    """
+    """Uniform random numbers in [0, 1), 24 bits each; the same on every device."""
     _floating("rand", dtype)
     return _draw(uniform_block, size, dtype, device, generator, requires_grad)
 
@@ -172,10 +169,7 @@ def randn(
     generator: Generator | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Standard normal random numbers; equal on every device within 1e-5.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.randn.html
-    """
+    """Standard normal random numbers; equal on every device within 1e-5."""
     _floating("randn", dtype)
     return _draw(normal_block, size, dtype, device, generator, requires_grad)
 
@@ -196,13 +190,9 @@ def randint(
         low, high: bounds; ``randint(high, size)`` begins at 0. The range is below 2^32.
         size: the shape.
         dtype: int64 if not given.
-        device: where; the default device if not given.
-        generator: the default one if not given.
 
     Raises:
         RangeError: the range is empty or too large.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.randint.html
     """
     if size is None:
         low, high, size = 0, low, high
@@ -249,10 +239,7 @@ def randn_like(input: Tensor, *, dtype: DType | None = None, device=None) -> Ten
 def randperm(
     n: int, *, dtype: DType | None = None, device=None, generator: Generator | None = None
 ) -> Tensor:
-    """The integers from 0 to before ``n`` in random order.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.randperm.html
-    """
+    """The integers from 0 to before ``n`` in random order."""
     n = index(n, "n")
     if n < 0:
         raise ShapeError(f"randperm: n is {n}; there are no permutations of fewer than 0 integers.")
@@ -269,8 +256,6 @@ def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
 
     Raises:
         DTypeError: the input is not floating point.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.bernoulli.html
     """
     m = input._meta
     if not m.dtype.is_floating_point:
@@ -294,8 +279,6 @@ def rrelu(
         lower, upper: the bounds of the slopes.
         training: whether slopes are random.
         inplace: write the result over the input.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.rrelu.html
     """
     lower, upper = number(lower, "rrelu: lower"), number(upper, "rrelu: upper")
     if not lower <= upper:

@@ -77,12 +77,10 @@ def _dropout(
         "training": "whether anything is left out.",
         "inplace": "write the result over the input.",
     }
-    doc = docstring(
-        sentence, {"Args": known, "Raises": {"RangeError": "``p`` is not a probability."}},
-        f"nn.functional.{name}",
-    )  # fmt: skip
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = doc
+    call.__doc__ = docstring(
+        sentence, {"Args": known, "Raises": {"RangeError": "``p`` is not a probability."}}
+    )
     return function(exports="nn.functional" if ours else ("torch", "nn.functional"), aten=aten, ours=ours)(
         call
     )

@@ -317,7 +317,6 @@ def _standard_gamma(self: Tensor, generator: Generator | None = None) -> Tensor:
 
     Args:
         self: floating point, not negative; NaN gives NaN.
-        generator: the default one if not given.
 
     Raises:
         DTypeError: another dtype.
@@ -335,12 +334,9 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
 
     Args:
         input: floating point.
-        generator: the default one if not given.
 
     Raises:
         DTypeError: another dtype.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.poisson.html
     """
     return drawn("poisson", poisson_block, input, generator=generator).to(input.dtype)
 
@@ -352,11 +348,10 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
 
     Args:
         count, prob: floating point, of shapes that broadcast.
-        generator: the default one if not given.
 
     Raises:
         DTypeError: another dtype.
 
-    Source: https://pytorch.org/docs/stable/generated/torch.binomial.html
+    Source: https://pytorch.org/docs/stable/distributions.html#binomial
     """
     return drawn("binomial", binomial_block, count, prob, generator=generator).to(count.dtype)

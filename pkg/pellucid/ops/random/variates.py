@@ -61,14 +61,11 @@ def normal(
     Args:
         mean, std: tensors that broadcast, or numbers.
         size: the shape, where both are numbers.
-        generator: the default one if not given.
         dtype, device: where both are numbers.
 
     Raises:
         ArgumentError: both are numbers and there is no size.
         RangeError: the deviation is a negative number or NaN; those in a tensor are not looked at.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.normal.html
     """
     if not isinstance(std, Tensor) and not number(std, "normal: std") >= 0:
         raise RangeError(f"normal: std is {std}; it must not be negative.")
@@ -86,10 +83,7 @@ def normal(
 def randint_like(
     input: Tensor, low: int = 0, high: int | None = None, *, dtype: DType | None = None, device=None
 ) -> Tensor:
-    """`randint` with the shape, dtype and device of ``input``; ``randint_like(input, high)`` begins at 0.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.randint_like.html
-    """
+    """`randint` with the shape, dtype and device of ``input``; ``randint_like(input, high)`` begins at 0."""
     m = input._meta
     low, high = (0, low) if high is None else (low, high)
     return randint(
@@ -111,7 +105,6 @@ def multinomial(
         input: (n) or (rows, n) weights, floating point, not negative; they need not add up to 1.
         num_samples: how many of each row.
         replacement: whether an index may come twice.
-        generator: the default one if not given.
 
     Returns:
         (num_samples) or (rows, num_samples) int64.
@@ -120,8 +113,6 @@ def multinomial(
         RangeError: a weight is negative, infinite or NaN; a row has none, or fewer than are drawn without
             replacement.
         ShapeError: another number of axes.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.multinomial.html
 
     Example:
         >>> import pellucid as torch
@@ -172,10 +163,7 @@ def weighted(weights: Tensor, count: int, generator: Generator | None = None) ->
 
 @function(exports=None, method=True)
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fill with exponentially distributed numbers of rate ``lambd``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.exponential_.html
-    """
+    """Fill with exponentially distributed numbers of rate ``lambd``."""
     rate = _positive("exponential_: lambd", lambd)
     return self.copy_((1 - _uniform(self, generator)).log() / -rate)
 
@@ -184,10 +172,7 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | Non
 def cauchy_(
     self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
-    """Fill with numbers of a Cauchy distribution.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.cauchy_.html
-    """
+    """Fill with numbers of a Cauchy distribution."""
     width = _positive("cauchy_: sigma", sigma)
     return self.copy_(((_uniform(self, generator) - 0.5) * pi).tan() * width + number(median, "median"))
 
@@ -196,10 +181,7 @@ def cauchy_(
 def log_normal_(
     self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None
 ) -> Tensor:
-    """Fill with numbers whose logarithms are normal.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.log_normal_.html
-    """
+    """Fill with numbers whose logarithms are normal."""
     width = _positive("log_normal_: std", std)
     drawn = randn(*self._meta.shape, device=self._meta.device, generator=generator)
     return self.copy_((drawn * width + number(mean, "mean")).exp())
@@ -207,10 +189,7 @@ def log_normal_(
 
 @function(exports=None, method=True)
 def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
-    """Fill with numbers of trials up to the first success, of probability ``p`` each.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.geometric_.html
-    """
+    """Fill with numbers of trials up to the first success, of probability ``p`` each."""
     p = number(p, "geometric_: p")
     if not 0 < p < 1:
         raise RangeError(f"geometric_: p is {p}; it must lie between 0 and 1.")
@@ -220,10 +199,7 @@ def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) ->
 
 @function(exports=None, method=True, aten=("bernoulli_.float", "bernoulli_.Tensor"))
 def bernoulli_(self: Tensor, p: Tensor | float = 0.5, *, generator: Generator | None = None) -> Tensor:
-    """Fill with 1 of probability ``p``, else 0.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.bernoulli_.html
-    """
+    """Fill with 1 of probability ``p``, else 0."""
     if not isinstance(p, Tensor) and not 0 <= number(p, "bernoulli_: p") <= 1:
         raise RangeError(f"bernoulli_: p is {p}; it must lie between 0 and 1.")
     return self.copy_(_uniform(self, generator) < p)
@@ -243,8 +219,6 @@ def random_(
 ) -> Tensor:
     """Fill with random integers from ``low`` to before ``to``; ``random_(to)`` begins at 0. Without
     bounds they go up to what the dtype holds exactly, at most 2^31 - 1.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.random_.html
     """
     m = self._meta
     low = index(low, "random_: from")

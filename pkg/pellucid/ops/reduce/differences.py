@@ -29,14 +29,11 @@ def diff(
     Args:
         input: at least one axis.
         n: how often.
-        dim: the axis.
         prepend, append: what comes before and after it.
 
     Raises:
         ShapeError: no axes.
         RangeError: n is negative.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.diff.html
     """
     if not input._meta.rank:
         raise ShapeError("diff: takes at least one axis, not a tensor without axes.")
@@ -75,12 +72,9 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1, dim: int = -
         y: values.
         x: where they lie: of the shape of y, or a vector along the axis.
         dx: how far apart they lie, without x.
-        dim: the axis.
 
     Raises:
         ShapeError: x does not fit.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.trapezoid.html
     """
     areas, k = _areas("trapezoid", y, x, dx, dim)
     return areas.sum(k)
@@ -88,10 +82,7 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1, dim: int = -
 
 @function(aten=("cumulative_trapezoid.x", "cumulative_trapezoid.dx(y, *, dx=1, dim=-1)"))
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1, dim: int = -1) -> Tensor:
-    """Integrals from the first element to each other, by the trapezoidal rule.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.cumulative_trapezoid.html
-    """
+    """Integrals from the first element to each other, by the trapezoidal rule."""
     areas, k = _areas("cumulative_trapezoid", y, x, dx, dim)
     return areas.cumsum(k)
 
@@ -148,8 +139,6 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
     Raises:
         ShapeError: an axis is too short, or there are not as many spacings as axes.
         RangeError: edge_order is neither 1 nor 2.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.gradient.html
     """
     if edge_order not in (1, 2):
         raise RangeError(f"gradient: edge_order is 1 or 2, not {edge_order}.")
@@ -166,10 +155,7 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
 
 @function(method=True)
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
-    """Norm of a difference: ``(input - other).norm(p)``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.dist.html
-    """
+    """Norm of a difference: ``(input - other).norm(p)``."""
     for name, x in (("input", input), ("other", other)):
         if not isinstance(x, Tensor):
             raise wrong(f"dist: {name}", "Tensor", x)
@@ -183,8 +169,6 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     Raises:
         ShapeError: fewer than two axes.
         RangeError: p is not positive, or maxnorm is negative.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.renorm.html
     """
     if input._meta.rank < 2:
         raise ShapeError(f"renorm: takes at least two axes, not {input._meta.rank}.")
@@ -201,8 +185,6 @@ def sum_to_size(input: Tensor, *size) -> Tensor:
 
     Raises:
         ShapeError: the size does not broadcast to the tensor's.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.sum_to_size.html
     """
     wanted, shape = sizes(size), input._meta.shape
     if not wanted:

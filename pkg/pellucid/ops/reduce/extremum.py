@@ -269,7 +269,7 @@ def _extremes(name: str, largest: bool, whole: Callable, pairwise: Callable, wor
         method=True,
         aten=(f"{name}.default", f"{name}.dim", f"{name}.other(self, other)"),
         prepare=prepare,
-    )(formed(_both, name, docstring(sentence, sections, name)))
+    )(formed(_both, name, docstring(sentence, sections)))
     return made
 
 
@@ -279,8 +279,5 @@ min = _extremes("min", False, _smallest, clamp.minimum, ("smallest", "smaller"))
 
 @function(method=True)
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """``(amin(input, dim), amax(input, dim))``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.aminmax.html
-    """
+    """``(amin(input, dim), amax(input, dim))``."""
     return amin(input, dim, keepdim), amax(input, dim, keepdim)

@@ -87,4 +87,4 @@ def reduction(
         method=True,
         aten=aten,
         prepare=prepare,
-    )(formed(form, name, docstring(sentence, sections, name, example)))
+    )(formed(form, name, docstring(sentence, sections, example)))

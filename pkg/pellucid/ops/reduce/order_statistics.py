@@ -72,15 +72,12 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False):
     Args:
         input: any real dtype.
         dim: the axis; without it the median of all elements.
-        keepdim: whether the axis stays, with length 1.
 
     Returns:
         A tensor, or with ``dim`` values and their places.
 
     Raises:
         DimensionError: there are no elements along the axis.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.median.html
     """
     if dim is not None:
         return _middle("median", input, dim, keepdim, False)
@@ -89,10 +86,7 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False):
 
 @function(method=True, aten=("nanmedian.default", "nanmedian.dim"))
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False):
-    """`median` of what is not NaN.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nanmedian.html
-    """
+    """`median` of what is not NaN."""
     if dim is not None:
         return _middle("nanmedian", input, dim, keepdim, True)
     return _nanmedian(input) if input._meta.numel else input.new_full((), float("nan"))
@@ -104,8 +98,6 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Val
 
     Raises:
         RangeError: there is no such element.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.kthvalue.html
     """
     found, along, length = _sorted_row("kthvalue", input, dim, keepdim)
     if not 1 <= index(k, "kthvalue: k") <= length:
@@ -116,10 +108,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Val
 
 @function(method=True)
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> ValuesAndIndices:
-    """The most frequent value of each row, the smallest of several, and the last place where it stands.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.mode.html
-    """
+    """The most frequent value of each row, the smallest of several, and the last place where it stands."""
     found, k, length = _sorted_row("mode", input, dim, keepdim)
     values = found.values.detach()
     begins = values.narrow(k, 1, length - 1) != values.narrow(k, 0, length - 1)
@@ -182,14 +171,11 @@ def quantile(
         input: float32 or float64.
         q: a share from 0 to 1, or a vector of them, which becomes the first axis.
         dim: the axis; without it all elements.
-        keepdim: whether the axis stays, with length 1.
         interpolation: between two elements: "linear", "lower", "higher", "midpoint" or "nearest".
 
     Raises:
         RangeError: a share outside of 0 to 1, or no elements.
         DTypeError: another type.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.quantile.html
     """
     return _quantile("quantile", input, q, dim, keepdim, interpolation, False)
 
@@ -198,17 +184,11 @@ def quantile(
 def nanquantile(
     input: Tensor, q, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
-    """`quantile` of what is not NaN.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nanquantile.html
-    """
+    """`quantile` of what is not NaN."""
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation, True)
 
 
 @function(method=True)
 def msort(input: Tensor) -> Tensor:
-    """The values sorted along the first axis.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.msort.html
-    """
+    """The values sorted along the first axis."""
     return sort(input, 0).values

@@ -314,10 +314,7 @@ all = _quantifier(
 
 @function(method=True, aten=("count_nonzero.default", "count_nonzero.dim_IntList"))
 def count_nonzero(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
-    """Number of elements that differ from zero, int64.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.count_nonzero.html
-    """
+    """Number of elements that differ from zero, int64."""
     return sum(_truth(input), dim)
 
 
@@ -334,9 +331,6 @@ def logsumexp(input: Tensor, dim: int | tuple[int, ...], keepdim: bool = False) 
     Args:
         input: floating point; integers become the default float.
         dim: axis or axes.
-        keepdim: keep the axes, with length 1.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.logsumexp.html
     """
     no_complex("logsumexp", input)
     if not input.dtype.is_floating_point:
@@ -358,10 +352,7 @@ def nansum(
     *,
     dtype: DType | None = None,
 ) -> Tensor:
-    """Sum of what is not NaN.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nansum.html
-    """
+    """Sum of what is not NaN."""
     no_complex("nansum", input)
     return sum(
         input.masked_fill(input.isnan(), 0) if input._meta.dtype.is_floating_point else input,
@@ -379,10 +370,7 @@ def nanmean(
     *,
     dtype: DType | None = None,
 ) -> Tensor:
-    """Mean of what is not NaN.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nanmean.html
-    """
+    """Mean of what is not NaN."""
     if not input._meta.dtype.is_floating_point:
         raise DTypeError(f"nanmean: takes floating point, not {input._meta.dtype}. Convert with .float().")
     return nansum(input, dim, keepdim, dtype=dtype) / sum(~input.isnan(), dim, keepdim)

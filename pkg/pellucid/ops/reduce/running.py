@@ -67,12 +67,9 @@ def cummax(input: Tensor, dim: int) -> ValuesAndIndices:
 
     Args:
         input: any real dtype; after a NaN all values are NaN.
-        dim: the axis.
 
     Returns:
         values, and int64 indices; of equal values the latest.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.cummax.html
 
     Example:
         >>> import pellucid as torch
@@ -84,10 +81,7 @@ def cummax(input: Tensor, dim: int) -> ValuesAndIndices:
 
 @function(method=True)
 def cummin(input: Tensor, dim: int) -> ValuesAndIndices:
-    """Running minimum along an axis, and where it stands; as `cummax`.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.cummin.html
-    """
+    """Running minimum along an axis, and where it stands; as `cummax`."""
     given = input.detach()
     keys = ~_ascending(given)
     if given.dtype.is_floating_point:
@@ -123,9 +117,6 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
 
     Args:
         input: floating point.
-        dim: the axis.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.logcumsumexp.html
     """
     if not input._meta.rank:
         return input.clone()

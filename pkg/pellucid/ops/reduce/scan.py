@@ -145,10 +145,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
 
     Args:
         input: any real dtype; integers and bools are added in int64.
-        dim: the axis.
         dtype: type to convert to before adding.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.cumsum.html
 
     Example:
         >>> import pellucid as torch
@@ -195,8 +192,5 @@ def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
 
     Args:
         input: any real dtype; integers and bools are multiplied in int64.
-        dim: the axis.
         dtype: type to convert to before multiplying.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.cumprod.html
     """

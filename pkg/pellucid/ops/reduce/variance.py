@@ -175,10 +175,7 @@ def var(
         input: floating point.
         dim: axis or axes; all if None. A bool here is ``unbiased``.
         unbiased: True means correction=1, False correction=0.
-        keepdim: keep the axes, with length 1.
         correction: what is taken from the count; 1 unless given.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.var.html
     """
     dims, freedom = _spread_of(input, dim, unbiased, correction)
     return _variance(input, dims, keepdim, freedom)
@@ -196,10 +193,7 @@ def std(
     *,
     correction: float | None = None,
 ) -> Tensor:
-    """Standard deviation over axes: the square root of `var`, same arguments.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.std.html
-    """
+    """Standard deviation over axes: the square root of `var`, same arguments."""
     dims, freedom = _spread_of(input, dim, unbiased, correction)
     return _deviation(input, dims, keepdim, freedom)
 
@@ -213,10 +207,7 @@ def var_mean(
     *,
     correction: float | None = None,
 ):
-    """``(var(input, ...), mean(input, ...))``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.var_mean.html
-    """
+    """``(var(input, ...), mean(input, ...))``."""
     return _with_mean(_variance, input, dim, unbiased, keepdim, correction)
 
 
@@ -229,8 +220,5 @@ def std_mean(
     *,
     correction: float | None = None,
 ):
-    """``(std(input, ...), mean(input, ...))``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.std_mean.html
-    """
+    """``(std(input, ...), mean(input, ...))``."""
     return _with_mean(_deviation, input, dim, unbiased, keepdim, correction)

@@ -103,10 +103,6 @@ def full(size, fill_value, *, dtype: DType | None = None, device=None, requires_
         size: its shape.
         fill_value: the value.
         dtype: the value's own type if not given (float32, int64 or bool).
-        device: where; the default device if not given.
-        requires_grad: whether to record what is computed from it.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.full.html
 
     Example:
         >>> import pellucid as torch
@@ -124,10 +120,7 @@ def full(size, fill_value, *, dtype: DType | None = None, device=None, requires_
 
 @function()
 def zeros(*size, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
-    """A tensor of zeros.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.zeros.html
-    """
+    """A tensor of zeros."""
     return _finish(
         filled(sizes(size), 0, dt.get_default_dtype() if dtype is None else dtype, _where(device)),
         requires_grad,
@@ -136,10 +129,7 @@ def zeros(*size, dtype: DType | None = None, device=None, requires_grad: bool = 
 
 @function()
 def ones(*size, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
-    """A tensor of ones.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.ones.html
-    """
+    """A tensor of ones."""
     return _finish(
         filled(sizes(size), 1, dt.get_default_dtype() if dtype is None else dtype, _where(device)),
         requires_grad,
@@ -148,10 +138,7 @@ def ones(*size, dtype: DType | None = None, device=None, requires_grad: bool = F
 
 @function(aten="empty.memory_format")
 def empty(*size, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
-    """A tensor whose values are whatever the memory holds.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.empty.html
-    """
+    """A tensor whose values are whatever the memory holds."""
     shape = sizes(size)
     if any(n < 0 for n in shape):
         raise ShapeError(f"empty: size {shape} has a negative length.")
@@ -226,13 +213,9 @@ def arange(
     Args:
         start, end, step: numbers; with one of them it is the end and the start is 0.
         dtype: int64 if all are integers, else the default float.
-        device: where; the default device if not given.
-        requires_grad: whether to record what is computed from it.
 
     Raises:
         RangeError: ``step`` is zero or leads away from ``end``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.arange.html
 
     Example:
         >>> import pellucid as torch
@@ -271,8 +254,6 @@ def linspace(
 
     Raises:
         RangeError: there are fewer than no steps, or the dtype does not hold an end.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.linspace.html
     """
     steps = index(steps, "linspace: steps")
     if steps < 0:
@@ -298,10 +279,7 @@ def linspace(
 def eye(
     n: int, m: int | None = None, *, dtype: DType | None = None, device=None, requires_grad: bool = False
 ) -> Tensor:
-    """A matrix of ones on the diagonal and zeros elsewhere.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.eye.html
-    """
+    """A matrix of ones on the diagonal and zeros elsewhere."""
     out = zeros(n, n if m is None else m, dtype=dtype, device=device)
     out.diagonal().fill_(1)
     return _finish(out, requires_grad)
@@ -326,8 +304,6 @@ def logspace(
 
     Raises:
         RangeError: there are fewer than no steps, or the dtype does not hold an end.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.logspace.html
 
     Example:
         >>> import pellucid as torch
@@ -357,8 +333,6 @@ def empty_strided(
 
     Raises:
         ShapeError: another number of strides than axes, or a negative one.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.empty_strided.html
     """
     lengths, steps = sizes((size,)), sizes((stride,))
     held = empty(_reach(lengths, steps), dtype=dtype, device=device)
@@ -373,8 +347,6 @@ def empty_permuted(
 
     Raises:
         ShapeError: the order does not name each axis once.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.empty_permuted.html
     """
     lengths, order = sizes((size,)), sizes((physical_layout,))
     if sorted(order) != list(range(len(lengths))):
@@ -385,10 +357,7 @@ def empty_permuted(
 
 @function(exports=None, method=True)
 def new_empty_strided(input: Tensor, size, stride, *, dtype: DType | None = None, device=None) -> Tensor:
-    """`empty_strided` with the dtype and device of this tensor.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.new_empty_strided.html
-    """
+    """`empty_strided` with the dtype and device of this tensor."""
     m = input._meta
     return empty_strided(
         size, stride, dtype=m.dtype if dtype is None else dtype, device=m.device if device is None else device

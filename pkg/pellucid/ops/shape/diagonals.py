@@ -26,8 +26,6 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     Raises:
         ShapeError: no axes, or dim1 and dim2 are one.
 
-    Source: https://pytorch.org/docs/stable/generated/torch.diag_embed.html
-
     Example:
         >>> import pellucid as torch
         >>> torch.diag_embed(torch.tensor([1, 2], device="cpu"), 1).tolist()
@@ -58,8 +56,6 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
 
     Raises:
         ShapeError: neither a vector nor a matrix.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.diag.html
     """
     rank = input._meta.rank
     if rank not in (1, 2):
@@ -69,10 +65,7 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
 
 @function(method=True)
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
-    """A matrix with all elements on a diagonal.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.diagflat.html
-    """
+    """A matrix with all elements on a diagonal."""
     return diag_embed(flatten(input), offset)
 
 
@@ -82,8 +75,6 @@ def trace(input: Tensor) -> Tensor:
 
     Raises:
         ShapeError: not a matrix.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.trace.html
     """
     if input._meta.rank != 2:
         raise ShapeError(f"trace: takes a matrix, not {input._meta.rank} axes. Use diagonal(...).sum(-1).")
@@ -101,8 +92,6 @@ def fill_diagonal_(input: Tensor, fill_value: float, wrap: bool = False) -> Tens
 
     Raises:
         ShapeError: fewer than two axes, or more of different lengths.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.fill_diagonal_.html
     """
     m = input._meta
     if m.rank < 2 or (m.rank > 2 and len(set(m.shape)) > 1):
@@ -128,8 +117,6 @@ def block_diag(*tensors: Tensor) -> Tensor:
 
     Raises:
         ShapeError: more than two axes.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.block_diag.html
     """
     if not tensors:
         return zeros(1, 0)

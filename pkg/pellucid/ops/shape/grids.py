@@ -30,8 +30,6 @@ def broadcast_shapes(*shapes) -> Size:
     Raises:
         ShapeError: two lengths at the same place differ and neither is 1.
 
-    Source: https://pytorch.org/docs/stable/generated/torch.broadcast_shapes.html
-
     Example:
         >>> import pellucid as torch
         >>> torch.broadcast_shapes((2,), (3, 1), (1, 1, 1))
@@ -53,8 +51,6 @@ def meshgrid(*tensors, indexing: str = "ij") -> tuple[Tensor, ...]:
     Raises:
         ArgumentError: another indexing, or no tensors.
         ShapeError: a tensor of more than one axis.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.meshgrid.html
     """
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
         tensors = tuple(tensors[0])
@@ -86,8 +82,6 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
 
     Raises:
         ShapeError: a tensor that is no vector.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.cartesian_prod.html
     """
     for k, x in enumerate(tensors):
         if x._meta.rank != 1:
@@ -104,8 +98,6 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     Raises:
         ShapeError: not a vector.
         RangeError: r is negative.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.combinations.html
     """
     if input._meta.rank != 1:
         raise ShapeError(f"combinations: takes a vector, not {input._meta.rank} axes.")
@@ -134,8 +126,6 @@ def tril_indices(row: int, col: int, offset: int = 0, *, dtype: DType = dt.int64
     Args:
         row, col: size of the matrix.
         offset: the diagonal up to which elements count.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.tril_indices.html
     """
     return _triangle_indices("tril_indices", row, col, offset, dtype, device, np.tril_indices)
 
@@ -147,8 +137,6 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: DType = dt.int64
     Args:
         row, col: size of the matrix.
         offset: the diagonal from which on elements count.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.triu_indices.html
     """
     return _triangle_indices("triu_indices", row, col, offset, dtype, device, np.triu_indices)
 
@@ -164,8 +152,6 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
 
     Raises:
         ShapeError: not a vector, or a negative N.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.vander.html
     """
     count = x._meta.numel if N is None else index(N, "vander: N")
     if x._meta.rank != 1 or count < 0:

@@ -151,15 +151,12 @@ def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
 
     Args:
         tensors: equal shapes but for axis ``dim``; of empty ones of shape (0,) only the dtype counts.
-        dim: the axis.
 
     Returns:
         A tensor of the common dtype.
 
     Raises:
         ShapeError: other axes differ, a tensor has no axes, or there are no tensors.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.cat.html
 
     Example:
         >>> import pellucid as torch
@@ -183,8 +180,6 @@ def stack(tensors: list[Tensor], dim: int = 0, *, out: Tensor | None = None) -> 
     Raises:
         DimensionError: the result has no such axis.
         ShapeError: shapes differ, or there are no tensors.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.stack.html
     """
     metas = metas_of("stack", "tensors", tensors)
     first = metas[0].shape
@@ -200,10 +195,7 @@ def stack(tensors: list[Tensor], dim: int = 0, *, out: Tensor | None = None) -> 
 
 @function()
 def hstack(tensors: list[Tensor], *, out: Tensor | None = None) -> Tensor:
-    """Tensors side by side: along axis 1, or 0 for tensors of one axis.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.hstack.html
-    """
+    """Tensors side by side: along axis 1, or 0 for tensors of one axis."""
     metas = metas_of("hstack", "tensors", tensors)
     tensors = [x if m.rank else reshape(x, 1) for x, m in zip(tensors, metas, strict=True)]
     return _join_as("hstack", tensors, 0 if metas[0].rank < 2 else 1, out)
@@ -211,10 +203,7 @@ def hstack(tensors: list[Tensor], *, out: Tensor | None = None) -> Tensor:
 
 @function()
 def vstack(tensors: list[Tensor], *, out: Tensor | None = None) -> Tensor:
-    """Tensors below one another: along axis 0, each of fewer than two axes as a row.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.vstack.html
-    """
+    """Tensors below one another: along axis 0, each of fewer than two axes as a row."""
     metas = metas_of("vstack", "tensors", tensors)
     tensors = [x if m.rank > 1 else reshape(x, 1, m.numel) for x, m in zip(tensors, metas, strict=True)]
     return _join_as("vstack", tensors, 0, out)
@@ -222,10 +211,7 @@ def vstack(tensors: list[Tensor], *, out: Tensor | None = None) -> Tensor:
 
 @function()
 def dstack(tensors: list[Tensor], *, out: Tensor | None = None) -> Tensor:
-    """Tensors behind one another: along axis 2, each of one axis as a row, of two as they are.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.dstack.html
-    """
+    """Tensors behind one another: along axis 2, each of one axis as a row, of two as they are."""
     metas = metas_of("dstack", "tensors", tensors)
     shapes = [m.shape if m.rank > 1 else (1, m.numel) for m in metas]
     tensors = [
@@ -236,10 +222,7 @@ def dstack(tensors: list[Tensor], *, out: Tensor | None = None) -> Tensor:
 
 @function()
 def column_stack(tensors: list[Tensor], *, out: Tensor | None = None) -> Tensor:
-    """Tensors side by side: along axis 1, each of fewer than two axes as a column.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.column_stack.html
-    """
+    """Tensors side by side: along axis 1, each of fewer than two axes as a column."""
     metas = metas_of("column_stack", "tensors", tensors)
     tensors = [x if m.rank > 1 else reshape(x, m.numel, 1) for x, m in zip(tensors, metas, strict=True)]
     return _join_as("column_stack", tensors, 1, out)
@@ -247,10 +230,7 @@ def column_stack(tensors: list[Tensor], *, out: Tensor | None = None) -> Tensor:
 
 @function(exports=None, method=True)
 def repeat(input: Tensor, *repeats) -> Tensor:
-    """The tensor copied several times along each axis.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.repeat.html
-    """
+    """The tensor copied several times along each axis."""
     counts = sizes(repeats, "repeat: a count")
     shape = input._meta.shape
     if len(counts) < len(shape):
@@ -293,8 +273,6 @@ def repeat_interleave(
     Raises:
         ShapeError: there are not as many counts as elements, one is negative, or ``output_size`` is wrong.
         DTypeError: the counts are no integers.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.repeat_interleave.html
     """
     if repeats is None:
         return repeat_interleave(
@@ -346,10 +324,7 @@ def _repeated_each(input: Tensor, k: int, repeats: Any, output_size: int | None)
 
 @function(method=True, aten="flip.default(self, dims)")
 def flip(input: Tensor, *axes, dims=()) -> Tensor:
-    """A copy with the order of some axes reversed, which are given by place or as ``dims``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.flip.html
-    """
+    """A copy with the order of some axes reversed, which are given by place or as ``dims``."""
     if axes and dims != ():
         raise ArgumentError("flip: axes are given by place and as dims. Give them once.")
     for d in sizes(axes or (dims,)):
@@ -362,10 +337,7 @@ def flip(input: Tensor, *axes, dims=()) -> Tensor:
 
 @function(method=True)
 def roll(input: Tensor, shifts, dims=None) -> Tensor:
-    """Elements moved along axes; those that leave at one end come in at the other.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.roll.html
-    """
+    """Elements moved along axes; those that leave at one end come in at the other."""
     if dims is None:
         return reshape(roll(flatten(input), shifts, 0), *input._meta.shape)
     shifts, dims = sizes((shifts,)), sizes((dims,))

@@ -49,8 +49,6 @@ def clone(input: Tensor, *, memory_format: memory_format | None = None) -> Tenso
 
     Args:
         memory_format: the order of axes in memory, such as `channels_last`.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.clone.html
     """
 
 
@@ -193,10 +191,7 @@ def _triangle(keep: str):
     in_place=True,
 )
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
-    """The lower triangle of the last two axes; zero above the diagonal.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.tril.html
-    """
+    """The lower triangle of the last two axes; zero above the diagonal."""
 
 
 @op(
@@ -209,7 +204,4 @@ def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     in_place=True,
 )
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
-    """The upper triangle of the last two axes; zero below the diagonal.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.triu.html
-    """
+    """The upper triangle of the last two axes; zero below the diagonal."""

@@ -30,8 +30,6 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         NotImplementedError: another mode, or one but "constant" with a batch or channels among the axes.
         RuntimeError: a value for a mode that takes none.
 
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.pad.html
-
     Example:
         >>> import pellucid as torch
         >>> x = torch.tensor([1.0, 2.0, 3.0], device="cpu")

@@ -14,10 +14,7 @@ from .views import reshape, transpose, unsqueeze, view_size
 
 @function(method=True)
 def ravel(input: Tensor) -> Tensor:
-    """All elements along one axis.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.ravel.html
-    """
+    """All elements along one axis."""
     return reshape(input, -1)
 
 
@@ -33,8 +30,6 @@ def fliplr(input: Tensor) -> Tensor:
 
     Raises:
         ShapeError: fewer than two axes.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.fliplr.html
     """
     if input._meta.rank < 2:
         raise ShapeError(f"fliplr: takes at least two axes, not {input._meta.rank}. Use flipud or flip.")
@@ -47,8 +42,6 @@ def flipud(input: Tensor) -> Tensor:
 
     Raises:
         ShapeError: no axes.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.flipud.html
     """
     if not input._meta.rank:
         raise ShapeError("flipud: takes at least one axis, not a tensor without axes.")
@@ -66,8 +59,6 @@ def rot90(input: Tensor, k: int = 1, dims: tuple[int, ...] = (0, 1)) -> Tensor:
 
     Raises:
         ShapeError: not two different axes.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.rot90.html
     """
     dims, rank = integers(dims, "rot90: dims"), input._meta.rank
     if len(dims) != 2 or rank < 2:
@@ -108,28 +99,19 @@ def _at_least_3d(x: Tensor) -> Tensor:
 
 @function(aten=("atleast_1d.default(self)", "atleast_1d.Sequence"))
 def atleast_1d(*tensors) -> Tensor | tuple[Tensor, ...]:
-    """Tensors without axes as ones of one element, others as they are.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.atleast_1d.html
-    """
+    """Tensors without axes as ones of one element, others as they are."""
     return _each("atleast_1d", tensors, _at_least_1d)
 
 
 @function(aten=("atleast_2d.default(self)", "atleast_2d.Sequence"))
 def atleast_2d(*tensors) -> Tensor | tuple[Tensor, ...]:
-    """Tensors of fewer than two axes as rows, others as they are.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.atleast_2d.html
-    """
+    """Tensors of fewer than two axes as rows, others as they are."""
     return _each("atleast_2d", tensors, _at_least_2d)
 
 
 @function(aten=("atleast_3d.default(self)", "atleast_3d.Sequence"))
 def atleast_3d(*tensors) -> Tensor | tuple[Tensor, ...]:
-    """Tensors of fewer than three axes with axes of length 1 around theirs, others as they are.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.atleast_3d.html
-    """
+    """Tensors of fewer than three axes with axes of length 1 around theirs, others as they are."""
     return _each("atleast_3d", tensors, _at_least_3d)
 
 
@@ -139,8 +121,6 @@ def adjoint(input: Tensor) -> Tensor:
 
     Raises:
         ShapeError: fewer than two axes.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.adjoint.html
     """
     if input._meta.rank < 2:
         raise ShapeError(f"adjoint: takes at least two axes, not {input._meta.rank}.")

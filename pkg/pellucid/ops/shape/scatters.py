@@ -27,8 +27,6 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
 
     Raises:
         ShapeError: src has not the shape of what it overwrites.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.select_scatter.html
     """
     out = clone(input)
     return _written("select_scatter", select(out, dim, index), src, out)
@@ -47,8 +45,6 @@ def slice_scatter(
 
     Raises:
         ShapeError: src has not the shape of what it overwrites.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.slice_scatter.html
     """
     if index(step, "slice_scatter: step") < 1:
         raise ShapeError(f"slice_scatter: step must be positive, not {step}.")
@@ -62,8 +58,6 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
 
     Raises:
         ShapeError: src has not the shape of what it overwrites.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.diagonal_scatter.html
     """
     out = clone(input)
     return _written("diagonal_scatter", diagonal(out, offset, dim1, dim2), src, out)
@@ -75,8 +69,6 @@ def as_strided_scatter(input: Tensor, src: Tensor, size, stride, storage_offset:
 
     Raises:
         ShapeError: src has not the shape of what it overwrites, or that lies outside the copy.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.as_strided_scatter.html
     """
     out = clone(input)
     return _written("as_strided_scatter", as_strided(out, size, stride, storage_offset), src, out)

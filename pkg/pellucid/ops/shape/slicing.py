@@ -86,14 +86,11 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 
     Args:
         input: any tensor.
-        dim: the axis.
         start: first position; negative ones count from the end.
         length: how many.
 
     Raises:
         DimensionError: the part does not lie within the axis.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.narrow.html
     """
     k = axis(dim, input._meta.rank)
     total = input._meta.shape[k]
@@ -142,10 +139,7 @@ def _place_select(g, input_meta, dim, index):
 
 @op(view=_select, follow=_follow_select, grad={"input": _place_select}, method=True, aten="select.int")
 def select(input: Tensor, dim: int, index: int) -> Tensor:
-    """One position of an axis, which disappears; shares storage.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.select.html
-    """
+    """One position of an axis, which disappears; shares storage."""
 
 
 def select_at(input: Tensor, dim: int, index) -> Tensor:
@@ -180,10 +174,7 @@ def _place_diagonal(g, input_meta, offset, dim1, dim2):
 
 @op(view=_diagonal, grad={"input": _place_diagonal}, method=True)
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """The diagonal of two axes as the last axis, sharing storage.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.diagonal.html
-    """
+    """The diagonal of two axes as the last axis, sharing storage."""
 
 
 def _unfold(call: Call):
@@ -250,8 +241,6 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     Raises:
         ShapeError: the axis is shorter than a window, or the step is not positive.
 
-    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.unfold.html
-
     Example:
         >>> import pellucid as torch
         >>> torch.arange(5, device="cpu").unfold(0, 3, 2).tolist()
@@ -275,8 +264,6 @@ def as_strided(input: Tensor, size, stride, storage_offset: int | None = None) -
 
     Raises:
         ShapeError: the view would reach outside the storage.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.as_strided.html
     """
     size, stride = integers(size, "size"), integers(stride, "stride")
     start = input._offset if storage_offset is None else index(storage_offset, "storage_offset")

@@ -107,12 +107,9 @@ def split(tensor: Tensor, split_size_or_sections, dim: int = 0) -> tuple[Tensor,
     Args:
         tensor: any tensor.
         split_size_or_sections: the length of each part (the last may be shorter), or a list of lengths.
-        dim: the axis.
 
     Raises:
         ShapeError: listed lengths do not add up.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.split.html
     """
     k = axis(dim, tensor._meta.rank)
     total = tensor._meta.shape[k]
@@ -130,25 +127,22 @@ def split(tensor: Tensor, split_size_or_sections, dim: int = 0) -> tuple[Tensor,
 
 @function(method=True, aten="unsafe_split.Tensor(self, split_size, dim=0)")
 def unsafe_split(tensor: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """`split` in parts of one length. PyTorch does not look whether these are written; here they are views.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.unsafe_split.html
-    """
+    """`split` in parts of one length. PyTorch does not see writes into them; they are views here."""
     return split(tensor, split_size, dim)
 
 
 @function(method=True)
 def split_with_sizes(input: Tensor, split_sizes, dim: int = 0) -> tuple[Tensor, ...]:
-    """`split` with a list of lengths."""
+    """`split` with a list of lengths.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.split.html
+    """
     return split(input, list(integers(split_sizes, "split_sizes")), dim)
 
 
 @function(method=True)
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """At most ``chunks`` views of equal length (the last may be shorter).
-
-    Source: https://pytorch.org/docs/stable/generated/torch.chunk.html
-    """
+    """At most ``chunks`` views of equal length (the last may be shorter)."""
     chunks = index(chunks, "chunks")
     if chunks < 1:
         raise ShapeError(f"chunk: chunks must be positive, not {chunks}.")
@@ -171,12 +165,9 @@ def tensor_split(input: Tensor, indices_or_sections, dim: int = 0) -> tuple[Tens
     Args:
         input: at least one axis.
         indices_or_sections: how many parts, or where each but the first begins. A tensor is read.
-        dim: the axis.
 
     Raises:
         ShapeError: no axes, or no parts.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.tensor_split.html
     """
     if not input._meta.rank:
         raise ShapeError("tensor_split: takes at least one axis, not a tensor without axes.")
@@ -212,37 +203,25 @@ def _split_along(name: str, input: Tensor, how, dim: int, least: int) -> tuple[T
 
 @function(method=True, aten=("hsplit.int(self, sections)", "hsplit.array(self, indices)"))
 def hsplit(input: Tensor, indices_or_sections) -> tuple[Tensor, ...]:
-    """`tensor_split` along axis 1, or 0 of a vector, into parts of one length.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.hsplit.html
-    """
+    """`tensor_split` along axis 1, or 0 of a vector, into parts of one length."""
     return _split_along("hsplit", input, indices_or_sections, 0 if input._meta.rank == 1 else 1, 1)
 
 
 @function(method=True, aten=("vsplit.int(self, sections)", "vsplit.array(self, indices)"))
 def vsplit(input: Tensor, indices_or_sections) -> tuple[Tensor, ...]:
-    """`tensor_split` along axis 0 of at least two into parts of one length.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.vsplit.html
-    """
+    """`tensor_split` along axis 0 of at least two into parts of one length."""
     return _split_along("vsplit", input, indices_or_sections, 0, 2)
 
 
 @function(method=True, aten=("dsplit.int(self, sections)", "dsplit.array(self, indices)"))
 def dsplit(input: Tensor, indices_or_sections) -> tuple[Tensor, ...]:
-    """`tensor_split` along axis 2 into parts of one length.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.dsplit.html
-    """
+    """`tensor_split` along axis 2 into parts of one length."""
     return _split_along("dsplit", input, indices_or_sections, 2, 3)
 
 
 @function(method=True, aten="unbind.int")
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """Every position of an axis, as views without it.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.unbind.html
-    """
+    """Every position of an axis, as views without it."""
     k = axis(dim, input._meta.rank)
     if not input._meta.rank:
         raise DimensionError("unbind: a tensor without axes has no positions.")

@@ -47,8 +47,6 @@ def view(input: Tensor, *size) -> Tensor:
     Raises:
         ShapeError: the shape needs a copy or has another number of elements, or bytes are no whole elements.
 
-    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.view.html
-
     Example:
         >>> import pellucid as torch
         >>> torch.arange(6, device="cpu").view(2, 3).shape
@@ -94,8 +92,6 @@ def reshape(input: Tensor, *shape) -> Tensor:
     Raises:
         ShapeError: the shape has another number of elements.
 
-    Source: https://pytorch.org/docs/stable/generated/torch.reshape.html
-
     Example:
         >>> import pellucid as torch
         >>> torch.arange(6, device="cpu").reshape(2, 3).t().reshape(-1).tolist()
@@ -112,10 +108,7 @@ def reshape(input: Tensor, *shape) -> Tensor:
 
 @function(method=True, aten="flatten.using_ints")
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """Axes ``start_dim`` to ``end_dim`` as one.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.flatten.html
-    """
+    """Axes ``start_dim`` to ``end_dim`` as one."""
     shape = input._meta.shape
     if not shape:
         return input.reshape(1)
@@ -127,10 +120,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 @function(method=True, aten="unflatten.int")
 def unflatten(input: Tensor, dim: int, sizes: tuple[int, ...]) -> Tensor:
-    """One axis as several.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.unflatten.html
-    """
+    """One axis as several."""
     shape = input._meta.shape
     k = axis(dim, len(shape))
     return reshape(input, *shape[:k], *infer(integers(sizes, "sizes"), shape[k]), *shape[k + 1 :])
@@ -167,8 +157,6 @@ def permute(input: Tensor, *dims) -> Tensor:
     Raises:
         ShapeError: not a permutation.
 
-    Source: https://pytorch.org/docs/stable/generated/torch.permute.html
-
     Example:
         >>> import pellucid as torch
         >>> torch.zeros(2, 3, 4, device="cpu").permute(2, 0, 1).shape
@@ -203,8 +191,6 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     Raises:
         DimensionError: an axis does not exist.
 
-    Source: https://pytorch.org/docs/stable/generated/torch.transpose.html
-
     Example:
         >>> import pellucid as torch
         >>> torch.tensor([[1, 2], [3, 4]], device="cpu").transpose(0, 1).tolist()
@@ -226,10 +212,7 @@ def t(input: Tensor) -> Tensor:
 
 @function(method=True, aten=("movedim.int", "movedim.intlist"))
 def movedim(input: Tensor, source, destination) -> Tensor:
-    """Axes moved to new places, the others keeping their order.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.movedim.html
-    """
+    """Axes moved to new places, the others keeping their order."""
     rank = input._meta.rank
     origin = [axis(s, rank) for s in (source if isinstance(source, (tuple, list)) else (source,))]
     target = [
@@ -290,8 +273,6 @@ def expand(input: Tensor, *size) -> Tensor:
     Raises:
         ShapeError: an axis of another length would have to change.
 
-    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.expand.html
-
     Example:
         >>> import pellucid as torch
         >>> torch.tensor([[1], [2]], device="cpu").expand(-1, 3).tolist()
@@ -338,10 +319,7 @@ def _squeeze(call: Call):
     aten=("squeeze.default", "squeeze.dim", "squeeze.dims"),
 )
 def squeeze(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
-    """Without axes of length 1 (all, or those of ``dim``), sharing storage.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.squeeze.html
-    """
+    """Without axes of length 1 (all, or those of ``dim``), sharing storage."""
 
 
 def _unsqueeze(call: Call):
@@ -353,7 +331,4 @@ def _unsqueeze(call: Call):
 
 @op(view=_unsqueeze, grad={"input": lambda g, dim: g.squeeze(dim)}, method=True)
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
-    """With a new axis of length 1 at ``dim``, sharing storage.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.unsqueeze.html
-    """
+    """With a new axis of length 1 at ``dim``, sharing storage."""
