@@ -5,16 +5,20 @@ import { ADVICE, describe, missingInWorker, missingOnPage } from "./support.js";
 import { LensView } from "./view.js";
 
 const MODEL = new URL("../../weights/SmolLM2-135M-Instruct.Q4_1.gguf", import.meta.url);
+const ON_HUB = "HuggingFaceTB/SmolLM2-135M-Instruct"; // offered where the site has no weights
+const SILENCE = 4000; // milliseconds without a byte after which the page says that it waits
 const PYTHON_FILE = "/logit_lens/demo.py";
+const PROMPT_KEY = "pellucid.lens.prompt"; // a reload keeps what was typed
 const STAGES = { runtime: "Loading Python…", packages: "Loading packages…", ready: "Almost there…" };
 
 const element = (id) => document.getElementById(id);
-const view = new LensView({ table: element("grid"), panel: element("panel"), scroller: element("scroller") });
+const view = new LensView({ table: element("grid"), panel: element("panel"), scroller: element("scroller"), visible: element("visible") });
 
 let python = null;
 let model = null; // what demo.load returned, with its name
 let run = null; // the generation that is shown, as it is saved
 let begun = null; // the one that is under way, until there is something of it to show
+let silence = 0; // the timer of a load whose bytes do not come
 
 /** `state` is one of starting, missing, empty (no model), loading, ready, generating and crashed. */
 function show(state, text) {
@@ -24,9 +28,11 @@ function show(state, text) {
   element("generate").disabled = state !== "ready";
   element("stop").disabled = state !== "generating";
   element("change").disabled = state !== "ready";
-  element("model-form").hidden = state === "loading" || model !== null;
+  element("model-form").hidden = state === "loading" || (model !== null && state !== "empty");
   element("loading").hidden = state !== "loading";
-  element("loaded").hidden = model === null;
+  element("loaded").hidden = model === null || state === "loading" || state === "empty";
+  element("keep").hidden = model === null || state !== "empty";
+  if (state !== "loading") clearTimeout(silence);
   element("save").disabled = state !== "ready" || run === null;
 }
 
@@ -85,6 +91,7 @@ async function start() {
     await python.writeFile(PYTHON_FILE, source);
     await python.run(`import sys; sys.path.append("${PYTHON_FILE.replace(/\/[^/]*$/, "")}"); from demo import demo`);
     show("empty", "Ready to load a model.");
+    if (wanted.has("model")) load(element("source").value, lastName(element("source").value));
   } catch (error) {
     crashed(error);
   }
@@ -112,13 +119,23 @@ const receive = {
   progress({ done, total, rate, remaining }) {
     element("progress").value = total ? done / total : 1;
     const left = Number.isFinite(remaining) ? ` · ${bytes(rate)}/s · ${duration(remaining)} left` : "";
-    element("progress-text").textContent = `${bytes(done)} of ${bytes(total)}${left}`;
+    const so_far = `${bytes(done)} of ${bytes(total)}`;
+    element("progress-text").textContent = so_far + left;
+    clearTimeout(silence);
+    silence = setTimeout(() => {
+      const why = navigator.onLine ? "the server is silent; it is asked again by itself" : "offline; it goes on by itself";
+      element("progress-text").textContent = `${so_far} · ${why}`;
+    }, SILENCE);
   },
   prompt({ tokens }) {
     begun.prompt_tokens = tokens;
+    show("generating", `Reading the ${tokens.length} tokens of the prompt…`);
   },
   token({ id, token, text, best }) {
-    if (begun) present();
+    if (begun) {
+      present();
+      show("generating", "Generating…");
+    }
     run.new_tokens.push({ id, token, best });
     run.text += text;
     view.read([{ id, token }]);
@@ -135,15 +152,18 @@ async function load(source, name) {
   element("progress-text").textContent = "Reading the header…";
   show("loading", `Loading ${name}…`);
   element("cancel").focus();
-  const worker = python;
+  const [worker, before] = [python, model];
   try {
     const loaded = await python.run("await demo.load(source)", { source });
     model = { name, ...loaded };
   } catch (error) {
     if (worker !== python || !python) return; // the crash was told
-    if (error.type !== "LoadCancelled") explain(error);
-    await python.run("demo.forget()");
-    show("empty", error.type === "LoadCancelled" ? "Cancelled. Nothing of it is kept." : "The model was not loaded.");
+    const wasCancelled = error.type === "LoadCancelled";
+    if (!wasCancelled) explain(error);
+    model = before && (await python.run("demo.model is not None")) ? before : null;
+    if (model === null) await python.run("demo.forget()");
+    const rest = model ? ` ${model.name} is still here.` : "";
+    show("empty", (wasCancelled ? "Cancelled. Nothing of it is kept." : "The model was not loaded.") + rest);
     return element("load").focus();
   }
   const parts = [`${model.layers} layers`, bytes(model.bytes), `reads up to ${model.positions} tokens`, model.device];
@@ -162,7 +182,7 @@ function present() {
   element("text").hidden = element("lens").hidden = false;
   element("text").querySelector(".given").textContent = run.chat ? `${run.prompt}\n` : run.prompt;
   element("text").querySelector(".made").textContent = "";
-  view.reset(model.layers);
+  view.reset(model.layers, run.prompt_tokens.length - 1);
   view.read(run.prompt_tokens);
 }
 
@@ -171,16 +191,22 @@ async function generate() {
   const chat = document.querySelector('input[name="mode"]:checked').value === "chat";
   element("notes").replaceChildren();
   begun = { model: model.name, prompt, chat, prompt_tokens: [], new_tokens: [], text: "", columns: [] };
-  show("generating", "Generating…");
+  const wasAtButton = document.activeElement === element("generate");
+  show("generating", "Reading the prompt…");
+  if (wasAtButton) element("stop").focus();
   const worker = python;
   try {
     const done = await python.run("await demo.generate(prompt, chat, count)", { prompt, chat, count: element("count").valueAsNumber });
+    if (begun && done.reason === "stopped") {
+      begun = null;
+      return finished("Stopped before the prompt was read.");
+    }
     if (begun) present(); // no token was made
     run.text += done.text;
     element("text").querySelector(".made").append(done.text);
     const reasons = { stopped: "Stopped", end: "The model came to an end", length: "Done" };
     const rate = Number((done.tokens / done.seconds).toPrecision(2));
-    show("ready", `${reasons[done.reason]}: ${done.tokens} tokens with their lens in ${done.seconds.toFixed(1)} s, ${rate} a second.`);
+    finished(`${reasons[done.reason]}: ${done.tokens} tokens with their lens in ${done.seconds.toFixed(1)} s, ${rate} a second.`);
   } catch (error) {
     if (worker !== python || !python) return;
     explain(error);
@@ -189,8 +215,15 @@ async function generate() {
       await python.run("demo.reset()");
       return show("empty", "The model is gone.");
     }
-    show("ready", "That did not work.");
+    finished("That did not work.");
   }
+}
+
+/** The model is ready again; whoever was at Stop, by keyboard, is at Generate. */
+function finished(text) {
+  const isAtStop = [element("stop"), document.body].includes(document.activeElement);
+  show("ready", text);
+  if (isAtStop) element("generate").focus();
 }
 
 /** What an address is called on the page: its last part, as people read it. */
@@ -227,11 +260,30 @@ element("cancel").addEventListener("click", () => {
   show("loading", "Cancelling…");
   python.run("demo.cancel()");
 });
-element("change").addEventListener("click", async () => {
+element("change").addEventListener("click", () => {
+  show("empty", `${model.name} stays until another is loaded.`);
+  element("source").focus();
+});
+element("release").addEventListener("click", async () => {
   model = null;
   await python.run("demo.forget()");
   show("empty", "Ready to load a model.");
   element("source").focus();
+});
+element("keep").addEventListener("click", () => {
+  show("ready", "Ready. Give it a prompt.");
+  element("prompt").focus();
+});
+document.addEventListener("dragover", (event) => {
+  if (!event.dataTransfer.types.includes("Files")) return;
+  event.preventDefault(); // else the browser opens the file itself
+  event.dataTransfer.dropEffect = element("choose").disabled && document.body.dataset.state !== "ready" ? "none" : "copy";
+});
+document.addEventListener("drop", (event) => {
+  const [file] = event.dataTransfer.files;
+  if (!file) return;
+  event.preventDefault();
+  if (["empty", "ready"].includes(document.body.dataset.state)) load(file, file.name);
 });
 element("prompt-form").addEventListener("submit", (event) => {
   event.preventDefault();
@@ -243,13 +295,18 @@ element("prompt").addEventListener("keydown", (event) => {
   element("prompt-form").requestSubmit(element("generate").disabled ? null : element("generate"));
 });
 element("stop").addEventListener("click", () => {
-  show("generating", "Stopping…");
-  element("stop").disabled = true;
+  show("generating", begun ? "Stopping, once the prompt is read…" : "Stopping…");
   python.run("demo.stop()");
 });
 element("save").addEventListener("click", save);
 
 const wanted = new URLSearchParams(location.search);
-element("source").value = wanted.get("model") ?? (MODEL.origin === location.origin ? MODEL.pathname : MODEL.href);
-if (wanted.has("prompt")) element("prompt").value = wanted.get("prompt");
+element("source").value = wanted.get("model") ?? MODEL.pathname;
+if (!wanted.has("model")) {
+  const typed = element("source").value;
+  const answer = await fetch(MODEL, { method: "HEAD" }).catch(() => null);
+  if (!answer?.ok && element("source").value === typed) element("source").value = ON_HUB;
+}
+element("prompt").value = wanted.get("prompt") ?? sessionStorage.getItem(PROMPT_KEY) ?? element("prompt").value;
+element("prompt").addEventListener("input", () => sessionStorage.setItem(PROMPT_KEY, element("prompt").value));
 start();

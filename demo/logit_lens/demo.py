@@ -46,14 +46,15 @@ class LogitLens:
         Returns:
             What the page shows of the model.
         """
-        self.forget()
         self.cancellation = weights.Cancel()
         await torch.webgpu.open_async()
         tokenizer = await self.unless_cancelled(torch.AutoTokenizer.from_pretrained_async(source))
+        self.forget()  # only now: a wrong address leaves the model that is there
         model = await torch.AutoModelForCausalLM.from_pretrained_async(
             source, on_progress=_tell, cancel=self.cancellation
         )
         self.model, self.tokenizer = model, tokenizer
+        self.name.cache_clear()
         return {
             "layers": len(model.model.layers),
             "positions": model.config.max_position_embeddings,
@@ -121,6 +122,8 @@ class LogitLens:
         with watched as seen, lens.capture(self.model, "lm_head") as said:
             async with contextlib.aclosing(tokens):
                 async for token in tokens:
+                    if self.stopped:  # while the prompt was read
+                        break
                     made += 1
                     best = torch.softmax(said["lm_head"][0, -1], -1).topk(CANDIDATES)
                     ids, probabilities = await best.indices.tolist_async(), await best.values.tolist_async()
@@ -162,7 +165,21 @@ class LogitLens:
     @functools.cache  # noqa: B019  there is one object, as long as the page
     def name(self, token: int) -> str:
         """A token's own text, special or not."""
-        return self.tokenizer.decode([token])
+        text = self.tokenizer.decode([token])
+        if "�" not in text:
+            return text
+        return "".join(map(_written, self.tokenizer.convert_ids_to_tokens(token) or text))
+
+
+def _written(sign: str) -> str:
+    """A sign of a vocabulary of bytes, as GPT-2's, where they make no whole character: its byte."""
+    if "!" <= sign <= "~":
+        return sign
+    if "¡" <= sign <= "ÿ":
+        return f"<{ord(sign):02X}>"
+    unseen = [*range(33), *range(127, 161), 173]  # bytes that the vocabulary gives the signs from 256 on
+    index = ord(sign) - 256
+    return f"<{unseen[index]:02X}>" if 0 <= index < len(unseen) else sign
 
 
 def _tell(progress: weights.Progress) -> None:

@@ -43,16 +43,21 @@ export class LensView {
   #rows = [];
   #queue = [];
   #frame = 0;
+  #followed = 0; // where following left the grid
   #current = null; // the cell that the panel shows
   #entry = null; // the cell at which Tab enters the grid
   #table;
   #panel;
   #scroller;
+  #visible;
+  #answer = 0; // the position whose column shows how the first new token came about
 
-  constructor({ table, panel, scroller }) {
+  constructor({ table, panel, scroller, visible }) {
     this.#table = table;
     this.#panel = panel;
     this.#scroller = scroller;
+    this.#visible = visible;
+    scroller.addEventListener("scroll", () => this.#tellVisible(), { passive: true });
     const cell = (event) => event.target.closest("td");
     // Scrolling by keyboard slides cells under a pointer that rests: only one that moves points at something.
     const moves = (event) => event.movementX !== 0 || event.movementY !== 0;
@@ -62,14 +67,17 @@ export class LensView {
     table.addEventListener("keydown", (event) => this.#move(event));
   }
 
-  /** Begin anew with a number of layers. */
-  reset(layers) {
+  /** Begin anew with a number of layers; the column of the first answer stays in sight while others come. */
+  reset(layers, answer = 0) {
+    this.#answer = answer;
     cancelAnimationFrame(this.#frame);
     this.columns = [];
     this.#tokens = [];
     this.#queue = [];
     this.#frame = 0;
     this.#current = this.#entry = null;
+    this.#followed = this.#scroller.scrollLeft = 0;
+    this.#visible.textContent = "";
     const body = make("tbody", { role: "rowgroup" });
     this.#rows = Array.from({ length: layers }, (_, layer) => {
       const label = make("th", { scope: "row", role: "rowheader" }, make("span", { class: "word" }, "layer "), String(layer));
@@ -94,10 +102,35 @@ export class LensView {
   }
 
   #draw() {
-    const atEnd = this.#scroller.scrollLeft + this.#scroller.clientWidth >= this.#scroller.scrollWidth - 4;
     for (const column of this.#queue.splice(0, COLUMNS_PER_FRAME)) this.#append(column);
-    if (atEnd && !this.#table.contains(document.activeElement)) this.#scroller.scrollLeft = this.#scroller.scrollWidth;
+    this.#follow();
+    this.#tellVisible();
     this.#frame = this.#queue.length ? requestAnimationFrame(() => this.#draw()) : 0;
+  }
+
+  /** Scroll with the columns, until the one of the first answer is the first in sight; a reader's own scrolling stays. */
+  #follow() {
+    const { scrollLeft, clientWidth, scrollWidth } = this.#scroller;
+    const answer = this.#head(Math.min(this.#answer, this.columns.length - 1));
+    const most = answer.offsetLeft - this.#rows[0].cells[0].offsetWidth - 3; // with the gaps
+    if (scrollLeft > most || scrollLeft !== this.#followed || this.#table.contains(document.activeElement)) return;
+    this.#scroller.scrollLeft = Math.min(scrollWidth - clientWidth, most);
+    this.#followed = this.#scroller.scrollLeft;
+  }
+
+  /** Say which positions are in sight, where not all are. */
+  #tellVisible() {
+    const { scrollLeft, clientWidth, scrollWidth } = this.#scroller;
+    const count = this.columns.length;
+    if (!count || scrollWidth <= clientWidth) {
+      this.#visible.textContent = "";
+      return;
+    }
+    const label = this.#rows[0].cells[0].offsetWidth;
+    const each = (scrollWidth - label) / count;
+    const first = Math.floor(scrollLeft / each + 0.1);
+    const last = Math.min(count, Math.ceil((scrollLeft + clientWidth - label) / each - 0.1)) - 1;
+    this.#visible.textContent = `positions ${first} to ${last} of 0 to ${count - 1}: scroll for more`;
   }
 
   #append(column) {
@@ -106,7 +139,7 @@ export class LensView {
     column.layers.forEach((best, layer) => {
       const [id, token, probability] = best[0];
       const text = visible(token);
-      const cell = make("td", { role: "gridcell", tabindex: "-1", style: `--p: ${probability.toFixed(4)}` }, text);
+      const cell = make("td", { role: "gridcell", dir: "auto", tabindex: "-1", style: `--p: ${probability.toFixed(4)}` }, text);
       cell.dataset.layer = layer;
       cell.dataset.position = column.position;
       if (probability > WARM) cell.classList.add(probability > HOT ? "hot" : "warm");
@@ -173,7 +206,8 @@ export class LensView {
   }
 
   #invite() {
-    const keys = "Point at a cell, or move there with the keyboard, to see the five likeliest tokens.";
+    const reach = matchMedia("(pointer: coarse)").matches ? "Tap a cell" : "Point at a cell, or move there with the keyboard,";
+    const keys = `${reach} to see the five likeliest tokens.`;
     this.#panel.replaceChildren(make("p", { class: "quiet" }, keys));
   }
 

@@ -171,3 +171,10 @@ def __getattr__(name: str):
     value = found if room.rpartition(".")[2] == name else getattr(found, name)
     globals()[name] = value
     return value
+
+
+def __dir__() -> list[str]:
+    # What programs use, also where it is not imported yet; not the package's inner rooms.
+    names = {name for name, value in globals().items() if not isinstance(value, type(_math))}
+    names |= {"autograd", "errors", "webgpu", *_LAZY}
+    return sorted(name for name in names if name.startswith("__") or not name.startswith("_"))

@@ -72,7 +72,7 @@ class Lens:
 
     def without_model(self) -> "Lens":
         if self.page.evaluate("document.body.dataset.state") == "ready":
-            self.press("Load another")
+            self.press("Let go of it")
         return self.wait("empty")
 
     def with_model(self) -> "Lens":
@@ -294,10 +294,12 @@ def test_cells_are_reached_by_keyboard_and_pointer(session):
 def test_generation_is_stopped(session):
     session.with_model().generate("Hi", 100)
     session.wait("generating")
-    expect(session.page.locator("#grid tfoot th")).not_to_have_count(1, timeout=GENERATE)
-    session.press("Stop")
+    expect(session.status).to_have_text("Generating…", timeout=GENERATE)  # a token is there
+    expect(session.page.get_by_role("button", name="Stop")).to_be_focused()
+    session.page.keyboard.press("Enter")
     session.wait("ready", GENERATE)
     expect(session.status).to_contain_text("Stopped:")
+    expect(session.page.get_by_role("button", name="Generate")).to_be_focused()
     assert len(session.saved()["new_tokens"]) < 100
 
 
@@ -315,6 +317,88 @@ def test_a_prompt_that_is_too_long_is_explained_and_the_lens_before_it_stays(ses
     assert session.page.locator("#grid td").count() == shown > 0
     assert session.page.locator("#text").inner_text() == text
     assert text.startswith(session.saved()["prompt"])
+
+
+def test_another_model_that_cannot_be_had_leaves_the_one_that_is_there(session):
+    session.with_model()
+    session.press("Load another")
+    session.load("/weights/nothing.gguf")
+    expect(session.status).to_contain_text(f"{MODEL.split('/')[-1]} is still here", timeout=LOAD)
+    session.press("Keep this model")
+    session.wait("ready")
+    drop = """bytes => {
+        const dataTransfer = new DataTransfer();
+        dataTransfer.items.add(new File([bytes], "notes.txt"));
+        const over = new DragEvent("dragover", { dataTransfer, bubbles: true, cancelable: true });
+        const taken = !document.body.dispatchEvent(over);
+        document.body.dispatchEvent(new DragEvent("drop", { dataTransfer, bubbles: true, cancelable: true }));
+        return taken;
+    }"""
+    assert session.page.evaluate(drop, "notes")
+    expect(session.notes.locator(".said")).to_contain_text("begins with b'notes'")
+    session.press("Keep this model")
+    session.wait("ready")
+
+
+def test_a_byte_of_a_longer_character_is_shown_as_that_byte(session):
+    session.with_model()
+    code = "[demo.name(i) for i in demo.tokenizer.encode('\U0001f9a6')]"
+    shown = session.page.evaluate("code => ask(code)", code)["value"]
+    assert "".join(shown) == "<F0><9F><A6><A6>"
+
+
+def test_a_site_without_weights_offers_the_hubs(page, browser):
+    page.add_init_script("delete Navigator.prototype.gpu;")
+    with StaticServer(SITE) as server:
+        Lens(page, server).open("missing")
+        source = page.get_by_label("Address, path on this site, or hub name")
+        expect(source).to_have_value("HuggingFaceTB/SmolLM2-135M-Instruct")
+        page.get_by_role("textbox", name="Prompt").fill("Bonjour")
+        page.reload()
+        expect(page.get_by_role("textbox", name="Prompt")).to_have_value("Bonjour")
+        expect(page.get_by_role("textbox", name="Prompt")).to_have_attribute("dir", "auto")
+
+
+def test_columns_come_quickly_and_leave_the_first_answer_in_sight(page, site_server):
+    page.goto(site_server.url)
+    spent, answer, words = page.evaluate(
+        """async () => {
+            const style = (href) => new Promise((onload) => {
+                document.head.append(
+                    Object.assign(document.createElement("link"), { rel: "stylesheet", href, onload }),
+                );
+            });
+            await style("/web/style.css");
+            await style("/demo/logit_lens/lens.css");
+            const { LensView } = await import("/demo/logit_lens/view.js");
+            document.body.innerHTML = `<p id="visible"></p><div id="scroller" style="width: 800px">
+                <table id="grid"></table></div><div id="panel"></div>`;
+            const [visible, scroller, table, panel] =
+                ["visible", "scroller", "grid", "panel"].map((id) => document.getElementById(id));
+            const view = new LensView({ table, panel, scroller, visible });
+            const frame = () => new Promise(requestAnimationFrame);
+            view.reset(30, 4);
+            view.read(Array.from({ length: 60 }, (_, id) => ({ id, token: `word${id}` })));
+            let spent = 0;
+            for (let position = 0; position < 60; position++) {
+                const layers = Array.from({ length: 30 }, (_, layer) => [[layer, `t${layer}`, layer / 30]]);
+                view.add({ position, layers });
+                await frame();
+                if (position < 50) continue;
+                const began = performance.now();
+                table.offsetWidth;
+                spent = Math.max(spent, performance.now() - began);
+            }
+            await frame();
+            const left = table.tFoot.rows[0].cells[5].getBoundingClientRect().left;
+            const label = table.tFoot.rows[0].cells[0].getBoundingClientRect().right;
+            return [spent, left - label, visible.textContent];
+        }"""
+    )
+    print(f"layout of a column: {spent:.1f} ms")
+    assert spent < 50  # milliseconds
+    assert 0 <= answer < 5
+    assert words == "positions 4 to 12 of 0 to 59: scroll for more"
 
 
 def test_a_model_that_is_let_go_leaves_no_buffer_behind(session):

@@ -55,6 +55,22 @@ class Repl:
             self.type(line)
         return self.output()
 
+    def restart(self) -> None:
+        """Press Restart Python, and answer its question."""
+        self.page.get_by_role("button", name="Restart Python").click()
+        self.page.get_by_role("button", name="Restart", exact=True).click()
+
+    def paste(self, text: str) -> None:
+        self.editor.evaluate(
+            """(editor, text) => {
+                const clipboardData = new DataTransfer();
+                clipboardData.setData("text/plain", text);
+                const event = new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true });
+                editor.dispatchEvent(event);
+            }""",
+            text,
+        )
+
     def output(self) -> str:
         """What was printed after the last input that was run."""
         return self.page.evaluate(
@@ -180,6 +196,15 @@ def test_pasted_statements_run_in_order(repl):
     expect(repl.editor).to_have_value("")
     repl.ready()
     assert repl.output() == "2\n0\n1\n"
+
+
+def test_an_example_is_pasted_without_its_prompts_and_outputs(repl):
+    repl.paste(">>> def inc(n):\n...     return n + 1\n...\n>>> inc(1)\n2\n>>> inc(2)\n3\n")
+    expect(repl.editor).to_have_value("def inc(n):\n    return n + 1\n\ninc(1)\ninc(2)")
+    repl.editor.press("Control+Enter")
+    expect(repl.editor).to_have_value("")
+    repl.ready()
+    assert repl.output() == "2\n3\n"
 
 
 def test_lines_typed_while_python_is_busy_run_afterwards(repl):
@@ -470,6 +495,13 @@ def test_tab_completes_names_and_attributes(repl):
     assert repl.type("'[1]')", "x") == "[1]\n"
 
 
+def test_tab_offers_rooms_that_are_not_open_yet_and_no_inner_ones(repl):
+    repl.type("import pellucid")
+    names = repl.type("' '.join(dir(pellucid))").split()
+    assert {"debug", "lens", "nn", "AutoModelForCausalLM", "matmul"} <= {name.strip("'") for name in names}
+    assert not {"fusion", "kernel", "op", "ops", "tensors", "methods"} & set(names)
+
+
 def test_a_long_list_of_completions_is_cut_and_says_so(repl):
     repl.type_block("class Many:\n    def __dir__(self): return [f'name{i:05}' for i in range(20_000)]\n")
     repl.type("many = Many()")
@@ -576,11 +608,42 @@ def test_a_lost_device_is_told_and_reset_begins_anew(repl):
 
 def test_restart_begins_anew(repl):
     repl.type("x = 1")
-    repl.page.get_by_role("button", name="Restart Python").click()
+    repl.restart()
     expect(repl.editor).to_be_disabled()
     repl.ready(BOOT)
     expect(repl.editor).to_be_focused()
     assert "NameError: name 'x' is not defined" in repl.type("x")
+
+
+def test_a_restart_that_is_not_meant_keeps_the_session(repl):
+    repl.type("kept = 1")
+    repl.page.get_by_role("button", name="Restart Python").click()
+    repl.page.keyboard.press("Escape")
+    expect(repl.page.get_by_role("dialog")).to_be_hidden()
+    expect(repl.editor).to_be_focused()
+    assert repl.type("kept") == "1\n"
+
+
+def test_a_phone_has_keys_and_rows_that_fit(browser, site_server):
+    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    repl = Repl(context.new_page(), site_server).open()
+    repl.editor.press_sequentially("import pel")
+    repl.editor.fill("x = 1")
+    repl.page.get_by_role("button", name="New line").tap()
+    repl.editor.press_sequentially("x")
+    repl.editor.press("Control+Enter")
+    repl.ready()
+    assert repl.output() == "1\n"
+    repl.page.get_by_role("button", name="Earlier input").tap()
+    expect(repl.editor).to_have_value("x = 1\nx")
+    repl.editor.fill("import pellucid as torch; torch.ones(12) / 3")
+    repl.editor.press("Enter")
+    expect(repl.editor).to_have_value("")
+    repl.ready()
+    assert max(map(len, repl.output().split("\n"))) < 40
+    fits = "document.documentElement.scrollWidth <= innerWidth"
+    assert repl.page.evaluate(fits)
+    context.close()
 
 
 def test_clear_empties_the_transcript_and_nothing_else(repl):
@@ -604,7 +667,7 @@ def test_without_isolation_waiting_is_interrupted_and_computing_needs_a_restart(
         "Only waiting can be interrupted on this page. To end a computation, press Restart Python.",
         timeout=1_000,
     )
-    repl.page.get_by_role("button", name="Restart Python").click()
+    repl.restart()
     repl.ready(BOOT)
     assert repl.type("1 + 1") == "2\n"
 
@@ -622,7 +685,7 @@ def test_without_isolation_all_that_is_printed_is_shown_in_order(plain_repl):
     repl.type_block("def forever():\n    while True: print('spam')\n")
     repl.start("forever()")
     repl.page.wait_for_function("document.querySelectorAll('#transcript .fold').length === 2")
-    repl.page.get_by_role("button", name="Restart Python").click()
+    repl.restart()
     assert drawn_characters(repl.page) < 2 * DRAWN
     repl.ready(BOOT)
     assert repl.type("1 + 1") == "2\n"

@@ -47,6 +47,13 @@ def test_bytes_paths_and_sources_are_files(tmp_path):
         assert weights.open(source)["x"].shape == (2, 3)
 
 
+def test_addresses_of_the_hubs_own_pages_mean_the_model(hub):
+    for address in ("/org/name", "/org/name/", "/org/name/tree/main", "/org/name?library=x"):
+        assert weights.open_folder(hub.url + address).checkpoint["x"].shape == (2, 3)
+    assert weights.open(hub.url + "/org/name/tree/refs%2Fpr%2F1")["y"].shape == (2, 3)
+    assert weights.open(hub.url + "/org/name/blob/main/model.safetensors?download=true")["x"].shape == (2, 3)
+
+
 def test_a_folder_has_its_files(tmp_path):
     opened = weights.open_folder(folder(tmp_path))
     assert opened.config == CONFIG

@@ -25,6 +25,7 @@ export class Editor {
     [this.#area, this.#list, this.#mark, this.#actions] = [editor, list, mark, actions];
     editor.addEventListener("keydown", (event) => this.#key(event));
     editor.addEventListener("input", () => this.#changed());
+    editor.addEventListener("paste", (event) => this.#paste(event));
     editor.addEventListener("blur", () => this.#closeList());
     list.addEventListener("mousedown", (event) => {
       event.preventDefault(); // the focus stays in the editor
@@ -53,6 +54,14 @@ export class Editor {
     this.#resizeSoon();
   }
 
+  /** Do what a key does, for whoever has no such key. */
+  press(key) {
+    this.focus();
+    if (key === "Tab") this.#tab();
+    else if (key === "Enter") this.#replace(this.#area.selectionStart, this.#area.selectionEnd, "\n");
+    else this.#recall(key === "ArrowUp" ? -1 : 1);
+  }
+
   focus() {
     this.#area.focus({ preventScroll: true });
   }
@@ -67,6 +76,16 @@ export class Editor {
     this.#area.setRangeText(text, position, position, selectionStart >= position ? "end" : "preserve");
     if (selectionStart > position) this.#area.setSelectionRange(selectionStart + text.length, selectionStart + text.length);
     this.#changed();
+  }
+
+  /** An example pasted with its prompts and outputs goes in without them. */
+  #paste(event) {
+    const text = event.clipboardData.getData("text/plain").replaceAll("\r\n", "\n");
+    if (!/^\s*>>>( |$)/m.test(text.split("\n").find((line) => line.trim()) ?? "")) return;
+    event.preventDefault();
+    const typed = text.split("\n").map((line) => line.trimStart()).filter((line) => /^(>>>|\.\.\.)( |$)/.test(line));
+    const plain = typed.map((line) => line.slice(4)).join("\n");
+    this.#replace(this.#area.selectionStart, this.#area.selectionEnd, plain);
   }
 
   #key(event) {

@@ -5,6 +5,7 @@ import asyncio
 import builtins
 import codeop
 import linecache
+import os
 import signal
 import sys
 import traceback
@@ -45,6 +46,7 @@ class Console(pyodide_console.Console):
         self._others: set[asyncio.Task] = set()
         self._is_interrupted = False
         self._is_unheard = False
+        self._columns, self._is_fitted = 80, True
         self._answer: asyncio.Future[str] | None = None
         self._parser = codeop.CommandCompiler()
         self._parser.compiler.flags |= ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
@@ -123,12 +125,28 @@ class Console(pyodide_console.Console):
             source = "\n" * (first - 1) + "\n".join(lines[first - 1 : last]) + "\n"
             code = self._compile(source, self.filename, "single")
             if code is not None:
-                sys.displayhook(await self.runcode(source, code))
+                self._fit()
+                value = await self.runcode(source, code)
+                self._fit()  # it may have imported what prints
+                sys.displayhook(value)
 
     async def completions(self, before: str) -> dict[str, Any]:
         """What the text before the cursor may go on with: `start` is where the completed word begins."""
         matches, start = self.complete(before)
         return {"matches": sorted(set(matches)), "start": start}
+
+    async def fit(self, columns: str) -> None:
+        """Let lines of what is printed fit a window of so many characters, where that is a narrow one."""
+        self._columns = int(columns)
+        os.environ["COLUMNS"] = columns
+        self._is_fitted = False
+
+    def _fit(self) -> None:
+        """Tell Pellucid, and numpy, once they are there."""
+        if "pellucid" in sys.modules and not self._is_fitted:
+            self._is_fitted = True
+            sys.modules["pellucid"].set_printoptions(linewidth=max(20, min(80, self._columns)))
+            sys.modules["numpy"].set_printoptions(linewidth=max(20, min(75, self._columns)))
 
     async def versions(self) -> dict[str, str]:
         """What the banner shows; nothing is imported for it."""

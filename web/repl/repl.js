@@ -18,6 +18,8 @@ let python = null;
 let state = "starting"; // then "ready", "running", "asking" (Python waits in input()) or "stopped"
 let ahead = 0; // how many characters of the editor's text were entered while Python was busy
 let unheard = 0; // the timer of the last interrupt
+let columns = 0; // how many characters Python knows to fit in a line
+let isUsed = false; // something was typed that a restart would lose
 
 function show(next, text) {
   transcript.draw(); // a state is shown together with what led to it
@@ -67,6 +69,9 @@ async function start() {
     await booted.run('__import__("sys").path.append("/pellucid_repl")');
     python = booted;
     const versions = await call("versions");
+    columns = 0;
+    isUsed = false;
+    await tellColumns();
     transcript.block("quiet", `Pellucid ${versions.pellucid} on Python ${versions.python}, in this page`);
   } catch (error) {
     return stopped(error.message);
@@ -95,6 +100,15 @@ function call(method, ...texts) {
   return python.run(`await __import__("pellucid_repl").console.${method}(${texts.map((text) => JSON.stringify(text))})`);
 }
 
+/** Let what is printed fit the window: on a phone rows of a matrix are shorter. */
+async function tellColumns() {
+  const probe = element("columns");
+  const fitting = Math.floor(main.clientWidth / (probe.getBoundingClientRect().width / probe.textContent.length)) - 4;
+  if (fitting === columns) return;
+  columns = fitting;
+  await call("fit", String(fitting));
+}
+
 /** What keeps WebGPU from working here, or null. */
 async function missingGpu() {
   if (!isSecureContext) return "This page is not served over https or from this computer, so the browser hides WebGPU.";
@@ -112,6 +126,7 @@ function stopped(reason) {
 
 function receive(name, value) {
   if (name === "accepted") {
+    isUsed = true;
     const lines = value.split("\n").map((line, index) => `${index ? "..." : ">>>"} ${line}`);
     transcript.block("input", lines.join("\n"));
     editor.remember(value);
@@ -152,6 +167,7 @@ async function run(length, whole = false) {
   const running = python;
   let more = null;
   try {
+    await tellColumns();
     more = await call(whole ? "run_whole" : "submit", text);
   } catch (error) {
     if (running !== python) return true; // it was restarted meanwhile
@@ -223,7 +239,18 @@ element("interrupt").addEventListener("click", () => {
   interrupt();
   editor.focus();
 });
-element("restart").addEventListener("click", restart);
+element("restart").addEventListener("click", () => {
+  if (isUsed && state !== "stopped") element("sure").showModal();
+  else restart();
+});
+element("sure").addEventListener("close", ({ target }) => {
+  if (target.returnValue === "restart") restart();
+  target.returnValue = "";
+  editor.focus();
+});
+for (const button of document.querySelectorAll(".touch button")) {
+  button.addEventListener("click", () => editor.press(button.dataset.key));
+}
 element("clear").addEventListener("click", () => {
   transcript.clear();
   editor.focus();

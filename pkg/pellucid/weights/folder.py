@@ -101,8 +101,9 @@ def _open_weights(place: Source | Place):
     names = (yield from place.list()) if place.list else None
     if names is None:
         raise MissingFile(
-            f"{place.name}: has neither model.safetensors nor model.safetensors.index.json. Give the file's "
-            "own URL, or filename=."
+            f"{place.name}: has neither model.safetensors nor model.safetensors.index.json. Give the address "
+            "of the weights' own file, or a hub name with its owner, as openai-community/gpt2. (From Python, "
+            "filename= names another file of a folder.)"
         ) from missing
     models = [
         n for n in names if n.endswith(".gguf") and ((part := _PART.search(n)) is None or int(part[1]) == 1)

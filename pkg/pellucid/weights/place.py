@@ -91,7 +91,7 @@ def _find(source: Any, revision: str, token: str | None, endpoint: str | None) -
             f"source: a {type(source).__name__} is not a URL, path, hub id, File or bytes. Give one of these."
         )
     if re.match(r"(https?|blob):", source):
-        return _web(source, token)
+        return _hub_page(source, revision, token, endpoint or settings.hub_endpoint) or _web(source, token)
     if source.startswith("file:"):
         from urllib.request import url2pathname
 
@@ -155,6 +155,20 @@ def _web(url: str, token: str | None) -> Source | Place:
         return _remote(url, headers)
     base = urllib.parse.urlunsplit(split._replace(path=split.path.rstrip("/") + "/", query="", fragment=""))
     return Place(base.rstrip("/"), lambda name: _remote(base + urllib.parse.quote(name), headers), None)
+
+
+def _hub_page(url: str, revision: str, token: str | None, endpoint: str) -> Source | Place | None:
+    """What an address of the hub's own pages means: of a model, its folder, or one file."""
+    if not url.startswith(f"{endpoint}/"):
+        return None
+    match urllib.parse.urlsplit(url[len(endpoint) + 1 :]).path.strip("/").split("/"):
+        case [owner, name] if not name.endswith(_FILE_SUFFIXES):
+            return _hub(f"{owner}/{name}", revision, token, endpoint)
+        case [owner, name, "tree", branch]:
+            return _hub(f"{owner}/{name}", urllib.parse.unquote(branch), token, endpoint)
+        case [owner, name, "blob", branch, *file] if file:
+            return _web("/".join((endpoint, owner, name, "resolve", branch, *file)), token)
+    return None
 
 
 def _hub(name: str, revision: str, token: str | None, endpoint: str) -> Place:
