@@ -418,8 +418,8 @@ ELSEWHERE = {
     "heaviside", "linear", "logical_not", "matmul", "max_windows", "max_windows_gradient", "nextafter",
     "norm_gradient", "unfold", "fold_windows", "unfold_windows", "resample", "resample_gradient",
     "pairs", "permute_dims", "put_rows", "quant_linear", "quant_product", "rotary_embedding", "scatter_add",
-    "log_scan", "scatter_combined", "scatter_lines", "select", "sum_rows", "transform", "transpose",
-    "tril", "triu", "unsqueeze",
+    "log_scan", "scan_states", "scatter_combined", "scatter_lines", "select", "sum_rows", "transform",
+    "transpose", "tril", "triu", "unsqueeze",
 }  # fmt: skip
 
 

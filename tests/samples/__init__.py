@@ -4,7 +4,10 @@ from importlib import import_module
 
 from samples.sample import Sample
 
-NAMES = "attention conv elementwise fft image index linalg loss matmul norm quant random reduce shape special"
+NAMES = (
+    "attention conv elementwise fft image index linalg loss matmul norm quant random recurrence reduce "
+    "shape special"
+)
 GROUPS: dict[str, dict[str, list[Sample]]] = {
     name: import_module(f"samples.{name}").SAMPLES for name in NAMES.split()
 }

@@ -751,6 +751,21 @@ def scaled_dot_product_attention(
 ) -> Tensor:
     """``softmax(scale * query @ key.T + attn_mask) @ value``, without the scores ever lying in memory."""
 
+def selective_scan(
+    u: Tensor,
+    delta: Tensor,
+    A: Tensor,
+    B: Tensor,
+    C: Tensor,
+    D: Tensor | None = None,
+    z: Tensor | None = None,
+    delta_bias: Tensor | None = None,
+    delta_softplus: _bool = False,
+    initial_state: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Selective scan of Mamba: ``h[t] = exp(delta[t] * A) * h[t - 1] + delta[t] * B[t] * u[t]`` and
+    ``out[t] = (C[t] * h[t] + D * u[t]) * silu(z[t])``, products with C summed over the states."""
+
 def selu(input: Tensor, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """``elu(input, 1.67326)`` times 1.0507."""
 

@@ -94,6 +94,7 @@ _SUMS = {
     "fold_windows", "resample", "resample_gradient",
     "add_rows", "sum_rows", "scatter_add", "norm_gradient", "rms_norm", "layer_norm", "average_windows",
     "average_windows_gradient", "cumsum", "fused_attention", "cached_attention",
+    "scan_states", "scan_gradient",
 }  # fmt: skip
 # Exponentials of sums, and factors of matrices, in which errors of these grow.
 _ROUGH = {

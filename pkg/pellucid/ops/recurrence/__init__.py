@@ -1,0 +1,1 @@
+"""Linear recurrences along time: selective scan."""

@@ -1,0 +1,32 @@
+"""Selective scan of 65,536 positions: values, derivatives, and no buffer that grows with their square."""
+
+import numpy as np
+
+import pellucid
+from pellucid import webgpu
+from pellucid.nn.functional import selective_scan
+
+
+def made(device):
+    rng, time = np.random.default_rng(2), 65_536
+    shapes = {"u": (1, time, 1), "delta": (1, time, 1), "A": (1, 1), "B": (1, time, 1), "C": (1, time, 1)}
+    arrays = {name: rng.uniform(0.1, 0.5, shape).astype(np.float32) for name, shape in shapes.items()}
+    given = {name: pellucid.tensor(a, device=device) for name, a in arrays.items()}
+    given["A"] = -given["A"]
+    for t in given.values():
+        t.requires_grad_()
+    out, last = selective_scan(*given.values())
+    (out.square().mean() + last.sum()).backward()
+    return [out, last, *[t.grad for t in given.values()]]
+
+
+def test_a_long_scan_is_linear_in_memory():
+    webgpu.reset_peak_memory_stats()
+    before = webgpu.max_memory_allocated()
+    found = made("webgpu")
+    # Thirty rows of the time at most: a square would have 65,536.
+    assert webgpu.max_memory_allocated() - before < 30 * 4 * 65_536
+    for mine, wanted in zip(found, made("cpu"), strict=True):
+        wanted = wanted.detach().numpy()
+        scale = max(float(np.abs(wanted).max()), 1e-6)
+        np.testing.assert_allclose(mine.detach().numpy() / scale, wanted / scale, atol=2e-5)

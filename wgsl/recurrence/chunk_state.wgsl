@@ -1,0 +1,83 @@
+// ends[c] = the state that a chunk of time makes of nothing:
+//   h[t] = exp(delta[t] * A) * h[t - 1] + weight[t] * along[t]        weight = delta * x, along = B
+// BACK, from the last position to the first, what it hands to the positions before it:
+//   e[t - 1] = exp(delta[t] * A) * (e[t] + weight[t] * along[t])      weight = x, along = C
+// spans[c] = the sum of delta over the chunk; states decay by exp(spans * A) over it
+//
+// x      (batch, time, channels)
+// delta  (batch, time, channels)
+// A      (channels, states)
+// along  (batch, time, groups, states)         neighbouring channels share a group
+// ends   (batch, chunks, channels, states)
+// spans  (batch, chunks, channels)
+// grid   one invocation per batch, chunk and channel
+// turns  CHUNK * (states + 1) + states
+// source Gu and Dao 2023, "Mamba: Linear-Time Sequence Modeling with Selective State Spaces", equation 2
+
+const WORKGROUP = 64u;
+const CHUNK = 32u;
+const BACK = false;
+
+struct Params {
+    x_offset: u32,
+    delta_offset: u32,
+    A_offset: u32,
+    along_offset: u32,
+    count: u32,
+    time: u32,
+    chunks: u32,
+    channels: u32,
+    groups: u32,
+    states: u32,
+}
+
+@group(0) @binding(0) var<storage, read> x: array<f32>;
+@group(0) @binding(1) var<storage, read> delta: array<f32>;
+@group(0) @binding(2) var<storage, read> A: array<f32>;
+@group(0) @binding(3) var<storage, read> along: array<f32>;
+@group(0) @binding(4) var<storage, read_write> ends: array<f32>;
+@group(0) @binding(5) var<storage, read_write> spans: array<f32>;
+@group(1) @binding(0) var<uniform> params: Params;
+
+fn load_x(i: u32) -> f32 { return x[params.x_offset + i]; }
+fn load_delta(i: u32) -> f32 { return delta[params.delta_offset + i]; }
+fn load_A(i: u32) -> f32 { return A[params.A_offset + i]; }
+fn load_along(i: u32) -> f32 { return along[params.along_offset + i]; }
+fn store_ends(i: u32, value: f32) { ends[i] = value; }
+fn store_spans(i: u32, value: f32) { spans[i] = value; }
+
+@compute @workgroup_size(WORKGROUP)
+fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
+        @builtin(local_invocation_index) lane: u32) {
+    let own = (id.y * count.x + id.x) * WORKGROUP + lane;
+    if (own >= params.count) {
+        return;
+    }
+    let channel = own % params.channels;
+    let chunk = own / params.channels % params.chunks;
+    let first = own / params.channels / params.chunks * params.time + chunk * CHUNK;
+    let length = min(CHUNK, params.time - chunk * CHUNK);
+    let group = channel / (params.channels / params.groups);
+    var steps: array<f32, CHUNK>;
+    var weights: array<f32, CHUNK>;
+    var span = 0.0;
+    for (var k = 0u; k < length; k++) {
+        let row = (first + k) * params.channels + channel;
+        let step = load_delta(row);
+        steps[k] = step;
+        weights[k] = select(step, 1.0, BACK) * load_x(row);
+        span += step;
+    }
+    store_spans(own, span);
+    for (var n = 0u; n < params.states; n++) {
+        let rate = load_A(channel * params.states + n);
+        var state = 0.0;
+        for (var j = 0u; j < length; j++) {
+            let k = select(j, length - 1u - j, BACK);
+            let decay = exp(steps[k] * rate);
+            let added = weights[k] * load_along(((first + k) * params.groups + group) * params.states + n);
+            state = select(decay * state + added, decay * (state + added), BACK);
+        }
+        store_ends(own * params.states + n, state);
+    }
+}
