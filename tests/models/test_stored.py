@@ -44,25 +44,37 @@ def tiles(weight, settings):
 
 
 def gptq(weight, settings):
-    """Zero points of any number, or of 8 where it is symmetric."""
+    """Zero points of any number, or in the middle where it is symmetric; columns in any order by desc_act."""
     rows, columns = weight.shape
     group = columns if settings["group_size"] == -1 else settings["group_size"]
-    parts = weight.reshape(rows, -1, group)
+    most, index = 2 ** settings["bits"] - 1, torch.arange(columns) // group
+    order = torch.randperm(columns) if settings["desc_act"] else torch.arange(columns)
+    parts = weight[:, order].reshape(rows, -1, group)
+    index = index[torch.argsort(order)]
     if settings["sym"]:
-        scale, zero = parts.abs().amax(2) / 7, torch.full(parts.shape[:2], 8.0)
+        scale, zero = parts.abs().amax(2) / (most // 2), torch.full(parts.shape[:2], (most + 1) / 2)
     else:
         low, high = parts.amin(2).clamp(max=0), parts.amax(2).clamp(min=0)
-        scale = (high - low) / 14
+        scale = (high - low) / (most - 1)
         zero = (-low / scale).round() + 1
     scale = scale.half()
-    quants = (parts / scale.float()[..., None] + zero[..., None]).round().clamp(0, 15)
-    values = (scale.float()[..., None] * (quants - zero[..., None])).reshape(rows, columns)
-    index = torch.arange(columns, dtype=torch.int32) // group
+    each, point = scale.float()[:, index], zero[:, index]
+    quants = (weight / each + point).round().clamp(0, most)
     stored = zero - int(settings.get("checkpoint_format") != "gptq_v2")
-    words = packed(quants.reshape(rows, columns).T.numpy().astype(np.int64), 0)
-    zeros = packed(stored.T.numpy().astype(np.int64), 1)
-    tensors = {"qweight": words, "qzeros": zeros, "scales": scale.T.contiguous(), "g_idx": index}
-    return tensors, values
+    tensors = {
+        "qweight": bit_words(quants, settings["bits"]).T.contiguous(),
+        "qzeros": bit_words(stored.T, settings["bits"]),
+        "scales": scale.T.contiguous(),
+        "g_idx": index.int(),
+    }
+    return tensors, each * (quants - point)
+
+
+def bit_words(numbers, bits):
+    """Numbers (n, m) as words (n, m * bits / 32), the first in the lowest bits."""
+    places = numbers.numpy().astype(np.int64)[..., None] >> np.arange(bits) & 1
+    octets = np.packbits(places.astype(np.uint8).reshape(len(numbers), -1), axis=1, bitorder="little")
+    return torch.from_numpy(octets.view(np.int32))
 
 
 def awq(weight, settings):
@@ -76,7 +88,7 @@ def awq(weight, settings):
 
     def words(numbers):
         numbers = numbers.T.numpy().astype(np.int64)
-        return packed(numbers.reshape(len(numbers), -1, 8)[..., AWQ_ORDER].reshape(numbers.shape), 1)
+        return bit_words(torch.from_numpy(numbers.reshape(len(numbers), -1, 8)[..., AWQ_ORDER]).flatten(1), 4)
 
     tensors = {"qweight": words(quants), "qzeros": words(zero), "scales": scale.T.contiguous()}
     return tensors, torch.from_numpy(awq_values(*(t.numpy() for t in tensors.values()), **settings))
@@ -94,15 +106,6 @@ def awq_values(qweight, qzeros, scales, group_size, **settings):
             group = k // group_size
             values[at, k] = np.float32(scales[group, at]) * (int(quants[k]) - int(zeros[group]))
     return values
-
-
-def packed(numbers, axis):
-    """Eight numbers of 4 bits a word along an axis, the first in the lowest bits."""
-    shape = list(numbers.shape)
-    shape[axis : axis + 1] = [shape[axis] // 8, 8]
-    places = (16 ** np.arange(8)).reshape(-1, *[1] * (1 - axis))
-    words = (numbers.reshape(shape) * places).sum(axis + 1).astype(np.uint32)
-    return torch.from_numpy(np.ascontiguousarray(words.view(np.int32)))
 
 
 def quantized(folder, quantize, settings, name="llama", dtype=torch.float32):
@@ -137,8 +140,28 @@ CASES = {
     "gptq, any zero": (gptq, {**GROUPS, "sym": False, "group_size": 64}, "int4_groups"),
     "gptq, rows": (gptq, {**GROUPS, "sym": False, "group_size": -1}, "int4_groups"),
     "gptq, version 2": (gptq, {**GROUPS, "checkpoint_format": "gptq_v2"}, "int4_groups"),
+    "gptq, act-order": (gptq, {**GROUPS, "sym": False, "desc_act": True}, "int4_g_idx"),
     "awq": (awq, AWQ, "int4_groups"),
 }
+# Ways whose formats have no kernels that those above have not: their values are enough.
+WAYS = {
+    "gptq, 2 bits, act-order": (gptq, {**GROUPS, "bits": 2, "desc_act": True}, "int2_g_idx"),
+    "gptq, 3 bits": (gptq, {**GROUPS, "bits": 3, "sym": False, "group_size": 64}, "int3_g_idx"),
+    "gptq, 8 bits": (gptq, {**GROUPS, "bits": 8, "sym": False, "checkpoint_format": "gptq_v2"}, "int8_g_idx"),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_folder_has_its_values(way, tmp_path):
+    quantize, settings, format = WAYS[way]
+    theirs, folder = quantized(tmp_path, quantize, settings)
+    mine = loaded(folder, "webgpu").model.layers[1]
+    values = dict(theirs.named_parameters())
+    for path in ("mlp.down_proj", "self_attn.k_proj"):
+        weight = mine.get_submodule(path).weight
+        assert weight.dtype.name == format
+        expected = values[f"model.layers.1.{path}.weight"].detach().numpy()
+        assert np.array_equal(weight.dequantize().numpy(), expected)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -198,13 +221,20 @@ def refuse(folder, error, words):
             {"quant_method": "hqq"},
             "'hqq' of quantization_config is not known. There are awq, compressed-tensors, ",
         ),
-        ({"bits": 8}, r"model\.layers\.0.*bits 8 is not read; 4 can be"),
-        ({"bits": None}, "bits None is not read"),
-        ({"quant_method": "awq", "version": "gemv"}, "version gemv is not read; gemm can be"),
-        ({"group_size": 24}, "group_size 24 of 192 columns is not read"),
+        ({"bits": 5}, "bits 5 of quantization_config is not read for gptq; 4, 2, 3, 8 can be"),
+        ({"bits": None}, "bits None of quantization_config is not read"),
+        ({"bits": [4]}, "bits .* of quantization_config is not read"),
+        (
+            {"quant_method": "awq", "version": "gemv"},
+            "version 'gemv' .* is not read for awq; None, gemm can be",
+        ),
+        ({"group_size": 24}, r"model\.layers\.0.*group_size 24 of 192 columns is not read"),
         ({"group_size": "x"}, "group_size x of"),
+        ({"group_size": "x", "bits": 3}, "group_size x is not read; 32 and more can be"),
+        ({"desc_act": True, "group_size": 16}, "group_size 16 is not read"),
+        ({"bits": 3}, "do not belong together, or columns"),
         ({"group_size": 64}, "do not belong together"),
-        ({"checkpoint_format": "marlin"}, "checkpoint_format marlin is not read"),
+        ({"checkpoint_format": "marlin"}, "checkpoint_format 'marlin' of .* is not read"),
     ],
 )
 def test_other_settings_are_refused(tmp_path, settings, words):
@@ -216,7 +246,13 @@ def test_other_settings_are_refused(tmp_path, settings, words):
 def test_groups_out_of_order_are_refused(tmp_path):
     _, folder = quantized(tmp_path, gptq, GROUPS)
     change(folder, g_idx=torch.randperm(128, dtype=torch.int32) // 32)
-    refuse(folder, FormatError, r"q_proj\.g_idx: the groups of columns are not in order.*desc_act")
+    refuse(folder, FormatError, r"q_proj\.g_idx: the groups of columns are not in order, though desc_act")
+    configure(folder, **{**GROUPS, "desc_act": True})
+    loaded(folder, "cpu")
+    change(folder, g_idx=torch.full((128,), 4, dtype=torch.int32))
+    refuse(folder, FormatError, "columns name groups that there are not")
+    change(folder, g_idx=torch.full((128,), -1, dtype=torch.int32))
+    refuse(folder, FormatError, "columns name groups that there are not")
 
 
 def test_tensors_beside_a_weight_are_no_larger(tmp_path):

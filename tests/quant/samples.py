@@ -101,8 +101,38 @@ def int4_groups(rows, columns, rng, odd):
     return [words.view(np.int32), scales, zeros], values
 
 
+def packed_bits(numbers, bits):
+    """Numbers (rows, columns) behind one another, the lowest bits first: uint8 (rows, columns * bits / 8)."""
+    every = numbers.astype(np.uint8)[..., None] >> np.arange(bits, dtype=np.uint8) & np.uint8(1)
+    return np.packbits(every.reshape(len(numbers), -1), axis=1, bitorder="little")
+
+
+def g_idx(bits):
+    def made(rows, columns, rng, odd):
+        quants = rng.integers(0, 1 << bits, (rows, columns))
+        zeros = rng.integers(0, 1 + (1 << bits), (rows, columns // 32)).astype(np.uint16)
+        scales = _scales(zeros.shape, rng, odd)
+        # Half of the columns in order: all eight that a kernel reads at once are of one group there.
+        index = np.where(
+            np.arange(columns) < columns // 2,
+            np.arange(columns) // 32,
+            rng.integers(0, columns // 32, columns),
+        )
+        values = scales[:, index] * (quants - zeros.astype(int)[:, index]).astype(np.float32)
+        return [packed_bits(quants, bits), scales, zeros.view(np.int16), index.astype(np.int16)], values
+
+    return made
+
+
 # Planes and values of formats without blocks.
-PLANES = {"int8_rows": int8_rows, "fp8_e4m3": fp8_e4m3, "int4_groups": int4_groups}
+PLANES = {
+    "int8_rows": int8_rows,
+    "fp8_e4m3": fp8_e4m3,
+    "int4_groups": int4_groups,
+    **{f"int{bits}_g_idx": g_idx(bits) for bits in (2, 3, 4, 8)},
+}
+# Formats that differ from int3_g_idx in a const: their products are tested by way of its.
+ALIKE = ("int2_g_idx", "int4_g_idx", "int8_g_idx")
 
 
 def sampled(name, rows, columns, rng, device=None, odd=False):
@@ -121,5 +151,5 @@ def widths(name):
     """Columns worth trying: whole blocks, an odd number of units, and parts of a unit where there may be."""
     f = FORMATS[name]
     if name not in BLOCK_FORMATS:
-        return (512, 96, 32) if name == "int4_groups" else (512, 41, 160)
+        return (512, 41, 160) if name in ("int8_rows", "fp8_e4m3") else (512, 96, 32)
     return {1: (512, 41, 1), 32: (512, 96, 32), 256: (512, 768, 256)}[f.block]

@@ -77,7 +77,7 @@ def test_planes_do_not_overlap_and_begin_at_16_bytes(name):
         for start, plane in zip(layout.starts, f.planes, strict=True):
             assert start % 4 == 0
             assert not ends or 4 * start >= ends[-1]
-            ends.append(4 * start + rows * plane.fields(layout.units) * plane.nbytes)
+            ends.append(4 * start + plane.rows(rows) * plane.fields(layout.units) * plane.nbytes)
         assert ends[-1] <= layout.nbytes
         assert layout.nbytes % 16 == 0
 

@@ -66,14 +66,7 @@ def find_stored(
     if not settings:
         return found, passed
     method = settings.get("quant_method") if isinstance(settings, Mapping) else None
-    known = [(f, s) for f in FORMATS.values() for s in f.stored if method in s.methods]
-    if not known:
-        methods = sorted({m for f in FORMATS.values() for s in f.stored for m in s.methods})
-        raise FormatError(
-            f"{checkpoint.name}: quant_method {shown(method)} of quantization_config is not known. "
-            f"There are {', '.join(methods)}."
-        )
-    for format, stored in known:
+    for format, stored in _ways(checkpoint.name, method, settings):
         first = next(iter(stored.tensors))
         for name in checkpoint:
             layer, _, ending = name.rpartition(".")
@@ -104,6 +97,26 @@ def find_stored(
         for (info, target), raw in zip(expected, arrays, strict=True):
             _check(checkpoint, info, raw, found[target])
     return found, passed
+
+
+def _ways(name: str, method: Any, settings: Mapping[str, Any]) -> list[tuple[QuantFormat, Stored]]:
+    """The formats, and the ways of storing them, that are the ones of the settings."""
+    known = [(f, s) for f in FORMATS.values() for s in f.stored if method in s.methods]
+    if not known:
+        methods = sorted({m for f in FORMATS.values() for s in f.stored for m in s.methods})
+        raise FormatError(
+            f"{name}: quant_method {shown(method)} of quantization_config is not known. "
+            f"There are {', '.join(methods)}."
+        )
+    ways = [(f, s) for f, s in known if not s.unread(settings)]
+    if not ways:
+        key = min((s.unread(settings) for _, s in known), key=len)[0]
+        values = dict.fromkeys(v for _, s in known for v in s.when.get(key, ()))
+        raise FormatError(
+            f"{name}: {key} {shown(settings.get(key))} of quantization_config is not read for "
+            f"{method}; {', '.join(map(str, values))} can be. Load another file of the model, such as a GGUF."
+        )
+    return ways
 
 
 def _check(checkpoint: Checkpoint, info: TensorInfo, raw: np.ndarray, weight: StoredWeight) -> None:

@@ -24,11 +24,17 @@ ROW = 1 << 30  # `Plane.units` of a field that each row has once
 
 @dataclass(frozen=True)
 class Plane:
-    """One field of every unit: ``nbytes`` bytes for each ``units`` units of a row."""
+    """One field of every unit: ``nbytes`` bytes for each ``units`` units of a row, or, where all rows share
+    one, of the only row that there is."""
 
     name: str
     nbytes: int
     units: int = 1
+    shared: bool = False
+
+    def rows(self, rows: int) -> int:
+        """Rows of it that a weight of so many rows has."""
+        return 1 if self.shared else rows
 
     def fields(self, units: int) -> int:
         """Fields of a row of so many units."""
@@ -69,8 +75,8 @@ class QuantFormat:
     Args:
         name: lower case, such as ``"int8_rows"``; its WGSL file has the same.
         planes: what a buffer holds, in order; one to four.
-        values: numpy: the planes, each uint8 (rows, fields of a row, nbytes), to float32 values, 32 for each
-            unit, row after row.
+        values: numpy: the planes, each uint8 (rows, fields of a row, nbytes), one row of those that are
+            shared, to float32 values, 32 for each unit, row after row.
         stored: how checkpoints other than GGUF files store such weights.
         wgsl: the text of ``quant/<name>.wgsl``; the package's file if not given.
 
@@ -119,7 +125,7 @@ class QuantFormat:
         starts, at = [], 0
         for plane in self.planes:
             starts.append(at // 4)
-            at += -(-rows * plane.fields(units) * plane.nbytes // 16) * 16
+            at += -(-plane.rows(rows) * plane.fields(units) * plane.nbytes // 16) * 16
         return Layout(units, tuple(starts), at)
 
 

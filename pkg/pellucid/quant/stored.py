@@ -41,6 +41,8 @@ class Stored:
         tensors: the tensors of a weight, by what follows the layer's name, and the dtypes that each may have.
         shape: their shapes and the settings to (rows, columns) of the weight. Raises FormatError, with what
             is wrong, where the format or the settings are others than it knows.
+        when: what settings must be, by key: one of these, where None is one that is not set. Of the ways of a
+            method those are tried whose settings these are.
         planes: the tensors and the settings to the planes of the weight, by ops, on whichever device.
         expected: tensors that may be there, too.
         ignored: tensors that may be there and do not matter.
@@ -50,5 +52,10 @@ class Stored:
     tensors: Mapping[str, tuple[str, ...]]
     shape: Callable[[Shapes, Settings], tuple[int, int]]
     planes: Callable[[Mapping[str, Tensor], Settings], Sequence[Tensor]]
+    when: Mapping[str, tuple] = field(default_factory=dict)
     expected: Mapping[str, Expected] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
+
+    def unread(self, settings: Settings) -> list[str]:
+        """The keys of settings that this is not the way of."""
+        return [key for key, values in self.when.items() if settings.get(key) not in values]

@@ -117,7 +117,7 @@ def weight_from_planes(planes: Sequence[Tensor], format: str | DType, shape: tup
     fmt = quant_format(format)
     rows, columns = shape
     layout = fmt.layout(rows, columns)
-    wanted = [rows * plane.fields(layout.units) * plane.nbytes for plane in fmt.planes]
+    wanted = [plane.rows(rows) * plane.fields(layout.units) * plane.nbytes for plane in fmt.planes]
     given = [plane.numel() * plane.itemsize for plane in planes]
     if wanted != given:
         raise FormatError(

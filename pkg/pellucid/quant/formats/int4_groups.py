@@ -24,6 +24,17 @@ _EACH = 32 // _BITS  # numbers of a word
 _TENSORS = {"qweight": ("int32",), "qzeros": ("int32",), "scales": ("float16",)}
 
 
+def is_version_1(settings: Settings) -> bool:
+    """Whether zero points are less by one than what they stand for."""
+    return settings.get("checkpoint_format") in (None, "gptq")
+
+
+def group_index(settings: Settings, columns: int) -> np.ndarray:
+    """The group of each column, where they are in order."""
+    size = settings.get("group_size", -1)
+    return np.arange(columns) // (columns if size == -1 else size)
+
+
 def _group(settings: Settings, columns: int) -> int:
     """Columns that share a scale."""
     size = settings.get("group_size", -1)
@@ -36,22 +47,10 @@ def _group(settings: Settings, columns: int) -> int:
     return group
 
 
-def _read(settings: Settings, key: str, *known: object) -> None:
-    """Refuse a setting that is none of these; the first one where it is not set."""
-    value = settings.get(key, known[0])
-    if value not in known:
-        raise FormatError(f"{key} {str(value)[:80]} is not read; {' and '.join(map(str, known))} can be.")
-
-
-def _shape(columns_each: int, rows_each: int, key: str, *known: str) -> Callable:
-    """What finds the weight's shape, where a word has so many columns and rows and the settings say what is
-    known."""
+def _shape(columns_each: int, rows_each: int) -> Callable:
+    """What finds the weight's shape, where a word has so many columns and rows."""
 
     def shape(shapes: Shapes, settings: Settings) -> tuple[int, int]:
-        if "bits" not in settings:
-            raise FormatError(f"bits is not set; {_BITS} can be read.")
-        _read(settings, "bits", _BITS)
-        _read(settings, key, *known)
         words, zeros, scales = shapes["qweight"], shapes["qzeros"], shapes["scales"]
         if len(words) == 2:
             columns, rows = words[0] * columns_each, words[1] * rows_each
@@ -83,7 +82,7 @@ def _of_units(columns: int, *tensors: Tensor) -> list[Tensor]:
 
 def _gptq(tensors: Mapping[str, Tensor], settings: Settings) -> list[Tensor]:
     words, zeros = tensors["qweight"], _numbers(tensors["qzeros"])
-    if settings.get("checkpoint_format", "gptq") == "gptq":
+    if is_version_1(settings):
         zeros = zeros + 1
     return [words.t().contiguous(), *_of_units(words.shape[0] * _EACH, tensors["scales"], zeros)]
 
@@ -100,9 +99,13 @@ def _values(quants: np.ndarray, scales: np.ndarray, points: np.ndarray) -> np.nd
 
 
 def _in_order(index: np.ndarray, shape: tuple[int, int], settings: Settings) -> bool:
-    return np.array_equal(index, np.arange(shape[1]) // _group(settings, shape[1]))
+    return np.array_equal(index, group_index(settings, shape[1]))
 
 
+GPTQ = {"checkpoint_format": (None, "gptq", "gptq_v2")}
+IN_ORDER = Expected("int32", _in_order, "the groups of columns are not in order, though desc_act is not set")
+# AutoGPTQ writes one for every layer, also where the architecture has none.
+NO_BIAS = Expected("float16", lambda bias, shape, settings: not bias.any(), "the model has no bias here")
 INT4_GROUPS = QuantFormat(
     name="int4_groups",
     planes=(Plane("quants", 16), Plane("scales", 2), Plane("zeros", 1)),
@@ -111,21 +114,17 @@ INT4_GROUPS = QuantFormat(
         Stored(
             methods=("gptq",),
             tensors=_TENSORS,
-            shape=_shape(_EACH, 1, "checkpoint_format", "gptq", "gptq_v2"),
+            shape=_shape(_EACH, 1),
             planes=_gptq,
-            expected={
-                "g_idx": Expected(
-                    "int32",
-                    _in_order,
-                    "the groups of columns are not in order. Weights that were quantized with desc_act "
-                    "(act_order) are not read",
-                ),
-                # AutoGPTQ writes one for every layer, also where the architecture has none.
-                "bias": Expected(
-                    "float16", lambda bias, shape, settings: not bias.any(), "the model has no bias here"
-                ),
-            },
+            when={**GPTQ, "bits": (_BITS,), "desc_act": (None, False)},
+            expected={"g_idx": IN_ORDER, "bias": NO_BIAS},
         ),
-        Stored(methods=("awq",), tensors=_TENSORS, shape=_shape(1, _EACH, "version", "gemm"), planes=_awq),
+        Stored(
+            methods=("awq",),
+            tensors=_TENSORS,
+            shape=_shape(1, _EACH),
+            planes=_awq,
+            when={"bits": (_BITS,), "version": (None, "gemm")},
+        ),
     ),
 )

@@ -1,0 +1,143 @@
+"""2, 3, 4 or 8 bits with a scale and a zero point for the group that a column names, as GPTQ has them.
+
+GPTQ with ``desc_act`` (act_order) quantizes columns in the order of their importance, so those of a group lie
+anywhere. Numbers lie one behind another, also across words: 32 of 3 bits are three words.
+
+Source: Frantar et al. 2022, "GPTQ"; https://github.com/AutoGPTQ/AutoGPTQ, auto_gptq/nn_modules/qlinear
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from ...errors import FormatError
+from ...tensors.dtypes import float32, int16, uint8
+from ...tensors.tensor import Tensor
+from ..format import UNIT, Plane, QuantFormat
+from ..stored import Expected, Settings, Shapes, Stored
+from .int4_groups import GPTQ, IN_ORDER, NO_BIAS, group_index, is_version_1
+
+_TENSORS = {"qweight": ("int32",), "qzeros": ("int32",), "scales": ("float16", "bfloat16", "float32")}
+_INDEX = {"g_idx": ("int32",)}
+
+
+def numbers(words: Tensor, bits: int) -> Tensor:
+    """Words (n, m) as integers (n, 32 m / bits), the lowest bits first."""
+    parts = words.contiguous().view(uint8)
+    if bits == 8:
+        return parts.int()
+    bytes_ = parts.unflatten(-1, (-1, bits)).int()  # of 8 numbers
+    joined = bytes_[..., 0]
+    for i in range(1, bits):
+        joined = joined | bytes_[..., i] << 8 * i
+    places = bytes_.new_tensor([bits * i for i in range(8)])
+    return (joined.unsqueeze(-1) >> places & (1 << bits) - 1).flatten(-2)
+
+
+def planes(quants: Tensor, scales: Tensor, zeros: Tensor, index: Tensor) -> list[Tensor]:
+    """The planes of numbers in their place, of scales and zero points (rows, groups), and of the columns'
+    groups."""
+    rows, groups = scales.shape
+    units = index.shape[0] // UNIT
+    every = scales.new_zeros(rows, units, dtype=float32)
+    every[:, :groups] = scales.float()
+    points = zeros.new_zeros(rows, units, dtype=int16)
+    points[:, :groups] = zeros.to(int16)
+    return [quants, every, points, index.to(int16)]
+
+
+def in_range(index: np.ndarray, shape: tuple[int, int], settings: Settings) -> bool:
+    """Whether columns name groups that there are."""
+    return index.min() >= 0 and index.max() < _groups(settings, shape[1])
+
+
+def _groups(settings: Settings, columns: int) -> int:
+    """Groups of columns, the last of which may be smaller.
+
+    Raises:
+        FormatError: there are more than units.
+    """
+    size = settings.get("group_size", -1)
+    if type(size) is not int or (size != -1 and size < UNIT):
+        raise FormatError(f"group_size {str(size)[:80]} is not read; {UNIT} and more can be, or -1.")
+    return 1 if size == -1 else -(-columns // size)
+
+
+def _shape(bits: int) -> Callable:
+    def shape(shapes: Shapes, settings: Settings) -> tuple[int, int]:
+        words, zeros, scales = shapes["qweight"], shapes["qzeros"], shapes["scales"]
+        if len(words) == 2:
+            columns, rows = words[0] * 32 // bits, words[1]
+            groups = _groups(settings, columns)
+            whole = not (words[0] * 32 % bits or columns % UNIT or rows * bits % 32)
+            fit = scales == (groups, rows) and zeros == (groups, rows * bits // 32)
+            if whole and fit and shapes.get("g_idx", (columns,)) == (columns,):
+                return rows, columns
+        raise FormatError(
+            f"qweight, qzeros, scales and g_idx of shapes {words}, {zeros}, {scales} and "
+            f"{shapes.get('g_idx')} do not belong together, or columns are not in units of {UNIT}."
+        )
+
+    return shape
+
+
+def _gptq(bits: int) -> Callable:
+    def made(tensors: Mapping[str, Tensor], settings: Settings) -> list[Tensor]:
+        words, index = tensors["qweight"].t().contiguous(), tensors.get("g_idx")
+        zeros = numbers(tensors["qzeros"], bits)
+        if is_version_1(settings):
+            zeros = zeros + 1
+        if index is None:
+            index = words.new_tensor(group_index(settings, words.shape[1] * 32 // bits))
+        return planes(words, tensors["scales"].t(), zeros.t(), index)
+
+    return made
+
+
+def _values(bits: int) -> Callable:
+    def values(quants: np.ndarray, scales: np.ndarray, zeros: np.ndarray, groups: np.ndarray) -> np.ndarray:
+        rows = quants.shape[0]
+        found = np.unpackbits(quants.reshape(rows, -1), axis=1, bitorder="little").reshape(rows, -1, bits)
+        q = np.packbits(found, axis=2, bitorder="little")[..., 0].astype(np.float32)
+        index = groups.view(np.uint16).reshape(-1)
+        d = scales.view(np.float32)[:, index, 0]
+        return d * (q - zeros.view(np.uint16)[:, index, 0])
+
+    return values
+
+
+def _ways(bits: int) -> tuple[Stored, ...]:
+    """GPTQ with columns that name their groups; and without, for which 4 bits have a format of their own."""
+    parts = {"methods": ("gptq",), "shape": _shape(bits), "planes": _gptq(bits)}
+    ordered = Stored(
+        **parts,
+        tensors=_TENSORS | _INDEX,
+        when={**GPTQ, "bits": (bits,), "desc_act": (True,)},
+        expected={
+            "g_idx": Expected("int32", in_range, "columns name groups that there are not"),
+            "bias": NO_BIAS,
+        },
+    )
+    plain = Stored(
+        **parts,
+        tensors=_TENSORS,
+        when={**GPTQ, "bits": (bits,), "desc_act": (None, False)},
+        expected={"g_idx": IN_ORDER, "bias": NO_BIAS},
+    )
+    return (ordered,) if bits == 4 else (ordered, plain)
+
+
+for _bits in (2, 3, 4, 8):
+    QuantFormat(
+        name=f"int{_bits}_g_idx",
+        planes=(
+            Plane("quants", 4 * _bits),
+            Plane("scales", 4),
+            Plane("zeros", 2),
+            Plane("groups", 2 * UNIT, shared=True),
+        ),
+        values=_values(_bits),
+        stored=_ways(_bits),
+    )

@@ -1,0 +1,5 @@
+// weight = d * (q - zero), q of 4 bits, d and zero of the group that the column names
+//
+// uses  quant/g_idx
+
+const BITS = 4u;
