@@ -152,6 +152,7 @@ _LAZY = {
     "signal": "ops.namespaces.signal",
     "special": "ops.namespaces.special",
     "text": "text",
+    "tflite": "models.graph.tflite",
     "utils": "utils",
     "vmap": "autograd.mapped",
     "weights": "weights",

@@ -49,6 +49,7 @@ from .models import AutoModelForTokenClassification as AutoModelForTokenClassifi
 from .models.generate import GenerationConfig as GenerationConfig
 from .models.graph import export as export
 from .models.graph import onnx as onnx
+from .models.graph import tflite as tflite
 from .models.graph.desktop import from_torch as from_torch
 from .models.pipelines import pipeline as pipeline
 from .models.pipelines import pipeline_async as pipeline_async

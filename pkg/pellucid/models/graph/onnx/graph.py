@@ -3,77 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ....errors import FormatError, MissingError
-from ....tensors.dtypes import DType
 from ....weights.checkpoint import TensorInfo
 from ....weights.fields import shown
+from ..lowered import FileGraph, GraphStep, GraphValue, find_early, is_small, unique
+from ..rows import refuse
 from .constants import Constants, data_type
 from .functions import inlined
-from .table import REFUSED, Operator, find
+from .table import REFUSED, find
 
 NEWEST = 28  # the opset up to which the table was compared with the standard's tests
-_SMALL = 4096  # elements of an integer constant that may be a shape, or indices of one
 
 
-@dataclass
-class OnnxStep:
-    """One node.
-
-    Args:
-        name: the node's, or made of its operator where it has none or another node has it.
-        operator: its row.
-        inputs, outputs: names of values; "" is one left out.
-        attributes: by name.
-        early: the value depends on constants and shapes alone.
-    """
-
-    name: str
-    operator: Operator
-    inputs: list[str]
-    outputs: list[str]
-    attributes: dict[str, Any]
-    early: bool = False
-
-
-@dataclass(frozen=True)
-class GraphValue:
-    """A graph's input or output: name, dtype and shape, whose lengths are numbers, names or None."""
-
-    name: str
-    dtype: DType | None
-    shape: tuple[int | str | None, ...] | None
-
-    def __repr__(self) -> str:
-        shape = "?" if self.shape is None else ", ".join("?" if n is None else str(n) for n in self.shape)
-        return f"{self.name}: {self.dtype.name if self.dtype else '?'} [{shape}]"
-
-
-@dataclass
-class OnnxGraph:
-    """What a file says.
-
-    Args:
-        name: of the file.
-        inputs, outputs: what it declares.
-        steps: in order.
-        constants: by name, values or their places in the files.
-        early: names of values that are known before any element of an input is.
-    """
-
-    name: str
-    inputs: list[GraphValue]
-    outputs: list[GraphValue]
-    steps: list[OnnxStep]
-    constants: dict[str, np.ndarray | TensorInfo]
-    early: set[str]
-
-
-def build(model: Any, constants: Constants) -> OnnxGraph:
+def build(model: Any, constants: Constants) -> FileGraph:
     """The graph of a model's message.
 
     Args:
@@ -106,9 +52,9 @@ def build(model: Any, constants: Constants) -> OnnxGraph:
     nodes = inlined(where, graph.node, model.functions)
     steps = _steps(where, nodes, opsets, constants, values)
     outputs = [_declared(where, v) for v in graph.output]
-    early = {name for name, value in values.items() if _is_small(value)}
-    _find_early(steps, early, set(values))
-    return OnnxGraph(where, inputs, outputs, steps, values, early)
+    early = {name for name, value in values.items() if is_small(value)}
+    find_early(steps, early, set(values))
+    return FileGraph(where, inputs, outputs, steps, values, early)
 
 
 def _name(where: str, name: str, what: str) -> str:
@@ -119,12 +65,6 @@ def _name(where: str, name: str, what: str) -> str:
 
 def _domain(name: str) -> str:
     return "" if name == "ai.onnx" else name
-
-
-def _is_small(value: np.ndarray | TensorInfo) -> bool:
-    if isinstance(value, TensorInfo):
-        return False
-    return value.size <= (_SMALL if value.dtype.kind in "iub" else 64)
 
 
 def _declared(where: str, value: Any) -> GraphValue:
@@ -149,13 +89,13 @@ def _declared(where: str, value: Any) -> GraphValue:
 
 def _steps(
     where: str, nodes: Iterable[Any], opsets: dict[str, int], constants: Constants, values: dict[str, Any]
-) -> list[OnnxStep]:
-    steps: list[OnnxStep] = []
+) -> list[GraphStep]:
+    steps: list[GraphStep] = []
     names: set[str] = set()
     missing: dict[str, list[str]] = {}
     for k, node in enumerate(nodes):
         kind = _name(where, node.op_type, f"node {k} ({shown(node.name)})")
-        name = _unique(node.name or f"{kind}_{k}", names)
+        name = unique(node.name or f"{kind}_{k}", names)
         domain = _domain(node.domain)
         if kind == "Constant" and not domain:
             attributes = {a.name: _attribute(where, name, a, constants) for a in node.attribute}
@@ -180,26 +120,9 @@ def _steps(
                 f"{where}: node {shown(name)} ({full}) has {len(node.input)} inputs, and the operator takes "
                 f"{len(row.inputs)}. The file is damaged."
             )
-        steps.append(OnnxStep(name, row, list(node.input), list(node.output), attributes))
-    if missing:
-        listed = "; ".join(
-            f"{kind}: {', '.join(n[:4])}" + (f" and {len(n) - 4} more" if len(n) > 4 else "")
-            for kind, n in sorted(missing.items())
-        )
-        raise MissingError(
-            f"{where}: has {len(missing)} operators that are not computed here: {listed}. Export the model "
-            "without them; docs/onnx.md lists those that are."
-        )
+        steps.append(GraphStep(name, row, list(node.input), list(node.output), attributes))
+    refuse(where, missing, "docs/onnx.md")
     return steps
-
-
-def _unique(name: str, names: set[str]) -> str:
-    found, k = name, 1
-    while found in names:
-        k += 1
-        found = f"{name}_{k}"
-    names.add(found)
-    return found
 
 
 _FIELDS = {1: "f", 2: "i", 3: "s", 4: "t", 6: "floats", 7: "ints", 8: "strings"}
@@ -231,18 +154,3 @@ def _constant(where: str, name: str, attributes: dict[str, Any]) -> np.ndarray |
         f"{where}: node {shown(name)} (Constant) has {', '.join(attributes) or 'no value'}, which is not "
         "taken. Use one with a dense tensor, numbers or lists of numbers."
     )
-
-
-def _find_early(steps: list[OnnxStep], early: set[str], constants: set[str]) -> None:
-    """Mark steps whose values follow from constants and shapes; constants that only others use are no more
-    early."""
-    wanted: set[str] = set()
-    for step in steps:
-        row = step.operator
-        measured = row.name in ("Shape", "Size") and not row.domain
-        if measured or (row.fixed and all(n in early for n in step.inputs if n)):
-            step.early = True
-            early.update(n for n in step.outputs if n)
-        read = zip(step.inputs, row.inputs)
-        wanted.update(step.inputs if step.early else (n for n, kind in read if kind != "Tensor"))
-    early -= constants - wanted

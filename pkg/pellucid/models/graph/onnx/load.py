@@ -9,14 +9,9 @@ from .... import weights
 from ....device import device as Device
 from ....device import get_default_device
 from ....device.steps import later, now
-from ....errors import SourceError
-from ....tensors.construct import tensor
-from ....tensors.tensor import Tensor
-from ....weights import parsing
-from ....weights.checkpoint import Checkpoint, TensorInfo
-from ....weights.place import Place, find
 from ....weights.source import Source
-from ...loading import LoadOptions, load_tensors
+from ...loading import LoadOptions
+from ..file_model import load_graph
 from .constants import Constants
 from .graph import build
 from .model import OnnxModel
@@ -82,36 +77,12 @@ async def load_async(
     return await later(_load(source, LoadOptions(place, None, on_progress, cancel, connections), where))
 
 
-class _Reading:
-    """The model's message, read by blocking or by awaiting."""
-
-    def message(self, source: Source) -> Any:
-        return parsing.now(read_model(source))
-
-    async def message_async(self, source: Source) -> Any:
-        return await parsing.later(read_model(source))
+def _read(file: Source) -> Generator[Any, Any, Any]:
+    message = yield from read_model(file)
+    constants = Constants(file)
+    return build(message, constants), constants.shards
 
 
 def _load(source: Any, options: LoadOptions, where: dict[str, Any]) -> Generator[tuple, Any, OnnxModel]:
-    file = find(source, **where)
-    if isinstance(file, Place):
-        raise SourceError(f"{file.name}: is a folder. Give the .onnx file's own address, or filename=.")
-    constants = Constants(file)
-    try:
-        graph = build((yield _Reading(), "message", (file,), {}), constants)
-        used = {n for step in graph.steps for n in step.inputs} | {o.name for o in graph.outputs}
-        here: dict[str, Tensor] = {}
-        away: list[TensorInfo] = []
-        for name, value in graph.constants.items():
-            if name not in used:
-                continue
-            if isinstance(value, TensorInfo):
-                away.append(value._replace(name=name))
-            else:
-                here[name] = tensor(value, device="cpu" if name in graph.early else options.device)
-        checkpoint = Checkpoint(file.name, "onnx", away, {}, constants.shards)
-        loaded = yield from load_tensors(checkpoint, away, options)
-    finally:
-        for shard in constants.shards:
-            shard.close()
-    return OnnxModel(graph, here | loaded, options.device)
+    graph, tensors = yield from load_graph(source, "onnx", _read, options, where)
+    return OnnxModel(graph, tensors, options.device)

@@ -14,7 +14,8 @@ from .....errors import ArgumentError, ShapeError
 from .....nn import functional as F
 from .....tensors import dtypes as dt
 from .....tensors.tensor import Tensor
-from ..table import MICROSOFT, one_of, operator
+from ...rows import one_of
+from ..table import MICROSOFT, operator
 from .attention import heads_first, repeated, rotate
 from .elementwise import ops
 from .products import gemm

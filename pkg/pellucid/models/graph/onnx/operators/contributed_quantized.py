@@ -13,7 +13,8 @@ from .....quant.format import UNIT
 from .....quant.weight import weight_from_planes
 from .....tensors import dtypes as dt
 from .....tensors.tensor import Tensor
-from ..table import MICROSOFT, axis_of, operator
+from ...rows import axis_of
+from ..table import MICROSOFT, operator
 from .elementwise import ops
 from .quantized import (
     dequantize_linear,

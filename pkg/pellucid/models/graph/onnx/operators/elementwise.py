@@ -12,8 +12,9 @@ from .....nn import functional as F
 from .....op.public import EXPORTS
 from .....tensors import dtypes as dt
 from .....tensors.tensor import Tensor
+from ...rows import axis_of, one_of
 from ..constants import data_type
-from ..table import axis_of, one_of, operator, row
+from ..table import operator, row
 
 # The public functions of the op table, by PyTorch's names.
 ops = SimpleNamespace(**EXPORTS["torch"])

@@ -12,7 +12,8 @@ from .....nn import functional as F
 from .....tensors import dtypes as dt
 from .....tensors.construct import tensor
 from .....tensors.tensor import Tensor
-from ..table import Floats, Ints, axes_of, one_of, operator
+from ...rows import Floats, Ints, axes_of, one_of
+from ..table import operator
 from .elementwise import ops
 from .shapes import check_size
 

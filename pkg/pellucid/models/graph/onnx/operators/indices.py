@@ -10,7 +10,8 @@ from .....errors import ShapeError
 from .....tensors import dtypes as dt
 from .....tensors.construct import tensor
 from .....tensors.tensor import Tensor
-from ..table import Number, axis_of, one_of, operator
+from ...rows import Number, axis_of, one_of
+from ..table import operator
 from .elementwise import ops
 
 _COMBINED = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}

@@ -7,7 +7,8 @@ from typing import Any
 from .....nn import functional as F
 from .....tensors import dtypes as dt
 from .....tensors.tensor import Tensor
-from ..table import axis_of, one_of, operator
+from ...rows import axis_of, one_of
+from ..table import operator
 from .elementwise import ops
 
 

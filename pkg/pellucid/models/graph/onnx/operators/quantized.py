@@ -9,8 +9,9 @@ import numpy as np
 
 from .....tensors import dtypes as dt
 from .....tensors.tensor import Tensor
+from ...rows import axis_of
 from ..constants import data_type
-from ..table import axis_of, operator
+from ..table import operator
 from .elementwise import ops
 from .windows import conv
 

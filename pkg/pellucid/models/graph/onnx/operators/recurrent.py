@@ -7,7 +7,8 @@ from collections.abc import Callable
 from .....errors import ArgumentError
 from .....nn import functional as F
 from .....tensors.tensor import Tensor
-from ..table import one_of, operator
+from ...rows import one_of
+from ..table import operator
 from .elementwise import ops
 
 # By name: the function of (value, alpha, beta), and the defaults of these.

@@ -8,7 +8,8 @@ import numpy as np
 
 from .....tensors import dtypes as dt
 from .....tensors.tensor import Tensor
-from ..table import Ints, Number, axes_of, axis_of, operator, row
+from ...rows import Ints, Number, axes_of, axis_of
+from ..table import operator, row
 from .elementwise import ops
 
 

@@ -12,8 +12,9 @@ from .....nn import functional as F
 from .....tensors import dtypes as dt
 from .....tensors.construct import tensor
 from .....tensors.tensor import Tensor
+from ...rows import Ints, Number, axes_of, axis_of, one_of
 from ..constants import data_type
-from ..table import Ints, Number, axes_of, axis_of, one_of, operator
+from ..table import operator
 from .elementwise import ops
 
 _MOST = 1 << 31  # elements that a shape may ask for

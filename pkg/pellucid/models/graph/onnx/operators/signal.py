@@ -12,8 +12,9 @@ from .....op.public import EXPORTS
 from .....tensors import dtypes as dt
 from .....tensors.construct import tensor
 from .....tensors.tensor import Tensor
+from ...rows import Number, axis_of
 from ..constants import data_type
-from ..table import Number, axis_of, operator
+from ..table import operator
 from .elementwise import ops
 
 fft = EXPORTS["fft"]

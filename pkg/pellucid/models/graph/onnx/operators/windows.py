@@ -12,7 +12,8 @@ from .....nn import functional as F
 from .....tensors import dtypes as dt
 from .....tensors.construct import tensor
 from .....tensors.tensor import Tensor
-from ..table import Ints, one_of, operator
+from ...rows import Ints, one_of
+from ..table import operator
 from .elementwise import ops
 
 _CONV = {1: ops.conv1d, 2: ops.conv2d, 3: ops.conv3d}

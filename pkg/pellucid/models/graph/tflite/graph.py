@@ -1,0 +1,138 @@
+"""The graph of a TensorFlow Lite file as steps: nodes with their rows of the table, in an order that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+
+from ....errors import ArgumentError, FormatError
+from ....weights.checkpoint import TensorInfo
+from ....weights.fields import shown
+from ..lowered import FileGraph, GraphStep, GraphValue, find_early, is_small, unique
+from ..rows import refuse
+from .constants import TensorTables, data_type, quantization
+from .quantized import Quantization, lowered
+from .schema import CODES, OPTIONS, fields
+from .table import REFUSED, TABLE
+
+
+def build(model: Any, constants: TensorTables) -> Generator[Any, Any, FileGraph]:
+    """Steps that make the graph of a model's tables.
+
+    Args:
+        model: the root table.
+        constants: reads its tensors.
+
+    Raises:
+        FormatError: the graph is malformed; names node and value.
+        MissingError: it has operators that are not computed; lists them all.
+    """
+    where = constants.source.name
+    if not model.subgraphs:
+        raise FormatError(f"{where}: has no graph. The file is damaged.")
+    return (yield from _Builder(where, model, constants).build())
+
+
+class _Builder:
+    """The first of a file's graphs; the others are branches of control flow."""
+
+    def __init__(self, where: str, model: Any, constants: TensorTables):
+        self.where, self.constants = where, constants
+        self.codes, self.graph = model.operator_codes, model.subgraphs[0]
+        taken: set[str] = set()
+        self.names = [unique(t.name or f"tensor_{k}", taken) for k, t in enumerate(self.graph.tensors)]
+        self.values: dict[str, np.ndarray | TensorInfo] = {}
+        self.scales: list[Quantization | None] = []
+
+    def build(self) -> Generator[Any, Any, FileGraph]:
+        for name, t in zip(self.names, self.graph.tensors):
+            at = f"{self.where}: tensor {shown(name)}"
+            value = yield from self.constants.read(at, t, name)
+            if value is not None:
+                self.values[name] = value
+            self.scales.append(quantization(at, t, value is not None))
+        self.refuse_missing()
+        names: set[str] = set()
+        steps = [self.step(k, node, names) for k, node in enumerate(self.graph.operators)]
+        inputs = [self.declared(k) for k in self.graph.inputs]
+        outputs = [self.declared(k) for k in self.graph.outputs]
+        early = {name for name, value in self.values.items() if is_small(value)}
+        find_early(steps, early, set(self.values))
+        return FileGraph(self.where, inputs, outputs, steps, self.values, early)
+
+    def name(self, k: int, what: str) -> str:
+        if not 0 <= k < len(self.names):
+            raise FormatError(
+                f"{self.where}: {what} is tensor {k} of {len(self.names)}. The file is damaged."
+            )
+        return self.names[k]
+
+    def declared(self, k: int) -> GraphValue:
+        name = self.name(k, "an input or output of the graph")
+        t = self.graph.tensors[k]
+        shape = tuple(None if n < 0 else n for n in t.shape_signature or t.shape)
+        return GraphValue(name, data_type(f"{self.where}: {shown(name)}", t.type), shape)
+
+    def code(self, k: int, node: Any) -> str:
+        if not 0 <= node.opcode_index < len(self.codes):
+            raise FormatError(
+                f"{self.where}: node {k} has operator code {node.opcode_index} of {len(self.codes)}. It is "
+                "damaged."
+            )
+        code = self.codes[node.opcode_index]
+        number = max(code.builtin_code, code.deprecated_builtin_code)
+        if not 0 <= number < len(CODES):
+            return f"number {number}"
+        return code.custom_code or "CUSTOM" if CODES[number] == "CUSTOM" else CODES[number]
+
+    def refuse_missing(self) -> None:
+        missing: dict[str, list[str]] = {}
+        for k, node in enumerate(self.graph.operators):
+            code = self.code(k, node)
+            if code not in TABLE:
+                reason = REFUSED.get(code, "")
+                full = f"{code} ({reason})" if reason else shown(code).strip("'")
+                missing.setdefault(full, []).append(self.called(k, node))
+        refuse(self.where, missing, "docs/tflite.md")
+
+    def called(self, k: int, node: Any) -> str:
+        """A node's name is that of its first result, for it has none of its own."""
+        return self.name(node.outputs[0], f"the output of node {k}") if node.outputs else f"node_{k}"
+
+    def step(self, k: int, node: Any, names: set[str]) -> GraphStep:
+        code = self.code(k, node)
+        name = unique(self.called(k, node), names)
+        full = f"{self.where}: node {shown(name)} ({code})"
+        row = TABLE[code]
+        if len(node.inputs) > len(row.inputs) and not row.variadic:
+            raise FormatError(
+                f"{full} has {len(node.inputs)} inputs, and the operator takes {len(row.inputs)}. It is "
+                "damaged."
+            )
+        attributes = self.options(full, node, row.options)
+        activation = attributes.pop("fused_activation_function", 0)
+        # -1 is an input that is left out.
+        inputs = ["" if i == -1 else self.name(i, f"an input of node {shown(name)}") for i in node.inputs]
+        outputs = [self.name(i, f"an output of node {shown(name)}") for i in node.outputs]
+        given = [None if i == -1 else self.scales[i] for i in node.inputs]
+        try:
+            found = lowered(row, activation, given, [self.scales[i] for i in node.outputs])
+        except ArgumentError as error:
+            raise FormatError(f"{full}: {error}") from None
+        if "kind" in row.attributes and outputs:  # the dtype of the result
+            attributes["kind"] = data_type(full, self.graph.tensors[node.outputs[0]].type)
+        return GraphStep(name, found, inputs, outputs, attributes)
+
+    def options(self, full: str, node: Any, table: str) -> dict[str, Any]:
+        number = node.options_type
+        if not table:
+            return {}
+        if not number:  # absent: each option is what the schema says
+            return {f.name: [] if f.several else f.default for f in fields(table)}
+        if OPTIONS.get(number, ("",))[0] != table or node.options is None:
+            raise FormatError(
+                f"{full} has options of type {number}, not {table}Options. The file is damaged."
+            )
+        return dict(vars(node.options))

@@ -1,0 +1,90 @@
+"""Files of TensorFlow Lite, written by the schema's own classes, and what the runtime computes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import flatbuffers
+import numpy as np
+from ai_edge_litert import schema_py_generated as schema
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+TYPES = {"float32": 0, "float16": 1, "int32": 2, "uint8": 3, "int64": 4, "bool": 6, "int16": 7, "int8": 9}
+
+
+class File:
+    """A graph that is written node by node.
+
+    Args:
+        inputs: shape, type and quantization by name.
+    """
+
+    def __init__(self, **inputs: Any):
+        self.model = schema.ModelT()
+        self.model.version = 3
+        self.model.buffers = [schema.BufferT()]
+        self.model.operatorCodes = []
+        self.graph = schema.SubGraphT()
+        self.graph.tensors, self.graph.operators = [], []
+        self.graph.inputs = [self.tensor(name, *given) for name, given in inputs.items()]
+        self.graph.outputs = []
+
+    def tensor(self, name: str, shape: Sequence[int], kind: str = "float32", q: Any = None) -> int:
+        """A tensor's number. ``q`` is a scale and a zero point, or lists of these and their axis."""
+        t = schema.TensorT()
+        t.name, t.shape, t.type, t.buffer = name, list(shape), TYPES[kind], 0
+        if q is not None:
+            t.quantization = made = schema.QuantizationParametersT()
+            made.scale, made.zeroPoint = (list(np.atleast_1d(part)) for part in q[:2])
+            made.quantizedDimension = q[2] if len(q) > 2 else 0
+        self.graph.tensors.append(t)
+        return len(self.graph.tensors) - 1
+
+    def constant(self, value: Any, q: Any = None, name: str = "") -> int:
+        """The number of a constant's tensor."""
+        array = np.asarray(value)
+        made = self.tensor(name or f"c{len(self.graph.tensors)}", array.shape, array.dtype.name, q)
+        buffer = schema.BufferT()
+        buffer.data = np.frombuffer(array.tobytes(), np.uint8)
+        self.model.buffers.append(buffer)
+        self.graph.tensors[made].buffer = len(self.model.buffers) - 1
+        return made
+
+    def node(self, code: str, inputs: Sequence[int], *outputs: int, options: str = "", **fields: Any) -> int:
+        """A node with its options; the number of its first output."""
+        number = getattr(schema.BuiltinOperator, code)
+        known = [c.builtinCode for c in self.model.operatorCodes]
+        if number not in known:
+            operator = schema.OperatorCodeT()
+            operator.builtinCode, operator.deprecatedBuiltinCode = number, min(number, 127)
+            operator.version = fields.pop("version", 1)
+            self.model.operatorCodes.append(operator)
+            known.append(number)
+        node = schema.OperatorT()
+        node.opcodeIndex, node.inputs, node.outputs = known.index(number), list(inputs), list(outputs)
+        if options:
+            node.builtinOptionsType = getattr(schema.BuiltinOptions, f"{options}Options")
+            node.builtinOptions = getattr(schema, f"{options}OptionsT")()
+            for name, value in fields.items():
+                setattr(node.builtinOptions, name, value)
+        self.graph.operators.append(node)
+        return outputs[0]
+
+    def bytes(self, *outputs: int) -> bytes:
+        """The file."""
+        self.graph.outputs = list(outputs)
+        self.model.subgraphs = [self.graph]
+        builder = flatbuffers.Builder(1024)
+        builder.Finish(self.model.Pack(builder), b"TFL3")
+        return bytes(builder.Output())
+
+
+def expected(data: bytes, *inputs: np.ndarray) -> list[np.ndarray]:
+    """What the runtime's reference kernels make of the inputs."""
+    runtime = Interpreter(model_content=data, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
+    runtime.allocate_tensors()
+    for detail, x in zip(runtime.get_input_details(), inputs, strict=True):
+        runtime.set_tensor(detail["index"], x)
+    runtime.invoke()
+    return [runtime.get_tensor(detail["index"]) for detail in runtime.get_output_details()]
