@@ -37,7 +37,6 @@ from .kernel.autotune.deterministic import (
     are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
 )
 from .kernel.autotune.deterministic import use_deterministic_algorithms as use_deterministic_algorithms
-from .lens import match as match
 from .models import AutoConfig as AutoConfig
 from .models import AutoModel as AutoModel
 from .models import AutoModelForCausalLM as AutoModelForCausalLM
@@ -134,6 +133,9 @@ from .tensors.typed import set_default_tensor_type as set_default_tensor_type
 from .text import AutoTokenizer as AutoTokenizer
 from .utils import compat as compat
 from .utils import serialization as serialization
+from .utils.matching import match as match
+from .utils.matching import match_async as match_async
+from .utils.matching import record as record
 from .utils.serialization import load as load
 from .utils.serialization import save as save
 from .weights import settings as settings

@@ -6,7 +6,7 @@ import torch
 
 import pellucid
 from models.tiny import some_ids
-from pellucid.errors import WeightError
+from pellucid.errors import ArgumentError, WeightError
 from pellucid.models.rotary import inverse_frequencies
 
 TAPS = ("_proj", "mlp", "layernorm", "norm", "self_attn", "embed_tokens", "lm_head")
@@ -34,6 +34,7 @@ def test_a_right_model_matches(model, reference):
     assert result
     assert result.first is None
     assert len(result.rows) == len(reference) - 1
+    assert {row.by for row in result.rows} == {"name"}
     assert "all within tolerance" in str(result)
 
 
@@ -107,17 +108,21 @@ def test_shapes_that_differ_are_said(model, reference):
     wrong = {**reference, "model.norm": reference["model.norm"].swapaxes(1, 2)}
     first = pellucid.match(model, wrong).first
     assert (first.path, first.error) == ("model.norm", float("inf"))
-    assert "axes exchanged" in first.cause
+    assert "layout: the same values with axes in the order (0, 2, 1)" in first.cause
     wrong["model.norm"] = reference["model.norm"][:, :-1]
     assert "(1, 10, 32), recorded (1, 9, 32)" in pellucid.match(model, wrong).first.cause
 
 
 def test_references_that_do_not_fit_are_refused(model, reference):
-    with pytest.raises(WeightError, match="fits 'nowhere'"):
-        pellucid.match(model, {**reference, "nowhere": np.zeros(1)})
+    result = pellucid.match(model, {**reference, "nowhere": np.zeros(1), "model.layers": np.zeros(1)})
+    assert result
+    assert result.unpaired[1] == ["nowhere", "model.layers"]
+    assert "only in the reference: nowhere, model.layers" in str(result)
+    with pytest.raises(WeightError, match=r"no point of LlamaForCausalLM is one of the reference"):
+        pellucid.match(model, {"input_ids": some_ids(1, 3), "nowhere": np.zeros((2, 2))})
     with pytest.raises(WeightError, match="no entry 'input_ids'"):
         pellucid.match(model, {"lm_head": np.zeros(1)})
     with pytest.raises(WeightError, match="no values to compare"):
         pellucid.match(model, {"input_ids": some_ids(1, 3)})
-    with pytest.raises(WeightError, match=r"did not run: model\.layers"):
-        pellucid.match(model, {**reference, "model.layers": np.zeros(1)})
+    with pytest.raises(ArgumentError, match="not int 3"):
+        pellucid.match(model, 3)

@@ -1,56 +1,82 @@
-"""Compare a model with recorded values, layer by layer: where it first departs, and the likely cause."""
+"""Compare two models, or a model with recorded values, point by point: where they first depart, and why."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from os import PathLike
+import json
+from collections.abc import Generator
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
-from ..autograd.grad_mode import under
+from ..device.steps import later, now
 from ..errors import WeightError
-from ..tensors.construct import tensor
-from .capture import capture
+from .causes import Departure, cause
+from .pairs import pair, relative_error
+from .sides import Side, arguments, recorded, run, side
 
 
 @dataclass
 class Comparison:
-    """One tap beside its recorded value.
+    """One point of a model beside that of another.
 
     Args:
-        path: the module.
+        path: the module; with ``:input`` what it was given.
         error: largest absolute difference over the largest recorded magnitude; infinite where shapes or NaNs
             differ.
         cause: what would explain the difference; empty where there is none.
+        other: the other's name for it.
+        by: what told that they are the same: "name", "value" or "shape".
+        shape: of the value.
+        is_inner: it differs inside of a module that agrees: another layout, which does not count.
     """
 
     path: str
     error: float
     cause: str = ""
+    other: str = ""
+    by: str = "name"
+    shape: tuple[int, ...] = ()
+    is_inner: bool = False
 
 
 @dataclass
 class Match:
-    """The result of `match`: rows in the order in which the model ran; ``first`` departs, or is None."""
+    """The result of `match`: rows in the order in which the model ran; ``first`` departs, or is None.
+
+    Args:
+        tolerance: largest error of equal values.
+        rows: what was compared.
+        names: of the two sides.
+        unpaired: points of each side that were not compared.
+    """
 
     tolerance: float
     rows: list[Comparison] = field(default_factory=list)
+    names: tuple[str, str] = ("", "")
+    unpaired: tuple[list[str], list[str]] = field(default_factory=lambda: ([], []))
 
     @property
     def first(self) -> Comparison | None:
-        return next((r for r in self.rows if r.error > self.tolerance), None)
+        return next((r for r in self.rows if self._state(r) == "DEPARTS"), None)
+
+    def _state(self, row: Comparison) -> str:
+        return "ok" if row.error <= self.tolerance else "differs" if row.is_inner else "DEPARTS"
 
     def __bool__(self) -> bool:
         return self.first is None
 
     def __str__(self) -> str:
-        width = max((len(r.path) for r in self.rows), default=4)
+        names = [r.path if r.other in ("", r.path) else f"{r.path} = {r.other}" for r in self.rows]
+        width = max(map(len, names), default=4)
         lines = [
-            f"{r.path:{width}}  {r.error:9.2e}  {'ok' if r.error <= self.tolerance else 'DEPARTS ' + r.cause}"
-            for r in self.rows
+            f"{name:{width}}  {r.error:9.2e}  {self._state(r)} {r.cause}".rstrip()
+            for name, r in zip(names, self.rows)
         ]
+        for name, points in zip(self.names, self.unpaired):
+            if points:
+                some = ", ".join(points[:4]) + (f" and {len(points) - 4} more" if len(points) > 4 else "")
+                lines.append(f"only in {name}: {some}")
         first = self.first
         lines.append(
             "all within tolerance"
@@ -59,28 +85,46 @@ class Match:
         )
         return "\n".join(lines)
 
+    def to_json(self) -> str:
+        """All of it as JSON, for programs; an infinite error is null."""
+        rows = [
+            {**asdict(r), "error": r.error if np.isfinite(r.error) else None, "state": self._state(r).lower()}
+            for r in self.rows
+        ]
+        return json.dumps(
+            {
+                "a": self.names[0],
+                "b": self.names[1],
+                "tolerance": self.tolerance,
+                "equal": bool(self),
+                "first": None if self.first is None else self.first.path,
+                "cause": None if self.first is None else self.first.cause,
+                "rows": rows,
+                "only_a": self.unpaired[0],
+                "only_b": self.unpaired[1],
+            }
+        )
 
-def match(
-    model: Any,
-    reference: str | PathLike | Mapping[str, Any],
-    *inputs: Any,
-    tolerance: float = 1e-3,
-    **forward: Any,
-) -> Match:
-    """Run a model and compare what its modules return with recorded values.
+
+def match(a: Any, b: Any, *inputs: Any, tolerance: float = 1e-3, **forward: Any) -> Match:
+    """Run a model and compare what its modules return with another model, or with recorded values.
+
+    Points are paired by name, then by value, order and shape. The first that departs gets a likely cause:
+    layout, weights (quantization, dtype), a norm's epsilon, an activation, a bias, the rotary layout, a mask.
 
     Args:
-        model: a module.
-        reference: path of an ``.npz`` or a mapping: module path -> array of its output. The entry
-            ``input_ids`` or ``input`` is what the model is run on where no inputs are given.
-        inputs, forward: arguments of the model's call instead.
+        a, b: a module; or a recording: a mapping from module paths to arrays, or the path of such an npz or
+            safetensors file. At least one is a module. `pellucid.match` opens files of models, too.
+        inputs: arguments of the models' call; one mapping, or the path of an npz, has them by name. What a
+            recording holds of them (``input_ids``, ``input``, ``call:NAME``) is taken where none are given.
         tolerance: largest relative error that counts as equal.
+        forward: further arguments by name.
 
     Returns:
         A `Match`; print it, or look at ``first``.
 
     Raises:
-        WeightError: the reference names a module that the model does not have, or has no input.
+        WeightError: no point of the two is the same, or there are no inputs.
 
     Example:
         >>> import numpy as np, pellucid as torch
@@ -92,113 +136,72 @@ def match(
         >>> result.first.path
         '1'
     """
-    comparing = _Comparing(model, reference, inputs, forward, tolerance)
-    for path, value in comparing.seen.items():
-        comparing.add(path, value.numpy())
-    return comparing.result
+    return now(compare(a, b, inputs, forward, tolerance))
 
 
-async def match_async(
-    model: Any,
-    reference: str | PathLike | Mapping[str, Any],
-    *inputs: Any,
-    tolerance: float = 1e-3,
-    **forward: Any,
-) -> Match:
+async def match_async(a: Any, b: Any, *inputs: Any, tolerance: float = 1e-3, **forward: Any) -> Match:
     """The awaitable twin of `match`."""
-    comparing = _Comparing(model, reference, inputs, forward, tolerance)
-    for path, value in comparing.seen.items():
-        comparing.add(path, await value.numpy_async())
-    return comparing.result
+    return await later(compare(a, b, inputs, forward, tolerance))
 
 
-class _Comparing:
-    """The run of a model, and the comparison of what it returned as values arrive."""
-
-    def __init__(self, model: Any, reference: Any, inputs: tuple, forward: dict[str, Any], tolerance: float):
-        recorded = _recorded(reference)
-        given = next((recorded.pop(k) for k in ("input_ids", "input") if k in recorded), None)
-        if not recorded:
-            raise WeightError("match: the reference has no values to compare. Record outputs by module path.")
-        if not inputs and not forward:
-            if given is None:
-                raise WeightError(
-                    "match: the reference has no entry 'input_ids' or 'input'. Record one, or give the "
-                    "model's inputs."
-                )
-            parameter = next(iter(model.parameters()), None)
-            inputs = (tensor(given, device=None if parameter is None else parameter.device),)
-        with capture(model, sorted(recorded)) as seen:
-            under(False, model, *inputs, **forward)
-        if idle := sorted(set(recorded) - set(seen)):
-            raise WeightError(f"match: these modules did not run: {', '.join(idle)}. Leave them out.")
-        self.seen = {path: value.detach().float() for path, value in seen.items()}
-        self.result = Match(tolerance)
-        self._recorded = recorded
-        self._departed = False
-
-    def add(self, path: str, value: np.ndarray) -> None:
-        """Compare the next value, in the order in which the model ran."""
-        got, wanted = value.astype(np.float64), self._recorded[path].astype(np.float64)
-        tolerance = self.result.tolerance
-        error = _error(got, wanted)
-        cause = ""
-        if error > tolerance:
-            cause = "follows from the first" if self._departed else _cause(got, wanted, tolerance)
-            self._departed = True
-        self.result.rows.append(Comparison(path, error, cause))
+def compare(
+    a: Any, b: Any, inputs: tuple, named: dict[str, Any], tolerance: float
+) -> Generator[tuple, Any, Match]:
+    """The steps of `match`, whose arguments these are."""
+    sides: list[Side] = []
+    for what in (a, b):
+        sides.append((yield from side(what)))
+    if len(inputs) == 1 and (isinstance(inputs[0], str) or hasattr(inputs[0], "__fspath__")):
+        inputs = ((yield from recorded(inputs[0])),)
+    inputs, named = arguments(inputs, named)
+    if not inputs and not named:
+        named = next((dict(s.given) for s in sides if s.given), {})
+        if not named and any(s.model is not None for s in sides):
+            raise WeightError(
+                "match: the reference has no entry 'input_ids' or 'input'. Record one, or give the model's "
+                "inputs."
+            )
+    for s, other in zip(sides, reversed(sides)):
+        if s.model is not None:
+            yield from run(s, inputs, named, other)
+    return _compared(sides[0], sides[1], tolerance)
 
 
-def _recorded(reference: Any) -> dict[str, np.ndarray]:
-    if isinstance(reference, (str, PathLike)):
-        with np.load(reference) as file:
-            return dict(file)
-    return {path: np.asarray(value) for path, value in reference.items()}
+def _compared(a: Side, b: Side, tolerance: float) -> Match:
+    pairs = pair(a.values, b.values, tolerance)
+    if not pairs:
+        raise WeightError(
+            f"match: no point of {a.name} is one of {b.name}: {', '.join(list(a.values)[:4])}, ... against "
+            f"{', '.join(list(b.values)[:4])}, ...."
+        )
+    used = {p.a for p in pairs}, {p.b for p in pairs}
+    only = [[n for n in s.values if n not in u] for s, u in zip((a, b), used)]
+    result = Match(tolerance, names=(a.name, b.name), unpaired=(only[0], only[1]))
+    errors = {p.a: relative_error(a.values[p.a], b.values[p.b]) for p in pairs}
+    agreed = {path for path, error in errors.items() if error <= tolerance}
+    for p in pairs:
+        parts = p.a.split(".")
+        row = Comparison(p.a, errors[p.a], "", p.b, p.by, a.values[p.a].shape)
+        row.is_inner = p.a not in agreed and any(".".join(parts[:k]) in agreed for k in range(1, len(parts)))
+        if p.a not in agreed:
+            if result.first is not None and not row.is_inner:
+                row.cause = "follows from the first"
+            else:
+                result.rows += _explained(a, b, row, tolerance)
+        result.rows.append(row)
+    return result
 
 
-def _error(got: np.ndarray, wanted: np.ndarray) -> float:
-    if got.shape != wanted.shape:
-        return float("inf")
-    difference = np.abs(got - wanted)
-    if not np.all(np.isfinite(difference)):
-        return 0.0 if np.array_equal(got, wanted, equal_nan=True) else float("inf")
-    return float(difference.max(initial=0) / max(np.abs(wanted).max(initial=0), 1e-12))
-
-
-def _cause(got: np.ndarray, wanted: np.ndarray, tolerance: float) -> str:
-    """Try the usual mistakes in turn."""
-    if got.shape != wanted.shape:
-        if got.size == wanted.size and got.ndim == wanted.ndim and sorted(got.shape) == sorted(wanted.shape):
-            return f"(axes exchanged: {got.shape}, recorded {wanted.shape})"
-        return f"(shape {got.shape}, recorded {wanted.shape})"
-    if not np.all(np.isfinite(got)):
-        return f"({np.count_nonzero(~np.isfinite(got))} values are NaN or infinite)"
-    scale = float((got * wanted).sum() / max((got * got).sum(), 1e-300))
-    if _error(got * scale, wanted) <= tolerance:
-        return f"(off by the factor {scale:.6g}: a scale or norm weight)"
-    if got.ndim and got.shape[-1] > 1:
-        offset = (wanted - got).reshape(-1, got.shape[-1])
-        if _error(got + offset.mean(0), wanted) <= tolerance:
-            return "(off by the same vector at every position: a bias)"
-        if any(_error(turned, wanted) <= tolerance for turned in _other_pairs(got)):
-            return "(columns of heads interleaved instead of in halves, or the reverse: the rotary layout)"
-    if got.ndim > 1 and got.shape[-2] > 1:
-        rows = np.abs(got - wanted).reshape(-1, *got.shape[-2:]).max((0, 2))
-        limit = tolerance * max(np.abs(wanted).max(), 1e-12)
-        wrong = np.nonzero(rows > limit)[0]
-        if 0 < len(wrong) < len(rows):
-            which = f"positions {wrong.min()} to {wrong.max()} of {len(rows)} only"
-            if wrong.min() == 1 and len(wrong) == len(rows) - 1:
-                return f"({which}, all but the first: the rotary base or scaling, positions, or a mask)"
-            return f"({which}: a mask or positions)"
-    return "(its own weights or arithmetic: what it was given agrees)"
-
-
-def _other_pairs(x: np.ndarray) -> Iterator[np.ndarray]:
-    """The columns with neighbours put in halves, and the reverse, for heads of every possible size."""
-    columns = x.shape[-1]
-    for size in range(4, columns + 1, 2):
-        if columns % size == 0:
-            heads = x.reshape(*x.shape[:-1], -1, size)
-            yield np.concatenate([heads[..., 0::2], heads[..., 1::2]], -1).reshape(x.shape)
-            yield np.stack([heads[..., : size // 2], heads[..., size // 2 :]], -1).reshape(x.shape)
+def _explained(a: Side, b: Side, row: Comparison, tolerance: float) -> list[Comparison]:
+    """Give a row its cause; the row of what the module was given, if that is where it begins."""
+    given: tuple[Any, Any] = a.inputs.get(row.path), b.inputs.get(row.other)
+    if given[0] is None or given[1] is None or given[0].size != given[1].size:
+        given = None, None
+    elif not row.is_inner and tolerance < (before := relative_error(given[0], given[1])) < np.inf:
+        # What runs between modules did it: the module only passes it on.
+        told = cause(Departure(given[0], given[1], tolerance))
+        row.cause = "follows from the first"
+        return [Comparison(f"{row.path}:input", before, told, f"{row.other}:input", row.by, given[0].shape)]
+    modules = a.module(row.path), b.module(row.other)
+    row.cause = cause(Departure(a.values[row.path], b.values[row.other], tolerance, modules, given))
+    return []

@@ -78,6 +78,8 @@ class Tap:
             return
         value = args if self.inputs else output
         while isinstance(value, (tuple, list)):
+            if not value:
+                return  # a call by keywords alone has no first input
             value = value[0]
         self.keep(value)
 
