@@ -4,7 +4,11 @@ Run: scripts/browser benchmarks/ops.py -- [OPTION...] [NAME...]   (add --native 
 
     NAME             rows whose name has this in it, for example sort
     --mbytes N       the size of the float32 operand x (default 64; a software adapter has 1)
+<<<<<<< HEAD
     --pytorch        the same rows under PyTorch on CUDA, in plain Python: python benchmarks/ops.py --pytorch
+=======
+    --pytorch        the same rows under PyTorch on CUDA: python benchmarks/ops.py --pytorch
+>>>>>>> 151207a (Sorting by digits, scatter without a sort or in parts, nonzero, unique, bincount, histc and searchsorted on the device: none takes long where much meets)
 
 Each row is an expression. Its bytes are those of the operands named in it and of its result, each once; its
 share is bytes per second, of those of `x.clone()`. Launches are not fused. Time is that of the device: calls
@@ -29,8 +33,13 @@ expm1 floor frac isfinite isinf isnan isneginf isposinf lgamma log log10 log1p l
 nan_to_num neg positive rad2deg reciprocal round rsqrt sgn sigmoid sign signbit sin sinc sinh sqrt square tan
 tanh trunc i0"""
 SPECIAL = """airy_ai bessel_j0 bessel_j1 bessel_y0 bessel_y1 entr erfcx i0e i1 i1e log_ndtr modified_bessel_i0
+<<<<<<< HEAD
 modified_bessel_i1 modified_bessel_k0 modified_bessel_k1 ndtri
 scaled_modified_bessel_k0 spherical_bessel_j0"""
+=======
+modified_bessel_i1 modified_bessel_k0 modified_bessel_k1 ndtri scaled_modified_bessel_k0
+spherical_bessel_j0"""
+>>>>>>> 151207a (Sorting by digits, scatter without a sort or in parts, nonzero, unique, bincount, histc and searchsorted on the device: none takes long where much meets)
 ACTIVATIONS = """celu elu gelu hardshrink hardsigmoid hardswish hardtanh leaky_relu logsigmoid mish relu relu6
 selu silu softplus softshrink softsign tanhshrink"""
 BINARY = """add atan2 copysign div eq floor_divide fmax fmin fmod ge gt hypot le logaddexp logaddexp2

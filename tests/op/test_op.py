@@ -125,6 +125,12 @@ def test_declarations_are_total():
         op(kernel=kernel, reference=reference, shape=as_input, grad=None)(OPS["add"].function)
     assert "doubled" not in OPS
 
+    def hidden(input: Tensor, words: int) -> Tensor:
+        """An argument that would hide what a plan works with."""
+
+    with pytest.raises(TypeError, match="the text of plans uses the name 'words'"):
+        op(kernel=kernel, reference=reference, shape=as_input, grad=None)(hidden)
+
 
 def test_an_op_of_ones_own():
     @op(

@@ -1,25 +1,25 @@
-// out[r, c] = x[r, c], then for s in order, where keys[order[s]] == r:  out = src[order[s], c]
-//   (ADD: out += src)
+// for s in order:  out[keys[order[s]], c] = apply(out[keys[order[s]], c], src[order[s], c])
 //
-// The second half of a scatter: `order` sorts the keys, so the sources of row r are neighbours,
-// found by bisection. The sum runs in the order of the sources: the same bits on every run. Of very
-// many sources a dispatch takes the `window` from `begin` on, and x is what the one before made.
+// The second half of a scatter that adds: `order` sorts the keys, so the sources of a row are a run of
+// neighbours. A lane folds what a run has in one CHUNK: the first part of a run goes into `out`, which has
+// the base, each other one into `parts`, and with JOINS a second dispatch folds these into `out`. So what
+// meets is added in the same order on every run. Of very many chunks a dispatch joins the `window` from
+// `begin` on.
 //
-// x      (rows, width)      contiguous; read only with HAS_BASE, else 0
-// keys   (sources)          u32
+// keys   (sources)          u32; of a source that goes nowhere the largest u32
 // order  (sources)          u32, stable
 // src    (sources, width)   contiguous
+// parts  (chunks, width)
 // out    (rows, width)
-// grid   one workgroup per WORKGROUP elements of out, one lane each
-// turns  128 + window // 8
+// grid   one workgroup per WORKGROUP pairs of a source (with JOINS a chunk) and a column, one lane each
+// turns  CHUNK + window
 
 alias T = f32;
 const WORKGROUP = 64u;
-const ADD = false;
-const HAS_BASE = true;
+const CHUNK = 64u;
+const JOINS = false;
 
 struct Params {
-    x_offset: u32,
     keys_offset: u32,
     order_offset: u32,
     src_offset: u32,
@@ -30,39 +30,25 @@ struct Params {
     width: u32,
 }
 
-@group(0) @binding(0) var<storage, read> x: array<T>;
-@group(0) @binding(1) var<storage, read> keys: array<u32>;
-@group(0) @binding(2) var<storage, read> order: array<u32>;
-@group(0) @binding(3) var<storage, read> src: array<T>;
+@group(0) @binding(0) var<storage, read> keys: array<u32>;
+@group(0) @binding(1) var<storage, read> order: array<u32>;
+@group(0) @binding(2) var<storage, read> src: array<T>;
+@group(0) @binding(3) var<storage, read_write> parts: array<T>;
 @group(0) @binding(4) var<storage, read_write> out: array<T>;
 @group(1) @binding(0) var<uniform> params: Params;
 
-fn load_x(i: u32) -> T { return x[params.x_offset + i]; }
 fn load_keys(i: u32) -> u32 { return keys[params.keys_offset + i]; }
 fn load_order(i: u32) -> u32 { return order[params.order_offset + i]; }
 fn load_src(i: u32) -> T { return src[params.src_offset + i]; }
-fn store_out(i: u32, value: T) { out[i] = value; }
 fn apply(a: T, b: T) -> T { return a + b; }
 
-// What a row has collected, and whether there may be more for it.
-struct Walk {
-    value: T,
-    goes_on: bool,
+fn key_of(s: u32) -> u32 {
+    return load_keys(load_order(s));
 }
 
-fn walked(walk: Walk, s: u32, end: u32, row: u32, column: u32) -> Walk {
-    if (!walk.goes_on || s >= end) {
-        return Walk(walk.value, false);
-    }
-    let source = load_order(s);
-    if (load_keys(source) != row) {
-        return Walk(walk.value, false);
-    }
-    let value = load_src(source * params.width + column);
-    if (ADD) {
-        return Walk(apply(walk.value, value), true);
-    }
-    return Walk(value, true);
+// Whether a source is not the first of its run.
+fn goes_on(s: u32) -> bool {
+    return s > 0u && key_of(s - 1u) == key_of(s);
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -72,33 +58,51 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     if (k >= params.count) {
         return;
     }
-    let row = k / params.width;
     let column = k % params.width;
-    var low = 0u;
-    var high = params.sources;
-    while (low < high) {
-        let middle = (low + high) / 2u;
-        if (load_keys(load_order(middle)) < row) {
-            low = middle + 1u;
-        } else {
-            high = middle;
+    if (JOINS) {
+        // The first chunk of the window that goes on with a run joins all that do.
+        let chunk = params.begin + k / params.width;
+        let first = chunk * CHUNK;
+        if (first >= params.sources || !goes_on(first)) {
+            return;
         }
+        let key = key_of(first);
+        let is_later = chunk > params.begin && chunk > 1u && goes_on(first - CHUNK)
+            && key_of(first - CHUNK) == key;
+        if (is_later || key == 0xffffffffu) {
+            return;
+        }
+        var value = out[key * params.width + column];
+        for (var c = chunk; c < params.begin + params.window && c * CHUNK < params.sources; c++) {
+            if (key_of(c * CHUNK) != key) {
+                break;
+            }
+            value = apply(value, parts[c * params.width + column]);
+        }
+        out[key * params.width + column] = value;
+        return;
     }
-    var value = T();
-    if (HAS_BASE) {
-        value = load_x(k);
+    let first = k / params.width;
+    let key = key_of(first);
+    let is_part = goes_on(first);
+    if ((is_part && first % CHUNK != 0u) || key == 0xffffffffu) {
+        return;
     }
-    var walk = Walk(value, true);
-    let end = min(params.sources, params.begin + params.window);
-    for (var s = max(low, params.begin); s < end && walk.goes_on; s += 8u) {
-        walk = walked(walk, s, end, row, column);
-        walk = walked(walk, s + 1u, end, row, column);
-        walk = walked(walk, s + 2u, end, row, column);
-        walk = walked(walk, s + 3u, end, row, column);
-        walk = walked(walk, s + 4u, end, row, column);
-        walk = walked(walk, s + 5u, end, row, column);
-        walk = walked(walk, s + 6u, end, row, column);
-        walk = walked(walk, s + 7u, end, row, column);
+    let end = min(params.sources, (first / CHUNK + 1u) * CHUNK);
+    var value = load_src(load_order(first) * params.width + column);
+    if (!is_part) {
+        value = apply(out[key * params.width + column], value);
     }
-    store_out(k, walk.value);
+    for (var s = first + 1u; s < end; s++) {
+        let source = load_order(s);
+        if (load_keys(source) != key) {
+            break;
+        }
+        value = apply(value, load_src(source * params.width + column));
+    }
+    if (is_part) {
+        parts[first / CHUNK * params.width + column] = value;
+    } else {
+        out[key * params.width + column] = value;
+    }
 }

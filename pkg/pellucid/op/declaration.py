@@ -52,6 +52,14 @@ def written(annotation: Any) -> str:
     return re.sub(r"(?:\w+\.)+(\w+)", r"\1", inspect.formatannotation(annotation))
 
 
+# Names in the text that is made for calls and plans (plan_text.py, call_path.py, plan.py), beside arguments.
+_TAKEN = re.compile(
+    r"(c|k|p|s|slot|default_)\d+|after|base|bits|blank|check|constants|contiguous|default_device|delta|ends|free|into|"
+    r"is_recording|known|LEAF|make|Meta|note_view|o|plan|plans|prepare|record|Result|returns|run|seen|sizes|"
+    r"slow|Storage|stream|t|Tensor|view|wide|words"
+)
+
+
 def op(
     *,
     dtype: Callable = promote,
@@ -137,6 +145,8 @@ def op(
             raise TypeError(f"op {name}: a declaration needs a docstring")
         arguments = []
         for p in inspect.signature(function).parameters.values():
+            if _TAKEN.fullmatch(p.name):
+                raise TypeError(f"op {name}: the text of plans uses the name {p.name!r}. Choose another.")
             annotation = written(p.annotation)
             role = "dynamic" if p.name in dynamic else _ROLES.get(annotation, "static")
             read = {"static": reader(annotation), "dynamic": index, "number": number, "operand": plain}.get(

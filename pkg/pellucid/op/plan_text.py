@@ -134,7 +134,7 @@ def record_function(o: Schema, call: Call, launches: list[Launch], written: str 
         tensors = [
             f"Tensor(s{made[n]}, {constant(m)}, 0)" for n, m in zip(o.outputs, call.outputs, strict=True)
         ]
-        lines.append(f"return {tensors[0]}" if o.result is None else f"return result({', '.join(tensors)})")
+        lines.append(f"return {tensors[0]}" if o.result is None else f"return Result({', '.join(tensors)})")
     arguments = ", ".join(a.name for a in o.arguments)
     make = _factory(arguments, tuple(lines), len(constants))
     s = stream()
@@ -153,7 +153,7 @@ def _factory(arguments: str, lines: tuple[str, ...], constants: int):
     unpack = "".join(f"c{k}, " for k in range(constants))
     made_with = (
         "stream, words, free, sizes, ends, returns, after, Storage, Tensor, contiguous, bits, known, wide, "
-        "result"
+        "Result"
     )
     text = [f"def make(constants, {made_with}):"]
     text.append("    blank = object.__new__")

@@ -84,3 +84,47 @@ def test_sampling_arguments_are_checked():
     for bad in ({"temperature": 0.0}, {"top_k": -1}, {"top_p": 0.0}, {"top_p": 1.5}):
         with pytest.raises(ValueError, match="argmax"):
             sample(row, chance, **bad)
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool"]
+)
+@pytest.mark.parametrize("descending", [False, True])
+def test_long_rows_are_sorted_by_their_digits(dtype, descending):
+    """More than a workgroup sorts; every digit of each dtype counts, and equal elements keep their order."""
+    kind = getattr(torch, dtype)
+    if kind.is_floating_point:
+        x = torch.tensor(normal(2, 2100)).to(kind)
+        x[0, :5] = torch.tensor([float("nan"), -0.0, 0.0, float("inf"), -float("inf")])
+    else:
+        limit = min(torch.iinfo(kind).max, 2**40) if kind is not torch.bool else 1
+        x = torch.tensor(np.random.randint(-limit if kind.is_signed else 0, limit + 1, (2, 2100))).to(kind)
+    wide = x.float() if kind is torch.bfloat16 else x
+    ours = pellucid.tensor(wide.numpy(), device="webgpu", dtype=getattr(pellucid, dtype))
+    values, indices = pellucid.sort(ours, descending=descending)
+    expected = torch.sort(x, stable=True, descending=descending)
+    assert np.array_equal(plain(indices), expected.indices.numpy())
+    np.testing.assert_array_equal(values.float().numpy(), expected.values.float().numpy())
+
+
+@pytest.mark.parametrize("device", ["webgpu", "cpu"])
+@pytest.mark.parametrize("bins", [3, 2049])
+def test_counts_of_few_and_of_many_bins(device, bins):
+    index = np.random.randint(0, bins, 40_000)
+    index[-1] = bins - 1
+    found = pellucid.bincount(pellucid.tensor(index, device=device))
+    assert np.array_equal(plain(found), np.bincount(index))
+
+
+@pytest.mark.parametrize("count", [64, 129, 9000])
+@pytest.mark.parametrize("places", [1, 70, 9000])
+def test_sums_of_runs_that_cross_parts(count, places):
+    index, src = np.random.randint(0, places, count), np.random.randint(-9, 10, count).astype(np.float32)
+    expected = np.full(places, 2.0)
+    np.add.at(expected, index, src)
+    base = pellucid.full((places,), 2.0, device="webgpu")
+    ours = pellucid.tensor(index, device="webgpu"), pellucid.tensor(src, device="webgpu")
+    assert np.array_equal(plain(base.scatter_add(0, *ours)), expected)
+    put = np.full(places, 2.0, np.float32)
+    put[index] = src
+    assert np.array_equal(plain(base.scatter(0, *ours)), put)

@@ -1,5 +1,7 @@
 """Search and counting: searchsorted, bucketize, isin, bincount, histc, unique."""
 
+# A declaration has no body.
+# pyright: reportReturnType=false
 from __future__ import annotations
 
 from math import isfinite
@@ -8,15 +10,26 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError, DTypeError, RangeError, ShapeError
+from ...kernel.launch import Launch, flag
+from ...kernel.source import load
 from ...op.arguments import boolean, number
+from ...op.call import Call
+from ...op.declaration import op
 from ...op.public import function
 from ...tensors import dtypes as dt
 from ...tensors.construct import tensor
-from ...tensors.shape import axis, index
+from ...tensors.shape import Size, axis, index
 from ...tensors.tensor import Tensor
 from ..elementwise.comparison import where
+from ..reduce.extremum import order_holes
 from ..shape.creation import zeros
+from ..shape.joining import cat
+from ..shape.movement import contiguous
+from .selection import running_count, true_places
 from .sort import sort
+
+# Bins that a workgroup counts in its own memory.
+_LOCAL = 2048
 
 
 def _from_the_right(name: str, right: bool, side: str | None) -> bool:
@@ -62,18 +75,44 @@ def searchsorted(
             f"searchsorted: sorted_sequence has shape {tuple(rows._meta.shape)} and input {tuple(own)}; all "
             "axes but the last must be equal."
         )
-    values = x if lead else x.reshape(-1)
-    count = rows._meta.shape[-1]
-    low = zeros(*values._meta.shape, dtype=dt.int64, device=rows.device)
-    high = low + count
-    for _ in range(count.bit_length()):
-        middle = (low + high) // 2
-        found = rows.gather(-1, middle.clamp(max=count - 1))
-        # Negated, so that NaN is the largest.
-        is_before = (low < high) & ~(found > values if behind else found >= values)
-        low, high = where(is_before, middle + 1, low), where(is_before, high, middle)
-    out = low.reshape(own)
+    d = dt.promote_types(rows._meta.dtype, x._meta.dtype)
+    out = insertion_places(contiguous(rows.to(d)), contiguous(x.to(d)), behind)
     return out.to(dt.int32) if out_int32 else out
+
+
+def _search_launch(call: Call) -> Launch:
+    rows, x = call["rows"], call["input"]
+    columns, per = rows.shape[-1], x.shape[-1] if rows.rank > 1 else x.numel
+    file = load("index/search").fill({**order_holes(rows.dtype, False), "RIGHT": flag(call["right"])})
+    params = {"count": x.numel, "columns": columns, "per": max(per, 1)}
+    return Launch(file, -(-x.numel // 64), params)
+
+
+def _search_reference(rows, input, right):
+    # As PyTorch bisects, which passes a NaN that it meets.
+    columns = rows.shape[-1]
+    lines = np.broadcast_to(rows, (*input.shape[:-1], columns)) if rows.ndim > 1 else rows
+    low = np.zeros(input.shape, np.int64)
+    high = low + columns
+    for _ in range(columns.bit_length()):
+        middle = (low + high) // 2
+        places = np.minimum(middle, columns - 1)
+        found = np.take_along_axis(lines, places, -1) if rows.ndim > 1 else lines[places]
+        is_before = (low < high) & ~(found > input if right else found >= input)
+        low, high = np.where(is_before, middle + 1, low), np.where(is_before, high, middle)
+    return low
+
+
+@op(
+    public="searchsorted",
+    dtype=lambda call: (dt.int64, call["rows"].dtype),
+    shape=lambda call: call["input"].shape,
+    kernel=_search_launch,
+    reference=_search_reference,
+    grad=None,
+)
+def insertion_places(rows: Tensor, input: Tensor, right: bool) -> Tensor:
+    """Where values would be inserted into sorted rows, before or behind equal ones; one dtype."""
 
 
 @function(aten=("bucketize.Tensor", "bucketize.Scalar"))
@@ -120,6 +159,30 @@ def isin(
     return ~found if invert else found
 
 
+def _occurrence_launches(call: Call) -> list[Launch]:
+    count, bins = call["index"].numel, call["length"]
+    none = load("index/segment_base").fill({"T": "vec2<u32>", "HAS_BASE": "false"})
+    file = load("index/occurrences").fill({"LOCAL": flag(bins <= _LOCAL), "BINS": f"{_LOCAL}u"})
+    return [
+        Launch(none, -(-bins // 64), {"count": bins}, bind={"x": "index"}),
+        Launch(file, -(-count // (256 * 64)), {"count": count, "bins": bins}),
+    ]
+
+
+@op(
+    public="bincount",
+    dtype=lambda call: (dt.int64, dt.int64),
+    shape=lambda call: Size((call["length"],)),
+    kernel=_occurrence_launches,
+    reference=lambda index, length: np.bincount(
+        index[(index >= 0) & (index < length)], minlength=length
+    ).astype(np.int64),
+    grad=None,
+)
+def occurrences(index: Tensor, length: int) -> Tensor:
+    """How often each integer below ``length`` occurs in a vector of int64; others do not count."""
+
+
 @function(method=True)
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each integer from 0 on occurs, or the sum of its weights. Waits for the largest.
@@ -147,7 +210,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         length = max(length, most + 1)
     places = input.to(dt.int64)
     if weights is None:
-        return zeros(length, dtype=dt.int64, device=input.device).scatter_add(0, places, places * 0 + 1)
+        return occurrences(places, length)
     d = weights._meta.dtype if weights._meta.dtype in (dt.float32, dt.float64) else dt.float64
     if d is dt.float64 and input.device.type == "webgpu":
         raise DTypeError(f"bincount: weights are {weights._meta.dtype}. Convert them with .float().")
@@ -180,8 +243,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     x = input.detach().reshape(-1)
     is_inside = (x >= low) & (x <= high)
     places = ((x - low) * count / (high - low)).floor().clamp(0, count - 1)
-    places = where(is_inside, places, float(count)).to(dt.int64)
-    return x.new_zeros(count + 1).scatter_add(0, places, x * 0 + 1 if x._meta.numel else x)[:count]
+    return occurrences(where(is_inside, places, -1.0).to(dt.int64), count).to(x.dtype)
 
 
 def _different(input: Tensor, dim: int | None) -> tuple[np.ndarray, int]:
@@ -194,10 +256,31 @@ def _different(input: Tensor, dim: int | None) -> tuple[np.ndarray, int]:
     return front.reshape(front.shape[0], -1), k
 
 
+def _unique_elements(input: Tensor, inverse: bool, counts: bool, is_sorted: bool) -> list[Tensor]:
+    """The elements that differ from the one before, on the device."""
+    flat = input.reshape(-1)
+    values, order = sort(flat) if is_sorted else (flat, None)
+    begins = cat([values.new_ones(1, dtype=dt.bool_), values[1:] != values[:-1]])
+    ends = running_count(begins)
+    first = true_places(ends, int(ends[-1].item()))
+    out = [values.index_select(0, first)]
+    if inverse:
+        numbers = ends.to(dt.int64) - 1
+        if order is not None:
+            numbers = numbers.scatter(0, order, numbers)
+        out.append(numbers.reshape(input._meta.shape))
+    if counts:
+        out.append(cat([first[1:], first.new_full((1,), flat._meta.numel)]) - first)
+    return out
+
+
 def _unique(input: Tensor, dim: int | None, inverse: bool, counts: bool, is_sorted: bool) -> Any:
     boolean(inverse, "return_inverse")
     boolean(counts, "return_counts")
     input = input.detach()
+    if input.is_webgpu and dim is None and input._meta.numel and not input._meta.dtype.is_complex:
+        out = _unique_elements(input, inverse, counts, is_sorted)
+        return tuple(out) if len(out) > 1 else out[0]
     rows, k = _different(input, dim)
     order = np.lexsort(rows.T[::-1]) if is_sorted and rows.shape[1] else np.arange(len(rows))
     ordered = rows[order]

@@ -29,8 +29,7 @@ from ..elementwise.comparison import where
 from ..shape.joining import cat
 from ..shape.movement import copy_
 from .bounds import integers, outside
-from .rows import segment_launches
-from .sort import order_launches
+from .sources import collect_launches, put_launches
 
 # Sources per line up to which every output looks at all of them; more are sorted by where they go.
 _LINES = 16
@@ -195,10 +194,11 @@ def scatter_launches(call: Call, combine: dict[str, str] | None) -> list[Launch]
         return [Launch(load("index/scatter_lines").fill(holes), grid, params, bind={"x": "input"})]
     total = outer * sources * inner
     call.temporary("keys", (total,), dt.uint32)
-    keys: dict[str, int | float] = {"count": total, "limit": limit, "sources": sources, "inner": inner}
-    before = [Launch("index/scatter_keys", -(-total // 64), keys, bind={"out": "keys"})]
-    before += order_launches(call, "keys", dt.uint32, 1, total, False, "order")
-    return [*before, *segment_launches(call, "input", total, 1, holes)]
+    params = {"count": total, "limit": limit, "sources": sources, "inner": inner}
+    keys = Launch("index/scatter_keys", -(-total // 64), params, bind={"out": "keys"})
+    if combine is None:
+        return [keys, *put_launches(call, total, x.numel, 1)]
+    return [keys, *collect_launches(call, "input", total, x.numel, 1, {**holes, "HAS_BASE": "true"})]
 
 
 def _scatter_reference(input, dim, index, src, add: bool):

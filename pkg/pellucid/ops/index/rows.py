@@ -13,7 +13,7 @@ from math import prod
 import numpy as np
 
 from ...errors import DimensionError, DTypeError, ShapeError
-from ...kernel.element_types import NATIVE, register_type
+from ...kernel.element_types import register_type
 from ...kernel.launch import Launch, flag
 from ...kernel.source import load
 from ...kernel.turns import PIECE
@@ -27,7 +27,7 @@ from ...tensors.shape import Size, axis
 from ...tensors.tensor import Tensor
 from ..quant.products import quant_embedding
 from .bounds import integers, outside
-from .sort import order_launches
+from .sources import collect_launches, put_launches
 
 # Reading
 
@@ -178,8 +178,8 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
 # Sources up to which every workgroup looks through all of them; more are sorted by where they go.
 _SOURCES = 8192
-# Sources that one dispatch collects, in turns of eight.
-_WINDOW = 8 * PIECE
+# Of larger tables only so many.
+_FEW, _LARGE = 64, 1 << 22
 # Words of workgroup memory for marks, and workgroups that fill a large GPU.
 _MARKS, _GROUPS = 2048, 1024
 
@@ -215,33 +215,15 @@ def _launches(call: Call, add: bool) -> list[Launch]:
         "HAS_BASE": flag(base == "input"),
         "apply": "i64_add(a, b)" if kind == "vec2<u32>" else "a + b",
     }
-    if sources <= _SOURCES:
+    # What goes over many elements anyway has time for some dispatches more.
+    if sources <= _SOURCES and (sources <= _FEW or max(rows, sources) * width < _LARGE):
         return [_rows_launch(rows, width, sources, holes, base)]
     call.temporary("keys", (sources,), dt.uint32)
     params: dict[str, int | float] = {"count": sources, "limit": rows, "sources": sources, "inner": 1}
-    before = [Launch("index/scatter_keys", -(-sources // 64), params, bind={"out": "keys"})]
-    before += order_launches(call, "keys", dt.uint32, 1, sources, False, "order")
-    return [*before, *segment_launches(call, base, sources, width, holes)]
-
-
-def segment_launches(call: Call, base: str, sources: int, width: int, holes: dict[str, str]) -> list[Launch]:
-    """What each row of `out` collects of the sources, whose order by `keys` is known: a dispatch for as many
-    as a loop may be long, each of which goes on with what the one before made.
-    """
-    out = call.out
-    made: list[Launch] = []
-    for begin in range(0, max(sources, 1), _WINDOW):
-        is_last = begin + _WINDOW >= sources
-        target = "out" if is_last else f"collected{len(made)}"
-        if not is_last:
-            call.temporary(target, out.shape, NATIVE[holes["T"]])
-        params: dict[str, int | float] = {
-            "count": out.numel, "sources": sources, "begin": begin, "window": _WINDOW, "width": width,
-        }  # fmt: skip
-        file = load("index/segments").fill(holes)
-        made.append(Launch(file, -(-out.numel // 64), params, bind={"x": base, "out": target}))
-        base, holes = target, {**holes, "HAS_BASE": "true"}
-    return made
+    keys = Launch("index/scatter_keys", -(-sources // 64), params, bind={"out": "keys"})
+    if not add:
+        return [keys, *put_launches(call, sources, rows, width)]
+    return [keys, *collect_launches(call, base, sources, rows, width, holes)]
 
 
 def _rows_launch(rows: int, width: int, sources: int, holes: dict[str, str], base: str) -> Launch:

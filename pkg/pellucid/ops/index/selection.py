@@ -18,9 +18,10 @@ from ...op.declaration import op
 from ...op.public import function
 from ...op.rules import as_input
 from ...tensors import dtypes as dt
-from ...tensors.construct import tensor
 from ...tensors.shape import Size, broadcast_shapes
 from ...tensors.tensor import Tensor
+from ..shape.creation import zeros
+from ..shape.joining import stack
 from ..shape.movement import contiguous, copy_
 from ..shape.views import broadcast_tensors
 from .bounds import integers, outside
@@ -171,6 +172,38 @@ def put_at(input: Tensor, index: dict[int, Tensor], value: Tensor) -> None:
     copy_(input.detach(), index_put(input.detach(), [index.get(k) for k in range(max(index) + 1)], value))
 
 
+def _true_launch(call: Call) -> Launch:
+    count = call["running"].numel
+    return Launch(
+        "index/true_places",
+        -(-count // 64),
+        {"count": count, "places": call["count"]},
+        bind={"ends": "running"},
+    )
+
+
+@op(
+    public="nonzero",
+    dtype=lambda call: (dt.int64, dt.int64),
+    shape=lambda call: Size((call["count"],)),
+    kernel=_true_launch,
+    reference=lambda running, count: np.flatnonzero(np.diff(running, prepend=0)).astype(np.int64),
+    grad=None,
+)
+def true_places(running: Tensor, count: int) -> Tensor:
+    """The places of what is true, in order.
+
+    Args:
+        running: (n,) int32, the running sum of what is true.
+        count: its last element.
+    """
+
+
+def running_count(mask: Tensor) -> Tensor:
+    """How many elements of a mask are true up to each, int32, as one axis."""
+    return mask.reshape(-1).cumsum(0, dtype=dt.int32)
+
+
 @function(method=True)
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The indices of all elements that are not zero, in row-major order. Waits for the device: their
@@ -179,7 +212,11 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     Returns:
         (n, axes) int64; with ``as_tuple`` a tuple of (n,) tensors, one per axis.
     """
-    return _places(input, input.detach().numpy(), as_tuple)
+    boolean(as_tuple, "as_tuple")
+    if not input._meta.numel:
+        return _places(input, input, 0, as_tuple)
+    ends = running_count(input.detach() != 0)
+    return _places(input, ends, ends[-1].item(), as_tuple)
 
 
 @function(exports=None, method=True, ours="waits without blocking, which PyTorch does not need")
@@ -188,16 +225,31 @@ async def nonzero_async(input: Tensor, *, as_tuple: bool = False) -> Any:
 
     Source: https://pytorch.org/docs/stable/generated/torch.nonzero.html
     """
-    return _places(input, await input.detach().numpy_async(), as_tuple)
+    boolean(as_tuple, "as_tuple")
+    if not input._meta.numel:
+        return _places(input, input, 0, as_tuple)
+    ends = running_count(input.detach() != 0)
+    return _places(input, ends, await ends[-1].item_async(), as_tuple)
 
 
-def _places(input: Tensor, values: np.ndarray, as_tuple: bool):
-    found = np.argwhere(values).astype(np.int64)
-    if boolean(as_tuple, "as_tuple"):
-        if values.ndim == 0:
-            found = np.zeros((int(values != 0), 1), np.int64)
-        return tuple(tensor(np.ascontiguousarray(column), device=input.device) for column in found.T)
-    return tensor(found, device=input.device)
+def _places(input: Tensor, ends: Tensor, count: Any, as_tuple: bool):
+    """The columns of a result, of which there are as many as axes; a number is a vector of one."""
+    shape = input._meta.shape
+    none = zeros(0, dtype=dt.int64, device=input.device)
+    place = true_places(ends, int(count)) if count else none
+    if as_tuple and not shape:
+        return (place,)
+    columns = []
+    for k, length in enumerate(shape):
+        column, inner = place, prod(shape[k + 1 :])
+        if inner > 1:
+            column = column // inner
+        columns.append(column % length if k and length else column)
+    if as_tuple:
+        return tuple(columns)
+    if len(columns) == 1:
+        return place.unsqueeze(1)
+    return stack(columns, 1) if columns else place.new_zeros((place.numel(), 0))
 
 
 @function(method=True)

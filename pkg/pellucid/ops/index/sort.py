@@ -26,10 +26,13 @@ from ...tensors.dtypes import DType
 from ...tensors.shape import Size, axis, index
 from ...tensors.tensor import Tensor
 from ..reduce.extremum import order_holes
+from ..reduce.scan import running_sums
 from ..shape.movement import contiguous
 
 # Entries that one workgroup sorts: keys of 8 bytes and places of 4 stay below 16 KiB of workgroup memory.
 _BLOCK = 1024
+# Entries that one workgroup moves by their digits.
+_DIGITS_BLOCK = 2048
 # The most that a top-k looks for by choosing; it sorts for more. And what a lane of its direct kernel keeps.
 _MOST, _LIST = 256, 64
 # A lane of a top-k looks at up to so many entries; a workgroup collects so many to choose from.
@@ -44,34 +47,95 @@ class ValuesAndIndices(NamedTuple):
 
 
 def order_launches(
-    call: Call, x: str, d: DType, rows: int, columns: int, descending: bool, out: str
+    call: Call,
+    x: str,
+    d: DType,
+    rows: int,
+    columns: int,
+    descending: bool,
+    out: str,
+    values: str | None = None,
+    bits: int = 64,
 ) -> list[Launch]:
-    """The dispatches that write the stable order of every row into the temporary ``out``: (rows, columns)
-    of uint32.
+    """The dispatches that write the stable order of every row into ``out``, of shape (rows, columns): a
+    temporary of uint32, or with ``values``, which get the elements in order, an output of int64.
+
+    Args:
+        call: the call.
+        x: what is sorted, of dtype ``d``.
+        d: its dtype.
+        rows, columns: its shape.
+        descending: the largest first.
+        out: where the order goes.
+        values: where the elements go.
+        bits: of unsigned numbers, how many are in use.
     """
     holes = order_holes(d, descending)
-    merges = max(-(-columns // _BLOCK) - 1, 0).bit_length()
-    names = [f"{out}{k}" for k in range(merges)] + [out]
-    for name in names:
-        call.temporary(name, (rows * columns,), dt.uint32)
+    if values is None:
+        call.temporary(out, (rows * columns,), dt.uint32)
+    if columns > _BLOCK:
+        return _by_digits(call, x, rows, columns, holes, _digits(d, bits), out, values)
     block = min(_BLOCK, max(2, 1 << (columns - 1).bit_length()))
-    blocks = -(-columns // block)
-    params: dict[str, int | float] = {"groups": rows * blocks, "columns": columns, "blocks": blocks}
+    params: dict[str, int | float] = {"groups": rows, "columns": columns, "blocks": 1}
     file = load("index/sort_blocks").fill(
         {**holes, "BLOCK": f"{block}u", "WORKGROUP": f"{min(256, block // 2)}u"}
     )
-    made = [Launch(file, rows * blocks, params, bind={"x": x, "order": names[0]})]
-    for k in range(merges):
-        params = {"count": rows * columns, "columns": columns, "run": _BLOCK << k}
-        file = load("index/sort_merge").fill(holes)
-        made.append(
-            Launch(
-                file,
-                -(-rows * columns // 64),
-                params,
-                bind={"x": x, "places": names[k], "order": names[k + 1]},
-            )
-        )
+    if values is None:
+        return [Launch(file, rows, params, bind={"x": x, "order": out})]
+    call.temporary("order", (rows * columns,), dt.uint32)
+    return [
+        Launch(file, rows, params, bind={"x": x}),
+        _finish(d, rows, columns, columns, columns, "order"),
+    ]
+
+
+def _digits(d: DType, bits: int) -> list[int]:
+    """The first bits of the digits by which elements of a dtype differ, the lowest first."""
+    if d.itemsize == 8:
+        return list(range(0, 64, 4))
+    low = {dt.float16: 12, dt.bfloat16: 16}.get(d, 0)
+    # Narrow integers have their sign in all bits above their own.
+    used = 32 if d.is_floating_point else min(8 * d.itemsize if d is not dt.bool_ else 1, bits)
+    signed = [60] if used < 32 and d.is_signed else []
+    return [*range(32 + low, 32 + used, 4), *signed]
+
+
+def _by_digits(
+    call: Call,
+    x: str,
+    rows: int,
+    columns: int,
+    holes: dict[str, str],
+    digits: list[int],
+    out: str,
+    values: str | None,
+) -> list[Launch]:
+    """A pass for each digit: how often each occurs in each block, running sums of that, and the entries."""
+    blocks = -(-columns // _DIGITS_BLOCK)
+    groups = rows * blocks
+    call.temporary("counts", (16 * groups,), dt.uint32)
+    call.temporary("ends", (16 * groups,), dt.uint32)
+    for k in (0, 1):
+        call.temporary(f"values{k}", (rows * columns,), NATIVE[holes["T"]])
+        call.temporary(f"places{k}", (rows * columns,), dt.uint32)
+    count, move = load("index/radix_count").fill(holes), load("index/radix_move").fill(holes)
+    made: list[Launch] = []
+    source, known = x, None
+    for k, shift in enumerate(digits):
+        params: dict[str, int | float] = {
+            "groups": groups, "columns": columns, "blocks": blocks, "shift": shift,
+        }  # fmt: skip
+        made.append(Launch(count, groups, params, bind={"x": source}))
+        made += running_sums(call, "counts", "ends", 16 * groups)
+        own, target, places = {"HAS_PLACES": flag(known is not None)}, f"values{k % 2}", f"places{k % 2}"
+        if k == len(digits) - 1:
+            target, places = values or target, out
+            own["HAS_VALUES"] = flag(values is not None)
+            if values is not None:
+                own |= {"U": "vec2<u32>", "result": "vec2<u32>(place, 0u)"}
+        bind = {"x": source, "places": known or "ends", "values": target, "order": places}
+        made.append(Launch(move.fill(own), groups, params, bind=bind))
+        source, known = target, places
     return made
 
 
@@ -98,8 +162,7 @@ def _types(call: Call):
 def _sort_launches(call: Call) -> list[Launch]:
     m = call["input"]
     rows, columns = _rows(m.shape)
-    order = order_launches(call, "input", m.dtype, rows, columns, call["descending"], "order")
-    return [*order, _finish(m.dtype, rows, columns, columns, columns, "order")]
+    return order_launches(call, "input", m.dtype, rows, columns, call["descending"], "indices", "values")
 
 
 def numpy_order(x: np.ndarray, descending: bool) -> np.ndarray:

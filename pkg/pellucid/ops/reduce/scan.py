@@ -41,6 +41,12 @@ def scan_launches(call: Call, one: dict[str, str], identity: dict[str, str]) -> 
     return _rows(call, "input", "out", rows, columns, holes, 0)
 
 
+def running_sums(call: Call, source: str, out: str, count: int) -> list[Launch]:
+    """Launches that write the running sums of uint32 ``source`` into ``out``."""
+    holes = {"T": "u32", "apply": "a + b", "IDENTITY": "0u"}
+    return _rows(call, source, out, 1, count, holes, 0)
+
+
 def _rows(
     call: Call, source: str, out: str, rows: int, columns: int, holes: dict[str, str], depth: int
 ) -> list[Launch]:

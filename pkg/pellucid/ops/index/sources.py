@@ -1,0 +1,61 @@
+"""Scatter on the device: of sources that go to one row the last is put there, or all are added up in order."""
+
+from __future__ import annotations
+
+from ...kernel.element_types import NATIVE, register_type
+from ...kernel.launch import Launch
+from ...kernel.source import load
+from ...kernel.turns import PIECE
+from ...op.call import Call
+from ...tensors import dtypes as dt
+from .sort import order_launches
+
+# Neighbours in the order of the sources that one lane adds up.
+_CHUNK = 64
+
+
+def put_launches(call: Call, sources: int, rows: int, width: int) -> list[Launch]:
+    """The last source of each row of `out`, by ``keys``, in the place of ``input``'s row."""
+    count = call.out.numel
+    kind = register_type(call.out.dtype)
+    call.temporary("last", (rows,), dt.uint32)
+    none = load("index/segment_base").fill({"T": "u32", "HAS_BASE": "false"})
+    return [
+        Launch(none, -(-rows // 64), {"count": rows}, bind={"x": "keys", "out": "last"}),
+        Launch("index/last_sources", -(-sources // 64), {"count": sources}),
+        Launch(
+            load("index/put_sources").fill({"T": kind}),
+            -(-count // 64),
+            {"count": count, "width": width},
+            bind={"x": "input"},
+        ),
+    ]
+
+
+def collect_launches(
+    call: Call, base: str, sources: int, rows: int, width: int, holes: dict[str, str]
+) -> list[Launch]:
+    """What each row of `out` collects of the sources, in their order, by ``keys``.
+
+    Args:
+        call: the call.
+        base: what is there before, read with the hole HAS_BASE.
+        sources, rows, width: of ``src`` and `out`.
+        holes: T, HAS_BASE, and apply, which combines what is there with a source.
+    """
+    kind, count, chunks = holes["T"], call.out.numel, -(-sources // _CHUNK)
+    call.temporary("parts", (chunks * width,), NATIVE[kind])
+    begun = load("index/segment_base").fill({"T": kind, "HAS_BASE": holes["HAS_BASE"]})
+    made = [Launch(begun, -(-count // 64), {"count": count}, bind={"x": base})]
+    made += order_launches(call, "keys", dt.uint32, 1, sources, False, "order", bits=rows.bit_length())
+    file = load("index/segments").fill({"T": kind, "apply": holes["apply"], "CHUNK": f"{_CHUNK}u"})
+    params: dict[str, int | float] = {
+        "count": sources * width, "sources": sources, "begin": 0, "window": 0, "width": width,
+    }  # fmt: skip
+    made.append(Launch(file, -(-sources * width // 64), params))
+    file = file.fill({"JOINS": "true"})
+    for begin in range(0, chunks if chunks > 1 else 0, PIECE):
+        window = min(PIECE, chunks - begin)
+        own = {**params, "count": window * width, "begin": begin, "window": window}
+        made.append(Launch(file, -(-window * width // 64), own))
+    return made
