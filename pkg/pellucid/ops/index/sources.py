@@ -1,4 +1,4 @@
-"""Scatter on the device: of sources that go to one row the last is put there, or all are added up in order."""
+"""Scatter on the device: of sources that go to one row the last stays, or all are added up in order."""
 
 from __future__ import annotations
 
