@@ -52,12 +52,13 @@ def written(annotation: Any) -> str:
     return re.sub(r"(?:\w+\.)+(\w+)", r"\1", inspect.formatannotation(annotation))
 
 
-# Names in the text that is made for calls and plans (plan_text.py, call_path.py, plan.py), beside arguments.
+# Names in the text that is made for calls and plans, beside arguments (call_path.py, plan_text.py); and for
+# views (plan.py).
 _TAKEN = re.compile(
-    r"(c|k|p|s|slot|default_)\d+|after|base|bits|blank|check|constants|contiguous|default_device|delta|ends|free|into|"
-    r"is_recording|known|LEAF|make|Meta|note_view|o|plan|plans|prepare|record|Result|returns|run|seen|sizes|"
-    r"slow|Storage|stream|t|Tensor|view|wide|words"
+    r"(c|k|p|s|slot|default_)\d+|after|bits|blank|check|constants|contiguous|default_device|ends|free|into|known|"
+    r"make|Meta|o|plan|plans|prepare|record|Result|returns|run|sizes|slow|Storage|stream|t|Tensor|wide|words"
 )
+_TAKEN_BY_VIEWS = re.compile("base|delta|is_recording|LEAF|note_view|seen|view")
 
 
 def op(
@@ -145,7 +146,7 @@ def op(
             raise TypeError(f"op {name}: a declaration needs a docstring")
         arguments = []
         for p in inspect.signature(function).parameters.values():
-            if _TAKEN.fullmatch(p.name):
+            if _TAKEN.fullmatch(p.name) or (view is not None and _TAKEN_BY_VIEWS.fullmatch(p.name)):
                 raise TypeError(f"op {name}: the text of plans uses the name {p.name!r}. Choose another.")
             annotation = written(p.annotation)
             role = "dynamic" if p.name in dynamic else _ROLES.get(annotation, "static")
