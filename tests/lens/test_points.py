@@ -105,6 +105,20 @@ def test_other_architectures_have_the_same_points(name, tmp_path):
         close(found.rest[0], rest)
 
 
+def test_mixers_of_state_spaces_are_seen_and_patched(tmp_path):
+    theirs, ids = made("mamba2"), some_ids(2, 6)
+    mine = loaded(saved(theirs, tmp_path), "webgpu")
+    seen = lens.run(mine, ours(ids, "webgpu"), lens.Plan(capture=EVERY))
+    kept = []
+    theirs.backbone.layers[1].mixer.register_forward_hook(lambda module, args, out: kept.append(out))
+    theirs(torch.tensor(ids))
+    close(seen["attn_out.1"], kept[0])
+    assert not {"q.1", "z.1", "mlp_out.1"} & set(seen)
+    zeroed = {"point": "attn_out.1", "method": "zero"}
+    patched = lens.run(mine, ours(ids, "webgpu"), lens.Plan(capture=["resid_post.1"], ablate=[zeroed]))
+    close(patched["resid_post.1"], torch.tensor(seen["resid_pre.1"].numpy()))
+
+
 @pytest.mark.parametrize("name", ["bloom", "mistral_window"])
 def test_steps_over_windows_and_biased_scores(name, tmp_path):
     model, ids = loaded(saved(made(name), tmp_path), "webgpu"), some_ids(1, 3)[0].tolist()

@@ -116,6 +116,11 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
         },
     ),
     "lfm2": ("Lfm2Config", {"layer_types": ["conv", "full_attention", "conv"], "block_multiple_of": 16}),
+    "mamba": ("MambaConfig", {"state_size": 5, "use_bias": True}),
+    "mamba2": (
+        "Mamba2Config",
+        {"num_heads": 4, "head_dim": 16, "n_groups": 2, "state_size": 6, "chunk_size": 8},
+    ),
     "mixtral": ("MixtralConfig", {"num_local_experts": 5}),
     "qwen2_moe": (
         "Qwen2MoeConfig",

@@ -70,6 +70,10 @@ from .lfm2 import Lfm2Config as Lfm2Config
 from .lfm2 import Lfm2ForCausalLM as Lfm2ForCausalLM
 from .llama import LlamaConfig as LlamaConfig
 from .llama import LlamaForCausalLM as LlamaForCausalLM
+from .mamba import MambaConfig as MambaConfig
+from .mamba import MambaForCausalLM as MambaForCausalLM
+from .mamba2 import Mamba2Config as Mamba2Config
+from .mamba2 import Mamba2ForCausalLM as Mamba2ForCausalLM
 from .mistral import MistralConfig as MistralConfig
 from .mistral import MistralForCausalLM as MistralForCausalLM
 from .mixtral import MixtralConfig as MixtralConfig

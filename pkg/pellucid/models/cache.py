@@ -167,13 +167,21 @@ class KVCache:
             layer: which.
             x: (batch, channels, time) of the new positions.
         """
-        state, columns = self.keys[layer], self.keys[layer].shape[2]
-        past = zeros_like(state) if self.length == 0 else state.clone()
-        whole = cat([past, x], 2)
-        with no_grad():
-            state.copy_(whole[:, :, -columns:])
-            self.values[layer].copy_(whole[:, :, -columns - 1 : -1])
+        columns = self.keys[layer].shape[2]
+        whole = cat([self.past(layer), x], 2)
+        self.keep(layer, whole[:, :, -columns:], whole[:, :, -columns - 1 : -1])
         return whole
+
+    def past(self, layer: int) -> Tensor:
+        """The state that new positions of a layer go on with: (batch, channels, columns)."""
+        state = self.keys[layer]
+        return zeros_like(state) if self.length == 0 else state.clone()
+
+    def keep(self, layer: int, now: Tensor, earlier: Tensor) -> None:
+        """Make these a layer's state of the last new position, and that of the position before it."""
+        with no_grad():
+            self.keys[layer].copy_(now)
+            self.values[layer].copy_(earlier)
 
     def _seen(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Keys and values of the window and the new positions, and who sees which."""

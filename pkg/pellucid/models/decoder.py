@@ -231,6 +231,9 @@ class Decoder(Module):
     """
 
     layer_class: ClassVar[type[Any]] = DecoderLayer
+    # Whether hidden states are the embedding and what layers make of it, the last one normed; or what layers
+    # make, and the last one normed.
+    keeps_embedding: ClassVar[bool] = True
 
     def __init__(self, config: Any):
         super().__init__()
@@ -270,6 +273,8 @@ class Decoder(Module):
             x = layer(x, rotary, cache, masks[self.config.window(k)])
         if cache is not None:
             cache.advance(ids.shape[1])
+        if keep is not None and not self.keeps_embedding:
+            keep[:] = [*keep[1:], x]
         x = self.finish(x)
         if keep is not None:
             keep.append(x)

@@ -285,8 +285,8 @@ def _scan_shapes(call: Call):
 def scan_states(
     u: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: Tensor, initial: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The scan alone: ``u`` and ``delta`` (batch, time, channels), A (channels, states), B and C (batch, time,
-    groups, states), the initial state and the last one (batch, channels, states)."""
+    """The scan alone: ``u`` and ``delta`` (batch, time, channels), A (channels, states), B and C (batch,
+    time, groups, states), the initial state and the last one (batch, channels, states)."""
 
 
 @function(exports="nn.functional", ours="a loop over time in PyTorch")

@@ -1,0 +1,80 @@
+"""Mamba: selective state spaces, a state for each channel.
+
+Gu and Dao 2023, "Mamba: Linear-Time Sequence Modeling with Selective State Spaces". Attribute paths are the
+tensor names of its checkpoints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil
+from typing import Any, ClassVar
+
+from ..nn import functional as F
+from ..nn.modules.linear import Linear
+from ..nn.parameter import Parameter
+from ..ops.shape.creation import arange, ones
+from ..tensors.tensor import Tensor
+from ..weights.fields import Field, number, one_of, whole
+from .state_space import Mixer, StateSpaceConfig, StateSpaceLM, step_bias
+
+
+class MambaMixer(Mixer):
+    """Mamba's mixer: steps, B and C are products of what was convolved."""
+
+    def add_parameters(self, config: Any) -> None:
+        inner, states, rank = config.inner, config.state_size, config.rank
+        self.in_proj = Linear(config.hidden_size, 2 * inner, bias=config.use_bias)
+        self.x_proj = Linear(inner, rank + 2 * states, bias=False)
+        self.dt_proj = Linear(rank, inner)
+        self.dt_proj.bias = Parameter(step_bias(config, inner))
+        # S4D-Real: the rates are -1, -2, ... -N, as logarithms.
+        self.A_log = Parameter(arange(1, states + 1).float().log().expand(inner, states).contiguous())
+        self.D = Parameter(ones(inner))
+
+    def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        x, gate = self.in_proj(x).chunk(2, -1)
+        return gate, x, x
+
+    def scanned(self, x: Tensor, steps: Tensor) -> tuple[Tensor, ...]:
+        c = self.config
+        steps, B, C = self.x_proj(x).split([c.rank, c.state_size, c.state_size], -1)
+        return x, F.softplus(self.dt_proj(steps)), -self.A_log.float().exp(), B, C, self.D
+
+
+@dataclass(frozen=True)
+class MambaConfig(StateSpaceConfig):
+    """Fields are the keys of ``config.json``, but ``layer_norm_epsilon`` is ``rms_norm_eps``."""
+
+    table: ClassVar[Mapping[str, Field]] = {
+        **StateSpaceConfig.table, "time_step_rank": whole(1, 1 << 16),
+        "time_step_scale": number(0, 1e3, above=True), "time_step_init_scheme": one_of("random", "constant"),
+        "intermediate_size": whole(0, 1 << 24),
+    }  # fmt: skip
+    mixer_class: ClassVar[type[Mixer]] = MambaMixer
+    vocab_size: int = 50280
+    intermediate_size: int = 0
+    time_step_rank: int | None = None
+    time_step_scale: float = 1.0
+    time_step_init_scheme: str = "random"
+
+    @property
+    def inner(self) -> int:
+        return self.intermediate_size or super().inner
+
+    @property
+    def rank(self) -> int:
+        """Columns that steps are made of."""
+        return self.time_step_rank or ceil(self.hidden_size / 16)
+
+
+class MambaForCausalLM(StateSpaceLM):
+    """Mamba with a head over the vocabulary.
+
+    Args:
+        config: a `MambaConfig`.
+    """
+
+    config_class = MambaConfig
+    model_types = ("mamba",)

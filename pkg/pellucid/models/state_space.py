@@ -1,0 +1,209 @@
+"""What state-space models (Mamba, Mamba-2) share: configuration, the mixer around the selective scan, layers.
+
+A mixer is a causal convolution of a few positions and a recurrence. In generation both go on with a state
+whose size does not depend on the number of positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import log
+from typing import Any, ClassVar, Self
+
+from ..nn import functional as F
+from ..nn.modules.conv import Conv1d
+from ..nn.modules.linear import Linear
+from ..nn.modules.module import Module
+from ..ops.recurrence.selective_scan import selective_scan
+from ..ops.shape.creation import empty
+from ..ops.shape.joining import cat
+from ..tensors.tensor import Tensor
+from ..weights.fields import FLAG, Field, check, number, text, whole
+from .decoder import Decoder, activation
+from .decoder_config import EPSILON, DecoderConfig
+from .language_model import CausalLM
+from .names import Names
+
+
+@dataclass(frozen=True)
+class StateSpaceConfig(DecoderConfig):
+    """Fields are the keys of ``config.json``, but ``layer_norm_epsilon`` is ``rms_norm_eps``."""
+
+    table: ClassVar[Mapping[str, Field]] = {
+        "vocab_size": whole(1, 1 << 24), "hidden_size": whole(1, 1 << 20),
+        "num_hidden_layers": whole(1, 4096), "tie_word_embeddings": FLAG, "hidden_act": text(100),
+        "rms_norm_eps": EPSILON, "state_size": whole(1, 4096), "expand": whole(1, 64),
+        "conv_kernel": whole(2, 64), "use_bias": FLAG, "use_conv_bias": FLAG,
+        "time_step_min": number(0, 1e3, above=True), "time_step_max": number(0, 1e3, above=True),
+        "time_step_floor": number(0, 1e3, above=True),
+    }  # fmt: skip
+    renamed: ClassVar[Mapping[str, str]] = {"layer_norm_epsilon": "rms_norm_eps"}
+    neutral: ClassVar[Mapping[str, Any]] = {
+        "residual_in_fp32": True, "use_associative_scan": True, "use_mambapy": True,
+        "rescale_prenorm_residual": True,
+    }  # fmt: skip
+    names: ClassVar[Names] = replace(
+        DecoderConfig.names, decoder="backbone", embedding="embeddings", norm="norm_f", attention="mixer",
+        mlp="", before_attention="norm", before_mlp="", query="", key="", value="", joined="in_proj",
+        output="out_proj", gate="", up="", down="",
+    )  # fmt: skip
+    hidden_size: int = 768
+    max_position_embeddings: int = 1 << 20
+    rms_norm_eps: float = 1e-5
+    tie_word_embeddings: bool = True
+    state_size: int = 16
+    expand: int = 2
+    conv_kernel: int = 4
+    use_bias: bool = False
+    use_conv_bias: bool = True
+    time_step_min: float = 0.001
+    time_step_max: float = 0.1
+    time_step_floor: float = 1e-4
+
+    def checked(self, where: str) -> Self:
+        check(where, vars(self), self.table)
+        return self
+
+    @property
+    def inner(self) -> int:
+        """Channels of the recurrence."""
+        return self.expand * self.hidden_size
+
+    @property
+    def convolved(self) -> int:
+        """Channels of the convolution."""
+        return self.inner
+
+    @property
+    def kv_heads(self) -> int:
+        return 1
+
+    @property
+    def columns(self) -> int:
+        return self.inner
+
+    def window(self, layer: int) -> int | None:
+        return None
+
+    def turning(self, layer: int) -> str:
+        return ""
+
+    def state(self, layer: int) -> tuple[int, int] | None:
+        return 1, self.convolved * (self.conv_kernel - 1) + self.inner * self.state_size
+
+
+def step_bias(config: StateSpaceConfig, count: int) -> Tensor:
+    """What softplus makes steps of, between ``time_step_min`` and ``time_step_max``, evenly in logarithms."""
+    low, high = log(config.time_step_min), log(config.time_step_max)
+    steps = empty(count).uniform_(low, high).exp().clamp(min=config.time_step_floor)
+    return steps + (-(-steps).expm1()).log()
+
+
+class Mixer(Module):
+    """A causal convolution and a selective scan, gated.
+
+    Args:
+        config: the model's.
+        layer: which layer of the cache is its own.
+    """
+
+    def __init__(self, config: Any, layer: int):
+        super().__init__()
+        self.layer, self.config, self.activation = layer, config, activation(config.hidden_act)
+        wide = config.convolved
+        self.conv1d = Conv1d(wide, wide, config.conv_kernel, groups=wide, bias=config.use_conv_bias)
+        self.add_parameters(config)
+        self.out_proj = Linear(config.inner, config.hidden_size, bias=config.use_bias)
+
+    def add_parameters(self, config: Any) -> None:
+        """Make what the scan is given."""
+        raise NotImplementedError
+
+    def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The gate, what is convolved, and what steps are made of: (batch, time, channels) each."""
+        raise NotImplementedError
+
+    def scanned(self, x: Tensor, steps: Tensor) -> tuple[Tensor, ...]:
+        """Arguments of the scan: u, delta, A, B, C and D."""
+        raise NotImplementedError
+
+    def gated(self, x: Tensor, gate: Tensor) -> Tensor:
+        """What goes into the last product."""
+        return x * F.silu(gate)
+
+    def forward(self, x: Tensor, rotary: Any, cache: Any = None, mask: Tensor | None = None) -> Tensor:
+        c, past = self.config, self.config.conv_kernel - 1
+        seen = None if mask is None else mask.diagonal(0, 2, 3).transpose(1, 2)
+        gate, x, steps = self.project(x if seen is None else x * seen)
+        x, state = x.transpose(1, 2), None
+        if cache is None:
+            x = F.pad(x, (past, 0))
+        else:
+            held = cache.past(self.layer).view(x.shape[0], -1)
+            columns = c.convolved * past
+            state = held[:, columns:].reshape(-1, c.inner, c.state_size)
+            x = cat([held[:, :columns].reshape(-1, c.convolved, past), x], 2)
+        convolved = self.activation(self.conv1d(x)).transpose(1, 2)
+        given = self.scanned(convolved if seen is None else convolved * seen, steps)
+        if cache is None:
+            out, _ = scan(given)
+        else:
+            out, last, earlier = scan_on(given, state)
+            cache.keep(self.layer, _packed(x[:, :, -past:], last), _packed(x[:, :, -past - 1 : -1], earlier))
+        return self.out_proj(self.gated(out, gate))
+
+
+def scan(given: tuple[Tensor, ...], state: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """A selective scan of such arguments: the output and the last state."""
+    u, delta, A, B, C, D = given
+    return selective_scan(u, delta, A, B, C, D, initial_state=state)
+
+
+def scan_on(given: tuple[Tensor, ...], state: Any) -> tuple[Tensor, Tensor, Tensor]:
+    """A scan that goes on with a state: the output, the last state, and that of the position before it."""
+    u, delta, A, B, C, D = given
+    if u.shape[1] == 1:
+        return *scan(given, state), state
+    first, earlier = scan((u[:, :-1], delta[:, :-1], A, B[:, :-1], C[:, :-1], D), state)
+    end, last = scan((u[:, -1:], delta[:, -1:], A, B[:, -1:], C[:, -1:], D), earlier)
+    return cat([first, end], 1), last, earlier
+
+
+def _packed(*parts: Tensor) -> Tensor:
+    """States of the convolution and the recurrence as one: (batch, 1, columns)."""
+    return cat([part.reshape(part.shape[0], 1, -1) for part in parts], 2)
+
+
+class StateSpaceLayer(Module):
+    """A norm and a mixer, beside a residual.
+
+    Args:
+        config: the model's, whose ``mixer_class`` is the mixer.
+        layer: its number.
+    """
+
+    def __init__(self, config: Any, layer: int):
+        super().__init__()
+        self.norm, self.mixer = config.norm(), config.mixer_class(config, layer)
+
+    def forward(self, x: Tensor, rotary: Any, cache: Any = None, mask: Tensor | None = None) -> Tensor:
+        return x + self.mixer(self.norm(x), rotary, cache, mask)
+
+
+class StateSpaceModel(Decoder):
+    """Embedding, layers with mixers, final norm."""
+
+    layer_class = StateSpaceLayer
+    keeps_embedding = False
+
+
+class StateSpaceLM(CausalLM):
+    """A state-space model with a head over the vocabulary; the lens calls its mixers attention.
+
+    Args:
+        config: a `StateSpaceConfig`.
+    """
+
+    model_class = StateSpaceModel
+    points: ClassVar[Mapping[str, str | None]] = dict.fromkeys(("q", "k", "z", "head_out"))
