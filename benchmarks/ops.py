@@ -33,13 +33,8 @@ expm1 floor frac isfinite isinf isnan isneginf isposinf lgamma log log10 log1p l
 nan_to_num neg positive rad2deg reciprocal round rsqrt sgn sigmoid sign signbit sin sinc sinh sqrt square tan
 tanh trunc i0"""
 SPECIAL = """airy_ai bessel_j0 bessel_j1 bessel_y0 bessel_y1 entr erfcx i0e i1 i1e log_ndtr modified_bessel_i0
-<<<<<<< HEAD
 modified_bessel_i1 modified_bessel_k0 modified_bessel_k1 ndtri
 scaled_modified_bessel_k0 spherical_bessel_j0"""
-=======
-modified_bessel_i1 modified_bessel_k0 modified_bessel_k1 ndtri scaled_modified_bessel_k0
-spherical_bessel_j0"""
->>>>>>> 151207a (Sorting by digits, scatter without a sort or in parts, nonzero, unique, bincount, histc and searchsorted on the device: none takes long where much meets)
 ACTIVATIONS = """celu elu gelu hardshrink hardsigmoid hardswish hardtanh leaky_relu logsigmoid mish relu relu6
 selu silu softplus softshrink softsign tanhshrink"""
 BINARY = """add atan2 copysign div eq floor_divide fmax fmin fmod ge gt hypot le logaddexp logaddexp2

@@ -178,8 +178,8 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
 # Sources up to which every workgroup looks through all of them; more are sorted by where they go.
 _SOURCES = 8192
-# Of larger tables only so many.
-_FEW, _LARGE = 64, 1 << 22
+# And their elements, all together.
+_LARGE = 1 << 22
 # Words of workgroup memory for marks, and workgroups that fill a large GPU.
 _MARKS, _GROUPS = 2048, 1024
 
@@ -215,8 +215,7 @@ def _launches(call: Call, add: bool) -> list[Launch]:
         "HAS_BASE": flag(base == "input"),
         "apply": "i64_add(a, b)" if kind == "vec2<u32>" else "a + b",
     }
-    # What goes over many elements anyway has time for some dispatches more.
-    if sources <= _SOURCES and (sources <= _FEW or max(rows, sources) * width < _LARGE):
+    if sources <= _SOURCES and sources * width < _LARGE:
         return [_rows_launch(rows, width, sources, holes, base)]
     call.temporary("keys", (sources,), dt.uint32)
     params: dict[str, int | float] = {"count": sources, "limit": rows, "sources": sources, "inner": 1}
