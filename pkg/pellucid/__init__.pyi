@@ -412,7 +412,7 @@ def blackman_window(
 def block_diag(*tensors: Tensor) -> Tensor:
     """Matrices along the diagonal of one, with zeros beside them."""
 
-def bmm(input: Tensor, mat2: Tensor) -> Tensor:
+def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Products of two batches of matrices, (b, n, l) by (b, l, m)."""
 
 def broadcast_shapes(*shapes) -> Size:
@@ -670,7 +670,7 @@ def div(input: Tensor | _float, other: Tensor | _float, *, rounding_mode: str | 
 def divide(input: Tensor | _float, other: Tensor | _float, *, rounding_mode: str | None = None) -> Tensor:
     """Quotient: ``out = input / other``."""
 
-def dot(input: Tensor, tensor: Tensor) -> Tensor:
+def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Product of two vectors, (l,) by (l,): a tensor without axes."""
 
 def dropout(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
@@ -1139,7 +1139,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where ``mask`` is true, as one axis. Waits for the device: their number is data."""
 
-def matmul(input: Tensor, other: Tensor) -> Tensor:
+def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Matrix product over the last two axes: ``out[..., i, j] = sum_l input[..., i, l] * other[..., l,
     j]``."""
 
@@ -1226,7 +1226,7 @@ def min(
 def minimum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The smaller of two, element by element; NaN if one is NaN."""
 
-def mm(input: Tensor, mat2: Tensor) -> Tensor:
+def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Product of two matrices, (n, l) by (l, m)."""
 
 def mode(input: Tensor, dim: _int = -1, keepdim: _bool = False) -> ValuesAndIndices:
@@ -1253,7 +1253,7 @@ def multinomial(
 def multiply(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """Product: ``out = input * other``."""
 
-def mv(input: Tensor, vec: Tensor) -> Tensor:
+def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Product of a matrix and a vector, (n, l) by (l,)."""
 
 def mvlgamma(input: Tensor, p: _int) -> Tensor:

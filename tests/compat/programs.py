@@ -216,6 +216,33 @@ def peft_lora(torch: Any) -> tuple[Any, Callable]:
 
 
 @program("captum")
+def captum_images(torch: Any) -> tuple[Any, Callable]:
+    """What a small convolutional network looks at, by layer and by pixel."""
+    from captum import attr
+
+    network = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 4, 3, padding=1), torch.nn.ReLU(), torch.nn.MaxPool2d(2),
+        torch.nn.Conv2d(4, 6, 3, padding=1), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(1),
+        torch.nn.Flatten(), torch.nn.Linear(6, 3),
+    ).eval()  # fmt: skip
+    x = torch.tensor(np.random.default_rng(7).normal(size=(2, 3, 8, 8)).astype("f4"))
+
+    def call(network: Any) -> dict[str, Any]:
+        cam = attr.LayerGradCam(network, network[3]).attribute(x, target=1)
+        found = {
+            "grad-cam": cam,
+            "upsampled": attr.LayerAttribution.interpolate(cam, (8, 8), "bilinear"),
+            "guided": attr.GuidedGradCam(network, network[3]).attribute(x.clone().requires_grad_(), target=1),
+            "deconvolution": attr.Deconvolution(network).attribute(x.clone().requires_grad_(), target=1),
+            "deep lift": attr.DeepLift(network).attribute(x, target=1),
+            "integrated": attr.IntegratedGradients(network).attribute(x, target=[0, 2], n_steps=6),
+        }
+        return {name: value.detach() for name, value in found.items()}
+
+    return network, call
+
+
+@program("captum")
 def captum(torch: Any) -> tuple[Any, Callable]:
     from captum import attr
 
@@ -239,6 +266,11 @@ def captum(torch: Any) -> tuple[Any, Callable]:
 
 def timm_model(architecture: str, **settings: Any) -> Callable:
     def make(torch: Any) -> tuple[Any, Callable]:
+        if "pellucid" not in sys.modules and "torchvision" not in sys.modules:
+            # The operators of torchvision's wheel are compiled for CUDA; nothing here calls them.
+            make.declared = torch.library.Library("torchvision", "DEF")  # type: ignore[attr-defined]
+            for name in ("nms", "qnms"):
+                make.declared.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")  # type: ignore[attr-defined]
         import timm
 
         network = timm.create_model(architecture, pretrained=False, num_classes=5, **settings).eval()

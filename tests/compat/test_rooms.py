@@ -19,7 +19,7 @@ from pellucid.utils.compat.rooms import ROOMS, room
 OTHERWISE = {
     "backends.mkl", "backends.mkldnn", "backends.openmp", "backends.opt_einsum", "distributed", "jit",
     "backends.cuda", "backends.cudnn", "distributed.rpc", "compiler", "overrides",
-    "fx.experimental.symbolic_shapes",
+    "fx.experimental.symbolic_shapes", "_dynamo.utils",
 }  # fmt: skip
 
 

@@ -110,6 +110,12 @@ def test_devices_that_do_not_exist():
         message(RuntimeError, lambda: pellucid.zeros(2, device="cuda"))
         == "device 'cuda' does not exist. There are 'webgpu', 'cpu' and 'meta'."
     )
+    # It can be named, as in the defaults of programs.
+    assert str(pellucid.device("cuda")) == "cuda"
+    with pytest.raises(errors.DeviceError, match="'cuda' does not exist"):
+        pellucid.zeros(2).to(pellucid.device("cuda"))
+    with pytest.raises(errors.DeviceError, match="'gpu' does not exist"):
+        pellucid.device("gpu")
 
 
 def test_an_index_out_of_range_is_raised_by_the_read_that_follows():

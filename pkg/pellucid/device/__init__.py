@@ -6,11 +6,15 @@ from contextvars import ContextVar
 
 from ..errors import ArgumentError, DeviceError
 
+# Kinds that PyTorch has elsewhere: programs name them in defaults, and nothing lies there.
+ELSEWHERE = ("cuda", "mps", "xpu", "hpu", "xla", "mtia", "maia", "ipu", "privateuseone")
+
 
 class device:
     """A device: ``webgpu`` (kernels), ``cpu`` (the numpy reference) or ``meta`` (shapes only).
 
-    Usable as a context manager, as in PyTorch.
+    Usable as a context manager, as in PyTorch. PyTorch's other kinds, such as ``"cuda"``, can be named;
+    what asks for a tensor there is refused.
 
     Args:
         type: ``"webgpu"``, ``"cpu"`` or ``"meta"``; another `device` is returned as it is.
@@ -38,14 +42,14 @@ class device:
         if found is None:
             if not isinstance(name, str):
                 raise ArgumentError(f"device: takes a name or a device, not {name!r}.")
-            if name not in ("webgpu", "cpu", "meta"):
-                raise DeviceError(f"device {type!r} does not exist. There are 'webgpu', 'cpu' and 'meta'.")
+            if name not in ("webgpu", "cpu", "meta", *ELSEWHERE):
+                raise _absent(type)
             found = cls._known[name] = object.__new__(cls)
             found.type = name
         return found
 
     def __enter__(self) -> device:
-        _chosen.set((*_chosen.get(), self))
+        _chosen.set((*_chosen.get(), resolved(self)))
         return self
 
     def __exit__(self, *exc) -> None:
@@ -59,6 +63,27 @@ class device:
 
     def __reduce__(self):
         return device, (self.type,)
+
+
+def _absent(name: str) -> DeviceError:
+    return DeviceError(f"device {name!r} does not exist. There are 'webgpu', 'cpu' and 'meta'.")
+
+
+def resolved(d: str | device | None) -> device:
+    """The device that an argument names, the default one for None.
+
+    Args:
+        d: a device or its name.
+
+    Raises:
+        DeviceError: nothing can lie there.
+    """
+    if d is None:
+        return get_default_device()
+    found = device(d)
+    if found.type in ELSEWHERE:
+        raise _absent(found.type)
+    return found
 
 
 WEBGPU, CPU = device("webgpu"), device("cpu")
@@ -85,7 +110,7 @@ def set_default_device(d: str | device) -> None:
         >>> torch.get_default_device()
         device(type='cpu')
     """
-    _process_default[0] = device(d)
+    _process_default[0] = resolved(d)
 
 
 def get_default_device() -> device:

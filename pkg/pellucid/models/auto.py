@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import weights
 from ..device import device as Device
-from ..device import get_default_device
+from ..device import resolved
 from ..device.steps import later, now
 from ..errors import FormatError
 from ..tensors import dtypes as dt
@@ -81,7 +81,7 @@ class AutoClass:
         Example:
             >>> model = AutoModelForCausalLM.from_pretrained("SmolLM2-135M.gguf")  # doctest: +SKIP
         """
-        place = get_default_device() if device is None else Device(device)
+        place = resolved(device)
         options = LoadOptions(place, dtype, on_progress, cancel, connections)
         return now(_load(cls.__name__, source, options, where))
 
@@ -98,7 +98,7 @@ class AutoClass:
         **where: Any,
     ) -> Any:
         """The awaitable twin of `from_pretrained`."""
-        place = get_default_device() if device is None else Device(device)
+        place = resolved(device)
         options = LoadOptions(place, dtype, on_progress, cancel, connections)
         return await later(_load(cls.__name__, source, options, where))
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..device import device as Device
+from ..device import resolved
 from ..errors import ArgumentError, DTypeError, PellucidError
 from ..tensors import dtypes as dt
 from ..tensors.dtypes import DType
@@ -143,7 +143,7 @@ READERS: dict[frozenset[str], Reader] = {
     frozenset({"tuple[int, ...]"}): integers,
     frozenset({"int", "tuple[int, ...]"}): integer_or_integers,
     frozenset({"DType"}): element_type,
-    frozenset({"Device"}): lambda value, name: Device(value),
+    frozenset({"Device"}): lambda value, name: resolved(value),
 }
 
 

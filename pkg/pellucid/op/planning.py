@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..device import device as Device
-from ..device import get_default_device
+from ..device import get_default_device, resolved
 from ..errors import ArgumentError, DeviceError, DTypeError, PellucidError, ShapeError
 from ..tensors import dtypes as dt
 from ..tensors.meta import Meta, meta
@@ -119,7 +119,7 @@ class Op(Schema):
                     )
         if device is None:
             wanted = args.get("device")
-            device = Device(wanted) if wanted is not None else get_default_device()
+            device = resolved(wanted)
             if not any(a.name == "device" for a in self.arguments):
                 raise ArgumentError("at least one argument must be a tensor")
         return Call(self, args, device)

@@ -8,8 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from ..autograd.grad_mode import is_grad_enabled
-from ..device import device as Device
-from ..device import get_default_device
+from ..device import get_default_device, resolved
 from ..errors import ArgumentError, DeviceError, DTypeError, GradientError, PellucidError, ShapeError
 from ..tensors import dtypes as dt
 from .arguments import named, wrong
@@ -59,7 +58,7 @@ def plain_numbers(o: Op, values: tuple) -> tuple:
         device = metas[0].device
     else:
         given = [v for a, v in zip(o.arguments, values, strict=True) if a.name == "device" and v is not None]
-        device = Device(given[0]) if given else get_default_device()
+        device = resolved(given[0]) if given else get_default_device()
     return tuple(map(plain_of if device.type == "webgpu" else settled, values))
 
 

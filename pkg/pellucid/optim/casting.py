@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
+from ..device import ELSEWHERE
 from ..errors import ArgumentError, RangeError
 from ..op.arguments import describe
 from ..op.call_path import call_path
@@ -36,7 +37,6 @@ _HALVES = (dt.float16, dt.bfloat16)
 # Which dtype a context without one means.
 _dtypes: dict[str, Any] = {"webgpu": dt.float16, "cpu": dt.bfloat16}
 # Devices of PyTorch that are not here: their contexts do nothing.
-_ELSEWHERE = ("cuda", "mps", "xpu", "hpu", "xla", "mtia", "maia", "ipu", "privateuseone")
 # The half types of the devices on which it is on.
 active: ContextVar[tuple[tuple[str, Any], ...]] = ContextVar("autocast", default=())
 _entered = 0
@@ -168,7 +168,7 @@ class autocast:
 def _check(device_type: Any) -> None:
     if not isinstance(device_type, str):
         raise ArgumentError(f"autocast: device_type must be a string, not {describe(device_type)}.")
-    if device_type not in (*_dtypes, *_ELSEWHERE):
+    if device_type not in (*_dtypes, *ELSEWHERE):
         raise RangeError(f"autocast: device_type must be 'webgpu' or 'cpu', not {device_type!r}.")
 
 

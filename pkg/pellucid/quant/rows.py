@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..device import device as Device
+from ..device import resolved
 from ..device.cpu import CpuStorage
 from ..device.stream import stream
 from ..errors import GradientError
@@ -40,7 +41,7 @@ def row_chunks(weight: Tensor) -> list[Tensor]:
 
 def moved(weight: Tensor, device) -> Tensor:
     """A quantized weight on another device; waits when it comes from the GPU."""
-    where = Device(device)
+    where = resolved(device)
     if where is weight.device:
         return weight
     chunks = [_moved(chunk, where) for chunk in row_chunks(weight)]

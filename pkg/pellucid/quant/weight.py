@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..device import device as Device
-from ..device import get_default_device
+from ..device import get_default_device, resolved
 from ..device.cpu import CpuStorage
 from ..device.stream import Storage, stream
 from ..errors import DeviceError, DTypeError, FormatError, ShapeError
@@ -60,7 +60,7 @@ def weight_from_blocks(raw, format: str | DType, shape: tuple[int, int], device=
     rows, columns = shape
     expected = fmt.raw_bytes(rows, columns)
     where = (
-        Device(device)
+        resolved(device)
         if device is not None
         else raw.device
         if isinstance(raw, Tensor)

@@ -8,7 +8,7 @@ from functools import reduce
 import numpy as np
 
 from ..device import device as Device
-from ..device import get_default_device
+from ..device import resolved
 from ..device.cpu import CpuStorage, rounded
 from ..device.stream import Storage, stream
 from ..errors import ArgumentError, DTypeError, RangeError, ShapeError
@@ -58,7 +58,7 @@ def tensor(data, *, dtype: DType | None = None, device=None, requires_grad: bool
             data.device if device is None else device, data.dtype if dtype is None else dtype, copy=True
         )
         return out.requires_grad_(requires_grad)
-    where = get_default_device() if device is None else Device(device)
+    where = resolved(device)
     if isinstance(data, (list, tuple)) and _holds_tensors(data):
         kinds: set[DType] = set()
         data = _values(data, kinds)
@@ -178,7 +178,7 @@ def as_tensor(data, *, dtype: DType | None = None, device=None) -> Tensor:
     shared as by `from_numpy`."""
     if isinstance(data, Tensor):
         return data.to(data.device if device is None else device, data.dtype if dtype is None else dtype)
-    where = get_default_device() if device is None else Device(device)
+    where = resolved(device)
     if isinstance(data, np.ndarray) and where.type == "cpu":
         shared = from_numpy(data)
         return shared if dtype is None else shared.to(dtype)

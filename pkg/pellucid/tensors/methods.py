@@ -11,6 +11,7 @@ import numpy as np
 
 from ..autograd import backward
 from ..device import device as Device
+from ..device import resolved
 from ..errors import ArgumentError, GradientError, ShapeError
 from ..op.arguments import element_type, number
 from ..op.declaration import operator_of
@@ -90,7 +91,7 @@ class _Methods(Tensor):
             x = self.to(dtype=dtype, device=device, copy=copy)
             return movement.contiguous(x, memory_format=memory_format)
         x = self
-        target = self._meta.device if device is None else Device(device)
+        target = self._meta.device if device is None else resolved(device)
         if x._meta.dtype.is_quantized and dtype is not None and dtype is not x._meta.dtype:
             x = x.dequantize()
         if dtype is not None and x._meta.dtype.is_complex:

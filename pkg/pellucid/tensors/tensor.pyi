@@ -315,7 +315,7 @@ class Tensor(Portable):
         """Bits moved down by ``other`` places; signed numbers keep their sign."""
     def bitwise_xor(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """Bitwise exclusive or; logical for bools."""
-    def bmm(self, mat2: Tensor) -> Tensor:
+    def bmm(self, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Products of two batches of matrices, (b, n, l) by (b, l, m)."""
     def broadcast_to(self, size) -> Tensor:
         """``input.expand(size)``."""
@@ -419,7 +419,7 @@ class Tensor(Portable):
         """Quotient: ``out = input / other``."""
     def divide_(self, other: Tensor | _float, *, rounding_mode: str | None = None) -> Tensor:
         """In-place form of `div`: writes the result into this tensor and returns it."""
-    def dot(self, tensor: Tensor) -> Tensor:
+    def dot(self, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Product of two vectors, (l,) by (l,): a tensor without axes."""
     def dsplit(self, indices_or_sections) -> tuple[Tensor, ...]:
         """`tensor_split` along axis 2 into parts of one length."""
@@ -646,7 +646,7 @@ class Tensor(Portable):
         """In-place form of `masked_scatter`: writes the result into this tensor and returns it."""
     def masked_select(self, mask: Tensor) -> Tensor:
         """The elements where ``mask`` is true, as one axis. Waits for the device: their number is data."""
-    def matmul(self, other: Tensor) -> Tensor:
+    def matmul(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Matrix product over the last two axes: ``out[..., i, j] = sum_l input[..., i, l] * other[..., l,
         j]``."""
     def matrix_exp(self) -> Tensor:
@@ -669,7 +669,7 @@ class Tensor(Portable):
         smaller of two, element by element."""
     def minimum(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The smaller of two, element by element; NaN if one is NaN."""
-    def mm(self, mat2: Tensor) -> Tensor:
+    def mm(self, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Product of two matrices, (n, l) by (l, m)."""
     def mode(self, dim: _int = -1, keepdim: _bool = False) -> ValuesAndIndices:
         """The most frequent value of each row, the smallest of several, and the last place where it
@@ -688,7 +688,7 @@ class Tensor(Portable):
         """Indices drawn in proportion to weights. Waits for the device, which looks at the weights."""
     def multiply(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """Product: ``out = input * other``."""
-    def mv(self, vec: Tensor) -> Tensor:
+    def mv(self, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Product of a matrix and a vector, (n, l) by (l,)."""
     def mvlgamma(self, p: _int) -> Tensor:
         """Logarithm of the gamma function of p dimensions."""

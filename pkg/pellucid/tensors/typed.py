@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..device import device as Device
+from ..device import resolved
 from ..errors import ArgumentError
 from ..op.arguments import describe
 from ..ops.shape.creation import empty
@@ -47,7 +47,7 @@ def construct(given: tuple, dtype: DType | None = None, device: Any = None) -> T
 
 def new(like: Tensor, *given: Any, device: Any = None) -> Tensor:
     """A tensor made as by ``torch.Tensor(...)``, of the dtype and the device of another one."""
-    return construct(given, like.dtype, like.device if device is None else Device(device))
+    return construct(given, like.dtype, like.device if device is None else resolved(device))
 
 
 class _TypeOfTensors(type):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..device import device as Device
-from ..device import get_default_device
+from ..device import get_default_device, resolved
 from ..device.cpu import CpuStorage
 from ..errors import ArgumentError, DeviceError, FormatError, PellucidError
 from ..nn.parameter import Parameter
@@ -202,7 +202,7 @@ class _Archive:
             raise ArgumentError("load: map_location is a device or a dict of devices here, no function.")
         to = self._to.get(place) if isinstance(self._to, dict) else self._to
         if to is not None:
-            return Device(to)
+            return resolved(to)
         if place in ("cpu", "webgpu"):
             return get_default_device()
         raise DeviceError(f"load: a tensor was on {place!r}, which is not here. Give map_location='webgpu'.")

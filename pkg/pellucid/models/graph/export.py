@@ -9,8 +9,7 @@ from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 from ... import weights
-from ...device import device as Device
-from ...device import get_default_device
+from ...device import resolved
 from ...device.steps import later, now
 from ...errors import FormatError
 from ...tensors.tensor import Tensor
@@ -126,7 +125,7 @@ def load(
         >>> from pellucid import export
         >>> model = export.load("model.pt2").module()  # doctest: +SKIP
     """
-    place = get_default_device() if device is None else Device(device)
+    place = resolved(device)
     return now(_load(source, LoadOptions(place, None, on_progress, cancel, connections), where))
 
 
@@ -140,7 +139,7 @@ async def load_async(
     **where: Any,
 ) -> ExportedProgram:
     """The awaitable twin of `load`."""
-    place = get_default_device() if device is None else Device(device)
+    place = resolved(device)
     return await later(_load(source, LoadOptions(place, None, on_progress, cancel, connections), where))
 
 

@@ -170,6 +170,7 @@ def _numbers(call: Call):
     strided=("input", "other"),
     method=True,
     prepare=_prepared,
+    out=True,
 )
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     """Matrix product over the last two axes: ``out[..., i, j] = sum_l input[..., i, l] * other[..., l, j]``.
@@ -192,42 +193,42 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-def _ranked(name: str, ranks: tuple[int, int], a: Tensor, b: Tensor) -> Tensor:
+def _ranked(name: str, ranks: tuple[int, int], a: Tensor, b: Tensor, out: Tensor | None) -> Tensor:
     if (a.dim(), b.dim()) != ranks:
         raise ShapeError(
             f"{name}: takes tensors of {ranks[0]} and {ranks[1]} axes, not of shapes {tuple(a.shape)} and "
             f"{tuple(b.shape)}. Use matmul."
         )
-    return matmul(a, b)
+    return matmul(a, b) if out is None else matmul(a, b, out=out)
 
 
 @function(method=True)
-def mm(input: Tensor, mat2: Tensor) -> Tensor:
+def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Product of two matrices, (n, l) by (l, m)."""
-    return _ranked("mm", (2, 2), input, mat2)
+    return _ranked("mm", (2, 2), input, mat2, out)
 
 
 @function(method=True)
-def bmm(input: Tensor, mat2: Tensor) -> Tensor:
+def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Products of two batches of matrices, (b, n, l) by (b, l, m)."""
     if input.dim() == 3 and mat2.dim() == 3 and input.shape[0] != mat2.shape[0]:
         raise ShapeError(
             f"bmm: the batches are {input.shape[0]} and {mat2.shape[0]}. They must be equal; matmul "
             f"broadcasts."
         )
-    return _ranked("bmm", (3, 3), input, mat2)
+    return _ranked("bmm", (3, 3), input, mat2, out)
 
 
 @function(method=True)
-def mv(input: Tensor, vec: Tensor) -> Tensor:
+def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Product of a matrix and a vector, (n, l) by (l,)."""
-    return _ranked("mv", (2, 1), input, vec)
+    return _ranked("mv", (2, 1), input, vec, out)
 
 
 @function(method=True)
-def dot(input: Tensor, tensor: Tensor) -> Tensor:
+def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Product of two vectors, (l,) by (l,): a tensor without axes."""
-    return _ranked("dot", (1, 1), input, tensor)
+    return _ranked("dot", (1, 1), input, tensor, out)
 
 
 @function(method=True)

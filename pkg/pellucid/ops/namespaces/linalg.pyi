@@ -88,7 +88,7 @@ def lu_factor_ex(A: Tensor, *, pivot: _bool = True, check_errors: _bool = False)
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: _bool = True, adjoint: _bool = False) -> Tensor:
     """The ``X`` of ``A X = B`` from the LU factorization of A."""
 
-def matmul(input: Tensor, other: Tensor) -> Tensor:
+def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Matrix product over the last two axes: ``out[..., i, j] = sum_l input[..., i, l] * other[..., l,
     j]``."""
 

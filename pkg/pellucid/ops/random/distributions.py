@@ -12,7 +12,7 @@ from ...autograd.batching import drawn_by_each, enclose
 from ...autograd.composed import composed
 from ...autograd.formulas import zeros
 from ...device import device as Device
-from ...device import get_default_device
+from ...device import resolved
 from ...errors import ArgumentError, DTypeError, RangeError, ShapeError
 from ...op.arguments import element_type, number
 from ...op.call import Call
@@ -138,7 +138,7 @@ def _draw(
     examples = drawn_by_each()
     shape = (*[level.size for level in examples], *shape)
     state = chosen(generator).take(max(prod(shape), 0), each=True)
-    out = block(shape, *arguments, *state, d, get_default_device() if device is None else Device(device))
+    out = block(shape, *arguments, *state, d, resolved(device))
     out = enclose(out, examples)
     return out if requires_grad is False or requires_grad is None else out.requires_grad_(requires_grad)
 

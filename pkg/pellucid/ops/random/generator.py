@@ -7,7 +7,7 @@ import secrets
 import numpy as np
 
 from ...autograd.batching import check_drawing
-from ...device import device as Device
+from ...device import resolved
 from ...device.stream import stream
 from ...errors import RangeError, ShapeError
 from ...op.arguments import named, wrong
@@ -41,7 +41,7 @@ class Generator:
 
     def __init__(self, device=None):
         _note_seeding()
-        self.device = Device("cpu" if device is None else device)
+        self.device = resolved("cpu" if device is None else device)
         self.seed_value = 0
         self.offset = 0
 

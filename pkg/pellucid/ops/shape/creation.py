@@ -9,7 +9,7 @@ from math import ceil
 import numpy as np
 
 from ...device import device as Device
-from ...device import get_default_device
+from ...device import resolved
 from ...device.cpu import CpuStorage
 from ...device.stream import Storage, stream
 from ...errors import ArgumentError, RangeError, ShapeError
@@ -92,7 +92,7 @@ def _finish(out: Tensor, requires_grad: bool) -> Tensor:
 
 
 def _where(device) -> Device:
-    return get_default_device() if device is None else Device(device)
+    return resolved(device)
 
 
 @function()
@@ -168,7 +168,7 @@ def full_like(
             m.shape,
             fill_value,
             m.dtype if dtype is None else dtype,
-            m.device if device is None else Device(device),
+            m.device if device is None else resolved(device),
         ),
         requires_grad,
     )

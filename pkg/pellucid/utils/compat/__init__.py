@@ -14,7 +14,8 @@ from typing import Any
 
 from ...errors import PellucidError
 from ...tensors.absent import message, public
-from .rooms import ROOMS, kind, room
+from .rooms import ROOMS, room
+from .row import kind
 
 __all__ = ["install", "is_installed", "room"]
 

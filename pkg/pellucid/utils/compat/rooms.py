@@ -2,100 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass, field
+from enum import Flag
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, NoReturn
+from urllib.parse import urlparse
 
 from ...device import device as Device
-from ...errors import MissingError
+from ...errors import SourceError
 from ...tensors import dtypes
-from ...tensors.absent import message, public, refuse
+from ...tensors.absent import public, refuse
 from .library import Namespace
-
-
-@dataclass(frozen=True)
-class Room:
-    """A module of PyTorch.
-
-    Args:
-        at: modules of the package that have its names, by their paths.
-        answers: functions that only answer, and their answer.
-        values: names that are no functions.
-        idle: functions for which there is nothing to do; they return None.
-        same: decorators that return the function as it is, also when they take arguments.
-        contexts: context managers that change nothing.
-        kinds: classes for annotations and isinstance; making one is refused.
-        refused: functions that are refused when they are called.
-    """
-
-    at: str = ""
-    answers: dict[str, Any] = field(default_factory=dict)
-    values: dict[str, Any] = field(default_factory=dict)
-    idle: str = ""
-    same: str = ""
-    contexts: str = ""
-    kinds: str = ""
-    refused: str = ""
-
-    def names(self, place: str) -> dict[str, Any]:
-        """What the module has of its own, as objects."""
-        made: dict[str, Any] = dict(self.values)
-        rows: tuple[tuple[Iterable[str], Callable[[str], Any]], ...] = (
-            (self.answers, lambda name: _always(self.answers[name])),
-            (self.idle.split(), lambda name: _always(None)),
-            (self.same.split(), lambda name: _as_it_is),
-            (self.contexts.split(), lambda name: _context),
-            (self.kinds.split(), lambda name: kind(f"{place}.{name}")),
-            (self.refused.split(), lambda name: _refused(f"{place}.{name}")),
-        )
-        for names, make in rows:
-            made.update({name: make(name) for name in names})
-        return made
-
-
-def _always(answer: Any) -> Callable:
-    return lambda *args, **kwargs: answer
-
-
-def _as_it_is(function: Any = None, *args: Any, **kwargs: Any) -> Any:
-    return function if callable(function) else _as_it_is
-
-
-def _context(*args: Any, **kwargs: Any) -> Any:
-    return nullcontext()
-
-
-def _refused(name: str) -> Callable[..., NoReturn]:
-    def call(*args: Any, **kwargs: Any) -> NoReturn:
-        raise MissingError(message(name))
-
-    call.__name__ = call.__qualname__ = name.rpartition(".")[2]
-    return call
-
-
-class _Kind(type):
-    def __call__(cls, *args: Any, **kwargs: Any) -> NoReturn:
-        raise MissingError(message(f"{cls.__module__}.{cls.__name__}"))
-
-    def __getitem__(cls, item: Any) -> Any:
-        return cls
-
-    def __getattr__(cls, name: str) -> NoReturn:
-        refuse(f"{cls.__module__}.{cls.__name__}", name, ())
-
-
-def kind(name: str) -> type:
-    """A class for annotations and isinstance, whose making is refused.
-
-    Args:
-        name: PyTorch's, such as "torch.fx.Proxy".
-    """
-    module, _, last = name.rpartition(".")
-    return _Kind(last, (), {"__module__": module})
+from .row import Room
 
 
 class _Built(ModuleType):
@@ -154,6 +76,21 @@ _OF_A_DEVICE = (
     "memory_stats get_rng_state set_rng_state is_current_stream_capturing"
 )
 _RELEASE = next(iter(public()["version"]))
+
+# Sets of keys that a program only names: nothing here is dispatched by them.
+_Keys = Flag("DispatchKey", "AutocastCPU AutocastCUDA AutocastXPU")
+
+
+def _not_loaded(path: Any) -> NoReturn:
+    raise SourceError(f"torch.ops.load_library: {path} is compiled against PyTorch, which is not here.")
+
+
+_NUMBERS = ["single", "pair", "triple", "quadruple"]
+
+
+def _several(count: int) -> Callable[[Any], tuple]:
+    return lambda x: tuple(x) if isinstance(x, Iterable) else (x,) * count
+
 
 ROOMS: dict[str, Room] = {
     "": Room(
@@ -234,11 +171,15 @@ ROOMS: dict[str, Room] = {
     "jit": Room(
         answers={"is_scripting": False, "is_tracing": False, "isinstance": False},
         idle="set_fusion_strategy enable_onednn_fusion",
-        same="ignore unused export interface script script_if_tracing script_method",
+        same="ignore unused export interface script script_if_tracing script_method _script_if_tracing "
+        "_overload _overload_method",
         contexts="fuser optimized_execution strict_fusion",
         kinds="ScriptModule ScriptFunction RecursiveScriptModule Attribute Error Future",
         refused="trace trace_module load save freeze optimize_for_inference fork wait",
         values={"Final": Final, "annotate": lambda kind, value: value},
+    ),
+    "jit.annotations": Room(
+        values={"List": list}, kinds="BroadcastingList1 BroadcastingList2 BroadcastingList3"
     ),
     "compiler": Room(
         answers={"is_compiling": False, "is_dynamo_compiling": False, "is_exporting": False},
@@ -255,6 +196,7 @@ ROOMS: dict[str, Room] = {
         refused="optimize explain export",
     ),
     "_dynamo.config": Room(values={"suppress_errors": False, "verbose": False, "cache_size_limit": 8}),
+    "_dynamo.utils": Room(answers={"is_compile_supported": False}),
     "_dynamo.eval_frame": Room(kinds="OptimizedModule"),
     "_dynamo._trace_wrapped_higher_order_op": Room(kinds="TransformGetItemToIndex"),
     "_higher_order_ops": Room(),
@@ -265,16 +207,28 @@ ROOMS: dict[str, Room] = {
         same="wrap", kinds="Graph GraphModule Interpreter Node Proxy Tracer", refused="symbolic_trace"
     ),
     "fx.proxy": Room(kinds="Proxy"),
-    "fx.node": Room(kinds="Node"),
-    "fx.graph_module": Room(kinds="GraphModule"),
+    "fx.node": Room(kinds="Node", values={"Target": Any, "Argument": Any}),
+    "fx.graph_module": Room(
+        kinds="GraphModule _CodeOnlyModule",
+        refused="_copy_attr",
+        values={"_USER_PRESERVED_ATTRIBUTES_KEY": "_user_preserved_attributes"},
+    ),
     "fx._compatibility": Room(same="compatibility"),
     "fx.experimental": Room(),
     "fx.experimental.symbolic_shapes": Room(answers={"is_concrete_int": True, "guard_or_false": False}),
     "export": Room(at="models.graph.export", kinds="Dim", refused="export save register_dataclass"),
-    "onnx": Room(at="models.graph.onnx", answers={"is_in_onnx_export": False}, refused="export"),
+    "onnx": Room(
+        at="models.graph.onnx",
+        answers={"is_in_onnx_export": False},
+        idle="register_custom_op_symbolic unregister_custom_op_symbolic",
+        refused="export",
+    ),
+    "onnx.symbolic_helper": Room(same="parse_args"),
+    "onnx.symbolic_opset11": Room(),
     "func": Room(at="nn.func"),
     "library": Room(at="utils.compat.library", refused="define impl triton_op wrap_triton opcheck"),
-    "ops": Room(),
+    "ops": Room(values={"load_library": _not_loaded}),
+    "_custom_ops": Room(),
     # Several processes
     "distributed": Room(
         answers={
@@ -323,6 +277,12 @@ ROOMS: dict[str, Room] = {
         kinds="Process Queue Pool",
         refused="spawn get_context set_start_method start_processes set_sharing_strategy",
     ),
+    "nn.modules.utils": Room(
+        values={
+            "_ntuple": lambda n, name="parse": _several(n),
+            **{f"_{name}": _several(n) for n, name in enumerate(_NUMBERS, 1)},
+        }
+    ),
     # Attention that is given as a function
     "nn.attention": Room(at="nn.attention", contexts="sdpa_kernel", values={"SDPBackend": None}),
     "nn.attention.flex_attention": Room(
@@ -344,13 +304,24 @@ ROOMS: dict[str, Room] = {
             "_size": Sequence[int],
         },
     ),
-    "_C": Room(),
+    "_C": Room(
+        values={"DispatchKey": _Keys, "DispatchKeySet": _Keys}, contexts="DisableTorchFunctionSubclass"
+    ),
     "_tensor": Room(at="tensors.tensor"),
     "storage": Room(at="tensors.portable"),
     "random": Room(at="ops.random.generator"),
     "functional": Room(at="."),
     "serialization": Room(at="utils.serialization"),
-    "hub": Room(refused="load load_state_dict_from_url download_url_to_file list help get_dir"),
+    "hub": Room(
+        values={
+            "_get_torch_home": lambda: str(Path("~/.cache/torch").expanduser()),
+            "HASH_REGEX": re.compile(r"-([a-f0-9]*)\."),
+            "urlparse": urlparse,
+        },
+        kinds="tqdm",
+        refused="load load_state_dict_from_url download_url_to_file list help get_dir",
+    ),
+    "utils.model_zoo": Room(at="hub", refused="load_url"),
     "overrides": Room(
         answers={"has_torch_function": False, "is_tensor_like": False, "has_torch_function_unary": False},
         refused="handle_torch_function get_overridable_functions",
@@ -359,7 +330,7 @@ ROOMS: dict[str, Room] = {
     "utils._python_dispatch": Room(kinds="TorchDispatchMode"),
     "quantization": Room(refused="quantize_dynamic prepare convert"),
     "ao": Room(),
-    "ao.quantization": Room(refused="quantize_dynamic prepare convert"),
+    "ao.quantization": Room(kinds="QuantStub DeQuantStub", refused="quantize_dynamic prepare convert"),
     "sparse": Room(refused="mm addmm softmax"),
     "nested": Room(refused="nested_tensor as_nested_tensor"),
     "package": Room(kinds="PackageImporter PackageExporter"),

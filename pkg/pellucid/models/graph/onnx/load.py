@@ -6,8 +6,7 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 from .... import weights
-from ....device import device as Device
-from ....device import get_default_device
+from ....device import resolved
 from ....device.steps import later, now
 from ....weights.source import Source
 from ...loading import LoadOptions
@@ -59,7 +58,7 @@ def load(
         >>> model(torch.zeros(1, 1, 28, 28)).shape  # doctest: +SKIP
         Size([1, 10])
     """
-    place = get_default_device() if device is None else Device(device)
+    place = resolved(device)
     return now(_load(source, LoadOptions(place, None, on_progress, cancel, connections), where))
 
 
@@ -73,7 +72,7 @@ async def load_async(
     **where: Any,
 ) -> OnnxModel:
     """The awaitable twin of `load`."""
-    place = get_default_device() if device is None else Device(device)
+    place = resolved(device)
     return await later(_load(source, LoadOptions(place, None, on_progress, cancel, connections), where))
 
 
