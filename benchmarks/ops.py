@@ -4,11 +4,7 @@ Run: scripts/browser benchmarks/ops.py -- [OPTION...] [NAME...]   (add --native 
 
     NAME             rows whose name has this in it, for example sort
     --mbytes N       the size of the float32 operand x (default 64; a software adapter has 1)
-<<<<<<< HEAD
-    --pytorch        the same rows under PyTorch on CUDA, in plain Python: python benchmarks/ops.py --pytorch
-=======
     --pytorch        the same rows under PyTorch on CUDA: python benchmarks/ops.py --pytorch
->>>>>>> 151207a (Sorting by digits, scatter without a sort or in parts, nonzero, unique, bincount, histc and searchsorted on the device: none takes long where much meets)
 
 Each row is an expression. Its bytes are those of the operands named in it and of its result, each once; its
 share is bytes per second, of those of `x.clone()`. Launches are not fused. Time is that of the device: calls

@@ -178,7 +178,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
 # Sources up to which every workgroup looks through all of them; more are sorted by where they go.
 _SOURCES = 8192
-# And their elements, all together.
+# And elements of these.
 _LARGE = 1 << 22
 # Words of workgroup memory for marks, and workgroups that fill a large GPU.
 _MARKS, _GROUPS = 2048, 1024
