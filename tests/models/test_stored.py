@@ -15,6 +15,7 @@ SIZES = {"hidden_size": 128, "intermediate_size": 192, "num_hidden_layers": 2, "
 GROUPS = {"quant_method": "gptq", "bits": 4, "group_size": 32, "desc_act": False, "sym": True}
 AWQ_ORDER = (0, 2, 4, 6, 1, 3, 5, 7)  # of eight numbers in a word, the lowest bits first
 AWQ = {"quant_method": "awq", "bits": 4, "group_size": 64, "zero_point": True, "version": "gemm"}
+BYTES = {"quant_method": "bitsandbytes", "load_in_4bit": True}
 COMPRESSED = {"quant_method": "compressed-tensors", "format": "int-quantized"}
 
 
@@ -108,6 +109,53 @@ def awq_values(qweight, qzeros, scales, group_size, **settings):
     return values
 
 
+def vectors(weight, settings):
+    """LLM.int8(): the largest magnitude of each row stands for 127."""
+    top = weight.abs().amax(1)
+    quants = (weight * 127 / top[:, None]).round().to(torch.int8)
+    tensors = {"weight": quants, "SCB": top, "weight_format": torch.zeros((), dtype=torch.uint8)}
+    return tensors, quants * (top * (1 / 127))[:, None]
+
+
+def normal(nested, kind):
+    """4 bits of a codebook, the high half of a byte first, and what bitsandbytes writes of their state."""
+
+    def quantize(weight, settings):
+        rows, columns = weight.shape
+        book, block = torch.linspace(-1, 1, 16) ** 3, 64
+        parts = weight.reshape(-1, block)
+        scale = parts.abs().amax(1)
+        state = {"quant_type": kind, "blocksize": block, "dtype": "float32", "shape": [rows, columns]}
+        tensors = {"weight.quant_map": book, "weight.absmax": scale}
+        if nested:
+            codes, each = torch.rand(256), 256
+            tops = torch.rand(-(-len(scale) // each)) / 10
+            bytes_ = torch.randint(0, 256, (len(scale),), dtype=torch.uint8)
+            scale = codes[bytes_.long()] * tops.repeat_interleave(each)[: len(bytes_)] + torch.tensor(0.0625)
+            state |= {"nested_blocksize": each, "nested_dtype": "float32", "nested_offset": 0.0625}
+            tensors |= {
+                "weight.absmax": bytes_,
+                "weight.nested_absmax": tops,
+                "weight.nested_quant_map": codes,
+            }
+        quants = ((parts / scale[:, None])[..., None] - book).abs().argmin(-1)
+        pairs = quants.reshape(-1, 2).to(torch.uint8)
+        tensors["weight"] = (pairs[:, :1] << 4) | pairs[:, 1:]
+        text = np.frombuffer(json.dumps(state).encode(), np.uint8).copy()
+        tensors[f"weight.quant_state.bitsandbytes__{kind}"] = torch.from_numpy(text)
+        return tensors, (book[quants] * scale[:, None]).reshape(rows, columns)
+
+    return quantize
+
+
+def ternary(weight, settings):
+    """BitNet: a byte has one number of each quarter of the rows, the first in its lowest bits."""
+    quants, scale = (weight / weight.abs().mean()).round().clamp(-1, 1), torch.tensor([0.02]).bfloat16()
+    packed = sum((part + 1).to(torch.uint8) << 2 * i for i, part in enumerate(quants.chunk(4)))
+    auto = settings.get("linear_class") == "autobitlinear"
+    return {"weight": packed, "weight_scale": scale}, quants * (scale.float() if auto else 1 / scale.float())
+
+
 def quantized(folder, quantize, settings, name="llama", dtype=torch.float32):
     """(the model of transformers with the values, the folder with the quantized weights)."""
     model = made(name, **SIZES)
@@ -142,12 +190,17 @@ CASES = {
     "gptq, version 2": (gptq, {**GROUPS, "checkpoint_format": "gptq_v2"}, "int4_groups"),
     "gptq, act-order": (gptq, {**GROUPS, "sym": False, "desc_act": True}, "int4_g_idx"),
     "awq": (awq, AWQ, "int4_groups"),
+    "nf4": (normal(False, "nf4"), BYTES, "codebook4"),
+    "bitnet": (ternary, {"quant_method": "bitnet", "linear_class": "autobitlinear"}, "int2_rows"),
 }
 # Ways whose formats have no kernels that those above have not: their values are enough.
 WAYS = {
     "gptq, 2 bits, act-order": (gptq, {**GROUPS, "bits": 2, "desc_act": True}, "int2_g_idx"),
     "gptq, 3 bits": (gptq, {**GROUPS, "bits": 3, "sym": False, "group_size": 64}, "int3_g_idx"),
     "gptq, 8 bits": (gptq, {**GROUPS, "bits": 8, "sym": False, "checkpoint_format": "gptq_v2"}, "int8_g_idx"),
+    "fp4, double": (normal(True, "fp4"), BYTES, "codebook4"),
+    "int8, bitsandbytes": (vectors, BYTES, "int8_rows"),
+    "bitnet, divided": (ternary, {"quant_method": "bitnet"}, "int2_rows"),
 }
 
 
@@ -219,7 +272,7 @@ def refuse(folder, error, words):
     [
         (
             {"quant_method": "hqq"},
-            "'hqq' of quantization_config is not known. There are awq, compressed-tensors, ",
+            "'hqq' of quantization_config is not known. There are awq, bitnet, ",
         ),
         ({"bits": 5}, "bits 5 of quantization_config is not read for gptq; 4, 2, 3, 8 can be"),
         ({"bits": None}, "bits None of quantization_config is not read"),
@@ -284,6 +337,27 @@ def test_weights_that_were_turned_are_refused(tmp_path):
     loaded(folder, "cpu")
     configure(folder, **COMPRESSED, transform_config={"config_groups": {"u": {"type": "hadamard"}}})
     refuse(folder, FormatError, "transform_config is set")
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        ({"shape": [128, 64]}, "are not those of a weight of shape"),
+        ({"shape": [1 << 62, 32]}, "are not those of a weight of shape"),
+        ({"shape": "x"}, "shape x of quant_state is not that of a matrix"),
+        ({"blocksize": 48}, "blocksize 48 of 128 columns is not read"),
+        ({"nested_offset": "x"}, "nested_blocksize 256 and nested_offset x"),
+        ({"blocksize": [64] * 5000}, "of JSON are allowed"),
+        (None, "JSON"),
+    ],
+)
+def test_states_that_do_not_fit_are_refused(tmp_path, state, words):
+    _, folder = quantized(tmp_path, normal(True, "nf4"), BYTES)
+    name = "weight.quant_state.bitsandbytes__nf4"
+    found = load_file(folder / "model.safetensors")[f"model.layers.0.self_attn.q_proj.{name}"]
+    text = b"[1" if state is None else json.dumps({**json.loads(found.numpy().tobytes()), **state}).encode()
+    change(folder, **{name: torch.from_numpy(np.frombuffer(text, np.uint8).copy())})
+    refuse(folder, FormatError, words)
 
 
 def test_what_does_not_fit_the_model_is_said(tmp_path):

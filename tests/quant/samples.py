@@ -124,11 +124,24 @@ def g_idx(bits):
     return made
 
 
+def codebook4(rows, columns, rng, odd):
+    quants = rng.integers(0, 16, (rows, columns))
+    scales, book = _scales((rows, columns // 32), rng, odd), rng.uniform(-1, 1, 16).astype(np.float32)
+    return [packed_bits(quants, 4), scales, book], scales[:, np.arange(columns) // 32] * book[quants]
+
+
+def int2_rows(rows, columns, rng, odd):
+    quants, scales = rng.integers(0, 3, (rows, columns)), _scales((rows, 1), rng, odd)
+    return [packed_bits(quants, 2), scales], scales * (quants - 1).astype(np.float32)
+
+
 # Planes and values of formats without blocks.
 PLANES = {
     "int8_rows": int8_rows,
     "fp8_e4m3": fp8_e4m3,
     "int4_groups": int4_groups,
+    "codebook4": codebook4,
+    "int2_rows": int2_rows,
     **{f"int{bits}_g_idx": g_idx(bits) for bits in (2, 3, 4, 8)},
 }
 # Formats that differ from int3_g_idx in a const: their products are tested by way of its.

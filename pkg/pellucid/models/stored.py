@@ -16,7 +16,10 @@ from ..quant.stored import Stored
 from ..quant.weight import weight_from_planes
 from ..tensors.tensor import Tensor
 from ..weights.checkpoint import Checkpoint, TensorInfo
+from ..weights.document import parse_object
 from ..weights.fields import shown
+
+_LONGEST_STATE = 1 << 12
 
 
 @dataclass(frozen=True)
@@ -66,37 +69,63 @@ def find_stored(
     if not settings:
         return found, passed
     method = settings.get("quant_method") if isinstance(settings, Mapping) else None
-    for format, stored in _ways(checkpoint.name, method, settings):
-        first = next(iter(stored.tensors))
-        for name in checkpoint:
-            layer, _, ending = name.rpartition(".")
-            infos = {part: checkpoint[n] for part in stored.tensors if (n := f"{layer}.{part}") in checkpoint}
-            if ending != first or infos.keys() != stored.tensors.keys():
-                continue
-            if any(infos[part].dtype not in dtypes for part, dtypes in stored.tensors.items()):
-                continue
-            try:
-                shape = stored.shape({part: info.shape for part, info in infos.items()}, settings)
-            except FormatError as error:
-                raise FormatError(
-                    f"{checkpoint.name}: {layer}: {error} Load another file of the model, such as a GGUF."
-                ) from None
-            found[f"{layer}.weight"] = StoredWeight(format, stored, settings, infos, shape)
-            others = {f"{layer}.{part}" for part in stored.expected}
-            others = {n for n in others if n in checkpoint and n not in parameters}
-            if any(checkpoint[n].numel > prod(shape) for n in others):
-                raise FormatError(
-                    f"{checkpoint.name}: {layer}: a tensor beside the weight has more elements than it. The "
-                    "file is damaged."
-                )
-            expected += [(checkpoint[n], f"{layer}.weight") for n in sorted(others)]
-            passed |= others | {f"{layer}.{part}" for part in stored.ignored}
+    matches = list(_matches(checkpoint, _ways(checkpoint.name, method, settings)))
+    states = yield from _states(checkpoint, matches)
+    for format, stored, layer, infos in matches:
+        known = {**settings, **states.get(layer, {})}
+        try:
+            shape = stored.shape({part: info.shape for part, info in infos.items()}, known)
+        except FormatError as error:
+            raise FormatError(
+                f"{checkpoint.name}: {layer}: {error} Load another file of the model, such as a GGUF."
+            ) from None
+        found[f"{layer}.weight"] = StoredWeight(format, stored, known, infos, shape)
+        others = {f"{layer}.{part}" for part in stored.expected}
+        others = {n for n in others if n in checkpoint and n not in parameters}
+        if any(checkpoint[n].numel > prod(shape) for n in others):
+            raise FormatError(
+                f"{checkpoint.name}: {layer}: a tensor beside the weight has more elements than it. The "
+                "file is damaged."
+            )
+        expected += [(checkpoint[n], f"{layer}.weight") for n in sorted(others)]
+        passed |= others | {f"{layer}.{part}" for part in (*stored.ignored, stored.state)}
     if expected:
         infos = [info for info, _ in expected]
         arrays = yield weights, "read", (checkpoint, infos), {}
         for (info, target), raw in zip(expected, arrays, strict=True):
             _check(checkpoint, info, raw, found[target])
     return found, passed
+
+
+def _matches(checkpoint: Checkpoint, ways: list[tuple[QuantFormat, Stored]]):
+    """The weights that are stored in one of the ways: (format, way, layer, tensors by part)."""
+    for format, stored in ways:
+        first = next(iter(stored.tensors))
+        for name in checkpoint:
+            layer, _, ending = name.rpartition(".")
+            infos = {part: checkpoint[n] for part in stored.tensors if (n := f"{layer}.{part}") in checkpoint}
+            if ending != first or infos.keys() != stored.tensors.keys():
+                continue
+            if stored.state and f"{layer}.{stored.state}" not in checkpoint:
+                continue
+            if all(infos[part].dtype in dtypes for part, dtypes in stored.tensors.items()):
+                yield format, stored, layer, infos
+
+
+def _states(checkpoint: Checkpoint, matches: list) -> Generator[tuple, Any, dict[str, dict]]:
+    """Steps that read what a tensor of JSON says of a weight, by layer."""
+    infos = {layer: checkpoint[f"{layer}.{stored.state}"] for _, stored, layer, _ in matches if stored.state}
+    for info in infos.values():
+        if info.nbytes > _LONGEST_STATE:
+            raise FormatError(
+                f"{checkpoint.name}: {info.name} has {info.nbytes:,} bytes; {_LONGEST_STATE:,} of JSON are "
+                "allowed. The file is damaged."
+            )
+    arrays = (yield weights, "read", (checkpoint, list(infos.values())), {}) if infos else []
+    return {
+        layer: parse_object(f"{checkpoint.name}: {info.name}", raw.tobytes())
+        for (layer, info), raw in zip(infos.items(), arrays, strict=True)
+    }
 
 
 def _ways(name: str, method: Any, settings: Mapping[str, Any]) -> list[tuple[QuantFormat, Stored]]:

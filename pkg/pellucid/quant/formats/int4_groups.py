@@ -93,9 +93,13 @@ def _awq(tensors: Mapping[str, Tensor], settings: Settings) -> list[Tensor]:
     return [pairs, *_of_units(quants.shape[1], tensors["scales"], zeros)]
 
 
+def nibbles(quants: np.ndarray) -> np.ndarray:
+    """uint8 (rows, units, 16) as the 32 numbers of each unit, the low one of a byte first."""
+    return np.stack([quants & np.uint8(15), quants >> np.uint8(4)], -1).reshape(*quants.shape[:2], UNIT)
+
+
 def _values(quants: np.ndarray, scales: np.ndarray, points: np.ndarray) -> np.ndarray:
-    columns = np.stack([quants & np.uint8(15), quants >> np.uint8(4)], -1).reshape(*quants.shape[:2], UNIT)
-    return scales.view(np.float16).astype(np.float32) * (columns.astype(np.float32) - points)
+    return scales.view(np.float16).astype(np.float32) * (nibbles(quants).astype(np.float32) - points)
 
 
 def _in_order(index: np.ndarray, shape: tuple[int, int], settings: Settings) -> bool:

@@ -36,6 +36,16 @@ def planes(tensors, settings: Settings) -> list:
     return [weight, scale.reshape(-1).expand(rows).contiguous()]
 
 
+def _vector_shape(shapes: Shapes, settings: Settings) -> tuple[int, int]:
+    return shape({"weight": shapes["weight"], "weight_scale": shapes["SCB"]}, settings)
+
+
+def _vector_planes(tensors, settings: Settings) -> list:
+    """SCB is the largest magnitude of a row (Dettmers et al. 2022, "LLM.int8()"); bitsandbytes multiplies by
+    this number, too."""
+    return planes({"weight": tensors["weight"], "weight_scale": tensors["SCB"] * (1 / 127)}, settings)
+
+
 INT8 = QuantFormat(
     name="int8_rows",
     planes=(Plane("quants", 32), Plane("scales", 4, ROW)),
@@ -52,6 +62,17 @@ INT8 = QuantFormat(
                 )
             },
             ignored=("input_scale", "input_zero_point"),  # of activations, which stay floats here
+        ),
+        Stored(
+            methods=("bitsandbytes",),
+            tensors={"weight": ("int8",), "SCB": ("float32",)},
+            shape=_vector_shape,
+            planes=_vector_planes,
+            expected={
+                "weight_format": Expected(
+                    "uint8", lambda kind, shape, settings: not kind.any(), "rows are not in order"
+                )
+            },
         ),
     ),
 )
