@@ -65,3 +65,70 @@ def test_a_network_agrees_with_the_runtime(device):
     }
     with lens.patch(model, {"head": lambda v: v * 0}):
         assert np.allclose(model(x=x).cpu().numpy(), 0.2)
+
+
+def quantized(kind: str) -> bytes:
+    """Convolutions with scales by channel (int8) or one (uint8), and what stands around them."""
+    zero = {"int8": -5, "uint8": 120}[kind]
+    f = File(x=((1, 8, 8, 4),))
+    act = (0.05, zero)
+
+    def weight(shape, axis, depth):
+        if kind == "uint8":
+            return f.constant(draw.integers(0, 256, shape).astype(np.uint8), (0.01, 128))
+        scales = np.linspace(0.005, 0.02, shape[axis]).tolist()
+        return f.constant(draw.integers(-127, 128, shape).astype(np.int8), (scales, [0] * shape[axis], axis))
+
+    def bias(w, n):
+        scales = f.graph.tensors[w].quantization.scale
+        q = [0.05 * s for s in scales]
+        return f.constant(draw.integers(-3000, 3000, n).astype(np.int32), (q, [0] * len(q), 0))
+
+    q = f.node("QUANTIZE", [0], f.tensor("q", (1, 8, 8, 4), kind, act))
+    w = weight((8, 3, 3, 4), 0, 4)
+    c = f.node("CONV_2D", [q, w, bias(w, 8)], f.tensor("conv", (1, 4, 4, 8), kind, act), options="Conv2D",
+               strideW=2, strideH=2, fusedActivationFunction=1, version=3)  # fmt: skip
+    w = weight((1, 3, 3, 8), 3, 8)
+    d = f.node("DEPTHWISE_CONV_2D", [c, w, bias(w, 8)], f.tensor("depth", (1, 4, 4, 8), kind, act),
+               options="DepthwiseConv2D", strideW=1, strideH=1, depthMultiplier=1, version=3)  # fmt: skip
+    a = f.node("ADD", [c, d], f.tensor("add", (1, 4, 4, 8), kind, (0.08, zero)), options="Add", version=2)
+    p = f.node("AVERAGE_POOL_2D", [a], f.tensor("pool", (1, 2, 2, 8), kind, (0.08, zero)), options="Pool2D",
+               strideW=2, strideH=2, filterWidth=2, filterHeight=2, version=2)  # fmt: skip
+    s = f.node("LOGISTIC", [p], f.tensor("gate", (1, 2, 2, 8), kind, (1 / 256, -128 if kind == "int8" else 0)),
+               version=2)  # fmt: skip
+    m = f.node("MUL", [p, s], f.tensor("mul", (1, 2, 2, 8), kind, act), options="Mul", version=2)
+    r = f.node("RESHAPE", [m, f.constant(np.int32([1, -1]))], f.tensor("flat", (1, 32), kind, act))
+    scale = (0.01, 128) if kind == "uint8" else (0.01, 0)
+    v = f.constant(draw.integers(0 if kind == "uint8" else -127, 127, (6, 32)).astype(kind), scale)
+    h = f.node("FULLY_CONNECTED", [r, v, bias(v, 6)], f.tensor("head", (1, 6), kind, (0.1, 3)),
+               options="FullyConnected", version=4)  # fmt: skip
+    y = f.node("DEQUANTIZE", [h], f.tensor("y", (1, 6)), version=2)
+    return f.bytes(c, a, m, h, y)
+
+
+@pytest.mark.parametrize("kind", ("int8", "uint8"))
+def test_quantized_graphs_differ_by_steps_at_most(kind):
+    data, x = quantized(kind), floats(1, 8, 8, 4) * 3
+    model = torch.tflite.load(data, device="webgpu")
+    kinds = {p.dtype for p in model.state_dict().values() if len(p.shape) > 1}
+    assert kinds == {getattr(torch, kind)}  # weights stay integers
+    for k, (found, wanted) in enumerate(zip(model(x), expected(data, x), strict=True)):
+        found = found.cpu().numpy()
+        assert found.dtype == wanted.dtype
+        away = np.abs(found.astype(np.float64) - wanted)
+        assert away.max() <= (0.1001 if wanted.dtype == np.float32 else 2), (k, away.max())
+        assert (away > 0).mean() <= 0.1, k
+
+
+def test_activations_of_hybrid_graphs_stay_floats():
+    """The runtime rounds them; the file's numbers are what is right."""
+    f = File(x=((3, 16),))
+    integers = draw.integers(-127, 128, (5, 16)).astype(np.int8)
+    y = f.node("FULLY_CONNECTED", [0, f.constant(integers, (0.01, 0)), f.constant(floats(5))],
+               f.tensor("y", (3, 5)), options="FullyConnected")  # fmt: skip
+    data, x = f.bytes(y), floats(3, 16)
+    model = torch.tflite.load(data, device="webgpu")
+    (b,) = (p for p in model.state_dict().values() if p.dtype is torch.float32)
+    found = model(x).cpu().numpy()
+    np.testing.assert_allclose(found, x @ (integers * np.float32(0.01)).T + b.cpu().numpy(), atol=1e-5)
+    np.testing.assert_allclose(found, expected(data, x)[0], atol=0.05)

@@ -10,6 +10,7 @@ import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
+PLAIN = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
 TYPES = {"float32": 0, "float16": 1, "int32": 2, "uint8": 3, "int64": 4, "bool": 6, "int16": 7, "int8": 9}
 
 
@@ -81,8 +82,8 @@ class File:
 
 
 def expected(data: bytes, *inputs: np.ndarray) -> list[np.ndarray]:
-    """What the runtime's reference kernels make of the inputs."""
-    runtime = Interpreter(model_content=data, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
+    """What the runtime's own kernels make of the inputs."""
+    runtime = Interpreter(model_content=data, experimental_op_resolver_type=PLAIN)
     runtime.allocate_tensors()
     for detail, x in zip(runtime.get_input_details(), inputs, strict=True):
         runtime.set_tensor(detail["index"], x)

@@ -1,0 +1,149 @@
+"""Operators of TensorFlow Lite, each in a graph of its own, against the runtime's own kernels."""
+
+import numpy as np
+import pytest
+
+import pellucid as torch
+
+pytest.importorskip("ai_edge_litert")
+from models.graph.tflite_files import File, expected
+
+draw = np.random.default_rng(0)
+
+
+def r(*shape) -> np.ndarray:
+    return draw.standard_normal(shape).astype(np.float32)
+
+
+def i(*values) -> np.ndarray:
+    return np.int32(values)
+
+
+def b(*values) -> np.ndarray:
+    return np.array(values, bool)
+
+
+IMAGE = r(2, 5, 6, 4)
+WINDOW = {"strideW": 1, "strideH": 2}
+POOL = {"options": "Pool2D", "filterWidth": 3, "filterHeight": 2, **WINDOW}
+COUNTS = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
+UNARY = """ABS CEIL COS ELU EXP FLOOR HARD_SWISH LOGISTIC NEG RELU RELU6 RELU_0_TO_1 RELU_N1_TO_1 ROUND SIGN SIN
+SQUARE TANH"""
+BINARY = """EQUAL FLOOR_DIV FLOOR_MOD GREATER GREATER_EQUAL LESS LESS_EQUAL MAXIMUM MINIMUM NOT_EQUAL
+SQUARED_DIFFERENCE"""
+COMPARE = "EQUAL GREATER LESS"
+# Operator: inputs, constants by place (they follow the inputs unless `order` says otherwise), settings.
+CASES = [
+    *((code, [r(2, 3)], [], {}) for code in UNARY.split()),
+    *((code, [np.abs(r(3))], [], {}) for code in ("LOG", "SQRT", "RSQRT")),
+    *((code, [r(2, 3), r(3)], [], {}) for code in BINARY.split()),
+    *((code, [r(2, 3), r(1, 3)], [], {"options": code.title()}) for code in ("ADD", "SUB", "MUL", "DIV")),
+    ("ADD", [r(3), r(3)], [], {"options": "Add", "fusedActivationFunction": 2}),
+    ("DIV", [i(7, -7), i(2, 2)], [], {"options": "Div"}),
+    ("ATAN2", [r(3), r(3)], [], {}),
+    ("POW", [np.abs(r(3)), r(3)], [], {}),
+    ("PRELU", [IMAGE], [r(1, 1, 4)], {}),
+    ("LEAKY_RELU", [r(2, 3)], [], {"options": "LeakyRelu", "alpha": 0.2}),
+    ("GELU", [r(2, 3)], [], {"options": "Gelu", "approximate": True}),
+    ("GELU", [r(2, 3)], [], {"options": "Gelu"}),
+    ("LOGICAL_AND", [b(1, 0), b(1, 1)], [], {}),
+    ("LOGICAL_OR", [b(1, 0), b(0, 0)], [], {}),
+    ("LOGICAL_NOT", [b(1, 0)], [], {}),
+    ("SELECT_V2", [b(1, 0, 1), r(2, 3), r(3)], [], {}),
+    ("SELECT", [b(1, 0), r(2, 3), r(2, 3)], [], {}),
+    ("ADD_N", [r(3), r(3), r(3)], [], {}),
+    ("CAST", [r(3) * 9], [], {"out": "int32"}),
+    ("CAST", [i(1, 0)], [], {"out": "bool"}),
+    ("ZEROS_LIKE", [r(3)], [], {}),
+    # Windows, products, images
+    ("CONV_2D", [IMAGE], [r(3, 3, 2, 4), r(3)], {"options": "Conv2D", "padding": 1, **WINDOW}),
+    ("CONV_2D", [IMAGE], [r(6, 3, 3, 2), r(6)], {"options": "Conv2D", "dilationWFactor": 2, "strideW": 1, "strideH": 1}),
+    ("DEPTHWISE_CONV_2D", [IMAGE], [r(1, 3, 3, 8), r(8)], {"options": "DepthwiseConv2D", "depthMultiplier": 2, "strideW": 2, "strideH": 2}),
+    ("TRANSPOSE_CONV", [r(1, 3, 4, 2)], [i(1, 6, 8, 3), r(3, 3, 3, 2)], {"options": "TransposeConv", "strideW": 2, "strideH": 2, "order": (1, 2, 0)}),
+    ("TRANSPOSE_CONV", [r(1, 3, 4, 2)], [i(1, 5, 6, 3), r(3, 3, 3, 2)], {"options": "TransposeConv", "strideW": 1, "strideH": 1, "order": (1, 2, 0), "padding": 1}),
+    ("MAX_POOL_2D", [IMAGE], [], POOL),
+    ("AVERAGE_POOL_2D", [IMAGE], [], POOL),
+    ("L2_POOL_2D", [IMAGE], [], POOL | {"padding": 1}),
+    ("LOCAL_RESPONSE_NORMALIZATION", [IMAGE], [], {"options": "LocalResponseNormalization", "radius": 1, "bias": 1.0, "alpha": 0.5, "beta": 0.75}),
+    ("FULLY_CONNECTED", [r(2, 2, 3)], [r(4, 3), r(4)], {"options": "FullyConnected", "keepNumDims": True, "fusedActivationFunction": 1}),
+    ("BATCH_MATMUL", [r(2, 4, 3), r(2, 5, 4)], [], {"options": "BatchMatMul", "adjX": True, "adjY": True}),
+    *(("RESIZE_BILINEAR", [IMAGE], [i(7, 3)], {"options": "ResizeBilinear", **s}) for s in ({}, {"alignCorners": True}, {"halfPixelCenters": True})),
+    *(("RESIZE_NEAREST_NEIGHBOR", [IMAGE], [i(7, 3)], {"options": "ResizeNearestNeighbor", **s}) for s in ({}, {"alignCorners": True}, {"halfPixelCenters": True})),
+    # Reductions
+    *((code, [IMAGE], [i(1, -2)], {"options": "Reducer", "keepDims": k}) for k, code in enumerate(("MEAN", "SUM"))),
+    *((code, [IMAGE], [i(3)], {"options": "Reducer"}) for code in ("REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD")),
+    ("REDUCE_ANY", [IMAGE > 1], [i(3)], {"options": "Reducer"}),
+    ("REDUCE_ALL", [IMAGE > -1], [i(3)], {"options": "Reducer"}),
+    ("SOFTMAX", [r(2, 3)], [], {"options": "Softmax", "beta": 0.5}),
+    ("LOG_SOFTMAX", [r(2, 3)], [], {}),
+    ("L2_NORMALIZATION", [r(2, 3)], [], {"options": "L2Norm"}),
+    ("ARG_MAX", [IMAGE], [np.int32(2)], {"options": "ArgMax", "outputType": 4, "out": "int64"}),
+    ("ARG_MIN", [IMAGE], [np.int32(-1)], {"options": "ArgMin", "outputType": 2, "out": "int32"}),
+    ("TOPK_V2", [r(2, 6)], [np.int32(3)], {"out": ("float32", "int32")}),
+    ("CUMSUM", [r(2, 4)], [np.int32(1)], {"options": "Cumsum", "exclusive": True, "reverse": True}),
+    # Shapes
+    ("RESHAPE", [COUNTS], [i(4, -1)], {}),
+    ("RESHAPE", [COUNTS], [], {"options": "Reshape", "newShape": [6, 4]}),
+    ("SQUEEZE", [r(1, 3, 1)], [], {"options": "Squeeze", "squeezeDims": [-1]}),
+    ("EXPAND_DIMS", [COUNTS], [np.int32(-1)], {}),
+    ("TRANSPOSE", [COUNTS], [i(2, 0, 1)], {}),
+    ("PAD", [IMAGE], [np.int32([[0, 0], [1, 2], [0, 1], [0, 3]])], {}),
+    ("PADV2", [r(2, 3)], [np.int32([[0, 1], [2, 0]]), np.float32(5)], {}),
+    ("MIRROR_PAD", [COUNTS], [np.int32([[0, 0], [2, 1], [3, 0]])], {"options": "MirrorPad"}),
+    ("MIRROR_PAD", [COUNTS], [np.int32([[0, 2], [2, 1], [3, 0]])], {"options": "MirrorPad", "mode": 1}),
+    ("CONCATENATION", [IMAGE, IMAGE], [], {"options": "Concatenation", "axis": -1}),
+    ("CONCATENATION", [COUNTS, COUNTS], [], {"options": "Concatenation", "axis": 1}),
+    ("PACK", [COUNTS, COUNTS], [], {"options": "Pack", "axis": -1, "valuesCount": 2}),
+    ("UNPACK", [COUNTS], [], {"options": "Unpack", "axis": 1, "num": 3, "out": ("int32",) * 3}),
+    ("SPLIT", [COUNTS], [np.int32(2)], {"options": "Split", "numSplits": 2, "out": ("int32",) * 2, "order": (1, 0)}),
+    ("SPLIT_V", [COUNTS], [i(1, -1), np.int32(2)], {"options": "SplitV", "numSplits": 2, "out": ("int32",) * 2}),
+    ("SLICE", [COUNTS], [i(0, 1, 1), i(-1, 2, 2)], {}),
+    ("STRIDED_SLICE", [COUNTS], [i(0, 2, -3), i(2, 0, 9), i(1, -1, 2)], {"options": "StridedSlice", "beginMask": 1}),
+    ("STRIDED_SLICE", [COUNTS], [i(0, 0, 3), i(0, 0, -9), i(1, 1, -2)], {"options": "StridedSlice", "ellipsisMask": 1, "newAxisMask": 2, "endMask": 4}),
+    ("STRIDED_SLICE", [COUNTS], [i(1, 0), i(2, 2), i(1, 1)], {"options": "StridedSlice", "shrinkAxisMask": 1}),
+    ("TILE", [COUNTS], [i(1, 2, 2)], {}),
+    ("BROADCAST_TO", [r(3, 1)], [i(2, 3, 4)], {"version": 2}),
+    ("SHAPE", [COUNTS], [], {"options": "Shape", "outType": 4, "out": "int64"}),
+    ("RANK", [COUNTS], [], {"out": "int32"}),
+    ("RANGE", [], [np.int32(1), np.int32(9), np.int32(3)], {"out": "int32"}),
+    ("FILL", [np.float32(2)], [i(2, 3)], {"order": (1, 0)}),
+    ("REVERSE_V2", [COUNTS], [i(1)], {}),
+    ("SPACE_TO_DEPTH", [r(1, 4, 6, 2)], [], {"options": "SpaceToDepth", "blockSize": 2}),
+    ("DEPTH_TO_SPACE", [r(1, 2, 3, 8)], [], {"options": "DepthToSpace", "blockSize": 2}),
+    ("SPACE_TO_BATCH_ND", [r(2, 5, 6, 3)], [i(2, 3), np.int32([[1, 0], [0, 3]])], {}),
+    ("BATCH_TO_SPACE_ND", [r(12, 3, 3, 2)], [i(2, 3), np.int32([[1, 0], [0, 2]])], {}),
+    ("GATHER", [COUNTS, np.int32([[2, 0], [1, 1]])], [], {"options": "Gather", "axis": 1}),
+    ("GATHER", [COUNTS, np.int32([[2, 0], [1, 1]])], [], {"options": "Gather", "axis": 1, "batchDims": 1}),
+    ("EMBEDDING_LOOKUP", [i(2, 0)], [r(4, 3)], {"out": "float32"}),
+    ("GATHER_ND", [COUNTS, np.int32([[1, 2], [0, 1]])], [], {}),
+    ("SCATTER_ND", [np.int32([[1], [3], [1]]), r(3, 2)], [i(4, 2)], {"out": "float32"}),
+    ("ONE_HOT", [i(1, 0, 5)], [np.int32(3), np.float32(2), np.float32(-1)], {"options": "OneHot", "axis": -1, "out": "float32"}),
+    ("DYNAMIC_UPDATE_SLICE", [COUNTS, COUNTS[:1, :2, :2] + 50], [i(1, 2, 1)], {}),
+    ("REVERSE_SEQUENCE", [r(2, 4, 3), i(3, 1)], [], {"options": "ReverseSequence", "seqDim": 1}),
+]  # fmt: skip
+
+
+def written(code, inputs, constants, settings) -> bytes:
+    """The file of a case."""
+    more = dict(settings)
+    kinds, order = more.pop("out", None), more.pop("order", None)
+    compares = any(w in code for w in COMPARE.split()) and code != "LOGICAL_NOT"
+    kinds = kinds or ("bool" if compares else inputs[1 if "SELECT" in code else 0].dtype.name)
+    f = File(**{f"x{k}": (x.shape, x.dtype.name) for k, x in enumerate(inputs)})
+    given = [*range(len(inputs)), *map(f.constant, constants)]
+    kinds = (kinds,) if isinstance(kinds, str) else kinds
+    outputs = [f.tensor(f"y{k}", (), kind) for k, kind in enumerate(kinds)]
+    f.node(code, [given[k] for k in order] if order else given, *outputs, **more)
+    return f.bytes(*outputs)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
+def test_an_operator(case, device="webgpu"):
+    data = written(*case)
+    model = torch.tflite.load(data, device=device)
+    y = model(*[torch.tensor(x, device=device) for x in case[1]])
+    wanted = expected(data, *case[1])
+    for one, reference in zip(y if isinstance(y, tuple) else (y,), wanted, strict=True):
+        found = one.cpu().numpy()
+        assert found.dtype == reference.dtype and found.shape == reference.shape
+        np.testing.assert_allclose(found, reference, rtol=1e-5, atol=1e-5)
