@@ -25,27 +25,28 @@ def b(*values) -> np.ndarray:
 
 IMAGE = r(2, 5, 6, 4)
 WINDOW = {"strideW": 1, "strideH": 2}
-POOL = {"options": "Pool2D", "filterWidth": 3, "filterHeight": 2, **WINDOW}
+POOL = {"o": "Pool2D", "filterWidth": 3, "filterHeight": 2, **WINDOW}
 COUNTS = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
-UNARY = """ABS CEIL COS ELU EXP FLOOR HARD_SWISH LOGISTIC NEG RELU RELU6 RELU_0_TO_1 RELU_N1_TO_1 ROUND SIGN SIN
-SQUARE TANH"""
+UNARY = """ABS CEIL COS ELU EXP FLOOR HARD_SWISH LOGISTIC NEG RELU RELU6 RELU_0_TO_1 RELU_N1_TO_1 ROUND
+SIGN SIN SQUARE TANH"""
 BINARY = """EQUAL FLOOR_DIV FLOOR_MOD GREATER GREATER_EQUAL LESS LESS_EQUAL MAXIMUM MINIMUM NOT_EQUAL
 SQUARED_DIFFERENCE"""
 COMPARE = "EQUAL GREATER LESS"
-# Operator: inputs, constants by place (they follow the inputs unless `order` says otherwise), settings.
+# Operator: inputs, constants (behind the inputs unless "order" says otherwise), settings: "o" are
+# its options, "out" the types of its outputs.
 CASES = [
     *((code, [r(2, 3)], [], {}) for code in UNARY.split()),
     *((code, [np.abs(r(3))], [], {}) for code in ("LOG", "SQRT", "RSQRT")),
     *((code, [r(2, 3), r(3)], [], {}) for code in BINARY.split()),
-    *((code, [r(2, 3), r(1, 3)], [], {"options": code.title()}) for code in ("ADD", "SUB", "MUL", "DIV")),
-    ("ADD", [r(3), r(3)], [], {"options": "Add", "fusedActivationFunction": 2}),
-    ("DIV", [i(7, -7), i(2, 2)], [], {"options": "Div"}),
+    *((code, [r(2, 3), r(1, 3)], [], {"o": code.title()}) for code in ("ADD", "SUB", "MUL", "DIV")),
+    ("ADD", [r(3), r(3)], [], {"o": "Add", "fusedActivationFunction": 2}),
+    ("DIV", [i(7, -7), i(2, 2)], [], {"o": "Div"}),
     ("ATAN2", [r(3), r(3)], [], {}),
     ("POW", [np.abs(r(3)), r(3)], [], {}),
     ("PRELU", [IMAGE], [r(1, 1, 4)], {}),
-    ("LEAKY_RELU", [r(2, 3)], [], {"options": "LeakyRelu", "alpha": 0.2}),
-    ("GELU", [r(2, 3)], [], {"options": "Gelu", "approximate": True}),
-    ("GELU", [r(2, 3)], [], {"options": "Gelu"}),
+    ("LEAKY_RELU", [r(2, 3)], [], {"o": "LeakyRelu", "alpha": 0.2}),
+    ("GELU", [r(2, 3)], [], {"o": "Gelu", "approximate": True}),
+    ("GELU", [r(2, 3)], [], {"o": "Gelu"}),
     ("LOGICAL_AND", [b(1, 0), b(1, 1)], [], {}),
     ("LOGICAL_OR", [b(1, 0), b(0, 0)], [], {}),
     ("LOGICAL_NOT", [b(1, 0)], [], {}),
@@ -56,94 +57,150 @@ CASES = [
     ("CAST", [i(1, 0)], [], {"out": "bool"}),
     ("ZEROS_LIKE", [r(3)], [], {}),
     # Windows, products, images
-    ("CONV_2D", [IMAGE], [r(3, 3, 2, 4), r(3)], {"options": "Conv2D", "padding": 1, **WINDOW}),
-    ("CONV_2D", [IMAGE], [r(6, 3, 3, 2), r(6)], {"options": "Conv2D", "dilationWFactor": 2, "strideW": 1, "strideH": 1}),
-    ("DEPTHWISE_CONV_2D", [IMAGE], [r(1, 3, 3, 8), r(8)], {"options": "DepthwiseConv2D", "depthMultiplier": 2, "strideW": 2, "strideH": 2}),
-    ("TRANSPOSE_CONV", [r(1, 3, 4, 2)], [i(1, 6, 8, 3), r(3, 3, 3, 2)], {"options": "TransposeConv", "strideW": 2, "strideH": 2, "order": (1, 2, 0)}),
-    ("TRANSPOSE_CONV", [r(1, 3, 4, 2)], [i(1, 5, 6, 3), r(3, 3, 3, 2)], {"options": "TransposeConv", "strideW": 1, "strideH": 1, "order": (1, 2, 0), "padding": 1}),
+    ("CONV_2D", [IMAGE], [r(3, 3, 2, 4), r(3)], {"o": "Conv2D", "padding": 1, **WINDOW}),
+    (
+        "CONV_2D",
+        [IMAGE],
+        [r(6, 3, 3, 2), r(6)],
+        {"o": "Conv2D", "dilationWFactor": 2, "strideW": 1, "strideH": 1},
+    ),
+    (
+        "DEPTHWISE_CONV_2D",
+        [IMAGE],
+        [r(1, 3, 3, 8), r(8)],
+        {"o": "DepthwiseConv2D", "depthMultiplier": 2, "strideW": 2, "strideH": 2},
+    ),
+    (
+        "TRANSPOSE_CONV",
+        [r(1, 3, 4, 2)],
+        [i(1, 6, 8, 3), r(3, 3, 3, 2)],
+        {"o": "TransposeConv", "strideW": 2, "strideH": 2, "order": (1, 2, 0)},
+    ),
+    (
+        "TRANSPOSE_CONV",
+        [r(1, 3, 4, 2)],
+        [i(1, 5, 6, 3), r(3, 3, 3, 2)],
+        {"o": "TransposeConv", "strideW": 1, "strideH": 1, "order": (1, 2, 0), "padding": 1},
+    ),
     ("MAX_POOL_2D", [IMAGE], [], POOL),
     ("AVERAGE_POOL_2D", [IMAGE], [], POOL),
     ("L2_POOL_2D", [IMAGE], [], POOL | {"padding": 1}),
-    ("LOCAL_RESPONSE_NORMALIZATION", [IMAGE], [], {"options": "LocalResponseNormalization", "radius": 1, "bias": 1.0, "alpha": 0.5, "beta": 0.75}),
-    ("FULLY_CONNECTED", [r(2, 2, 3)], [r(4, 3), r(4)], {"options": "FullyConnected", "keepNumDims": True, "fusedActivationFunction": 1}),
-    ("BATCH_MATMUL", [r(2, 4, 3), r(2, 5, 4)], [], {"options": "BatchMatMul", "adjX": True, "adjY": True}),
-    *(("RESIZE_BILINEAR", [IMAGE], [i(7, 3)], {"options": "ResizeBilinear", **s}) for s in ({}, {"alignCorners": True}, {"halfPixelCenters": True})),
-    *(("RESIZE_NEAREST_NEIGHBOR", [IMAGE], [i(7, 3)], {"options": "ResizeNearestNeighbor", **s}) for s in ({}, {"alignCorners": True}, {"halfPixelCenters": True})),
+    (
+        "LOCAL_RESPONSE_NORMALIZATION",
+        [IMAGE],
+        [],
+        {"o": "LocalResponseNormalization", "radius": 1, "bias": 1.0, "alpha": 0.5, "beta": 0.75},
+    ),
+    (
+        "FULLY_CONNECTED",
+        [r(2, 2, 3)],
+        [r(4, 3), r(4)],
+        {"o": "FullyConnected", "keepNumDims": True, "fusedActivationFunction": 1},
+    ),
+    ("BATCH_MATMUL", [r(2, 4, 3), r(2, 5, 4)], [], {"o": "BatchMatMul", "adjX": True, "adjY": True}),
+    *(
+        ("RESIZE_BILINEAR", [IMAGE], [i(7, 3)], {"o": "ResizeBilinear", **s})
+        for s in ({}, {"alignCorners": True}, {"halfPixelCenters": True})
+    ),
+    *(
+        ("RESIZE_NEAREST_NEIGHBOR", [IMAGE], [i(7, 3)], {"o": "ResizeNearestNeighbor", **s})
+        for s in ({}, {"alignCorners": True}, {"halfPixelCenters": True})
+    ),
     # Reductions
-    *((code, [IMAGE], [i(1, -2)], {"options": "Reducer", "keepDims": k}) for k, code in enumerate(("MEAN", "SUM"))),
-    *((code, [IMAGE], [i(3)], {"options": "Reducer"}) for code in ("REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD")),
-    ("REDUCE_ANY", [IMAGE > 1], [i(3)], {"options": "Reducer"}),
-    ("REDUCE_ALL", [IMAGE > -1], [i(3)], {"options": "Reducer"}),
-    ("SOFTMAX", [r(2, 3)], [], {"options": "Softmax", "beta": 0.5}),
+    *((code, [IMAGE], [i(1, -2)], {"o": "Reducer", "keepDims": k}) for k, code in enumerate(("MEAN", "SUM"))),
+    *((code, [IMAGE], [i(3)], {"o": "Reducer"}) for code in ("REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD")),
+    ("REDUCE_ANY", [IMAGE > 1], [i(3)], {"o": "Reducer"}),
+    ("REDUCE_ALL", [IMAGE > -1], [i(3)], {"o": "Reducer"}),
+    ("SOFTMAX", [r(2, 3)], [], {"o": "Softmax", "beta": 0.5}),
     ("LOG_SOFTMAX", [r(2, 3)], [], {}),
-    ("L2_NORMALIZATION", [r(2, 3)], [], {"options": "L2Norm"}),
-    ("ARG_MAX", [IMAGE], [np.int32(2)], {"options": "ArgMax", "outputType": 4, "out": "int64"}),
-    ("ARG_MIN", [IMAGE], [np.int32(-1)], {"options": "ArgMin", "outputType": 2, "out": "int32"}),
+    ("L2_NORMALIZATION", [r(2, 3)], [], {"o": "L2Norm"}),
+    ("ARG_MAX", [IMAGE], [np.int32(2)], {"o": "ArgMax", "outputType": 4, "out": "int64"}),
+    ("ARG_MIN", [IMAGE], [np.int32(-1)], {"o": "ArgMin", "outputType": 2, "out": "int32"}),
     ("TOPK_V2", [r(2, 6)], [np.int32(3)], {"out": ("float32", "int32")}),
-    ("CUMSUM", [r(2, 4)], [np.int32(1)], {"options": "Cumsum", "exclusive": True, "reverse": True}),
+    ("CUMSUM", [r(2, 4)], [np.int32(1)], {"o": "Cumsum", "exclusive": True, "reverse": True}),
     # Shapes
     ("RESHAPE", [COUNTS], [i(4, -1)], {}),
-    ("RESHAPE", [COUNTS], [], {"options": "Reshape", "newShape": [6, 4]}),
-    ("SQUEEZE", [r(1, 3, 1)], [], {"options": "Squeeze", "squeezeDims": [-1]}),
+    ("RESHAPE", [COUNTS], [], {"o": "Reshape", "newShape": [6, 4]}),
+    ("SQUEEZE", [r(1, 3, 1)], [], {"o": "Squeeze", "squeezeDims": [-1]}),
     ("EXPAND_DIMS", [COUNTS], [np.int32(-1)], {}),
     ("TRANSPOSE", [COUNTS], [i(2, 0, 1)], {}),
     ("PAD", [IMAGE], [np.int32([[0, 0], [1, 2], [0, 1], [0, 3]])], {}),
     ("PADV2", [r(2, 3)], [np.int32([[0, 1], [2, 0]]), np.float32(5)], {}),
-    ("MIRROR_PAD", [COUNTS], [np.int32([[0, 0], [2, 1], [3, 0]])], {"options": "MirrorPad"}),
-    ("MIRROR_PAD", [COUNTS], [np.int32([[0, 2], [2, 1], [3, 0]])], {"options": "MirrorPad", "mode": 1}),
-    ("CONCATENATION", [IMAGE, IMAGE], [], {"options": "Concatenation", "axis": -1}),
-    ("CONCATENATION", [COUNTS, COUNTS], [], {"options": "Concatenation", "axis": 1}),
-    ("PACK", [COUNTS, COUNTS], [], {"options": "Pack", "axis": -1, "valuesCount": 2}),
-    ("UNPACK", [COUNTS], [], {"options": "Unpack", "axis": 1, "num": 3, "out": ("int32",) * 3}),
-    ("SPLIT", [COUNTS], [np.int32(2)], {"options": "Split", "numSplits": 2, "out": ("int32",) * 2, "order": (1, 0)}),
-    ("SPLIT_V", [COUNTS], [i(1, -1), np.int32(2)], {"options": "SplitV", "numSplits": 2, "out": ("int32",) * 2}),
+    ("MIRROR_PAD", [COUNTS], [np.int32([[0, 0], [2, 1], [3, 0]])], {"o": "MirrorPad"}),
+    ("MIRROR_PAD", [COUNTS], [np.int32([[0, 2], [2, 1], [3, 0]])], {"o": "MirrorPad", "mode": 1}),
+    ("CONCATENATION", [IMAGE, IMAGE], [], {"o": "Concatenation", "axis": -1}),
+    ("CONCATENATION", [COUNTS, COUNTS], [], {"o": "Concatenation", "axis": 1}),
+    ("PACK", [COUNTS, COUNTS], [], {"o": "Pack", "axis": -1, "valuesCount": 2}),
+    ("UNPACK", [COUNTS], [], {"o": "Unpack", "axis": 1, "num": 3, "out": ("int32",) * 3}),
+    (
+        "SPLIT",
+        [COUNTS],
+        [np.int32(2)],
+        {"o": "Split", "numSplits": 2, "out": ("int32",) * 2, "order": (1, 0)},
+    ),
+    ("SPLIT_V", [COUNTS], [i(1, -1), np.int32(2)], {"o": "SplitV", "numSplits": 2, "out": ("int32",) * 2}),
     ("SLICE", [COUNTS], [i(0, 1, 1), i(-1, 2, 2)], {}),
-    ("STRIDED_SLICE", [COUNTS], [i(0, 2, -3), i(2, 0, 9), i(1, -1, 2)], {"options": "StridedSlice", "beginMask": 1}),
-    ("STRIDED_SLICE", [COUNTS], [i(0, 0, 3), i(0, 0, -9), i(1, 1, -2)], {"options": "StridedSlice", "ellipsisMask": 1, "newAxisMask": 2, "endMask": 4}),
-    ("STRIDED_SLICE", [COUNTS], [i(1, 0), i(2, 2), i(1, 1)], {"options": "StridedSlice", "shrinkAxisMask": 1}),
+    (
+        "STRIDED_SLICE",
+        [COUNTS],
+        [i(0, 2, -3), i(2, 0, 9), i(1, -1, 2)],
+        {"o": "StridedSlice", "beginMask": 1},
+    ),
+    (
+        "STRIDED_SLICE",
+        [COUNTS],
+        [i(0, 0, 3), i(0, 0, -9), i(1, 1, -2)],
+        {"o": "StridedSlice", "ellipsisMask": 1, "newAxisMask": 2, "endMask": 4},
+    ),
+    ("STRIDED_SLICE", [COUNTS], [i(1, 0), i(2, 2), i(1, 1)], {"o": "StridedSlice", "shrinkAxisMask": 1}),
     ("TILE", [COUNTS], [i(1, 2, 2)], {}),
     ("BROADCAST_TO", [r(3, 1)], [i(2, 3, 4)], {"version": 2}),
-    ("SHAPE", [COUNTS], [], {"options": "Shape", "outType": 4, "out": "int64"}),
+    ("SHAPE", [COUNTS], [], {"o": "Shape", "outType": 4, "out": "int64"}),
     ("RANK", [COUNTS], [], {"out": "int32"}),
     ("RANGE", [], [np.int32(1), np.int32(9), np.int32(3)], {"out": "int32"}),
     ("FILL", [np.float32(2)], [i(2, 3)], {"order": (1, 0)}),
     ("REVERSE_V2", [COUNTS], [i(1)], {}),
-    ("SPACE_TO_DEPTH", [r(1, 4, 6, 2)], [], {"options": "SpaceToDepth", "blockSize": 2}),
-    ("DEPTH_TO_SPACE", [r(1, 2, 3, 8)], [], {"options": "DepthToSpace", "blockSize": 2}),
+    ("SPACE_TO_DEPTH", [r(1, 4, 6, 2)], [], {"o": "SpaceToDepth", "blockSize": 2}),
+    ("DEPTH_TO_SPACE", [r(1, 2, 3, 8)], [], {"o": "DepthToSpace", "blockSize": 2}),
     ("SPACE_TO_BATCH_ND", [r(2, 5, 6, 3)], [i(2, 3), np.int32([[1, 0], [0, 3]])], {}),
     ("BATCH_TO_SPACE_ND", [r(12, 3, 3, 2)], [i(2, 3), np.int32([[1, 0], [0, 2]])], {}),
-    ("GATHER", [COUNTS, np.int32([[2, 0], [1, 1]])], [], {"options": "Gather", "axis": 1}),
-    ("GATHER", [COUNTS, np.int32([[2, 0], [1, 1]])], [], {"options": "Gather", "axis": 1, "batchDims": 1}),
+    ("GATHER", [COUNTS, np.int32([[2, 0], [1, 1]])], [], {"o": "Gather", "axis": 1}),
+    ("GATHER", [COUNTS, np.int32([[2, 0], [1, 1]])], [], {"o": "Gather", "axis": 1, "batchDims": 1}),
     ("EMBEDDING_LOOKUP", [i(2, 0)], [r(4, 3)], {"out": "float32"}),
     ("GATHER_ND", [COUNTS, np.int32([[1, 2], [0, 1]])], [], {}),
     ("SCATTER_ND", [np.int32([[1], [3], [1]]), r(3, 2)], [i(4, 2)], {"out": "float32"}),
-    ("ONE_HOT", [i(1, 0, 5)], [np.int32(3), np.float32(2), np.float32(-1)], {"options": "OneHot", "axis": -1, "out": "float32"}),
+    (
+        "ONE_HOT",
+        [i(1, 0, 5)],
+        [np.int32(3), np.float32(2), np.float32(-1)],
+        {"o": "OneHot", "axis": -1, "out": "float32"},
+    ),
     ("DYNAMIC_UPDATE_SLICE", [COUNTS, COUNTS[:1, :2, :2] + 50], [i(1, 2, 1)], {}),
-    ("REVERSE_SEQUENCE", [r(2, 4, 3), i(3, 1)], [], {"options": "ReverseSequence", "seqDim": 1}),
-]  # fmt: skip
+    ("REVERSE_SEQUENCE", [r(2, 4, 3), i(3, 1)], [], {"o": "ReverseSequence", "seqDim": 1}),
+]
 
 
 def written(code, inputs, constants, settings) -> bytes:
     """The file of a case."""
     more = dict(settings)
-    kinds, order = more.pop("out", None), more.pop("order", None)
+    kinds, order, options = (more.pop(name, "") for name in ("out", "order", "o"))
     compares = any(w in code for w in COMPARE.split()) and code != "LOGICAL_NOT"
     kinds = kinds or ("bool" if compares else inputs[1 if "SELECT" in code else 0].dtype.name)
     f = File(**{f"x{k}": (x.shape, x.dtype.name) for k, x in enumerate(inputs)})
     given = [*range(len(inputs)), *map(f.constant, constants)]
     kinds = (kinds,) if isinstance(kinds, str) else kinds
     outputs = [f.tensor(f"y{k}", (), kind) for k, kind in enumerate(kinds)]
-    f.node(code, [given[k] for k in order] if order else given, *outputs, **more)
+    f.node(code, [given[k] for k in order] if order else given, *outputs, options=options, **more)
     return f.bytes(*outputs)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
-def test_an_operator(case, device="webgpu"):
+def test_an_operator(case):
     data = written(*case)
-    model = torch.tflite.load(data, device=device)
-    y = model(*[torch.tensor(x, device=device) for x in case[1]])
+    model = torch.tflite.load(data, device="webgpu")
+    y = model(*[torch.tensor(x, device="webgpu") for x in case[1]])
     wanted = expected(data, *case[1])
     for one, reference in zip(y if isinstance(y, tuple) else (y,), wanted, strict=True):
         found = one.cpu().numpy()
-        assert found.dtype == reference.dtype and found.shape == reference.shape
+        assert (found.dtype, found.shape) == (reference.dtype, reference.shape)
         np.testing.assert_allclose(found, reference, rtol=1e-5, atol=1e-5)
