@@ -108,7 +108,7 @@ def test_other_architectures_have_the_same_points(name, tmp_path):
 def test_mixers_of_state_spaces_are_seen_and_patched(tmp_path):
     theirs, ids = made("mamba2"), some_ids(2, 6)
     mine = loaded(saved(theirs, tmp_path), "webgpu")
-    seen = lens.run(mine, ours(ids, "webgpu"), lens.Plan(capture=EVERY))
+    seen = lens.run(mine, ours(ids, "webgpu"), lens.Plan(capture=list(lens.points(mine))))
     kept = []
     theirs.backbone.layers[1].mixer.register_forward_hook(lambda module, args, out: kept.append(out))
     theirs(torch.tensor(ids))
