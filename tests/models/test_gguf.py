@@ -10,9 +10,9 @@ from models.gguf_files import dequantized, written
 from models.tiny import close, loaded, made, ours, saved, some_ids
 from pellucid.errors import FormatError, WeightError
 from pellucid.models import GGUF_ARCHITECTURES
-from quant.samples import BLOCKS
+from quant.samples import THOROUGH
 
-FORMATS = ["f32", *BLOCKS]
+FORMATS = ["f32", *THOROUGH]
 WIDE = {
     "hidden_size": 256,
     "intermediate_size": 512,

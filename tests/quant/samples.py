@@ -3,6 +3,7 @@
 import numpy as np
 
 import pellucid
+from pellucid.kernel.source import load
 from pellucid.ops.quant.lanes import has_dots
 from pellucid.quant import BLOCK_FORMATS, FORMATS, dequantize_planes, repack_blocks
 from pellucid.quant.weight import weight_from_blocks, weight_from_planes
@@ -10,6 +11,10 @@ from pellucid.quant.weight import weight_from_blocks, weight_from_planes
 # Formats of GGUF blocks, and those that integer dot products read.
 BLOCKS = list(BLOCK_FORMATS)
 DOTS = [name for name in FORMATS if has_dots(name)]
+# Those whose kernels differ from others of these by `dequantize_octet` alone: few of them go through every
+# kernel.
+OCTETS = {name for name in FORMATS if "quant/octets" in load(f"quant/{name}").text}
+THOROUGH = [name for name in BLOCKS if name not in OCTETS - {"iq2_s"}]
 # Where the binary16 scales of a block lie, in bytes.
 SCALES = {
     "q4_0": (0,),
@@ -20,7 +25,11 @@ SCALES = {
     "q4_k": (0, 2),
     "q5_k": (0, 2),
     "q6_k": (208,),
-}
+    "q2_k": (80, 82),
+    "q3_k": (108,),
+    "tq1_0": (52,),
+    "tq2_0": (64,),
+}  # else 0
 # Both zeros, both smallest and largest subnormals, the smallest normal, both largest, one.
 ODD_HALVES = (0, 0x8000, 1, 0x8001, 0x3FF, 0x83FF, 0x400, 0x7BFF, 0xFBFF, 0x3C00)
 
@@ -45,8 +54,17 @@ def any_blocks(name, rows, columns, rng):
         bits[bits & 0x7F80 == 0x7F80] &= 0xBFFF
         return bits.view(np.uint8)
     blocks = rng.integers(0, 256, (size // f.block_bytes, f.block_bytes)).astype(np.uint8)
-    for at in SCALES[name]:
-        blocks[:, at : at + 2] = _halves(len(blocks), rng).view(np.uint8).reshape(-1, 2)
+    return _scaled(name, blocks, lambda: _halves(len(blocks), rng))
+
+
+def _scaled(name, blocks, halves):
+    """Blocks as bytes, with scales whose bits are given, of blocks that have any of binary16."""
+    if name == "iq1_m":
+        nibbles = halves()[:, None] >> np.arange(0, 16, 4) & 15
+        blocks[:, 49::2] = blocks[:, 49::2] & 15 | nibbles << 4
+    elif name not in ("mxfp4", "nvfp4"):
+        for at in SCALES.get(name, (0,)):
+            blocks[:, at : at + 2] = halves().view(np.uint8).reshape(-1, 2)
     return blocks.reshape(-1)
 
 
@@ -59,10 +77,13 @@ def tame_blocks(name, rows, columns, rng):
         bits = values.astype(np.float16).view(np.uint16) if name == "f16" else values.view(np.uint32) >> 16
         return bits.astype(np.uint16).view(np.uint8)
     blocks = rng.integers(0, 256, (size // f.block_bytes, f.block_bytes)).astype(np.uint8)
-    for at in SCALES[name]:
-        scales = rng.uniform(-0.01, 0.01, len(blocks)).astype(np.float16)
-        blocks[:, at : at + 2] = scales.view(np.uint8).reshape(-1, 2)
-    return blocks.reshape(-1)
+    if name == "mxfp4":
+        blocks[:, 0] = rng.integers(118, 124, len(blocks))
+    if name == "nvfp4":
+        blocks[:, :4] &= 31
+    return _scaled(
+        name, blocks, lambda: rng.uniform(-0.01, 0.01, len(blocks)).astype(np.float16).view(np.uint16)
+    )
 
 
 def _scales(shape, rng, odd):
@@ -165,4 +186,4 @@ def widths(name):
     f = FORMATS[name]
     if name not in BLOCK_FORMATS:
         return (512, 41, 160) if name in ("int8_rows", "fp8_e4m3") else (512, 96, 32)
-    return {1: (512, 41, 1), 32: (512, 96, 32), 256: (512, 768, 256)}[f.block]
+    return {1: (512, 41, 1), 32: (512, 96, 32), 64: (512, 192, 64), 256: (512, 768, 256)}[f.block]

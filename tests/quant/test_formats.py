@@ -14,7 +14,9 @@ ROWS = (1, 2, 37)
 
 def reference(raw, name, rows, columns):
     kind = gguf.GGMLQuantizationType(FORMATS[name].gguf_type)
-    return gguf.quants.dequantize(raw.reshape(rows, -1), kind).astype(np.float32).reshape(rows, columns)
+    with np.errstate(over="ignore"):  # the largest exponents of MXFP4
+        values = gguf.quants.dequantize(raw.reshape(rows, -1), kind)
+    return values.astype(np.float32).reshape(rows, columns)
 
 
 def made(name, rows, columns, device, seed=0, odd=False):
@@ -77,14 +79,15 @@ def test_planes_do_not_overlap_and_begin_at_16_bytes(name):
         for start, plane in zip(layout.starts, f.planes, strict=True):
             assert start % 4 == 0
             assert not ends or 4 * start >= ends[-1]
-            ends.append(4 * start + plane.rows(rows) * plane.fields(layout.units) * plane.nbytes)
+            ends.append(4 * start + plane.rows(rows) * plane.row_bytes(layout.units))
         assert ends[-1] <= layout.nbytes
         assert layout.nbytes % 16 == 0
 
 
 def test_bytes_are_those_of_the_file_within_padding():
     for f in map(FORMATS.get, BLOCKS):
-        assert 0 <= f.layout(64, 1024).nbytes - f.raw_bytes(64, 1024) < 16 * len(f.planes)
+        more = f.layout(64, 1024).nbytes - f.raw_bytes(64, 1024) - len(f.codebook)
+        assert 0 <= more < 16 * len(f.planes)
 
 
 @pytest.mark.parametrize("name", [n for n in BLOCKS if FORMATS[n].block > 1])

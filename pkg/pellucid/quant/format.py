@@ -36,9 +36,9 @@ class Plane:
         """Rows of it that a weight of so many rows has."""
         return 1 if self.shared else rows
 
-    def fields(self, units: int) -> int:
-        """Fields of a row of so many units."""
-        return -(-units // self.units)
+    def row_bytes(self, units: int) -> int:
+        """Bytes of a row of so many units."""
+        return -(-units // self.units) * self.nbytes
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class QuantFormat:
         starts, at = [], 0
         for plane in self.planes:
             starts.append(at // 4)
-            at += -(-plane.rows(rows) * plane.fields(units) * plane.nbytes // 16) * 16
+            at += -(-plane.rows(rows) * plane.row_bytes(units) // 16) * 16
         return Layout(units, tuple(starts), at)
 
 
@@ -139,6 +139,8 @@ class BlockFormat(QuantFormat):
         block_bytes: bytes of a block.
         split: numpy: blocks, uint8 (blocks, block_bytes), to the planes.
         repack: the WGSL file that does so for one unit, below ``quant/``.
+        starts: where in a block the bytes of each plane begin, if ``quant/repack_ranges`` copies them.
+        codebook: the last plane of formats whose others point into one; it is the same in every weight.
     """
 
     gguf_type: int
@@ -146,6 +148,8 @@ class BlockFormat(QuantFormat):
     block_bytes: int
     split: Callable[[np.ndarray], list[np.ndarray]]
     repack: str
+    starts: tuple[int, ...] = ()
+    codebook: bytes = b""
 
     def __post_init__(self):
         super().__post_init__()
@@ -163,6 +167,17 @@ class BlockFormat(QuantFormat):
                 "Keep such a weight in float32, or pad its columns."
             )
         return super().units(columns)
+
+    @property
+    def holes(self) -> dict[str, str]:
+        """What ``wgsl/quant/repack.wgsl`` has to know of the bytes of a block."""
+        if not self.starts:
+            return {}
+        spare = [0] * (4 - len(self.starts))
+        sizes = [plane.row_bytes(self.block // UNIT) for plane in self.planes[: len(self.starts)]]
+        holes = {"STARTS": (*self.starts, *spare), "SIZES": (*sizes, *spare)}
+        holes = {name: f"vec4<u32>{numbers}" for name, numbers in holes.items()}
+        return holes | {"UNITS": f"{self.block // UNIT}u", "BLOCK_BYTES": f"{self.block_bytes}u"}
 
     def raw_bytes(self, rows: int, columns: int) -> int:
         """Bytes of the weight in a GGUF file."""

@@ -76,7 +76,7 @@ def dequantize_planes(words: np.ndarray, format: QuantFormat, rows: int, columns
     layout = format.layout(rows, columns)
     planes = []
     for start, plane in zip(layout.starts, format.planes, strict=True):
-        shape = (plane.rows(rows), plane.fields(layout.units), plane.nbytes)
+        shape = (plane.rows(rows), plane.row_bytes(layout.units) // plane.nbytes, plane.nbytes)
         planes.append(words.view(np.uint8)[4 * start : 4 * start + prod(shape)].reshape(shape))
     values = format.values(*planes)
     return np.ascontiguousarray(values.reshape(rows, -1)[:, :columns])
@@ -103,7 +103,7 @@ def dequantize_rows(
     out = np.empty((len(indices), columns), np.float32)
     for k, row in enumerate(np.asarray(indices).tolist()):
         for start, small_start, plane in zip(layout.starts, small.starts, format.planes, strict=True):
-            nbytes = plane.fields(layout.units) * plane.nbytes
+            nbytes = plane.row_bytes(layout.units)
             at = 4 * start + (0 if plane.shared else row * nbytes)
             target[k, 4 * small_start : 4 * small_start + nbytes] = source[at : at + nbytes]
         out[k] = dequantize_planes(chosen[k], format, 1, columns)

@@ -117,7 +117,7 @@ def weight_from_planes(planes: Sequence[Tensor], format: str | DType, shape: tup
     fmt = quant_format(format)
     rows, columns = shape
     layout = fmt.layout(rows, columns)
-    wanted = [plane.rows(rows) * plane.fields(layout.units) * plane.nbytes for plane in fmt.planes]
+    wanted = [plane.rows(rows) * plane.row_bytes(layout.units) for plane in fmt.planes]
     given = [plane.numel() * plane.itemsize for plane in planes]
     if wanted != given:
         raise FormatError(
@@ -171,7 +171,11 @@ def _on_webgpu(raw: Storage, offset: int, fmt: BlockFormat, rows: int, columns: 
     chunks = []
     for start, stop in _row_ranges(fmt, rows, columns, limit):
         count = stop - start
-        planes = Storage(fmt.layout(count, columns).nbytes, "weight")
+        layout = fmt.layout(count, columns)
+        planes = Storage(layout.nbytes, "weight")
+        if fmt.codebook:
+            book = stream().upload(np.frombuffer(fmt.codebook, np.uint8), "activation")
+            stream().copy(book, planes, 0, 4 * layout.starts[-1], len(fmt.codebook))
         target = Tensor(planes, meta((planes.nbytes // 4,), uint32, where), 0)
         for first, last in _pieces(fmt, start, stop, columns, raw.nbytes > limit):
             begin, size = offset + fmt.raw_bytes(first, columns), fmt.raw_bytes(last - first, columns)

@@ -393,8 +393,8 @@ def _repack_launch(call: Call) -> Launch:
     layout = fmt.layout(rows, columns)
     units = call["count"] * layout.units
     params = {**layout.params, "units": units, "columns": columns, "first": call["start"] * layout.units}
-    source = load("quant/repack").with_part("quant/repack_q4_0", f"quant/{fmt.repack}")
-    return Launch(source, -(-units // 64), params, bind={"out": "planes"})
+    source = load("quant/repack").with_part("quant/repack_ranges", f"quant/{fmt.repack}")
+    return Launch(source.fill(fmt.holes), -(-units // 64), params, bind={"out": "planes"})
 
 
 def _repack_reference(planes, raw, format, rows, columns, start, count):
@@ -402,7 +402,9 @@ def _repack_reference(planes, raw, format, rows, columns, start, count):
     part = repack_blocks(raw.view(np.uint8)[: fmt.raw_bytes(count, columns)], fmt, count, columns)
     whole, small = fmt.layout(rows, columns), fmt.layout(count, columns)
     for at, begin, plane in zip(whole.starts, small.starts, fmt.planes, strict=True):
-        row = plane.fields(whole.units) * plane.nbytes
+        if plane.shared:
+            continue
+        row = plane.row_bytes(whole.units)
         size, first = count * row + 3 & ~3, 4 * at + start * row  # the kernel fills the last word
         planes.view(np.uint8)[first : first + size] = part.view(np.uint8)[4 * begin : 4 * begin + size]
 

@@ -1,4 +1,4 @@
-"""The blocks of GGUF files as planes: F16, BF16, Q4_0 to Q8_0, Q4_K to Q6_K.
+"""The blocks of GGUF files as planes: F16, BF16, Q4_0 to Q8_0, Q4_K to Q6_K. Others are beside this.
 
 Blocks of 18, 22, 34 or 210 bytes start anywhere; a kernel wants 16-byte words in a row. So the kernel
 ``wgsl/quant/repack.wgsl`` makes planes of them, as `split` does here.
@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..format import BlockFormat, Plane
+from ..format import ROW, UNIT, BlockFormat, Plane
 
 # Types of tensors in a GGUF: number -> (our name, elements per block, bytes per block)
 GGUF_TYPES = {
@@ -55,32 +55,48 @@ _NUMBERS = {"f16": 1, "bf16": 30} | {name: number for number, (name, _, _) in GG
 _LOW = np.uint8(0x0F)
 
 
-def _block_format(
+def block_format(
     name: str,
     planes: tuple[Plane, ...],
-    split: Callable[[np.ndarray], list[np.ndarray]],
+    split: Callable[[np.ndarray], list[np.ndarray]] | tuple[int, ...],
     values: Callable[..., np.ndarray],
     repack: str | None = None,
+    codebook: bytes = b"",
 ) -> BlockFormat:
-    """A format with the numbers of `GGUF_TYPES`."""
+    """A format with the numbers of `GGUF_TYPES`.
+
+    Args:
+        name: of the format.
+        planes: what a buffer holds.
+        split: blocks to planes, or where in a block each plane begins, if it is a range of its bytes.
+        values: planes to values.
+        repack: the WGSL file that splits; ``repack_<name>`` if not given, and for ranges the one of these.
+        codebook: what planes point into; ``values`` takes it last.
+    """
     number = _NUMBERS[name]
     _, block, block_bytes = GGUF_TYPES[number]
+    starts = split if isinstance(split, tuple) else ()
+    ranges = [slice(at, at + p.row_bytes(block // UNIT)) for at, p in zip(starts, planes, strict=False)]
+    shared = [Plane("codebook", len(codebook), ROW, shared=True)] if codebook else []
+    books = [np.frombuffer(codebook, np.uint8) for _ in shared]
     return BlockFormat(
         name=name,
-        planes=planes,
+        planes=(*planes, *shared),
         values=values,
         gguf_type=number,
         block=block,
         block_bytes=block_bytes,
-        split=split,
-        repack=repack or f"repack_{name}",
+        split=(lambda b: [*(b[:, part] for part in ranges), *books]) if isinstance(split, tuple) else split,
+        repack=repack or ("repack_ranges" if starts else f"repack_{name}"),
+        starts=starts,
+        codebook=codebook,
     )
 
 
 # Planes of blocks
 
 
-def _pack_nibbles(q: np.ndarray) -> np.ndarray:
+def pack_nibbles(q: np.ndarray) -> np.ndarray:
     """Quants (n, 32) of 4 bits as bytes (n, 16): column i low in byte i, column 16 + i high."""
     return q[:, :16] | q[:, 16:] << np.uint8(4)
 
@@ -94,7 +110,7 @@ def _transpose_fifths(b: np.ndarray) -> np.ndarray:
 def _superblock_nibbles(b: np.ndarray) -> np.ndarray:
     """Bytes (n, 128): each 32 hold a unit in the low nibbles and the next unit in the high ones."""
     b = b.reshape(-1, 4, 1, 32)
-    return _pack_nibbles(np.concatenate([b & _LOW, b >> np.uint8(4)], axis=2).reshape(-1, 32))
+    return pack_nibbles(np.concatenate([b & _LOW, b >> np.uint8(4)], axis=2).reshape(-1, 32))
 
 
 def _superblock_fifths(b: np.ndarray) -> np.ndarray:
@@ -105,7 +121,7 @@ def _superblock_fifths(b: np.ndarray) -> np.ndarray:
 
 def _q6_k(b: np.ndarray) -> list[np.ndarray]:
     low = b[:, :128].reshape(-1, 2, 1, 2, 32)
-    quants = _pack_nibbles(np.concatenate([low & _LOW, low >> np.uint8(4)], axis=2).reshape(-1, 32))
+    quants = pack_nibbles(np.concatenate([low & _LOW, low >> np.uint8(4)], axis=2).reshape(-1, 32))
     shifts = np.array([0, 2, 4, 6], np.uint8).reshape(1, 1, 4, 1)
     tops = (b[:, 128:192].reshape(-1, 2, 1, 32) >> shifts) & np.uint8(3)
     # Column 16w + 4j + i of a unit is pair j of byte i of word w.
@@ -116,33 +132,33 @@ def _q6_k(b: np.ndarray) -> list[np.ndarray]:
 # Values of planes
 
 
-def _nibbles(quants: np.ndarray) -> np.ndarray:
-    """Inverse of `_pack_nibbles`: uint8 (n, 32)."""
+def nibbles(quants: np.ndarray) -> np.ndarray:
+    """Inverse of `pack_nibbles`: uint8 (n, 32)."""
     b = quants.reshape(-1, 16)
     return np.concatenate([b & _LOW, b >> np.uint8(4)], axis=1)
 
 
 def _with_fifths(quants: np.ndarray, fifths: np.ndarray) -> np.ndarray:
     bits = np.unpackbits(fifths.reshape(-1, 4, 1), axis=2, bitorder="little").transpose(0, 2, 1)
-    return _nibbles(quants) | bits.reshape(-1, 32) << np.uint8(4)
+    return nibbles(quants) | bits.reshape(-1, 32) << np.uint8(4)
 
 
-def _halves(field: np.ndarray) -> np.ndarray:
+def halves(field: np.ndarray) -> np.ndarray:
     return field.reshape(-1).view(np.float16).astype(np.float32)
 
 
-def _signed(q: np.ndarray, zero: int) -> np.ndarray:
+def signed(q: np.ndarray, zero: int) -> np.ndarray:
     return (q.view(np.int8) - np.int8(zero)).astype(np.float32)
 
 
 def _affine(q: np.ndarray, scales: np.ndarray) -> np.ndarray:
-    d, m = _halves(scales).reshape(-1, 2).T
+    d, m = halves(scales).reshape(-1, 2).T
     return d[:, None] * q.astype(np.float32) + m[:, None]
 
 
 def _superblock(q: np.ndarray, headers: np.ndarray) -> np.ndarray:
     h = headers.reshape(-1, 16)
-    d, dmin = _halves(np.ascontiguousarray(h[:, :4])).reshape(-1, 2).T
+    d, dmin = halves(np.ascontiguousarray(h[:, :4])).reshape(-1, 2).T
     a, b, c = (h[:, k : k + 4] for k in (4, 8, 12))
     top = np.uint8(0x30)
     scale = np.concatenate([a & 63, (c & _LOW) | (a >> np.uint8(2)) & top], axis=1).astype(np.float32)
@@ -152,65 +168,65 @@ def _superblock(q: np.ndarray, headers: np.ndarray) -> np.ndarray:
 
 def _q6_k_values(quants: np.ndarray, tops: np.ndarray, scales: np.ndarray, supers: np.ndarray) -> np.ndarray:
     pairs = tops.reshape(-1, 2, 1, 4) >> np.array([0, 2, 4, 6], np.uint8).reshape(1, 1, 4, 1)
-    q = _nibbles(quants) | (pairs.reshape(-1, 32) & np.uint8(3)) << np.uint8(4)
-    d = np.repeat(_halves(supers), 16) * scales.reshape(-1).view(np.int8).astype(np.float32)
-    return d[:, None] * _signed(q, 32).reshape(-1, 16)
+    q = nibbles(quants) | (pairs.reshape(-1, 32) & np.uint8(3)) << np.uint8(4)
+    d = np.repeat(halves(supers), 16) * scales.reshape(-1).view(np.int8).astype(np.float32)
+    return d[:, None] * signed(q, 32).reshape(-1, 16)
 
 
 QUANTS, HALF, TWO_HALVES = Plane("quants", 16), Plane("scales", 2), Plane("scales", 4)
 HEADERS, FIFTHS = Plane("headers", 16, 8), Plane("fifths", 4)
 
-_block_format("f16", (Plane("values", 64),), lambda b: [b], _halves, "repack_half")
-_block_format(
+block_format("f16", (Plane("values", 64),), lambda b: [b], halves, "repack_half")
+block_format(
     "bf16",
     (Plane("values", 64),),
     lambda b: [b],
     lambda values: (values.reshape(-1).view(np.uint16).astype(np.uint32) << np.uint32(16)).view(np.float32),
     "repack_half",
 )
-_block_format(
+block_format(
     "q4_0",
     (QUANTS, HALF),
-    lambda b: [b[:, 2:], b[:, :2]],
-    lambda q, d: _halves(d)[:, None] * _signed(_nibbles(q), 8),
+    (2, 0),
+    lambda q, d: halves(d)[:, None] * signed(nibbles(q), 8),
 )
-_block_format(
+block_format(
     "q4_1",
     (QUANTS, TWO_HALVES),
-    lambda b: [b[:, 4:], b[:, :4]],
-    lambda q, d: _affine(_nibbles(q), d),
+    (4, 0),
+    lambda q, d: _affine(nibbles(q), d),
 )
-_block_format(
+block_format(
     "q5_0",
     (QUANTS, HALF, FIFTHS),
     lambda b: [b[:, 6:], b[:, :2], _transpose_fifths(b[:, 2:6])],
-    lambda q, d, f: _halves(d)[:, None] * _signed(_with_fifths(q, f), 16),
+    lambda q, d, f: halves(d)[:, None] * signed(_with_fifths(q, f), 16),
 )
-_block_format(
+block_format(
     "q5_1",
     (QUANTS, TWO_HALVES, FIFTHS),
     lambda b: [b[:, 8:], b[:, :4], _transpose_fifths(b[:, 4:8])],
     lambda q, d, f: _affine(_with_fifths(q, f), d),
 )
-_block_format(
+block_format(
     "q8_0",
     (Plane("quants", 32), HALF),
-    lambda b: [b[:, 2:], b[:, :2]],
-    lambda q, d: _halves(d)[:, None] * _signed(q, 0).reshape(-1, 32),
+    (2, 0),
+    lambda q, d: halves(d)[:, None] * signed(q, 0).reshape(-1, 32),
 )
-_block_format(
+block_format(
     "q4_k",
     (QUANTS, HEADERS),
     lambda b: [_superblock_nibbles(b[:, 16:]), b[:, :16]],
-    lambda q, h: _superblock(_nibbles(q), h),
+    lambda q, h: _superblock(nibbles(q), h),
 )
-_block_format(
+block_format(
     "q5_k",
     (QUANTS, HEADERS, FIFTHS),
     lambda b: [_superblock_nibbles(b[:, 48:]), b[:, :16], _superblock_fifths(b[:, 16:48])],
     lambda q, h, f: _superblock(_with_fifths(q, f), h),
 )
-_block_format(
+block_format(
     "q6_k",
     (QUANTS, Plane("tops", 8), HALF, Plane("supers", 2, 8)),
     _q6_k,
