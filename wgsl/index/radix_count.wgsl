@@ -10,7 +10,7 @@
 
 alias T = f32;
 const WORKGROUP = 256u;
-const BLOCK = 2048u;
+const BLOCK = 4096u;
 const FLOAT = true;
 const SIGNED = false;
 const DESCENDING = false;

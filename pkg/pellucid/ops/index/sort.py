@@ -31,8 +31,9 @@ from ..shape.movement import contiguous
 
 # Entries that one workgroup sorts: keys of 8 bytes and places of 4 stay below 16 KiB of workgroup memory.
 _BLOCK = 1024
-# Entries that one workgroup moves by their digits.
-_DIGITS_BLOCK = 2048
+# Longer rows are sorted by their digits, for which a workgroup moves so many entries. Of shorter ones sorted
+# blocks are merged.
+_MERGED = _DIGITS_BLOCK = 4096
 # The most that a top-k looks for by choosing; it sorts for more. And what a lane of its direct kernel keeps.
 _MOST, _LIST = 256, 64
 # A lane of a top-k looks at up to so many entries; a workgroup collects so many to choose from.
@@ -71,22 +72,25 @@ def order_launches(
         bits: of unsigned numbers, how many are in use.
     """
     holes = order_holes(d, descending)
-    if values is None:
-        call.temporary(out, (rows * columns,), dt.uint32)
-    if columns > _BLOCK:
+    if columns > _MERGED:
         return _by_digits(call, x, rows, columns, holes, _digits(d, bits), out, values)
+    order = "order" if values else out
+    merges = max(-(-columns // _BLOCK) - 1, 0).bit_length()
+    names = [f"{order}{k}" for k in range(merges)] + [order]
+    for name in names:
+        call.temporary(name, (rows * columns,), dt.uint32)
     block = min(_BLOCK, max(2, 1 << (columns - 1).bit_length()))
-    params: dict[str, int | float] = {"groups": rows, "columns": columns, "blocks": 1}
+    blocks = -(-columns // block)
+    params: dict[str, int | float] = {"groups": rows * blocks, "columns": columns, "blocks": blocks}
     file = load("index/sort_blocks").fill(
         {**holes, "BLOCK": f"{block}u", "WORKGROUP": f"{min(256, block // 2)}u"}
     )
-    if values is None:
-        return [Launch(file, rows, params, bind={"x": x, "order": out})]
-    call.temporary("order", (rows * columns,), dt.uint32)
-    return [
-        Launch(file, rows, params, bind={"x": x}),
-        _finish(d, rows, columns, columns, columns, "order"),
-    ]
+    made = [Launch(file, rows * blocks, params, bind={"x": x, "order": names[0]})]
+    grid, file = -(-rows * columns // 64), load("index/sort_merge").fill(holes)
+    for k in range(merges):
+        params = {"count": rows * columns, "columns": columns, "run": _BLOCK << k}
+        made.append(Launch(file, grid, params, bind={"x": x, "places": names[k], "order": names[k + 1]}))
+    return [*made, _finish(d, rows, columns, columns, columns, order)] if values else made
 
 
 def _digits(d: DType, bits: int) -> list[int]:
@@ -113,6 +117,8 @@ def _by_digits(
     """A pass for each digit: how often each occurs in each block, running sums of that, and the entries."""
     blocks = -(-columns // _DIGITS_BLOCK)
     groups = rows * blocks
+    if values is None:
+        call.temporary(out, (rows * columns,), dt.uint32)
     call.temporary("counts", (16 * groups,), dt.uint32)
     call.temporary("ends", (16 * groups,), dt.uint32)
     for k in (0, 1):

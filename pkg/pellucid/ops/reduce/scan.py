@@ -44,15 +44,22 @@ def scan_launches(call: Call, one: dict[str, str], identity: dict[str, str]) -> 
 def running_sums(call: Call, source: str, out: str, count: int) -> list[Launch]:
     """Launches that write the running sums of uint32 ``source`` into ``out``."""
     holes = {"T": "u32", "apply": "a + b", "IDENTITY": "0u"}
-    return _rows(call, source, out, 1, count, holes, 0)
+    return _rows(call, source, out, 1, count, holes, 0, 4 * _LONG)
 
 
 def _rows(
-    call: Call, source: str, out: str, rows: int, columns: int, holes: dict[str, str], depth: int
+    call: Call,
+    source: str,
+    out: str,
+    rows: int,
+    columns: int,
+    holes: dict[str, str],
+    depth: int,
+    longest: int = _LONG,
 ) -> list[Launch]:
     direct = is_direct()
     chunk = columns
-    if columns > _LONG and (rows < _MANY or direct):
+    if columns > longest and (rows < _MANY or direct):
         chunk = _CHUNK if direct else max(_CHUNK, -(-columns // _PARTS))
     parts = -(-columns // chunk)
     before: list[Launch] = []
