@@ -10,6 +10,7 @@
  *
  * boot(options) -> Promise<Python>
  *   packages   names in the site's lock file to load; default ["numpy", "pellucid"]
+ *   more       address of a folder with a pyodide-lock.json of the same Pyodide, whose packages can be imported too
  *   env        more environment variables; PELLUCID_SITE (the site's address, with a final slash) is always set
  *   site       the site's address; default: the folder above this file
  *   onProgress({ stage, milliseconds })  stage is "runtime", "packages" or "ready"
@@ -30,7 +31,7 @@
  *   info                               { pyodide, python, jspi, webgpu, isolated, milliseconds }
  *
  * Messages, page to worker ({ kind, ... }):
- *   start { site, packages, env, interrupts, taken }     once, first; taken: shared memory in which the page counts the
+ *   start { site, packages, more, env, interrupts, taken }     once, first; taken: shared memory in which the page counts the
  *       weight of the messages that it has dealt with
  *   run { id, code, inputs, filename, calm }      write { id, path, data }
  *       calm: a signal that is still pending is dropped first, for what it was meant for is not running
@@ -63,7 +64,7 @@ class Python {
   #taken = null;
   #boot;
 
-  constructor({ packages = ["numpy", "pellucid"], env = {}, site, ...listeners }) {
+  constructor({ packages = ["numpy", "pellucid"], more = null, env = {}, site, ...listeners }) {
     const here = new URL(site ?? "..", import.meta.url).href;
     this.interruptNote = null;
     if (globalThis.crossOriginIsolated) {
@@ -85,7 +86,7 @@ class Python {
       listeners.onCrash?.(error);
     };
     const [interrupts, taken] = [this.#interrupts, this.#taken];
-    this.#worker.postMessage({ kind: "start", site: here, packages, env, interrupts, taken });
+    this.#worker.postMessage({ kind: "start", site: here, packages, more, env, interrupts, taken });
   }
 
   run(code, inputs = {}, filename = "<page>") {

@@ -1,7 +1,8 @@
 /**
  * The worker in which Python runs. The messages are described in boot.js.
  *
- * Pyodide, its lock file and every wheel come from the site itself, so nothing outside it is ever contacted.
+ * Pyodide, its lock file and every wheel come from the site itself, so nothing outside it is ever contacted, unless the page
+ * names a folder with more packages.
  */
 
 import { Outlet } from "./outlet.js";
@@ -99,10 +100,16 @@ async function readLock(url) {
   return answer.json();
 }
 
-async function start({ site, packages, env, interrupts, taken }) {
+async function start({ site, packages, more, env, interrupts, taken }) {
   const base = new URL("pyodide/", site).href;
   outlet.post({ kind: "progress", stage: "runtime", milliseconds: elapsed() });
   const [{ loadPyodide }, lock] = await Promise.all([import(base + "pyodide.mjs"), readLock(base + "pyodide-lock.json")]);
+  if (more) {
+    const other = await readLock(new URL("pyodide-lock.json", more).href);
+    for (const [name, found] of Object.entries(other.packages)) {
+      lock.packages[name] ??= { ...found, file_name: new URL(found.file_name, more).href };
+    }
+  }
   const missing = packages.filter((name) => !(name in lock.packages));
   if (missing.length) throw new Error(`The site's lock file does not have: ${missing.join(", ")}.`);
   pyodide = await loadPyodide({

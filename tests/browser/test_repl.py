@@ -6,7 +6,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from paths import ROOT, SITE
+from paths import ROOT, SITE, TEST_SITE
 from static_server import StaticServer
 
 READY, RUNNING = "body[data-state=ready]", "body[data-state=running]"
@@ -644,6 +644,88 @@ def test_a_phone_has_keys_and_rows_that_fit(browser, site_server):
     fits = "document.documentElement.scrollWidth <= innerWidth"
     assert repl.page.evaluate(fits)
     context.close()
+
+
+def test_values_draw_themselves(repl):
+    repl.type("import pellucid as torch")
+    assert repl.type("torch.linspace(-1, 1, 64).reshape(8, 8)").startswith("tensor([[-1.0000")
+    frame = repl.page.frame_locator("iframe.picture")
+    expect(frame.locator("body")).to_contain_text("[8, 8] · pellucid.float32 · webgpu · -1 to 1 · mean ")
+    expect(frame.locator("body")).to_contain_text("no NaN")
+    expect(frame.get_by_role("img", name="heat map of 8 by 8")).to_be_visible()
+    expect(frame.get_by_role("img", name="histogram from -1 to 1").locator("rect")).to_have_count(32)
+    repl.page.get_by_role("button", name="Clear").click()
+    repl.type("torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Sequential(torch.nn.Linear(8, 2)))")
+    expect(frame.locator("summary").first).to_contain_text("Sequential 58 parameters · 232 bytes")
+    tall = "() => document.querySelector('iframe.picture').offsetHeight"
+    before = repl.page.evaluate(tall)
+    frame.locator("summary").last.click()
+    repl.page.wait_for_function(f"before => ({tall})() > before", arg=before)
+    repl.page.get_by_role("button", name="Clear").click()
+    repl.type("torch.lens.Seen({'embed': torch.ones(3, 4)})")
+    expect(frame.get_by_role("row")).to_contain_text("embed")
+    repl.page.get_by_role("button", name="Clear").click()
+    evil = "<img src=x onerror='parent.was = 1'><p>drawn</p>"
+    repl.type_block(f'class Evil:\n    def _repr_html_(self): return "{evil}"\n')
+    repl.type("Evil()")
+    expect(frame.locator("p")).to_have_text("drawn")
+    assert repl.page.evaluate("window.was === undefined")
+
+
+def test_a_statement_is_timed(repl):
+    assert re.fullmatch(r"5\n[\d.]+ (s|ms|µs), until the device was done\n", repl.type("%time 2 + 3"))
+    assert "SyntaxError" in repl.type("%timer 2")
+
+
+def test_the_quick_examples_run(repl):
+    menu = repl.page.get_by_role("combobox", name="Examples")
+    for name in ("Look at tensors", "Trace every dispatch", "Time a product"):
+        menu.select_option(label=name)
+        expect(repl.editor).to_be_focused()
+        repl.editor.press("Control+Enter")
+        expect(repl.editor).to_have_value("")
+        repl.ready()
+        assert repl.output(), name
+    expect(repl.page.locator("#transcript .stderr")).to_have_count(0)
+
+
+def test_a_link_offers_its_program_with_packages_of_a_named_folder(repl, page):
+    program = "import iniconfig\nname = iniconfig.__name__ + '#ü'"
+    repl.editor.fill(program)
+    repl.page.get_by_role("button", name="Share").click()
+    expect(repl.page).to_have_url(re.compile("#code="))
+    code = repl.page.url.partition("#")[2]
+    with StaticServer(SITE, {"more": TEST_SITE}) as server:
+        linked = Repl(page, server)
+        page.goto(f"{server.url}web/repl/?packages=/more#{code}")
+        linked.ready(BOOT)
+        expect(linked.notes).to_contain_text("More packages come from")
+        expect(linked.notes).to_contain_text("The program comes from the link")
+        expect(linked.editor).to_have_value(program)
+        assert linked.inputs() == []
+        linked.editor.press("Control+Enter")
+        expect(linked.editor).to_have_value("")
+        linked.ready()
+        assert linked.type("name") == "'iniconfig#ü'\n"
+        assert "micropip.install('matplotlib')" in linked.type("import matplotlib")
+
+
+def test_a_dropped_file_is_a_source_and_a_file(repl):
+    header = b'{"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}'
+    data = len(header).to_bytes(8, "little") + header + bytes(8)
+    repl.page.evaluate(
+        """bytes => {
+            const dataTransfer = new DataTransfer();
+            dataTransfer.items.add(new File([new Uint8Array(bytes)], "tiny.safetensors"));
+            const drop = new DragEvent("drop", { dataTransfer, bubbles: true, cancelable: true });
+            document.body.dispatchEvent(drop);
+        }""",
+        list(data),
+    )
+    expect(repl.page.get_by_role("log")).to_contain_text("dropped = tiny.safetensors (70 bytes)")
+    repl.type("import pellucid as torch")
+    assert repl.type("torch.weights.open(dropped)['x'].shape") == "(2,)\n"
+    assert repl.type("len(open('tiny.safetensors', 'rb').read())") == "70\n"
 
 
 def test_clear_empties_the_transcript_and_nothing_else(repl):

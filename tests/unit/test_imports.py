@@ -52,6 +52,7 @@ ROOMS = (
     ("ops",),
     # Tensors get their methods. Blocks of files become weights by ops.
     (
+        "tensors.html",
         "tensors.indexing",
         "tensors.printing",
         "tensors.queries",

@@ -94,6 +94,54 @@ export class Block {
   }
 }
 
+const LOOK = `<!doctype html><meta name="color-scheme" content="light dark"><style>
+body { margin: 0; overflow: hidden } .pellucid-values { display: none }
+table { border-collapse: collapse } td, th { padding: 2px 8px } svg, img { max-width: 100% }
+</style>`;
+
+/** What a value draws of itself: HTML in a frame of its own, in which no script runs. */
+export class Picture {
+  kind = "picture";
+  text = "";
+  size = 0;
+  lines = 0;
+  isFull = true;
+  #html;
+  #element = null;
+
+  constructor(html) {
+    this.#html = html;
+  }
+
+  get weight() {
+    return this.#html.length + OVERHEAD;
+  }
+
+  close() {}
+
+  draw() {
+    if (this.#element !== null) return this.#element;
+    const frame = document.createElement("iframe");
+    frame.className = this.kind;
+    frame.title = "What the value looks like";
+    frame.sandbox = "allow-same-origin"; // to measure it; scripts are not allowed
+    frame.srcdoc = LOOK + this.#html;
+    frame.addEventListener("load", () => {
+      const { body } = frame.contentDocument;
+      const fit = () => (frame.style.height = `${Math.min(body.scrollHeight, 2000)}px`);
+      body.addEventListener("toggle", fit, true); // a fold
+      new ResizeObserver(fit).observe(body);
+      fit();
+    });
+    return (this.#element = frame);
+  }
+
+  remove() {
+    this.#element?.remove();
+    this.#element = null;
+  }
+}
+
 /** Blocks that follow each other, with what they come to. */
 export class Blocks {
   blocks = [];

@@ -4,7 +4,7 @@
  * the oldest of it is dropped.
  */
 
-import { Block, Blocks } from "./block.js";
+import { Block, Blocks, Picture } from "./block.js";
 
 // Characters, with some more for each block.
 const HEAD = 20_000;
@@ -57,7 +57,7 @@ export class Passage {
 
   print(kind, text) {
     for (let from = 0; from < text.length; ) {
-      if (this.#open?.kind !== kind || this.#open.isFull) this.#begin(kind);
+      if (this.#open?.kind !== kind || this.#open.isFull) this.#begin(new Block(kind));
       from = this.#open.write(text, from);
     }
   }
@@ -90,12 +90,17 @@ export class Passage {
     for (const element of this.#elements()) element.remove();
   }
 
-  #begin(kind) {
+  /** Put in what a value draws of itself. */
+  picture(html) {
+    this.#begin(new Picture(html));
+  }
+
+  #begin(block) {
     if (this.#open) {
       this.#open.close();
       this.#tail.push([this.#open]);
     }
-    this.#open = new Block(kind);
+    this.#open = block;
     const isFolded = () => this.#folded.blocks.length > 0 || this.#dropped.characters > 0;
     while (this.#tail.blocks.length && !isFolded() && this.#head.weight + this.#tail.blocks[0].weight <= HEAD) {
       this.#head.push(this.#tail.take());

@@ -4,10 +4,13 @@ import ast
 import asyncio
 import builtins
 import codeop
+import io
 import linecache
 import os
+import re
 import signal
 import sys
+import time
 import traceback
 import types
 from importlib.abc import MetaPathFinder
@@ -51,11 +54,13 @@ class Console(pyodide_console.Console):
         self._parser = codeop.CommandCompiler()
         self._parser.compiler.flags |= ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
         builtins.input = self._input
+        os.environ["MPLBACKEND"] = "agg"
         signal.signal(signal.SIGINT, self._interrupt)
         sys.meta_path.insert(0, _TorchFinder())
 
     def missing(self, text: str) -> str | None:
         """What to begin the next line with when a text is not yet a whole input; None when it is one."""
+        text, _ = _timed(text)
         try:
             if self._parser(text, symbol="exec") is not None and not _open_block(text):
                 return None
@@ -102,6 +107,13 @@ class Console(pyodide_console.Console):
                 print("KeyboardInterrupt", file=sys.stderr)
             else:
                 _drop_own_frames(error, self._is_interrupted)
+                if isinstance(error, ModuleNotFoundError) and error.name:
+                    package = error.name.partition(".")[0]
+                    error.add_note(
+                        f"Packages of pure Python: import micropip; await micropip.install({package!r}). "
+                        "Compiled ones are found where the page was opened with ?packages=ADDRESS, a folder "
+                        "with Pyodide's own packages."
+                    )
                 print(self.formattraceback(error), end="", file=sys.stderr)
         finally:
             self._task = None
@@ -118,8 +130,10 @@ class Console(pyodide_console.Console):
     async def _run(self, text: str) -> None:
         self.filename = f"{_PREFIX}{self._count}>"
         self._count += 1
+        text, timed = _timed(text)
         lines = text.split("\n")
         linecache.cache[self.filename] = (len(text), None, [line + "\n" for line in lines], self.filename)
+        began = time.perf_counter()
         for first, last in _statements(ast.parse(text, self.filename)):
             # Empty lines before the statement keep the numbers in tracebacks right.
             source = "\n" * (first - 1) + "\n".join(lines[first - 1 : last]) + "\n"
@@ -129,6 +143,13 @@ class Console(pyodide_console.Console):
                 value = await self.runcode(source, code)
                 self._fit()  # it may have imported what prints
                 sys.displayhook(value)
+                _draw(value)
+            _draw_figures()
+
+        if timed:
+            if "pellucid" in sys.modules:
+                await sys.modules["pellucid"].webgpu.synchronize_async()
+            print(f"{_duration(time.perf_counter() - began)}, until the device was done")
 
     async def completions(self, before: str) -> dict[str, Any]:
         """What the text before the cursor may go on with: `start` is where the completed word begins."""
@@ -200,6 +221,41 @@ class Console(pyodide_console.Console):
                 self._is_interrupted = True
                 raise asyncio.CancelledError
             self._is_unheard = True
+
+
+def _timed(text: str) -> tuple[str, bool]:
+    """An input without the ``%time`` before its statements, and whether one was there."""
+    lines = text.split("\n")
+    found = [i for i, line in enumerate(lines) if re.match(r"%%?time\b", line)]
+    for i in found:
+        lines[i] = re.sub(r"^%%?time *", "", lines[i])
+    return "\n".join(lines), bool(found)
+
+
+def _duration(seconds: float) -> str:
+    for unit, scale in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= scale:
+            return f"{seconds / scale:.3g} {unit}"
+    return f"{seconds / 1e-6:.3g} µs"
+
+
+def _draw(value: Any) -> None:
+    """Send what a value draws of itself, where it does."""
+    for name in ("_repr_html_", "_repr_svg_"):
+        if not isinstance(value, type) and (method := getattr(type(value), name, None)) is not None:
+            if drawn := method(value):
+                send("picture", drawn)
+            return
+
+
+def _draw_figures() -> None:
+    """Show the figures of matplotlib that a statement left open, and close them."""
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    for number in pyplot.get_fignums() if pyplot else ():
+        text = io.StringIO()
+        pyplot.figure(number).savefig(text, format="svg")
+        pyplot.close(number)
+        send("picture", text.getvalue())
 
 
 def _say_nothing(message: str) -> None:

@@ -2,8 +2,11 @@
 
 import { boot } from "../boot.js";
 import { Editor } from "./editor.js";
+import { EXAMPLES } from "./examples.js";
 import { Transcript } from "./transcript.js";
 
+const IN_LINK = "#code=";
+const COPIED = 64_000_000; // bytes of a dropped file up to which it also lies in Python's file system
 const SLOW_STOP = 3000; // milliseconds after which an interrupt counts as unheard
 
 const element = (id) => document.getElementById(id);
@@ -19,7 +22,7 @@ let state = "starting"; // then "ready", "running", "asking" (Python waits in in
 let ahead = 0; // how many characters of the editor's text were entered while Python was busy
 let unheard = 0; // the timer of the last interrupt
 let columns = 0; // how many characters Python knows to fit in a line
-let isUsed = false; // something was typed that a restart would lose
+let inputs = []; // of this session
 
 function show(next, text) {
   transcript.draw(); // a state is shown together with what led to it
@@ -56,7 +59,11 @@ async function start() {
   const source = fetch(new URL("pellucid_repl.py", import.meta.url));
   const missing = missingGpu();
   try {
+    const folder = new URLSearchParams(location.search).get("packages");
+    const more = folder && new URL(folder.replace(/\/*$/, "/"), location.href).href;
+    if (more) note(["More packages come from ", code(more), "."]);
     const booted = await boot({
+      more,
       onProgress: ({ stage }) => show("starting", stages[stage]),
       onStdout: (text) => transcript.print("stdout", text),
       onStderr: (text) => transcript.print("stderr", text),
@@ -70,7 +77,7 @@ async function start() {
     python = booted;
     const versions = await call("versions");
     columns = 0;
-    isUsed = false;
+    inputs = [];
     await tellColumns();
     transcript.block("quiet", `Pellucid ${versions.pellucid} on Python ${versions.python}, in this page`);
   } catch (error) {
@@ -126,12 +133,14 @@ function stopped(reason) {
 
 function receive(name, value) {
   if (name === "accepted") {
-    isUsed = true;
+    inputs.push(value);
     const lines = value.split("\n").map((line, index) => `${index ? "..." : ">>>"} ${line}`);
     transcript.block("input", lines.join("\n"));
     editor.remember(value);
     take(value.length);
     element("editor").placeholder = ""; // the hint is for the first line
+  } else if (name === "picture") {
+    transcript.picture(value);
   } else if (name === "input") {
     show("asking", "Python asks for a line.");
     editor.prompt = value;
@@ -239,8 +248,48 @@ element("interrupt").addEventListener("click", () => {
   interrupt();
   editor.focus();
 });
+/** Put a program into the editor, to be read and run. */
+function offer(program) {
+  editor.text = program;
+  editor.focus();
+  transcript.scrollToEnd();
+}
+
+/** A link to what stands in the editor, or else to all that was typed. */
+async function share() {
+  const link = new URL(IN_LINK + encodeURIComponent(editor.text || inputs.join("\n")), location.href).href;
+  history.replaceState(null, "", link);
+  const isCopied = await navigator.clipboard.writeText(link).then(() => true, () => false);
+  element("status").textContent = isCopied ? "The link is copied." : "The link is in the address bar.";
+}
+
+/** Let Python have a file: as `dropped`, a source of weights, and by its name where it is not large. */
+async function takeFile(file) {
+  const small = file.size <= COPIED;
+  if (small) await python.writeFile(`/home/pyodide/${file.name}`, new Uint8Array(await file.arrayBuffer()));
+  await python.run("dropped = _dropped; del _dropped", { _dropped: file });
+  const where = small ? `; also open(${JSON.stringify(file.name)})` : "";
+  const text = `dropped = ${file.name} (${file.size.toLocaleString("en")} bytes), for from_pretrained(dropped) or weights.open(dropped)${where}`;
+  transcript.block("quiet", text);
+}
+
+for (const [index, { name }] of EXAMPLES.entries()) element("examples").append(new Option(name, index));
+element("examples").addEventListener("change", ({ target }) => {
+  offer(EXAMPLES[target.value].code);
+  target.value = "";
+});
+element("share").addEventListener("click", share);
+document.addEventListener("dragover", (event) => {
+  if (event.dataTransfer.types.includes("Files")) event.preventDefault(); // else the browser opens the file itself
+});
+document.addEventListener("drop", async (event) => {
+  if (!event.dataTransfer.files.length) return;
+  event.preventDefault();
+  if (python === null) return;
+  for (const file of [...event.dataTransfer.files]) await takeFile(file);
+});
 element("restart").addEventListener("click", () => {
-  if (isUsed && state !== "stopped") element("sure").showModal();
+  if (inputs.length && state !== "stopped") element("sure").showModal();
   else restart();
 });
 element("sure").addEventListener("close", ({ target }) => {
@@ -271,4 +320,8 @@ main.addEventListener("click", (event) => {
   if (getSelection().isCollapsed && !event.target.closest("a, button, .note")) editor.focus();
 });
 element("editor").placeholder = "import pellucid as torch";
-start();
+await start();
+if (location.hash.startsWith(IN_LINK)) {
+  note("The program comes from the link. Read it, then press Enter at its end or Ctrl+Enter.");
+  offer(decodeURIComponent(location.hash.slice(IN_LINK.length)));
+}

@@ -39,6 +39,13 @@ export class Transcript {
     this.#drawSoon(passage);
   }
 
+  /** Show what a value draws of itself. */
+  picture(html) {
+    const passage = this.#passages.at(-1);
+    passage.picture(html);
+    this.#drawSoon(passage);
+  }
+
   /** Show now what the next frame would. */
   draw() {
     cancelAnimationFrame(this.#frame);

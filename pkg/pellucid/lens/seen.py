@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import html
 from typing import Any
 
 from ..device.stream import stream
 from ..errors import WeightError
+from ..tensors.html import describe
 from ..tensors.tensor import Tensor
 from .looks import LogitLens
 from .points import canonical
@@ -36,6 +38,15 @@ class Seen(dict):
             whole, length = value
             self[path] = value = whole[..., : int(length)]
         return value  # pyright: ignore[reportReturnType] while a call is captured it is both
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for path, value in self.items():
+            drawn = describe(value, 48) if isinstance(value, Tensor) else None
+            told = drawn or f"<code>{html.escape(repr(value))}</code>"
+            head = f"<th style='text-align:left'><code>{html.escape(path)}</code></th>"
+            rows.append(f"<tr>{head}<td>{told}</td></tr>")
+        return f"<table style='font:13px/1.5 system-ui,sans-serif'>{''.join(rows)}</table>"
 
     def items(self) -> Any:
         """Paths with their values."""

@@ -27,6 +27,7 @@ from . import formats, indexing, queries
 from .absent import refuse_methods
 from .construct import rebuild, tensor
 from .dtypes import LARGEST_HALF, DType
+from .html import picture
 from .printing import describe
 from .tensor import Tensor
 from .typed import construct, dtype_of, new, type_name
@@ -40,6 +41,9 @@ class _Methods(Tensor):
 
     def __repr__(self) -> str:
         return describe(self)
+
+    def _repr_html_(self) -> str | None:
+        return picture(self)
 
     def backward(
         self,

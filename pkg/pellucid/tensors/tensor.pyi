@@ -145,6 +145,7 @@ class Tensor(Portable):
     def bool(self, memory_format=None) -> Tensor:
         """As bool: whether values are not zero."""
     def __repr__(self) -> str: ...
+    def _repr_html_(self) -> str | None: ...
     def backward(
         self,
         gradient: Tensor | None = None,

@@ -12,6 +12,7 @@ from ...ops.shape.creation import empty_like
 from ...tensors.dtypes import DType, bfloat16, float16, float32, float64
 from ...tensors.tensor import Tensor
 from ..hooks import Hook, HookHandle, HookTable, Listened, Tap, call
+from ..html import tree
 from ..parameter import Buffer, Parameter, account
 from ..state import IncompatibleKeys, Stateful
 
@@ -336,6 +337,9 @@ class Module(Listened, Stateful["Module"]):
 
     def _get_name(self) -> str:
         return type(self).__name__
+
+    def _repr_html_(self) -> str:
+        return tree(self)
 
     def __repr__(self) -> str:
         extra = self.extra_repr()
