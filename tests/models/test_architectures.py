@@ -139,6 +139,26 @@ def test_gradients_reach_every_parameter(name, twin, device):
         np.testing.assert_allclose(p.grad.numpy() / scale, wanted.numpy() / scale, atol=1e-3, err_msg=path)
 
 
+def test_local_adaptation_of_mamba_changes_b_and_c_alone(twin):
+    model = loaded(twin("mamba")[1], "webgpu").train()
+    ids, before = ours(some_ids(2, 12), "webgpu"), {n: p.numpy() for n, p in model.state_dict().items()}
+    optimizer = pellucid.optim.AdamW(model.select_local(), lr=1e-3, weight_decay=0.0)
+    losses = []
+    for _ in range(4):
+        optimizer.zero_grad()
+        loss = model(ids, labels=ids).loss
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses == sorted(losses, reverse=True)
+    for name, p in model.state_dict().items():
+        same, rank = p.numpy() == before[name], model.config.rank
+        assert same.all() != name.endswith("x_proj.weight")
+        if name.endswith("x_proj.weight"):
+            assert same[:rank].all()
+            assert not same[rank:].any()
+
+
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 @pytest.mark.parametrize("shards", [None, "20KB"])
 def test_every_type_of_file_loads(dtype, shards, tmp_path, device):

@@ -33,9 +33,34 @@ def scan(batch: int, time: int, channels: int, states: int, *groups: int, **opti
     )
 
 
-def none(text: str, *args) -> Sample:
+def by_position(t, query, key, value, g, beta, scale=None, initial_state=None):
+    """The gated delta rule, position after position."""
+    share, columns = value.shape[2] // query.shape[2], query.shape[3]
+    query, key = (x.repeat_interleave(share, 2) for x in (query, key))
+    state = value.new_zeros((len(value), *value.shape[2:3], columns, value.shape[3]))
+    state, out = state if initial_state is None else initial_state, []
+    for k in range(value.shape[1]):
+        state = state * t.exp(g[:, k])[..., None, None]
+        new = (value[:, k] - t.einsum("bhkv,bhk->bhv", state, key[:, k])) * beta[:, k].unsqueeze(-1)
+        state = state + key[:, k].unsqueeze(-1) * new.unsqueeze(-2)
+        out.append(t.einsum("bhkv,bhk->bhv", state, query[:, k]))
+    return (t.stack(out, 1) if out else value) * (columns**-0.5 if scale is None else scale), state
+
+
+def rule(batch: int, time: int, key_heads: int, heads: int, **options) -> Sample:
+    """A gated delta rule of these sizes."""
+    key = normal(batch, time, key_heads, 3)
+    key /= np.sqrt((key * key).sum(-1, keepdims=True))
+    fading, beta = -uniform(0, 1, batch, time, heads), uniform(0, 1, batch, time, heads)
+    given = normal(*key.shape), key, normal(batch, time, heads, 2), fading, beta
+    return S(*given, **options).but(
+        theirs=by_position, rtol=1e-4, atol=1e-4, layouts=("contiguous",), second=False
+    )
+
+
+def none(text: str, *args, **options) -> Sample:
     """A call that has no meaning."""
-    return bad(text, *args).but(error=Exception)
+    return bad(text, *args, **options).but(error=Exception)
 
 
 small = scan(1, 3, 2, 2)
@@ -55,5 +80,14 @@ SAMPLES: dict[str, list[Sample]] = {
         none("give", nothing(2, 3), *small.args[1:]),
         none("delta has shape", small.args[0], nothing(1, 3, 1), *small.args[2:]),
         none("floating", *[np.int64(a) for a in small.args]),
+    ],
+    "nn.functional.gated_delta_rule": [
+        rule(2, 4, 1, 2, initial_state=normal(2, 2, 3, 2), scale=0.5).but(second=True),
+        rule(1, 70, 2, 2),
+        rule(1, 0, 1, 1).but(grad=False),
+        none("must be", normal(1, 2, 3), *rule(1, 2, 1, 1).args[1:]),
+        none("evenly", *rule(1, 2, 2, 3).args),
+        none("g has shape", *rule(1, 2, 1, 1).args[:3], normal(1, 2), normal(1, 2)),
+        none("initial_state has", *rule(1, 2, 1, 1).args, initial_state=normal(1, 1, 2, 2)),
     ],
 }

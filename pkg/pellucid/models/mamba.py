@@ -14,7 +14,8 @@ from typing import Any, ClassVar
 from ..nn import functional as F
 from ..nn.modules.linear import Linear
 from ..nn.parameter import Parameter
-from ..ops.shape.creation import arange, ones
+from ..ops.shape.creation import arange, ones, zeros_like
+from ..ops.shape.joining import cat
 from ..tensors.tensor import Tensor
 from ..weights.fields import Field, number, one_of, whole
 from .state_space import Mixer, StateSpaceConfig, StateSpaceLM, step_bias
@@ -78,3 +79,29 @@ class MambaForCausalLM(StateSpaceLM):
 
     config_class = MambaConfig
     model_types = ("mamba",)
+
+    def select_local(self) -> list[Parameter]:
+        """Weight-selective local adaptation (WSLA): train nothing but what makes B and C of every layer.
+
+        B and C are rows of ``x_proj``. Other parameters need no gradient from here on; the gradient of the
+        rows that make the steps is 0, so give the optimizer no weight decay, which would shrink them.
+
+        Returns:
+            The parameters for an optimizer, one a layer.
+
+        Example:
+            >>> import pellucid as torch
+            >>> from pellucid.models import MambaConfig, MambaForCausalLM
+            >>> with torch.device("cpu"):
+            ...     model = MambaForCausalLM(MambaConfig(vocab_size=8, hidden_size=16, num_hidden_layers=2))
+            >>> optimizer = torch.optim.AdamW(model.select_local(), weight_decay=0.0)
+            >>> [tuple(p.shape) for p in model.parameters() if p.requires_grad]
+            [(33, 32), (33, 32)]
+        """
+        self.requires_grad_(False)
+        found = []
+        for layer in self.decoder.layers:
+            weight, rank = layer.mixer.x_proj.weight.requires_grad_(), self.config.rank
+            weight.register_hook(lambda g, rank=rank: cat([zeros_like(g[:rank]), g[rank:]]))
+            found.append(weight)
+        return found

@@ -336,6 +336,18 @@ def fractional_max_pool3d_with_indices(
     """The largest element of windows at pseudo-random distances (Graham 2014), two neighbouring
     integers."""
 
+def gated_delta_rule(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    g: Tensor,
+    beta: Tensor,
+    scale: _float | None = None,
+    initial_state: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Gated delta rule, a linear attention: ``S = exp(g[t]) * S``, then ``S = S + beta[t] *
+    outer(k[t], v[t] - S^T k[t])`` and ``out[t] = scale * S^T q[t]``."""
+
 def gaussian_nll_loss(
     input: Tensor,
     target: Tensor,

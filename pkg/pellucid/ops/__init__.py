@@ -39,7 +39,7 @@ from .matmul import contractions, dense, einsum, linear
 from .norm import channels, normalization, softmax
 from .quant import products as quant_products
 from .random import distributions, dropouts, rejection, variates
-from .recurrence import selective_scan
+from .recurrence import delta_rule, selective_scan
 from .reduce import differences, extremum, order_statistics, reductions, running, scan, variance
 from .shape import (
     copies,
@@ -122,6 +122,7 @@ GROUPS = (
     variates,
     rejection,
     selective_scan,
+    delta_rule,
     reductions,
     variance,
     order_statistics,

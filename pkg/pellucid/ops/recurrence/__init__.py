@@ -1,1 +1,1 @@
-"""Linear recurrences along time: selective scan."""
+"""Linear recurrences along time: selective scan, gated delta rule."""
