@@ -7,7 +7,7 @@ import pellucid as torch
 from pellucid import lens
 
 pytest.importorskip("ai_edge_litert")
-from models.graph.tflite_files import File, expected
+from models.graph.tflite_files import File, expected, sparse
 
 DEVICES = ("cpu", "webgpu")
 draw = np.random.default_rng(0)
@@ -132,3 +132,51 @@ def test_activations_of_hybrid_graphs_stay_floats():
     found = model(x).cpu().numpy()
     np.testing.assert_allclose(found, x @ (integers * np.float32(0.01)).T + b.cpu().numpy(), atol=1e-5)
     np.testing.assert_allclose(found, expected(data, x)[0], atol=0.05)
+
+
+def streaming() -> bytes:
+    """A sum of what came in since the file was opened, in a variable."""
+    f = File(x=((1, 2),))
+    held = f.node("VAR_HANDLE", [], f.tensor("handle", (), "resource"), options="VarHandle", sharedName="s")
+    read = f.node("READ_VARIABLE", [held], f.tensor("read", (1, 2)))
+    y = f.node("ADD", [read, 0], f.tensor("y", (1, 2)), options="Add")
+    f.node("ASSIGN_VARIABLE", [held, y])
+    f.node("CALL_ONCE", [], options="CallOnce", initSubgraphIndex=1)
+    f.graph.operators.insert(0, f.graph.operators.pop())
+    first = File()
+    first.model = f.model
+    handle = first.tensor("handle", (), "resource")
+    first.node("VAR_HANDLE", [], handle, options="VarHandle", sharedName="s")
+    first.node("ASSIGN_VARIABLE", [handle, first.constant(np.float32([[1, 2]]))])
+    return f.bytes(y, read, more=[first.graph])
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_variables_outlive_a_call(device):
+    model = torch.tflite.load(streaming(), device=device)
+    x = np.float32([[10, 20]])
+    for k in range(3):
+        y, before = model(x)
+        assert before.tolist() == [[1 + 10 * k, 2 + 20 * k]]
+        assert y.tolist() == [[11 + 10 * k, 22 + 20 * k]]
+    assert {name: p.tolist() for name, p in model.state_dict().items()} == {"variable:s": [[31, 62]]}
+
+
+def test_sparse_weights_are_made_dense():
+    """Blocks of four along the second axis, as converters write them; only some are stored."""
+    blocks = np.zeros((4, 8), np.float32)
+    blocks[0, 4:] = [1, 2, 3, 4]
+    blocks[3, :4] = [5, 6, 7, 8]
+    f = File(x=((2, 8),))
+    w = f.constant(blocks)
+    f.model.buffers[-1].data = np.frombuffer(np.arange(1, 9, dtype=np.float32).tobytes(), np.uint8)
+    f.graph.tensors[w].sparsity = sparse([0, 1, 2], [1], [4, ([0, 1, 1, 1, 2], [1, 0]), 4])
+    d = f.node("DENSIFY", [w], f.tensor("dense", (4, 8)))
+    y = f.node("FULLY_CONNECTED", [0, d, f.constant(floats(4))], f.tensor("y", (2, 4)),
+               options="FullyConnected")  # fmt: skip
+    data, x = f.bytes(y), floats(2, 8)
+    found = torch.tflite.load(data, device="webgpu")(x)
+    np.testing.assert_allclose(found.cpu().numpy(), expected(data, x)[0], rtol=1e-5, atol=1e-5)
+    f.graph.tensors[w].sparsity.dimMetadata[1].arrayIndices.values = [9, 0]
+    with pytest.raises(torch.errors.FormatError, match="sparse, with levels that do not fit"):
+        torch.tflite.load(f.bytes(y), device="cpu")

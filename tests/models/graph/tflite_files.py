@@ -11,7 +11,17 @@ from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 PLAIN = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-TYPES = {"float32": 0, "float16": 1, "int32": 2, "uint8": 3, "int64": 4, "bool": 6, "int16": 7, "int8": 9}
+TYPES = {
+    "float32": 0,
+    "float16": 1,
+    "int32": 2,
+    "uint8": 3,
+    "int64": 4,
+    "bool": 6,
+    "int16": 7,
+    "int8": 9,
+    "resource": 13,
+}
 
 
 class File:
@@ -52,7 +62,7 @@ class File:
         self.graph.tensors[made].buffer = len(self.model.buffers) - 1
         return made
 
-    def node(self, code: str, inputs: Sequence[int], *outputs: int, options: str = "", **fields: Any) -> int:
+    def node(self, code: str, inputs: Sequence[int], *outputs: int, options: str = "", **fields: Any) -> Any:
         """A node with its options; the number of its first output."""
         number = getattr(schema.BuiltinOperator, code)
         known = [c.builtinCode for c in self.model.operatorCodes]
@@ -70,15 +80,31 @@ class File:
             for name, value in fields.items():
                 setattr(node.builtinOptions, name, value)
         self.graph.operators.append(node)
-        return outputs[0]
+        return outputs[0] if outputs else None
 
-    def bytes(self, *outputs: int) -> bytes:
-        """The file."""
+    def bytes(self, *outputs: int, more: Sequence[Any] = ()) -> bytes:
+        """The file. ``more`` are other graphs."""
         self.graph.outputs = list(outputs)
-        self.model.subgraphs = [self.graph]
+        self.model.subgraphs = [self.graph, *more]
         builder = flatbuffers.Builder(1024)
         builder.Finish(self.model.Pack(builder), b"TFL3")
         return bytes(builder.Output())
+
+
+def sparse(order: list[int], blocks: list[int], levels: list[Any]) -> Any:
+    """What says where sparse values lie; a level is a length, or segments and indices."""
+    made = schema.SparsityParametersT()
+    made.traversalOrder, made.blockMap, made.dimMetadata = order, blocks, []
+    for level in levels:
+        one = schema.DimensionMetadataT()
+        if isinstance(level, int):
+            one.format, one.denseSize = 0, level
+        else:
+            one.format, one.arraySegmentsType, one.arrayIndicesType = 1, 1, 3
+            one.arraySegments, one.arrayIndices = schema.Int32VectorT(), schema.Uint8VectorT()
+            one.arraySegments.values, one.arrayIndices.values = level
+        made.dimMetadata.append(one)
+    return made
 
 
 def expected(data: bytes, *inputs: np.ndarray) -> list[np.ndarray]:

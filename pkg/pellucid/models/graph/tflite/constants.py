@@ -14,6 +14,7 @@ from ....tensors.dtypes import DType
 from ....weights.checkpoint import TensorInfo
 from ....weights.source import Source
 from .quantized import Quantization
+from .sparse import dense
 
 # By the enum TensorType; None for what no tensor holds here. Four-bit numbers are held in bytes.
 TYPES: tuple[tuple[str, DType | None], ...] = (
@@ -65,8 +66,10 @@ def quantization(where: str, t: Any, constant: bool) -> Quantization | None:
         FormatError: scales, zero points and shape do not fit each other.
     """
     q = t.quantization
+    if q is None or not q.scale:
+        return None
     dtype = data_type(where, t.type)
-    if q is None or not q.scale or dtype.name not in _QUANTIZED or (dtype is dt.int32 and not constant):
+    if dtype.name not in _QUANTIZED or (dtype is dt.int32 and not constant):
         return None
     scales, zeros, shape, axis = tuple(q.scale), tuple(q.zero_point), shape_of(where, t), 0
     if not zeros:
@@ -89,6 +92,14 @@ def quantization(where: str, t: Any, constant: bool) -> Quantization | None:
     if len(set(zip(scales, zeros))) == 1:
         scales, zeros = scales[:1], zeros[:1]
     return Quantization(dtype, scales, zeros, axis, len(shape))
+
+
+def exactly(source: Source, start: int, stop: int) -> Generator[Any, Any, bytes]:
+    """Steps that read these bytes, all of them."""
+    data = (yield source, start, stop) if stop > start else b""
+    if len(data) != stop - start:
+        raise FormatError(f"{source.name}: ends at byte {start + len(data):,}. It is cut short.")
+    return data
 
 
 class TensorTables:
@@ -138,8 +149,11 @@ class TensorTables:
         dtype, shape = data_type(where, t.type), shape_of(where, t)
         count = prod(shape)
         nbytes = -(-count // 2) if t.type == _INT4 else count * dtype.itemsize
-        if t.sparsity is not None:
-            raise FormatError(f"{where}: is sparse, which is not taken. Convert with dense weights.")
+        if t.sparsity is not None and t.type != _INT4:
+            if dtype.numpy is None or dtype is dt.bfloat16 or (stop - start) % dtype.itemsize:
+                raise FormatError(f"{where}: is sparse and of {dtype.name}, which is not taken.")
+            data = yield from exactly(self.source, start, stop)
+            return dense(where, t.sparsity, shape, np.frombuffer(data, dtype.numpy))
         if stop - start != nbytes:
             raise FormatError(
                 f"{where}: has {stop - start:,} bytes, and {nbytes:,} are needed for {dtype.name} of shape "
@@ -148,7 +162,7 @@ class TensorTables:
         alone = self._types.setdefault(place, dtype) is dtype
         if nbytes > _SHORT and t.type != _INT4 and alone:
             return TensorInfo(name, shape, dtype.name, start, stop)
-        data = np.frombuffer((yield self.source, start, stop) if nbytes else b"", np.uint8)
+        data = np.frombuffer((yield from exactly(self.source, start, stop)), np.uint8)
         if t.type == _INT4:
             halves = np.stack([data & 15, data >> 4], -1).reshape(-1)[:count]
             return ((halves ^ 8).astype(np.int8) - np.int8(8)).reshape(shape)

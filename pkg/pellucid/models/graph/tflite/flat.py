@@ -18,15 +18,15 @@ import numpy as np
 from ....errors import FormatError
 from ....weights.place import LONGEST_FILE, whole
 from ....weights.source import MemorySource, Source
-from .schema import OPTIONS, TABLES, TableField, fields
+from .schema import TABLES, UNIONS, TableField, fields
 
 _SMALL_FILE = 1 << 22  # read at once
 _PAGE = 1 << 16
 _PAGES = 128  # that are kept
 _MOST_BYTES, _MOST_TABLES = 1 << 25, 300_000  # of a graph, without its weights
 _SCALARS = {
-    "bool": "<?", "int8": "<b", "uint8": "<B", "int32": "<i", "uint32": "<I", "int64": "<q", "uint64": "<Q",
-    "float32": "<f",
+    "bool": "<?", "int8": "<b", "uint8": "<B", "uint16": "<H", "int32": "<i", "uint32": "<I",
+    "int64": "<q", "uint64": "<Q", "float32": "<f",
 }  # fmt: skip
 Steps = Generator[Any, Any, Any]
 
@@ -110,10 +110,10 @@ class _Reader:
             place = places[field.number] if field.number < len(places) else 0
             name = f"{path}.{field.name}"
             if field.kind == "union":
-                known = found["options_type"] in OPTIONS
-                field = field._replace(kind=OPTIONS[found["options_type"]][0] if known else "Other")
+                kinds = UNIONS[field.name]
+                field = field._replace(kind=kinds.get(found[f"{field.name}_type"], "Other"))
             if not place:
-                found[field.name] = _absent(field)
+                found[field.name] = absent(field)
             elif field.kind in _SCALARS and not field.several:
                 form = _SCALARS[field.kind]
                 if place + struct.calcsize(form) > nbytes:
@@ -152,7 +152,8 @@ class _Reader:
         return found
 
 
-def _absent(field: TableField) -> Any:
+def absent(field: TableField) -> Any:
+    """What a field is that a table leaves out."""
     if field.several:
         return []
     if field.kind == "string":

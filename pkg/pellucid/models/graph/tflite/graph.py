@@ -13,6 +13,7 @@ from ....weights.fields import shown
 from ..lowered import FileGraph, GraphStep, GraphValue, find_early, is_small, unique
 from ..rows import refuse
 from .constants import TensorTables, data_type, quantization
+from .flat import absent
 from .quantized import Quantization, lowered
 from .schema import CODES, OPTIONS, fields
 from .table import REFUSED, TABLE
@@ -40,11 +41,12 @@ class _Builder:
 
     def __init__(self, where: str, model: Any, constants: TensorTables):
         self.where, self.constants = where, constants
-        self.codes, self.graph = model.operator_codes, model.subgraphs[0]
+        self.codes, self.graphs, self.graph = model.operator_codes, model.subgraphs, model.subgraphs[0]
         taken: set[str] = set()
         self.names = [unique(t.name or f"tensor_{k}", taken) for k, t in enumerate(self.graph.tensors)]
         self.values: dict[str, np.ndarray | TensorInfo] = {}
         self.scales: list[Quantization | None] = []
+        self.held: dict[int, str] = {}  # by the number of a handle, the name of its variable
 
     def build(self) -> Generator[Any, Any, FileGraph]:
         for name, t in zip(self.names, self.graph.tensors):
@@ -54,11 +56,16 @@ class _Builder:
                 self.values[name] = value
             self.scales.append(quantization(at, t, value is not None))
         self.refuse_missing()
+        yield from self.variables()
         names: set[str] = set()
-        steps = [self.step(k, node, names) for k, node in enumerate(self.graph.operators)]
+        steps = [
+            self.step(k, node, names)
+            for k, node in enumerate(self.graph.operators)
+            if self.code(k, node) not in ("CALL_ONCE", "VAR_HANDLE")
+        ]
         inputs = [self.declared(k) for k in self.graph.inputs]
         outputs = [self.declared(k) for k in self.graph.outputs]
-        early = {name for name, value in self.values.items() if is_small(value)}
+        early = {n for n, value in self.values.items() if is_small(value) and n not in self.held.values()}
         find_early(steps, early, set(self.values))
         return FileGraph(self.where, inputs, outputs, steps, self.values, early)
 
@@ -101,6 +108,51 @@ class _Builder:
         """A node's name is that of its first result, for it has none of its own."""
         return self.name(node.outputs[0], f"the output of node {k}") if node.outputs else f"node_{k}"
 
+    def variables(self) -> Generator[Any, Any, None]:
+        """Steps that find what outlives a call: handles by name, and the constants that they begin with."""
+        first: dict[str, np.ndarray | TensorInfo] = {}
+        for k, node in enumerate(self.graph.operators):
+            if self.code(k, node) == "CALL_ONCE":
+                number = self.options(f"{self.where}: node {k} (CALL_ONCE)", node, "CallOnce")
+                index = number["init_subgraph_index"]
+                if not 0 < index < len(self.graphs):
+                    raise FormatError(f"{self.where}: has no graph {index} of first values. It is damaged.")
+                yield from self.begin(self.graphs[index], first)
+        for k, node in enumerate(self.graph.operators):
+            if self.code(k, node) == "VAR_HANDLE":
+                name = self.handle(k, node)
+                if name not in first:
+                    raise FormatError(
+                        f"{self.where}: variable {shown(name)} begins with no constant. Convert the model "
+                        "with its state as inputs and outputs."
+                    )
+                self.held.update(dict.fromkeys(node.outputs, name))
+                self.values[name] = first[name]
+
+    def handle(self, k: int, node: Any) -> str:
+        options = self.options(f"{self.where}: node {k} (VAR_HANDLE)", node, "VarHandle")
+        return f"variable:{options['shared_name']}"
+
+    def begin(self, graph: Any, first: dict[str, np.ndarray | TensorInfo]) -> Generator[Any, Any, None]:
+        """Steps that run a graph that gives variables their first values."""
+        held: dict[int, str] = {}
+        for k, node in enumerate(graph.operators):
+            code = self.code(k, node)
+            if code == "VAR_HANDLE":
+                held.update(dict.fromkeys(node.outputs, self.handle(k, node)))
+                continue
+            handle, value = node.inputs if len(node.inputs) == 2 else (-1, -1)
+            if code != "ASSIGN_VARIABLE" or handle not in held or not 0 <= value < len(graph.tensors):
+                raise FormatError(
+                    f"{self.where}: the first values of variables are computed ({code}), which is not taken. "
+                    "Convert the model with its state as inputs and outputs."
+                )
+            at = f"{self.where}: the first value of {shown(held[handle])}"
+            found = yield from self.constants.read(at, graph.tensors[value], held[handle])
+            if found is None:
+                raise FormatError(f"{at} is no constant. The file is damaged.")
+            first[held[handle]] = found
+
     def step(self, k: int, node: Any, names: set[str]) -> GraphStep:
         code = self.code(k, node)
         name = unique(self.called(k, node), names)
@@ -114,7 +166,8 @@ class _Builder:
         attributes = self.options(full, node, row.options)
         activation = attributes.pop("fused_activation_function", 0)
         # -1 is an input that is left out.
-        inputs = ["" if i == -1 else self.name(i, f"an input of node {shown(name)}") for i in node.inputs]
+        what = f"an input of node {shown(name)}"
+        inputs = ["" if i == -1 else self.held.get(i) or self.name(i, what) for i in node.inputs]
         outputs = [self.name(i, f"an output of node {shown(name)}") for i in node.outputs]
         given = [None if i == -1 else self.scales[i] for i in node.inputs]
         try:
@@ -130,7 +183,7 @@ class _Builder:
         if not table:
             return {}
         if not number:  # absent: each option is what the schema says
-            return {f.name: [] if f.several else f.default for f in fields(table)}
+            return {f.name: absent(f) for f in fields(table)}
         if OPTIONS.get(number, ("",))[0] != table or node.options is None:
             raise FormatError(
                 f"{full} has options of type {number}, not {table}Options. The file is damaged."

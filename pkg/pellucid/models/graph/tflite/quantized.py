@@ -103,7 +103,8 @@ def lowered(
     """
     if activation and activation not in ACTIVATIONS:
         raise ArgumentError(f"the fused activation is number {activation}; 1 to 4 are computed.")
-    if not activation and not any(given) and not any(made):
+    scales = {(q.scales, q.zeros) for q in (*given, *made) if q is not None}
+    if not activation and (not scales or (row.moves and len(scales) == 1)):
         return row
     inner, activate = row.function, ACTIVATIONS.get(activation)
 

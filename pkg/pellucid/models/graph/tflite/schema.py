@@ -9,19 +9,25 @@ from functools import cache
 from typing import NamedTuple
 
 # Table: its fields as "number name type", with "=default" where that is not 0; * is a vector. A span is a
-# vector of bytes that stays in the file; a union's type number is the field before it.
+# vector of bytes that stays in the file; a union's type number is the field before it, see `UNIONS`.
 TABLES = {
     "Model": "1 operator_codes *OperatorCode, 2 subgraphs *SubGraph, 4 buffers *Buffer",
     "OperatorCode": "0 deprecated_builtin_code int8, 1 custom_code string, 3 builtin_code int32",
     "SubGraph": "0 tensors *Tensor, 1 inputs *int32, 2 outputs *int32, 3 operators *Operator",
     "Tensor": "0 shape *int32, 1 type int8, 2 buffer uint32, 3 name string, "
-    "4 quantization QuantizationParameters, 5 is_variable bool, 6 sparsity Other, 7 shape_signature *int32, "
-    "10 external_buffer uint32",
+    "4 quantization QuantizationParameters, 5 is_variable bool, 6 sparsity Sparsity, "
+    "7 shape_signature *int32, 10 external_buffer uint32",
     "QuantizationParameters": "2 scale *float32, 3 zero_point *int64, 4 details_type uint8, "
     "6 quantized_dimension int32",
     "Operator": "0 opcode_index uint32, 1 inputs *int32, 2 outputs *int32, 3 options_type uint8, "
     "4 options union, 5 custom_options *uint8",
     "Buffer": "0 data span, 1 offset uint64, 2 size uint64",
+    "Sparsity": "0 traversal_order *int32, 1 block_map *int32, 2 dim_metadata *Dimension",
+    "Dimension": "0 format int8, 1 dense_size int32, 2 array_segments_type uint8, 3 array_segments union, "
+    "4 array_indices_type uint8, 5 array_indices union",
+    "Int32Vector": "0 values *int32",
+    "Uint16Vector": "0 values *uint16",
+    "Uint8Vector": "0 values *uint8",
     "Other": "",
 }
 _ACTIVATION = "fused_activation_function int8"
@@ -70,9 +76,18 @@ OPTIONS: dict[int, tuple[str, str]] = {
     94: ("DepthToSpace", "0 block_size int32"),
     101: ("BatchMatMul", "0 adj_x bool, 1 adj_y bool"),
     102: ("Cumsum", "0 exclusive bool, 1 reverse bool"),
+    103: ("CallOnce", "0 init_subgraph_index int32"),
+    111: ("VarHandle", "0 container string, 1 shared_name string"),
     116: ("Gelu", "0 approximate bool"),
 }  # fmt: skip
 TABLES |= dict(OPTIONS.values())
+_VECTORS = {1: "Int32Vector", 2: "Uint16Vector", 3: "Uint8Vector"}
+# By the name of a field: which tables a union may be, by number.
+UNIONS: dict[str, dict[int, str]] = {
+    "options": {number: name for number, (name, _) in OPTIONS.items()},
+    "array_segments": _VECTORS,
+    "array_indices": _VECTORS,
+}
 
 # The enum BuiltinOperator, from 0 on.
 _CODES = """

@@ -19,9 +19,11 @@ class TfliteOperator(Operator):
 
     Args:
         options: the table of its options, of `schema.OPTIONS`; "" if it has none that matter.
+        moves: numbers come out as they went in, so quantized ones need no floats.
     """
 
     options: str = ""
+    moves: bool = False
 
 
 TABLE: dict[str, TfliteOperator] = {}
@@ -30,8 +32,7 @@ REFUSED = {
     name: reason
     for reason, names in {
         "control flow, whose graphs run by values on the device; convert with it unrolled": "IF WHILE CALL",
-        "variables that outlive a call; convert with the state as inputs and outputs": "VAR_HANDLE "
-        "READ_VARIABLE ASSIGN_VARIABLE CALL_ONCE SVDF LSTM RNN",
+        "a state that outlives a call; convert with it as inputs and outputs": "SVDF LSTM RNN",
         "texts and tables of them, which belong before the model": "HASHTABLE HASHTABLE_FIND "
         "HASHTABLE_IMPORT HASHTABLE_SIZE HASHTABLE_LOOKUP LSH_PROJECTION SKIP_GRAM EMBEDDING_LOOKUP_SPARSE",
         "the length of the result follows from values": "WHERE UNIQUE",
@@ -40,22 +41,27 @@ REFUSED = {
 }
 
 
-def operator(*names: str, options: str = "", fixed: bool = True) -> Callable[[Callable], Callable]:
+def operator(
+    *names: str, options: str = "", fixed: bool = True, moves: bool = False
+) -> Callable[[Callable], Callable]:
     """Declare the function of operators; the other arguments are `TfliteOperator`'s."""
 
     def declare(function: Callable) -> Callable:
         for name in names:
-            row(name, function, options=options, fixed=fixed)
+            row(name, function, options=options, fixed=fixed, moves=moves)
         return function
 
     return declare
 
 
-def row(name: str, function: Callable, arity: int = 0, *, options: str = "", fixed: bool = True) -> None:
+def row(
+    name: str, function: Callable, arity: int = 0, *, options: str = "", fixed: bool = True,
+    moves: bool = False,
+) -> None:  # fmt: skip
     """Put an operator into the table; ``arity`` is the number of inputs of a function of tensors alone."""
     inputs, variadic, attributes = signature(function, arity)
     TABLE[name] = TfliteOperator(
-        name, function, inputs, variadic, attributes, fixed, name in ("SHAPE", "RANK"), options
+        name, function, inputs, variadic, attributes, fixed, name in ("SHAPE", "RANK"), options, moves
     )
 
 

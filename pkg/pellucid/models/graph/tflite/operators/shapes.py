@@ -15,12 +15,12 @@ from ..layout import first, last
 from ..table import operator
 
 
-@operator("RESHAPE", options="Reshape")
+@operator("RESHAPE", options="Reshape", moves=True)
 def reshape(x: Tensor, shape: Ints | None = None, *, new_shape: list | None = None):
     return x.reshape(tuple(new_shape or ()) if shape is None else tuple(shape))
 
 
-@operator("SQUEEZE", options="Squeeze")
+@operator("SQUEEZE", options="Squeeze", moves=True)
 def squeeze(x: Tensor, *, squeeze_dims: list | None = None):
     axes = axes_of(squeeze_dims or [k for k, n in enumerate(x.shape) if n == 1], len(x.shape))
     if any(x.shape[k] != 1 for k in axes):
@@ -28,12 +28,12 @@ def squeeze(x: Tensor, *, squeeze_dims: list | None = None):
     return x.reshape([n for k, n in enumerate(x.shape) if k not in axes])
 
 
-@operator("EXPAND_DIMS")
+@operator("EXPAND_DIMS", moves=True)
 def expand_dims(x: Tensor, axis: Number):
     return ops.unsqueeze(x, axis_of(axis, len(x.shape) + 1))
 
 
-@operator("TRANSPOSE")
+@operator("TRANSPOSE", moves=True)
 def transpose(x: Tensor, order: Ints):
     return x.permute(*axes_of(order, len(x.shape)))
 
@@ -82,7 +82,7 @@ def mirror_pad(x: Tensor, paddings: Ints, *, mode: int = 0):
     return x
 
 
-@operator("CONCATENATION", options="Concatenation")
+@operator("CONCATENATION", options="Concatenation", moves=True)
 def concatenation(*inputs: Tensor, axis: int = 0):
     rank = len(inputs[0].shape)
     axis = axis_of(axis, rank)
@@ -91,17 +91,17 @@ def concatenation(*inputs: Tensor, axis: int = 0):
     return ops.cat(list(inputs), axis)
 
 
-@operator("PACK", options="Pack")
+@operator("PACK", options="Pack", moves=True)
 def pack(*inputs: Tensor, values_count: int = 0, axis: int = 0):
     return ops.stack(list(inputs), axis_of(axis, len(inputs[0].shape) + 1))
 
 
-@operator("UNPACK", options="Unpack")
+@operator("UNPACK", options="Unpack", moves=True)
 def unpack(x: Tensor, *, num: int = 0, axis: int = 0):
     return list(ops.unbind(x, axis_of(axis, len(x.shape))))
 
 
-@operator("SPLIT", options="Split")
+@operator("SPLIT", options="Split", moves=True)
 def split(axis: Number, x: Tensor, *, num_splits: int = 0):
     n = x.shape[axis_of(axis, len(x.shape))]
     if num_splits < 1 or n % num_splits:
@@ -109,14 +109,14 @@ def split(axis: Number, x: Tensor, *, num_splits: int = 0):
     return list(ops.split(x, max(n // num_splits, 1), axis))
 
 
-@operator("SPLIT_V", options="SplitV")
+@operator("SPLIT_V", options="SplitV", moves=True)
 def split_v(x: Tensor, sizes: Ints, axis: Number, *, num_splits: int = 0):
     n = x.shape[axis_of(axis, len(x.shape))]
     rest = n - sum(s for s in sizes if s != -1)
     return list(ops.split(x, [rest if s == -1 else s for s in sizes], axis))
 
 
-@operator("SLICE")
+@operator("SLICE", moves=True)
 def slice_(x: Tensor, begin: Ints, size: Ints):
     if len(begin) != len(x.shape) or len(size) != len(x.shape):
         raise ShapeError(f"begin {begin} and size {size} for shape {tuple(x.shape)}.")
@@ -129,7 +129,7 @@ def slice_(x: Tensor, begin: Ints, size: Ints):
     return x
 
 
-@operator("STRIDED_SLICE", options="StridedSlice")
+@operator("STRIDED_SLICE", options="StridedSlice", moves=True)
 def strided_slice(
     x: Tensor, begin: Ints, end: Ints, strides: Ints, *, begin_mask: int = 0, end_mask: int = 0,
     ellipsis_mask: int = 0, new_axis_mask: int = 0, shrink_axis_mask: int = 0, offset: bool = False,
@@ -168,12 +168,12 @@ def _axis(index: list, x: Tensor, behind: int, ellipsis: int) -> int:
     return sum(part is not None for part in index)
 
 
-@operator("TILE")
+@operator("TILE", moves=True)
 def tile(x: Tensor, multiples: Ints):
     return ops.tile(x, tuple(multiples))
 
 
-@operator("BROADCAST_TO")
+@operator("BROADCAST_TO", moves=True)
 def broadcast_to(x: Tensor, shape: Ints):
     return ops.broadcast_to(x, tuple(shape))
 
@@ -192,7 +192,7 @@ def rank(x: Tensor, *, kind: dt.DType = dt.int32):
 def range_(start: Number, limit: Number, delta: Number, *, kind: dt.DType):
     if not delta:
         raise ArgumentError("the step is 0.")
-    return ops.arange(start, limit, delta, dtype=kind)
+    return ops.arange(start, limit, delta, dtype=kind, device="cpu")
 
 
 @operator("FILL")
@@ -200,12 +200,12 @@ def fill(shape: Ints, value: Tensor):
     return ops.broadcast_to(value.reshape(()), tuple(shape))
 
 
-@operator("REVERSE_V2")
+@operator("REVERSE_V2", moves=True)
 def reverse(x: Tensor, axes: Ints):
     return ops.flip(x, axes_of(axes, len(x.shape)))
 
 
-@operator("SPACE_TO_DEPTH", options="SpaceToDepth")
+@operator("SPACE_TO_DEPTH", options="SpaceToDepth", moves=True)
 def space_to_depth(x: Tensor, *, block_size: int):
     b, h, w, c = x.shape
     s = block_size
@@ -215,7 +215,7 @@ def space_to_depth(x: Tensor, *, block_size: int):
     return y.reshape(b, h // s, w // s, s * s * c)
 
 
-@operator("DEPTH_TO_SPACE", options="DepthToSpace")
+@operator("DEPTH_TO_SPACE", options="DepthToSpace", moves=True)
 def depth_to_space(x: Tensor, *, block_size: int):
     b, h, w, c = x.shape
     s = block_size
@@ -239,7 +239,7 @@ def space_to_batch(x: Tensor, block: Ints, paddings: Ints):
     return y.reshape(b * prod(block), *[length // s for length, s in zip(lengths, block)], *tail)
 
 
-@operator("BATCH_TO_SPACE_ND")
+@operator("BATCH_TO_SPACE_ND", moves=True)
 def batch_to_space(x: Tensor, block: Ints, crops: Ints):
     m = len(block)
     if len(x.shape) < 1 + m or len(crops) != 2 * m or min(block, default=1) < 1:
@@ -254,7 +254,7 @@ def batch_to_space(x: Tensor, block: Ints, crops: Ints):
     return y
 
 
-@operator("GATHER", options="Gather")
+@operator("GATHER", options="Gather", moves=True)
 def gather(x: Tensor, indices: Tensor, *, axis: int = 0, batch_dims: int = 0):
     axis, count = axis_of(axis, len(x.shape)), len(indices.shape)
     if not 0 <= batch_dims <= min(axis, count) or x.shape[:batch_dims] != indices.shape[:batch_dims]:
@@ -270,12 +270,12 @@ def gather(x: Tensor, indices: Tensor, *, axis: int = 0, batch_dims: int = 0):
     return ops.stack(parts).reshape(*x.shape[:axis], *indices.shape[batch_dims:], *x.shape[axis + 1 :])
 
 
-@operator("EMBEDDING_LOOKUP")
+@operator("EMBEDDING_LOOKUP", moves=True)
 def embedding_lookup(indices: Tensor, x: Tensor):
     return gather(x, indices)
 
 
-@operator("GATHER_ND")
+@operator("GATHER_ND", moves=True)
 def gather_nd(x: Tensor, indices: Tensor):
     depth = indices.shape[-1]
     if depth > len(x.shape):
@@ -331,3 +331,26 @@ def reverse_sequence(x: Tensor, lengths: Tensor, *, seq_dim: int = 0, batch_dim:
     count = lengths.reshape(across)
     index = ops.where(at < count, count - 1 - at, at).to(dt.int64)
     return ops.gather(x, seq_dim, index.expand(x.shape))
+
+
+@operator("DENSIFY", moves=True)
+def densify(x: Tensor):
+    """Sparse weights are dense from the beginning here."""
+    return x
+
+
+@operator("VAR_HANDLE", "CALL_ONCE", options="")
+def handle():
+    """Variables are buffers of the module; see `graph`."""
+    raise ArgumentError("is no step of a graph.")
+
+
+@operator("READ_VARIABLE", fixed=False, moves=True)
+def read_variable(variable: Tensor):
+    return variable.clone()
+
+
+@operator("ASSIGN_VARIABLE", fixed=False, moves=True)
+def assign_variable(variable: Tensor, value: Tensor):
+    variable.copy_(value)
+    return ()
