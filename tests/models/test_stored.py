@@ -35,13 +35,56 @@ def fp8(weight, settings):
     return {"weight": quants, "weight_scale": scale}, quants.float() * scale
 
 
-def tiles(weight, settings):
-    """One scale for each 128 x 128."""
-    rows, columns = weight.shape
-    scale = torch.rand(-(-rows // 128), -(-columns // 128)) / 1000 + 1e-3
-    each = scale.repeat_interleave(128, 0)[:rows].repeat_interleave(128, 1)[:, :columns]
-    quants = (weight / each).clamp(-448, 448).to(torch.float8_e4m3fn)
-    return {"weight": quants, "weight_scale_inv": scale}, quants.float() * each
+def tiles(height, width, dtype=torch.float8_e4m3fn, scale_dtype=torch.float32, name="weight_scale_inv"):
+    """One scale for each tile."""
+
+    def quantize(weight, settings):
+        rows, columns = weight.shape
+        scale = (2.0 ** torch.randint(-11, -8, (-(-rows // height), -(-columns // width)))).to(scale_dtype)
+        each = scale.float().repeat_interleave(height, 0)[:rows].repeat_interleave(width, 1)[:, :columns]
+        quants = (weight / each).clamp(-448, 448).to(dtype)
+        return {"weight": quants, name: scale}, quants.float() * each
+
+    return quantize
+
+
+def compressed(packed, asymmetric=False, index=False, scale_dtype=torch.bfloat16):
+    """Signed numbers with a scale for each group; packed, they and their zero points are more by half."""
+
+    def quantize(weight, settings):
+        args = settings["config_groups"]["group_0"]["weights"]
+        rows, columns = weight.shape
+        bits, group = args["num_bits"], args.get("group_size") or columns
+        half, names = 2 ** (bits - 1), torch.arange(columns) // group
+        names = names[torch.randperm(columns)] if index else names
+        scale = (torch.rand(rows, columns // group) / half / 10 + 1e-3).to(scale_dtype)
+        zero = torch.randint(-half, half, scale.shape) if asymmetric else torch.zeros(scale.shape).long()
+        each, point = scale.float()[:, names], zero[:, names]
+        quants = (weight / each + point).round().clamp(-half, half - 1)
+        tensors = {"weight_scale": scale}
+        if packed:
+            tensors["weight_packed"] = bit_words(quants + half, bits)
+            tensors["weight_shape"] = torch.tensor([rows, columns])
+            if asymmetric:
+                tensors["weight_zero_point"] = bit_words((zero + half).T, bits).T
+        else:
+            tensors["weight"] = quants.to(torch.int8)
+            if asymmetric:
+                tensors["weight_zero_point"] = zero.to(torch.int8)
+        if index:
+            tensors["weight_g_idx"] = names.int()
+        return tensors, each * (quants - point)
+
+    return quantize
+
+
+def of_weights(format, **args):
+    """A config of compressed-tensors with one group."""
+    return {
+        **COMPRESSED,
+        "format": format,
+        "config_groups": {"group_0": {"targets": ["Linear"], "weights": args}},
+    }
 
 
 def gptq(weight, settings):
@@ -183,7 +226,7 @@ CASES = {
     "int8, one scale": (lambda w, s: int8(w, s, per=(1,)), COMPRESSED, "int8_rows"),
     "fp8": (fp8, {**COMPRESSED, "format": "float-quantized"}, "fp8_e4m3"),
     "fp8, fbgemm": (fp8, {"quant_method": "fbgemm_fp8"}, "fp8_e4m3"),
-    "fp8, tiles": (tiles, {"quant_method": "fp8", "weight_block_size": [128, 128]}, "fp8_e4m3"),
+    "fp8, tiles": (tiles(128, 128), {"quant_method": "fp8", "weight_block_size": [128, 128]}, "fp8_e4m3"),
     "gptq": (gptq, GROUPS, "int4_groups"),
     "gptq, any zero": (gptq, {**GROUPS, "sym": False, "group_size": 64}, "int4_groups"),
     "gptq, rows": (gptq, {**GROUPS, "sym": False, "group_size": -1}, "int4_groups"),
@@ -199,6 +242,42 @@ WAYS = {
     "gptq, 3 bits": (gptq, {**GROUPS, "bits": 3, "sym": False, "group_size": 64}, "int3_g_idx"),
     "gptq, 8 bits": (gptq, {**GROUPS, "bits": 8, "sym": False, "checkpoint_format": "gptq_v2"}, "int8_g_idx"),
     "fp4, double": (normal(True, "fp4"), BYTES, "codebook4"),
+    "fp8, one scale": (tiles(1 << 9, 1 << 9), {"quant_method": "fp8"}, "fp8_e4m3"),
+    "fp8, E5M2, powers of two": (
+        tiles(64, 128, torch.float8_e5m2, torch.float8_e8m0fnu),
+        {"quant_method": "fp8", "weight_block_size": [64, 128]},
+        "fp8_e5m2",
+    ),
+    "fp8, groups": (
+        tiles(1, 128, name="weight_scale"),
+        of_weights("float-quantized", num_bits=8, type="float", strategy="group", group_size=128),
+        "fp8_e4m3",
+    ),
+    "packed": (
+        compressed(True),
+        of_weights("pack-quantized", num_bits=4, strategy="group", group_size=32, symmetric=True),
+        "int4_g_idx",
+    ),
+    "packed, asymmetric, act-order": (
+        compressed(True, asymmetric=True, index=True),
+        of_weights("pack-quantized", num_bits=4, group_size=64, symmetric=False, actorder="group"),
+        "int4_g_idx",
+    ),
+    "packed, 8 bits": (
+        compressed(True, scale_dtype=torch.float32),
+        of_weights("pack-quantized", num_bits=8, strategy="channel", symmetric=True),
+        "int8_g_idx",
+    ),
+    "int8, groups": (
+        compressed(False),
+        of_weights("int-quantized", num_bits=8, strategy="group", group_size=32, symmetric=True),
+        "int8_g_idx",
+    ),
+    "int8, asymmetric": (
+        compressed(False, asymmetric=True),
+        of_weights("int-quantized", num_bits=8, strategy="channel", symmetric=False),
+        "int8_g_idx",
+    ),
     "int8, bitsandbytes": (vectors, BYTES, "int8_rows"),
     "bitnet, divided": (ternary, {"quant_method": "bitnet"}, "int2_rows"),
 }
@@ -322,6 +401,42 @@ def test_a_bias_that_the_model_does_not_have_must_be_zero(tmp_path):
     loaded(folder, "cpu")
     change(folder, bias=torch.ones(128, dtype=torch.float16))
     refuse(folder, FormatError, "the model has no bias here")
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        (
+            {"num_bits": 3},
+            "num_bits 3 of quantization_config is not read for compressed-tensors; 4, 8 can be",
+        ),
+        ({"group_size": 64}, "do not belong together, or columns are not in units"),
+        ({"group_size": []}, r"group_size \[\] is not read"),
+        (None, "quantize weights in 2 ways"),
+    ],
+)
+def test_other_groups_of_compressed_tensors_are_refused(tmp_path, weights, words):
+    settings = WAYS["packed"][1]
+    _, folder = quantized(tmp_path, WAYS["packed"][0], settings)
+    group = settings["config_groups"]["group_0"]
+    other = {**group, "weights": {**group["weights"], **(weights or {"num_bits": 8})}}
+    groups = {"group_0": other} if weights else {"group_0": group, "group_1": other}
+    configure(folder, **{**settings, "config_groups": groups})
+    refuse(folder, FormatError, words)
+
+
+def test_shapes_that_are_said_must_be_true(tmp_path):
+    quantize, settings, _ = WAYS["packed"]
+    _, folder = quantized(tmp_path, quantize, settings)
+    change(folder, weight_shape=torch.tensor([128, 127]))
+    refuse(folder, FormatError, r"weight_shape: the shape is another")
+
+
+@pytest.mark.parametrize("tile", ["x", [128], [0, 128], [128, 64], [128, 1 << 40]])
+def test_other_tiles_are_refused(tmp_path, tile):
+    _, folder = quantized(tmp_path, tiles(128, 128), {"quant_method": "fp8", "weight_block_size": [128, 128]})
+    configure(folder, quant_method="fp8", weight_block_size=tile)
+    refuse(folder, FormatError, "tiles of|is not one scale for each")
 
 
 def test_zero_points_and_scales_of_groups_are_refused(tmp_path):

@@ -98,15 +98,20 @@ def int8_rows(rows, columns, rng, odd):
     return [padded, scales], scales * quants.astype(np.float32)
 
 
-def fp8_e4m3(rows, columns, rng, odd):
-    """The value by way of binary16, which has the same mantissa and one more bit of exponent."""
-    quants = rng.integers(0, 127, (rows, columns)).astype(np.uint8)
-    quants |= rng.integers(0, 2, (rows, columns)).astype(np.uint8) << np.uint8(7)
-    scales = _scales((rows, -(-columns // 128)), rng, odd)
-    halves = (quants.astype(np.uint16) & 128) << 8 | (quants.astype(np.uint16) & 127) << 7
-    values = 256 * halves.view(np.float16).astype(np.float32)
-    padded = np.pad(quants, ((0, 0), (0, -columns % 32)))
-    return [padded, scales], values * scales[:, np.arange(columns) // 128]
+def fp8(exponent_bits, nan):
+    def made(rows, columns, rng, odd):
+        """The value by way of binary16, which has the same mantissa or more of it."""
+        quants = rng.integers(0, nan, (rows, columns)).astype(np.uint8)
+        quants |= rng.integers(0, 2, (rows, columns)).astype(np.uint8) << np.uint8(7)
+        scales = _scales((rows, -(-columns // 128)), rng, odd)
+        halves = (quants.astype(np.uint16) & 128) << 8 | (quants.astype(np.uint16) & 127) << (
+            3 + exponent_bits
+        )
+        values = (256 if exponent_bits == 4 else 1) * halves.view(np.float16).astype(np.float32)
+        padded = np.pad(quants, ((0, 0), (0, -columns % 32)))
+        return [padded, scales], values * scales[:, np.arange(columns) // 128]
+
+    return made
 
 
 def int4_groups(rows, columns, rng, odd):
@@ -159,14 +164,16 @@ def int2_rows(rows, columns, rng, odd):
 # Planes and values of formats without blocks.
 PLANES = {
     "int8_rows": int8_rows,
-    "fp8_e4m3": fp8_e4m3,
+    "fp8_e4m3": fp8(4, 127),
+    "fp8_e5m2": fp8(5, 124),
     "int4_groups": int4_groups,
     "codebook4": codebook4,
     "int2_rows": int2_rows,
     **{f"int{bits}_g_idx": g_idx(bits) for bits in (2, 3, 4, 8)},
 }
-# Formats that differ from int3_g_idx in a const: their products are tested by way of its.
-ALIKE = ("int2_g_idx", "int4_g_idx", "int8_g_idx")
+# Formats that differ from int3_g_idx and fp8_e4m3 in a const or how a number is read: their products are
+# tested by way of these.
+ALIKE = ("int2_g_idx", "int4_g_idx", "int8_g_idx", "fp8_e5m2")
 
 
 def sampled(name, rows, columns, rng, device=None, odd=False):
@@ -185,5 +192,5 @@ def widths(name):
     """Columns worth trying: whole blocks, an odd number of units, and parts of a unit where there may be."""
     f = FORMATS[name]
     if name not in BLOCK_FORMATS:
-        return (512, 41, 160) if name in ("int8_rows", "fp8_e4m3") else (512, 96, 32)
+        return (512, 41, 160) if name in ("int8_rows", "fp8_e4m3", "fp8_e5m2") else (512, 96, 32)
     return {1: (512, 41, 1), 32: (512, 96, 32), 64: (512, 192, 64), 256: (512, 768, 256)}[f.block]

@@ -1,16 +1,6 @@
 // weight = d * q, q a float of 8 bits (E4M3: no infinities), one f32 d for 128 columns of a row
 //
-// plane 0  quants  8 words per unit of 32 columns, byte i of word w is column 4w + i; a row is
-//                  padded with zeros to whole units
-// plane 1  scales  one word per 4 units of a row, its last ones may be fewer
-// source   Micikevicius et al. 2022, "FP8 formats for deep learning"
-// uses     quant/unpack
-
-fn group_scale(unit: u32) -> u32 {
-    let row = unit / params.units;
-    let group = (unit - row * params.units) >> 2u;
-    return plane_word(plane_start(1u) + row * ((params.units + 3u) >> 2u) + group);
-}
+// uses  quant/fp8
 
 // The floats of four bytes, exactly: an integer of up to 18 bits, then 2^-9 of it.
 fn floats_of(word: u32) -> vec4<f32> {
@@ -22,33 +12,4 @@ fn floats_of(word: u32) -> vec4<f32> {
     let is_number = (bytes & vec4<u32>(127u)) != vec4<u32>(127u);
     let signs = (bytes & vec4<u32>(128u)) << vec4<u32>(24u);
     return bitcast<vec4<f32>>(select(vec4<u32>(0x7fc00000u), bits, is_number) | signs);
-}
-
-fn dequantize_octet(octet: u32) -> array<vec4<f32>, 2> {
-    let scale = bitcast<f32>(group_scale(octet >> 2u));
-    return array<vec4<f32>, 2>(
-        scale * floats_of(plane_word(2u * octet)),
-        scale * floats_of(plane_word(2u * octet + 1u)),
-    );
-}
-
-const X_FACTORS = vec4<f32>(1.0);
-const HAS_LOW = false;
-
-struct Unit {
-    first: vec4<u32>,
-    last: vec4<u32>,
-    scale: u32,
-}
-
-fn load_unit(unit: u32) -> Unit {
-    return Unit(plane_row(2u * unit), plane_row(2u * unit + 1u), group_scale(unit));
-}
-
-fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {
-    return floats_of(select(unit.first, unit.last, quad >= 4u)[quad & 3u]);
-}
-
-fn combine(unit: Unit, place: u32, first: f32, last: f32, x_sum: f32) -> f32 {
-    return bitcast<f32>(unit.scale) * (first + last);
 }

@@ -69,6 +69,7 @@ def find_stored(
     if not settings:
         return found, passed
     method = settings.get("quant_method") if isinstance(settings, Mapping) else None
+    settings = _flat(checkpoint.name, settings)
     matches = list(_matches(checkpoint, _ways(checkpoint.name, method, settings)))
     states = yield from _states(checkpoint, matches)
     for format, stored, layer, infos in matches:
@@ -112,6 +113,24 @@ def _matches(checkpoint: Checkpoint, ways: list[tuple[QuantFormat, Stored]]):
                 yield format, stored, layer, infos
 
 
+def _flat(name: str, settings: Any) -> Any:
+    """Settings with those of compressed-tensors for weights, which stand in groups, among the others."""
+    groups = settings.get("config_groups") if isinstance(settings, Mapping) else None
+    if not isinstance(groups, Mapping):
+        return settings
+    kinds = []
+    for group in groups.values():
+        of_weights = group.get("weights") if isinstance(group, Mapping) else None
+        if isinstance(of_weights, Mapping):
+            kinds.append({**of_weights, "format": group.get("format") or settings.get("format")})
+    if any(kind != kinds[0] for kind in kinds):
+        raise FormatError(
+            f"{name}: config_groups of quantization_config quantize weights in {len(kinds)} ways; one is "
+            "read. Load another file of the model, such as a GGUF."
+        )
+    return {**settings, **kinds[0]} if kinds else settings
+
+
 def _states(checkpoint: Checkpoint, matches: list) -> Generator[tuple, Any, dict[str, dict]]:
     """Steps that read what a tensor of JSON says of a weight, by layer."""
     infos = {layer: checkpoint[f"{layer}.{stored.state}"] for _, stored, layer, _ in matches if stored.state}
@@ -139,11 +158,14 @@ def _ways(name: str, method: Any, settings: Mapping[str, Any]) -> list[tuple[Qua
         )
     ways = [(f, s) for f, s in known if not s.unread(settings)]
     if not ways:
-        key = min((s.unread(settings) for _, s in known), key=len)[0]
-        values = dict.fromkeys(v for _, s in known for v in s.when.get(key, ()))
+        # A key that no way has such a value of, or else one that does not go with the others.
+        keys = sorted({key for _, s in known for key in s.unread(settings)})
+        read = {key: [v for _, s in known for v in s.when.get(key, ())] for key in keys}
+        key = next((key for key in keys if settings.get(key) not in read[key]), keys[0])
+        values = ", ".join(dict.fromkeys(map(str, read[key])))
         raise FormatError(
             f"{name}: {key} {shown(settings.get(key))} of quantization_config is not read for "
-            f"{method}; {', '.join(map(str, values))} can be. Load another file of the model, such as a GGUF."
+            f"{method}; {values} can be. Load another file of the model, such as a GGUF."
         )
     return ways
 

@@ -60,4 +60,6 @@ class Stored:
 
     def unread(self, settings: Settings) -> list[str]:
         """The keys of settings that this is not the way of."""
-        return [key for key, values in self.when.items() if settings.get(key) not in values]
+        # Of the same type, too: 1 is not True.
+        given = {key: settings.get(key) for key in self.when}
+        return [k for k, v in given.items() if not any(type(v) is type(w) and v == w for w in self.when[k])]

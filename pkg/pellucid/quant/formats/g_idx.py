@@ -18,6 +18,7 @@ from ...tensors.tensor import Tensor
 from ..format import UNIT, Plane, QuantFormat
 from ..stored import Expected, Settings, Shapes, Stored
 from .int4_groups import GPTQ, IN_ORDER, NO_BIAS, group_index, is_version_1
+from .int8_rows import NO_ZEROS
 
 _TENSORS = {"qweight": ("int32",), "qzeros": ("int32",), "scales": ("float16", "bfloat16", "float32")}
 _INDEX = {"g_idx": ("int32",)}
@@ -53,13 +54,17 @@ def in_range(index: np.ndarray, shape: tuple[int, int], settings: Settings) -> b
     return index.min() >= 0 and index.max() < _groups(settings, shape[1])
 
 
+_IN_RANGE = Expected("int32", in_range, "columns name groups that there are not")
+
+
 def _groups(settings: Settings, columns: int) -> int:
     """Groups of columns, the last of which may be smaller.
 
     Raises:
         FormatError: there are more than units.
     """
-    size = settings.get("group_size", -1)
+    size = settings.get("group_size")
+    size = -1 if size is None else size
     if type(size) is not int or (size != -1 and size < UNIT):
         raise FormatError(f"group_size {str(size)[:80]} is not read; {UNIT} and more can be, or -1.")
     return 1 if size == -1 else -(-columns // size)
@@ -116,7 +121,7 @@ def _ways(bits: int) -> tuple[Stored, ...]:
         tensors=_TENSORS | _INDEX,
         when={**GPTQ, "bits": (bits,), "desc_act": (True,)},
         expected={
-            "g_idx": Expected("int32", in_range, "columns name groups that there are not"),
+            "g_idx": _IN_RANGE,
             "bias": NO_BIAS,
         },
     )
@@ -129,6 +134,91 @@ def _ways(bits: int) -> tuple[Stored, ...]:
     return (ordered,) if bits == 4 else (ordered, plain)
 
 
+# Of compressed-tensors numbers and zero points are signed, and packed they are more by half of 2^bits.
+_FLOATS = ("float32", "float16", "bfloat16")
+
+
+def _compressed_shape(shapes: Shapes, settings: Settings) -> tuple[int, int]:
+    bits = settings["num_bits"] if "weight_packed" in shapes else 8
+    words = shapes.get("weight_packed", shapes.get("weight", ()))
+    scales, zeros = shapes["weight_scale"], shapes.get("weight_zero_point")
+    if len(words) == 2:
+        rows, columns = words[0], words[1] * (32 // bits if "weight_packed" in shapes else 1)
+        groups = _groups(settings, columns)
+        points = (rows * bits // 32, groups) if "weight_packed" in shapes else (rows, groups)
+        fit = scales == (rows, groups) and zeros in (None, points) and not columns % UNIT
+        if fit and shapes.get("weight_g_idx", (columns,)) == (columns,):
+            return rows, columns
+    raise FormatError(
+        f"tensors of shapes {', '.join(map(str, shapes.values()))} do not belong together, or columns are "
+        f"not in units of {UNIT}."
+    )
+
+
+def _compressed(tensors: Mapping[str, Tensor], settings: Settings) -> list[Tensor]:
+    scales, zeros = tensors["weight_scale"], tensors.get("weight_zero_point")
+    if "weight_packed" in tensors:
+        quants, bits = tensors["weight_packed"], settings["num_bits"]
+        columns = quants.shape[1] * 32 // bits
+        points = None if zeros is None else numbers(zeros.t(), bits).t()
+    else:
+        quants, bits = (tensors["weight"].int() + 128).to(uint8), 8
+        columns = quants.shape[1]
+        points = None if zeros is None else zeros.int() + 128
+    if points is None:
+        points = quants.new_full(scales.shape, 1 << bits - 1, dtype=int16)
+    index = tensors.get("weight_g_idx")
+    if index is None:
+        size = settings.get("group_size")
+        index = quants.new_tensor(np.arange(columns) // (size if size and size > 0 else columns), dtype=int16)
+    return planes(quants.contiguous(), scales, points, index)
+
+
+_SHAPE = Expected("int64", lambda found, shape, settings: tuple(found) == shape, "the shape is another")
+_NOT_TURNED = {"transform_config": (None, {})}
+_OF_ACTIVATIONS = ("input_scale", "input_zero_point")  # which stay floats here
+
+
+def _compressed_ways(bits: int) -> tuple[Stored, ...]:
+    """Packed numbers with and without zero points and g_idx; of 8 bits also one number a byte."""
+    parts = {"methods": ("compressed-tensors",), "shape": _compressed_shape, "planes": _compressed}
+    packed, plain = {"weight_packed": ("int32",)}, {"weight": ("int8",)}
+    scale, index = {"weight_scale": _FLOATS}, {"weight_g_idx": ("int32",)}
+    asymmetric = {**_NOT_TURNED, "symmetric": (False,)}
+    symmetric = {**_NOT_TURNED, "symmetric": (None, True)}
+    found = [
+        Stored(
+            **parts,
+            tensors=packed | scale | ({"weight_zero_point": ("int32",)} if when is asymmetric else {}) | by,
+            when={**when, "format": ("pack-quantized",), "num_bits": (bits,), "actorder": orders},
+            expected={"weight_shape": _SHAPE, **({"weight_g_idx": _IN_RANGE} if by else {})},
+        )
+        for when in (symmetric, asymmetric)
+        for by, orders in (({}, (None, False, "weight", "static")), (index, (True, "group")))
+    ]
+    if bits == 8:
+        unpacked = {
+            "format": ("int-quantized", "naive-quantized"),
+            "actorder": (None, False, "weight", "static"),
+        }
+        found += [
+            Stored(
+                **parts,
+                tensors=plain | scale,
+                when={**symmetric, **unpacked, "strategy": ("group",)},
+                expected={"weight_zero_point": NO_ZEROS},
+                ignored=_OF_ACTIVATIONS,
+            ),
+            Stored(
+                **parts,
+                tensors=plain | scale | {"weight_zero_point": ("int8",)},
+                when={**asymmetric, **unpacked},
+                ignored=_OF_ACTIVATIONS,
+            ),
+        ]
+    return tuple(found)
+
+
 for _bits in (2, 3, 4, 8):
     QuantFormat(
         name=f"int{_bits}_g_idx",
@@ -139,5 +229,5 @@ for _bits in (2, 3, 4, 8):
             Plane("groups", 2 * UNIT, shared=True),
         ),
         values=_values(_bits),
-        stored=_ways(_bits),
+        stored=_ways(_bits) + (_compressed_ways(_bits) if _bits in (4, 8) else ()),
     )

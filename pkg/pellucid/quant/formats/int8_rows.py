@@ -46,6 +46,7 @@ def _vector_planes(tensors, settings: Settings) -> list:
     return planes({"weight": tensors["weight"], "weight_scale": tensors["SCB"] * (1 / 127)}, settings)
 
 
+NO_ZEROS = Expected("int8", lambda zeros, shape, settings: not zeros.any(), "zero points are not zero")
 INT8 = QuantFormat(
     name="int8_rows",
     planes=(Plane("quants", 32), Plane("scales", 4, ROW)),
@@ -53,14 +54,15 @@ INT8 = QuantFormat(
     stored=(
         Stored(
             methods=("compressed-tensors",),
+            when={
+                "format": (None, "int-quantized", "naive-quantized"),
+                "strategy": (None, "tensor", "channel"),
+                "symmetric": (None, True),
+            },
             tensors={"weight": ("int8",), "weight_scale": ("float32", "float16", "bfloat16")},
             shape=shape,
             planes=planes,
-            expected={
-                "weight_zero_point": Expected(
-                    "int8", lambda zeros, shape, settings: not zeros.any(), "zero points are not zero"
-                )
-            },
+            expected={"weight_zero_point": NO_ZEROS},
             ignored=("input_scale", "input_zero_point"),  # of activations, which stay floats here
         ),
         Stored(
