@@ -133,6 +133,9 @@ from .tensors.typed import set_default_tensor_type as set_default_tensor_type
 from .text import AutoTokenizer as AutoTokenizer
 from .utils import compat as compat
 from .utils import serialization as serialization
+from .utils.conversion import convert as convert
+from .utils.inspection import inspect as inspect
+from .utils.inspection import inspect_async as inspect_async
 from .utils.matching import match as match
 from .utils.matching import match_async as match_async
 from .utils.matching import record as record

@@ -118,7 +118,7 @@ class FileModel(GraphModule):
         return x
 
 
-class _Reading:
+class GraphReading:
     """A file's graph, read by blocking or by awaiting."""
 
     def graph(self, steps: parsing.Steps) -> Any:
@@ -154,7 +154,7 @@ def load_graph(
         raise SourceError(f"{file.name}: is a folder. Give the .{kind} file's own address, or filename=.")
     shards = [file]
     try:
-        graph, shards = yield _Reading(), "graph", (read(file),), {}
+        graph, shards = yield GraphReading(), "graph", (read(file),), {}
         used = {n for step in graph.steps for n in step.inputs} | {o.name for o in graph.outputs}
         here: dict[str, Tensor] = {}
         away: list[TensorInfo] = []

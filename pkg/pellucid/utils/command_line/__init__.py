@@ -21,6 +21,10 @@ __all__ = ["as_json", "device_option", "loading", "main"]
 
 # Every command, and what the list of them says.
 COMMANDS = {
+    "inspect": "Say what a model's file holds, from its headers alone.",
+    "convert": "Write a file of weights in another format.",
+    "run": "Run a program that was written for PyTorch.",
+    "serve": "Serve a folder of pages and weights.",
     "match": "Compare two models, or a model with a recording, point by point.",
     "record": "Write what each module of a PyTorch model gets and returns.",
 }

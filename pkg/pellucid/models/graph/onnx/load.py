@@ -76,12 +76,13 @@ async def load_async(
     return await later(_load(source, LoadOptions(place, None, on_progress, cancel, connections), where))
 
 
-def _read(file: Source) -> Generator[Any, Any, Any]:
+def read_graph(file: Source) -> Generator[Any, Any, Any]:
+    """Steps that give a file's graph, and the sources in which its weights lie."""
     message = yield from read_model(file)
     constants = Constants(file)
     return build(message, constants), constants.shards
 
 
 def _load(source: Any, options: LoadOptions, where: dict[str, Any]) -> Generator[tuple, Any, OnnxModel]:
-    graph, tensors = yield from load_graph(source, "onnx", _read, options, where)
+    graph, tensors = yield from load_graph(source, "onnx", read_graph, options, where)
     return OnnxModel(graph, tensors, options.device)

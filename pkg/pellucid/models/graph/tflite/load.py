@@ -78,13 +78,14 @@ async def load_async(
     return await later(_load(source, LoadOptions(place, None, on_progress, cancel, connections), where))
 
 
-def _read(file: Source) -> Generator[Any, Any, Any]:
+def read_graph(file: Source) -> Generator[Any, Any, Any]:
+    """Steps that give a file's graph, and the sources in which its weights lie."""
     source, model = yield from read_flatbuffer(file, b"TFL3", "Model")
     graph = yield from build(model, TensorTables(source, model.buffers))
     return graph, [source]
 
 
 def _load(source: Any, options: LoadOptions, where: dict[str, Any]) -> Generator[tuple, Any, TfliteModel]:
-    graph, tensors = yield from load_graph(source, "tflite", _read, options, where)
+    graph, tensors = yield from load_graph(source, "tflite", read_graph, options, where)
     kept = {n: held(x) if len(x.shape) == 4 and n not in graph.early else x for n, x in tensors.items()}
     return TfliteModel(graph, kept, options.device)
