@@ -50,6 +50,7 @@ fn result(place: u32) -> U { return place; }
 // Of digits d and d + 8 in the low and the high half of word d * WORKGROUP + lane.
 var<workgroup> tally: array<u32, 8u * WORKGROUP>;
 var<workgroup> sums: array<u32, WORKGROUP>;
+var<workgroup> firsts: array<u32, 16>;
 
 fn tallied(digit: u32, lane: u32) -> u32 {
     return (tally[(digit & 7u) * WORKGROUP + lane] >> (16u * (digit >> 3u))) & 0xffffu;
@@ -65,16 +66,12 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     let row = group / params.blocks;
     let block = group % params.blocks;
     let start = (block * WORKGROUP + lane) * PER;
-    var digits: array<u32, PER>;
-    var ranks: array<u32, PER>;
     for (var d = 0u; d < 8u; d++) {
         tally[d * WORKGROUP + lane] = 0u;
     }
     for (var k = 0u; k < PER; k++) {
         if (start + k < params.columns) {
             let digit = order_digit(apply(load_x(row * params.columns + start + k)), params.shift);
-            digits[k] = digit;
-            ranks[k] = tallied(digit, lane);
             tally[(digit & 7u) * WORKGROUP + lane] += 1u << (16u * (digit >> 3u));
         }
     }
@@ -103,21 +100,29 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         running += here;
     }
     workgroupBarrier();
+    // Where the entries of each digit go, less the number of those before them in the block.
+    if (lane < 16u) {
+        let before = (row * 16u + lane) * params.blocks + block;
+        var first = 0u;
+        if (before > 0u) {
+            first = load_ends(before - 1u);
+        }
+        firsts[lane] = first - tallied(lane, 0u);
+    }
+    workgroupBarrier();
     for (var k = 0u; k < PER; k++) {
         if (start + k < params.columns) {
-            let digit = digits[k];
-            let before = (row * 16u + digit) * params.blocks + block;
-            var target_place = ranks[k] + tallied(digit, lane) - tallied(digit, 0u);
-            if (before > 0u) {
-                target_place += load_ends(before - 1u);
-            }
             let at = row * params.columns + start + k;
+            let value = load_x(at);
+            let digit = order_digit(apply(value), params.shift);
+            let target_place = firsts[digit] + tallied(digit, lane);
+            tally[(digit & 7u) * WORKGROUP + lane] += 1u << (16u * (digit >> 3u));
             var place = start + k;
             if (HAS_PLACES) {
                 place = load_places(at);
             }
             if (HAS_VALUES) {
-                values[target_place] = load_x(at);
+                values[target_place] = value;
             }
             order[target_place] = result(place);
         }

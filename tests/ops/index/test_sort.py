@@ -107,6 +107,14 @@ def test_long_rows_are_sorted_by_their_digits(dtype, descending):
     np.testing.assert_array_equal(values.float().numpy(), expected.values.float().numpy())
 
 
+def test_very_long_rows_are_sorted():
+    x = np.random.randint(0, 1 << 20, (1 << 21) + 5).astype(np.int32)
+    values, indices = pellucid.sort(pellucid.tensor(x, device="webgpu"))
+    order = np.argsort(x, kind="stable")
+    assert np.array_equal(plain(indices), order)
+    assert np.array_equal(plain(values), x[order])
+
+
 @pytest.mark.parametrize("device", ["webgpu", "cpu"])
 @pytest.mark.parametrize("bins", [3, 2049])
 def test_counts_of_few_and_of_many_bins(device, bins):

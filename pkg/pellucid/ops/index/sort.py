@@ -31,9 +31,10 @@ from ..shape.movement import contiguous
 
 # Entries that one workgroup sorts: keys of 8 bytes and places of 4 stay below 16 KiB of workgroup memory.
 _BLOCK = 1024
-# Longer rows are sorted by their digits, for which a workgroup moves so many entries. Of shorter ones sorted
-# blocks are merged.
-_MERGED = _DIGITS_BLOCK = 4096
+# Longer rows are sorted by their digits; of shorter ones sorted blocks are merged.
+_MERGED = 4096
+# Entries that a lane moves: of up to so many entries more, for fewer blocks have one dispatch to add them up.
+_PER_OF_MANY, _PER_OF_FEW, _FEW = 8, 16, 1 << 21
 # The most that a top-k looks for by choosing; it sorts for more. And what a lane of its direct kernel keeps.
 _MOST, _LIST = 256, 64
 # A lane of a top-k looks at up to so many entries; a workgroup collects so many to choose from.
@@ -115,7 +116,8 @@ def _by_digits(
     values: str | None,
 ) -> list[Launch]:
     """A pass for each digit: how often each occurs in each block, running sums of that, and the entries."""
-    blocks = -(-columns // _DIGITS_BLOCK)
+    per = _PER_OF_FEW if rows * columns <= _FEW else _PER_OF_MANY
+    blocks = -(-columns // (256 * per))
     groups = rows * blocks
     if values is None:
         call.temporary(out, (rows * columns,), dt.uint32)
@@ -124,7 +126,8 @@ def _by_digits(
     for k in (0, 1):
         call.temporary(f"values{k}", (rows * columns,), NATIVE[holes["T"]])
         call.temporary(f"places{k}", (rows * columns,), dt.uint32)
-    count, move = load("index/radix_count").fill(holes), load("index/radix_move").fill(holes)
+    count = load("index/radix_count").fill({**holes, "BLOCK": f"{256 * per}u"})
+    move = load("index/radix_move").fill({**holes, "PER": f"{per}u"})
     made: list[Launch] = []
     source, known = x, None
     for k, shift in enumerate(digits):
