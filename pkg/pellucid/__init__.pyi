@@ -1710,7 +1710,7 @@ def std_mean(
     keepdim: _bool = False,
     *,
     correction: _float | None = None,
-):
+) -> tuple[Tensor, Tensor]:
     """``(std(input, ...), mean(input, ...))``."""
 
 def stft(
@@ -1898,7 +1898,7 @@ def var_mean(
     keepdim: _bool = False,
     *,
     correction: _float | None = None,
-):
+) -> tuple[Tensor, Tensor]:
     """``(var(input, ...), mean(input, ...))``."""
 
 def vdot(input: Tensor, other: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..errors import DTypeError
+from ..errors import DTypeError, ShapeError
 from ..tensors import dtypes as dt
 from ..tensors.dtypes import DType, result_type
 from ..tensors.meta import Meta
@@ -96,6 +96,11 @@ def same(call: Call) -> tuple[DType, DType]:
     return d, d
 
 
+def stated(call: Call) -> tuple[DType, DType]:
+    """The type that the argument ``dtype`` says."""
+    return call["dtype"], call["dtype"]
+
+
 def float_only(call: Call) -> tuple[DType, DType]:
     """The common type, which must be floating point."""
     d = _promoted(call)
@@ -112,6 +117,14 @@ def on_cpu(call: Call) -> None:
 def broadcast(call: Call) -> Size:
     """The shape that all tensor operands broadcast to."""
     return broadcast_shapes(*[m.shape for _, m in call.tensors()])
+
+
+def sized(call: Call) -> Size:
+    """The shape that the argument ``size`` says."""
+    size = Size(call["size"])
+    if any(n < 0 for n in size):
+        raise ShapeError(f"size {tuple(size)} has a negative length.")
+    return size
 
 
 def as_input(call: Call) -> Size:

@@ -189,11 +189,7 @@ def _transpose(count: int) -> dict[str, Any]:
 
 # Words of the docstrings, by the number of axes.
 _AXES = {1: "length", 2: "height, width", 3: "depth, height, width"}
-_KERNEL = {
-    1: "kernel",
-    2: "kernel height, kernel width",
-    3: "kernel depth, kernel height, kernel width",
-}
+_KERNEL = {1: "kernel", 2: "kernel height, kernel width", 3: "kernel depth, kernel height, kernel width"}
 _NUMBERS = {
     1: "",
     2: "; one number, or (vertical, horizontal), as all that follow",

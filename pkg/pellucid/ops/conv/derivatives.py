@@ -40,10 +40,6 @@ def _weight_shape(image: Lengths, result: Lengths, size: Lengths, groups: int) -
     return result[channels], image[channels] // groups, *size
 
 
-def _to_result(image, weight, size, *settings) -> Geometry:
-    return geometry_of(image, weight, size, *settings)
-
-
 def _to_image(result, weight, size, *settings) -> Geometry:
     image = _image_shape(result, weight, size, settings[-1])
     return geometry_of(image, weight, result[-len(size) :], *settings)
@@ -84,7 +80,7 @@ def _weight_grad(g, input, weight_meta, size, stride, padding, dilation, groups)
 
 
 @op(
-    **_map(_result_shape, _to_result, partial(window_launches, transposed=False), result_of),
+    **_map(_result_shape, geometry_of, partial(window_launches, transposed=False), result_of),
     grad={"input": _input_grad, "weight": _weight_grad},
     exports=None,
     ours="lengths of the result are given; `ops.aten` has ATen's form, of conv2d and its like",

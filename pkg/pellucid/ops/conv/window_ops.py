@@ -38,10 +38,7 @@ def _average_gradient_shape(call: Call) -> Size:
 def _average_launches(call: Call, file: str, x: str, outputs: Lengths) -> list[Launch]:
     windows: Windows = call["windows"]
     params = windows.params(windows.planes(call[x].shape), outputs)
-    holes = {
-        "ADAPTIVE": flag(not windows.kernel),
-        "COUNT_PADDING": flag(windows.count_padding),
-    }
+    holes = {"ADAPTIVE": flag(not windows.kernel), "COUNT_PADDING": flag(windows.count_padding)}
     params["divisor"] = float(windows.divisor)
     spans = windows.spans() if file == "conv/pool_average" else windows.overlaps()
     return _in_boxes(call, load(file).fill(holes), params, spans, {"x": x})

@@ -136,14 +136,14 @@ def _power_grad_input(g, input, exponent):
 
 
 def _check_exponent(input, exponent):
-    if isinstance(exponent, int) and exponent < 0 and not (type(input) is float or _is_floating(input)):
+    if (
+        isinstance(exponent, int)
+        and exponent < 0
+        and not (type(input) is float or input._meta.dtype.kind in "fc")
+    ):
         raise DTypeError(
             "pow: integers to negative integer powers are not allowed. Convert with .float() first."
         )
-
-
-def _is_floating(x) -> bool:
-    return x._meta.dtype.kind in "fc"
 
 
 # In float16 PyTorch computes powers of numbers as those of tensors; in all others half of one is a root.
@@ -252,10 +252,6 @@ def _lerp_types(call: Call):
     return d, d
 
 
-def _lerp_grad_weight(g, input, end):
-    return g * (end - input)
-
-
 # From the nearer end: exact at both, and what is infinite there stays so.
 def _lerp(input, end, weight):
     near = np.abs(weight) < 0.5
@@ -280,7 +276,7 @@ _END = "bitcast<f32>(bitcast<u32>(end) ^ (index >> 31u))"
     grad={
         "input": lambda g, weight: g * (1 - weight),
         "end": lambda g, weight: g * weight,
-        "weight": _lerp_grad_weight,
+        "weight": lambda g, input, end: g * (end - input),
     },
     exact=("weight",),
     method=True,

@@ -36,13 +36,10 @@ signbit = unary(
 )  # fmt: skip
 
 
-def _turned(g, input, out):
-    return g * without(out / input, input == 0)
-
-
 copysign = binary(
     "copysign", "bitcast<f32>((bitcast<u32>(input) & 0x7fffffffu) | (bitcast<u32>(other) & 0x80000000u))",
-    np.copysign, {"input": _turned, "other": zeros}, "``|input|`` with the sign of ``other``.",
+    np.copysign, {"input": lambda g, input, out: g * without(out / input, input == 0), "other": zeros},
+    "``|input|`` with the sign of ``other``.",
     form=of_tensor, dtype=refusing(floating, "c"), takes="any real dtype; integers become the default float",
     at=(1.5, -0.0),
 )  # fmt: skip
@@ -90,10 +87,6 @@ heaviside = binary(
 )  # fmt: skip
 
 
-def _exponent_types(call: Call):
-    return dt.int32, float_only(call)[0]
-
-
 def _frexp(part: int):
     """The mantissa or the exponent; the exponent of infinity and NaN is 0."""
 
@@ -107,7 +100,8 @@ def _frexp(part: int):
 _MANTISSA = "A number from 0.5 to 1, or its negative, that times ``2 ** exponent`` is the input."
 frexp_exponent = unary(
     "frexp_exponent", elementwise("exponent_of(input)", i32=False, result="i32"), _frexp(1), None,
-    "The exponent that `frexp` gives.", dtype=_exponent_types, takes="floating point", public="frexp",
+    "The exponent that `frexp` gives.", takes="floating point", public="frexp",
+    dtype=lambda call: (dt.int32, float_only(call)[0]),
 )  # fmt: skip
 frexp_mantissa = unary(
     "frexp_mantissa", "mantissa_of(input)", _frexp(0),
@@ -176,12 +170,8 @@ lcm = binary(
 )  # fmt: skip
 
 
-def _known_grad(g, input):
-    return g * input.isfinite()
-
-
 @function(method=True, in_place=True)
-@composed(input=_known_grad)
+@composed(input=lambda g, input: g * input.isfinite())
 def nan_to_num(
     input: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> Tensor:

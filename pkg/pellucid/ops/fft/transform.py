@@ -102,13 +102,9 @@ def transform(input: Tensor, dim: int, inverse: bool, scale: float) -> Tensor:
     ``inverse`` the exponents are positive."""
 
 
-def _chirp_type(call: Call):
-    return dt.complex64, dt.complex64
-
-
 @op(
     public="fft",
-    dtype=_chirp_type,
+    dtype=lambda call: (dt.complex64, dt.complex64),
     shape=lambda call: Size((call["count"],)),
     kernel=lambda call: Launch(
         "fft/chirp", -(-call["count"] // 64), {"count": call["count"]} | _step(2 * call["count"])

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ...errors import DimensionError, DTypeError
 from ...op.call import Call
+from ...tensors.dtypes import DType
 
 
 def integers(call: Call, name: str) -> None:
@@ -13,6 +16,16 @@ def integers(call: Call, name: str) -> None:
     d = call[name].dtype
     if not d.is_integer:
         raise DTypeError(f"'{name}' is {d}; an index must be int64 or int32. Convert it with .long().")
+
+
+def of(name: str, indices: str = "index") -> Callable:
+    """A rule for dtypes: the type of an argument, where another one holds indices."""
+
+    def types(call: Call) -> tuple[DType, DType]:
+        integers(call, indices)
+        return call[name].dtype, call[name].dtype
+
+    return types
 
 
 def outside(index: np.ndarray, limit: int, op_name: str, wrap: bool = False) -> None:

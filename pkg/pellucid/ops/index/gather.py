@@ -28,16 +28,11 @@ from ...tensors.tensor import Tensor
 from ..elementwise.comparison import where
 from ..shape.joining import cat
 from ..shape.movement import copy_
-from .bounds import integers, outside
+from .bounds import integers, of, outside
 from .sources import collect_launches, put_launches
 
 # Sources per line up to which every output looks at all of them; more are sorted by where they go.
 _LINES = 16
-
-
-def _gather_types(call: Call):
-    integers(call, "index")
-    return call["input"].dtype, call["input"].dtype
 
 
 def _along_shape(call: Call) -> Size:
@@ -98,7 +93,7 @@ def _covered(input, dim, index, sparse_grad):
 
 
 @op(
-    dtype=_gather_types,
+    dtype=of("input"),
     shape=_along_shape,
     kernel=_gather_launch,
     reference=_gather_reference,
@@ -227,10 +222,7 @@ def _unreplaced(g, dim, index) -> Tensor:
     shape=scatter_shape,
     kernel=lambda call: scatter_launches(call, None),
     reference=lambda input, dim, index, src: _scatter_reference(input, dim, index, src, False),
-    grad={
-        "input": _unreplaced,
-        "src": lambda g, dim, index: g.gather(dim, index),
-    },
+    grad={"input": _unreplaced, "src": lambda g, dim, index: g.gather(dim, index)},
 )
 def scatter_lines(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """Write along an axis, for an index and sources of one shape; see `scatter`."""

@@ -26,15 +26,10 @@ from ...tensors.dtypes import DType
 from ...tensors.shape import Size, axis
 from ...tensors.tensor import Tensor
 from ..quant.products import quant_embedding
-from .bounds import integers, outside
+from .bounds import of, outside
 from .sources import collect_launches, put_launches
 
 # Reading
-
-
-def _embedding_types(call: Call):
-    integers(call, "indices")
-    return call["weight"].dtype, call["weight"].dtype
 
 
 def _embedding_shape(call: Call) -> Size:
@@ -87,7 +82,7 @@ def _quantized(weight, indices, padding_idx):
 
 
 @op(
-    dtype=_embedding_types,
+    dtype=of("weight", "indices"),
     shape=_embedding_shape,
     kernel=_embedding_launch,
     reference=_embedding_reference,
@@ -112,11 +107,6 @@ def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.embedding.html
     """
-
-
-def _select_types(call: Call):
-    integers(call, "index")
-    return call["input"].dtype, call["input"].dtype
 
 
 def _select_shape(call: Call) -> Size:
@@ -155,7 +145,7 @@ def _select_grad(g, index, input_meta, dim):
 
 
 @op(
-    dtype=_select_types,
+    dtype=of("input"),
     shape=_select_shape,
     kernel=_select_launch,
     reference=_select_reference,
@@ -185,11 +175,10 @@ _MARKS, _GROUPS = 2048, 1024
 
 
 def _types(call: Call):
-    integers(call, "index")
-    x, src = call["input"], call["src"]
-    if x.dtype is not src.dtype:
-        raise DTypeError(f"'input' is {x.dtype} and 'src' is {src.dtype}. They must be equal.")
-    return x.dtype, x.dtype
+    found, src = of("input")(call), call["src"].dtype
+    if found[0] is not src:
+        raise DTypeError(f"'input' is {found[0]} and 'src' is {src}. They must be equal.")
+    return found
 
 
 def _shape(call: Call) -> Size:
@@ -293,11 +282,6 @@ def add_rows(input: Tensor, index: Tensor, src: Tensor) -> Tensor:
     """
 
 
-def _sum_types(call: Call):
-    integers(call, "index")
-    return call["src"].dtype, call["src"].dtype
-
-
 def _sum_shape(call: Call) -> Size:
     index, src = call["index"], call["src"]
     if index.rank != 1 or src.rank != 2 or src.shape[0] != index.numel:
@@ -314,7 +298,7 @@ def _sum_reference(index, src, rows):
 
 @op(
     public="index_add",
-    dtype=_sum_types,
+    dtype=of("src"),
     shape=_sum_shape,
     kernel=lambda call: _launches(call, True),
     reference=_sum_reference,
@@ -343,10 +327,7 @@ def _unreplaced(g, index, src_meta) -> Tensor:
     shape=_shape,
     kernel=lambda call: _launches(call, False),
     reference=_put_reference,
-    grad={
-        "input": _unreplaced,
-        "src": lambda g, index: embedding(g, index),
-    },
+    grad={"input": _unreplaced, "src": lambda g, index: embedding(g, index)},
 )
 def put_rows(input: Tensor, index: Tensor, src: Tensor) -> Tensor:
     """A copy of ``input`` with ``out[index[n], :] = src[n, :]``; of equal indices the last one stays.

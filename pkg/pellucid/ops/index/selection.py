@@ -165,9 +165,7 @@ def take_at(input: Tensor, index: dict[int, Tensor]) -> Tensor:
 
 
 def put_at(input: Tensor, index: dict[int, Tensor], value: Tensor) -> None:
-    """Write at index tensors, by axis, into the tensor itself and outside the graph; the value is
-    converted.
-    """
+    """Write at index tensors by axis into the tensor itself, outside the graph; the value is converted."""
     value = value.detach().to(input.dtype)
     copy_(input.detach(), index_put(input.detach(), [index.get(k) for k in range(max(index) + 1)], value))
 

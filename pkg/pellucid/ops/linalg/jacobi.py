@@ -15,9 +15,8 @@ _MOST = 1024
 
 
 def _rotated(call: Call, tall: int, side: int, symmetric: bool, own: dict[str, str]) -> list[Launch] | None:
-    """The dispatches that make the columns of A orthogonal, or A diagonal, and find the sizes of columns
-    or the
-    eigenvalues; or None."""
+    """The dispatches that make the columns of A orthogonal, or A diagonal, and find the sizes of columns or
+    the eigenvalues; or None."""
     count, pairs, width = prod(call["A"].shape[:-2]), (side + 1) // 2, lanes(side * side)
     if pairs > _MOST:
         return None
@@ -64,8 +63,7 @@ def eigh_launches(call: Call) -> list[Launch] | None:
 
 def svd_launches(call: Call) -> list[Launch] | None:
     """Singular values in falling order and their vectors. What the rotations leave of A gives the longer
-    ones;
-    reflections make these orthonormal where values are 0, and complete them."""
+    ones; reflections make these orthonormal where values are 0, and complete them."""
     batch, rows, columns = matrices(call["A"])
     is_wide, tall, side, count = rows < columns, max(rows, columns), min(rows, columns), prod(batch)
     rotated = _rotated(call, tall, side, False, {"TRANSPOSED": flag(is_wide)}) if side else None

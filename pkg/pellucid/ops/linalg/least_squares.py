@@ -150,10 +150,8 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
 
     Returns:
         (solution, residuals, rank, singular_values): X, (..., n, k); the sums of squares of ``A X - B``,
-        (..., k),
-        not of "gelsy", and only where m > n and every matrix has rank n; the rank, int64, not of "gels";
-        the singular
-        values, of "gelsd" and "gelss". What is not given has no elements.
+        (..., k), not of "gelsy", and only where m > n and every matrix has rank n; the rank, int64, not of
+        "gels"; the singular values, of "gelsd" and "gelss". What is not given has no elements.
 
     Raises:
         ShapeError: A and B have other rows.

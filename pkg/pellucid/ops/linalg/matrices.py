@@ -79,9 +79,8 @@ def lanes(elements: int) -> int:
 
 
 def steps(launch: Callable[[int, int], Launch], count: int, turns: int) -> list[Launch] | None:
-    """Dispatches that go through the steps of a decomposition, each as many as it may; None where a step
-    is too
-    long for one, so that the cpu device takes the matrix.
+    """Dispatches that go through the steps of a decomposition, each as many as it may; None where a step is
+    too long for one, so that the cpu device takes the matrix.
 
     Args:
         launch: the dispatch of the steps from the first up to the last, which is not among them.

@@ -159,9 +159,8 @@ def matrix_norm(
 
     Args:
         A: floating point or complex, with matrices in two of its axes.
-        ord: "fro": of all elements as a vector; "nuc": the sum of singular values; 2 or -2: the largest
-            or smallest
-            one; 1 or -1: the largest or smallest sum of a column's sizes; inf or -inf: of a row's.
+        ord: "fro": of all elements as a vector; "nuc": the sum of singular values; 2 or -2: the largest or
+            smallest one; 1 or -1: the largest or smallest sum of a column's sizes; inf or -inf: of a row's.
         dim: the two axes.
         dtype: type to convert to first.
 

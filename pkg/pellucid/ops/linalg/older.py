@@ -94,8 +94,7 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> USV:
 @function(method=True, ours="PyTorch computes it in Python")
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> LUFactor | LUFactorEx:
     """LU factorization; `linalg.lu_factor`, or with get_infos `linalg.lu_factor_ex`. A matrix that is
-    singular is
-    no error.
+    singular is no error.
     """
     found = LUFactorEx(*eliminate(A, pivot))
     return found if get_infos else LUFactor(*found[:2])
@@ -127,8 +126,7 @@ def triangular_solve(
 
 def _range(A: Tensor, q: int, niter: int) -> Tensor:
     """An orthonormal basis of nearly what the first q singular vectors span (Halko, Martinsson and Tropp
-    2009,
-    algorithm 4.4)."""
+    2009, algorithm 4.4)."""
     Q = orthogonal.qr(A @ randn(A.shape[-1], q, dtype=A.dtype, device=A.device))[0]
     for _ in range(niter):
         Q = orthogonal.qr(A.mH @ Q)[0]

@@ -138,8 +138,7 @@ def qr(A: Tensor, mode: str = "reduced") -> QR:
 
     Returns:
         (Q, R), unique but for signs where A has full rank. Gradients are those of "reduced", and of
-        "complete"
-        where there are no more rows than columns.
+        "complete" where there are no more rows than columns.
 
     Raises:
         ArgumentError: another mode.

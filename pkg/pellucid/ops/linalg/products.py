@@ -105,9 +105,8 @@ _NORM = 0.5
 
 
 def _taylor(A: Tensor, root: int) -> Tensor:
-    """The Taylor polynomial of the exponential of degree ``root² - 1``, by powers up to ``root``
-    (Paterson and
-    Stockmeyer 1973)."""
+    """The Taylor polynomial of the exponential of degree ``root² - 1``, by powers up to ``root`` (Paterson
+    and Stockmeyer 1973)."""
     powers = [identity(A), A]
     while len(powers) <= root:
         powers.append(powers[-1] @ A)

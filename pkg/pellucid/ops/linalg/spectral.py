@@ -103,8 +103,7 @@ def eigh(A: Tensor, UPLO: str = "L") -> Eigen:
 
     Returns:
         (eigenvalues, eigenvectors): (..., n) real, in rising order, and (..., n, n), orthonormal columns,
-        whose
-        signs are not defined. Gradients through the vectors are infinite where eigenvalues are equal.
+        whose signs are not defined. Gradients through the vectors are infinite where eigenvalues are equal.
 
     Raises:
         ShapeError: matrices that are not square.
@@ -231,9 +230,8 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
         driver: None, or what cuSOLVER would run: accepted on webgpu, without effect.
 
     Returns:
-        (U, S, Vh): (..., m, m or k), (..., k) in falling order, (..., n or k, n). Signs of the vectors
-        are not
-        defined. Gradients through them are infinite where singular values are equal.
+        (U, S, Vh): (..., m, m or k), (..., k) in falling order, (..., n or k, n). Signs of the vectors are
+        not defined. Gradients through them are infinite where singular values are equal.
 
     Raises:
         ArgumentError: another driver.

@@ -112,9 +112,8 @@ def factor_symmetric(A: Tensor, hermitian: bool) -> LDLEx:
 
 @function(exports="linalg")
 def ldl_factor_ex(input: Tensor, *, hermitian: bool = False, check_errors: bool = False) -> LDLEx:
-    """LDL factorization ``P A Pᵀ = L D Lᵀ`` as LAPACK has it; D has blocks of one or two rows. It runs on
-    the cpu
-    device, wherever the input is.
+    """LDL factorization ``P A Pᵀ = L D Lᵀ`` as LAPACK has it; D has blocks of one or two rows. It runs on the
+    cpu device, wherever the input is.
 
     Args:
         input: (..., n, n), symmetric; the lower triangle is read.

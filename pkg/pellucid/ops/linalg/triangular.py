@@ -211,14 +211,14 @@ def cholesky(input: Tensor, *, upper: bool = False) -> Tensor:
     return cholesky_ex(input, upper=upper, check_errors=True).L
 
 
-def _of_right_side(g, L, upper):
-    return _from_factor(g, L, upper)
-
-
 def _of_factor(g, L, upper, out):
     common = _from_factor(g, L, upper) @ out.mT
     common = common + common.mT
     return -(L @ common if upper else common @ L)
+
+
+def _of_right_side(g, L, upper):
+    return _from_factor(g, L, upper)
 
 
 @composed(name="cholesky_solve", B=_of_right_side, L=_of_factor)

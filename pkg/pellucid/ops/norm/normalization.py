@@ -62,10 +62,7 @@ def _rms_eps(d: DType, eps: float | None) -> float:
 def _gradient_launch(call: Call) -> Launch:
     columns = prod(call["normalized_shape"])
     lanes = rows_of(columns, several=False)
-    holes = {
-        "HAS_WEIGHT": flag(call["weight"] is not None),
-        "CENTRED": flag(call["centred"]),
-    }
+    holes = {"HAS_WEIGHT": flag(call["weight"] is not None), "CENTRED": flag(call["centred"])}
     rows = call.out.numel // max(columns, 1)
     params: dict[str, int | float] = {"rows": rows, "columns": columns, "eps": call["eps"]}
     return Launch(lanes.fill("norm/gradient", holes), rows, params, bind={"x": "input"})
@@ -163,10 +160,7 @@ def _rms_reference(input, normalized_shape, weight, eps):
     dtype=_types,
     shape=as_input,
     kernel=lambda call: _launch(
-        call,
-        "rms",
-        {"HAS_WEIGHT": call["weight"] is not None},
-        _rms_eps(call["input"].dtype, call["eps"]),
+        call, "rms", {"HAS_WEIGHT": call["weight"] is not None}, _rms_eps(call["input"].dtype, call["eps"])
     ),
     reference=_rms_reference,
     grad={

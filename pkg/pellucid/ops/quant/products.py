@@ -188,6 +188,10 @@ def _linear_reference(input, weight, bias):
     return out if bias is None else out + bias
 
 
+def _grad_of_input(g: Tensor, weight: list[Tensor]) -> Tensor:
+    return quant_product(g, weight)
+
+
 @op(
     public="linear",
     dtype=_as_input,
@@ -215,10 +219,6 @@ def quant_linear(input: Tensor, weight: list[Tensor], bias: Tensor | None = None
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.linear.html
     """
-
-
-def _grad_of_input(g: Tensor, weight: list[Tensor]) -> Tensor:
-    return quant_product(g, weight)
 
 
 def _product_shape(call: Call) -> Size:

@@ -4,6 +4,7 @@
 # pyright: reportReturnType=false
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import nan, prod
 
 import numpy as np
@@ -15,30 +16,22 @@ from ...device import device as Device
 from ...device import resolved
 from ...errors import ArgumentError, DTypeError, RangeError, ShapeError
 from ...op.arguments import element_type, number
-from ...op.call import Call
 from ...op.declaration import op
-from ...op.elementwise import elementwise
+from ...op.elementwise import Elementwise, elementwise
+from ...op.families import Declared, formed
 from ...op.public import function
+from ...op.rules import sized, stated
 from ...tensors import dtypes as dt
 from ...tensors.construct import tensor
 from ...tensors.dtypes import DType
-from ...tensors.shape import Size, index, sizes
+from ...tensors.shape import index, sizes
 from ...tensors.tensor import Tensor
 from ..elementwise.comparison import where
+from ..shape.creation import options_of
 from .generator import Generator, chosen, words
 
 _STATE = "index, seed_low, seed_high, offset_low, offset_high"
 _OWN: dict[str, str] = dict.fromkeys(("seed_low", "seed_high", "offset_low", "offset_high", "span"), "u32")
-
-
-def _types(call: Call):
-    return call["dtype"], call["dtype"]
-
-
-def _shape(call: Call):
-    if any(n < 0 for n in call["size"]):
-        raise ShapeError(f"size {call['size']} has a negative length.")
-    return Size(call["size"])
 
 
 def _uniform(size, seed_low, seed_high, offset_low, offset_high, dtype, device):
@@ -54,80 +47,51 @@ def _normal(size, seed_low, seed_high, offset_low, offset_high, dtype, device):
     return np.stack([radius * np.cos(angle), radius * np.sin(angle)], 1).reshape(-1)[:count].reshape(size)
 
 
-def _integers(size, low, span, seed_low, seed_high, offset_low, offset_high, dtype, device):
+def _integer(size, low, span, seed_low, seed_high, offset_low, offset_high, dtype, device):
     bits = words(int(np.prod(size)), seed_low, seed_high, offset_low, offset_high)
     return (low + (bits % np.uint32(span)).astype(np.int64)).reshape(size)
 
 
-@op(
-    public="rand",
-    dtype=_types,
-    shape=_shape,
-    kernel=elementwise(f"uniform_of({_STATE})", i32=False, own=_OWN),
-    reference=_uniform,
-    grad=None,
-)
-def uniform_block(
-    size: tuple[int, ...],
-    seed_low: float,
-    seed_high: float,
-    offset_low: float,
-    offset_high: float,
-    dtype: DType,
-    device: Device,
-) -> Tensor:
-    """Uniform numbers in [0, 1) from a place in a generator's stream."""
+def _of_size(
+    size: tuple[int, ...], seed_low: float, seed_high: float, offset_low: float, offset_high: float,
+    dtype: DType, device: Device,
+) -> Tensor: ...  # fmt: skip
 
 
-@op(
-    public="randn",
-    dtype=_types,
-    shape=_shape,
-    kernel=elementwise(f"normal_of({_STATE})", i32=False, own=_OWN),
-    reference=_normal,
-    grad=None,
-)
-def normal_block(
-    size: tuple[int, ...],
-    seed_low: float,
-    seed_high: float,
-    offset_low: float,
-    offset_high: float,
-    dtype: DType,
-    device: Device,
-) -> Tensor:
-    """Standard normal numbers from a place in a generator's stream."""
+def _from_low(
+    size: tuple[int, ...], low: float, span: float, seed_low: float, seed_high: float, offset_low: float,
+    offset_high: float, dtype: DType, device: Device,
+) -> Tensor: ...  # fmt: skip
+
+
+def _block(public: str, form: Callable, kernel: Elementwise, reference: Callable, sentence: str) -> Declared:
+    """Declare numbers from a place in a generator's stream, `uniform_block` of `_uniform`."""
+    doc = f"{sentence} from a place in a generator's stream."
+    made = op(public=public, dtype=stated, shape=sized, kernel=kernel, reference=reference, grad=None)
+    return made(formed(form, f"{reference.__name__.removeprefix('_')}_block", doc))
 
 
 _WORD = f"(random_word({_STATE}) % span)"
-
-
-@op(
-    public="randint",
-    dtype=_types,
-    shape=_shape,
-    kernel=elementwise(
+uniform_block, normal_block = [
+    _block(public, _of_size, elementwise(f"{call}({_STATE})", i32=False, own=_OWN), reference, sentence)
+    for public, call, reference, sentence in (
+        ("rand", "uniform_of", _uniform, "Uniform numbers in [0, 1)"),
+        ("randn", "normal_of", _normal, "Standard normal numbers"),
+    )
+]
+integer_block = _block(
+    "randint",
+    _from_low,
+    elementwise(
         f"low + f32{_WORD}",
         i32=f"low + bitcast<i32>{_WORD}",
         u32=f"low + {_WORD}",
         i64=f"i64_add(low, vec2<u32>({_WORD}, 0u))",
         own=_OWN,
     ),
-    reference=_integers,
-    grad=None,
+    _integer,
+    "Integers from ``low`` to before ``low + span``",
 )
-def integer_block(
-    size: tuple[int, ...],
-    low: float,
-    span: float,
-    seed_low: float,
-    seed_high: float,
-    offset_low: float,
-    offset_high: float,
-    dtype: DType,
-    device: Device,
-) -> Tensor:
-    """Integers from ``low`` to before ``low + span`` from a place in a generator's stream."""
 
 
 def _draw(
@@ -201,38 +165,20 @@ def randint(
     low, high = index(low, "low"), index(high, "high")
     if not 0 < high - low < 2**32:
         raise RangeError(f"randint: from {low} to {high} is not a range of 1 to 2^32 - 1 integers.")
-    return _draw(
-        integer_block,
-        (size,),
-        dt.int64 if dtype is None else dtype,
-        device,
-        generator,
-        False,
-        low,
-        high - low,
-    )
+    d = dt.int64 if dtype is None else dtype
+    return _draw(integer_block, (size,), d, device, generator, False, low, high - low)
 
 
 @function()
 def rand_like(input: Tensor, *, dtype: DType | None = None, device=None) -> Tensor:
     """`rand` with the shape, dtype and device of ``input``."""
-    m = input._meta
-    return rand(
-        *m.shape,
-        dtype=m.dtype if dtype is None else dtype,
-        device=m.device if device is None else device,
-    )
+    return rand(*input.shape, **options_of(input, dtype, device))
 
 
 @function()
 def randn_like(input: Tensor, *, dtype: DType | None = None, device=None) -> Tensor:
     """`randn` with the shape, dtype and device of ``input``."""
-    m = input._meta
-    return randn(
-        *m.shape,
-        dtype=m.dtype if dtype is None else dtype,
-        device=m.device if device is None else device,
-    )
+    return randn(*input.shape, **options_of(input, dtype, device))
 
 
 @function(aten=("randperm.default", "randperm.generator"))
@@ -266,11 +212,7 @@ def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
 
 @function(exports=("torch", "nn.functional"), ours="PyTorch's operator is given its noise")
 def rrelu(
-    input: Tensor,
-    lower: float = 1 / 8,
-    upper: float = 1 / 3,
-    training: bool = False,
-    inplace: bool = False,
+    input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False
 ) -> Tensor:
     """``input`` where positive, else ``input`` times a random slope; without training times the middle one.
 

@@ -19,8 +19,9 @@ from ...autograd.formulas import refused, zeros
 from ...errors import ArgumentError, DTypeError
 from ...op.declaration import op
 from ...op.elementwise import elementwise
+from ...op.families import formed
 from ...op.public import function
-from ...op.rules import as_input, broadcast, float_only
+from ...op.rules import broadcast, float_only
 from ...tensors.tensor import Tensor
 from ..elementwise.gamma import digamma
 from ..shape.creation import zeros as new_zeros
@@ -238,33 +239,28 @@ def log_gamma_slope(input: Tensor, other: Tensor) -> Tensor:
     ``other``: ``-(dP/da) / (x p)`` with the distribution function P and its density p."""
 
 
-def _row(name: str, call: str, reference: Callable, sentence: str, grad: Any, pair: bool = False) -> Callable:
+def _of_one(
+    input: Tensor, seed_low: float, seed_high: float, offset_low: float, offset_high: float
+) -> Tensor: ...
+
+
+def _of_two(
+    input: Tensor, other: Tensor, seed_low: float, seed_high: float, offset_low: float, offset_high: float
+) -> Tensor: ...
+
+
+def _row(
+    name: str, call: str, reference: Callable, sentence: str, grad: Any, form: Callable = _of_one
+) -> Callable:
     """An op that draws a number for each element of its inputs, from a place in a generator's stream."""
-
-    def of_one(
-        input: Tensor, seed_low: float, seed_high: float, offset_low: float, offset_high: float
-    ) -> Tensor: ...
-
-    def of_two(
-        input: Tensor,
-        other: Tensor,
-        seed_low: float,
-        seed_high: float,
-        offset_low: float,
-        offset_high: float,
-    ) -> Tensor: ...
-
-    form = of_two if pair else of_one
-    form.__name__ = form.__qualname__ = name
-    form.__doc__ = f"{sentence}, from a place in a generator's stream."
     return op(
         public={"log_gamma_block": "_standard_gamma", "poisson_block": "poisson"}.get(name, "binomial"),
         dtype=float_only,
-        shape=broadcast if pair else as_input,
+        shape=broadcast,
         kernel=elementwise(call.replace(")", f", {_STATE})"), i32=False, own=_OWN),
         reference=reference,
         grad=grad,
-    )(form)
+    )(formed(form, name, f"{sentence}, from a place in a generator's stream."))
 
 
 log_gamma_block = _row(
@@ -276,7 +272,7 @@ poisson_block = _row(
 )  # fmt: skip
 binomial_block = _row(
     "binomial_block", "binomial_variate(input, other)", _binomial,
-    "Binomial variates of a count and a probability", None, pair=True,
+    "Binomial variates of a count and a probability", None, _of_two,
 )  # fmt: skip
 von_mises_block = _row(
     "von_mises_block", "von_mises_variate(input)", _von_mises,

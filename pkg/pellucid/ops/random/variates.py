@@ -14,7 +14,7 @@ from ...tensors.tensor import Tensor
 from ..elementwise.comparison import where
 from ..index.counting import searchsorted
 from ..index.sort import topk
-from ..shape.creation import arange
+from ..shape.creation import arange, options_of
 from ..shape.views import broadcast_tensors
 from .distributions import rand, randint, randn
 from .generator import Generator
@@ -84,15 +84,8 @@ def randint_like(
     input: Tensor, low: int = 0, high: int | None = None, *, dtype: DType | None = None, device=None
 ) -> Tensor:
     """`randint` with the shape, dtype and device of ``input``; ``randint_like(input, high)`` begins at 0."""
-    m = input._meta
     low, high = (0, low) if high is None else (low, high)
-    return randint(
-        low,
-        high,
-        tuple(m.shape),
-        dtype=m.dtype if dtype is None else dtype,
-        device=m.device if device is None else device,
-    )
+    return randint(low, high, tuple(input.shape), **options_of(input, dtype, device))
 
 
 @function(method=True)

@@ -78,14 +78,6 @@ def _launches(call: Call, largest: bool, values: str, indices: str | None) -> li
     return made
 
 
-def _best(call: Call, largest: bool) -> list[Launch]:
-    return _launches(call, largest, "out", None)
-
-
-def _place(call: Call, largest: bool) -> list[Launch]:
-    return _launches(call, largest, "best", "out")
-
-
 def _has_order(call: Call, refused: str) -> None:
     refusing(same, refused)(call)
 
@@ -127,7 +119,7 @@ def _extreme(name: str, largest: bool, sentence: str):
         return best(axes(dim, input.ndim), keepdims=keepdim)
 
     return reduction(
-        name, lambda call: _best(call, largest), reference, _shared, sentence,
+        name, lambda call: _launches(call, largest, "out", None), reference, _shared, sentence,
         shape=_not_empty, dtype=_ordered, **_TAKES,
     )  # fmt: skip
 
@@ -154,7 +146,7 @@ def _extreme_place(name: str, largest: bool, sentence: str):
     """Declare the places of extreme elements."""
     return reduction(
         name,
-        lambda call: _place(call, largest),
+        lambda call: _launches(call, largest, "best", "out"),
         lambda input, dim, keepdim: _numpy_place(input, dim, keepdim, largest),
         None,
         sentence,

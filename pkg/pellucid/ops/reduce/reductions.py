@@ -64,12 +64,7 @@ def _fold(one: dict[str, str], identity: dict[str, str], mean: bool = False):
             target = "out" if last else f"partial{k}"
             if not last:
                 call.temporary(target, (step.outputs,), NATIVE[kind])
-            holes = {
-                "T": kind,
-                "IDENTITY": identity[kind],
-                "apply": one[kind],
-                "MEAN": flag(mean and last),
-            }
+            holes = {"T": kind, "IDENTITY": identity[kind], "apply": one[kind], "MEAN": flag(mean and last)}
             if kind == "vec2<f32>":
                 holes["average"] = "value / f32(count)"
             if step.is_split:
@@ -271,10 +266,6 @@ prod = reduction(
 )  # fmt: skip
 
 
-def _logic(call: Call):
-    return dt.bool_, dt.uint32
-
-
 def _truth(input: Tensor) -> Tensor:
     return input if input.dtype is dt.bool_ else input != 0
 
@@ -295,7 +286,7 @@ def _quantifier(name: str, sign: str, identity: dict[str, str], sentence: str):
         None,
         sentence,
         shape=reduced_shape,
-        dtype=_logic,
+        dtype=lambda call: (dt.bool_, dt.uint32),
         takes="any dtype.",
         at=[[0, 4], [3, 2]],
         aten=(f"{name}.default", f"{name}.dim", f"{name}.dims"),

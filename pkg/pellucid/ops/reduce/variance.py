@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import inf, nan
 from math import prod as product
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from ...autograd.composed import composed
 from ...autograd.grad_mode import under
 from ...errors import ArgumentError, DTypeError
 from ...op.arguments import boolean, number
-from ...op.declaration import op
+from ...op.declaration import docstring, op
 from ...op.elementwise import elementwise
 from ...op.public import function
 from ...op.rules import as_input, broadcast, float_only
@@ -151,74 +152,36 @@ def _mean(input: Tensor, dims, keepdim: bool, centre) -> Tensor:
     return where(plain.isinf(), whole.reshape(plain.shape).to(plain.dtype), plain)
 
 
-def _with_mean(spread_of: Callable, input: Tensor, dim, unbiased, keepdim: bool, correction) -> tuple:
-    dims, freedom = _spread_of(input, dim, unbiased, correction)
-    centre = under(False, _centre, input, dims)
-    return spread_of(input, dims, keepdim, freedom, centre), _mean(input, dims, keepdim, centre)
+def _over(name: str, spread_of: Callable, doc: str, with_mean: bool = False) -> Any:
+    """Declare a variance or deviation, or the pair of one and the mean."""
+
+    def call(
+        input: Tensor, dim=None, unbiased: bool | None = None, keepdim: bool = False, *,
+        correction: float | None = None,
+    ):  # fmt: skip
+        dims, freedom = _spread_of(input, dim, unbiased, correction)
+        if not with_mean:
+            return spread_of(input, dims, keepdim, freedom)
+        centre = under(False, _centre, input, dims)
+        return spread_of(input, dims, keepdim, freedom, centre), _mean(input, dims, keepdim, centre)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = doc
+    call.__annotations__["return"] = "tuple[Tensor, Tensor]" if with_mean else "Tensor"
+    return function(method=not with_mean, aten=_overloads(name))(call)
 
 
-@function(
-    method=True,
-    aten=_overloads("var"),
+_ARGS = {
+    "input": "floating point.",
+    "dim": "axis or axes; all if None. A bool here is ``unbiased``.",
+    "unbiased": "True means correction=1, False correction=0.",
+    "correction": "what is taken from the count; 1 unless given.",
+}
+var = _over(
+    "var",
+    _variance,
+    docstring("Variance over axes: ``sum((input - mean)^2) / max(count - correction, 0)``.", {"Args": _ARGS}),
 )
-def var(
-    input: Tensor,
-    dim=None,
-    unbiased: bool | None = None,
-    keepdim: bool = False,
-    *,
-    correction: float | None = None,
-) -> Tensor:
-    """Variance over axes: ``sum((input - mean)^2) / max(count - correction, 0)``.
-
-    Args:
-        input: floating point.
-        dim: axis or axes; all if None. A bool here is ``unbiased``.
-        unbiased: True means correction=1, False correction=0.
-        correction: what is taken from the count; 1 unless given.
-    """
-    dims, freedom = _spread_of(input, dim, unbiased, correction)
-    return _variance(input, dims, keepdim, freedom)
-
-
-@function(
-    method=True,
-    aten=_overloads("std"),
-)
-def std(
-    input: Tensor,
-    dim=None,
-    unbiased: bool | None = None,
-    keepdim: bool = False,
-    *,
-    correction: float | None = None,
-) -> Tensor:
-    """Standard deviation over axes: the square root of `var`, same arguments."""
-    dims, freedom = _spread_of(input, dim, unbiased, correction)
-    return _deviation(input, dims, keepdim, freedom)
-
-
-@function(aten=_overloads("var_mean"))
-def var_mean(
-    input: Tensor,
-    dim=None,
-    unbiased: bool | None = None,
-    keepdim: bool = False,
-    *,
-    correction: float | None = None,
-):
-    """``(var(input, ...), mean(input, ...))``."""
-    return _with_mean(_variance, input, dim, unbiased, keepdim, correction)
-
-
-@function(aten=_overloads("std_mean"))
-def std_mean(
-    input: Tensor,
-    dim=None,
-    unbiased: bool | None = None,
-    keepdim: bool = False,
-    *,
-    correction: float | None = None,
-):
-    """``(std(input, ...), mean(input, ...))``."""
-    return _with_mean(_deviation, input, dim, unbiased, keepdim, correction)
+std = _over("std", _deviation, "Standard deviation over axes: the square root of `var`, same arguments.")
+var_mean = _over("var_mean", _variance, "``(var(input, ...), mean(input, ...))``.", True)
+std_mean = _over("std_mean", _deviation, "``(std(input, ...), mean(input, ...))``.", True)

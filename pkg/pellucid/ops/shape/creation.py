@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from math import ceil
+from typing import Any
 
 import numpy as np
 
@@ -15,11 +16,11 @@ from ...device.stream import Storage, stream
 from ...errors import ArgumentError, RangeError, ShapeError
 from ...kernel.element_types import physical
 from ...op.arguments import element_type, number
-from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import elementwise
 from ...op.plan import NoStorage
 from ...op.public import function
+from ...op.rules import sized, stated
 from ...tensors import dtypes as dt
 from ...tensors.construct import tensor
 from ...tensors.dtypes import DType
@@ -31,26 +32,12 @@ from ...tensors.tensor import Tensor
 _FAR = 1 << 63
 
 
-def _static_types(call: Call):
-    return call["dtype"], call["dtype"]
-
-
-def _static_shape(call: Call):
-    if any(n < 0 for n in call["size"]):
-        raise ShapeError(f"size {tuple(call['size'])} has a negative length.")
-    return Size(call["size"])
-
-
-def _array_type(d: DType):
-    return d.numpy
-
-
 @op(
     public="full",
-    dtype=_static_types,
-    shape=_static_shape,
+    dtype=stated,
+    shape=sized,
     kernel=elementwise("fill_value", i64="fill_value", boolean="fill_value", c64="fill_value"),
-    reference=lambda size, fill_value, dtype, device: np.full(size, fill_value, _array_type(dtype)),
+    reference=lambda size, fill_value, dtype, device: np.full(size, fill_value, dtype.numpy),
     grad=None,
     exact=("fill_value",),
     fits=("fill_value",),
@@ -64,13 +51,9 @@ def _range_type(d: DType):
     return np.float32 if d in dt.LARGEST_HALF else d.numpy
 
 
-def _progression_types(call: Call):
-    return call["dtype"], call["dtype"]
-
-
 @op(
     public="arange",
-    dtype=_progression_types,
+    dtype=stated,
     shape=lambda call: Size((call["count"],)),
     kernel=elementwise(
         "start + f32(index) * step",
@@ -190,18 +173,20 @@ def ones_like(
     return full_like(input, 1, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
+def options_of(input: Tensor, dtype: DType | None, device: Any) -> dict[str, Any]:
+    """A dtype and a device: those of a tensor where they are None."""
+    return {
+        "dtype": input.dtype if dtype is None else dtype,
+        "device": input._meta.device if device is None else device,
+    }
+
+
 @function()
 def empty_like(
     input: Tensor, *, dtype: DType | None = None, device=None, requires_grad: bool = False
 ) -> Tensor:
     """`empty` with the shape, dtype and device of ``input``."""
-    m = input._meta
-    return empty(
-        m.shape,
-        dtype=m.dtype if dtype is None else dtype,
-        device=m.device if device is None else device,
-        requires_grad=requires_grad,
-    )
+    return empty(input.shape, **options_of(input, dtype, device), requires_grad=requires_grad)
 
 
 @function(aten=("arange.start", "arange.start_step"))

@@ -71,13 +71,9 @@ def warn_of_lost_parts(source: DType, target: DType) -> None:
         )
 
 
-def _cast_types(call: Call):
-    return call["dtype"], call["input"].dtype
-
-
 @op(
     public="to",
-    dtype=_cast_types,
+    dtype=lambda call: (call["dtype"], call["input"].dtype),
     shape=as_input,
     kernel=elementwise("input", i64="input", boolean="input", c64="input"),
     reference=lambda input, dtype: input,

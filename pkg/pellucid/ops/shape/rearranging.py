@@ -93,10 +93,6 @@ def _at_least_2d(x: Tensor) -> Tensor:
     return x if x._meta.rank > 1 else unsqueeze(_at_least_1d(x), 0)
 
 
-def _at_least_3d(x: Tensor) -> Tensor:
-    return x if x._meta.rank > 2 else unsqueeze(_at_least_2d(x), 2)
-
-
 @function(aten=("atleast_1d.default(self)", "atleast_1d.Sequence"))
 def atleast_1d(*tensors) -> Tensor | tuple[Tensor, ...]:
     """Tensors without axes as ones of one element, others as they are."""
@@ -112,7 +108,7 @@ def atleast_2d(*tensors) -> Tensor | tuple[Tensor, ...]:
 @function(aten=("atleast_3d.default(self)", "atleast_3d.Sequence"))
 def atleast_3d(*tensors) -> Tensor | tuple[Tensor, ...]:
     """Tensors of fewer than three axes with axes of length 1 around theirs, others as they are."""
-    return _each("atleast_3d", tensors, _at_least_3d)
+    return _each("atleast_3d", tensors, lambda x: x if x._meta.rank > 2 else unsqueeze(_at_least_2d(x), 2))
 
 
 @function(method=True)
