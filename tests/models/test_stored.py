@@ -78,6 +78,19 @@ def compressed(packed, asymmetric=False, index=False, scale_dtype=torch.bfloat16
     return quantize
 
 
+def torchao(quantize):
+    """The tensors of another way, by the names of torchao."""
+
+    def named(weight, settings):
+        tensors, values = quantize(weight, settings)
+        if quantize is int8:
+            del tensors["weight_zero_point"]
+        tensors = {f"_{name}": t for name, t in tensors.items()}
+        return {"_weight_qdata": tensors.pop("_weight"), **tensors}, values
+
+    return named
+
+
 def of_weights(format, **args):
     """A config of compressed-tensors with one group."""
     return {
@@ -276,6 +289,13 @@ WAYS = {
     "int8, asymmetric": (
         compressed(False, asymmetric=True),
         of_weights("int-quantized", num_bits=8, strategy="channel", symmetric=False),
+        "int8_g_idx",
+    ),
+    "fp8, torchao": (torchao(fp8), {"quant_method": "torchao"}, "fp8_e4m3"),
+    "int8, torchao": (torchao(int8), {"quant_method": "torchao"}, "int8_rows"),
+    "int8, groups of torchao": (
+        torchao(compressed(False, asymmetric=True)),
+        {**of_weights("", num_bits=8, group_size=32), "quant_method": "torchao"},
         "int8_g_idx",
     ),
     "int8, bitsandbytes": (vectors, BYTES, "int8_rows"),

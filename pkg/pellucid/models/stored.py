@@ -70,7 +70,9 @@ def find_stored(
         return found, passed
     method = settings.get("quant_method") if isinstance(settings, Mapping) else None
     settings = _flat(checkpoint.name, settings)
-    matches = list(_matches(checkpoint, _ways(checkpoint.name, method, settings)))
+    # Of several ways the one with the most tensors: the others do not know of all.
+    matches = sorted(_matches(checkpoint, _ways(checkpoint.name, method, settings)), key=lambda m: len(m[3]))
+    matches = list({layer: (f, s, layer, infos) for f, s, layer, infos in matches}.values())
     states = yield from _states(checkpoint, matches)
     for format, stored, layer, infos in matches:
         known = {**settings, **states.get(layer, {})}

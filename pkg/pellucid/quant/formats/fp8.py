@@ -1,4 +1,4 @@
-"""FP8 (E4M3, E5M2) with a scale for 128 columns of a row, as compressed-tensors, fbgemm and DeepSeek have it.
+"""FP8 (E4M3, E5M2) with a scale for 128 columns of a row, as compressed-tensors and others have it.
 
 A scale for a whole row, a whole weight, a group of columns or a tile of rows and columns is repeated.
 
@@ -16,6 +16,7 @@ from ...tensors.dtypes import float32, int32, uint8
 from ...tensors.tensor import Tensor
 from ..format import UNIT, Plane, QuantFormat
 from ..stored import Settings, Shapes, Stored
+from .int8_rows import plain_names
 from .int8_rows import planes as row_planes
 from .int8_rows import shape as row_shape
 
@@ -124,6 +125,12 @@ def _ways(kind: str) -> tuple[Stored, ...]:
             shape=_tile_shape("weight_scale_inv"),
             planes=_tile_planes("weight_scale_inv"),
             ignored=("activation_scale",),
+        ),
+        Stored(
+            methods=("torchao",),
+            tensors={"_weight_qdata": (kind,), "_weight_scale": _SCALES},
+            shape=lambda shapes, settings: row_shape(plain_names(shapes), settings),
+            planes=lambda tensors, settings: _planes(plain_names(tensors), settings),
         ),
     )
 

@@ -18,7 +18,7 @@ from ...tensors.tensor import Tensor
 from ..format import UNIT, Plane, QuantFormat
 from ..stored import Expected, Settings, Shapes, Stored
 from .int4_groups import GPTQ, IN_ORDER, NO_BIAS, group_index, is_version_1
-from .int8_rows import NO_ZEROS
+from .int8_rows import NO_ZEROS, plain_names
 
 _TENSORS = {"qweight": ("int32",), "qzeros": ("int32",), "scales": ("float16", "bfloat16", "float32")}
 _INDEX = {"g_idx": ("int32",)}
@@ -174,6 +174,20 @@ def _compressed(tensors: Mapping[str, Tensor], settings: Settings) -> list[Tenso
     return planes(quants.contiguous(), scales, points, index)
 
 
+def _torchao_shape(shapes: Shapes, settings: Settings) -> tuple[int, int]:
+    """That of the numbers; groups are as many as there are scales of a row."""
+    parts = plain_names(shapes)
+    weight, scales = parts["weight"], parts["weight_scale"]
+    if len(weight) == len(scales) == 2 and scales[1] and not weight[1] % (UNIT * scales[1]):
+        return _compressed_shape(parts, {"group_size": weight[1] // scales[1]})
+    raise FormatError(f"_weight_scale of shape {scales} is not that of groups of a weight of shape {weight}.")
+
+
+def _torchao(tensors: Mapping[str, Tensor], settings: Settings) -> list[Tensor]:
+    parts = plain_names(tensors)
+    return _compressed(parts, {"group_size": parts["weight"].shape[1] // parts["weight_scale"].shape[1]})
+
+
 _SHAPE = Expected("int64", lambda found, shape, settings: tuple(found) == shape, "the shape is another")
 _NOT_TURNED = {"transform_config": (None, {})}
 _OF_ACTIVATIONS = ("input_scale", "input_zero_point")  # which stay floats here
@@ -214,6 +228,17 @@ def _compressed_ways(bits: int) -> tuple[Stored, ...]:
                 tensors=plain | scale | {"weight_zero_point": ("int8",)},
                 when={**asymmetric, **unpacked},
                 ignored=_OF_ACTIVATIONS,
+            ),
+            Stored(
+                methods=("torchao",),
+                tensors={
+                    "_weight_qdata": ("int8",),
+                    "_weight_scale": _FLOATS,
+                    "_weight_zero_point": ("int8",),
+                },
+                shape=_torchao_shape,
+                planes=_torchao,
+                ignored=("_weight_act_quant_scale", "_weight_act_quant_zero_point"),
             ),
         ]
     return tuple(found)

@@ -5,6 +5,9 @@ Source: https://github.com/vllm-project/compressed-tensors, format int-quantized
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from ...errors import FormatError
@@ -34,6 +37,11 @@ def planes(tensors, settings: Settings) -> list:
         padded[:, :columns] = weight
         weight = padded
     return [weight, scale.reshape(-1).expand(rows).contiguous()]
+
+
+def plain_names(parts: Mapping[str, Any]) -> dict[str, Any]:
+    """The parts of a weight of torchao by the names that compressed-tensors has for them."""
+    return {name.removeprefix("_").replace("_qdata", ""): part for name, part in parts.items()}
 
 
 def _vector_shape(shapes: Shapes, settings: Settings) -> tuple[int, int]:
@@ -75,6 +83,13 @@ INT8 = QuantFormat(
                     "uint8", lambda kind, shape, settings: not kind.any(), "rows are not in order"
                 )
             },
+        ),
+        Stored(
+            methods=("torchao",),
+            tensors={"_weight_qdata": ("int8",), "_weight_scale": ("float32", "float16", "bfloat16")},
+            shape=lambda shapes, settings: shape(plain_names(shapes), settings),
+            planes=lambda tensors, settings: planes(plain_names(tensors), settings),
+            ignored=("_weight_act_quant_scale", "_weight_act_quant_zero_point"),
         ),
     ),
 )
