@@ -20,6 +20,7 @@ class Repl:
         self.page, self.server = page, server
         self.editor = page.get_by_role("textbox", name="Python input")
         self.notes = page.locator("#notes")
+        self.options = page.locator("#completions").get_by_role("option")
         self.status = page.get_by_role("status")
 
     def open(self) -> "Repl":
@@ -484,7 +485,7 @@ def test_tab_completes_names_and_attributes(repl):
     repl.editor.fill("x = json.lo")
     repl.editor.press("Tab")
     expect(repl.editor).to_have_value("x = json.load")
-    options = repl.page.get_by_role("option")
+    options = repl.options
     expect(options).to_have_text(["json.load(", "json.loads("])
     repl.editor.press("ArrowDown")
     expect(options.nth(1)).to_have_attribute("aria-selected", "true")
@@ -502,13 +503,40 @@ def test_tab_offers_rooms_that_are_not_open_yet_and_no_inner_ones(repl):
     assert not {"fusion", "kernel", "op", "ops", "tensors", "methods"} & set(names)
 
 
+def test_tab_in_a_call_shows_its_signature_and_a_question_mark_the_docs(repl):
+    repl.type("import pellucid as torch", "model = torch.nn.Sequential(torch.nn.Linear(2, 2))")
+    repl.editor.press_sequentially("torch.linspace(")
+    repl.editor.press("Tab")
+    hint = repl.page.locator("#hint")
+    expect(hint).to_contain_text("torch.linspace(start")
+    expect(repl.options).to_have_count(0)
+    repl.editor.press_sequentially("0")
+    expect(hint).to_be_hidden()
+    for typed, whole in (
+        ("model[0].wei", "model[0].weight"),
+        ("import pellu", "import pellucid"),
+        ("from torch.nn import LayerN", "from torch.nn import LayerNorm"),
+        ("torch.deb", "torch.debug"),
+        ("torch.AutoModelForCaus", "torch.AutoModelForCausalLM"),
+    ):
+        repl.editor.fill(typed)
+        repl.editor.press("Tab")
+        expect(repl.editor).to_have_value(whole)
+    repl.editor.fill("")
+    assert repl.type("torch.linspace?").startswith("torch.linspace(start")
+    repl.editor.fill("nothing_of_that_name.x")
+    repl.editor.press("Tab")
+    expect(hint).to_have_text("Nothing to complete here.")
+    repl.editor.fill("")
+
+
 def test_a_long_list_of_completions_is_cut_and_says_so(repl):
     repl.type_block("class Many:\n    def __dir__(self): return [f'name{i:05}' for i in range(20_000)]\n")
     repl.type("many = Many()")
     repl.editor.press_sequentially("many.n")
     repl.editor.press("Tab")
     expect(repl.editor).to_have_value("many.name")
-    expect(repl.page.get_by_role("option")).to_have_count(200)
+    expect(repl.options).to_have_count(200)
     expect(repl.page.locator("#completions li").last).to_have_text("⋯ 19,800 more: type on")
     repl.editor.press("ArrowUp")
     repl.editor.press("Enter")

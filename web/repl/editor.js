@@ -1,9 +1,9 @@
 /**
  * The line being typed: a text area that grows, with history, completion and indentation.
  *
- *   new Editor({ editor, list, mark }, { enter(whole), complete(before) })
+ *   new Editor({ editor, list, hint, mark }, { enter(whole), complete(before) })
  *
- * `enter` is told `whole` when the text must not be continued; `complete` gives a promise of { matches, start }.
+ * `enter` is told `whole` when the text must not be continued; `complete` gives a promise of { matches, start, help }.
  */
 
 import { History } from "./history.js";
@@ -14,6 +14,7 @@ const MOST_SHOWN = 200; // completions; a longer list takes seconds to lay out
 export class Editor {
   #area;
   #list;
+  #hint; // shows the signature of the call that is open
   #mark;
   #actions;
   #history = new History();
@@ -21,8 +22,8 @@ export class Editor {
   #frame = 0; // in which the text area takes the size of its text
   #leaving = false; // Esc was pressed, so Tab moves the focus as everywhere else
 
-  constructor({ editor, list, mark }, actions) {
-    [this.#area, this.#list, this.#mark, this.#actions] = [editor, list, mark, actions];
+  constructor({ editor, list, hint, mark }, actions) {
+    [this.#area, this.#list, this.#hint, this.#mark, this.#actions] = [editor, list, hint, mark, actions];
     editor.addEventListener("keydown", (event) => this.#key(event));
     editor.addEventListener("input", () => this.#changed());
     editor.addEventListener("paste", (event) => this.#paste(event));
@@ -93,6 +94,7 @@ export class Editor {
     if (this.#choice && plain && this.#listKey(event)) return;
     const leaving = this.#leaving;
     this.#leaving = event.key === "Escape";
+    if (this.#leaving) this.#hint.hidden = true;
     if (event.isComposing) return;
     if (event.key === "Enter" && !event.shiftKey && !event.altKey) {
       event.preventDefault();
@@ -149,8 +151,14 @@ export class Editor {
       this.#replace(end, end, INDENT.slice(line.length % 4));
       return;
     }
-    const { matches, start } = await this.#actions.complete(value.slice(0, end));
-    if (!matches.length || this.text !== value) return;
+    const { matches, start, help } = await this.#actions.complete(value.slice(0, end));
+    if (this.text !== value) return;
+    if (!matches.length) {
+      this.#hint.textContent = help || "Nothing to complete here.";
+      this.#hint.hidden = false;
+      this.#hint.scrollIntoView({ block: "nearest" });
+      return;
+    }
     const common = matches.reduce((a, b) => {
       let same = 0;
       while (same < a.length && a[same] === b[same]) same++;
@@ -198,7 +206,7 @@ export class Editor {
 
   #closeList() {
     this.#choice = null;
-    this.#list.hidden = true;
+    this.#list.hidden = this.#hint.hidden = true;
     this.#area.removeAttribute("aria-activedescendant");
   }
 

@@ -17,6 +17,7 @@ from importlib.abc import MetaPathFinder
 from importlib.metadata import version
 from typing import Any
 
+import pellucid_completion
 from pellucid_page import send
 from pyodide import console as pyodide_console
 from pyodide.code import CodeRunner
@@ -133,6 +134,9 @@ class Console(pyodide_console.Console):
         text, timed = _timed(text)
         lines = text.split("\n")
         linecache.cache[self.filename] = (len(text), None, [line + "\n" for line in lines], self.filename)
+        if asked := re.fullmatch(r"\s*([\w.]+)\?\s*", text):
+            print(pellucid_completion.describe(asked[1], pellucid_completion.look(asked[1], self.globals)))
+            return
         began = time.perf_counter()
         for first, last in _statements(ast.parse(text, self.filename)):
             # Empty lines before the statement keep the numbers in tracebacks right.
@@ -152,9 +156,8 @@ class Console(pyodide_console.Console):
             print(f"{_duration(time.perf_counter() - began)}, until the device was done")
 
     async def completions(self, before: str) -> dict[str, Any]:
-        """What the text before the cursor may go on with: `start` is where the completed word begins."""
-        matches, start = self.complete(before)
-        return {"matches": sorted(set(matches)), "start": start}
+        """What the text before the cursor may go on with."""
+        return pellucid_completion.complete(before, self.globals)
 
     async def fit(self, columns: str) -> None:
         """Let lines of what is printed fit a window of so many characters, where that is a narrow one."""

@@ -5,6 +5,7 @@ import { Editor } from "./editor.js";
 import { EXAMPLES } from "./examples.js";
 import { Transcript } from "./transcript.js";
 
+const FILES = ["pellucid_repl.py", "pellucid_completion.py"];
 const IN_LINK = "#code=";
 const COPIED = 64_000_000; // bytes of a dropped file up to which it also lies in Python's file system
 const SLOW_STOP = 3000; // milliseconds after which an interrupt counts as unheard
@@ -13,7 +14,7 @@ const element = (id) => document.getElementById(id);
 const main = document.querySelector("main");
 const transcript = new Transcript(element("transcript"), main);
 const editor = new Editor(
-  { editor: element("editor"), list: element("completions"), mark: element("mark") },
+  { editor: element("editor"), list: element("completions"), hint: element("hint"), mark: element("mark") },
   { enter, complete },
 );
 
@@ -56,7 +57,7 @@ async function start() {
   element("notes").replaceChildren();
   show("starting", "Starting Python…");
   const stages = { runtime: "Loading Python…", packages: "Loading packages…", ready: "Almost there…" };
-  const source = fetch(new URL("pellucid_repl.py", import.meta.url));
+  const sources = FILES.map((name) => fetch(new URL(name, import.meta.url)));
   const missing = missingGpu();
   try {
     const folder = new URLSearchParams(location.search).get("packages");
@@ -70,9 +71,10 @@ async function start() {
       onEvent: receive,
       onCrash: (error) => stopped(error.message),
     });
-    const file = await source;
-    if (!file.ok) throw new Error(`${file.url} answered ${file.status}.`);
-    await booted.writeFile("/pellucid_repl/pellucid_repl.py", await file.text());
+    for (const [index, file] of (await Promise.all(sources)).entries()) {
+      if (!file.ok) throw new Error(`${file.url} answered ${file.status}.`);
+      await booted.writeFile(`/pellucid_repl/${FILES[index]}`, await file.text());
+    }
     await booted.run('__import__("sys").path.append("/pellucid_repl")');
     python = booted;
     const versions = await call("versions");
@@ -212,7 +214,7 @@ async function catchUp() {
 }
 
 async function complete(before) {
-  if (state !== "ready") return { matches: [], start: 0 };
+  if (state !== "ready") return { matches: [], start: 0, help: "" };
   return call("completions", before);
 }
 
