@@ -10,7 +10,7 @@ from .load import read, read_async, stream, stream_async
 from .place import find
 from .plan import Target
 from .progress import Cancel, Progress
-from .saving import save_file
+from .saving import quantize, quantize_async, save_file
 from .source import LocalSource, MemorySource, MissingFile, Source
 
 __all__ = [
@@ -29,6 +29,8 @@ __all__ = [
     "open_async",
     "open_folder",
     "open_folder_async",
+    "quantize",
+    "quantize_async",
     "read",
     "read_async",
     "save_file",

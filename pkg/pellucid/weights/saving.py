@@ -1,25 +1,42 @@
-"""Writing safetensors files, which every library of the field reads.
+"""Writing safetensors files, which every library reads, and quantizing a checkpoint into a new one.
 
-Source: https://huggingface.co/docs/safetensors/index (Format)
+Source: https://huggingface.co/docs/safetensors/index (Format), and the package ``gguf``
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import struct
+from collections.abc import Generator, Mapping
+from fnmatch import fnmatchcase
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, DTypeError
+from ..quant.encoding import ENCODERS, encode_blocks
+from ..quant.format import BLOCK_FORMATS, BlockFormat
+from ..quant.formats.blocks import GGUF_TYPES
+from .checkpoint import Checkpoint, TensorInfo
+from .folder import Folder, open_folder, open_folder_async
+from .load import read, read_async
 from .safetensors import DTYPES
 
 if TYPE_CHECKING:
     from ..tensors.tensor import Tensor
 
 _NAMES = {ours: name for name, (ours, _) in DTYPES.items()}
+_FLOATS = {"float32": np.float32, "float16": np.float16, "bfloat16": np.uint16}
+_NUMBERS = {name: number for number, (name, _, _) in GGUF_TYPES.items()}
+_ALIGNMENT = 32
+_TEXTS = (
+    "generation_config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
+    "added_tokens.json", "vocab.json", "vocab.txt", "merges.txt", "tokenizer.model", "chat_template.jinja",
+)  # fmt: skip
+
+_Steps = Generator[TensorInfo, np.ndarray, dict[str, str]]
 
 
 def element_bytes(t: Tensor) -> bytes:
@@ -77,3 +94,241 @@ def save_file(
         file.write(len(text).to_bytes(8, "little") + text)
         for name in order:
             file.write(element_bytes(tensors[name]))
+
+
+# Quantizing
+
+
+def quantize(
+    source: Any, target: str | PathLike, format: str | Mapping[str, str | None], **where: Any
+) -> dict[str, str]:
+    """Encode the float matrices of a checkpoint and write a new one, one tensor in memory at a time.
+
+    A GGUF becomes a GGUF with the same keys, but for ``general.file_type``. Safetensors become safetensors,
+    and ``config.json`` says ``"quant_method": "pellucid"``: each weight is the planes of its format. Tensors
+    that are no matrix called ``weight``, are no floats, or have columns that are no whole blocks stay.
+
+    Args:
+        source: as in `find`.
+        target: a file that ends in ``.gguf`` or ``.safetensors``, or a folder, into which the texts of the
+            source's go, too.
+        format: a name of `pellucid.quant.ENCODERS`, or names by patterns such as ``"*embed*"``, of which the
+            first that matches a tensor's name counts; None keeps what it has.
+        where: ``revision``, ``filename``, ``token``, ``endpoint``, as in `open`.
+
+    Returns:
+        The format of each tensor that was encoded, by name.
+
+    Raises:
+        ArgumentError: no tensor is to be encoded, the target is of another kind than the source, the source
+            is quantized by a method of its own, or a value is not finite.
+        DTypeError: there is no encoder of that name.
+        FormatError, SourceError: the source cannot be read.
+
+    Example:
+        >>> import os, tempfile
+        >>> import pellucid as torch
+        >>> folder = tempfile.mkdtemp()
+        >>> path, small = os.path.join(folder, "a.safetensors"), os.path.join(folder, "b.safetensors")
+        >>> torch.weights.save_file({"up.weight": torch.ones(2, 64, device="cpu")}, path)
+        >>> torch.weights.quantize(path, small, "q4_0")
+        {'up.weight': 'q4_0'}
+        >>> list(torch.weights.open(small))
+        ['up.q4_0_quants', 'up.q4_0_scales']
+    """
+    folder = open_folder(source, **where)
+    steps = _steps(folder, Path(target), format)
+    try:
+        info = next(steps)
+        while True:
+            info = steps.send(read(folder.checkpoint, [info])[0])
+    except StopIteration as done:
+        encoded = done.value
+    for name in _texts(folder, Path(target)):
+        _copy(Path(target) / name, folder.read(name))
+    return encoded
+
+
+async def quantize_async(
+    source: Any, target: str | PathLike, format: str | Mapping[str, str | None], **where: Any
+) -> dict[str, str]:
+    """`quantize` for a caller that must not block."""
+    folder = await open_folder_async(source, **where)
+    steps = _steps(folder, Path(target), format)
+    try:
+        info = next(steps)
+        while True:
+            info = steps.send((await read_async(folder.checkpoint, [info]))[0])
+    except StopIteration as done:
+        encoded = done.value
+    for name in _texts(folder, Path(target)):
+        _copy(Path(target) / name, await folder.read_async(name))
+    return encoded
+
+
+def _texts(folder: Folder, target: Path) -> tuple[str, ...]:
+    return _TEXTS if target.is_dir() and folder.config is not None else ()
+
+
+def _copy(path: Path, content: bytes | None) -> None:
+    if content is not None:
+        path.write_bytes(content)
+
+
+def _steps(folder: Folder, target: Path, format: str | Mapping[str, str | None]) -> _Steps:
+    """Ask for tensors, in order, and write them."""
+    checkpoint, config = folder.checkpoint, folder.config
+    is_gguf = checkpoint.format == "gguf"
+    if is_gguf != (target.suffix == ".gguf"):
+        raise ArgumentError(
+            f"quantize: {folder.name} is {checkpoint.format}, and {target.name} would be something else. A "
+            "GGUF becomes a file that ends in .gguf, safetensors one in .safetensors or a folder."
+        )
+    if config is not None and config.get("quantization_config"):
+        raise ArgumentError(f"quantize: {folder.name} is quantized already. Give the checkpoint in floats.")
+    chosen = _chosen(checkpoint, {"*": format} if isinstance(format, str) else format)
+    path = target
+    if not is_gguf and target.suffix != ".safetensors":
+        target.mkdir(parents=True, exist_ok=True)
+        path = target / "model.safetensors"
+        if config is not None:
+            written = {**config, "quantization_config": {"quant_method": "pellucid"}}
+            (target / "config.json").write_text(json.dumps(written, indent=2))
+    with path.open("wb") as file:
+        yield from (_write_gguf if is_gguf else _write_safetensors)(file, checkpoint, chosen)
+    return {name: fmt.name for name, fmt in chosen.items()}
+
+
+def _chosen(checkpoint: Checkpoint, formats: Mapping[str, str | None]) -> dict[str, BlockFormat]:
+    """The format of each tensor that is encoded."""
+    for name in formats.values():
+        if name is not None and name not in ENCODERS:
+            raise DTypeError(f"floats are not encoded to {name!r}. There are {', '.join(ENCODERS)}.")
+    found = {}
+    for name, info in checkpoint.items():
+        format = next((f for pattern, f in formats.items() if fnmatchcase(name, pattern)), None)
+        if format is None or info.dtype not in _FLOATS or len(info.shape) != 2:
+            continue
+        fmt = BLOCK_FORMATS[format]
+        if name.endswith(".weight") and info.shape[1] % fmt.block == 0 and info.numel:
+            found[name] = fmt
+    if not found:
+        raise ArgumentError(
+            f"quantize: {checkpoint.name} has no matrix of floats whose name and columns fit {dict(formats)}."
+        )
+    return found
+
+
+def _encoded(info: TensorInfo, raw: np.ndarray, fmt: BlockFormat) -> np.ndarray:
+    values = raw.view(_FLOATS[info.dtype])
+    if info.dtype == "bfloat16":
+        values = (values.astype(np.uint32) << 16).view(np.float32)
+    return encode_blocks(values.reshape(info.shape).astype(np.float32, copy=False), fmt.name)
+
+
+# Safetensors
+
+
+def _parts(info: TensorInfo, fmt: BlockFormat | None) -> list[tuple[str, str, list[int], int]]:
+    """What a tensor is in the new file: names, dtypes, shapes, bytes."""
+    if fmt is None or fmt.block == 1:
+        dtype = info.dtype if fmt is None else {"f16": "float16", "bf16": "bfloat16"}[fmt.name]
+        nbytes = info.nbytes if fmt is None else 2 * info.numel
+        return [(info.name, _NAMES[dtype], list(info.shape), nbytes)]
+    rows, units = info.shape[0], fmt.units(info.shape[1])
+    layer = info.name.removesuffix(".weight")
+    sizes = [(plane.name, plane.row_bytes(units)) for plane in fmt.planes]
+    return [(f"{layer}.{fmt.name}_{name}", "U8", [rows, size], rows * size) for name, size in sizes]
+
+
+def _write_safetensors(file: BinaryIO, checkpoint: Checkpoint, chosen: Mapping[str, BlockFormat]):
+    metadata = {k: v for k, v in checkpoint.metadata.items() if isinstance(v, str)}
+    header: dict[str, Any] = {"__metadata__": metadata} if metadata else {}
+    at = 0
+    # The widest elements first, so that all lie at multiples of their size.
+    order = sorted(checkpoint.values(), key=lambda t: (t.name in chosen, -t.nbytes // max(t.numel, 1)))
+    for info in order:
+        for name, dtype, shape, nbytes in _parts(info, chosen.get(info.name)):
+            header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + nbytes]}
+            at += nbytes
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    file.write(len(text).to_bytes(8, "little") + text)
+    for info in order:
+        raw, fmt = (yield info), chosen.get(info.name)
+        if fmt is None:
+            file.write(raw.data)
+        else:
+            blocks = _encoded(info, raw, fmt)
+            for plane in [blocks] if fmt.block == 1 else fmt.split(blocks.reshape(-1, fmt.block_bytes)):
+                file.write(np.ascontiguousarray(plane).data)
+
+
+# GGUF
+
+
+def _write_gguf(file: BinaryIO, checkpoint: Checkpoint, chosen: Mapping[str, BlockFormat]):
+    metadata = {k: v for k, v in checkpoint.metadata.items() if k not in _REWRITTEN}
+    metadata |= {"general.alignment": _ALIGNMENT, "general.quantization_version": 2}
+    text = b"GGUF" + struct.pack("<IQQ", 3, len(checkpoint), len(metadata))
+    for key, value in metadata.items():
+        text += _string(key) + _value(value)
+    at = 0
+    for info in checkpoint.values():
+        fmt = chosen.get(info.name)
+        kind = _NUMBERS[info.dtype] if fmt is None else fmt.gguf_type
+        text += _string(info.name) + struct.pack("<I", len(info.shape))
+        text += struct.pack(f"<{len(info.shape)}Q", *info.shape[::-1]) + struct.pack("<IQ", kind, at)
+        nbytes = info.nbytes if fmt is None else fmt.raw_bytes(*info.shape)
+        at += nbytes + -nbytes % _ALIGNMENT
+    file.write(text + bytes(-len(text) % _ALIGNMENT))
+    for info in checkpoint.values():
+        raw, fmt = (yield info), chosen.get(info.name)
+        data = raw if fmt is None else _encoded(info, raw, fmt)
+        file.write(np.ascontiguousarray(data).data)
+        file.write(bytes(-data.nbytes % _ALIGNMENT))
+
+
+# What a new file says otherwise: where tensors begin, of which formats most are, and that it is one file.
+_REWRITTEN = {
+    "general.alignment", "general.file_type", "general.quantization_version", "split.count", "split.no",
+    "split.tensors.count",
+}  # fmt: skip
+
+
+def _string(text: str) -> bytes:
+    data = text.encode()
+    return struct.pack("<Q", len(data)) + data
+
+
+def _value(value: Any) -> bytes:
+    """A value of a key with its type; whole numbers have 32 bits where they fit, as llama.cpp has them."""
+    if isinstance(value, list):
+        kinds = [_typed(v) for v in value]
+        kind, letter = max(kinds, default=(5, "i"))
+        if any(k[0] == 6 for k in kinds):
+            kind, letter = 6, "f"
+        elif kind == 4 and all(v < 1 << 31 for v in value):
+            kind, letter = 5, "i"
+        head = struct.pack("<IIQ", 9, kind, len(value))
+        if kind == 8:
+            return head + b"".join(map(_string, value))
+        return head + struct.pack(f"<{len(value)}{letter}", *value)
+    kind, letter = _typed(value)
+    return struct.pack("<I", kind) + (_string(value) if kind == 8 else struct.pack(f"<{letter}", value))
+
+
+def _typed(value: Any) -> tuple[int, str]:
+    """The number and the struct letter of a type."""
+    if isinstance(value, bool):
+        return 7, "?"
+    if isinstance(value, str):
+        return 8, ""
+    if isinstance(value, float):
+        return (6, "f") if value == np.float32(value) or value != value else (12, "d")
+    if isinstance(value, int):
+        for kind, letter, low, high in ((4, "I", 0, 1 << 32), (5, "i", -1 << 31, 0), (10, "Q", 0, 1 << 64)):
+            if low <= value < high:
+                return kind, letter
+        return 11, "q"
+    raise ArgumentError(f"quantize: arrays within arrays, such as {str(value)[:80]}, are not written.")

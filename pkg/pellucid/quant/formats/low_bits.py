@@ -14,9 +14,9 @@ from .blocks import HALF, QUANTS, block_format, halves, nibbles, signed
 _PAIRS = np.array([0, 2, 4, 6], np.uint8)[:, None]
 _BITS = np.arange(8, dtype=np.uint8)[:, None]
 _POWERS = np.array([1, 3, 9, 27, 81], np.uint8)[:, None]
-_LEVELS = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113], np.float32)
+LEVELS = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113], np.float32)
 # E2M1, twice its value.
-_E2M1 = np.array([0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12], np.float32)
+E2M1 = np.array([0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12], np.float32)
 # Unsigned E4M3 by bits, half its value, whose highest bit says nothing; the one that would be NaN is zero.
 _E4M3 = np.ldexp(np.where(_E := np.arange(256) >> 3 & 15, 8, 0) + np.arange(256) % 8, np.maximum(_E, 1) - 11)
 _E4M3 = np.where(np.arange(256) == 0x7F, 0, _E4M3).astype(np.float32)
@@ -55,18 +55,18 @@ def _iq4_xs(quants: np.ndarray, headers: np.ndarray) -> np.ndarray:
     high = (h[:, 2:4].reshape(-1, 2, 1) >> _PAIRS[:, 0] & np.uint8(3)).reshape(-1, 8)
     scale = signed(in_order(h[:, 4:]) | high << np.uint8(4), 32)
     d = halves(np.ascontiguousarray(h[:, :2]))[:, None] * scale
-    return d.reshape(-1, 1) * _LEVELS[nibbles(quants)]
+    return d.reshape(-1, 1) * LEVELS[nibbles(quants)]
 
 
 def _mxfp4(quants: np.ndarray, exponents: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore"):
         d = np.ldexp(np.float32(1), exponents.reshape(-1, 1).astype(np.int32) - 128)
-        return d * _E2M1[nibbles(quants)]
+        return d * E2M1[nibbles(quants)]
 
 
 def _nvfp4(quants: np.ndarray, scales: np.ndarray) -> np.ndarray:
     q = quants.reshape(-1, 8)
-    return _E4M3[scales.reshape(-1, 1)] * _E2M1[np.concatenate([q & 15, q >> np.uint8(4)], axis=1)]
+    return _E4M3[scales.reshape(-1, 1)] * E2M1[np.concatenate([q & 15, q >> np.uint8(4)], axis=1)]
 
 
 def _tq1_0(quants: np.ndarray, tails: np.ndarray, supers: np.ndarray) -> np.ndarray:
@@ -87,7 +87,7 @@ block_format(
     (32, 0, 96, 108),
     _q3_k,
 )
-block_format("iq4_nl", (QUANTS, HALF), (2, 0), lambda q, d: halves(d)[:, None] * _LEVELS[nibbles(q)])
+block_format("iq4_nl", (QUANTS, HALF), (2, 0), lambda q, d: halves(d)[:, None] * LEVELS[nibbles(q)])
 block_format("iq4_xs", (QUANTS, Plane("headers", 8, 8)), (8, 0), _iq4_xs)
 block_format("mxfp4", (QUANTS, Plane("exponents", 1)), (1, 0), _mxfp4)
 block_format("nvfp4", (QUANTS, HALF), (4, 0), _nvfp4)
