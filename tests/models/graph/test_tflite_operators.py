@@ -1,9 +1,14 @@
 """Operators of TensorFlow Lite, each in a graph of its own, against the runtime's own kernels."""
 
+import re
+
 import numpy as np
 import pytest
 
 import pellucid as torch
+from pellucid.models.graph import tflite
+
+from paths import ROOT
 
 pytest.importorskip("ai_edge_litert")
 from models.graph.tflite_files import File, expected
@@ -42,6 +47,7 @@ CASES = [
     ("ADD", [r(3), r(3)], [], {"o": "Add", "fusedActivationFunction": 2}),
     ("DIV", [i(7, -7), i(2, 2)], [], {"o": "Div"}),
     ("ATAN2", [r(3), r(3)], [], {}),
+    *((code, [i(6, 5), i(1, 2)], [], {}) for code in ("BITWISE_XOR", "RIGHT_SHIFT")),
     ("POW", [np.abs(r(3)), r(3)], [], {}),
     ("PRELU", [IMAGE], [r(1, 1, 4)], {}),
     ("LEAKY_RELU", [r(2, 3)], [], {"o": "LeakyRelu", "alpha": 0.2}),
@@ -204,3 +210,22 @@ def test_an_operator(case):
         found = one.cpu().numpy()
         assert (found.dtype, found.shape) == (reference.dtype, reference.shape)
         np.testing.assert_allclose(found, reference, rtol=1e-5, atol=1e-5)
+
+
+def test_spectra():
+    """The magnitude, and the parts, of a signal's spectrum."""
+    x = r(2, 1, 16)
+    f = File(x=(x.shape,))
+    lengths = f.constant(i(1, 16))
+    z = f.node("RFFT2D", [0, lengths], f.tensor("z", (2, 1, 9), "complex64"))
+    parts = [f.node(code, [z], f.tensor(code, (2, 1, 9))) for code in ("COMPLEX_ABS", "REAL", "IMAG")]
+    found = torch.tflite.load(f.bytes(*parts), device="webgpu")(np.ascontiguousarray(x))
+    wanted = np.fft.rfft2(x, (1, 16))
+    for one, other in zip(found, (np.abs(wanted), wanted.real, wanted.imag), strict=True):
+        np.testing.assert_allclose(one.cpu().numpy(), other, rtol=1e-4, atol=1e-4)
+
+
+def test_the_page_lists_the_operators():
+    page = (ROOT / "docs" / "tflite.md").read_text(encoding="utf-8")
+    listed = page.split("<!-- operators -->")[1].split("<!-- /operators -->")[0]
+    assert re.findall(r"`(\w+)`", listed) == sorted(tflite.TABLE)

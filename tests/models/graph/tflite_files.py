@@ -11,17 +11,9 @@ from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 PLAIN = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-TYPES = {
-    "float32": 0,
-    "float16": 1,
-    "int32": 2,
-    "uint8": 3,
-    "int64": 4,
-    "bool": 6,
-    "int16": 7,
-    "int8": 9,
-    "resource": 13,
-}
+KINDS = """float32 float16 int32 uint8 int64 string bool int16 complex64 int8 float64 complex128 uint64
+resource"""
+TYPES = {name: k for k, name in enumerate(KINDS.split())}
 
 
 class File:
