@@ -7,7 +7,6 @@
 // out    (rows, per)       int64
 // grid   one workgroup per WORKGROUP elements of out, one lane each
 // turns  33
-// fuses  -> out
 // uses   order
 
 alias T = f32;

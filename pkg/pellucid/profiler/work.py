@@ -17,7 +17,7 @@ from ..tensors.meta import Meta
 _PARTS = {
     "index/select": ({"x"}, "out"),
     "index/gather": ({"x"}, "out"),
-    "index/quant_rows": ({"weight"}, "out"),
+    "quant/rows": ({"weight"}, "out"),
     "attention/cache_write": ({"cache"}, "rows"),
     "attention/rotary": ({"cosines", "sines"}, "x"),
 }

@@ -289,7 +289,7 @@ def _embedding_launches(call: Call) -> list[Launch]:
         params = {**_plane_params(m), "count": count, "start": start, "limit": limit}
         groups = -(-count * int(params["units"]) * 4 // 64)
         launches.append(
-            Launch(format_source("index/quant_rows", m.dtype.name), groups, params, bind={"weight": name})
+            Launch(format_source("quant/rows", m.dtype.name), groups, params, bind={"weight": name})
         )
     return launches
 
