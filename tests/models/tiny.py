@@ -153,6 +153,17 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "phi3": ("Phi3Config", {"pad_token_id": 0}),
     "qwen2": ("Qwen2Config", {"tie_word_embeddings": True, "rope_theta": 1e6}),
     "qwen3": ("Qwen3Config", {"head_dim": 16, "tie_word_embeddings": True, "rope_theta": 1e6}),
+    "qwen3_5": (
+        "Qwen3_5TextConfig",
+        {
+            "head_dim": 16,
+            "layer_types": ["linear_attention", "full_attention", "linear_attention"],
+            "linear_num_key_heads": 2,
+            "linear_num_value_heads": 4,
+            "linear_key_head_dim": 6,
+            "linear_value_head_dim": 8,
+        },
+    ),
     "qwen3_untied": ("Qwen3Config", {"head_dim": 24, "tie_word_embeddings": False}),
 }
 

@@ -107,6 +107,8 @@ from .qwen2_moe import Qwen2MoeConfig as Qwen2MoeConfig
 from .qwen2_moe import Qwen2MoeForCausalLM as Qwen2MoeForCausalLM
 from .qwen3 import Qwen3Config as Qwen3Config
 from .qwen3 import Qwen3ForCausalLM as Qwen3ForCausalLM
+from .qwen3_5 import Qwen3_5ForCausalLM as Qwen3_5ForCausalLM
+from .qwen3_5 import Qwen3_5TextConfig as Qwen3_5TextConfig
 from .qwen3_moe import Qwen3MoeConfig as Qwen3MoeConfig
 from .qwen3_moe import Qwen3MoeForCausalLM as Qwen3MoeForCausalLM
 from .roberta import RobertaConfig as RobertaConfig

@@ -38,10 +38,10 @@ class MambaMixer(Mixer):
         x, gate = self.in_proj(x).chunk(2, -1)
         return gate, x, x
 
-    def scanned(self, x: Tensor, steps: Tensor) -> tuple[Tensor, ...]:
+    def scanned(self, x: Tensor, steps: Tensor) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
         c = self.config
         steps, B, C = self.x_proj(x).split([c.rank, c.state_size, c.state_size], -1)
-        return x, F.softplus(self.dt_proj(steps)), -self.A_log.float().exp(), B, C, self.D
+        return (x, F.softplus(self.dt_proj(steps)), B, C), (-self.A_log.float().exp(), self.D)
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ class Mamba2Mixer(Mixer):
         gate, x, steps = self.in_proj(x).split([c.inner, c.convolved, c.num_heads], -1)
         return gate, x, steps
 
-    def scanned(self, x: Tensor, steps: Tensor) -> tuple[Tensor, ...]:
+    def scanned(self, x: Tensor, steps: Tensor) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
         c, low_high = self.config, self.config.time_step_limit
         along = c.n_groups * c.state_size
         u, B, C = x.split([c.inner, along, along], -1)
@@ -70,7 +70,7 @@ class Mamba2Mixer(Mixer):
         steps = steps.repeat_interleave(c.head_dim, -1)
         rates = -self.A_log.float().exp().repeat_interleave(c.head_dim, 0)
         rates = rates.unsqueeze(-1).expand(c.inner, c.state_size)
-        return u, steps, rates, B, C, self.D.repeat_interleave(c.head_dim, 0)
+        return (u, steps, B, C), (rates, self.D.repeat_interleave(c.head_dim, 0))
 
     def gated(self, x: Tensor, gate: Tensor) -> Tensor:
         return self.norm(x, gate)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import log
+from math import log, prod
 from typing import Any, ClassVar, Self
 
 from ..nn import functional as F
@@ -89,8 +89,18 @@ class StateSpaceConfig(DecoderConfig):
     def turning(self, layer: int) -> str:
         return ""
 
+    @property
+    def state_shape(self) -> tuple[int, ...]:
+        """Axes of a recurrence's state."""
+        return self.inner, self.state_size
+
     def state(self, layer: int) -> tuple[int, int] | None:
-        return 1, self.convolved * (self.conv_kernel - 1) + self.inner * self.state_size
+        return held(self)
+
+
+def held(config: Any) -> tuple[int, int]:
+    """What a mixer keeps of past positions: what was convolved, and the state of its recurrence."""
+    return 1, config.convolved * (config.conv_kernel - 1) + prod(config.state_shape)
 
 
 def step_bias(config: StateSpaceConfig, count: int) -> Tensor:
@@ -124,9 +134,22 @@ class Mixer(Module):
         """The gate, what is convolved, and what steps are made of: (batch, time, channels) each."""
         raise NotImplementedError
 
-    def scanned(self, x: Tensor, steps: Tensor) -> tuple[Tensor, ...]:
-        """Arguments of the scan: u, delta, A, B, C and D."""
+    def scanned(self, x: Tensor, steps: Tensor) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+        """Arguments of the scan: those with an axis of time, and the others."""
         raise NotImplementedError
+
+    def scan(self, timed: Any, fixed: Any, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """The output of a scan, (batch, time, channels), and its last state."""
+        (u, delta, B, C), (A, D) = timed, fixed
+        return selective_scan(u, delta, A, B, C, D, initial_state=state)
+
+    def scan_on(self, timed: Any, fixed: Any, state: Any) -> tuple[Tensor, Tensor, Tensor]:
+        """A scan that goes on with a state: also gives that of the position before the last."""
+        if timed[0].shape[1] == 1:
+            return *self.scan(timed, fixed, state), state
+        first, earlier = self.scan([x[:, :-1] for x in timed], fixed, state)
+        end, last = self.scan([x[:, -1:] for x in timed], fixed, earlier)
+        return cat([first, end], 1), last, earlier
 
     def gated(self, x: Tensor, gate: Tensor) -> Tensor:
         """What goes into the last product."""
@@ -140,34 +163,18 @@ class Mixer(Module):
         if cache is None:
             x = F.pad(x, (past, 0))
         else:
-            held = cache.past(self.layer).view(x.shape[0], -1)
+            kept = cache.past(self.layer).view(x.shape[0], -1)
             columns = c.convolved * past
-            state = held[:, columns:].reshape(-1, c.inner, c.state_size)
-            x = cat([held[:, :columns].reshape(-1, c.convolved, past), x], 2)
+            state = kept[:, columns:].reshape(-1, *c.state_shape)
+            x = cat([kept[:, :columns].reshape(-1, c.convolved, past), x], 2)
         convolved = self.activation(self.conv1d(x)).transpose(1, 2)
         given = self.scanned(convolved if seen is None else convolved * seen, steps)
         if cache is None:
-            out, _ = scan(given)
+            out, _ = self.scan(*given)
         else:
-            out, last, earlier = scan_on(given, state)
+            out, last, earlier = self.scan_on(*given, state)
             cache.keep(self.layer, _packed(x[:, :, -past:], last), _packed(x[:, :, -past - 1 : -1], earlier))
         return self.out_proj(self.gated(out, gate))
-
-
-def scan(given: tuple[Tensor, ...], state: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """A selective scan of such arguments: the output and the last state."""
-    u, delta, A, B, C, D = given
-    return selective_scan(u, delta, A, B, C, D, initial_state=state)
-
-
-def scan_on(given: tuple[Tensor, ...], state: Any) -> tuple[Tensor, Tensor, Tensor]:
-    """A scan that goes on with a state: the output, the last state, and that of the position before it."""
-    u, delta, A, B, C, D = given
-    if u.shape[1] == 1:
-        return *scan(given, state), state
-    first, earlier = scan((u[:, :-1], delta[:, :-1], A, B[:, :-1], C[:, :-1], D), state)
-    end, last = scan((u[:, -1:], delta[:, -1:], A, B[:, -1:], C[:, -1:], D), earlier)
-    return cat([first, end], 1), last, earlier
 
 
 def _packed(*parts: Tensor) -> Tensor:

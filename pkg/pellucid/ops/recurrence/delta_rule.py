@@ -95,7 +95,7 @@ def gated_delta_rule(
     out = []
     for first in range(0, time, _CHUNK):
         part = slice(first, first + _CHUNK)
-        given = (x[:, :, part] for x in (query, key, value, g, beta))
-        found, state = _of_one(*given, state)
+        q, k, v, fading, written = (x[:, :, part] for x in (query, key, value, g, beta))
+        found, state = _of_one(q, k, v, fading, written, state)
         out.append(found)
     return (cat(out, 2).transpose(1, 2) if out else value.transpose(1, 2)), state
