@@ -23,6 +23,9 @@ _GPT2 = {
     "eos_token_id": 2,
 }  # fmt: skip
 _T5 = {"vocab_size": 50, "d_model": 16, "d_kv": 4, "d_ff": 24, "num_layers": 2, "num_heads": 4}
+_DISTILBERT = {
+    "vocab_size": 50, "dim": 16, "hidden_dim": 24, "n_layers": 2, "n_heads": 4, "max_position_embeddings": 32,
+}  # fmt: skip
 _RESNET = {"embedding_size": 8, "hidden_sizes": [8, 16], "depths": [1, 1]}
 
 
@@ -83,6 +86,17 @@ MODELS: dict[str, tuple[Any, dict, dict | None, bool]] = {
         lambda: tf.ResNetForImageClassification(tf.ResNetConfig(**_RESNET)),
         {"pixel_values": IMAGE},
         None,
+        False,
+    ),
+    "gemma2": (
+        lambda: _causal(tf.Gemma2Config(**_TEXT, head_dim=4, sliding_window=4)),
+        {"input_ids": IDS}, None, False,
+    ),
+    "phi": (lambda: _causal(tf.PhiConfig(**_TEXT)), {"input_ids": IDS}, None, False),
+    "distilbert open": (
+        lambda: tf.DistilBertModel(tf.DistilBertConfig(**_DISTILBERT)),
+        {"input_ids": IDS, "attention_mask": (IDS > 3).long()},
+        {"input_ids": _OPEN, "attention_mask": _OPEN},
         False,
     ),
     "mobilenet": (MobileNet, {"pixel_values": IMAGE}, None, False),

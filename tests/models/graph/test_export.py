@@ -2,6 +2,8 @@
 
 import collections
 import json
+import re
+import shutil
 import subprocess
 import sys
 import warnings
@@ -319,13 +321,32 @@ def test_a_module_of_pytorch_becomes_one_here(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.browser
-def test_in_a_page(tmp_path):
+def test_in_a_page(file, tmp_path):
+    """A small program, and eleven of transformers with a module of each."""
     model, x = Small(), torch.linspace(-1, 1, 12).reshape(3, 4)
     saved(exported(model, (x,)), tmp_path / "model.pt2")
+    wanted, listed = {}, {}
+    for name in (n for n in MODELS if not n.startswith("mobilenet")):
+        theirs, kwargs, path = file(name)
+        shutil.copy(path, tmp_path / f"{name}.pt2")
+        at = next(p for p, _ in theirs.named_modules() if re.fullmatch(r".*(layers?|h|block|stages)\.0", p))
+        listed[name] = {k: v.tolist() for k, v in kwargs.items()}, at
+        seen = []
+        hook = theirs.get_submodule(at).register_forward_hook(
+            lambda m, a, out, to=seen: to.append(first(out))
+        )
+        with torch.no_grad():
+            wanted[name] = first(theirs(**kwargs)), *seen
+        hook.remove()
+    (tmp_path / "models.json").write_text(json.dumps(listed))
     program = Path(__file__).parent / "export_page.py"
     command = [sys.executable, SCRIPTS / "browser", program, "--mount", tmp_path, "--packages=numpy,pellucid"]
-    done = subprocess.run([*command, "--timeout=120"], capture_output=True, text=True)
+    done = subprocess.run([*command, "--timeout=240"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    said = json.loads(done.stdout.splitlines()[-1])
+    told, said = map(json.loads, done.stdout.splitlines()[-2:])
+    assert len(told) == len(wanted) >= 11
+    for name, values in wanted.items():
+        for got, value in zip(told[name], values, strict=True):
+            np.testing.assert_allclose(got, value.numpy(), rtol=1e-4, atol=1e-4, err_msg=name)
     np.testing.assert_allclose(said["y"], model(x).tolist(), rtol=1e-4, atol=1e-5)
     assert said["blocking"] == said["second"] == said["y"]
