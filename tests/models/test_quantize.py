@@ -14,6 +14,7 @@ from models.tiny import loaded, made, ours, saved, some_ids
 from pellucid import weights
 from pellucid.errors import ArgumentError, DTypeError, ShapeError
 from pellucid.quant import ENCODERS, encode_blocks
+from pellucid.quant.quality import quality
 
 # The largest relative error of normal numbers, root of mean square, that a format is allowed.
 ERRORS = {
@@ -133,3 +134,24 @@ def test_without_blocking(tmp_path):
     save_file({"a.weight": torch.ones(1, 32)}, path)
     assert asyncio.run(weights.quantize_async(path, tmp_path / "b", "q4_0")) == {"a.weight": "q4_0"}
     assert (tmp_path / "b" / "model.safetensors").exists()
+
+
+def test_the_table_of_quality(device, tmp_path):
+    model = made("llama", **WIDE)
+    mine = loaded(saved(model, tmp_path / "a"), device, dtype=pellucid.float32)
+    before = dict(mine.named_parameters())
+    ids = some_ids(2, 6)
+    rows = quality(mine, ours(ids, device), ["q8_0", "q4_k", "q2_k"])
+    assert [row.format for row in rows] == ["float32", "q8_0", "q4_k", "q2_k"]
+    errors = [row.logit_error for row in rows]
+    assert errors == sorted(errors)
+    assert errors[1] < 0.05 < errors[3]
+    assert [row.bits for row in rows] == [32, 8.5, 4.5, 2.625]
+    with torch.no_grad():
+        given = torch.tensor(ids)
+        logits = model(given).logits[:, :-1].flatten(0, 1)
+        expected = torch.nn.functional.cross_entropy(logits, given[:, 1:].flatten()).exp().item()
+    assert rows[0].perplexity == pytest.approx(expected, rel=1e-4)
+    assert all(p is before[name] for name, p in mine.named_parameters())
+    with pytest.raises(DTypeError, match="not encoded"):
+        quality(mine, ours(ids, device), ["iq1_s"])

@@ -59,6 +59,7 @@ ROOMS = (
         "tensors.typed",
         "tensors.methods",
         "quant.weight",
+        "quant.quality",
     ),
     # Commands of a window are joined before it is submitted.
     ("fusion",),
