@@ -105,7 +105,7 @@ SAMPLES: dict[str, list[Sample]] = {
     ],
     "nn.functional.gaussian_nll_loss": [
         *[S(x, y, spread, reduction=how) for how in REDUCTIONS], S(x, y, spread[:, :1], full=True),
-        S(x, y, spread[:, 0]), S(x, y, 0.5), S(x, y, 1e-9 * spread, eps=1e-3),
+        S(x, y, spread[:, 0]), S(x, y, spread[:1]), S(x, y, 0.5), S(x, y, 1e-9 * spread, eps=1e-3),
         bad("var has shape", x, y, spread[:2]).but(error=ValueError)
     ],
     "nn.functional.poisson_nll_loss": [

@@ -55,8 +55,8 @@ SAMPLES: dict[str, list[Sample]] = {
     **{f"nn.functional.{name}": [S(a, 0.4, True).but(random=True, layouts=("contiguous",)), S(a, 0.4, False),
         bad("p must lie", a, 1.5).but(error=ValueError)] for name, a in (("dropout1d", x[None]),
             ("dropout2d", x[None, None]), ("dropout3d", x[None, None, None]))},
-    **{name: [S(a, 0.4, True).but(random=True, layouts=("contiguous",)), S(a, 1.0, True)] for name, a in (
-        ("alpha_dropout", x), ("feature_alpha_dropout", x[None]))},
+    **{name: [S(a, 0.4, True).but(random=True, layouts=("contiguous",)), S(a, 1.0, True), S(x[0], 0.4, False)]
+        for name, a in (("alpha_dropout", x), ("feature_alpha_dropout", x[None]))},
     "nn.functional.gumbel_softmax": [S(x, hard=hard).but(random=True, layouts=("contiguous",))
         for hard in (False, True)],
     "dropout": [*drawn(S(x, 0.4, True), S(x, 1.0, True)), S(x, 0.4, False),

@@ -110,8 +110,8 @@ def gaussian_nll_loss(
     Args:
         input: means.
         target: samples.
-        var: variances, of the input's shape, or with 1 for the last axis or without it; negative ones are not
-            refused, since that would wait for the device.
+        var: variances, of the input's shape, with 1 for one axis, or without the last; negative ones are
+            not refused, since that would wait for the device.
         full: add ``log(2 pi) / 2``.
         eps: the least variance.
     """
@@ -122,9 +122,10 @@ def gaussian_nll_loss(
     else:
         raise RangeError(f"gaussian_nll_loss: var must not be negative, but is {var}.")
     shape = tuple(input.shape)
+    others = [n for n, m in zip(spread.shape, shape) if n != m]
     if tuple(spread.shape) == shape[:-1]:
         spread = spread.unsqueeze(-1)
-    elif tuple(spread.shape) not in (shape, (*shape[:-1], 1)):
+    elif spread.dim() != len(shape) or others not in ([], [1]):
         raise ShapeError(f"gaussian_nll_loss: var has shape {tuple(spread.shape)}, input {shape}.")
     spread = _no_less(spread, eps)
     found = 0.5 * (spread.log() + (input - target).square() / spread)

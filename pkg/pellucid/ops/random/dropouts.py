@@ -25,12 +25,12 @@ def _dropped(name: str, input: Tensor, p: float, training: bool, channels: bool,
     if not 0.0 <= p <= 1.0:
         raise RangeError(f"{name}: p must lie between 0 and 1, not {p}.")
     m = input._meta
-    if channels and m.rank < 2:
-        raise ShapeError(f"{name}: the input has shape {tuple(m.shape)}; it needs (batch, channels, ...).")
     if not boolean(training, "training") or p == 0:
         return input
     if p == 1:
         return input * 0.0
+    if channels and m.rank < 2:
+        raise ShapeError(f"{name}: the input has shape {tuple(m.shape)}; it needs (batch, channels, ...).")
     shape = (*m.shape[:2], *[1] * (m.rank - 2)) if channels else m.shape
     kept = (rand(*shape, device=m.device) >= p).to(m.dtype)
     if not alpha:
