@@ -162,6 +162,25 @@ def test_variables_outlive_a_call(device):
     assert {name: p.tolist() for name, p in model.state_dict().items()} == {"variable:s": [[31, 62]]}
 
 
+@pytest.mark.parametrize("device", DEVICES)
+def test_an_lstm_goes_on_where_it_was(device):
+    f = File(x=((2, 3, 4),))
+    weights = [f.constant(floats(5, n)) for n in (4, 4, 4, 4, 5, 5, 5, 5)]
+    biases = [f.constant(floats(5)) for _ in range(4)]
+    states = [f.tensor(name, (2, 5)) for name in ("hidden", "cell")]
+    for k in states:
+        f.graph.tensors[k].isVariable = True
+    inputs = [0, *weights, -1, -1, -1, *biases, -1, -1, *states, -1, -1, -1, -1]
+    y = f.node(
+        "UNIDIRECTIONAL_SEQUENCE_LSTM", inputs, f.tensor("y", (2, 3, 5)),
+        options="UnidirectionalSequenceLSTM", fusedActivationFunction=4, cellClip=1.5,
+    )  # fmt: skip
+    data, x = f.bytes(y), floats(2, 3, 4)
+    model = torch.tflite.load(data, device=device)
+    for wanted in expected(data, x, times=2):
+        np.testing.assert_allclose(model(x).cpu().numpy(), wanted, rtol=1e-4, atol=1e-5)
+
+
 def test_sparse_weights_are_made_dense():
     """Blocks of four along the second axis, as converters write them; only some are stored."""
     blocks = np.zeros((4, 8), np.float32)

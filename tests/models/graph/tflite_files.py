@@ -99,11 +99,14 @@ def sparse(order: list[int], blocks: list[int], levels: list[Any]) -> Any:
     return made
 
 
-def expected(data: bytes, *inputs: np.ndarray) -> list[np.ndarray]:
-    """What the runtime's own kernels make of the inputs."""
+def expected(data: bytes, *inputs: np.ndarray, times: int = 1) -> list[np.ndarray]:
+    """What the runtime's own kernels make of the inputs, given so many times, one after the other."""
     runtime = Interpreter(model_content=data, experimental_op_resolver_type=PLAIN)
     runtime.allocate_tensors()
-    for detail, x in zip(runtime.get_input_details(), inputs, strict=True):
-        runtime.set_tensor(detail["index"], x)
-    runtime.invoke()
-    return [runtime.get_tensor(detail["index"]) for detail in runtime.get_output_details()]
+    made = []
+    for _ in range(times):
+        for detail, x in zip(runtime.get_input_details(), inputs, strict=True):
+            runtime.set_tensor(detail["index"], x)
+        runtime.invoke()
+        made += [runtime.get_tensor(detail["index"]) for detail in runtime.get_output_details()]
+    return made

@@ -27,6 +27,7 @@ TYPES: tuple[tuple[str, DType | None], ...] = (
 _INT4 = 17
 _SHORT = 1024  # bytes that are read with the graph
 _LARGEST = 1 << 40  # elements that a tensor may claim
+_LARGEST_STATE = 1 << 24  # elements of all variables
 _QUANTIZED = ("int8", "uint8", "int16", "int32")
 
 
@@ -113,6 +114,7 @@ class TensorTables:
     def __init__(self, source: Source, buffers: list[Any]):
         self.source, self.buffers = source, buffers
         self._types: dict[tuple[int, int], DType] = {}
+        self._state = 0  # elements of all variables
 
     def place(self, where: str, t: Any) -> tuple[int, int] | None:
         """Where the bytes of a tensor lie; None if it is no constant.
@@ -135,6 +137,18 @@ class TensorTables:
                 "short or damaged; download it again."
             )
         return (start, stop) if stop > start or (t.buffer and 0 in t.shape) else None
+
+    def zeros(self, where: str, t: Any) -> np.ndarray:
+        """The first value of a tensor that outlives a call.
+
+        Raises:
+            FormatError: it is larger than any state.
+        """
+        dtype, shape = data_type(where, t.type), shape_of(where, t)
+        self._state += prod(shape)
+        if self._state > _LARGEST_STATE or dtype.numpy is None:
+            raise FormatError(f"{where}: is a variable of shape {shape} and too large. The file is damaged.")
+        return np.zeros(shape, dtype.numpy)
 
     def read(self, where: str, t: Any, name: str) -> Generator[Any, Any, np.ndarray | TensorInfo | None]:
         """Steps that give the values of a constant, or where its bytes lie; None if it is none.

@@ -52,6 +52,9 @@ class _Builder:
         for name, t in zip(self.names, self.graph.tensors):
             at = f"{self.where}: tensor {shown(name)}"
             value = yield from self.constants.read(at, t, name)
+            if value is None and t.is_variable:  # a state, which begins with zeros
+                value = self.constants.zeros(at, t)
+                self.held[len(self.scales)] = name
             if value is not None:
                 self.values[name] = value
             self.scales.append(quantization(at, t, value is not None))
@@ -170,6 +173,8 @@ class _Builder:
         inputs = ["" if i == -1 else self.held.get(i) or self.name(i, what) for i in node.inputs]
         outputs = [self.name(i, f"an output of node {shown(name)}") for i in node.outputs]
         given = [None if i == -1 else self.scales[i] for i in node.inputs]
+        if any(i in self.held and self.scales[i] for i in node.inputs):
+            raise FormatError(f"{full} keeps a quantized state, which is not taken. Convert it with floats.")
         try:
             found = lowered(row, activation, given, [self.scales[i] for i in node.outputs])
         except ArgumentError as error:

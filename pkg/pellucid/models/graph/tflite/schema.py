@@ -54,7 +54,6 @@ OPTIONS: dict[int, tuple[str, str]] = {
     28: ("Sub", f"0 {_ACTIVATION}"),
     29: ("Div", f"0 {_ACTIVATION}"),
     30: ("Squeeze", "0 squeeze_dims *int32"),
-    31: ("SequenceRNN", f"0 time_major bool, 1 {_ACTIVATION}"),
     32: ("StridedSlice", "0 begin_mask int32, 1 end_mask int32, 2 ellipsis_mask int32, "
          "3 new_axis_mask int32, 4 shrink_axis_mask int32, 5 offset bool"),
     35: ("Split", "0 num_splits int32"),
@@ -66,7 +65,7 @@ OPTIONS: dict[int, tuple[str, str]] = {
     59: ("Pack", "0 values_count int32, 1 axis int32"),
     61: ("OneHot", "0 axis int32"),
     64: ("Unpack", "0 num int32, 1 axis int32"),
-    71: ("UnidirectionalSequenceLSTM", f"0 {_ACTIVATION}, 1 cell_clip float32, 2 proj_clip float32, "
+    71: ("UnidirectionalSequenceLSTM", "0 cell_activation int8, 1 cell_clip float32, 2 proj_clip float32, "
          "3 time_major bool, 5 diagonal_recurrent_tensors bool"),
     74: ("ResizeNearestNeighbor", "0 align_corners bool, 1 half_pixel_centers bool"),
     75: ("LeakyRelu", "0 alpha float32"),

@@ -1,5 +1,5 @@
 """The functions of TensorFlow Lite's operators, by groups, in terms of ops."""
 
-from . import elementwise, reductions, shapes, signal, windows
+from . import elementwise, recurrent, reductions, shapes, signal, windows
 
-__all__ = ["elementwise", "reductions", "shapes", "signal", "windows"]
+__all__ = ["elementwise", "recurrent", "reductions", "shapes", "signal", "windows"]
