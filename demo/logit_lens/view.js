@@ -128,8 +128,8 @@ export class LensView {
     }
     const label = this.#rows[0].cells[0].offsetWidth;
     const each = (scrollWidth - label) / count;
-    const first = Math.floor(scrollLeft / each + 0.1);
-    const last = Math.min(count, Math.ceil((scrollLeft + clientWidth - label) / each - 0.1)) - 1;
+    const first = Math.ceil(scrollLeft / each - 0.1); // that are whole
+    const last = Math.min(count, Math.floor((scrollLeft + clientWidth - label) / each + 0.1)) - 1;
     this.#visible.textContent = `positions ${first} to ${last} of 0 to ${count - 1}: scroll for more`;
   }
 
