@@ -116,7 +116,9 @@ def _epsilon(d: Departure) -> str | None:
     if bias is not None and bias.shape == got.shape[-1:]:
         got, wanted = got - _plain(bias), wanted - _plain(bias)
     factors = (got * wanted).sum(-1, keepdims=True) / np.maximum((got * got).sum(-1, keepdims=True), 1e-300)
-    if got.ndim < 2 or got[..., 0].size < 2 or got.shape[-1] < 2 or factors.min() < 0.05:
+    if got.ndim < 2 or got[..., 0].size < 2 or got.shape[-1] < 2:
+        return None
+    if not 0.5 < factors.min() <= factors.max() < 2:
         return None
     if relative_error(got * factors, wanted) > max(0.05 * relative_error(got, wanted), 1e-7):
         return None
