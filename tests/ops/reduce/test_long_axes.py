@@ -8,7 +8,7 @@ import pellucid
 from pellucid.kernel import turns
 from pellucid.nn import functional as F
 from pellucid.op.plan_cache import forget_plans
-from pellucid.ops.index import rows
+from pellucid.ops.index import sources
 from pellucid.ops.random.token_sampling import sample
 
 pytestmark = pytest.mark.gpu
@@ -107,7 +107,7 @@ def test_pools():
 def test_pieces(monkeypatch):
     """What is cut, with loops that may have few turns."""
     monkeypatch.setattr(turns, "PIECE", 40)
-    monkeypatch.setattr(rows, "_WINDOW", 48)
+    monkeypatch.setattr(sources, "PIECE", 20)
     agree(lambda m, a, b: a @ b, whole(2, 9, 130), whole(2, 130, 11), grad=True)
     agree(
         lambda m, x, w, b: m.nn.functional.linear(x, w, b), whole(9, 130), whole(5, 130), whole(5), grad=True

@@ -2,8 +2,14 @@
 //                                 exponent 0
 // next_after(a, b)                the number next to a toward b
 // times_power_of_2(x, e)          x * 2^e for a whole e, also where 2^e is no f32
+// ratio_of(a, b)                  a / b also for divisors above 2^126, of which GPUs may take the reciprocal as 0
 //
 // source  IEEE 754-2019, 3.4 and 5.3.1; by integers, since hardware may flush subnormals
+
+fn ratio_of(a: f32, b: f32) -> f32 {
+    let scale = select(1.0, 0.25, abs(b) > 8.5070592e37);
+    return (a * scale) / (b * scale);
+}
 
 fn is_plain(magnitude: u32) -> bool { return magnitude - 1u < 0x7f7fffffu; }
 

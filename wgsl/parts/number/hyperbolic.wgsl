@@ -84,6 +84,6 @@ fn hypot_of(a: f32, b: f32) -> f32 {
     let low = min(bitcast<u32>(a) & 0x7fffffffu, bitcast<u32>(b) & 0x7fffffffu);
     if (high >= 0x7f800000u) { return bitcast<f32>(select(high, 0x7f800000u, low == 0x7f800000u || high == 0x7f800000u)); }
     if (high == 0u) { return 0.0; }
-    let ratio = bitcast<f32>(low) / bitcast<f32>(high);
+    let ratio = ratio_of(bitcast<f32>(low), bitcast<f32>(high));
     return bitcast<f32>(high) * sqrt(1.0 + ratio * ratio);
 }

@@ -319,7 +319,7 @@ def _quotient_types(call: Call):
     dtype=_quotient_types,
     shape=broadcast,
     kernel=elementwise(
-        "input + {value} * (tensor1 / tensor2)",
+        "input + {value} * ratio_of(tensor1, tensor2)",
         i32=False,
         c64="input + complex_mul({value}, complex_div(tensor1, tensor2))",
     ),

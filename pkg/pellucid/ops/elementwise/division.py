@@ -22,7 +22,7 @@ from ...tensors.tensor import Tensor
 @op(
     dtype=floating,
     shape=broadcast,
-    kernel=elementwise("input / other", i32=False, c64="complex_div(input, other)", wide=("other",)),
+    kernel=elementwise("ratio_of(input, other)", i32=False, c64="complex_div(input, other)", wide=("other",)),
     reference=np.true_divide,
     # From the inputs, as in PyTorch: the result may be changed in place afterwards.
     grad={
