@@ -5,6 +5,7 @@
 // x       (rows, columns)      contiguous; `apply` turns a value into bits, high word first
 // counts  (rows, 16, blocks)   u32
 // grid    one workgroup per row and block of BLOCK entries
+// turns   BLOCK // WORKGROUP + 16
 // source  Merrill and Grimshaw 2011, "High performance and scalable radix sorting"
 // uses    order
 

@@ -11,6 +11,7 @@
 // values  (rows, columns)      written only with HAS_VALUES
 // order   (rows, columns)      U: u32, or int64
 // grid    one workgroup per row and block of WORKGROUP * PER entries
+// turns   2 * PER + 32
 // source  Merrill and Grimshaw 2011, "High performance and scalable radix sorting"
 // uses    order
 
