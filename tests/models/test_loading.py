@@ -21,7 +21,6 @@ from models.tiny import close, loaded, made, ours, saved, some_ids
 from pellucid.device.stream import stream
 from pellucid.errors import (
     DeviceError,
-    DTypeError,
     FormatError,
     LoadCancelled,
     OutOfMemoryError,
@@ -163,18 +162,6 @@ def test_tables_that_can_be_computed_are_passed_over(copy):
     tensors["model.layers.0.self_attn.rotary_emb.inv_freq"] = torch.zeros(4)
     save_file(tensors, copy / "model.safetensors")
     assert loaded(copy, "cpu").config.num_hidden_layers == 3
-
-
-def test_formats_without_kernels_are_told_before_anything_is_read(tmp_path, frees_everything):
-    path = written(
-        made("llama", hidden_size=256, intermediate_size=256, num_hidden_layers=1),
-        tmp_path / "tiny.gguf",
-        "tq2_0",
-    )
-    reads = []
-    text = refuse(path, "webgpu", DTypeError, "no kernels for tq2_0", on_progress=reads.append)
-    assert "token_embd.weight" in text
-    assert not reads
 
 
 # Ends that come early
