@@ -15,9 +15,10 @@ from paths import SCRIPTS
 
 @pytest.mark.browser
 @pytest.mark.slow
+@pytest.mark.timeout(660)
 def test_every_format_in_a_page():
     program = Path(__file__).with_name("in_page.py")
-    command = [sys.executable, SCRIPTS / "browser", program, "--timeout=240"]
+    command = [sys.executable, SCRIPTS / "browser", program, "--timeout=600"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     lines = done.stdout.splitlines()
