@@ -3,6 +3,7 @@
 import gc
 import random
 import sys
+from pathlib import Path
 from zlib import crc32
 
 import hypothesis  # noqa: F401  # it asks who holds generators, and frozen objects do not answer
@@ -28,9 +29,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         items[:] = [item for item in items if not crc32(item.nodeid.encode()) % step]
         config.hook.pytest_deselected(items=left_out)
-    pages = {
-        item for item in items if item.path.parent.name == "browser" or item.get_closest_marker("browser")
-    }
+    folder = Path(__file__).parent / "browser"
+    pages = {item for item in items if folder in item.path.parents or item.get_closest_marker("browser")}
     for item in items:
         item.add_marker(pytest.mark.xdist_group("pages" if item in pages else str(item.path)))
     items.sort(key=lambda item: item not in pages)

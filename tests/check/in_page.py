@@ -16,8 +16,8 @@ for k in (0, 1, 2, 3, 3, 1):
     z[1:4] += 1
     assert abs(z.sum().item() - 4) < 1e-5
 assert double.explain().replays > 0
-total = await (x @ x.T).relu().sum().item_async()  # noqa: F704
-await asyncio.sleep(0)  # noqa: F704
+total = await (x @ x.T).relu().sum().item_async()
+await asyncio.sleep(0)
 assert total == 12976
 
 sine, said = OPS["sin"].reference, ""

@@ -92,4 +92,4 @@ async def main(*words: str) -> None:
         print(f"{name}: {wrong or format(programs.difference(name, Path('/tmp/x')), '.1e')}", flush=True)
 
 
-await main(*sys.argv[1:])  # noqa: F704
+await main(*sys.argv[1:])

@@ -264,13 +264,18 @@ def captum(torch: Any) -> tuple[Any, Callable]:
     return network, call
 
 
+# Operators go with the library that declares them.
+DECLARED: list[Any] = []
+
+
 def timm_model(architecture: str, **settings: Any) -> Callable:
     def make(torch: Any) -> tuple[Any, Callable]:
         if "pellucid" not in sys.modules and "torchvision" not in sys.modules:
             # The operators of torchvision's wheel are compiled for CUDA; nothing here calls them.
-            make.declared = torch.library.Library("torchvision", "DEF")  # type: ignore[attr-defined]
+            library = torch.library.Library("torchvision", "DEF")
+            DECLARED.append(library)
             for name in ("nms", "qnms"):
-                make.declared.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")  # type: ignore[attr-defined]
+                library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
         import timm
 
         network = timm.create_model(architecture, pretrained=False, num_classes=5, **settings).eval()

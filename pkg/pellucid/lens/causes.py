@@ -139,7 +139,12 @@ def _bias(d: Departure) -> str | None:
 
 _GRID = np.linspace(0, 12, 24_001)
 _erf = np.vectorize(math.erf)
-_sigmoid = lambda x: 1 / (1 + np.exp(-x))  # noqa: E731
+
+
+def _sigmoid(x: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-x))
+
+
 ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "gelu": lambda x: x * (1 + _erf(x / math.sqrt(2))) / 2,
     "gelu(approximate='tanh')": lambda x: x * _sigmoid(math.sqrt(8 / math.pi) * (x + 0.044715 * x**3)),

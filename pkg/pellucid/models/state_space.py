@@ -6,6 +6,7 @@ whose size does not depend on the number of positions.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import log, prod
@@ -110,7 +111,7 @@ def step_bias(config: StateSpaceConfig, count: int) -> Tensor:
     return steps + (-(-steps).expm1()).log()
 
 
-class Mixer(Module):
+class Mixer(Module, ABC):
     """A causal convolution and a selective scan, gated.
 
     Args:
@@ -126,17 +127,17 @@ class Mixer(Module):
         self.add_parameters(config)
         self.out_proj = Linear(config.inner, config.hidden_size, bias=config.use_bias)
 
+    @abstractmethod
     def add_parameters(self, config: Any) -> None:
         """Make what the scan is given."""
-        raise NotImplementedError
 
+    @abstractmethod
     def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The gate, what is convolved, and what steps are made of: (batch, time, channels) each."""
-        raise NotImplementedError
 
+    @abstractmethod
     def scanned(self, x: Tensor, steps: Tensor) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
         """Arguments of the scan: those with an axis of time, and the others."""
-        raise NotImplementedError
 
     def scan(self, timed: Any, fixed: Any, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """The output of a scan, (batch, time, channels), and its last state."""

@@ -6,6 +6,7 @@ Nothing generic is left at call time.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,6 +43,22 @@ class _Parts:
     @property
     def key(self) -> str:
         return self.keys[0] if len(self.keys) == 1 else f"({', '.join(self.keys)})"
+
+
+# What the text of a call works with; arguments of ops have other names.
+_NAMES = frozenset(
+    (
+        "AttributeError", "KeyError", "Meta", "Tensor", "TypeError", "any", "bool", "check", "complex",
+        "default_device", "float", "int", "into", "o", "plan", "plans", "prepare", "record", "slow", "t",
+        "tuple", "type",
+    )
+)  # fmt: skip
+_NUMBERED = re.compile(r"(c|k|p|s|slot|default_)\d+")
+
+
+def is_taken(name: str) -> bool:
+    """Whether an argument of this name would hide something in the text of a call or of its plan."""
+    return name in _NAMES or _NUMBERED.fullmatch(name) is not None
 
 
 def _parts(o: Schema, scope: dict[str, Any], operator: bool = False) -> _Parts:

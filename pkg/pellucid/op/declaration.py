@@ -21,8 +21,10 @@ from ..autograd.recorder import recorder
 from ..device.stream import stream
 from ..tensors.shape import index
 from .arguments import number, plain, reader
-from .call_path import call_path
+from .call_path import call_path, is_taken
 from .elementwise import Elementwise
+from .plan import VIEW_NAMES
+from .plan_text import NAMES
 from .planning import Op
 from .public import name_overloads, publish
 from .rules import promote
@@ -50,15 +52,6 @@ def written(annotation: Any) -> str:
     if isinstance(annotation, str):
         return annotation
     return re.sub(r"(?:\w+\.)+(\w+)", r"\1", inspect.formatannotation(annotation))
-
-
-# Names in the text that is made for calls and plans, beside arguments (call_path.py, plan_text.py); and for
-# views (plan.py).
-_TAKEN = re.compile(
-    r"(c|k|p|s|slot|default_)\d+|after|bits|blank|check|constants|contiguous|default_device|ends|free|into|known|"
-    r"make|Meta|o|plan|plans|prepare|record|Result|returns|run|sizes|slow|Storage|stream|t|Tensor|wide|words"
-)
-_TAKEN_BY_VIEWS = re.compile("base|delta|is_recording|LEAF|note_view|seen|view")
 
 
 def op(
@@ -146,7 +139,7 @@ def op(
             raise TypeError(f"op {name}: a declaration needs a docstring")
         arguments = []
         for p in inspect.signature(function).parameters.values():
-            if _TAKEN.fullmatch(p.name) or (view is not None and _TAKEN_BY_VIEWS.fullmatch(p.name)):
+            if is_taken(p.name) or p.name in (NAMES if view is None else VIEW_NAMES):
                 raise TypeError(f"op {name}: the text of plans uses the name {p.name!r}. Choose another.")
             annotation = written(p.annotation)
             role = "dynamic" if p.name in dynamic else _ROLES.get(annotation, "static")

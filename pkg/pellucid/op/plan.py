@@ -40,6 +40,12 @@ def view_plan(o: Schema, call: Call):
     return make(Tensor, out, delta, LEAF, grad_enabled.get, note_view, object.__new__)
 
 
+# What the text of a view's plan works with.
+VIEW_NAMES = frozenset(
+    ("LEAF", "Tensor", "base", "blank", "delta", "is_recording", "make", "note_view", "run", "seen", "view")
+)
+
+
 @lru_cache(1024)
 def _view_factory(arguments: str, name: str, scale: str):
     """The text of view plans: those of the same arguments differ in layout and offset only."""

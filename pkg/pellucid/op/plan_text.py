@@ -21,6 +21,13 @@ from .expression import TRUTH
 from .launches import LaunchId, RegisteredLaunch, register
 from .schema import Schema
 
+# What the text of a plan works with; arguments of ops have other names.
+_MADE_WITH = (
+    "stream", "words", "free", "sizes", "ends", "returns", "after", "Storage", "Tensor", "contiguous", "bits",
+    "known", "wide", "Result",
+)  # fmt: skip
+NAMES = frozenset({*_MADE_WITH, "IndexError", "blank", "constants", "len", "make", "run", "t"})
+
 
 def _checked_float_bits(o: Schema, d: DType, name: str, value: float) -> int:
     """The word of a float32 argument that is not remembered, and may be refused; ``d`` is computed in."""
@@ -151,11 +158,7 @@ def record_function(o: Schema, call: Call, launches: list[Launch], written: str 
 def _factory(arguments: str, lines: tuple[str, ...], constants: int):
     """Compile the text of a plan once; plans of the same form differ in constants only."""
     unpack = "".join(f"c{k}, " for k in range(constants))
-    made_with = (
-        "stream, words, free, sizes, ends, returns, after, Storage, Tensor, contiguous, bits, known, wide, "
-        "Result"
-    )
-    text = [f"def make(constants, {made_with}):"]
+    text = [f"def make(constants, {', '.join(_MADE_WITH)}):"]
     text.append("    blank = object.__new__")
     if unpack:
         text.append(f"    {unpack} = constants")

@@ -21,6 +21,7 @@ from ..tensors.dtypes import NAMES, bfloat16, float16, float32
 from ..tensors.tensor import Tensor
 from ..weights.progress import Meter
 from ..weights.saving import save_file
+from .npz import save_npz
 
 __all__ = ["FLOATS", "convert"]
 
@@ -72,8 +73,7 @@ def convert(
         return len(tensors)
     if halves := [key for key, t in tensors.items() if t.dtype is bfloat16]:
         raise DTypeError(f"convert: {halves[0]} is bfloat16, which npz does not have. Give dtype=.")
-    with open(name, "wb") as file:
-        np.savez(file, **{key: t.numpy() for key, t in tensors.items()})  # type: ignore[arg-type]
+    save_npz(name, {key: t.numpy() for key, t in tensors.items()})
     return len(tensors)
 
 

@@ -21,6 +21,7 @@ from ..nn.modules.module import Module
 from ..op.arguments import describe
 from ..tensors.construct import tensor
 from ..weights.saving import save_file
+from .npz import save_npz
 
 __all__ = ["match", "match_async", "open_model", "record"]
 
@@ -91,7 +92,8 @@ def _match(
             what = yield from _open(what, settings)
         sides.append(what)
     result = yield from compare(sides[0], sides[1], inputs, named, tolerance)
-    result.names = tuple(n if m is None else fspath(m) for m, n in zip(names, result.names))  # type: ignore[assignment]
+    first, second = (n if m is None else fspath(m) for m, n in zip(names, result.names))
+    result.names = first, second
     return result
 
 
@@ -263,8 +265,7 @@ def _recorded(torch: Any, module: Any, given: dict[str, Any], pattern: Callable[
 
 def _save(arrays: dict[str, np.ndarray], filename: str | PathLike) -> None:
     if fspath(filename).endswith(".npz"):
-        with open(filename, "wb") as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]
+        save_npz(filename, arrays)
         return
     import json
 

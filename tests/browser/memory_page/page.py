@@ -70,5 +70,5 @@ for k in range(14_500):
         print(json.dumps(left(k)))
     turn(k, kept)
     if k % 50 == 0:
-        await asyncio.gather(*[t.sum().item_async() for t in kept])  # noqa: F704
+        await asyncio.gather(*[t.sum().item_async() for t in kept])
 print(json.dumps(left(14_500)))

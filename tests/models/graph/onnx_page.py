@@ -11,10 +11,10 @@ import numpy as np
 import pellucid as torch
 
 address = os.environ["PELLUCID_MOUNT_URL"] + "model.onnx"
-model = await torch.onnx.load_async(address, device="webgpu")  # noqa: F704  # pyright: ignore
+model = await torch.onnx.load_async(address, device="webgpu")
 x = np.linspace(-1, 1, 128, dtype=np.float32).reshape(2, 1, 8, 8)
 with torch.lens.capture(model, "relu") as seen:
     y = model(x)
-rows = await y.tolist_async()  # noqa: F704  # pyright: ignore
+rows = await y.tolist_async()
 blocking = torch.onnx.load(address)(x=x)
 print(json.dumps({"y": rows, "relu": list(seen["relu"].shape), "blocking": blocking.tolist()}))

@@ -11,10 +11,10 @@ import numpy as np
 import pellucid as torch
 
 address = os.environ["PELLUCID_MOUNT_URL"] + "model.tflite"
-model = await torch.tflite.load_async(address, device="webgpu")  # noqa: F704  # pyright: ignore
+model = await torch.tflite.load_async(address, device="webgpu")
 x = np.linspace(-1, 1, 243, dtype=np.float32).reshape(1, 9, 9, 3)
 with torch.lens.capture(model, "add") as seen:
     y = model(x)
-rows = await y.tolist_async()  # noqa: F704  # pyright: ignore
+rows = await y.tolist_async()
 blocking = torch.tflite.load(address)(x=x)
 print(json.dumps({"y": rows, "add": list(seen["add"].shape), "blocking": blocking.tolist()}))

@@ -142,6 +142,7 @@ class Lowered:
         except MemoryError as error:
             raise OutOfMemoryError(f"takes more memory than there is ({error}).") from error
         except NotImplementedError as error:
+            # Ops raise PyTorch's class for a mode that nobody has; here it is the file's argument.
             if isinstance(error, PellucidError):
                 raise
             raise ArgumentError(str(error)) from error

@@ -45,6 +45,11 @@ class Operator:
     measures: bool
 
 
+def refused(reasons: dict[str, str]) -> dict[str, str]:
+    """Why each of the operators is not computed, from the names that share a reason, apart by spaces."""
+    return {name: reason for reason, names in reasons.items() for name in names.split()}
+
+
 def signature(function: Callable, arity: int = 0) -> tuple[tuple[str, ...], bool, frozenset[str]]:
     """What a function's signature says of an operator.
 

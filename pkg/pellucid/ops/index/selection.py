@@ -20,7 +20,6 @@ from ...op.rules import as_input
 from ...tensors import dtypes as dt
 from ...tensors.shape import Size, broadcast_shapes
 from ...tensors.tensor import Tensor
-from ..shape.creation import zeros
 from ..shape.joining import stack
 from ..shape.movement import contiguous, copy_
 from ..shape.views import broadcast_tensors
@@ -210,11 +209,8 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     Returns:
         (n, axes) int64; with ``as_tuple`` a tuple of (n,) tensors, one per axis.
     """
-    boolean(as_tuple, "as_tuple")
-    if not input._meta.numel:
-        return _places(input, input, 0, as_tuple)
     ends = running_count(input.detach() != 0)
-    return _places(input, ends, ends[-1].item(), as_tuple)
+    return _places(input, ends, ends[-1].item() if input._meta.numel else 0, as_tuple)
 
 
 @function(exports=None, method=True, ours="waits without blocking, which PyTorch does not need")
@@ -223,19 +219,14 @@ async def nonzero_async(input: Tensor, *, as_tuple: bool = False) -> Any:
 
     Source: https://pytorch.org/docs/stable/generated/torch.nonzero.html
     """
-    boolean(as_tuple, "as_tuple")
-    if not input._meta.numel:
-        return _places(input, input, 0, as_tuple)
     ends = running_count(input.detach() != 0)
-    return _places(input, ends, await ends[-1].item_async(), as_tuple)
+    return _places(input, ends, await ends[-1].item_async() if input._meta.numel else 0, as_tuple)
 
 
 def _places(input: Tensor, ends: Tensor, count: Any, as_tuple: bool):
     """The columns of a result, of which there are as many as axes; a number is a vector of one."""
-    shape = input._meta.shape
-    none = zeros(0, dtype=dt.int64, device=input.device)
-    place = true_places(ends, int(count)) if count else none
-    if as_tuple and not shape:
+    shape, place = input._meta.shape, true_places(ends, int(count))
+    if boolean(as_tuple, "as_tuple") and not shape:
         return (place,)
     columns = []
     for k, length in enumerate(shape):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..rows import Floats, Ints, Number, Operator, Tensor, signature
+from ..rows import Floats, Ints, Number, Operator, Tensor, refused, signature
 
 MICROSOFT = "com.microsoft"
 
@@ -29,9 +29,8 @@ class OnnxOperator(Operator):
 
 TABLE: dict[tuple[str, str], list[OnnxOperator]] = {}
 # Operators that are not computed, and why.
-REFUSED = {
-    name: reason
-    for reason, names in {
+REFUSED = refused(
+    {
         "control flow, whose graphs run by values on the device; export with it unrolled": "If Loop Scan",
         "sequences, which are no tensors; export with fixed numbers of them": "SequenceAt SequenceConstruct "
         "SequenceEmpty SequenceErase SequenceInsert SequenceLength SequenceMap SplitToSequence "
@@ -41,9 +40,8 @@ REFUSED = {
         "optional values, which are no tensors; export with them given or left out": "Optional "
         "OptionalGetElement OptionalHasElement",
         "files of images, which belong before the model": "ImageDecoder",
-    }.items()
-    for name in names.split()
-}
+    }
+)
 
 
 def operator(

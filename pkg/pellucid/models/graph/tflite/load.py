@@ -6,8 +6,7 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 from .... import weights
-from ....device import device as Device
-from ....device import get_default_device
+from ....device import resolved
 from ....device.steps import later, now
 from ....weights.source import Source
 from ...loading import LoadOptions
@@ -60,7 +59,7 @@ def load(
         >>> model(torch.zeros(1, 192, 192, 3))[0].shape  # doctest: +SKIP
         Size([1, 1, 1, 1404])
     """
-    place = get_default_device() if device is None else Device(device)
+    place = resolved(device)
     return now(_load(source, LoadOptions(place, None, on_progress, cancel, connections), where))
 
 
@@ -74,7 +73,7 @@ async def load_async(
     **where: Any,
 ) -> TfliteModel:
     """The awaitable twin of `load`."""
-    place = get_default_device() if device is None else Device(device)
+    place = resolved(device)
     return await later(_load(source, LoadOptions(place, None, on_progress, cancel, connections), where))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..rows import Floats, Ints, Number, Operator, Tensor, signature
+from ..rows import Floats, Ints, Number, Operator, Tensor, refused, signature
 
 
 @dataclass(frozen=True)
@@ -28,17 +28,15 @@ class TfliteOperator(Operator):
 
 TABLE: dict[str, TfliteOperator] = {}
 # Operators that are not computed, and why.
-REFUSED = {
-    name: reason
-    for reason, names in {
+REFUSED = refused(
+    {
         "control flow, whose graphs run by values on the device; convert with it unrolled": "IF WHILE CALL",
         "a state that outlives a call; convert with it as inputs and outputs": "SVDF LSTM RNN",
         "texts and tables of them, which belong before the model": "HASHTABLE HASHTABLE_FIND "
         "HASHTABLE_IMPORT HASHTABLE_SIZE HASHTABLE_LOOKUP LSH_PROJECTION SKIP_GRAM EMBEDDING_LOOKUP_SPARSE",
         "the length of the result follows from values": "WHERE UNIQUE",
-    }.items()
-    for name in names.split()
-}
+    }
+)
 
 
 def operator(

@@ -1,0 +1,136 @@
+"""The REPL's session: what it runs, restarts, links, dropped files, phones and pages without WebGPU."""
+
+import re
+
+from playwright.sync_api import expect
+
+from browser.repl.page import BOOT, Repl
+
+from paths import SITE, TEST_SITE
+from static_server import StaticServer
+
+
+def test_a_tensor_is_printed_and_read(repl):
+    repl.type("import pellucid as torch", "x = torch.tensor([1., 2., 3.])")
+    assert repl.type("x") == "tensor([1., 2., 3.])\n"
+    assert repl.type("(x * 2).sum().item()") == "12.0\n"
+    assert repl.type("print(x + 1)") == "tensor([2., 3., 4.])\n"
+
+
+def test_import_torch_finds_pellucid(repl):
+    repl.type("import torch.nn.functional as F", "import torch")
+    assert (
+        repl.type("torch.cuda.is_available(), torch.Tensor")
+        == "(False, <class 'pellucid.tensors.tensor.Tensor'>)\n"
+    )
+    assert repl.type("F.relu(torch.tensor([-1.0, 2.0]))") == "tensor([0., 2.])\n"
+
+
+def test_a_lost_device_is_told_and_reset_begins_anew(repl):
+    repl.type("import pellucid as torch", "from pellucid.device.stream import stream", "x = torch.ones(3)")
+    for _ in range(2):
+        assert repl.type("x.sum().item()") == "3.0\n"
+        repl.type("stream().open().stream.device.destroy()")
+        for line in ("(x + 1).tolist()", "torch.addcmul(x, x, x).tolist()"):
+            assert re.search(r"DeviceError: .*destroyed.*\n$", repl.type(line)), line
+        assert repl.type("torch.webgpu.reset()", "x = torch.ones(3)") == ""
+
+
+def test_restart_begins_anew(repl):
+    repl.type("x = 1")
+    repl.restart()
+    expect(repl.editor).to_be_disabled()
+    repl.ready(BOOT)
+    expect(repl.editor).to_be_focused()
+    assert "NameError: name 'x' is not defined" in repl.type("x")
+
+
+def test_a_restart_that_is_not_meant_keeps_the_session(repl):
+    repl.type("kept = 1")
+    repl.page.get_by_role("button", name="Restart Python").click()
+    repl.page.keyboard.press("Escape")
+    expect(repl.page.get_by_role("dialog")).to_be_hidden()
+    expect(repl.editor).to_be_focused()
+    assert repl.type("kept") == "1\n"
+
+
+def test_a_phone_has_keys_and_rows_that_fit(browser, site_server):
+    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    repl = Repl(context.new_page(), site_server).open()
+    repl.editor.press_sequentially("import pel")
+    repl.editor.fill("x = 1")
+    repl.page.get_by_role("button", name="New line").tap()
+    repl.editor.press_sequentially("x")
+    repl.editor.press("Control+Enter")
+    repl.ready()
+    assert repl.output() == "1\n"
+    repl.page.get_by_role("button", name="Earlier input").tap()
+    expect(repl.editor).to_have_value("x = 1\nx")
+    repl.editor.fill("import pellucid as torch; torch.ones(12) / 3")
+    repl.editor.press("Enter")
+    expect(repl.editor).to_have_value("")
+    repl.ready()
+    assert max(map(len, repl.output().split("\n"))) < 40
+    fits = "document.documentElement.scrollWidth <= innerWidth"
+    assert repl.page.evaluate(fits)
+    context.close()
+
+
+def test_the_quick_examples_run(repl):
+    menu = repl.page.get_by_role("combobox", name="Examples")
+    for name in ("Look at tensors", "Trace every dispatch", "Time a product"):
+        menu.select_option(label=name)
+        expect(repl.editor).to_be_focused()
+        repl.editor.press("Control+Enter")
+        expect(repl.editor).to_have_value("")
+        repl.ready()
+        assert repl.output(), name
+    expect(repl.page.locator("#transcript .stderr")).to_have_count(0)
+
+
+def test_a_link_offers_its_program_with_packages_of_a_named_folder(repl, page):
+    program = "import iniconfig\nname = iniconfig.__name__ + '#ü'"
+    repl.editor.fill(program)
+    repl.page.get_by_role("button", name="Share").click()
+    expect(repl.page).to_have_url(re.compile("#code="))
+    code = repl.page.url.partition("#")[2]
+    with StaticServer(SITE, {"more": TEST_SITE}) as server:
+        linked = Repl(page, server)
+        page.goto(f"{server.url}web/repl/?packages=/more#{code}")
+        linked.ready(BOOT)
+        expect(linked.notes).to_contain_text("More packages come from")
+        expect(linked.notes).to_contain_text("The program comes from the link")
+        expect(linked.editor).to_have_value(program)
+        assert linked.inputs() == []
+        linked.editor.press("Control+Enter")
+        expect(linked.editor).to_have_value("")
+        linked.ready()
+        assert linked.type("name") == "'iniconfig#ü'\n"
+        assert "micropip.install('matplotlib')" in linked.type("import matplotlib")
+
+
+def test_a_dropped_file_is_a_source_and_a_file(repl):
+    header = b'{"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}'
+    data = len(header).to_bytes(8, "little") + header + bytes(8)
+    repl.page.evaluate(
+        """bytes => {
+            const dataTransfer = new DataTransfer();
+            dataTransfer.items.add(new File([new Uint8Array(bytes)], "tiny.safetensors"));
+            const drop = new DragEvent("drop", { dataTransfer, bubbles: true, cancelable: true });
+            document.body.dispatchEvent(drop);
+        }""",
+        list(data),
+    )
+    expect(repl.page.get_by_role("log")).to_contain_text("dropped = tiny.safetensors (70 bytes)")
+    repl.type("import pellucid as torch")
+    assert repl.type("torch.weights.open(dropped)['x'].shape") == "(2,)\n"
+    assert repl.type("len(open('tiny.safetensors', 'rb').read())") == "70\n"
+
+
+def test_without_webgpu_the_page_says_so_and_the_cpu_works(page, site_server):
+    page.add_init_script("delete Navigator.prototype.gpu;")
+    repl = Repl(page, site_server).open()
+    expect(repl.notes).to_contain_text("This browser has no WebGPU.")
+    expect(repl.notes).to_contain_text('torch.set_default_device("cpu")')
+    repl.type("import pellucid as torch", 'torch.set_default_device("cpu")')
+    assert repl.type("(torch.tensor([1., 2.]) + 1).tolist()") == "[2.0, 3.0]\n"

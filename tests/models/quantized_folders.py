@@ -1,0 +1,308 @@
+"""Folders of quantized weights as other programs pack them: by method, the tensors and their values."""
+
+import json
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+
+from models.tiny import made, saved
+
+SIZES = {"hidden_size": 128, "intermediate_size": 192, "num_hidden_layers": 2, "head_dim": 32}
+GROUPS = {"quant_method": "gptq", "bits": 4, "group_size": 32, "desc_act": False, "sym": True}
+AWQ_ORDER = (0, 2, 4, 6, 1, 3, 5, 7)  # of eight numbers in a word, the lowest bits first
+AWQ = {"quant_method": "awq", "bits": 4, "group_size": 64, "zero_point": True, "version": "gemm"}
+BYTES = {"quant_method": "bitsandbytes", "load_in_4bit": True}
+COMPRESSED = {"quant_method": "compressed-tensors", "format": "int-quantized"}
+
+
+def int8(weight, settings, per=1):
+    """One scale for each row, or one for all."""
+    top = weight.abs().amax(per, keepdim=True) if per == 1 else weight.abs().max().reshape(per)
+    scale = top / 127
+    quants = (weight / scale).round().clamp(-128, 127)
+    zero = torch.zeros(scale.shape, dtype=torch.int8)
+    tensors = {"weight": quants.to(torch.int8), "weight_scale": scale, "weight_zero_point": zero}
+    return tensors, quants * scale
+
+
+def fp8(weight, settings):
+    scale = weight.abs().amax(1, keepdim=True) / 448
+    quants = (weight / scale).to(torch.float8_e4m3fn)
+    return {"weight": quants, "weight_scale": scale}, quants.float() * scale
+
+
+def tiles(height, width, dtype=torch.float8_e4m3fn, scale_dtype=torch.float32, name="weight_scale_inv"):
+    """One scale for each tile."""
+
+    def quantize(weight, settings):
+        rows, columns = weight.shape
+        scale = (2.0 ** torch.randint(-11, -8, (-(-rows // height), -(-columns // width)))).to(scale_dtype)
+        each = scale.float().repeat_interleave(height, 0)[:rows].repeat_interleave(width, 1)[:, :columns]
+        quants = (weight / each).clamp(-448, 448).to(dtype)
+        return {"weight": quants, name: scale}, quants.float() * each
+
+    return quantize
+
+
+def compressed(packed, asymmetric=False, index=False, scale_dtype=torch.bfloat16):
+    """Signed numbers with a scale for each group; packed, they and their zero points are more by half."""
+
+    def quantize(weight, settings):
+        args = settings["config_groups"]["group_0"]["weights"]
+        rows, columns = weight.shape
+        bits, group = args["num_bits"], args.get("group_size") or columns
+        half, names = 2 ** (bits - 1), torch.arange(columns) // group
+        names = names[torch.randperm(columns)] if index else names
+        scale = (torch.rand(rows, columns // group) / half / 10 + 1e-3).to(scale_dtype)
+        zero = torch.randint(-half, half, scale.shape) if asymmetric else torch.zeros(scale.shape).long()
+        each, point = scale.float()[:, names], zero[:, names]
+        quants = (weight / each + point).round().clamp(-half, half - 1)
+        tensors = {"weight_scale": scale}
+        if packed:
+            tensors["weight_packed"] = bit_words(quants + half, bits)
+            tensors["weight_shape"] = torch.tensor([rows, columns])
+            if asymmetric:
+                tensors["weight_zero_point"] = bit_words((zero + half).T, bits).T
+        else:
+            tensors["weight"] = quants.to(torch.int8)
+            if asymmetric:
+                tensors["weight_zero_point"] = zero.to(torch.int8)
+        if index:
+            tensors["weight_g_idx"] = names.int()
+        return tensors, each * (quants - point)
+
+    return quantize
+
+
+def torchao(quantize):
+    """The tensors of another way, by the names of torchao."""
+
+    def named(weight, settings):
+        tensors, values = quantize(weight, settings)
+        if quantize is int8:
+            del tensors["weight_zero_point"]
+        tensors = {f"_{name}": t for name, t in tensors.items()}
+        return {"_weight_qdata": tensors.pop("_weight"), **tensors}, values
+
+    return named
+
+
+def of_weights(format, **args):
+    """A config of compressed-tensors with one group."""
+    return {
+        **COMPRESSED,
+        "format": format,
+        "config_groups": {"group_0": {"targets": ["Linear"], "weights": args}},
+    }
+
+
+def gptq(weight, settings):
+    """Zero points of any number, or in the middle where it is symmetric; columns in any order by desc_act."""
+    rows, columns = weight.shape
+    group = columns if settings["group_size"] == -1 else settings["group_size"]
+    most, index = 2 ** settings["bits"] - 1, torch.arange(columns) // group
+    order = torch.randperm(columns) if settings["desc_act"] else torch.arange(columns)
+    parts = weight[:, order].reshape(rows, -1, group)
+    index = index[torch.argsort(order)]
+    if settings["sym"]:
+        scale, zero = parts.abs().amax(2) / (most // 2), torch.full(parts.shape[:2], (most + 1) / 2)
+    else:
+        low, high = parts.amin(2).clamp(max=0), parts.amax(2).clamp(min=0)
+        scale = (high - low) / (most - 1)
+        zero = (-low / scale).round() + 1
+    scale = scale.half()
+    each, point = scale.float()[:, index], zero[:, index]
+    quants = (weight / each + point).round().clamp(0, most)
+    stored = zero - int(settings.get("checkpoint_format") != "gptq_v2")
+    tensors = {
+        "qweight": bit_words(quants, settings["bits"]).T.contiguous(),
+        "qzeros": bit_words(stored.T, settings["bits"]),
+        "scales": scale.T.contiguous(),
+        "g_idx": index.int(),
+    }
+    return tensors, each * (quants - point)
+
+
+def bit_words(numbers, bits):
+    """Numbers (n, m) as words (n, m * bits / 32), the first in the lowest bits."""
+    places = numbers.numpy().astype(np.int64)[..., None] >> np.arange(bits) & 1
+    octets = np.packbits(places.astype(np.uint8).reshape(len(numbers), -1), axis=1, bitorder="little")
+    return torch.from_numpy(octets.view(np.int32))
+
+
+def awq(weight, settings):
+    """Values from the words: number i of a word is row 8w + (0, 2, 4, 6, 1, 3, 5, 7)[i] of the weight."""
+    rows, columns = weight.shape
+    parts = weight.reshape(rows, -1, settings["group_size"])
+    low, high = parts.amin(2).clamp(max=0), parts.amax(2).clamp(min=0)
+    scale = ((high - low) / 15).half()
+    zero = (-low / scale.float()).round().clamp(0, 15)
+    quants = (parts / scale.float()[..., None] + zero[..., None]).round().clamp(0, 15).reshape(rows, columns)
+
+    def words(numbers):
+        numbers = numbers.T.numpy().astype(np.int64)
+        return bit_words(torch.from_numpy(numbers.reshape(len(numbers), -1, 8)[..., AWQ_ORDER]).flatten(1), 4)
+
+    tensors = {"qweight": words(quants), "qzeros": words(zero), "scales": scale.T.contiguous()}
+    return tensors, torch.from_numpy(awq_values(*(t.numpy() for t in tensors.values()), **settings))
+
+
+def awq_values(qweight, qzeros, scales, group_size, **settings):
+    """One number after another, as the format is described."""
+    columns, rows = qweight.shape[0], 8 * qweight.shape[1]
+    values = np.empty((rows, columns), np.float32)
+    for at in range(rows):
+        word, shift = at // 8, 4 * AWQ_ORDER.index(at % 8)
+        quants = qweight[:, word].view(np.uint32) >> np.uint32(shift) & np.uint32(15)
+        zeros = qzeros[:, word].view(np.uint32) >> np.uint32(shift) & np.uint32(15)
+        for k in range(columns):
+            group = k // group_size
+            values[at, k] = np.float32(scales[group, at]) * (int(quants[k]) - int(zeros[group]))
+    return values
+
+
+def vectors(weight, settings):
+    """LLM.int8(): the largest magnitude of each row stands for 127."""
+    top = weight.abs().amax(1)
+    quants = (weight * 127 / top[:, None]).round().to(torch.int8)
+    tensors = {"weight": quants, "SCB": top, "weight_format": torch.zeros((), dtype=torch.uint8)}
+    return tensors, quants * (top * (1 / 127))[:, None]
+
+
+def normal(nested, kind):
+    """4 bits of a codebook, the high half of a byte first, and what bitsandbytes writes of their state."""
+
+    def quantize(weight, settings):
+        rows, columns = weight.shape
+        book, block = torch.linspace(-1, 1, 16) ** 3, 64
+        parts = weight.reshape(-1, block)
+        scale = parts.abs().amax(1)
+        state = {"quant_type": kind, "blocksize": block, "dtype": "float32", "shape": [rows, columns]}
+        tensors = {"weight.quant_map": book, "weight.absmax": scale}
+        if nested:
+            codes, each = torch.rand(256), 256
+            tops = torch.rand(-(-len(scale) // each)) / 10
+            bytes_ = torch.randint(0, 256, (len(scale),), dtype=torch.uint8)
+            scale = codes[bytes_.long()] * tops.repeat_interleave(each)[: len(bytes_)] + torch.tensor(0.0625)
+            state |= {"nested_blocksize": each, "nested_dtype": "float32", "nested_offset": 0.0625}
+            tensors |= {
+                "weight.absmax": bytes_,
+                "weight.nested_absmax": tops,
+                "weight.nested_quant_map": codes,
+            }
+        quants = ((parts / scale[:, None])[..., None] - book).abs().argmin(-1)
+        pairs = quants.reshape(-1, 2).to(torch.uint8)
+        tensors["weight"] = (pairs[:, :1] << 4) | pairs[:, 1:]
+        text = np.frombuffer(json.dumps(state).encode(), np.uint8).copy()
+        tensors[f"weight.quant_state.bitsandbytes__{kind}"] = torch.from_numpy(text)
+        return tensors, (book[quants] * scale[:, None]).reshape(rows, columns)
+
+    return quantize
+
+
+def ternary(weight, settings):
+    """BitNet: a byte has one number of each quarter of the rows, the first in its lowest bits."""
+    quants, scale = (weight / weight.abs().mean()).round().clamp(-1, 1), torch.tensor([0.02]).bfloat16()
+    packed = sum((part + 1).to(torch.uint8) << 2 * i for i, part in enumerate(quants.chunk(4)))
+    auto = settings.get("linear_class") == "autobitlinear"
+    return {"weight": packed, "weight_scale": scale}, quants * (scale.float() if auto else 1 / scale.float())
+
+
+def quantized(folder, quantize, settings, name="llama", dtype=torch.float32):
+    """(the model of transformers with the values, the folder with the quantized weights)."""
+    model = made(name, **SIZES)
+    saved(made(name, dtype, **SIZES), folder)
+    tensors = load_file(folder / "model.safetensors")
+    for path, p in model.named_parameters():
+        p.data.copy_(p.data.to(dtype))
+        if path.endswith("proj.weight"):
+            parts, values = quantize(tensors.pop(path).float(), settings)
+            layer = path.removesuffix(".weight")
+            tensors |= {f"{layer}.{part}": t.contiguous() for part, t in parts.items()}
+            p.data.copy_(values)
+    save_file(tensors, folder / "model.safetensors")
+    configure(folder, **settings)
+    return model, folder
+
+
+def configure(folder, **settings):
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "quantization_config": settings}))
+
+
+CASES = {
+    "int8": (int8, COMPRESSED, "int8_rows"),
+    "int8, one scale": (lambda w, s: int8(w, s, per=(1,)), COMPRESSED, "int8_rows"),
+    "fp8": (fp8, {**COMPRESSED, "format": "float-quantized"}, "fp8_e4m3"),
+    "fp8, fbgemm": (fp8, {"quant_method": "fbgemm_fp8"}, "fp8_e4m3"),
+    "fp8, tiles": (tiles(128, 128), {"quant_method": "fp8", "weight_block_size": [128, 128]}, "fp8_e4m3"),
+    "gptq": (gptq, GROUPS, "int4_groups"),
+    "gptq, any zero": (gptq, {**GROUPS, "sym": False, "group_size": 64}, "int4_groups"),
+    "gptq, rows": (gptq, {**GROUPS, "sym": False, "group_size": -1}, "int4_groups"),
+    "gptq, version 2": (gptq, {**GROUPS, "checkpoint_format": "gptq_v2"}, "int4_groups"),
+    "gptq, act-order": (gptq, {**GROUPS, "sym": False, "desc_act": True}, "int4_g_idx"),
+    "awq": (awq, AWQ, "int4_groups"),
+    "nf4": (normal(False, "nf4"), BYTES, "codebook4"),
+    "bitnet": (ternary, {"quant_method": "bitnet", "linear_class": "autobitlinear"}, "int2_rows"),
+}
+# Ways whose formats have no kernels that those above have not: their values are enough.
+WAYS = {
+    "gptq, 2 bits, act-order": (gptq, {**GROUPS, "bits": 2, "desc_act": True}, "int2_g_idx"),
+    "gptq, 3 bits": (gptq, {**GROUPS, "bits": 3, "sym": False, "group_size": 64}, "int3_g_idx"),
+    "gptq, 8 bits": (gptq, {**GROUPS, "bits": 8, "sym": False, "checkpoint_format": "gptq_v2"}, "int8_g_idx"),
+    "fp4, double": (normal(True, "fp4"), BYTES, "codebook4"),
+    "fp8, one scale": (tiles(1 << 9, 1 << 9), {"quant_method": "fp8"}, "fp8_e4m3"),
+    "fp8, E5M2, powers of two": (
+        tiles(64, 128, torch.float8_e5m2, torch.float8_e8m0fnu),
+        {"quant_method": "fp8", "weight_block_size": [64, 128]},
+        "fp8_e5m2",
+    ),
+    "fp8, groups": (
+        tiles(1, 128, name="weight_scale"),
+        of_weights("float-quantized", num_bits=8, type="float", strategy="group", group_size=128),
+        "fp8_e4m3",
+    ),
+    "packed": (
+        compressed(True),
+        of_weights("pack-quantized", num_bits=4, strategy="group", group_size=32, symmetric=True),
+        "int4_g_idx",
+    ),
+    "packed, asymmetric, act-order": (
+        compressed(True, asymmetric=True, index=True),
+        of_weights("pack-quantized", num_bits=4, group_size=64, symmetric=False, actorder="group"),
+        "int4_g_idx",
+    ),
+    "packed, 8 bits": (
+        compressed(True, scale_dtype=torch.float32),
+        of_weights("pack-quantized", num_bits=8, strategy="channel", symmetric=True),
+        "int8_g_idx",
+    ),
+    "int8, groups": (
+        compressed(False),
+        of_weights("int-quantized", num_bits=8, strategy="group", group_size=32, symmetric=True),
+        "int8_g_idx",
+    ),
+    "int8, asymmetric": (
+        compressed(False, asymmetric=True),
+        of_weights("int-quantized", num_bits=8, strategy="channel", symmetric=False),
+        "int8_g_idx",
+    ),
+    "fp8, torchao": (torchao(fp8), {"quant_method": "torchao"}, "fp8_e4m3"),
+    "int8, torchao": (torchao(int8), {"quant_method": "torchao"}, "int8_rows"),
+    "int8, groups of torchao": (
+        torchao(compressed(False, asymmetric=True)),
+        {**of_weights("", num_bits=8, group_size=32), "quant_method": "torchao"},
+        "int8_g_idx",
+    ),
+    "int8, bitsandbytes": (vectors, BYTES, "int8_rows"),
+    "bitnet, divided": (ternary, {"quant_method": "bitnet"}, "int2_rows"),
+}
+
+
+def change(folder, **tensors):
+    """Replace tensors of the first layer's q_proj."""
+    path = folder / "model.safetensors"
+    found = load_file(path)
+    found |= {f"model.layers.0.self_attn.q_proj.{name}": t for name, t in tensors.items()}
+    save_file(found, path)
