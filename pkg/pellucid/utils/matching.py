@@ -116,7 +116,7 @@ def _is_of_torch(what: Any) -> bool:
 
 
 def open_model(source: Any, **settings: Any) -> Module:
-    """The model of a file of any kind: Hugging Face folder or hub id, GGUF, ``.pt2``, ONNX.
+    """The model of a file of any kind: Hugging Face folder or hub id, GGUF, ``.pt2``, ONNX, TFLite.
 
     Args:
         source: a path, a URL or a hub id.

@@ -6,6 +6,7 @@ import torch
 
 import pellucid
 from ops.oracle import normal, plain
+from pellucid.errors import DTypeError
 from pellucid.ops.random.token_sampling import draw, repetition_penalty, sample
 
 # Sampling
@@ -122,6 +123,14 @@ def test_counts_of_few_and_of_many_bins(device, bins):
     index[-1] = bins - 1
     found = pellucid.bincount(pellucid.tensor(index, device=device))
     assert np.array_equal(plain(found), np.bincount(index))
+
+
+@pytest.mark.parametrize("device", ["webgpu", "cpu"])
+def test_complex_numbers_have_no_order(device):
+    x = pellucid.tensor([1j, 2.0], device=device, dtype=pellucid.complex64)
+    for name in ("searchsorted", "bucketize"):
+        with pytest.raises(DTypeError, match="complex numbers have no order"):
+            getattr(pellucid, name)(x, x)
 
 
 @pytest.mark.parametrize("count", [64, 129, 9000])

@@ -60,6 +60,7 @@ def searchsorted(
 
     Raises:
         ShapeError: the rows do not fit.
+        DTypeError: complex numbers, which have no order.
         ArgumentError: side and right say different things.
     """
     behind = _from_the_right("searchsorted", right, side)
@@ -76,6 +77,8 @@ def searchsorted(
             "axes but the last must be equal."
         )
     d = dt.promote_types(rows._meta.dtype, x._meta.dtype)
+    if d.is_complex:
+        raise DTypeError("searchsorted: complex numbers have no order. Search for their .real or .abs().")
     out = insertion_places(contiguous(rows.to(d)), contiguous(x.to(d)), behind)
     return out.to(dt.int32) if out_int32 else out
 
