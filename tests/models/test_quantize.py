@@ -129,6 +129,21 @@ def test_halves_and_what_does_not_fit_stay(tmp_path):
         weights.quantize(path, tmp_path / "d.safetensors", "iq1_s")
 
 
+def test_what_was_there_stays_until_all_is_written(tmp_path):
+    path = tmp_path / "a.safetensors"
+    save_file({"a.weight": torch.ones(1, 32), "b.weight": torch.full((1, 32), float("nan"))}, path)
+    before = path.read_bytes()
+    with pytest.raises(ArgumentError, match="not finite"):
+        weights.quantize(path, path, "q4_0")
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["a.safetensors"]
+    save_file({"a.weight": torch.ones(1, 32)}, path)
+    weights.quantize(path, path, "q4_0")
+    assert {*weights.open(path)} == {"a.q4_0_quants", "a.q4_0_scales"}
+    with pytest.raises(ArgumentError, match="not empty"):
+        weights.quantize(path, tmp_path, "q4_0")
+
+
 def test_without_blocking(tmp_path):
     path = tmp_path / "a.safetensors"
     save_file({"a.weight": torch.ones(1, 32)}, path)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from fnmatch import fnmatchcase
 from os import PathLike
 from pathlib import Path
@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
+from ..device.steps import later, now
 from ..errors import ArgumentError, DTypeError
 from ..quant.encoding import ENCODERS, encode_blocks
 from ..quant.format import BLOCK_FORMATS, BlockFormat
 from ..quant.formats.blocks import GGUF_TYPES
+from . import folder, load
 from .checkpoint import Checkpoint, TensorInfo
-from .folder import Folder, open_folder, open_folder_async
-from .load import read, read_async
+from .folder import Folder
 from .safetensors import DTYPES
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ _TEXTS = (
     "added_tokens.json", "vocab.json", "vocab.txt", "merges.txt", "tokenizer.model", "chat_template.jinja",
 )  # fmt: skip
 
-_Steps = Generator[TensorInfo, np.ndarray, dict[str, str]]
+_Steps = Generator[tuple, Any, None]
 
 
 def element_bytes(t: Tensor) -> bytes:
@@ -108,6 +109,8 @@ def quantize(
     and ``config.json`` says ``"quant_method": "pellucid"``: each weight is the planes of its format. Tensors
     that are no matrix called ``weight``, are no floats, or have columns that are no whole blocks stay.
 
+    The target is complete or not there: a source that ends early, or a full disk, leaves what was there.
+
     Args:
         source: as in `find`.
         target: a file that ends in ``.gguf`` or ``.safetensors``, or a folder, into which the texts of the
@@ -120,8 +123,8 @@ def quantize(
         The format of each tensor that was encoded, by name.
 
     Raises:
-        ArgumentError: no tensor is to be encoded, the target is of another kind than the source, the source
-            is quantized by a method of its own, or a value is not finite.
+        ArgumentError: no tensor is to be encoded, the target is of another kind than the source or a folder
+            that is not empty, the source is quantized by a method of its own, or a value is not finite.
         DTypeError: there is no encoder of that name.
         FormatError, SourceError: the source cannot be read.
 
@@ -136,67 +139,67 @@ def quantize(
         >>> list(torch.weights.open(small))
         ['up.q4_0_quants', 'up.q4_0_scales']
     """
-    folder = open_folder(source, **where)
-    steps = _steps(folder, Path(target), format)
-    try:
-        info = next(steps)
-        while True:
-            info = steps.send(read(folder.checkpoint, [info])[0])
-    except StopIteration as done:
-        encoded = done.value
-    for name in _texts(folder, Path(target)):
-        _copy(Path(target) / name, folder.read(name))
-    return encoded
+    return now(_quantized(source, Path(target), format, where))
 
 
 async def quantize_async(
     source: Any, target: str | PathLike, format: str | Mapping[str, str | None], **where: Any
 ) -> dict[str, str]:
     """`quantize` for a caller that must not block."""
-    folder = await open_folder_async(source, **where)
-    steps = _steps(folder, Path(target), format)
+    return await later(_quantized(source, Path(target), format, where))
+
+
+def _quantized(
+    source: Any, target: Path, format: str | Mapping[str, str | None], where: dict[str, Any]
+) -> Generator[tuple, Any, dict[str, str]]:
+    opened: Folder = yield folder, "open_folder", (source,), where
+    checkpoint, config = opened.checkpoint, opened.config
     try:
-        info = next(steps)
-        while True:
-            info = steps.send((await read_async(folder.checkpoint, [info]))[0])
-    except StopIteration as done:
-        encoded = done.value
-    for name in _texts(folder, Path(target)):
-        _copy(Path(target) / name, await folder.read_async(name))
-    return encoded
-
-
-def _texts(folder: Folder, target: Path) -> tuple[str, ...]:
-    return _TEXTS if target.is_dir() and folder.config is not None else ()
-
-
-def _copy(path: Path, content: bytes | None) -> None:
-    if content is not None:
-        path.write_bytes(content)
-
-
-def _steps(folder: Folder, target: Path, format: str | Mapping[str, str | None]) -> _Steps:
-    """Ask for tensors, in order, and write them."""
-    checkpoint, config = folder.checkpoint, folder.config
-    is_gguf = checkpoint.format == "gguf"
-    if is_gguf != (target.suffix == ".gguf"):
-        raise ArgumentError(
-            f"quantize: {folder.name} is {checkpoint.format}, and {target.name} would be something else. A "
-            "GGUF becomes a file that ends in .gguf, safetensors one in .safetensors or a folder."
-        )
-    if config is not None and config.get("quantization_config"):
-        raise ArgumentError(f"quantize: {folder.name} is quantized already. Give the checkpoint in floats.")
-    chosen = _chosen(checkpoint, {"*": format} if isinstance(format, str) else format)
-    path = target
-    if not is_gguf and target.suffix != ".safetensors":
-        target.mkdir(parents=True, exist_ok=True)
-        path = target / "model.safetensors"
-        if config is not None:
+        is_gguf, is_folder = checkpoint.format == "gguf", target.suffix not in (".gguf", ".safetensors")
+        if is_gguf != (target.suffix == ".gguf"):
+            raise ArgumentError(
+                f"quantize: {opened.name} is {checkpoint.format}, and {target.name} would be something else. "
+                "A GGUF becomes a file that ends in .gguf, safetensors one in .safetensors or a folder."
+            )
+        if config is not None and config.get("quantization_config"):
+            raise ArgumentError(
+                f"quantize: {opened.name} is quantized already. Give the checkpoint in floats."
+            )
+        if is_folder and target.exists() and any(target.iterdir()):
+            raise ArgumentError(f"quantize: {target} is there, and not empty. Give another folder.")
+        chosen = _chosen(checkpoint, {"*": format} if isinstance(format, str) else format)
+        if is_folder:
+            target.mkdir(parents=True, exist_ok=True)
+        write = _write_gguf if is_gguf else _write_safetensors
+        yield from _whole(target / "model.safetensors" if is_folder else target, write, checkpoint, chosen)
+        if is_folder and config is not None:
             written = {**config, "quantization_config": {"quant_method": "pellucid"}}
             (target / "config.json").write_text(json.dumps(written, indent=2))
-    with path.open("wb") as file:
-        yield from (_write_gguf if is_gguf else _write_safetensors)(file, checkpoint, chosen)
-    return {name: fmt.name for name, fmt in chosen.items()}
+            for name in _TEXTS:
+                text = yield opened, "read", (name,), {}
+                if text is not None:
+                    (target / name).write_bytes(text)
+        return {name: fmt.name for name, fmt in chosen.items()}
+    finally:
+        checkpoint.close()
+
+
+def _whole(
+    path: Path, write: Callable[..., _Steps], checkpoint: Checkpoint, chosen: Mapping[str, BlockFormat]
+) -> _Steps:
+    """Write a file beside its place and put it there when it is whole: what was there may be the source."""
+    part = path.with_name(f"{path.name}.part")
+    try:
+        with part.open("wb") as file:
+            yield from write(file, checkpoint, chosen)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _tensor(checkpoint: Checkpoint, info: TensorInfo) -> Generator[tuple, Any, np.ndarray]:
+    """Steps that give the bytes of one tensor."""
+    return (yield load, "read", (checkpoint, [info]), {})[0]
 
 
 def _chosen(checkpoint: Checkpoint, formats: Mapping[str, str | None]) -> dict[str, BlockFormat]:
@@ -241,7 +244,7 @@ def _parts(info: TensorInfo, fmt: BlockFormat | None) -> list[tuple[str, str, li
     return [(f"{layer}.{fmt.name}_{name}", "U8", [rows, size], rows * size) for name, size in sizes]
 
 
-def _write_safetensors(file: BinaryIO, checkpoint: Checkpoint, chosen: Mapping[str, BlockFormat]):
+def _write_safetensors(file: BinaryIO, checkpoint: Checkpoint, chosen: Mapping[str, BlockFormat]) -> _Steps:
     metadata = {k: v for k, v in checkpoint.metadata.items() if isinstance(v, str)}
     header: dict[str, Any] = {"__metadata__": metadata} if metadata else {}
     at = 0
@@ -255,7 +258,7 @@ def _write_safetensors(file: BinaryIO, checkpoint: Checkpoint, chosen: Mapping[s
     text += b" " * (-len(text) % 8)
     file.write(len(text).to_bytes(8, "little") + text)
     for info in order:
-        raw, fmt = (yield info), chosen.get(info.name)
+        raw, fmt = (yield from _tensor(checkpoint, info)), chosen.get(info.name)
         if fmt is None:
             file.write(raw.data)
         else:
@@ -267,7 +270,7 @@ def _write_safetensors(file: BinaryIO, checkpoint: Checkpoint, chosen: Mapping[s
 # GGUF
 
 
-def _write_gguf(file: BinaryIO, checkpoint: Checkpoint, chosen: Mapping[str, BlockFormat]):
+def _write_gguf(file: BinaryIO, checkpoint: Checkpoint, chosen: Mapping[str, BlockFormat]) -> _Steps:
     metadata = {k: v for k, v in checkpoint.metadata.items() if k not in _REWRITTEN}
     metadata |= {"general.alignment": _ALIGNMENT, "general.quantization_version": 2}
     text = b"GGUF" + struct.pack("<IQQ", 3, len(checkpoint), len(metadata))
@@ -283,7 +286,7 @@ def _write_gguf(file: BinaryIO, checkpoint: Checkpoint, chosen: Mapping[str, Blo
         at += nbytes + -nbytes % _ALIGNMENT
     file.write(text + bytes(-len(text) % _ALIGNMENT))
     for info in checkpoint.values():
-        raw, fmt = (yield info), chosen.get(info.name)
+        raw, fmt = (yield from _tensor(checkpoint, info)), chosen.get(info.name)
         data = raw if fmt is None else _encoded(info, raw, fmt)
         file.write(np.ascontiguousarray(data).data)
         file.write(bytes(-data.nbytes % _ALIGNMENT))
