@@ -451,11 +451,6 @@ def _right(name: str, dtype: str, values: np.ndarray, given: list[Any], named: d
     if name == "gelu":
         # Vectors of some of its kernels multiply infinity by 0.
         return np.where(np.isnan(values) & np.isposinf(given[0].values), np.inf, values)
-    if name in ("pow", "pow_") and dtype == "float16" and given[1] in (0.5, -0.5) and _device[0] == "cpu":
-        # Powers of all its other types are roots here.
-        with np.errstate(all="ignore"):
-            root = np.sqrt(np.broadcast_to(given[0].values, values.shape).astype(np.float32))
-            return (root if given[1] > 0 else 1 / root).astype(np.float16)
     if name in ("pow", "pow_") and dtype in FLOATS and type(given[1]) is int and abs(given[1]) > 2**24:
         # Numbers are float32 here: those are even.
         return np.abs(values)

@@ -65,9 +65,13 @@ def same(ours, theirs, rtol: float, atol: float, what: str) -> None:
 
 @cache
 def flushes(device: str) -> bool:
-    """Whether the device takes subnormal numbers as zero, in a product, a root, a comparison or a copy."""
+    """Whether the device takes subnormal numbers as zero, in a product, a quotient, a root, a comparison or a
+    copy."""
     x = pellucid.tensor([1e-40, 1e-40], device=device)
-    return not all((made.numpy() != 0).all() for made in (x * 1, x.sqrt(), x.sign(), x[::-1].contiguous()))
+    quotient = pellucid.tensor([0.5, 1.0], device=device) / 3e38
+    return not all(
+        (made.numpy() != 0).all() for made in (x * 1, quotient, x.sqrt(), x.sign(), x[::-1].contiguous())
+    )
 
 
 def flushed(values: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import pellucid
-from ops.oracle import DEVICES
+from ops.oracle import DEVICES, flushes
 from pellucid.errors import DimensionError, DTypeError, PellucidError, RangeError, ShapeError
 
 F = {pellucid: pellucid.nn.functional, torch: torch.nn.functional}
@@ -263,7 +263,8 @@ def test_numbers_meet_halves_as_in_pytorch(name, device, dtype):
 
     with on(device):
         mine = list(results(pellucid))
-    np.testing.assert_allclose(mine, list(results(torch)), rtol=3e-3 if name == "n ** x" else 0)
+    lost = np.finfo(np.float32).tiny if flushes(device) else 0
+    np.testing.assert_allclose(mine, list(results(torch)), rtol=3e-3 if name == "n ** x" else 0, atol=lost)
 
 
 @pytest.mark.parametrize("device", DEVICES)
