@@ -8,7 +8,6 @@ from math import inf
 
 import numpy as np
 
-from ...autograd.formulas import without
 from ...op.declaration import op
 from ...op.public import function
 from ...op.rules import as_input, float_only, same
@@ -93,9 +92,9 @@ def _log_scan_grad(g, input, out):
     """``sum of g_j * exp(input_i - out_j)`` for j >= i, by logarithms of both signs: nothing overflows."""
     both = []
     for part in (g, -g):
-        logs = where(part > 0, part, 0.0).log() - out
+        logs = _finite(where(part > 0, part, 0.0).log() - out)
         both.append((log_scan(logs.flip(-1), -1).flip(-1) + input).exp())
-    return without(both[0] - both[1], (out == -inf) | (input == -inf))
+    return both[0] - both[1]
 
 
 @op(
@@ -108,7 +107,12 @@ def _log_scan_grad(g, input, out):
     prepare=last_axis("log_scan"),
 )
 def log_scan(input: Tensor, dim: int) -> Tensor:
-    """`logcumsumexp`, but for -inf at the beginning, which may be a large negative number."""
+    """`logcumsumexp` of numbers above -inf: kernels have no infinity to begin with."""
+
+
+def _finite(logarithms: Tensor) -> Tensor:
+    """The lowest number instead of -inf: beside any other number its exponential is nothing either."""
+    return where(logarithms == -inf, -logarithms.dtype.largest, logarithms)
 
 
 @function(method=True)
@@ -121,4 +125,4 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     if not input._meta.rank:
         return input.clone()
     nothing_yet = cumsum((input.detach() != -inf).to(dt.int32), dim) == 0
-    return log_scan(input, dim).masked_fill(nothing_yet, -inf)
+    return log_scan(_finite(input), dim).masked_fill(nothing_yet, -inf)
