@@ -21,8 +21,8 @@ import json
 import sys
 
 import pellucid as torch
-from pellucid.kernel.autotune import candidates as contests
-from pellucid.kernel.autotune import tune as tuning
+from pellucid.op.kernel.autotune import candidates as contests
+from pellucid.op.kernel.autotune import tune as tuning
 from pellucid.ops.matmul.choice import candidates, key, variant_for
 from pellucid.ops.matmul.variants import Shape, Variant
 

@@ -19,8 +19,8 @@ import numpy as np
 
 import pellucid as torch
 from pellucid.device.stream import Storage, stream
-from pellucid.kernel.autotune import tune as tuning
 from pellucid.nn.functional import linear
+from pellucid.op.kernel.autotune import tune as tuning
 from pellucid.quant import FORMATS
 from pellucid.tensors.meta import meta
 from pellucid.tensors.tensor import Tensor

@@ -9,7 +9,10 @@ import os as _os
 from . import autograd, errors
 from .autograd.grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from .device import get_default_device, set_default_device, webgpu
-from .kernel.autotune.deterministic import are_deterministic_algorithms_enabled, use_deterministic_algorithms
+from .op.kernel.autotune.deterministic import (
+    are_deterministic_algorithms_enabled,
+    use_deterministic_algorithms,
+)
 from .op.public import EXPORTS as _EXPORTS
 from .ops.random.generator import (
     Generator,
@@ -122,7 +125,7 @@ _LAZY = {
     "autocast": "optim.amp",
     "GenerationConfig": "models.generate",
     "compat": "utils.compat",
-    "compile": "jit",
+    "compile": "op.jit",
     "convert": "utils.conversion",
     "debug": "profiler.debug",
     "distributions": "distributions",
@@ -134,7 +137,7 @@ _LAZY = {
     "is_autocast_enabled": "optim.amp",
     "inspect": "utils.inspection",
     "inspect_async": "utils.inspection",
-    "jit": "jit",
+    "jit": "op.jit",
     "kernels": "ops.namespaces.kernels",
     "lens": "lens",
     "load": "utils.serialization",

@@ -12,7 +12,6 @@ from typing import Any
 from . import autograd as autograd
 from . import distributions as distributions
 from . import errors as errors
-from . import jit as jit
 from . import lens as lens
 from . import models as models
 from . import nn as nn
@@ -32,11 +31,6 @@ from .device import device as device
 from .device import get_default_device as get_default_device
 from .device import set_default_device as set_default_device
 from .device import webgpu as webgpu
-from .jit import compile as compile
-from .kernel.autotune.deterministic import (
-    are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
-)
-from .kernel.autotune.deterministic import use_deterministic_algorithms as use_deterministic_algorithms
 from .models import AutoConfig as AutoConfig
 from .models import AutoModel as AutoModel
 from .models import AutoModelForCausalLM as AutoModelForCausalLM
@@ -53,6 +47,12 @@ from .models.graph.desktop import from_torch as from_torch
 from .models.pipelines import pipeline as pipeline
 from .models.pipelines import pipeline_async as pipeline_async
 from .nn import func as func
+from .op import jit as jit
+from .op.jit import compile as compile
+from .op.kernel.autotune.deterministic import (
+    are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
+)
+from .op.kernel.autotune.deterministic import use_deterministic_algorithms as use_deterministic_algorithms
 from .ops.index.histograms import Histogram, Histograms
 from .ops.index.sort import ValuesAndIndices
 from .ops.linalg.lu import PLU, LUFactor, LUFactorEx

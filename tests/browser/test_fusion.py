@@ -9,7 +9,7 @@ import pytest
 
 from paths import SCRIPTS
 
-PROGRAM = Path(__file__).parents[1] / "fusion" / "page.py"
+PROGRAM = Path(__file__).parents[1] / "op" / "fusion" / "page.py"
 
 
 @pytest.mark.slow

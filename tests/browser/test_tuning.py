@@ -19,7 +19,7 @@ import warnings
 
 warnings.simplefilter("error")
 import pellucid as torch
-from pellucid.kernel.autotune import measured as tuned
+from pellucid.op.kernel.autotune import measured as tuned
 from pellucid.ops.matmul.choice import choose, key, variant_for
 from pellucid.ops.matmul.variants import Shape, MatmulTile, Variant
 
@@ -36,7 +36,7 @@ def dispatches():
 
 
 def tune(**settings):
-    from pellucid.kernel.autotune import candidates as contests
+    from pellucid.op.kernel.autotune import candidates as contests
 
     contests.shortlist = lambda shape: [OTHER]
     return torch.webgpu.tune([("nn", (40, 40, 64))], **settings)
@@ -59,7 +59,7 @@ torch.use_deterministic_algorithms(True)
 deterministic = variant_for(SHAPE, "float32", info)
 torch.use_deterministic_algorithms(False)
 assert deterministic == usual
-assert "pellucid.kernel.autotune.tune" not in sys.modules
+assert "pellucid.op.kernel.autotune.tune" not in sys.modules
 "other" if chosen == OTHER else "usual" if chosen == usual else str(chosen)
 """
 STORED = """

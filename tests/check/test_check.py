@@ -12,7 +12,7 @@ sine = OPS["sin"].reference
 OPS["sin"].reference = lambda x: sine(x) + (abs(x - 3) < 1e-3)
 """
 BREAK_FUSED_KERNELS = """
-from pellucid.fusion import kernels
+from pellucid.op.fusion import kernels
 register = kernels.register
 def broken(node, later):
     text = node.source.text.replace("return sin_of(input)", "return 1.0 + sin_of(input)")
@@ -24,7 +24,7 @@ kernels.register = broken
 BREAK_WINDOWS = """
 from pellucid.device.handover import packed
 from pellucid.device.stream import stream
-from pellucid.fusion.commands import read
+from pellucid.op.fusion.commands import read
 s, rewrite = stream(), stream().rewrite
 def without_the_last(words, window, found):
     runs = [r for r in read(words) if r.is_run]
@@ -238,7 +238,7 @@ def test_the_error_is_one_of_ours():
 
 # Replays go on with the numbers of the first one.
 BREAK_REPLAYS = """
-from pellucid.fusion.replay import Replay
+from pellucid.op.fusion.replay import Replay
 submit, first = Replay.submit, {}
 def stale(self, slots, values):
     submit(self, slots, first.setdefault(id(self), values))

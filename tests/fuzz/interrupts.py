@@ -23,7 +23,7 @@ import pytest
 
 import pellucid
 from pellucid.device.stream import stream
-from pellucid.kernel.variants import VARIANTS
+from pellucid.op.kernel.variants import VARIANTS
 
 COUNT = 11
 EACH = 4  # interrupts of one seed

@@ -15,7 +15,7 @@ from laws import differs
 from steps import Follower, Step, draw, dtype_of, fill, plain, sample
 
 import pellucid
-from pellucid.fusion.window import enable
+from pellucid.op.fusion.window import enable
 
 COUNT = 27
 ROUNDS = 5  # from the third on a window is fused

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pellucid
-from pellucid.kernel.variants import VARIANTS
+from pellucid.op.kernel.variants import VARIANTS
 from pellucid.op.plan_cache import forget_plans
 
 

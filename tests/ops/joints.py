@@ -6,7 +6,7 @@ from typing import Any
 import pellucid
 from checked import leave_out_checked
 from pellucid.device.stream import stream
-from pellucid.fusion.commands import FusionCommand, read
+from pellucid.op.fusion.commands import FusionCommand, read
 from pellucid.op.launches import RegisteredLaunch, register
 from pellucid.ops.attention.joint import Joint
 

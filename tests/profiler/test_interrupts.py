@@ -9,7 +9,7 @@ import pytest
 
 import pellucid as torch
 from checked import unchecked
-from jit.probe import settle
+from op.jit.probe import settle
 from pellucid.device.handover import HandOver, joined
 from pellucid.device.native import NativeHost
 from pellucid.device.stream import Stream, stream

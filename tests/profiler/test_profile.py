@@ -12,7 +12,7 @@ from checked import unchecked
 from pellucid.device.native import NativeHost
 from pellucid.device.stream import stream
 from pellucid.errors import DeviceError
-from pellucid.kernel.source import load
+from pellucid.op.kernel.source import load
 from pellucid.op.launches import RegisteredLaunch, register
 from pellucid.profiler import ProfilerActivity, peak, peak_async, profile, record_function
 from pellucid.profiler.lines import Line

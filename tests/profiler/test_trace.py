@@ -15,8 +15,8 @@ import pellucid as torch
 from checked import unchecked
 from pellucid.device.stream import MAX_WINDOW_WORDS, stream
 from pellucid.errors import DeviceError
-from pellucid.fusion import window
-from pellucid.fusion.commands import read
+from pellucid.op.fusion import window
+from pellucid.op.fusion.commands import read
 from pellucid.op.launches import _pipelines, nodes
 
 pytestmark = pytest.mark.gpu

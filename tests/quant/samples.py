@@ -3,7 +3,7 @@
 import numpy as np
 
 import pellucid
-from pellucid.kernel.source import load
+from pellucid.op.kernel.source import load
 from pellucid.ops.quant.lanes import has_dots
 from pellucid.quant import BLOCK_FORMATS, FORMATS, dequantize_planes, repack_blocks
 from pellucid.quant.weight import weight_from_blocks, weight_from_planes

@@ -9,7 +9,7 @@ LONGEST = 400
 LONGER = {
     "device/native.py": 480,
     "device/stream.py": 723,
-    "fusion/groups.py": 426,
+    "op/fusion/groups.py": 426,
     "op/symbols.py": 547,
     "ops/quant/products.py": 435,
 }
@@ -18,7 +18,7 @@ PARSERS = {
     "pkg/pellucid/device/commands.py",
     "pkg/pellucid/device/handover.py",
     "pkg/pellucid/device/native_window.py",
-    "pkg/pellucid/fusion/commands.py",
+    "pkg/pellucid/op/fusion/commands.py",
     "web/runtime/commands.js",
     "web/runtime/stream.js",
 }

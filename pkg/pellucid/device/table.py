@@ -1,4 +1,4 @@
-"""Where a text outlives the process: the user's measurements (`pellucid.kernel.autotune.measured`)."""
+"""Where a text outlives the process: the user's measurements (`pellucid.op.kernel.autotune.measured`)."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ for it."""
 from __future__ import annotations
 
 from ..errors import PellucidError
-from ..fusion import fusion, is_fusion_enabled, set_fusion
+from ..op.fusion import fusion, is_fusion_enabled, set_fusion
 from ..op.plan_cache import forget_plans
 from ..tensors.dtypes import float32
 from .stream import UNLIMITED, stream
@@ -140,8 +140,8 @@ def tune(products=None, *, dtype=float32, seconds: float = 50.0, keep: bool = Tr
         >>> import pellucid as torch
         >>> torch.webgpu.tune([("nt", (512, 1536, 576))], on_progress=print)  # doctest: +SKIP
     """
-    from ..kernel.autotune import measured as tuned
-    from ..kernel.autotune import tune as tuning
+    from ..op.kernel.autotune import measured as tuned
+    from ..op.kernel.autotune import tune as tuning
 
     found = tuning.Measurements()
     try:
@@ -156,8 +156,8 @@ async def tune_async(
     products=None, *, dtype=float32, seconds: float = 50.0, keep: bool = True, on_progress=None
 ):
     """The awaitable twin of `tune`."""
-    from ..kernel.autotune import measured as tuned
-    from ..kernel.autotune import tune as tuning
+    from ..op.kernel.autotune import measured as tuned
+    from ..op.kernel.autotune import tune as tuning
 
     found = tuning.Measurements()
     try:
@@ -174,7 +174,7 @@ def forget_tuning() -> None:
     Raises:
         OSError: what was kept cannot be written over.
     """
-    from ..kernel.autotune import measured as tuned
+    from ..op.kernel.autotune import measured as tuned
 
     try:
         tuned.forget(get_device_properties())
@@ -184,7 +184,7 @@ def forget_tuning() -> None:
 
 async def forget_tuning_async() -> None:
     """The awaitable twin of `forget_tuning`."""
-    from ..kernel.autotune import measured as tuned
+    from ..op.kernel.autotune import measured as tuned
 
     try:
         await tuned.forget_async(get_device_properties())

@@ -15,8 +15,8 @@ from ..device import device as Device
 from ..device.cpu import CpuStorage
 from ..device.stream import Storage, stream
 from ..errors import DeviceError, DTypeError, OutOfMemoryError, WeightError
-from ..kernel.element_types import physical
 from ..nn.parameter import Parameter
+from ..op.kernel.element_types import physical
 from ..ops.shape.joining import cat
 from ..ops.shape.movement import cast
 from ..quant.format import FORMATS

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..errors import DTypeError, ShapeError
-from ..kernel.element_types import PHYSICAL, physical
-from ..kernel.launch import Launch
 from ..tensors.dtypes import DType
 from ..tensors.meta import Meta
 from ..tensors.shape import broadcast_strides, contiguous_strides, merge_axes
 from .call import Call
 from .expression import Map, Operand, write
+from .kernel.element_types import PHYSICAL, physical
+from .kernel.launch import Launch
 
 _TAKEN = frozenset(
     {

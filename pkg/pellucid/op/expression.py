@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..kernel.element_types import WGSL_TYPE, convert, fetch, narrowed, pack, physical
-from ..kernel.launch import Launch, fold
-from ..kernel.source import KernelSource, load
 from ..tensors.dtypes import DType
+from .kernel.element_types import WGSL_TYPE, convert, fetch, narrowed, pack, physical
+from .kernel.launch import Launch, fold
+from .kernel.source import KernelSource, load
 
 WORKGROUP = 64
 # From so many elements on an invocation makes four, and all its loads are on their way before the first

@@ -16,11 +16,11 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, Protocol
 
-from ..kernel.element_types import convert
 from ..tensors.tensor import Tensor
 from .declaration import docstring, example_of, op
 from .elementwise import Elementwise, elementwise
 from .inplace import in_place
+from .kernel.element_types import convert
 from .public import page_of
 from .rules import as_input, boolean, broadcast, float_only, floating, promote, real
 

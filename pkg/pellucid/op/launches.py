@@ -11,10 +11,10 @@ from ..device.commands import CODE_BITS, RUN
 from ..device.host import Host
 from ..device.stream import stream
 from ..errors import KernelError, ShapeError
-from ..kernel.launch import fold, pack_params
-from ..kernel.source import KernelSource
 from ..tensors.meta import Meta
 from .expression import Map
+from .kernel.launch import fold, pack_params
+from .kernel.source import KernelSource
 from .plan_cache import forget_plans, thin_plans
 
 

@@ -15,14 +15,14 @@ from ..device.cpu import CpuStorage, as_array, rounded, widened
 from ..device.storage import End
 from ..device.stream import stream
 from ..errors import ShapeError
-from ..kernel.element_types import NATIVE
-from ..kernel.launch import Launch
 from ..tensors.dtypes import bfloat16, float16
 from ..tensors.meta import Meta, meta
 from ..tensors.shape import index
 from ..tensors.tensor import Tensor
 from .call import Call
 from .elementwise import Elementwise, cast_launch
+from .kernel.element_types import NATIVE
+from .kernel.launch import Launch
 from .plan_text import record_function
 from .schema import Schema
 from .symbols import SYMBOLS, settled

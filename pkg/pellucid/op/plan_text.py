@@ -9,15 +9,15 @@ from ..device.commands import ALLOC, CODE_BITS
 from ..device.host import STATUS_SLOT
 from ..device.stream import EMPTY_SLOT, Storage, stream
 from ..errors import DeviceError, KernelError
-from ..kernel.element_types import PHYSICAL
-from ..kernel.float_words import float_bits, float_words
-from ..kernel.launch import Launch
-from ..kernel.turns import check_turns
 from ..tensors.dtypes import DType, float32, holds
 from ..tensors.meta import Meta
 from ..tensors.tensor import Tensor
 from .call import Call
 from .expression import TRUTH
+from .kernel.element_types import PHYSICAL
+from .kernel.float_words import float_bits, float_words
+from .kernel.launch import Launch
+from .kernel.turns import check_turns
 from .launches import LaunchId, RegisteredLaunch, register
 from .schema import Schema
 

@@ -8,7 +8,7 @@ from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from ..kernel.float_words import bits_of_floats
+from ..op.kernel.float_words import bits_of_floats
 from ..tensors.tensor import Tensor
 
 if TYPE_CHECKING:

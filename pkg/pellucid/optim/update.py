@@ -15,10 +15,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..errors import DTypeError, ShapeError
-from ..kernel.launch import Launch
-from ..kernel.source import KernelSource, load
 from ..op.call import Call
 from ..op.declaration import op
+from ..op.kernel.launch import Launch
+from ..op.kernel.source import KernelSource, load
 from ..ops.shape.creation import full_like
 from ..tensors import dtypes as dt
 from ..tensors.tensor import Tensor

@@ -13,7 +13,7 @@ from ..device.commands import COPY, UPLOAD, walk
 from ..device.host import WINDOW, Host
 from ..device.stream import stream
 from ..errors import DeviceError
-from ..fusion import window as fusion
+from ..op.fusion import window as fusion
 from ..op.launches import nodes
 from ..op.schema import OPS
 from .lines import caller, lines_of_nodes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from ..kernel.launch import fold
+from ..op.kernel.launch import fold
 from ..op.launches import RegisteredLaunch
 from .lines import Line
 from .work import moved, operations

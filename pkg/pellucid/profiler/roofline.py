@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ..device.host import Host
 from ..device.stream import Storage, stream
 from ..errors import DeviceError
-from ..kernel.source import load
+from ..op.kernel.source import load
 from ..op.launches import RegisteredLaunch, register
 from .recorder import active
 from .text import with_unit

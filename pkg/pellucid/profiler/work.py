@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from ..device.host import STATUS_SLOT
 from ..device.stream import EMPTY_SLOT
-from ..kernel.source import KernelSource
+from ..op.kernel.source import KernelSource
 from ..op.launches import RegisteredLaunch
 from ..tensors.meta import Meta
 

@@ -12,8 +12,8 @@ from ..device import resolved
 from ..device.cpu import CpuStorage, rounded
 from ..device.stream import Storage, stream
 from ..errors import ArgumentError, DTypeError, RangeError, ShapeError
-from ..kernel.element_types import physical
 from ..op.arguments import describe, element_type
+from ..op.kernel.element_types import physical
 from ..op.plan import NoStorage
 from . import dtypes as dt
 from .dtypes import DType, from_numpy_dtype

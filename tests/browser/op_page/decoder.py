@@ -1,9 +1,9 @@
 """Samples of a decoder's layer of quantized weights, fused when it first appears."""
 
 from pellucid import webgpu
-from pellucid.fusion import window
 from pellucid.models.rotary import RotaryEmbedding
 from pellucid.nn import functional as F
+from pellucid.op.fusion import window
 from pellucid.ops.attention.cache import cache_write, cached_attention
 from pellucid.quant import FORMATS
 from pellucid.quant.weight import weight_from_blocks

@@ -95,7 +95,7 @@ def main() -> int:
     parser.add_argument("--layouts", default=",".join(LAYOUTS))
     parser.add_argument("--partial", action="store_true")
     options = parser.parse_args(sys.argv[1:])
-    # Here every kernel is to run by itself; what fused ones give is compared with that in tests/fusion.
+    # Here every kernel is to run by itself; what fused ones give is compared with that in tests/op/fusion.
     pellucid.webgpu.set_fusion(False)
     executed = Executed()
     info = pellucid.webgpu.get_device_properties()

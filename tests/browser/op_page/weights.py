@@ -63,7 +63,7 @@ def product(name: str, rows: int, columns: int, batches=BATCHES, variants=("shar
 
 
 def _in_parts(t, a, b):
-    from pellucid.kernel.variants import is_direct
+    from pellucid.op.kernel.variants import is_direct
     from pellucid.ops.matmul.choice import forced
     from pellucid.ops.matmul.variants import Variant
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import pellucid
 from ops.oracle import DEVICES, check, normal
 from pellucid.device.profile import DeviceProfile
-from pellucid.kernel.variants import VARIANTS
 from pellucid.op import plan_text
+from pellucid.op.kernel.variants import VARIANTS
 from pellucid.op.plan_cache import forget_plans
 
 

@@ -7,7 +7,7 @@ import torch
 import pellucid
 from ops.oracle import agree, flushed
 from ops.values import ours
-from pellucid.kernel import parts
+from pellucid.op.kernel import parts
 from pellucid.op.plan_cache import forget_plans
 from samples.elementwise import FLOATS
 

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 
 from ops.each_variant import device, variant  # noqa: F401
 from ops.oracle import normal
-from pellucid.kernel.variants import is_direct, rows_of
+from pellucid.op.kernel.variants import is_direct, rows_of
 from pellucid.ops.norm.normalization import layer_norm, rms_norm
 from pellucid.ops.reduce.passes import passes, stages
 

@@ -12,8 +12,8 @@ import pellucid
 from ops.adapters import H200
 from ops.joints import Window, nodes
 from ops.oracle import agree, normal
-from pellucid.kernel.source import load
 from pellucid.nn.functional import linear, rms_norm
+from pellucid.op.kernel.source import load
 from pellucid.op.launches import most_buffers
 from pellucid.op.plan_cache import forget_plans
 from pellucid.ops.quant.lanes import FEATURE, MOST_ROWS, Lanes, choose

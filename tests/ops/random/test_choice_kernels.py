@@ -6,7 +6,7 @@ import pytest
 import pellucid
 from ops.each_variant import device, dispatches, variant  # noqa: F401
 from ops.oracle import normal
-from pellucid.kernel.variants import is_direct
+from pellucid.op.kernel.variants import is_direct
 from pellucid.ops.random.token_sampling import draw, repetition_penalty, sample
 
 

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 import pellucid
-from pellucid.kernel import turns
 from pellucid.nn import functional as F
+from pellucid.op.kernel import turns
 from pellucid.op.plan_cache import forget_plans
 from pellucid.ops.index import sources
 from pellucid.ops.random.token_sampling import sample

@@ -14,7 +14,7 @@ from ops.each_variant import device, dispatches
 from pellucid.device.host import STATUS_SLOT
 from pellucid.device.stream import PARTIAL_WORDS, STATUS_BUFFER_BYTES, STATUS_BYTES, stream
 from pellucid.errors import DeviceError
-from pellucid.kernel.source import KernelSource, load
+from pellucid.op.kernel.source import KernelSource, load
 from pellucid.op.plan_cache import forget_plans
 from pellucid.ops.reduce import passes
 from pellucid.ops.reduce import reductions as reduce

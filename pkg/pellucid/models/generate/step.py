@@ -6,7 +6,7 @@ from typing import Any
 from weakref import WeakKeyDictionary, ref
 
 from ...autograd.grad_mode import under
-from ...jit import Compiled
+from ...op.jit import Compiled
 from ...tensors.tensor import Tensor
 from .choice import pick
 

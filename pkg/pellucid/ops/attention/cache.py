@@ -13,10 +13,10 @@ from functools import lru_cache
 import numpy as np
 
 from ...errors import DimensionError, DTypeError, KernelError, ShapeError
-from ...kernel.launch import Launch, flag
-from ...kernel.source import load
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.kernel.launch import Launch, flag
+from ...op.kernel.source import load
 from ...op.rules import as_input
 from ...tensors.construct import tensor
 from ...tensors.dtypes import float32

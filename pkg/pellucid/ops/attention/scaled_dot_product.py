@@ -12,12 +12,12 @@ import numpy as np
 
 from ...device.stream import stream
 from ...errors import DTypeError, ShapeError
-from ...kernel.launch import Launch, flag
-from ...kernel.source import load
-from ...kernel.turns import PIECE
-from ...kernel.variants import is_direct
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.kernel.launch import Launch, flag
+from ...op.kernel.source import load
+from ...op.kernel.turns import PIECE
+from ...op.kernel.variants import is_direct
 from ...op.public import function
 from ...tensors.dtypes import bool_, float32
 from ...tensors.meta import Meta
@@ -37,7 +37,7 @@ _ROWS, _COLUMNS, _BYTES = 8, 256, 16384
 # Keys of one split of the decode kernel, and how many splits there are at most.
 _SPLIT, _SPLITS = 128, 64
 # Keys from which the loops of the kernel for many queries become long on an adapter that runs on the CPU (see
-# kernel/turns.py): there are products and a softmax of their own for them.
+# op/kernel/turns.py): there are products and a softmax of their own for them.
 _LONG = 1 << 14
 # Scores that may lie in memory where the kernels have no workgroup memory.
 _SCORES = 1 << 24

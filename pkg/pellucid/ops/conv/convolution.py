@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from ...errors import ShapeError
-from ...kernel.launch import Launch
 from ...op.arguments import integer_or_integers
 from ...op.call import Call
 from ...op.declaration import docstring, op
 from ...op.families import formed
+from ...op.kernel.launch import Launch
 from ...op.public import function
 from ...tensors.shape import Size, index
 from ...tensors.tensor import Tensor

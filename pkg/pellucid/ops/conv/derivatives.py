@@ -12,9 +12,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ...kernel.launch import Launch
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.kernel.launch import Launch
 from ...tensors.shape import Size
 from ...tensors.tensor import Tensor
 from ..matmul.dense import floats

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ...device.stream import stream
-from ...kernel.launch import Launch, flag
-from ...kernel.source import load
-from ...kernel.turns import PIECE, boxes
-from ...kernel.variants import is_direct
 from ...op.call import Call
+from ...op.kernel.launch import Launch, flag
+from ...op.kernel.source import load
+from ...op.kernel.turns import PIECE, boxes
+from ...op.kernel.variants import is_direct
 from ..matmul.launch import in_parts, read_as
 from .geometry import Geometry
 from .tiles import Sizes, TileChoice, choice_for, choose, chunk

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ...device.host import Info
 from ...device.profile import profile
-from ...kernel.autotune import measured as tuned
+from ...op.kernel.autotune import measured as tuned
 from ..matmul.choice import bucket
 from ..matmul.tiles import Forced, Rates, Tile
 

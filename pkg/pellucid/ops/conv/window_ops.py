@@ -7,12 +7,12 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from ...kernel.element_types import register_type
-from ...kernel.launch import Launch, flag
-from ...kernel.source import KernelSource, load
-from ...kernel.turns import boxes
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.kernel.element_types import register_type
+from ...op.kernel.launch import Launch, flag
+from ...op.kernel.source import KernelSource, load
+from ...op.kernel.turns import boxes
 from ...op.rules import float_only, same
 from ...tensors import dtypes as dt
 from ...tensors.shape import Size

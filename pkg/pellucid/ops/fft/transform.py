@@ -12,9 +12,9 @@ import numpy as np
 from ...device import CPU
 from ...device import device as Device
 from ...errors import DTypeError
-from ...kernel.launch import Launch, flag
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.kernel.launch import Launch, flag
 from ...op.rules import as_input
 from ...tensors import dtypes as dt
 from ...tensors.shape import Size

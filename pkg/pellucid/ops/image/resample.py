@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from ...errors import RangeError, ShapeError
-from ...kernel.launch import Launch, flag
 from ...op.arguments import number, text
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.kernel.launch import Launch, flag
 from ...op.public import function
 from ...op.rules import float_only
 from ...tensors import dtypes as dt

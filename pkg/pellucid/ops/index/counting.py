@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError, DTypeError, RangeError, ShapeError
-from ...kernel.launch import Launch, flag
-from ...kernel.source import load
 from ...op.arguments import boolean, number
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.kernel.launch import Launch, flag
+from ...op.kernel.source import load
 from ...op.public import function
 from ...tensors import dtypes as dt
 from ...tensors.construct import tensor

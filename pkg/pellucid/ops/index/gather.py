@@ -15,12 +15,12 @@ import numpy as np
 
 from ...autograd.composed import composed
 from ...errors import ArgumentError, DTypeError, RangeError, ShapeError
-from ...kernel.element_types import register_type
-from ...kernel.launch import Launch, flag
-from ...kernel.source import load
 from ...op.arguments import text
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.kernel.element_types import register_type
+from ...op.kernel.launch import Launch, flag
+from ...op.kernel.source import load
 from ...op.public import function
 from ...tensors import dtypes as dt
 from ...tensors.shape import Size, axis

@@ -13,13 +13,13 @@ from math import prod
 import numpy as np
 
 from ...errors import DimensionError, DTypeError, ShapeError
-from ...kernel.element_types import register_type
-from ...kernel.launch import Launch, flag
-from ...kernel.source import load
-from ...kernel.turns import PIECE
-from ...kernel.variants import is_direct
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.kernel.element_types import register_type
+from ...op.kernel.launch import Launch, flag
+from ...op.kernel.source import load
+from ...op.kernel.turns import PIECE
+from ...op.kernel.variants import is_direct
 from ...quant.rows import row_chunks
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from ...errors import DimensionError, DTypeError, ShapeError
-from ...kernel.launch import Launch, flag
-from ...kernel.source import load
 from ...op.arguments import boolean
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.kernel.launch import Launch, flag
+from ...op.kernel.source import load
 from ...op.public import function
 from ...op.rules import as_input
 from ...tensors import dtypes as dt

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import ShapeError
-from ...kernel.element_types import NATIVE, register_type
-from ...kernel.launch import Launch, flag
-from ...kernel.source import load
-from ...kernel.turns import PIECE
-from ...kernel.variants import is_direct
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.kernel.element_types import NATIVE, register_type
+from ...op.kernel.launch import Launch, flag
+from ...op.kernel.source import load
+from ...op.kernel.turns import PIECE
+from ...op.kernel.variants import is_direct
 from ...op.public import function
 from ...op.rules import refusing, same
 from ...tensors import dtypes as dt

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ...kernel.element_types import NATIVE, register_type
-from ...kernel.launch import Launch
-from ...kernel.source import load
-from ...kernel.turns import PIECE
 from ...op.call import Call
+from ...op.kernel.element_types import NATIVE, register_type
+from ...op.kernel.launch import Launch
+from ...op.kernel.source import load
+from ...op.kernel.turns import PIECE
 from ...tensors import dtypes as dt
 from .sort import order_launches
 

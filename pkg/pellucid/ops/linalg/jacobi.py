@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from math import prod
 
-from ...kernel.launch import Launch, flag
-from ...kernel.variants import is_direct
 from ...op.call import Call
+from ...op.kernel.launch import Launch, flag
+from ...op.kernel.variants import is_direct
 from .matrices import lanes, matrices, steps
 from .orthogonal import reflect, unreflect
 

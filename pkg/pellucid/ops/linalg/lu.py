@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ...errors import ShapeError
-from ...kernel.launch import Launch, flag
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.kernel.launch import Launch, flag
 from ...op.public import function
 from ...tensors import dtypes as dt
 from ...tensors.shape import Size

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ...errors import DTypeError, LinAlgError, ShapeError
-from ...kernel.launch import Launch
-from ...kernel.turns import PIECE
-from ...kernel.variants import is_direct
 from ...op.call import Call
+from ...op.kernel.launch import Launch
+from ...op.kernel.turns import PIECE
+from ...op.kernel.variants import is_direct
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType
 from ...tensors.meta import Meta

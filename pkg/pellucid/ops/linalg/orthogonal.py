@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ...errors import ArgumentError, GradientError, ShapeError
-from ...kernel.launch import Launch
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.kernel.launch import Launch
 from ...op.public import function
 from ...tensors.shape import Size
 from ...tensors.tensor import Tensor

@@ -11,11 +11,11 @@ import numpy as np
 
 from ...autograd.composed import composed
 from ...errors import ShapeError
-from ...kernel.launch import Launch, flag
-from ...kernel.variants import is_direct
 from ...op.arguments import boolean
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.kernel.launch import Launch, flag
+from ...op.kernel.variants import is_direct
 from ...op.public import function
 from ...tensors import dtypes as dt
 from ...tensors.tensor import Tensor

@@ -10,11 +10,11 @@ import numpy as np
 
 from ...device import CPU
 from ...errors import DTypeError, ShapeError
-from ...kernel.launch import Launch
 from ...op.arguments import number, wrong
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import cast_launch
+from ...op.kernel.launch import Launch
 from ...op.public import function
 from ...quant.rows import row_chunks
 from ...tensors.dtypes import complex64

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ...device.stream import stream
-from ...kernel.element_types import register_type
-from ...kernel.launch import Launch, flag
-from ...kernel.source import KernelSource, load
-from ...kernel.turns import boxes
 from ...op.call import Call
+from ...op.kernel.element_types import register_type
+from ...op.kernel.launch import Launch, flag
+from ...op.kernel.source import KernelSource, load
+from ...op.kernel.turns import boxes
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType
 from .choice import variant_for

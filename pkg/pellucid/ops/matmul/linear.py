@@ -7,9 +7,9 @@ from __future__ import annotations
 from math import prod
 
 from ...errors import ShapeError
-from ...kernel.launch import Launch
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.kernel.launch import Launch
 from ...quant.rows import row_chunks
 from ...tensors.shape import Size
 from ...tensors.tensor import Tensor

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from ...kernel.launch import flag
+from ...op.kernel.launch import flag
 from ...op.plan_cache import forget_plans
 
 T = TypeVar("T")

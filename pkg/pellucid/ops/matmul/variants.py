@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ...device.host import Info
 from ...errors import KernelError
-from ...kernel.turns import most_turns
+from ...op.kernel.turns import most_turns
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ from itertools import count
 from typing import Any
 
 from ...errors import ArgumentError, DeviceError, DTypeError, GradientError, KernelError, ShapeError
-from ...kernel.element_types import physical
-from ...kernel.launch import Launch
-from ...kernel.source import KernelSource
 from ...op.arguments import integer_or_integers
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.kernel.element_types import physical
+from ...op.kernel.launch import Launch
+from ...op.kernel.source import KernelSource
 from ...tensors.tensor import Tensor
 
 __all__ = ["Kernel", "compile"]

@@ -9,10 +9,10 @@ from math import prod
 import numpy as np
 
 from ...errors import DTypeError, ShapeError
-from ...kernel.launch import Launch, flag
-from ...kernel.variants import rows_of
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.kernel.launch import Launch, flag
+from ...op.kernel.variants import rows_of
 from ...op.rules import as_input
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType

@@ -9,11 +9,11 @@ from math import prod
 import numpy as np
 
 from ...errors import DTypeError
-from ...kernel.launch import Launch, flag
-from ...kernel.source import load
-from ...kernel.variants import is_direct, rows_of
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.kernel.launch import Launch, flag
+from ...op.kernel.source import load
+from ...op.kernel.variants import is_direct, rows_of
 from ...op.rules import as_input
 from ...tensors.dtypes import DType
 from ...tensors.shape import axis

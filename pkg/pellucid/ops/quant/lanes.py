@@ -9,7 +9,7 @@ from functools import cache
 
 from ...device.host import Info
 from ...device.profile import profile
-from ...kernel.source import KernelSource, load
+from ...op.kernel.source import KernelSource, load
 
 # The language feature that a device must have, and what `PELLUCID_DOTS` may say.
 FEATURE = "packed_4x8_integer_dot_product"

@@ -15,11 +15,11 @@ import numpy as np
 
 from ...device.stream import stream
 from ...errors import DTypeError, ShapeError
-from ...kernel.launch import Launch, flag
-from ...kernel.source import KernelSource, load
-from ...kernel.variants import is_direct
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.kernel.launch import Launch, flag
+from ...op.kernel.source import KernelSource, load
+from ...op.kernel.variants import is_direct
 from ...op.public import function
 from ...quant.format import BLOCK_FORMATS, FORMATS, QuantFormat
 from ...quant.planes import dequantize_planes, dequantize_rows, repack_blocks

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...device.stream import stream
-from ...kernel.launch import Launch, flag
-from ...kernel.variants import uses_subgroups
+from ...op.kernel.launch import Launch, flag
+from ...op.kernel.variants import uses_subgroups
 from ...op.launches import RegisteredLaunch
 from ...tensors.dtypes import float32
 from ..attention.joint import Joint, join

@@ -8,11 +8,11 @@ import numpy as np
 
 from ...device.stream import stream
 from ...errors import DTypeError, ShapeError
-from ...kernel.launch import Launch, flag
-from ...kernel.source import load
-from ...kernel.variants import rows_of
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.kernel.launch import Launch, flag
+from ...op.kernel.source import load
+from ...op.kernel.variants import rows_of
 from ...op.rules import as_input
 from ...tensors import dtypes as dt
 from ...tensors.shape import Size

@@ -14,9 +14,9 @@ import numpy as np
 
 from ...autograd.grad_mode import is_grad_enabled
 from ...errors import ShapeError
-from ...kernel.launch import Launch, flag
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.kernel.launch import Launch, flag
 from ...op.public import function
 from ...op.rules import float_only
 from ...tensors.tensor import Tensor

@@ -14,14 +14,14 @@ import numpy as np
 
 from ...autograd.composed import composed
 from ...errors import DimensionError, ShapeError
-from ...kernel.element_types import NATIVE, register_type
-from ...kernel.launch import Launch, flag
-from ...kernel.source import load
-from ...kernel.variants import rows_of
 from ...op.arguments import boolean
 from ...op.call import Call
 from ...op.declaration import docstring, op
 from ...op.families import formed
+from ...op.kernel.element_types import NATIVE, register_type
+from ...op.kernel.launch import Launch, flag
+from ...op.kernel.source import load
+from ...op.kernel.variants import rows_of
 from ...op.public import function
 from ...op.rules import refusing, same
 from ...tensors import dtypes as dt

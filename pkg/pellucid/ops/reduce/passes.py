@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod as product
 
-from ...kernel.variants import is_direct
+from ...op.kernel.variants import is_direct
 
 # Workgroups that fill a large GPU, and lanes where each makes an output of its own.
 _GROUPS, _OUTPUTS = 1024, 1 << 16

@@ -13,11 +13,11 @@ import numpy as np
 from ...autograd.formulas import without
 from ...autograd.grad_mode import is_grad_enabled
 from ...errors import DTypeError
-from ...kernel.element_types import NATIVE, register_type
-from ...kernel.launch import Launch, flag
-from ...kernel.source import load
-from ...kernel.variants import rows_of
 from ...op.call import Call
+from ...op.kernel.element_types import NATIVE, register_type
+from ...op.kernel.launch import Launch, flag
+from ...op.kernel.source import load
+from ...op.kernel.variants import rows_of
 from ...op.public import function
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType

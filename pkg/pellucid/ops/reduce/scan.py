@@ -9,12 +9,12 @@ from functools import partial
 
 from ...autograd.formulas import without
 from ...autograd.grad_mode import is_grad_enabled
-from ...kernel.element_types import NATIVE, register_type
-from ...kernel.launch import Launch
-from ...kernel.source import load
-from ...kernel.variants import is_direct, rows_of
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.kernel.element_types import NATIVE, register_type
+from ...op.kernel.launch import Launch
+from ...op.kernel.source import load
+from ...op.kernel.variants import is_direct, rows_of
 from ...op.rules import as_input
 from ...op.schema import OPS
 from ...tensors import dtypes as dt

@@ -14,10 +14,10 @@ from ...device import resolved
 from ...device.cpu import CpuStorage
 from ...device.stream import Storage, stream
 from ...errors import ArgumentError, RangeError, ShapeError
-from ...kernel.element_types import physical
 from ...op.arguments import element_type, number
 from ...op.declaration import op
 from ...op.elementwise import elementwise
+from ...op.kernel.element_types import physical
 from ...op.plan import NoStorage
 from ...op.public import function
 from ...op.rules import sized, stated

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import ArgumentError, DTypeError, PellucidError, ShapeError
-from ...kernel.element_types import physical, register_type
-from ...kernel.launch import Launch
-from ...kernel.source import load
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import launch_copy
 from ...op.expression import MANY
+from ...op.kernel.element_types import physical, register_type
+from ...op.kernel.launch import Launch
+from ...op.kernel.source import load
 from ...op.planning import metas_of
 from ...op.public import function
 from ...tensors.construct import tensor

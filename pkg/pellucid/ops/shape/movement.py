@@ -8,12 +8,12 @@ import numpy as np
 
 from ...autograd.formulas import zeros
 from ...errors import ShapeError
-from ...kernel.element_types import register_type
-from ...kernel.launch import Launch
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import elementwise
 from ...op.inplace import in_place
+from ...op.kernel.element_types import register_type
+from ...op.kernel.launch import Launch
 from ...op.public import function
 from ...op.rules import as_input, refuse_complex, same
 from ...tensors.dtypes import DType

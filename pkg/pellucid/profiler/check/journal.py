@@ -12,8 +12,8 @@ import numpy as np
 from ...device.storage import Storage
 from ...device.stream import Stream
 from ...errors import DeviceError, LinAlgError
-from ...fusion.commands import read
 from ...op.call import Call
+from ...op.fusion.commands import read
 from ...op.plan import run_followed
 from ...op.planning import Op
 from ...tensors.tensor import Tensor

@@ -11,8 +11,8 @@ import numpy as np
 
 from ...device.storage import Storage
 from ...errors import CheckError
-from ...jit.compiled import Compiled
 from ...nn.observers import Observers
+from ...op.jit.compiled import Compiled
 from ...ops.random.generator import Draw, Generator
 from ...optim.optimizer import Optimizer
 from ...tensors.tensor import Tensor

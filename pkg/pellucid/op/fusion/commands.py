@@ -1,0 +1,169 @@
+"""Commands of a window as fusion sees them, with what each reads and writes; the digest of its structure."""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import count
+
+from ...device.commands import (
+    ALLOC,
+    CODE_BITS,
+    CODE_MASK,
+    COPY,
+    FREE,
+    LENGTHS,
+    OPERANDS,
+    RUN,
+    UPLOAD,
+    length_of,
+    walk,
+)  # fmt: skip
+from ..launches import RegisteredLaunch, nodes
+
+# Commands by which the beginning of a window is found again in it.
+_LOOK = 12
+# `structure` walks over every new window: the commands that come most often have branches of their own there.
+_ALLOC_WORDS, _FREE_WORDS = LENGTHS[ALLOC], LENGTHS[FREE]
+
+
+@dataclass(eq=False)
+class FusionCommand:
+    """One command of a window, or one that stands for several.
+
+    Args:
+        words: where its words lie in the window; of a run those after the head.
+        code: what it is.
+        slots: what it touches, in the order of its words.
+        node: the launch that it runs.
+        reads: slots that it reads, or may read.
+        writes: slots that it writes.
+        parts: the commands that it stands for.
+    """
+
+    words: Sequence[int]
+    code: int
+    slots: tuple[int, ...]
+    node: RegisteredLaunch | None = None
+    reads: frozenset[int] = frozenset()
+    writes: frozenset[int] = frozenset()
+    parts: tuple[FusionCommand, ...] = ()
+
+    @property
+    def is_run(self) -> bool:
+        return self.node is not None
+
+    def patch_at(self, word: int) -> int:
+        """Where in the window the patch ``word`` of a run lies."""
+        return self.words[len(self.slots) + word]
+
+    @property
+    def origins(self) -> list[int]:
+        """A word of each command of the window that it stands for, in their order, or of itself."""
+        return sorted([part.words[0] for part in self.parts or (self,)])
+
+
+def run_of(
+    node: RegisteredLaunch,
+    slots: tuple[int, ...],
+    words: Sequence[int],
+    parts: tuple[FusionCommand, ...] = (),
+) -> FusionCommand:
+    """The command that runs a launch; a written binding may be read as well."""
+    written = {s for s, b in zip(slots, node.source.bindings, strict=True) if b.written}
+    return FusionCommand(words, RUN, slots, node, frozenset(slots), frozenset(written), parts)
+
+
+def read(words: Sequence[int]) -> list[FusionCommand]:
+    """All commands of a window."""
+    commands = []
+    for command in walk(words, nodes):
+        code, slots = command.code, command.slots
+        if command.launch is not None:
+            commands.append(run_of(command.launch, slots, command.words[1:]))
+        else:
+            # A copy reads all but its last slot; what is made or ends is neither read nor written.
+            written = frozenset(slots[-1:]) if code in (COPY, UPLOAD) else frozenset()
+            commands.append(FusionCommand(command.words, code, slots, None, frozenset(slots[:-1]), written))
+    return commands
+
+
+def structure(words: list[int]) -> tuple[bytes, list[int]] | None:
+    """A digest of what windows of one program share: launches, and slots by the order in which they appear.
+
+    Patched words (offsets, numbers, positions) and uploaded data are left out. None for a window with a
+    launch that is not known.
+
+    Returns:
+        The digest; and a number for each command that says all but its slots and its patched words.
+    """
+    kinds: list[int] = []
+    numbers: list[int] = [0]
+    slot = defaultdict(count().__next__).__getitem__
+    known = nodes.get
+    at, end = 0, len(words)
+    while at < end:
+        head = words[at]
+        code = head & CODE_MASK
+        if code == RUN:
+            node = known(head)
+            if node is None:
+                return None
+            kinds.append(head)
+            numbers += map(slot, words[at + 1 : at + 1 + node.slot_count])
+            at += node.length
+            continue
+        numbers.append(slot(head >> CODE_BITS))
+        if code == ALLOC:
+            kinds.append(words[at + 1] << CODE_BITS | ALLOC)
+            at += _ALLOC_WORDS
+        elif code == FREE:
+            kinds.append(FREE)
+            at += _FREE_WORDS
+        elif code in OPERANDS:
+            slots, fixed = OPERANDS[code]
+            first = at + 1 + slots
+            if slots:
+                numbers += map(slot, words[at + 1 : first])
+            last = first + fixed - 1
+            numbers += words[first:last]
+            nbytes = words[last]
+            kinds.append(nbytes << CODE_BITS | code)
+            at += length_of(code, nbytes)
+        else:
+            return None
+    numbers[0] = len(kinds)  # which says where the numbers end
+    digest = blake2b(array("I", numbers), digest_size=16)
+    digest.update(array("Q", kinds))
+    return digest.digest(), kinds
+
+
+def period(kinds: list[int]) -> int:
+    """After how many words the commands of a window begin anew, at least twice; 0 if they do not.
+
+    Args:
+        kinds: as `structure` gives them.
+
+    Example:
+        >>> period([2, 2, 2])
+        1
+    """
+    if len(kinds) < 2:
+        return 0
+    text = array("Q", kinds).tobytes()
+    start = text[: 8 * min(_LOOK, len(kinds) // 2)]
+    at = text.find(start, 1)
+    while 0 < at <= len(text) // 2:
+        if at % 8 == 0 and text.startswith(text[at:]):
+            return sum(map(_length, kinds[: at // 8]))
+        at = text.find(start, at + 1)
+    return 0
+
+
+def _length(kind: int) -> int:
+    """Words of a command of a kind."""
+    node = nodes.get(kind)
+    return length_of(kind & CODE_MASK, kind >> CODE_BITS) if node is None else node.length

@@ -1,0 +1,277 @@
+"""Structures of windows that have plans, and how a window of one is recognised: without a walk over its
+commands, by comparing all its words at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ...device.commands import ALLOC, CODE_BITS, FREE, RUN, Command
+
+if TYPE_CHECKING:
+    from .window import FusionPlan
+
+# Words that are looked at before all are: windows of one length mostly differ in one of these.
+_PROBES = 8
+# Windows of one structure that are remembered for their slots.
+_MOST_SEEN = 8
+# Planning takes about as long as this many windows that run as recorded: a plan that made as many has paid.
+_PAID = 64
+# How often a structure whose plans did not pay must come before it is planned again; doubled each time.
+_WAIT = 8
+# Structures that wait for that; past that those that have done so for longest are forgotten.
+_MOST_WAITING = 4096
+
+
+class Ends(NamedTuple):
+    """The slots that end in a window.
+
+    Args:
+        inside: of what it makes.
+        nbytes: of these together.
+        outside: the others.
+    """
+
+    inside: list[int]
+    nbytes: int
+    outside: list[int]
+
+
+class Pattern:
+    """What all windows of one structure share, as numbers to compare their words with.
+
+    A word is fixed, or says a slot (by itself, or before the code that begins a command), or is patched and
+    not looked at. Slots are numbered by first appearance; another window has the same structure if its fixed
+    words are equal and its slots follow from those that stand where a number first appears, which all differ.
+
+    Args:
+        words: a window of the structure.
+        commands: the same, read.
+    """
+
+    def __init__(self, words: Sequence[int], commands: Sequence[Command]):
+        fixed: list[int] = []
+        slots: list[tuple[int, int, int]] = []  # where, how far the slot is shifted, what is added to it
+        for command in commands:
+            if command.code == RUN:
+                fixed.append(command.at)
+            else:
+                slots.append((command.at, CODE_BITS, command.code))
+            slots += [(at, 0, 0) for at in command.slot_words]
+            fixed += command.numbers
+        numbers: dict[int, int] = {}
+        first: list[tuple[int, int]] = []
+        places, number, shift, base = (
+            list(fixed),
+            [0] * len(fixed),
+            [0] * len(fixed),
+            [words[k] for k in fixed],
+        )
+        for at, by, code in slots:
+            slot = words[at] >> by
+            if slot not in numbers:
+                numbers[slot] = len(numbers) + 1
+                first.append((len(places), by))
+            places.append(at)
+            number.append(numbers[slot])
+            shift.append(by)
+            base.append(code)
+        self.size = len(words)
+        self._places, self._number = np.array(places, np.intp), np.array(number, np.intp)
+        self._shift, self._base = np.array(shift, np.uint32), np.array(base, np.uint32)
+        self._first = np.array([k for k, _ in first], np.intp)
+        self._first_shift = np.array([by for _, by in first], np.uint32)
+        # The slot of each number, of which the first stands for words that say none.
+        self._slots = np.zeros(len(first) + 1, np.uint32)
+        # Where slots end: those that the window makes, whose bytes are fixed words, and others.
+        made = {command.slots[0]: command.nbytes for command in commands if command.code == ALLOC}
+        ends = [(command.slots[0], command.at) for command in commands if command.code == FREE]
+        self._inside = np.array([at for slot, at in ends if slot in made], np.intp)
+        self._outside = np.array([at for slot, at in ends if slot not in made], np.intp)
+        self._inside_bytes = sum([made[slot] for slot, _ in ends if slot in made])
+        # Programs that go round mostly get the slots of an earlier round: then a window is one that was seen,
+        # but for its patched words.
+        self._seen: list[tuple[bytes, Ends]] = []
+        self._mask = np.zeros(len(words), np.uint32)
+        self._mask[self._places] = (1 << 32) - 1
+        probes = fixed[:: -(-len(fixed) // _PROBES) or 1] or [0]
+        self._probe: Callable[[Sequence[int]], Any] = itemgetter(*probes)
+        self._probed = self._probe(words) if fixed else None
+
+    def fits(self, words: Sequence[int], window: np.ndarray) -> Ends | None:
+        """Which slots end in a window of this size that has the structure; None for another window.
+
+        Args:
+            words: the window.
+            window: the same.
+        """
+        if self._probed is not None and self._probe(words) != self._probed:
+            return None
+        fixed = (window & self._mask).tobytes()
+        for seen, ends in self._seen:
+            if seen == fixed:
+                return ends
+        given = window[self._places]
+        slots = np.right_shift(given[self._first], self._first_shift, out=self._slots[1:])
+        if len(set(slots.tolist())) != len(slots):
+            return None
+        expected = self._slots[self._number]
+        expected <<= self._shift
+        expected += self._base
+        if expected.tobytes() != given.tobytes():
+            return None
+        inside, outside = window[self._inside] >> CODE_BITS, window[self._outside] >> CODE_BITS
+        ends = Ends(inside.tolist(), self._inside_bytes, outside.tolist())
+        self._seen = [(fixed, ends), *self._seen[: _MOST_SEEN - 1]]
+        return ends
+
+
+@dataclass(eq=False)
+class Known:
+    """A structure that has plans.
+
+    Args:
+        key: its digest.
+        pattern: its windows.
+        period: after how many words its commands begin anew; 0 if they do not.
+        plans: they differ in which tensors begin where their buffer does.
+        wait: how often it must come again before it is planned again, if it goes before its plans have paid.
+        after: the structure that came after it the last time.
+        uses: windows that its plans made.
+        heads: the words that begin commands of its launches, which hold these.
+        turn: when it came the last time, counted in windows that were recognised.
+    """
+
+    key: bytes
+    pattern: Pattern
+    period: int
+    wait: int
+    heads: frozenset[int] = frozenset()
+    plans: list[FusionPlan] = field(default_factory=list)
+    after: Known | None = None
+    uses: int = 0
+    turn: int = 0
+
+    @property
+    def words(self) -> int:
+        """Words of the windows of its plans."""
+        return self.pattern.size * len(self.plans)
+
+
+@dataclass
+class _Wait:
+    """A structure that went before its plans had paid.
+
+    Args:
+        left: how often it must still come before it is planned again.
+        then: how often the next time.
+    """
+
+    left: int
+    then: int
+
+
+class PlanCache:
+    """The structures that have plans; those used longest ago go first.
+
+    One that goes before its plans have paid must come more often each time before it is planned again: a
+    program that has more structures than are kept does not plan all the time, and what comes often is fused.
+
+    An interrupt may fall between any two steps: after each of them the table is whole, and what is kept is
+    counted when it is asked for.
+
+    Args:
+        most_words: words of the windows of all plans that are kept.
+    """
+
+    def __init__(self, most_words: int):
+        self._most = most_words
+        self._waiting: dict[bytes, _Wait] = {}
+        self._turn = 0
+        self._by_key: dict[bytes, Known] = {}
+        self._by_size: dict[int, list[Known]] = {}
+        self._last: Known | None = None
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._by_key.clear()
+        self._by_size.clear()
+        self._waiting.clear()
+        self._last = None
+
+    def find(self, words: Sequence[int], window: np.ndarray) -> tuple[Known | None, Ends | None]:
+        """The structure of a window, if it is kept, and the slots that end in it.
+
+        Args:
+            words: the window.
+            window: the same.
+        """
+        last, self._last = self._last, None
+        candidates = self._by_size.get(len(words))
+        if not candidates:
+            return None, None
+        # Programs go round: what came after the last window the last time is tried first.
+        guess = last.after if last is not None else None
+        for known in (guess, *candidates) if guess in candidates else candidates:
+            ends = known.pattern.fits(words, window)
+            if ends is not None:
+                if last is not None:
+                    last.after = known
+                known.turn = self._turn = self._turn + 1
+                self._last = known
+                return known, ends
+        return None, None
+
+    def is_due(self, key: bytes) -> bool:
+        """Whether a structure that is not kept, and has come, has waited for long enough to be planned."""
+        wait = self._waiting.get(key)
+        if wait is None:
+            return True
+        wait.left -= 1
+        return wait.left <= 0
+
+    def add(self, key: bytes, pattern: Pattern, period: int, heads: frozenset[int] = frozenset()) -> Known:
+        """Keep a new structure, that of the last window."""
+        wait = self._waiting.get(key)
+        self._turn += 1
+        known = Known(key, pattern, period, _WAIT if wait is None else wait.then, heads, turn=self._turn)
+        self._last = self._by_key[key] = known
+        self._by_size.setdefault(pattern.size, []).append(known)
+        self._waiting.pop(key, None)
+        return known
+
+    def add_plan(self, known: Known, plan: FusionPlan) -> None:
+        """Keep a plan of a structure that is kept."""
+        known.plans.append(plan)
+        kept = sum(other.words for other in self._by_key.values())
+        if kept <= self._most:
+            return
+        for gone in sorted(self._by_key.values(), key=lambda other: other.turn):
+            if kept <= self._most or gone is known:
+                break
+            kept -= gone.words
+            self._drop(gone)
+
+    def thin(self, most: int) -> None:
+        """Keep the structures that came last and have so many launches together; the others go."""
+        held: set[int] = set()
+        for known in sorted(self._by_key.values(), key=lambda other: -other.turn):
+            held.update(known.heads, *[plan.heads for plan in known.plans])
+            if len(held) > most:
+                self._drop(known)
+
+    def _drop(self, gone: Known) -> None:
+        if gone.uses < _PAID:
+            if len(self._waiting) >= _MOST_WAITING:
+                del self._waiting[next(iter(self._waiting))]
+            self._waiting[gone.key] = _Wait(gone.wait, 2 * gone.wait)
+        rest = [other for other in self._by_size.get(gone.pattern.size, ()) if other is not gone]
+        if rest:
+            self._by_size[gone.pattern.size] = rest
+        else:
+            self._by_size.pop(gone.pattern.size, None)
+        del self._by_key[gone.key]

@@ -1,0 +1,125 @@
+"""`compile`, as PyTorch has it: of a function, or of a module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ...errors import ArgumentError
+from ...nn.modules.module import Module
+from .compiled import Compiled, Explanation
+
+
+class OptimizedModule(Module):
+    """A module whose calls are captured; what `compile` makes of a module.
+
+    Everything else of the module is there as before, under its own names.
+
+    Args:
+        module: the module.
+        dynamic: parameters of ``forward`` whose numbers may change.
+        whole: raise what keeps it from being captured.
+    """
+
+    def __init__(self, module: Module, dynamic: Iterable[str] = (), whole: bool = False):
+        super().__init__()
+        self._orig_mod = module
+        self._compiled = Compiled(module, dynamic, tree=module.modules, whole=whole)
+
+    def forward(self, *args, **kwargs) -> Any:
+        return self._compiled(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or "_orig_mod" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self._orig_mod, name)
+
+    def explain(self) -> Explanation:
+        """What became of the calls so far; see `Compiled.explain`."""
+        return self._compiled.explain()
+
+
+def compile(
+    model: Callable | None = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: Iterable[str] | str | bool | None = None,
+    backend: Any = None,
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    disable: bool = False,
+) -> Any:
+    """Record what a function runs on webgpu, and replay that at later calls without running its Python.
+
+    A call is replayed once calls like it have been recorded: arguments of the same shapes, types, strides and
+    sharing of memory, other arguments equal, the same modes (gradients, default dtype and device, fusion), no
+    attribute of a module assigned and no hook registered since, parameters, gradients and the state of
+    optimizers where they were, and the same in all that the function finds in Python: globals and closures
+    that its code names, default values, attributes of objects, classes and modules that code names, what is
+    in lists, dictionaries, sets and arrays; also where functions and methods find it that are called on the
+    way. The first calls, and all that differ in one of these, run eagerly and are recorded. Results are new
+    tensors at every call. Random numbers, the steps of optimizers, their learning rates and other settings go
+    on as they would.
+
+    What Python does besides is not replayed: printing happens at recorded calls only. A function that changes
+    what it finds or is given, such as a counter, a list, an attribute or where Python's random numbers stand,
+    runs eagerly. So does one that finds more than 4096 items, an array of more than 64 KiB, or an iterator.
+    Not seen are clocks, files, changes of code and variables of this package, of numpy and of Python's
+    library, and attributes of classes and modules whose names are computed. Nor are checks of arguments
+    repeated whose outcome depends on where in its memory a tensor begins, such as those of `as_strided`. A
+    function whose result still needs its graph runs eagerly; so do calls while a module has hooks, and those
+    that assign another value to an attribute of a module.
+
+    Where a function reads a value, such as ``if (x > 0).all():`` or ``n.item()``, its program is split: a
+    replay waits for the value and goes on with what followed the same value before. A call that reads
+    another value runs eagerly and is recorded, for up to eight values of a read; a function that reads still
+    others runs eagerly from then on, and so does one that writes memory from outside before it reads.
+    ``explain()`` of what is returned tells all of this.
+
+    Args:
+        model: a function or a module. Without it the result is a decorator.
+        fullgraph: raise what keeps a function from being captured, instead of running it eagerly.
+        dynamic: names of parameters whose integers and floats may change from call to call. Launches follow
+            them as ``a + b * value``, and floats as they are; so do bounds of slices, positions in ``x[n]``
+            and integers that are returned. What Python asks of one is part of what must be equal: a
+            comparison must give the same, and whatever needs the value itself (``n // 2``, ``range(n)``,
+            ``float(n)``, a text, a key, a size) needs the same value. Numbers of other parameters are part
+            of what must be equal altogether.
+        backend, mode, options: accepted for PyTorch's sake.
+        disable: return the function as it is.
+
+    Returns:
+        A function, or a module, that is called like the given one.
+
+    Raises:
+        TypeError: no function, or one that pauses.
+        ValueError: ``dynamic`` names no parameter; at a call, that a number does not follow, as where an
+            integer tensor is filled with a float.
+        DeviceError: at a call, with ``fullgraph``, why it cannot be captured.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.compile.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> @torch.compile
+        ... def f(x):
+        ...     return x * 2 + 1
+        >>> f(torch.ones(2, device="cpu")).tolist()
+        [3.0, 3.0]
+    """
+    names = (dynamic,) if isinstance(dynamic, str) else dynamic or ()
+    if not isinstance(names, Iterable):
+        raise ArgumentError("compile: dynamic= takes the names of parameters, such as dynamic=('position',).")
+    names = tuple(names)
+    if model is None:
+        return lambda function: compile(function, fullgraph=fullgraph, dynamic=names, disable=disable)
+    if disable or isinstance(model, (Compiled, OptimizedModule)):
+        return model
+    if isinstance(model, Module):
+        return OptimizedModule(model, names, fullgraph)
+    if not callable(model):
+        raise ArgumentError(f"compile: takes a function or a module, not {type(model).__name__}.")
+    return Compiled(model, names, whole=fullgraph)
+
+
+__all__ = ["OptimizedModule", "compile"]

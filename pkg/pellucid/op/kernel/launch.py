@@ -1,0 +1,81 @@
+"""Launch: which kernel, how its holes and parameters are filled, how many workgroups."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...errors import KernelError
+from .source import KernelSource, load
+
+
+def flag(on: bool) -> str:
+    """A bool as the value of a hole."""
+    return str(on).lower()
+
+
+@dataclass
+class Launch:
+    """One dispatch: which file, how its holes and parameters are filled, how many workgroups.
+
+    Args:
+        file: a name below ``wgsl/`` without its ending, or a `KernelSource`.
+        grid: workgroups; a number is folded into two dimensions past 65,535, a tuple is taken as it is.
+        params: values of the fields of Params. ``<binding>_offset`` fields, fields named like a float
+            argument and ``op`` are filled by the op.
+        holes: declarations to replace (`KernelSource.fill`).
+        bind: binding name -> name of an op's argument, output or temporary, where they differ.
+            ``"tensors[2]"`` picks one of a list.
+        map: the expression, for kernels that are one: others may take it up.
+        at_most: of fields that each run brings the largest value, where a loop is as long (`turns.py`).
+    """
+
+    file: str | KernelSource
+    grid: int | tuple[int, int, int]
+    params: dict[str, int | float] = field(default_factory=dict)
+    holes: dict[str, str] = field(default_factory=dict)
+    bind: dict[str, str] = field(default_factory=dict)
+    map: Any = None
+    at_most: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def source(self) -> KernelSource:
+        return load(self.file) if isinstance(self.file, str) else self.file
+
+
+def fold(groups: int, limit: int = 65535) -> tuple[int, int, int]:
+    """A number of workgroups as a grid within the limit of one dimension.
+
+    Example:
+        >>> fold(10), fold(70000)
+        ((10, 1, 1), (35000, 2, 1))
+    """
+    if groups <= limit:
+        return max(groups, 1), 1, 1
+    rows = -(-groups // limit)
+    return -(-groups // rows), rows, 1
+
+
+def pack_params(source: KernelSource, values: Mapping[str, Any]) -> bytes:
+    """The bytes of Params from values by field name.
+
+    Raises:
+        KernelError: a field is missing or unknown.
+    """
+    missing, extra = source.fields.keys() - values.keys(), values.keys() - source.fields.keys()
+    if missing or extra:
+        raise KernelError(
+            f"{source.name}: Params lacks a value for {sorted(missing)} and has no field {sorted(extra)}."
+        )
+    block = bytearray(4 * source.params_words)
+    for name, where in source.fields.items():
+        value = values[name]
+        items = value if isinstance(value, (tuple, list)) else (value,)
+        is_float = where.type in ("f32", "vec4<f32>", "vec4f")
+        for k, item in enumerate(items):
+            block[4 * (where.word + k) : 4 * (where.word + k) + 4] = (
+                struct.pack("<f", item) if is_float else struct.pack("<I", int(item) & 0xFFFFFFFF)
+            )
+    return bytes(block)

@@ -1,0 +1,253 @@
+"""Source of a kernel: a WGSL text, its declarations, and the holes that are filled by name. Knows nothing of
+ops, tensors or autograd."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+
+from ...device.resources import read_text
+from ...errors import DTypeError, KernelError
+from ...tensors.dtypes import DType
+from .element_types import PHYSICAL, WGSL_TYPE, convert, fetch, physical
+from .header import NO_HEADER, KernelHeader, header_of
+from .parts import collect
+
+
+@dataclass(frozen=True)
+class ParamsField:
+    """One field of Params: its type and the word at which it lies."""
+
+    type: str
+    word: int
+
+
+@dataclass(frozen=True)
+class Binding:
+    """A storage binding of group 0."""
+
+    name: str
+    written: bool
+    element: str
+
+
+_BINDING = re.compile(r"@group\(0\) @binding\(\d+\)\s*var<storage, (read|read_write)> (\w+): array<(.+)>;")
+
+
+_ALIAS = re.compile(r"^alias (\w+) = (.*);", re.M)
+_PARAMS = re.compile(r"struct Params \{(.*?)\}", re.S)
+_PARAMS_LINE = "@group(1) @binding(0) var<uniform> params: Params;"
+# Texts whose declarations are remembered.
+_MOST_TEXTS = 1024
+_DECLARED = r"^@group\(0\) @binding\(\d+\)\s*var<storage, (?:read|read_write)> {}: array<.+>;\n"
+_SIZES = {
+    "u32": 1,
+    "i32": 1,
+    "f32": 1,
+    "vec4<u32>": 4,
+    "vec4<f32>": 4,
+    "vec4<i32>": 4,
+    "vec4u": 4,
+    "vec4f": 4,
+}
+
+
+@lru_cache(_MOST_TEXTS)
+def _declarations(
+    name: str, text: str
+) -> tuple[str, dict[str, str], tuple[Binding, ...], dict[str, ParamsField], int]:
+    """A text, its aliases, bindings and fields of Params, and the words of these. Kernels of tensors of
+    different shapes mostly have one text, which is kept once."""
+    aliases = {m[1]: m[2] for m in _ALIAS.finditer(text)}
+    bindings = tuple(
+        Binding(m[2], m[1] == "read_write", aliases.get(m[3], m[3])) for m in _BINDING.finditer(text)
+    )
+    found = _PARAMS.search(text)
+    fields: dict[str, ParamsField] = {}
+    if not found:
+        return text, aliases, bindings, fields, 0
+    at, align = 0, 1
+    for part in re.sub(r"//[^\n]*", "", found[1]).split(","):
+        if not part.strip():
+            continue
+        field_name, field_type = (p.strip() for p in part.split(":", 1))
+        size = _SIZES.get(field_type)
+        if size is None:
+            raise KernelError(
+                f"{name}: field {field_name} of Params has type {field_type}. Use u32, i32, f32 or a vec4 "
+                "of them."
+            )
+        at = -(-at // size) * size
+        align = max(align, size)
+        fields[field_name] = ParamsField(field_type, at)
+        at += size
+    return text, aliases, bindings, fields, -(-at // align) * align
+
+
+def _replaced(name: str, text: str, pattern: str, replacement: str | Callable, what: str) -> str:
+    """A kernel's text with the first match of a pattern replaced.
+
+    Raises:
+        KernelError: there is none.
+    """
+    text, count = re.subn(pattern, replacement, text, count=1, flags=re.M)
+    if not count:
+        raise KernelError(f"{name}: there is no {what} to replace.")
+    return text
+
+
+class KernelSource:
+    """A WGSL text with its declarations, ready to be filled. Immutable: an edit makes a new one, and raises
+    KernelError where it finds nothing to change.
+
+    Args:
+        name: the file's, for messages.
+        text: the WGSL.
+        typed: whether the bindings are written for the dtypes of their tensors already.
+        header: what its file says of fusion.
+    """
+
+    __slots__ = (
+        "__weakref__", "aliases", "bindings", "fields", "header", "name", "params_words", "text", "typed",
+    )  # fmt: skip
+
+    def __init__(self, name: str, text: str, typed: bool = False, header: KernelHeader = NO_HEADER):
+        self.name = name
+        self.typed = typed
+        self.header = header
+        self.text, self.aliases, self.bindings, self.fields, self.params_words = _declarations(name, text)
+
+    def _with(self, text: str) -> KernelSource:
+        return KernelSource(self.name, text, self.typed, self.header)
+
+    def const(self, name: str) -> str:
+        """The value of a const, as the text has it."""
+        found = re.search(rf"^const {name}(?:: \w+)? = (.+?);", self.text, re.M)
+        if found is None:
+            raise KernelError(f"{self.name}: there is no const called {name}.")
+        return found[1]
+
+    def as_typed(self) -> KernelSource:
+        """The same source, whose bindings are written for the dtypes of their tensors."""
+        return KernelSource(self.name, self.text, True, self.header)
+
+    def with_part(self, part: str, other: str) -> KernelSource:
+        """A new source that uses another part in the place of one."""
+        pattern = rf"^(// +uses +(?:.*, *)?){re.escape(part)}(?= *(?:,|$))"
+        return self._with(
+            _replaced(self.name, self.text, pattern, rf"\g<1>{other}", f"part {part} in a line 'uses'")
+        )
+
+    def with_element(self, binding: str, element: str) -> KernelSource:
+        """A new source that has a binding as an array of another type."""
+        pattern = rf"(var<storage, (?:read|read_write)> {binding}: array<).+(>;)"
+        text = _replaced(self.name, self.text, pattern, rf"\g<1>{element}\g<2>", f"binding {binding}")
+        return self._with(text)
+
+    def with_functions(self, lines: Mapping[str, str]) -> KernelSource:
+        """A new source with other lines for one-line functions, by name."""
+        text = self.text
+        for name, line in lines.items():
+            what = f"one-line fn {name}"
+            text = _replaced(self.name, text, rf"^fn {name}\(.*\}}$", lambda m, line=line: line, what)
+        return self._with(text)
+
+    def with_params(self, fields: Sequence[str]) -> KernelSource:
+        """A new source with these declarations of fields in Params."""
+        declared = f"struct Params {{ {', '.join(fields)} }}"
+        return self._with(
+            _replaced(self.name, self.text, r"struct Params \{[^}]*\}", declared, "struct Params")
+        )
+
+    def without(self, *bindings: str) -> KernelSource:
+        """A new source that does not declare some bindings, which must be on lines of their own."""
+        text, header = self.text, self.header
+        for name in bindings:
+            what = f"binding {name} on a line of its own"
+            text = _replaced(self.name, text, _DECLARED.format(name), "", what)
+        kept = header._replace(
+            input=None if header.input in bindings else header.input,
+            outputs=tuple([name for name in header.outputs if name not in bindings]),
+        )
+        return KernelSource(self.name, text, self.typed, kept)
+
+    def fill(self, holes: Mapping[str, str]) -> KernelSource:
+        """A new source with declarations replaced by name.
+
+        A hole is ``alias NAME``, ``const NAME`` (the value after ``=``), or a one-line ``fn NAME`` (the
+        body's expression or statements).
+
+        Raises:
+            KernelError: no declaration has that name.
+        """
+        text = self.text
+        for name, value in holes.items():
+            for pattern, replacement in (
+                (rf"^(alias {name} = ).*?;", rf"\g<1>{value};"),
+                (rf"^(const {name}(?:: \w+)? = ).*?;", rf"\g<1>{value};"),
+                (rf"^(fn {name}\(.*?\)(?: -> [\w<>]+)? \{{ ).*( \}})$", None),
+            ):
+                if replacement is None:
+                    body = value if value.rstrip().endswith(";") else f"return {value};"
+                    text, count = re.subn(
+                        pattern, lambda m, body=body: m[1] + body + m[2], text, count=1, flags=re.M
+                    )
+                else:
+                    text, count = re.subn(pattern, replacement, text, count=1, flags=re.M)
+                if count:
+                    break
+            else:
+                raise KernelError(
+                    f"{self.name}: there is no alias, const or one-line fn called {name} to replace."
+                )
+        return self._with(text)
+
+    def retype(self, binding: str, d: DType) -> KernelSource:
+        """A new source that reads ``binding`` as dtype ``d``: its element type and the body of
+        ``load_<binding>`` change."""
+        element, _, value = physical(d)
+        declared = next((b for b in self.bindings if b.name == binding), None)
+        if declared is None or (declared.element == element and (PHYSICAL[d][1] == 1)):
+            return self
+        pattern = rf"^(fn load_{binding}\(.*?\) -> )([\w<>]+)( \{{ )return {binding}\[(.*)\];( \}})$"
+        found = re.search(pattern, self.text, re.M)
+        if found is None:
+            raise KernelError(
+                f"{self.name}: {binding} has dtype {d}, but no one-line fn load_{binding} returns "
+                f"{binding}[...]."
+            )
+        declared_type = self.aliases.get(found[2], found[2])
+        target = next(k for k, v in WGSL_TYPE.items() if v == declared_type)
+        if value == "c64" != target:
+            raise DTypeError(f"there is no kernel for {d} on webgpu. Use the cpu device.")
+        before, expression = fetch(d, binding, found[4])
+        line = f"{found[1]}{found[2]}{found[3]}{before}return {convert(expression, value, target)};{found[5]}"
+        return self.with_functions({f"load_{binding}": line}).with_element(binding, element)
+
+    def finish(self, immediate: bool) -> str:
+        """The whole text: parts joined, parameters as immediates if asked."""
+        text = self.text
+        if immediate:
+            line = "var<immediate> params: Params;"
+            text = _replaced(self.name, text, re.escape(_PARAMS_LINE), line, f"line {_PARAMS_LINE}")
+        parts: dict[str, str] = {}
+        collect(text, parts)
+        whole = "\n".join([text, *parts.values()])
+        # Browsers ask for the directive; the native compiler has subgroups without it, and refuses it.
+        is_asked = sys.platform == "emscripten" and re.search(r"\bsubgroup[A-Z]\w*\(", whole)
+        return f"enable subgroups;\n{whole}" if is_asked else whole
+
+
+@cache
+def load(name: str) -> KernelSource:
+    """The source of ``wgsl/<name>.wgsl``.
+
+    Raises:
+        KernelError: its header says something of fusion that does not fit.
+    """
+    source = KernelSource(name, read_text(f"wgsl/{name}.wgsl"))
+    access = {b.name: "written" if b.written else "read" for b in source.bindings}
+    return KernelSource(name, source.text, header=header_of(name, source.text, access))
