@@ -161,6 +161,8 @@ def without_byte_readers():
 load("/long.safetensors")
 for path in ("/plain.safetensors", "/dropped.safetensors", "/unranged.safetensors", "/hidden.safetensors"):
     load(path)
+for name in ("pytorch.bin", "arrays.npz"):
+    load(f"/{name}")
 for name in ("absent", "refused", "cut", "changed", "html"):
     refusal(f"/{name}.safetensors")
 await cancelled("/slow.safetensors")  # noqa: F704

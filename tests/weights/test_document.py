@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from pellucid import weights
 from pellucid.errors import FormatError
-from pellucid.weights import gguf
 from pellucid.weights.document import _extent, parse_object
+from pellucid.weights.formats import gguf
 from weights import samples
 
 MEGABYTES = 2_000_000

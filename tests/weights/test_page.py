@@ -1,6 +1,7 @@
 """Loads in a real page, judged by the server's log and by what the page reads back from the device."""
 
 import hashlib
+import io
 import json
 import os
 import runpy
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from pellucid import weights
 from pellucid.weights.header import LARGEST_READ
@@ -40,12 +42,25 @@ def long_model():
     return samples.safetensors_file({f"{k}": random.integers(0, 255, 8_000_000, np.uint8) for k in range(8)})
 
 
+def other_formats():
+    """Matrices in a file of PyTorch, one of which lies by columns, and compressed ones of numpy."""
+    random = np.random.default_rng(5)
+    tensors = {f"t{k}": torch.from_numpy(random.standard_normal((400, 300 + k))) for k in range(3)}
+    tensors["t1"] = tensors["t1"].T
+    files = {"/pytorch.bin": io.BytesIO(), "/arrays.npz": io.BytesIO()}
+    torch.save(tensors, files["/pytorch.bin"])
+    np.savez_compressed(files["/arrays.npz"], **{name: t.numpy() for name, t in tensors.items()})
+    whole = b"".join(np.ascontiguousarray(t.numpy()).tobytes() for t in tensors.values())
+    return {path: file.getvalue() for path, file in files.items()}, hashlib.sha256(whole).hexdigest()
+
+
 @pytest.fixture(scope="module")
 def server(model, long_model):
     running = FileServer()
     names = ("plain", "dropped", "unranged", "tape", "hidden", "cut", "changed", "refused", "slow", "slower")
     running.files = {f"/{name}.safetensors": model for name in names}
     running.files["/long.safetensors"] = long_model
+    running.files |= other_formats()[0]
     running.files["/html.safetensors"] = b"<!doctype html><title>Not here</title>" * 9
     running.unranged = {"/unranged.safetensors", "/tape.safetensors"}
     running.hidden = {"/hidden.safetensors"}
@@ -103,6 +118,13 @@ def test_the_device_has_every_byte(said, model, path):
     assert (load["first"], load["last"]) == (0, load["total"])
     assert load["reports"] >= 2
     assert load["grown"] < 20e6
+
+
+@pytest.mark.parametrize("path", ["/pytorch.bin", "/arrays.npz"])
+def test_files_of_pytorch_and_numpy_are_loaded(said, path):
+    (load,) = said[path]
+    assert load["digest"] == other_formats()[1]
+    assert load["last"] == load["total"]
 
 
 @pytest.mark.parametrize("name", ["/long.safetensors", "chunks of /long.safetensors"])

@@ -69,7 +69,7 @@ def test_a_lone_gguf_is_found_and_two_must_be_chosen_from(tmp_path):
     assert opened.config is None
     assert opened.checkpoint.metadata["general.architecture"] == "llama"
     samples.gguf_file(tmp_path / "two.gguf")
-    with pytest.raises(SourceError, match=r"2 GGUF files \(one.gguf, two.gguf\).*filename="):
+    with pytest.raises(SourceError, match=r"2 files of weights \(one.gguf, two.gguf\).*filename="):
         weights.open_folder(tmp_path)
     assert weights.open_folder(tmp_path, filename="two.gguf").checkpoint.name.endswith("two.gguf")
     assert weights.open(tmp_path, filename="two.gguf").format == "gguf"

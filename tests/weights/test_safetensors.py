@@ -10,7 +10,7 @@ from safetensors.torch import save as save_torch
 
 from pellucid import weights
 from pellucid.errors import FormatError
-from pellucid.weights.safetensors import DTYPES
+from pellucid.weights.formats.safetensors import DTYPES
 from weights import samples
 from weights.samples import entry
 from weights.samples import safetensors_raw as raw

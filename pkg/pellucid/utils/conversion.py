@@ -1,4 +1,4 @@
-"""``pellucid.convert``: files of weights from one format to another (safetensors, GGUF, npz)."""
+"""``pellucid.convert``: files of weights from one format to another."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import weights
-from ..device.steps import now
 from ..errors import ArgumentError, DTypeError
-from ..lens.sides import recorded
 from ..ops.quant.products import dequantize
 from ..quant.format import BLOCK_FORMATS
 from ..quant.weight import weight_from_blocks
@@ -39,7 +37,8 @@ def convert(
     """Write the tensors of a file to another format.
 
     Args:
-        source: a safetensors file, its index or folder, a GGUF or an npz; a path or a URL.
+        source: what `pellucid.weights.open` reads: safetensors, a GGUF, a file of ``torch.save`` or numpy, an
+            index, a folder; a path or a URL.
         target: a path that ends in ``.safetensors`` or ``.npz``.
         dtype: "float32", "float16" or "bfloat16" for all floats; quantized tensors need one.
         overwrite: whether a file that is there may go.
@@ -78,8 +77,6 @@ def convert(
 
 
 def _read(source: Any, dtype: str | None, on_progress: Callable | None) -> dict[str, Tensor]:
-    if isinstance(source, (str, PathLike)) and fspath(source).endswith(".npz"):
-        return {key: tensor(x, device="cpu") for key, x in now(recorded(source)).items()}
     checkpoint = weights.open(source)
     meter, done = Meter(checkpoint.nbytes), 0
     found = {}

@@ -15,7 +15,7 @@ from ..nn.parameter import Parameter
 from ..tensors.dtypes import DType
 from ..tensors.shape import Size
 from ..tensors.tensor import Tensor
-from .unpickler import STORAGES
+from ..weights.formats.unpickler import STORAGES
 
 _STORAGE_OF = {d: name for name, d in STORAGES.items()}
 

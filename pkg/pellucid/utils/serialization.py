@@ -19,9 +19,9 @@ from ..tensors.dtypes import DType, bfloat16
 from ..tensors.meta import meta
 from ..tensors.shape import Size
 from ..tensors.tensor import Tensor
+from ..weights.formats.unpickler import Unpickler, whole
 from ..weights.saving import element_bytes
 from .pickler import Pickler
-from .unpickler import Unpickler, whole
 
 __all__ = ["load", "save"]
 

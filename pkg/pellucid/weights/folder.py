@@ -5,15 +5,20 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ..errors import SourceError
-from . import gguf, safetensors
+from ..errors import FormatError, SourceError
 from .checkpoint import Checkpoint
 from .document import parse_object
+from .formats import archive, gguf, numpy_files, pytorch, safetensors
+from .formats.archive import Archive
+from .formats.shards import read_index
 from .header import Header
 from .parsing import later, now
 from .place import LONGEST_DOCUMENT, LONGEST_FILE, Place, find, whole
 from .source import MissingFile, Source
 
+_SAFETENSORS = ("model.safetensors", "model.safetensors.index.json")
+_PYTORCH = ("pytorch_model.bin", "pytorch_model.bin.index.json")
+_OTHERS = (".safetensors", ".npz", ".pt", ".pth")
 _PART = re.compile(r"-(\d{5})-of-\d{5}\.gguf$")  # of a split GGUF; its first part opens all
 
 
@@ -81,42 +86,72 @@ def _open_file(source: Source):
     """Steps that open a file of weights of whatever format."""
     header = Header(source)
     if source.name.endswith(".json"):
-        return (yield from safetensors.read_index(header))
+        return (yield from read_index(header, _open_file))
     yield from header.need(4, "the format's mark")
-    return (yield from (gguf if header.bytes[:4] == gguf.MAGIC else safetensors).read(header))
+    begin = bytes(header.bytes[: len(pytorch.LEGACY)])
+    if begin.startswith(gguf.MAGIC):
+        return (yield from gguf.read(header))
+    if begin.startswith(archive.MAGIC):
+        header.finish(0)
+        return (yield from _open_archive(source))
+    if begin.startswith(numpy_files.MAGIC):
+        return (yield from numpy_files.read_npy(header))
+    if begin == pytorch.LEGACY:
+        return (yield from pytorch.read_legacy(header))
+    return (yield from safetensors.read(header))
+
+
+def _open_archive(source: Source):
+    """Steps that open a zip, of PyTorch or of numpy."""
+    packed = yield from archive.read(source, deflated=True)
+    inner = {name.partition("/")[2]: entry for name, entry in packed.entries.items()}
+    if packed.entries and all(name.endswith(".npy") for name in packed.entries):
+        return (yield from numpy_files.read_npz(packed))
+    if "data.pkl" in inner:
+        return (yield from pytorch.read(Archive(packed.source, inner)))
+    hint = " torch.export wrote it: pellucid.export.load opens it." if "archive_format" in inner else ""
+    raise FormatError(
+        f"{source.name}: is a zip archive without weights: neither of torch.save (data.pkl) nor of numpy "
+        f"(.npy).{hint}"
+    )
 
 
 def _open_weights(place: Source | Place):
-    """Steps that open a folder's weights: safetensors, else safetensors in shards, else the one GGUF."""
+    """Steps that open a folder's weights: of safetensors, else of PyTorch, in shards or not; else the one
+    GGUF."""
     if isinstance(place, Source):
         return (yield from _open_file(place))
-    for name, read in (
-        ("model.safetensors", safetensors.read),
-        ("model.safetensors.index.json", safetensors.read_index),
-    ):
+    for name in _SAFETENSORS:
         try:
-            return (yield from read(Header(place.file(name))))
+            return (yield from _open_file(place.file(name)))
         except MissingFile as error:
             missing = error
     names = (yield from place.list()) if place.list else None
+    for name in _PYTORCH if names is None else [name for name in _PYTORCH if name in names]:
+        try:
+            return (yield from _open_file(place.file(name)))
+        except MissingFile as error:
+            missing = error
     if names is None:
         raise MissingFile(
-            f"{place.name}: has neither model.safetensors nor model.safetensors.index.json. Give the address "
+            f"{place.name}: has none of {', '.join(_SAFETENSORS + _PYTORCH)}. Give the address "
             "of the weights' own file, or a hub name with its owner, as openai-community/gpt2. (From Python, "
             "filename= names another file of a folder.)"
         ) from missing
     models = [
         n for n in names if n.endswith(".gguf") and ((part := _PART.search(n)) is None or int(part[1]) == 1)
     ]
+    models = models or [n for n in names if n.endswith(_OTHERS)]
     if len(models) == 1:
-        return (yield from gguf.read(Header(place.file(models[0]))))
+        return (yield from _open_file(place.file(models[0])))
     if models:
         raise SourceError(
-            f"{place.name}: has {len(models)} GGUF files ({', '.join(models[:12])}). Choose one by filename=."
+            f"{place.name}: has {len(models)} files of weights ({', '.join(models[:12])}). Choose one by "
+            "filename=."
         )
     raise MissingFile(
-        f"{place.name}: has neither model.safetensors, model.safetensors.index.json nor a .gguf file. Check "
-        "the address, or give filename=."
+        f"{place.name}: has neither model.safetensors, pytorch_model.bin, an index of their shards, a .gguf "
+        "nor another file of weights. Check the address, or give filename=."
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .safetensors import LONGEST_HEADER
+from .formats.safetensors import LONGEST_HEADER
 
 BYTES = 16  # of the beginning are enough
 

@@ -17,7 +17,9 @@ from .header import LARGEST_READ
 from .source import IN_PAGE, LocalSource, MemorySource, Source
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
-_FILE_SUFFIXES = (".gguf", ".safetensors", ".json", ".onnx", ".pt2", ".tflite")
+_FILE_SUFFIXES = (
+    ".gguf", ".safetensors", ".json", ".onnx", ".pt2", ".tflite", ".bin", ".pt", ".pth", ".npz", ".npy",
+)  # fmt: skip
 LONGEST_FILE = 256_000_000  # of the files that are read whole
 LONGEST_DOCUMENT = 16_000_000  # of those among them that Python parses: configurations, listings
 

@@ -23,7 +23,7 @@ from ..quant.formats.blocks import GGUF_TYPES
 from . import folder, load
 from .checkpoint import Checkpoint, TensorInfo
 from .folder import Folder
-from .safetensors import DTYPES
+from .formats.safetensors import DTYPES
 
 if TYPE_CHECKING:
     from ..tensors.tensor import Tensor

@@ -10,11 +10,11 @@ from ...errors import DTypeError, FormatError, MissingError, SourceError
 from ...weights.checkpoint import Checkpoint, TensorInfo, check_layout
 from ...weights.document import parse_object
 from ...weights.fields import check, shown
+from ...weights.formats import archive
+from ...weights.formats.archive import Archive
 from ...weights.parsing import later, now
 from ...weights.place import find
 from ...weights.source import Source
-from . import archive
-from .archive import Archive
 from .schema import DTYPES, PAYLOADS, PROGRAM, VERSION
 
 _LONGEST_PROGRAM = 100_000_000

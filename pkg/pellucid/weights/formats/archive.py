@@ -1,6 +1,7 @@
-"""A zip archive of stored entries, read by ranges: its directory first, then only what is asked for.
+"""A zip archive, read by ranges: its directory first, then only what is asked for.
 
-``torch.export.save`` writes such archives. Reading is steps ``(source, start, stop)`` for
+``torch.save``, ``torch.export.save`` and ``numpy.savez`` write such archives. Reading is steps
+``(source, start, stop)`` for
 `pellucid.weights.parsing`.
 
 Source: APPNOTE.TXT of PKWARE (sections 4.3 and 4.4), and caffe2/serialize/inline_container.cc of PyTorch,
@@ -14,17 +15,20 @@ from typing import NamedTuple
 from zlib import crc32
 
 from ...errors import FormatError
-from ...weights.fields import shown
-from ...weights.place import LONGEST_FILE, whole
-from ...weights.source import MemorySource, Source
+from ..fields import shown
+from ..place import LONGEST_FILE, whole
+from ..source import MemorySource, Source
 
-_LOCAL, _CENTRAL, _END, _LOCATOR, _END64 = b"PK\3\4", b"PK\1\2", b"PK\5\6", b"PK\6\7", b"PK\6\6"
+MAGIC, _CENTRAL, _END, _LOCATOR, _END64 = b"PK\3\4", b"PK\1\2", b"PK\5\6", b"PK\6\7", b"PK\6\6"
 _LONGEST_COMMENT = 1 << 16
 _LONGEST_DIRECTORY = 1 << 26
 # Where PyTorch begins what it stores: a multiple of this.
 _ALIGNMENT = 64
-# Bytes of a description behind an entry: none, sizes of 32 bits, of 64 bits.
-_DESCRIPTORS = (0, 16, 24)
+# Bytes of a description behind an entry, by whether there is one: sizes of 32 bits, of 64 bits.
+_DESCRIPTORS = {False: (0,), True: (16, 24)}
+_DESCRIBED = 8  # a flag: a description follows
+_FEWEST = 3  # entries of an archive of PyTorch
+_DEFLATE = 8  # a method of compression
 _FULL = 0xFFFFFFFF  # a number of 32 bits that stands in the part for 64 bits
 
 
@@ -37,6 +41,9 @@ class ArchiveEntry(NamedTuple):
         end: where the next header begins.
         size: its bytes.
         check: CRC-32 of them.
+        packed: its bytes in the archive; other than ``size`` where it is deflated.
+        deflated: whether it is compressed.
+        described: whether a description of it lies between its bytes and the end.
     """
 
     name: str
@@ -44,6 +51,14 @@ class ArchiveEntry(NamedTuple):
     end: int
     size: int
     check: int
+    packed: int
+    deflated: bool
+    described: bool
+
+    @property
+    def aligned(self) -> int:
+        """Where its bytes begin if the archive is as PyTorch writes it."""
+        return -(-(self.start + 30 + len(self.name.encode()) + 4) // _ALIGNMENT) * _ALIGNMENT
 
 
 class Archive:
@@ -56,20 +71,27 @@ class Archive:
 
     def __init__(self, source: Source, entries: dict[str, ArchiveEntry]):
         self.source, self.entries = source, entries
+        # Header, padding up to the alignment, bytes and a description fill the place up to the next entry: of
+        # one that may be a coincidence, of all it is not.
+        self._is_aligned = len(entries) >= _FEWEST and all(
+            e.end - e.aligned - e.packed in _DESCRIPTORS[e.described] for e in entries.values()
+        )
 
     def entry(self, name: str) -> ArchiveEntry:
         """The entry of a name.
 
         Raises:
-            FormatError: there is none.
+            FormatError: there is none, or it is compressed.
         """
-        try:
-            return self.entries[name]
-        except KeyError:
+        entry = self.entries.get(name)
+        if entry is None:
             raise FormatError(
                 f"{self.source.name}: has no entry {shown(name)}. There are {len(self.entries)}: "
                 f"{', '.join(list(self.entries)[:6])}, ..."
-            ) from None
+            )
+        if entry.deflated:
+            raise _packed(self.source.name, name, "compressed")
+        return entry
 
     def document(self, name: str, longest: int):
         """Steps that read a small entry as a whole.
@@ -97,41 +119,43 @@ class Archive:
     def locate(self, entry: ArchiveEntry):
         """Steps that find the first byte of an entry's content.
 
-        An entry that lies as PyTorch writes it needs none: its header, padding up to the alignment, its bytes
-        and a description of them fill the place up to the next entry.
+        In an archive of PyTorch that needs no read.
         """
-        least = entry.start + 30 + len(entry.name.encode()) + 4
-        begin = -(-least // _ALIGNMENT) * _ALIGNMENT
-        if entry.end - begin - entry.size in _DESCRIPTORS:
-            return begin
+        if self._is_aligned:
+            return entry.aligned
         header = yield from _bytes(self.source, entry.start, entry.start + 30)
-        if header[:4] != _LOCAL:
+        if header[:4] != MAGIC:
             raise FormatError(
                 f"{self.source.name}: at byte {entry.start:,}, where entry {shown(entry.name)} begins, "
                 "there is "
                 f"{header[:4]!r} and no header. The file is damaged."
             )
         begin = entry.start + 30 + sum(struct.unpack_from("<HH", header, 26))
-        if begin + entry.size > entry.end:
+        if begin + entry.packed > entry.end:
             raise FormatError(
-                f"{self.source.name}: entry {shown(entry.name)} would end at byte {begin + entry.size:,}, "
+                f"{self.source.name}: entry {shown(entry.name)} would end at byte {begin + entry.packed:,}, "
                 "inside "
                 f"what begins at {entry.end:,}. The file is damaged."
             )
         return begin
 
 
-def read(source: Source):
+def read(source: Source, deflated: bool = False):
     """Steps that read the directory of an archive.
+
+    Args:
+        source: the file.
+        deflated: whether entries may be compressed.
 
     Returns:
         An `Archive`.
 
     Raises:
-        FormatError: the file is no zip archive, is cut short, or has compressed or encrypted entries.
+        FormatError: the file is no zip archive, is cut short, or has encrypted entries, or compressed ones
+        that may not be.
     """
     mark = yield source, 0, 4
-    if mark != _LOCAL:
+    if mark != MAGIC:
         raise FormatError(f"{source.name}: begins with {mark!r}; a zip archive was expected.")
     if source.ordered:  # a server that gives no ranges: the directory is at the end
         data = yield from whole(source, LONGEST_FILE)
@@ -144,7 +168,7 @@ def read(source: Source):
             "damaged or made to mislead."
         )
     data = yield from _bytes(source, start, stop)
-    return Archive(source, _entries(source.name, data, count, start))
+    return Archive(source, _entries(source.name, data, count, start, deflated))
 
 
 def _bytes(source: Source, start: int, stop: int):
@@ -197,7 +221,7 @@ def _find_directory(source: Source, size: int):
     return start, start + length, count
 
 
-def _entries(where: str, data: bytes, count: int, end: int) -> dict[str, ArchiveEntry]:
+def _entries(where: str, data: bytes, count: int, end: int, deflated: bool) -> dict[str, ArchiveEntry]:
     found: list[ArchiveEntry] = []
     at = 0
     for _ in range(count):
@@ -218,28 +242,32 @@ def _entries(where: str, data: bytes, count: int, end: int) -> dict[str, Archive
             raise FormatError(f"{where}: the name of an entry is not UTF-8: {raw[:40]!r}.") from None
         if _FULL in (packed, size, start):
             size, packed, start = _long(where, name, data[behind : behind + extra_size], size, packed, start)
-        if flags & 1 or method or packed != size:
-            how = "encrypted" if flags & 1 else "compressed"
-            raise FormatError(
-                f"{where}: entry {shown(name)} is {how}. Weights are read in place, so entries must be "
-                "stored "
-                "as they are, as torch.export.save does; pack the archive again with method 'stored'."
-            )
-        found.append(ArchiveEntry(name, start, 0, size, check))
+        is_stored = method == 0 and packed == size
+        if flags & 1 or not (is_stored or (deflated and method == _DEFLATE)):
+            raise _packed(where, name, "encrypted" if flags & 1 else "compressed")
+        is_described = bool(flags & _DESCRIBED)
+        found.append(ArchiveEntry(name, start, 0, size, check, packed, not is_stored, is_described))
         at = behind + extra_size + comment_size
     entries: dict[str, ArchiveEntry] = {}
     for entry in sorted(found, key=lambda e: -e.start):
         if entry.name in entries:
             raise FormatError(f"{where}: has two entries {shown(entry.name)}. The file is damaged.")
-        if entry.start + 30 + entry.size > end:
+        if entry.start + 30 + entry.packed > end:
             raise FormatError(
-                f"{where}: entry {shown(entry.name)} of {entry.size:,} bytes at byte {entry.start:,} "
+                f"{where}: entry {shown(entry.name)} of {entry.packed:,} bytes at byte {entry.start:,} "
                 "reaches into "
                 f"what begins at {end:,}. The file is damaged."
             )
         entries[entry.name] = entry._replace(end=end)
         end = entry.start
     return dict(reversed(entries.items()))
+
+
+def _packed(where: str, name: str, how: str) -> FormatError:
+    return FormatError(
+        f"{where}: entry {shown(name)} is {how}. Weights are read in place, so entries must be stored as "
+        "they are, as torch.save and torch.export.save do; pack the archive again with method 'stored'."
+    )
 
 
 def _long(where: str, name: str, extra: bytes, *short: int) -> list[int]:

@@ -10,11 +10,11 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import FormatError
-from ..quant.formats.blocks import GGUF_TYPES
-from .checkpoint import Checkpoint, TensorInfo, check_layout, check_name
-from .fields import shown
-from .header import Header
+from ...errors import FormatError
+from ...quant.formats.blocks import GGUF_TYPES
+from ..checkpoint import Checkpoint, TensorInfo, check_layout, check_name
+from ..fields import shown
+from ..header import Header
 
 MAGIC = b"GGUF"
 LONGEST_HEADER = 256_000_000

@@ -13,12 +13,12 @@ from collections.abc import Callable
 from struct import unpack_from
 from typing import Any, NoReturn
 
-from ..device import device as Device
-from ..errors import FormatError
-from ..tensors import dtypes as dt
-from ..tensors.dtypes import DType
-from ..tensors.formats import strided
-from ..tensors.shape import Size
+from ...device import device as Device
+from ...errors import FormatError
+from ...tensors import dtypes as dt
+from ...tensors.dtypes import DType
+from ...tensors.formats import strided
+from ...tensors.shape import Size
 
 # Names of storages' types, which say the dtype of what is in them.
 STORAGES: dict[str, DType] = {
@@ -45,12 +45,19 @@ class Unpickler:
         tensor: makes a tensor of what `torch._utils._rebuild_tensor_v2` is given.
         parameter: makes a parameter of a tensor and whether it requires grad.
         storage: makes a storage of what a persistent id says.
+        start: where it begins in the bytes.
     """
 
     def __init__(
-        self, data: bytes, name: str, tensor: Callable, parameter: Callable, storage: Callable[[tuple], Any]
+        self,
+        data: bytes,
+        name: str,
+        tensor: Callable,
+        parameter: Callable,
+        storage: Callable[[tuple], Any],
+        start: int = 0,
     ):
-        self._data, self._name, self._storage, self._at = data, name, storage, 0
+        self._data, self._name, self._storage, self._at = data, name, storage, start
         self._stack: list[Any] = []
         self._memo: dict[int, Any] = {}
         self._made: dict[str, Any] = {
@@ -109,6 +116,11 @@ class Unpickler:
 
     def _last(self, count: int) -> list[Any]:
         return [self._pop() for _ in range(count)][::-1]
+
+    @property
+    def end(self) -> int:
+        """Where it ends in the bytes, once it is read."""
+        return self._at
 
     def load(self) -> Any:
         """The value of the pickle.
