@@ -2,6 +2,8 @@
 
 import json
 import shutil
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,6 +35,11 @@ def turned(state, folder):
     torch.save({k: t.mT.contiguous().mT if t.dim() > 1 else t for k, t in state.items()}, folder / "model.pt")
 
 
+def in_npz(state, folder, packed=False):
+    save: Any = np.savez_compressed if packed else np.savez
+    save(folder / "weights.npz", **{k: np.asfortranarray(t.numpy()) for k, t in state.items()})
+
+
 WAYS = {
     "bin": lambda state, folder: torch.save(state, folder / "pytorch_model.bin"),
     "bin before 1.6": lambda state, folder: torch.save(
@@ -40,10 +47,8 @@ WAYS = {
     ),
     "bin in shards": in_shards,
     "pt": turned,
-    "npz": lambda state, folder: np.savez(folder / "weights.npz", **{k: t.numpy() for k, t in state.items()}),
-    "npz compressed": lambda state, folder: np.savez_compressed(
-        folder / "weights.npz", **{k: np.asfortranarray(t.numpy()) for k, t in state.items()}
-    ),
+    "npz": in_npz,
+    "npz compressed": partial(in_npz, packed=True),
 }
 
 

@@ -121,6 +121,7 @@ def _open_weights(place: Source | Place):
     GGUF."""
     if isinstance(place, Source):
         return (yield from _open_file(place))
+    missing: MissingFile | None = None
     for name in _SAFETENSORS:
         try:
             return (yield from _open_file(place.file(name)))
