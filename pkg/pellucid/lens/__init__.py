@@ -20,18 +20,23 @@ from .plan import Plan
 from .points import Point, points
 from .run import attach, run
 from .seen import Seen
+from .session.lockstep import Difference, Lockstep
+from .session.session import Session
 
 __all__ = [
     "Attribution",
     "Change",
+    "Difference",
     "JacobianLens",
     "LayerCurves",
     "LinearProbe",
+    "Lockstep",
     "LogitLens",
     "Match",
     "Plan",
     "Point",
     "Seen",
+    "Session",
     "SparseCoder",
     "TunedLens",
     "activation_patching",

@@ -266,11 +266,10 @@ class Decoder(Module):
     ) -> Tensor:
         masks = self.masks(ids, cache, attention_mask)
         x = self.embed(ids, cache, attention_mask)
-        for k, layer in enumerate(getattr(self, self.names.layers)):
+        for k in range(self.config.num_hidden_layers):
             if keep is not None:
                 keep.append(x)
-            rotary = getattr(self, self.turnings[k]) if self.turnings[k] else None
-            x = layer(x, rotary, cache, masks[self.config.window(k)])
+            x = self.run_layer(k, x, cache, masks)
         if cache is not None:
             cache.advance(ids.shape[1])
         if keep is not None and not self.keeps_embedding:
@@ -279,6 +278,11 @@ class Decoder(Module):
         if keep is not None:
             keep.append(x)
         return x
+
+    def run_layer(self, k: int, x: Tensor, cache: KVCache | None, masks: dict) -> Tensor:
+        """What layer ``k`` makes of hidden states; ``masks`` are those of `masks`."""
+        rotary = getattr(self, self.turnings[k]) if self.turnings[k] else None
+        return getattr(self, self.names.layers)[k](x, rotary, cache, masks[self.config.window(k)])
 
     def finish(self, x: Tensor) -> Tensor:
         """What the head is given of the last layer's output, or of another's: the final norm."""
