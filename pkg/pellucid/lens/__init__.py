@@ -20,13 +20,12 @@ from .plan import Plan
 from .points import Point, points
 from .run import attach, run
 from .seen import Seen
-from .session.lockstep import Difference, Lockstep
+from .session.lockstep import Lockstep, StepDifference
 from .session.session import Session
 
 __all__ = [
     "Attribution",
     "Change",
-    "Difference",
     "JacobianLens",
     "LayerCurves",
     "LinearProbe",
@@ -38,6 +37,7 @@ __all__ = [
     "Seen",
     "Session",
     "SparseCoder",
+    "StepDifference",
     "TunedLens",
     "activation_patching",
     "activations",

@@ -7,7 +7,7 @@ from typing import Any
 from ...autograd.grad_mode import no_grad
 from ...errors import DimensionError
 from ...models.generate.loop import rounded
-from .tree import Node
+from .tree import TokenNode
 
 
 class Branch:
@@ -18,10 +18,10 @@ class Branch:
         rows: the token of each row that is filled.
     """
 
-    def __init__(self, cache: Any, rows: list[Node]):
+    def __init__(self, cache: Any, rows: list[TokenNode]):
         self.cache, self.rows = cache, rows
 
-    def shared(self, path: list[Node]) -> int:
+    def shared(self, path: list[TokenNode]) -> int:
         """How many rows are the first tokens of a path."""
         count = 0
         for mine, theirs in zip(self.rows, path, strict=False):
@@ -48,7 +48,7 @@ class Branch:
         del self.rows[count:]
         return True
 
-    def wrote(self, nodes: list[Node]) -> None:
+    def wrote(self, nodes: list[TokenNode]) -> None:
         """Say what the rows from where it was turned back to are now."""
         start = self.cache.length - len(nodes)
         if self.rows[start : start + len(nodes)] != nodes:
@@ -70,7 +70,7 @@ class Branches:
         self.kept: list[Branch] = []  # the one used last at the end
         self.copies = 0
 
-    def take(self, path: list[Node]) -> tuple[Branch, int]:
+    def take(self, path: list[TokenNode]) -> tuple[Branch, int]:
         """A branch that may write a path's last token, and how many of its tokens need not be read.
 
         The one with the longest common beginning is used as it is where it grows or reads a token again;

@@ -12,7 +12,7 @@ from .session import Session
 
 
 @dataclass
-class Difference:
+class StepDifference:
     """What two sessions differ in at one token.
 
     Args:
@@ -68,9 +68,9 @@ class Lockstep:
             raise ArgumentError(f"Lockstep: the vocabularies have {sizes[0]} and {sizes[1]} tokens.")
         self.first, self.second = first, second
         self.points = [a for a in pick_points(first.model, points) if a in pick_points(second.model, points)]
-        self._last: Difference | None = None
+        self._last: StepDifference | None = None
 
-    def step(self, token: int | None = None) -> Difference:
+    def step(self, token: int | None = None) -> StepDifference:
         """Compare at the token that both stand at; before that, from the second call on, add one. Waits.
 
         Args:
@@ -83,13 +83,13 @@ class Lockstep:
         self._last = self._compare()
         return self._last
 
-    def _compare(self) -> Difference:
+    def _compare(self) -> StepDifference:
         seen = [s.read(self.points) for s in (self.first, self.second)]
         ends = [s.logits.float().cpu().log_softmax(-1) for s in (self.first, self.second)]
         kl = (ends[0].exp() * (ends[0] - ends[1])).sum().item()
         choices = int(ends[0].argmax().item()), int(ends[1].argmax().item())
         distances = {a: _distance(seen[0][a], seen[1][a]) for a in self.points}
-        return Difference(self.first.at.id, choices, kl, distances)
+        return StepDifference(self.first.at.id, choices, kl, distances)
 
 
 def _distance(first: Tensor, second: Tensor) -> float:

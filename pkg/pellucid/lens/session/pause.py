@@ -15,7 +15,7 @@ from ..points import pick_points, points
 from ..probe import Clock
 from ..run import attach
 from .branches import Branch
-from .tree import Node
+from .tree import TokenNode
 
 
 class Pause:
@@ -32,7 +32,7 @@ class Pause:
         logits: (1, 1, vocab) once the end was reached, else None.
     """
 
-    def __init__(self, model: Any, node: Node, branch: Branch):
+    def __init__(self, model: Any, node: TokenNode, branch: Branch):
         self._model, self.node, self.branch = model, node, branch
         self._groups = _groups(model)
         self._ahead: list[tuple[str, Tensor]] = []  # values of the layer that ran, which were not passed yet

@@ -19,7 +19,7 @@ from ..seen import Seen
 from .branches import Branches
 from .file import read_json, to_json
 from .pause import Pause, changed
-from .tree import Node, Tree
+from .tree import TokenNode, TokenTree
 
 _LOGITS = 32  # tokens whose logits are kept; those of others are computed again
 UNITS = ("token", "layer", "operation")
@@ -39,7 +39,7 @@ class Session:
         branches: caches that are kept. Tokens of others are read again when they are returned to.
 
     Attributes:
-        tree: all tokens, a `Tree`.
+        tree: all tokens, a `TokenTree`.
         at: the token that the session stands at.
         seen: what the plan captured when tokens were last read.
         paused: the `Pause`, while a token is read in steps; else None.
@@ -80,17 +80,17 @@ class Session:
             )
         self.model = model
         self.plan = plan or Plan()
-        self.tree = Tree()
+        self.tree = TokenTree()
         self.branches = Branches(model, branches, capacity)
         self.seen = Seen()
         self.paused: Pause | None = None
-        self._logits: OrderedDict[Node, Tensor] = OrderedDict()
+        self._logits: OrderedDict[TokenNode, Tensor] = OrderedDict()
         at = None
         for token in _numbers(ids):
             at = self.tree.add(token, at, self.plan)
         if at is None:
             raise ArgumentError("Session: there is no token. Give at least one.")
-        self.at: Node = at
+        self.at: TokenNode = at
 
     @property
     def plan(self) -> Plan:
@@ -136,10 +136,10 @@ class Session:
     def _best(self, count: int) -> Any:
         return self.logits.float().softmax(-1).topk(min(count, self.logits.shape[0]))
 
-    def _found(self, node: Node, ids: list[int], probabilities: list[float]) -> None:
+    def _found(self, node: TokenNode, ids: list[int], probabilities: list[float]) -> None:
         node.candidates = list(zip(ids, probabilities, strict=True))
 
-    def token(self, token: int | None = None) -> Node:
+    def token(self, token: int | None = None) -> TokenNode:
         """Add a token and stand at it; one that was tried here under the same plan is returned to.
 
         Args:
@@ -150,11 +150,11 @@ class Session:
         """
         return self._append(self.candidates(1)[0][0] if token is None else token)
 
-    async def token_async(self, token: int | None = None) -> Node:
+    async def token_async(self, token: int | None = None) -> TokenNode:
         """The awaitable twin of `token`."""
         return self._append((await self.candidates_async(1))[0][0] if token is None else token)
 
-    def _append(self, token: int) -> Node:
+    def _append(self, token: int) -> TokenNode:
         size = self.model.config.vocab_size
         if not isinstance(token, int) or not 0 <= token < size:
             raise RangeError(f"Session: {token!r} is no token; ids are integers from 0 to {size - 1}.")
@@ -163,13 +163,13 @@ class Session:
         self.at = self.tree.add(token, self.at, self.plan) if node is None else node
         return self.at
 
-    def go(self, node: Node | int) -> Node:
+    def go(self, node: TokenNode | int) -> TokenNode:
         """Return to a token, by itself or its number. Nothing is computed yet.
 
         Raises:
             RangeError: the tree has no such token.
         """
-        if not isinstance(node, Node):
+        if not isinstance(node, TokenNode):
             if not isinstance(node, int) or not 0 <= node < len(self.tree):
                 raise RangeError(
                     f"Session: there is no token {node!r} in the tree, which has 0 to {len(self.tree) - 1}."
@@ -203,12 +203,12 @@ class Session:
         branch.wrote(rest)
         self._keep(self.at, logits[0])
 
-    def _take(self, path: list[Node]) -> tuple[Any, list[Node]]:
+    def _take(self, path: list[TokenNode]) -> tuple[Any, list[TokenNode]]:
         branch, count = self.branches.take(path)
         return branch, path[count:]
 
     def _run(
-        self, branch: Any, rest: list[Node], capture: Any = None, lens: Any = None
+        self, branch: Any, rest: list[TokenNode], capture: Any = None, lens: Any = None
     ) -> tuple[Tensor, Seen]:
         """Logits of what follows tokens, and what was seen of the last ones that have one plan."""
         logits: Tensor | None = None
@@ -223,7 +223,7 @@ class Session:
         assert logits is not None
         return logits, seen
 
-    def _keep(self, node: Node, logits: Tensor) -> None:
+    def _keep(self, node: TokenNode, logits: Tensor) -> None:
         self._logits[node] = logits
         while len(self._logits) > _LOGITS:
             self._logits.popitem(last=False)
@@ -238,27 +238,34 @@ class Session:
             unit: ``token``, ``layer`` or ``operation``.
 
         Returns:
-            The `Node` of a new token, or the `Pause`.
+            The `TokenNode` of a new token, or the `Pause`.
 
         Raises:
             ArgumentError: there is no such unit.
         """
+        return self.paused if self._stops(unit) else self.token()
+
+    async def step_async(self, unit: str = "token") -> Any:
+        """The awaitable twin of `step`."""
+        return self.paused if self._stops(unit) else await self.token_async()
+
+    def _stops(self, unit: str) -> bool:
+        """Go on within the token; False where its end was reached, and a token comes next."""
         if unit not in UNITS:
             raise ArgumentError(f"Session: a step is by {', '.join(UNITS)}, not {unit!r}.")
-        if unit == "token":
-            if self.paused is not None:
-                self.resume()
-            return self.token()
-        if self.paused is None:
-            self.pause()
-            if unit == "operation":
-                return self.paused
-        assert self.paused is not None
-        while self.paused.advance():
-            if unit == "operation" or self.paused.address.split(".")[0] in ("resid_post", "logits"):
-                return self.paused
-        self.resume()
-        return self.token()
+        if unit != "token":
+            if self.paused is None:
+                pause = self.pause()
+                if unit == "operation":
+                    return True
+            else:
+                pause = self.paused
+            while pause.advance():
+                if unit == "operation" or pause.address.split(".")[0] in ("resid_post", "logits"):
+                    return True
+        if self.paused is not None:
+            self.resume()
+        return False
 
     def pause(self, address: str | None = None) -> Pause:
         """Read the token that the session stands at anew, up to a point.
@@ -330,7 +337,7 @@ class Session:
         """
         return read_json(cls, Path(path).read_text(encoding="utf-8"), model)
 
-    def _undo(self, before: Node) -> None:
+    def _undo(self, before: TokenNode) -> None:
         """Take the last token out of the tree again."""
         node = self.tree.nodes.pop()
         if node.parent is not None:

@@ -10,7 +10,7 @@ from ..plan import Plan
 
 
 @dataclass(eq=False)
-class Node:
+class TokenNode:
     """One token of a tree.
 
     Args:
@@ -26,13 +26,13 @@ class Node:
 
     number: int
     id: int
-    parent: Node | None = field(default=None, repr=False)
+    parent: TokenNode | None = field(default=None, repr=False)
     plan: Plan = field(default_factory=Plan, repr=False)
-    children: list[Node] = field(default_factory=list, repr=False)
+    children: list[TokenNode] = field(default_factory=list, repr=False)
     candidates: list[tuple[int, float]] = field(default_factory=list, repr=False)
 
     @property
-    def path(self) -> list[Node]:
+    def path(self) -> list[TokenNode]:
         """The tokens up to this one, from the first."""
         found, node = [], self
         while node is not None:
@@ -45,35 +45,35 @@ class Node:
         """Its place in the sequence."""
         return len(self.path) - 1
 
-    def child(self, token: int, plan: Plan) -> Node | None:
+    def child(self, token: int, plan: Plan) -> TokenNode | None:
         """The child with that id that is read under that plan."""
         return next((c for c in self.children if c.id == token and c.plan is plan), None)
 
 
-class Tree:
+class TokenTree:
     """All tokens of a session, by number."""
 
     def __init__(self):
-        self.nodes: list[Node] = []
+        self.nodes: list[TokenNode] = []
 
-    def add(self, token: int, parent: Node | None, plan: Plan) -> Node:
+    def add(self, token: int, parent: TokenNode | None, plan: Plan) -> TokenNode:
         """Put a token behind another one."""
-        node = Node(len(self.nodes), token, parent, plan)
+        node = TokenNode(len(self.nodes), token, parent, plan)
         self.nodes.append(node)
         if parent is not None:
             parent.children.append(node)
         return node
 
-    def __iter__(self) -> Iterator[Node]:
+    def __iter__(self) -> Iterator[TokenNode]:
         return iter(self.nodes)
 
     def __len__(self) -> int:
         return len(self.nodes)
 
-    def __getitem__(self, number: int) -> Node:
+    def __getitem__(self, number: int) -> TokenNode:
         return self.nodes[number]
 
-    def leaves(self) -> list[Node]:
+    def leaves(self) -> list[TokenNode]:
         """Tokens that nothing follows, in the order in which they were added."""
         return [node for node in self.nodes if not node.children]
 
