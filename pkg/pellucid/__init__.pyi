@@ -741,6 +741,22 @@ def eye(
 ) -> Tensor:
     """A matrix of ones on the diagonal and zeros elsewhere."""
 
+def fake_quantize_per_channel_affine(
+    input: Tensor, scale: Tensor, zero_point: Tensor, axis: _int, quant_min: _int, quant_max: _int
+) -> Tensor:
+    """`fake_quantize_per_tensor_affine` with a scale and a zero point for each place along an axis."""
+
+def fake_quantize_per_tensor_affine(
+    input: Tensor,
+    scale: Tensor | _float,
+    zero_point: Tensor | _float,
+    quant_min: _int,
+    quant_max: _int,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
+    """Each number as the nearest one that an integer from ``quant_min`` to ``quant_max`` stands for."""
+
 def feature_alpha_dropout(
     input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False
 ) -> Tensor:

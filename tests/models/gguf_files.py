@@ -28,6 +28,8 @@ KEYS = {
     "shared_expert_intermediate_size": "expert_shared_feed_forward_length",
     "residual_multiplier": "residual_scale",
 }  # fmt: skip
+# Architectures whose converter interleaves the halves of each head of queries and keys (`permute`).
+INTERLEAVED = ("arcee", "granite", "llama", "smollm3")
 
 
 def gguf_names(model: Any) -> dict[str, str]:
@@ -70,9 +72,9 @@ def key_heads(config: Any) -> int:
 
 
 def headed(model: Any, path: str) -> int:
-    """Heads whose rows the converter interleaves: of queries and keys of a Llama."""
+    """Heads whose rows the converter interleaves."""
     config = model.config
-    if architecture(model) not in ("llama", "granite", "smollm3"):
+    if architecture(model) not in INTERLEAVED:
         return 0
     heads = {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}
     return heads.get(path.split(".")[-2], 0)

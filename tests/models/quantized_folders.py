@@ -209,6 +209,24 @@ def ternary(weight, settings):
     return {"weight": packed, "weight_scale": scale}, quants * (scale.float() if auto else 1 / scale.float())
 
 
+def nvfp4(packed, factor_name, factor):
+    """4 bits of E2M1, a scale of E4M3 for 16 columns, a factor that divides or multiplies these."""
+
+    def quantize(weight, settings):
+        numbers = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+        parts = weight.reshape(len(weight), -1, 16)
+        whole = 1 / factor if packed == "weight_packed" else torch.tensor(factor)
+        scale = (parts.abs().amax(2) / 6 / whole).to(torch.float8_e4m3fn)
+        each = (scale.float() * whole)[..., None]
+        ranks = ((parts / each).abs()[..., None] - numbers).abs().argmin(-1)
+        quants = (ranks + 8 * (parts < 0)).reshape(weight.shape)
+        values = (each * numbers[ranks] * torch.where(parts < 0, -1, 1)).reshape(weight.shape)
+        pairs = (quants[:, ::2] | quants[:, 1::2] << 4).to(torch.uint8)
+        return {packed: pairs, "weight_scale": scale, factor_name: torch.tensor(factor)}, values
+
+    return quantize
+
+
 def quantized(folder, quantize, settings, name="llama", dtype=torch.float32):
     """(the model of transformers with the values, the folder with the quantized weights)."""
     model = made(name, **SIZES)
@@ -244,6 +262,11 @@ CASES = {
     "gptq, act-order": (gptq, {**GROUPS, "sym": False, "desc_act": True}, "int4_g_idx"),
     "awq": (awq, AWQ, "int4_groups"),
     "nf4": (normal(False, "nf4"), BYTES, "codebook4"),
+    "nvfp4": (
+        nvfp4("weight_packed", "weight_global_scale", 512.0),
+        of_weights("nvfp4-pack-quantized", num_bits=4, type="float", strategy="tensor_group", group_size=16),
+        "fp4_groups",
+    ),
     "bitnet": (ternary, {"quant_method": "bitnet", "linear_class": "autobitlinear"}, "int2_rows"),
 }
 # Ways whose formats have no kernels that those above have not: their values are enough.
@@ -296,6 +319,11 @@ WAYS = {
         "int8_g_idx",
     ),
     "int8, bitsandbytes": (vectors, BYTES, "int8_rows"),
+    "nvfp4, modelopt": (
+        nvfp4("weight", "weight_scale_2", 0.0037),
+        {"quant_method": "modelopt", "quant_algo": "NVFP4"},
+        "fp4_groups",
+    ),
     "bitnet, divided": (ternary, {"quant_method": "bitnet"}, "int2_rows"),
 }
 

@@ -41,6 +41,7 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "llama_one_head": ("LlamaConfig", {"num_attention_heads": 4, "num_key_value_heads": 1, "head_dim": 16}),
     "mistral": ("MistralConfig", {"sliding_window": None, "head_dim": 8}),
     "mistral_window": ("MistralConfig", {"sliding_window": 6}),
+    "arcee": ("ArceeConfig", {"head_dim": 8, "rope_parameters": {"rope_type": "default", "rope_theta": 1e5}}),
     "bloom": ("BloomConfig", {"num_attention_heads": 6, "hidden_size": 48}),
     "cohere": ("CohereConfig", {"pad_token_id": 0, "logit_scale": 0.5}),
     "cohere_normed": ("CohereConfig", {"pad_token_id": 0, "use_qk_norm": True}),

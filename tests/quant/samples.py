@@ -156,6 +156,17 @@ def codebook4(rows, columns, rng, odd):
     return [packed_bits(quants, 4), scales, book], scales[:, np.arange(columns) // 32] * book[quants]
 
 
+def fp4_groups(rows, columns, rng, odd):
+    """Numbers 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives, of which 0 has no sign; the scale by way of
+    binary16."""
+    quants = rng.integers(0, 16, (rows, columns))
+    scales, factor = rng.integers(0, 127, (rows, columns // 16)).astype(np.uint8), _scales((1, 1), rng, odd)
+    each = 256 * (scales.astype(np.uint16) << 7).view(np.float16).astype(np.float32) * factor
+    numbers = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], np.float32)
+    values = each[:, np.arange(columns) // 16] * np.concatenate([numbers, 0 - numbers])[quants]
+    return [packed_bits(quants, 4), scales, factor], values
+
+
 def int2_rows(rows, columns, rng, odd):
     quants, scales = rng.integers(0, 3, (rows, columns)), _scales((rows, 1), rng, odd)
     return [packed_bits(quants, 2), scales], scales * (quants - 1).astype(np.float32)
@@ -168,6 +179,7 @@ PLANES = {
     "fp8_e5m2": fp8(5, 124),
     "int4_groups": int4_groups,
     "codebook4": codebook4,
+    "fp4_groups": fp4_groups,
     "int2_rows": int2_rows,
     **{f"int{bits}_g_idx": g_idx(bits) for bits in (2, 3, 4, 8)},
 }

@@ -71,6 +71,16 @@ BROADCAST = [
 SIX = S(normal(2, 3, 2, 2, 3, 2), normal(2, 1, 2, 1, 3, 1)).but(layouts=("strided",))
 
 
+def channels(axis: int):
+    """Fake quantization with a scale and a zero point, which PyTorch takes as int32, for each place."""
+
+    def call(t, x, scale, zero):
+        zero = zero.to(t.int32)
+        return t.fake_quantize_per_channel_affine(x, scale.detach(), zero, axis, -4, 7)
+
+    return call
+
+
 def binary(*samples: Sample, of=(x, y), **options) -> list[Sample]:
     """Two tensors, every pair of edge values, broadcasting, numbers in the second's place, and these."""
     grad = options.pop("grad", True)
@@ -280,6 +290,20 @@ SAMPLES: dict[str, list[Sample]] = {
         S(x, max=y[0]),
         S(FLOATS, -3, 2.5).but(grad=False), *each(WHOLE[:-1], 2 * x, 0, 5),
         bad("at least one of min and max", x)
+    ],
+    "fake_quantize_per_tensor_affine": [
+        *[s.but(second=False) for s in (S(x, 0.1, 3, -4, 7), S(x, 0.25, 0, -128, 127),
+            *each(("float16", "bfloat16"), x, 0.25, 1, -4, 7))],
+        S(FLOATS, 0.5, 1, -4, 7).but(second=False, layouts=("contiguous",)),
+        S(lambda t, x, s, z: t.fake_quantize_per_tensor_affine(x, s, z.to(t.int32), -4, 7), x,
+            np.array(0.3, np.float32), np.array(3)).but(grad=False),
+        bad("must lie in", x, 0.1, 9, -4, 7), bad("Exchange", x, 0.1, 3, 7, -4),
+        bad("floating", below(9, 2), 0.1, 0, 0, 7)
+    ],
+    "fake_quantize_per_channel_affine": [
+        *[S(channels(axis), x, uniform(0.1, 0.4, n), below(6, n)).but(second=False)
+            for axis, n in ((0, 3), (1, 5))],
+        bad("has shape", channels(0), x, uniform(0.1, 0.4, 2), below(6, 2))
     ],
     **{f"bitwise_{name}": bits() for name in ("and", "or", "xor")},
     **{f"bitwise_{name}_shift": [S(below(9, 3), 3), *pairs(keep=halvable)] for name in ("left", "right")},

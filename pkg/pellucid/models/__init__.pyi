@@ -9,6 +9,8 @@ from .albert import AlbertForQuestionAnswering as AlbertForQuestionAnswering
 from .albert import AlbertForSequenceClassification as AlbertForSequenceClassification
 from .albert import AlbertForTokenClassification as AlbertForTokenClassification
 from .albert import AlbertModel as AlbertModel
+from .arcee import ArceeConfig as ArceeConfig
+from .arcee import ArceeForCausalLM as ArceeForCausalLM
 from .auto import AutoConfig as AutoConfig
 from .auto import AutoModel as AutoModel
 from .auto import AutoModelForCausalLM as AutoModelForCausalLM

@@ -21,7 +21,8 @@ from ..nn.parameter import Parameter
 from ..ops.shape.creation import zeros
 from ..tensors.tensor import Tensor
 from ..weights.fields import Field, whole
-from .encoder import RATE, BertKeys, Embeddings, Encoder, activation, attend
+from .activations import activation
+from .encoder import RATE, BertKeys, Embeddings, Encoder, attend
 from .heads import MaskedLM, QuestionAnswerer, SequenceClassifier, TokenClassifier
 from .output import EncoderOutput
 

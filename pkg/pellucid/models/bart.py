@@ -22,8 +22,9 @@ from ..ops.attention.cache import cached_attention
 from ..ops.shape.creation import arange, zeros
 from ..tensors.tensor import Tensor
 from ..weights.fields import FLAG, Field, text, whole
+from .activations import activation
 from .config import Config
-from .encoder import LABELS, RATE, activation, key_mask, split_heads
+from .encoder import LABELS, RATE, key_mask, split_heads
 from .seq2seq import EncodedText, Heads, Seq2SeqLM, causal
 
 _OFFSET = 2  # of positions, in the table

@@ -19,7 +19,8 @@ from ..nn.parameter import Parameter
 from ..ops.shape.creation import zeros
 from ..tensors.tensor import Tensor
 from ..weights.checkpoint import Checkpoint
-from .encoder import BertKeys, Embeddings, Encoder, Pooler, activation, attend
+from .activations import activation
+from .encoder import BertKeys, Embeddings, Encoder, Pooler, attend
 from .heads import MaskedLM, QuestionAnswerer, SequenceClassifier, TokenClassifier
 from .output import EncoderOutput
 

@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
-from ..errors import DimensionError, FormatError
-from ..nn import functional as F
+from ..errors import DimensionError
 from ..nn.modules.container import ModuleList
 from ..nn.modules.embedding import Embedding
 from ..nn.modules.module import Module
 from ..ops.shape.creation import arange
 from ..tensors.tensor import Tensor
-from ..weights.fields import shown
+from .activations import activation
 from .attend import Attend
 from .cache import KVCache
 from .decoder_config import DecoderConfig
 from .masks import visible
 from .rotary import RotaryEmbedding
-
-
-def _tanh_gelu(x: Tensor) -> Tensor:
-    return F.gelu(x, approximate="tanh")
-
-
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "silu": F.silu, "swish": F.silu, "relu": F.relu, "gelu": F.gelu, "gelu_new": _tanh_gelu,
-    "gelu_fast": _tanh_gelu, "gelu_pytorch_tanh": _tanh_gelu,
-}  # fmt: skip
 
 
 def add_linear(module: Module, config: DecoderConfig, name: str, inputs: int, outputs: int, bias: bool):
@@ -156,19 +144,6 @@ class FeedForward(Module):
         if gate is None:
             gate, up = up.chunk(2, -1)
         return part(self, self.names.down, self.activation(gate) * up)
-
-
-def activation(name: str) -> Callable[[Tensor], Tensor]:
-    """The function of that name.
-
-    Raises:
-        FormatError: there is none.
-    """
-    if name not in ACTIVATIONS:
-        raise FormatError(
-            f"config.json: hidden_act {shown(name)} is not known. There are {', '.join(ACTIVATIONS)}."
-        )
-    return ACTIVATIONS[name]
 
 
 class DecoderLayer(Module):

@@ -18,7 +18,8 @@ from ..nn.modules.module import Module
 from ..nn.modules.norm import LayerNorm
 from ..tensors.tensor import Tensor
 from ..weights.fields import FLAG, Field, text, whole
-from .encoder import RATE, Embeddings, Encoder, EncoderConfig, activation, attend
+from .activations import activation
+from .encoder import RATE, Embeddings, Encoder, EncoderConfig, attend
 from .heads import MaskedLM, QuestionAnswerer, SequenceClassifier, TokenClassifier
 from .output import EncoderOutput
 

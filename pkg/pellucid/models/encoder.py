@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar, Self
 
 from ..errors import ArgumentError, DimensionError, FormatError, ShapeError
@@ -23,26 +22,8 @@ from .output import EncoderOutput
 from .pretrained import PretrainedModel
 from .rotary import RotaryEmbedding
 
-_TANH_GELU = partial(F.gelu, approximate="tanh")
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "gelu": F.gelu, "gelu_new": _TANH_GELU, "gelu_fast": _TANH_GELU, "gelu_pytorch_tanh": _TANH_GELU,
-    "relu": F.relu, "silu": F.silu, "swish": F.silu, "tanh": F.tanh,
-}  # fmt: skip
 RATE = number(0, 1)
 LABELS = named(text(20), text(1000), 1 << 20)
-
-
-def activation(name: str) -> Callable[[Tensor], Tensor]:
-    """What a feed-forward computes between its products.
-
-    Raises:
-        FormatError: the name is not known.
-    """
-    if name not in ACTIVATIONS:
-        raise FormatError(
-            f"config.json: the activation {shown(name)} is not known. There are {', '.join(ACTIVATIONS)}."
-        )
-    return ACTIVATIONS[name]
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,8 @@ from ..ops.norm.softmax import softmax
 from ..ops.shape.creation import arange, empty
 from ..ops.shape.joining import cat
 from ..tensors.tensor import Tensor
-from .decoder import Decoder, DecoderLayer, FeedForward, activation
+from .activations import activation
+from .decoder import Decoder, DecoderLayer, FeedForward
 from .language_model import CausalLM
 
 _EXPERT = re.compile(r"(.*\.experts)\.([0-9]{1,5})\.(.*)", re.ASCII)

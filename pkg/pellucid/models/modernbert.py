@@ -20,7 +20,8 @@ from ..nn.modules.norm import LayerNorm
 from ..ops.shape.creation import arange
 from ..tensors.tensor import Tensor
 from ..weights.fields import FLAG, Field, listed, number, one_of, record, text, whole
-from .encoder import RATE, Encoder, EncoderConfig, activation, attend, key_mask
+from .activations import activation
+from .encoder import RATE, Encoder, EncoderConfig, attend, key_mask
 from .heads import Head, MaskedLM, QuestionAnswerer, SequenceClassifier, TokenClassifier
 from .output import EncoderOutput
 from .rotary import SCALING, RotaryEmbedding

@@ -15,7 +15,8 @@ from ..nn.modules.linear import Linear
 from ..nn.modules.norm import LayerNorm
 from ..tensors.tensor import Tensor
 from ..weights.fields import FLAG, Field, whole
-from .decoder import Attention, Decoder, DecoderLayer, activation, add_linear
+from .activations import activation
+from .decoder import Attention, Decoder, DecoderLayer, add_linear
 from .decoder_config import LayerNormConfig
 from .language_model import CausalLM
 from .names import Names

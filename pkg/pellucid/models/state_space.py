@@ -21,7 +21,8 @@ from ..ops.shape.creation import empty
 from ..ops.shape.joining import cat
 from ..tensors.tensor import Tensor
 from ..weights.fields import FLAG, Field, check, number, text, whole
-from .decoder import Decoder, activation
+from .activations import activation
+from .decoder import Decoder
 from .decoder_config import EPSILON, DecoderConfig
 from .language_model import CausalLM
 from .names import Names

@@ -24,8 +24,9 @@ from ..ops.shape.creation import arange
 from ..tensors.construct import tensor
 from ..tensors.tensor import Tensor
 from ..weights.fields import FLAG, Field, number, text, whole
+from .activations import activation
 from .config import Config
-from .encoder import RATE, activation, key_mask, split_heads
+from .encoder import RATE, key_mask, split_heads
 from .relative import UNSEEN, additive, buckets, relative_bias
 from .seq2seq import EncodedText, Heads, Seq2SeqCache, Seq2SeqLM, causal
 

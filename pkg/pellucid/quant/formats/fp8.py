@@ -39,6 +39,9 @@ def _e5m2() -> np.ndarray:
     return (np.arange(256, dtype=np.uint16) << np.uint16(8)).view(np.float16).astype(np.float32)
 
 
+E4M3 = _e4m3()
+
+
 def _values(table: np.ndarray) -> Callable:
     def values(quants: np.ndarray, scales: np.ndarray) -> np.ndarray:
         each = np.repeat(scales.view(np.float32), _GROUP, axis=1)[:, : quants.shape[1]]
@@ -135,7 +138,7 @@ def _ways(kind: str) -> tuple[Stored, ...]:
     )
 
 
-for _name, _kind, _table in (("fp8_e4m3", "float8_e4m3fn", _e4m3()), ("fp8_e5m2", "float8_e5m2", _e5m2())):
+for _name, _kind, _table in (("fp8_e4m3", "float8_e4m3fn", E4M3), ("fp8_e5m2", "float8_e5m2", _e5m2())):
     QuantFormat(
         name=_name,
         planes=(Plane("quants", 32), Plane("scales", 4, _GROUP)),
