@@ -53,6 +53,8 @@ GIVEN = {
     "avg_pool2d": [IMAGE, [2]], "max_pool2d_with_indices": [IMAGE, [2, 2]],
     "adaptive_avg_pool1d": [LINE, [3]], "adaptive_avg_pool2d": [IMAGE, [3, 2]],
     "_adaptive_avg_pool2d": [IMAGE, [3, 2]], "embedding": [A, PLACES], "index_select": [A, 1, TARGET],
+    "fake_quantize_per_channel_affine": [A, B[0], SWAPS, 1, -8, 7],
+    "fake_quantize_per_tensor_affine.tensor_qparams": [A, B[0, :1], SWAPS[:1], -8, 7],
     "gather": [A, 0, PLACES], "take_along_dim": [A, PLACES, 0], "scatter.src": [A, 0, PLACES, B],
     "scatter.value": [A, 0, PLACES, 2.0], "scatter.reduce": [A, 0, PLACES, B, {"reduce": "add"}],
     "scatter.value_reduce": [A, 0, PLACES, 2.0, {"reduce": "add"}], "scatter_.src": [A, 0, PLACES, B],
