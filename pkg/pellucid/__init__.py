@@ -148,6 +148,7 @@ _LAZY = {
     "nn": "nn",
     "onnx": "models.graph.onnx",
     "optim": "optim",
+    "physics": "physics",
     "pipeline": "models.pipelines",
     "pipeline_async": "models.pipelines",
     "profiler": "profiler",

@@ -16,6 +16,7 @@ from . import lens as lens
 from . import models as models
 from . import nn as nn
 from . import optim as optim
+from . import physics as physics
 from . import profiler as profiler
 from . import quant as quant
 from . import text as text

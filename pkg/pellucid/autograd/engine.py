@@ -13,7 +13,7 @@ from ..tensors.meta import differences
 from ..tensors.tensor import Tensor
 from .edges import LEAF, edge
 from .grad_mode import grad_enabled, under
-from .nodes import Node, freed, unpack
+from .nodes import Node, freed, leading, unpack
 
 # While anomalies are looked for: runs a node and looks at its gradients; see `anomaly`.
 anomalies: list[Callable[[Node, list, bool], dict[str, Any]]] = []
@@ -36,7 +36,8 @@ def sum_to(g: Tensor, shape: Sequence[int]) -> Tensor:
 def walk(
     roots: list[tuple[Tensor, Tensor]], inputs: list[Tensor] | None, keep_saved: bool, create_graph: bool
 ) -> list[Tensor | None]:
-    """Walk from the roots in reverse order of recording.
+    """Walk from the roots in reverse order of recording, with ``inputs`` only where a way leads to one of
+    them.
 
     Args:
         roots: tensors and their gradients.
@@ -54,10 +55,14 @@ def walk(
     results: list[Tensor | None] = [None] * len(inputs or [])
     for k, t in enumerate(inputs or []):
         wanted.setdefault((id(t),) if t._node is LEAF else (t._node, t._index), []).append(k)
+    ends = {place[0] for place in wanted}
+    passing = leading([t._node for t, _ in roots if t._node is not LEAF], ends) if wanted else None
 
     def send(target: Any, g: Tensor) -> None:
         if isinstance(target, tuple):
             node, index = target
+            if passing is not None and node not in passing and node not in ends:
+                return
             slots = pending.get(node)
             if slots is None:
                 slots = pending[node] = [None] * len(node.outputs)
@@ -86,6 +91,8 @@ def walk(
                         t._grad = g
                     for place in wanted.get((node, k), ()):
                         results[place] = g
+            if passing is not None and node not in passing:
+                continue
             if anomalies:
                 found = anomalies[-1](node, grads, create_graph)
             else:

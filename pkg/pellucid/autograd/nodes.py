@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ..errors import ArgumentError, GradientError
@@ -143,9 +143,42 @@ def behind(node: Node) -> Iterator[Any]:
         if id(at) not in seen:
             seen.add(id(at))
             yield at
-            for found in at.edges.values() if isinstance(at, Node) else ():
-                targets = [target for target, _ in (found if isinstance(found, list) else [found])]
-                todo += [t[0] if isinstance(t, tuple) else t for t in targets if t is not None]
+            if isinstance(at, Node):
+                todo += [t[0] if isinstance(t, tuple) else t for t in targets(at)]
+
+
+def targets(node: Node) -> Iterator[Any]:
+    """Where the gradients of a node's inputs go: pairs of a node and the number of its result, and leaves."""
+    for found in node.edges.values():
+        for target, _ in found if isinstance(found, list) else (found,):
+            if target is not None:
+                yield target
+
+
+def leading(roots: Iterable[Node], ends: set[Any]) -> set[Node]:
+    """The nodes from which a way goes on to one of some ends, which are nodes or identities of leaves.
+
+    Nodes that were recorded before all of the ends cannot, so a walk within a long graph looks at its own
+    part only.
+    """
+    nodes = [end for end in ends if isinstance(end, Node)]
+    first = min(n.sequence for n in nodes) if len(nodes) == len(ends) else 0
+    found: set[Node] = set()
+    seen: set[Node] = set()
+    todo = [(node, False) for node in roots]
+    while todo:
+        at, done = todo.pop()
+        if done:
+            if any(
+                (t[0] in ends or t[0] in found) if isinstance(t, tuple) else id(t) in ends
+                for t in targets(at)
+            ):
+                found.add(at)
+        elif at not in seen:
+            seen.add(at)
+            todo.append((at, True))
+            todo += [(t[0], False) for t in targets(at) if isinstance(t, tuple) and t[0].sequence >= first]
+    return found
 
 
 class Saved:
