@@ -12,6 +12,7 @@ import sys
 import tarfile
 import tempfile
 import zipfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,6 +48,48 @@ TOKENIZERS = Package(
 )
 JINJA = Package(
     "@huggingface/jinja", "0.5.11", "c92401a23cdef23be5a2773eafc22db6723e113380aa02fedd0ca40ceb123f29"
+)
+
+# The editor of the REPL, with what it needs; esbuild makes one module of these (bundle.py).
+ESBUILD = Package(
+    "esbuild-wasm", "0.28.2", "61594de12ce998652be2aa0ab72dda54bfa49407fb37ee3464468a2aac306baa"
+)
+CODEMIRROR = (
+    Package(
+        "@codemirror/autocomplete",
+        "6.20.4",
+        "40b9657b137284426bcd829cdee7dc78a748337de997a12b10b5c725f67aa0d0",
+    ),
+    Package(
+        "@codemirror/commands", "6.11.1", "f477f46d8c00278e1b387baebd53bd6556fd5f3c7401ebe2a05543600fcbff0f"
+    ),
+    Package(
+        "@codemirror/lang-python", "6.2.1", "022a075ece066c3015dce4fbddd4d8b6f597679e756d50e697ec16cd3e5b59ca"
+    ),
+    Package(
+        "@codemirror/language", "6.13.1", "e711ec28da046f6c163e777c5466d8ac805ee9ef5f51c511e8729c6789be7f83"
+    ),
+    Package("@codemirror/state", "6.7.6", "91d75acc955ceeaf86af9396c11cda7694fe6222aac8427fa033d89eff5ac839"),
+    Package(
+        "@codemirror/streamparser",
+        "6.0.0",
+        "b4888c5ab40350e7a1747d765948a8fa45cfd127c479dd4cdef8097046efe14a",
+    ),
+    Package(
+        "@codemirror/view", "6.43.15", "f0d5921406f841d211fa0887aabf10626c47676bfc63a4abed2a4d207e27c5ac"
+    ),
+    Package("@lezer/common", "1.5.5", "ed93cee36403124f51eae638b8a032d6694914c19704de7610db7f2a9441c963"),
+    Package("@lezer/highlight", "1.2.5", "e349eec1ff4382439c1e6286ae937e0203a8349c5192e2e133863391775ac7ff"),
+    Package("@lezer/lr", "1.4.12", "64382ee7f144221e4c655f2034393c6be9cecaf5ea2ec1c1edeb99424defb272"),
+    Package("@lezer/python", "1.1.19", "0e00a32717366099c01b38a19ceb73315cd1dd9b335d98b49fea50ab7c5c2a98"),
+    Package(
+        "@marijn/find-cluster-break",
+        "1.0.4",
+        "5d12b770b64d46632c84fcd18e1d4c09f195ed0f5dbc71f94a41f0af333eaeae",
+    ),
+    Package("crelt", "1.0.7", "3542299c0278fdc26aceb2b13d31bffbcb89d7367706bbc457130e3fd103c03e"),
+    Package("style-mod", "4.1.5", "c4a44844213a141da55c51a2f81d701acdb9944465328b4a2a6b9626c6d9fc39"),
+    Package("w3c-keyname", "2.2.8", "05d21484026d1f2dd842c843181e391e66d60f1d5dff292d562c3f40302dab36"),
 )
 
 MICROPIP = Package("micropip", "0.11.1", "768de165adb8e66906039d8fec4127a57f522dfdf8e6fbff877a4616941ecfd3")
@@ -91,30 +134,31 @@ def check(path: Path, expected: str) -> None:
 
 def npm(package: Package) -> Path:
     """The unpacked npm package."""
-    if package.folder.is_dir():
-        return package.folder
+    if not package.folder.is_dir():
+        fetch([package])
+    return package.folder
+
+
+def fetch(packages: Iterable[Package]) -> None:
+    """Fetch npm packages that are not here yet, with one call of npm."""
     NPM.mkdir(parents=True, exist_ok=True)
     with machine.alone(), tempfile.TemporaryDirectory(dir=NPM) as work:
-        if package.folder.is_dir():  # another process fetched it while this one waited
-            return package.folder
-        command = [
-            machine.node(),
-            "pack",
-            "--json",
-            "--pack-destination",
-            work,
-            f"{package.name}@{package.version}",
-        ]
-        print(f"setup: {package.name} {package.version} from npm", file=sys.stderr, flush=True)
+        # Another process may have fetched some while this one waited.
+        missing = [package for package in packages if not package.folder.is_dir()]
+        if not missing:
+            return
+        names = [f"{package.name}@{package.version}" for package in missing]
+        print(f"setup: {', '.join(names)} from npm", file=sys.stderr, flush=True)
+        command = [machine.node(), "pack", "--json", "--pack-destination", work, *names]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd=work)
         if done.returncode:
-            raise machine.SetupError(f"npm pack {package.name}@{package.version} failed:\n{done.stderr}")
-        tarball = Path(work, json.loads(done.stdout)[0]["filename"].replace("@", "").replace("/", "-"))
-        check(tarball, package.sha256)
-        with tarfile.open(tarball) as archive:
-            archive.extractall(work, filter="data")
-        Path(work, "package").rename(package.folder)
-    return package.folder
+            raise machine.SetupError(f"npm pack {' '.join(names)} failed:\n{done.stderr}")
+        for package, packed in zip(missing, json.loads(done.stdout), strict=True):
+            tarball = Path(work, packed["filename"].replace("@", "").replace("/", "-"))
+            check(tarball, package.sha256)
+            with tarfile.open(tarball) as archive:
+                archive.extractall(work, filter="data")
+            Path(work, "package").rename(package.folder)
 
 
 def wheel(package: Package) -> Path:

@@ -2,7 +2,7 @@
 
     dist/pellucid-VERSION-py3-none-any.whl   the wheel for everybody
     dist/site/pyodide/                       Pyodide, its lock file, and the wheels that the lock file names
-    dist/site/npm/                           tokenizers.mjs and jinja.mjs, as ES modules
+    dist/site/npm/                           tokenizers.mjs, jinja.mjs and codemirror.mjs, as ES modules
     dist/site/web/, dist/site/demo/          the pages
     dist/site/index.html
 
@@ -19,13 +19,17 @@ import sys
 import tempfile
 from pathlib import Path
 
+import bundle
+
 import assets
 import bytecode
 import machine
 from paths import CACHE, DIST, PYTHON, ROOT, SCRIPTS, SITE, TEST_SITE
 
 LIMIT = 35_000_000
-MAKERS = tuple(f"scripts/{name}.py" for name in ("assets", "bytecode", "site_builder", "wheel_data"))
+MAKERS = tuple(
+    f"scripts/{name}.py" for name in ("assets", "bundle", "bytecode", "site_builder", "wheel_data")
+)
 SOURCES = ("pkg", "wgsl", "web", "demo", "pyproject.toml", "LICENSE", "README.md", *MAKERS)
 STAMP = SITE / "sources.sha256"
 RUNTIME_FILES = ("pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip")
@@ -134,6 +138,7 @@ def _npm(folder: Path) -> None:
         source = assets.npm(package)
         shutil.copy(source / file, folder / f"{name}.mjs")
         shutil.copy(source / "LICENSE", folder / f"{name}.LICENSE")
+    bundle.bundle("codemirror", assets.CODEMIRROR, folder)
 
 
 def build() -> None:

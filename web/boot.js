@@ -81,6 +81,8 @@ class Python {
     this.ready = new Promise((resolve, reject) => (this.#boot = { resolve, reject }));
     this.#worker.onmessage = ({ data }) => this.#receive(data, listeners);
     this.#worker.onerror = (event) => {
+      event.preventDefault(); // it is told to whoever booted
+      if (!this.#worker) return;
       const error = new Error(`The Python worker stopped: ${event.message ?? "it could not be loaded"}`);
       this.#end(error);
       listeners.onCrash?.(error);
@@ -128,7 +130,7 @@ class Python {
     });
   }
 
-  #receive(message, { onProgress, onStdout, onStderr, onEvent }) {
+  #receive(message, { onProgress, onStdout, onStderr, onEvent, onCrash }) {
     switch (message.kind) {
       case "output":
         return this.#take(message.weight, () =>
@@ -141,8 +143,11 @@ class Python {
       case "ready":
         this.info = message.info;
         return this.#boot.resolve();
-      case "broken":
-        return this.#end(new Error(message.message));
+      case "broken": {
+        const error = new Error(message.message);
+        this.#end(error);
+        return this.info && onCrash?.(error); // before that, boot() says so itself
+      }
       case "done":
         return this.#settle(message.id).resolve(message.value);
       case "failed":

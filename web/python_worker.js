@@ -100,6 +100,19 @@ async function readLock(url) {
   return answer.json();
 }
 
+/** Rejects when Python's WebAssembly cannot be made, of which Pyodide only warns before it waits for ever. */
+function unmade(base) {
+  const make = WebAssembly.instantiateStreaming;
+  return new Promise((_, reject) => {
+    WebAssembly.instantiateStreaming = (...parts) => {
+      WebAssembly.instantiateStreaming = make;
+      const made = make.apply(WebAssembly, parts);
+      made.catch((error) => reject(new Error(`Python could not be loaded: ${base}pyodide.asm.wasm: ${error.message}`)));
+      return made;
+    };
+  });
+}
+
 async function start({ site, packages, more, env, interrupts, taken }) {
   const base = new URL("pyodide/", site).href;
   outlet.post({ kind: "progress", stage: "runtime", milliseconds: elapsed() });
@@ -112,13 +125,14 @@ async function start({ site, packages, more, env, interrupts, taken }) {
   }
   const missing = packages.filter((name) => !(name in lock.packages));
   if (missing.length) throw new Error(`The site's lock file does not have: ${missing.join(", ")}.`);
-  pyodide = await loadPyodide({
+  const settings = {
     indexURL: base,
     packageBaseUrl: base,
     lockFileContents: lock,
     packages,
     env: { HOME: "/home/pyodide", ...env, PELLUCID_SITE: site },
-  });
+  };
+  pyodide = await Promise.race([unmade(base), loadPyodide(settings)]);
   outlet.post({ kind: "progress", stage: "packages", milliseconds: elapsed() });
   pyodide.setStdout(stream("stdout"));
   pyodide.setStderr(stream("stderr"));

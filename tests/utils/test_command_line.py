@@ -1,4 +1,4 @@
-"""The command ``pellucid``: inspect, convert, run, serve."""
+"""The command ``pellucid``: inspect, convert, run, serve, lens, bench."""
 
 import json
 import subprocess
@@ -179,3 +179,54 @@ def test_a_folder_is_served(tmp_path):
     finally:
         server.should_exit = True
         thread.join()
+
+
+class Letters:
+    """A tokenizer of the tiny models' 96 ids: printable letters."""
+
+    def encode(self, text):
+        return [ord(letter) - 32 for letter in text]
+
+    def decode(self, ids):
+        return "".join(chr(32 + i) for i in ids)
+
+
+def test_the_lens_of_a_prompt_is_a_page(folder, llama, tmp_path, monkeypatch):
+    monkeypatch.setattr("pellucid.AutoTokenizer.from_pretrained", lambda source: Letters())
+    opened = []
+    monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or True)
+    path = tmp_path / "lens.html"
+    words = ("lens", folder, "abc", "--device", "cpu", "--output", path)
+    said = run(*words)
+    assert said.exit_code == 0, said.output
+    assert opened == [path.as_uri()]
+    told = json.loads(run(*words, "--json", "--new", 2, "--top-k", 3).output)
+    assert told["tokens"][:3] == ["a", "b", "c"]
+    assert len(told["tokens"]) == 5
+    ids = torch.tensor([[ord(token) - 32 for token in told["tokens"]]])
+    with torch.no_grad():
+        expected = llama(ids).logits.softmax(-1).topk(3)
+    last = told["cells"][-1]
+    assert [[token for token, _ in cell] for cell in last] == [
+        [chr(32 + i) for i in cell] for cell in expected.indices[0].tolist()
+    ]
+    np.testing.assert_allclose([[p for _, p in cell] for cell in last], expected.values[0].numpy(), rtol=1e-4)
+    page = path.read_text()
+    assert page.count("<tr>") == 1 + len(told["layers"])
+    assert "class=last" in page
+    assert "is empty" in run("lens", folder, "").output
+
+
+def test_a_device_and_a_model_are_measured(folder):
+    told = json.loads(run("bench", folder, "--device", "cpu", "--prompt", 4, "--new", 4, "--json").output)
+    assert told["device"] == "cpu"
+    rates = [value for name, value in told.items() if "/s" in name or name.endswith(("us", ", s"))]
+    assert len(rates) == 6
+    assert all(rate > 0 for rate in rates)
+    shown = run("bench", "--device", "cpu").output.splitlines()
+    assert [line.split("  ")[0] for line in shown] == [
+        "device",
+        "product, TFLOP/s",
+        "a + a, GB/s",
+        "a call, us",
+    ]

@@ -3,6 +3,9 @@
  * shows it: what follows a carriage return overwrites its line from the start.
  */
 
+import { styled } from "./ansi.js";
+import { highlighted } from "./highlight.js";
+
 const FULL = 8_000; // characters from which on the next line begins another block
 const LONGEST = 16_000; // a line that is longer goes on in another block
 const OVERHEAD = 100; // what a block weighs besides its characters
@@ -11,6 +14,8 @@ export class Block {
   #lines = ""; // those that have ended
   #line = ""; // the one that is being written
   #column = 0;
+  #runs = []; // of the lines that have ended: [from, to, style]
+  #styles = null; // of each character of the line that is being written, once one of them has a style
   #element = null;
   #isDrawn = false; // as it is now
 
@@ -40,7 +45,7 @@ export class Block {
   }
 
   /** Put in what fits of the text from a position on, at least a character; where the rest begins. */
-  write(text, from) {
+  write(text, from, style = null) {
     let end = Math.min(text.length, from + LONGEST - this.size);
     if (end < text.length) {
       const lines = text.slice(from, end).lastIndexOf("\n") + 1;
@@ -48,12 +53,10 @@ export class Block {
       else if (/[\ud800-\udbff]/.test(text[end - 1])) end += 1; // the halves of a character stay together
     }
     const [first, ...more] = text.slice(from, end).split("\n");
-    this.#overwrite(first);
+    this.#overwrite(first, style);
     for (const line of more) {
-      this.#lines += `${this.#line}\n`;
-      this.#line = "";
-      this.#column = 0;
-      this.#overwrite(line);
+      this.#endLine("\n");
+      this.#overwrite(line, style);
     }
     this.#isDrawn = false;
     return end;
@@ -61,8 +64,18 @@ export class Block {
 
   /** Nothing more comes: keep the text in one piece, without the small ones that it was made of. */
   close() {
-    this.#lines = [this.#lines, this.#line].join("");
-    this.#line = "";
+    this.#endLine("");
+    this.#lines = [this.#lines, ""].join("");
+  }
+
+  /** Take a part of the line away: 0 what follows the cursor, 1 what precedes it, 2 all. */
+  erase(part) {
+    const kept = part === 0 ? this.#line.slice(0, this.#column) : "";
+    const rest = part === 1 ? this.#line.slice(this.#column) : "";
+    this.#line = kept + (part ? " ".repeat(this.#column) : "") + rest;
+    this.#styles?.splice(this.#line.length);
+    if (part) this.#styles?.fill(null, 0, this.#column);
+    this.#isDrawn = false;
   }
 
   /** The element that shows it, up to date. */
@@ -71,7 +84,7 @@ export class Block {
       this.#element = document.createElement("pre");
       this.#element.className = this.kind;
     }
-    if (!this.#isDrawn) this.#element.textContent = this.text;
+    if (!this.#isDrawn) this.#element.replaceChildren(...this.#nodes());
     this.#isDrawn = true;
     return this.#element;
   }
@@ -83,15 +96,48 @@ export class Block {
     this.#isDrawn = false;
   }
 
-  #overwrite(text) {
+  #nodes() {
+    const input = this.kind === "input" && highlighted(this.text);
+    if (input) return input;
+    const [text, nodes] = [this.text, []];
+    let from = 0;
+    for (const [start, end, style] of [...this.#runs, ...runs(this.#styles, this.#lines.length)]) {
+      if (start > from) nodes.push(text.slice(from, start));
+      nodes.push(styled(text.slice(start, end), style));
+      from = end;
+    }
+    return [...nodes, text.slice(from)];
+  }
+
+  #endLine(end) {
+    this.#runs.push(...runs(this.#styles, this.#lines.length));
+    this.#lines += this.#line + end;
+    this.#line = "";
+    this.#column = 0;
+    this.#styles = null;
+  }
+
+  #overwrite(text, style) {
     for (const [index, piece] of text.split("\r").entries()) {
       if (index) this.#column = 0;
       const end = this.#column + piece.length;
+      if (style && piece) this.#styles ??= Array(this.#line.length).fill(null);
       if (this.#column === this.#line.length) this.#line += piece;
       else this.#line = this.#line.slice(0, this.#column) + piece + this.#line.slice(end);
+      if (this.#styles) for (let at = this.#column; at < end; at++) this.#styles[at] = style;
       this.#column = end;
     }
   }
+}
+
+/** Stretches of one style in a line that begins at an offset: [from, to, style]. */
+function runs(styles, offset) {
+  const found = [];
+  for (let from = 0, to = 0; from < (styles?.length ?? 0); from = to) {
+    for (to = from; to < styles.length && styles[to] === styles[from]; to++);
+    if (styles[from]) found.push([offset + from, offset + to, styles[from]]);
+  }
+  return found;
 }
 
 const LOOK = `<!doctype html><meta name="color-scheme" content="light dark"><style>

@@ -1,238 +1,334 @@
 /**
- * The line being typed: a text area that grows, with history, completion and indentation.
+ * The input being typed: CodeMirror with Python's colours, brackets and indentation, with history and with completion by the
+ * session that runs.
  *
- *   new Editor({ editor, list, hint, mark }, { enter(whole), complete(before) })
+ *   new Editor(parent, { enter(whole), complete(before), describe(expression), signature(before), shown() })
  *
- * `enter` is told `whole` when the text must not be continued; `complete` gives a promise of { matches, start, help }.
+ * `enter` is told `whole` when the text must not be continued. `complete` gives a promise of { matches, begun, owner, help }:
+ * names that may follow what is begun of one, and the expression that they belong to; or help where no name begins. `describe`
+ * and `signature` give promises of text. `shown` is called when something below the input has to be seen.
  */
 
+import {
+  Compartment,
+  EditorState,
+  EditorView,
+  Prec,
+  StateEffect,
+  StateField,
+  autocompletion,
+  bracketMatching,
+  classHighlighter,
+  closeBrackets,
+  closeBracketsKeymap,
+  completionStatus,
+  defaultKeymap,
+  history,
+  historyKeymap,
+  indentLess,
+  indentOnInput,
+  indentUnit,
+  insertNewlineAndIndent,
+  keymap,
+  lineNumbers,
+  moveCompletionSelection,
+  placeholder,
+  python,
+  showTooltip,
+  startCompletion,
+  syntaxHighlighting,
+} from "../../npm/codemirror.mjs";
 import { History } from "./history.js";
 
 const INDENT = "    ";
-const MOST_SHOWN = 200; // completions; a longer list takes seconds to lay out
+const OPEN = /[([{,]\s*$/; // what stands before the cursor where brackets want more lines
+const CLOSING = /^\s*[)\]}]/;
+const PAUSE = 150; // milliseconds without a key after which the signature is looked up
+
+const setHint = StateEffect.define(); // { text, pos } or null
+
+/** Text below the cursor: the signature and docs of the call that is open. It goes with the cursor's leaving. */
+const hintField = StateField.define({
+  create: () => null,
+  update(hint, transaction) {
+    for (const effect of transaction.effects) if (effect.is(setHint)) return effect.value;
+    if (hint === null || !transaction.docChanged) return transaction.selection ? null : hint;
+    const pos = transaction.changes.mapPos(hint.pos, 1);
+    return hint.stays ? { ...hint, pos } : null;
+  },
+  provide: (field) =>
+    showTooltip.from(field, (hint) => hint && { pos: hint.pos, create: () => ({ dom: hintElement(hint.text) }) }),
+});
+
+function hintElement(text) {
+  const element = document.createElement("pre");
+  element.id = "hint";
+  element.role = "note";
+  element.ariaLive = "polite";
+  element.textContent = text;
+  return element;
+}
 
 export class Editor {
-  #area;
-  #list;
-  #hint; // shows the signature of the call that is open
-  #mark;
+  #view;
   #actions;
   #history = new History();
-  #choice = null; // { matches, start, end, index } while completions are shown
-  #frame = 0; // in which the text area takes the size of its text
-  #leaving = false; // Esc was pressed, so Tab moves the focus as everywhere else
+  #last = { before: null, found: null }; // what was completed last
+  #timer = 0; // of the signature
+  #suggested = "";
+  #enabled = new Compartment();
+  #marks = new Compartment();
+  #placeholder = new Compartment();
 
-  constructor({ editor, list, hint, mark }, actions) {
-    [this.#area, this.#list, this.#hint, this.#mark, this.#actions] = [editor, list, hint, mark, actions];
-    editor.addEventListener("keydown", (event) => this.#key(event));
-    editor.addEventListener("input", () => this.#changed());
-    editor.addEventListener("paste", (event) => this.#paste(event));
-    editor.addEventListener("blur", () => this.#closeList());
-    list.addEventListener("mousedown", (event) => {
-      event.preventDefault(); // the focus stays in the editor
-      const item = event.target.closest("li");
-      if (item?.dataset.index) this.#accept(Number(item.dataset.index));
+  constructor(parent, actions) {
+    this.#actions = actions;
+    const does = (command) => (view) => {
+      command(view);
+      return true;
+    };
+    const labels = {
+      "aria-label": "Python input",
+      "aria-describedby": "keys",
+      autocapitalize: "off",
+      autocorrect: "off",
+      enterkeyhint: "send",
+      id: "editor",
+    };
+    this.#view = new EditorView({
+      parent,
+      extensions: [
+        autocompletion({
+          activateOnTyping: false,
+          interactionDelay: 0,
+          icons: false,
+          override: [(context) => this.#complete(context)],
+          tooltipClass: () => "completions",
+        }),
+        Prec.highest(
+          keymap.of([
+            { key: "Enter", run: does((view) => this.#enter(view)) },
+            { key: "Mod-Enter", run: does(() => this.#actions.enter(true)) },
+            { key: "Shift-Enter", run: insertNewlineAndIndent },
+            { key: "Alt-Enter", run: insertNewlineAndIndent },
+            { key: "Tab", run: does((view) => this.#tab(view)), shift: (view) => this.#previous(view) || indentLess(view) },
+            { key: "ArrowUp", run: () => this.#recall(-1) },
+            { key: "ArrowDown", run: () => this.#recall(1) },
+            { key: "Escape", run: () => this.#hide() },
+          ]),
+        ),
+        python(),
+        syntaxHighlighting(classHighlighter),
+        bracketMatching(),
+        closeBrackets(),
+        indentOnInput(),
+        indentUnit.of(INDENT),
+        EditorState.tabSize.of(INDENT.length),
+        history(),
+        keymap.of([...closeBracketsKeymap, ...historyKeymap, ...defaultKeymap]),
+        EditorView.lineWrapping,
+        EditorView.clipboardInputFilter.of(withoutPrompts),
+        EditorView.contentAttributes.of(labels),
+        EditorView.updateListener.of((update) => this.#updated(update)),
+        hintField,
+        this.#placeholder.of([]),
+        this.#marks.of(marks(">>>")),
+        this.#enabled.of(enabled(false)),
+      ],
     });
   }
 
   get text() {
-    return this.#area.value;
+    return this.#view.state.doc.toString();
   }
 
   set text(value) {
-    this.#area.value = value;
-    this.#area.setSelectionRange(value.length, value.length);
-    this.#changed();
+    const changes = { from: 0, to: this.#view.state.doc.length, insert: value };
+    this.#view.dispatch({ changes, selection: { anchor: value.length }, effects: setHint.of(null) });
   }
 
   set enabled(value) {
-    this.#area.disabled = !value;
+    this.#view.dispatch({ effects: this.#enabled.reconfigure(enabled(value)) });
   }
 
   /** The marks before the lines: `first`, then dots; or the prompt of `input`. */
   set prompt(first) {
-    this.#mark.dataset.first = first;
-    this.#resizeSoon();
+    this.#view.dispatch({ effects: this.#marks.reconfigure(marks(first)) });
+  }
+
+  /** What an empty input suggests; Tab takes it. */
+  set placeholder(text) {
+    this.#suggested = text;
+    this.#view.dispatch({ effects: this.#placeholder.reconfigure(text ? placeholder(text) : []) });
+  }
+
+  /** Whether a part of the text is selected. */
+  get hasSelection() {
+    return this.#view.hasFocus && !this.#view.state.selection.main.empty;
   }
 
   /** Do what a key does, for whoever has no such key. */
   press(key) {
     this.focus();
-    if (key === "Tab") this.#tab();
-    else if (key === "Enter") this.#replace(this.#area.selectionStart, this.#area.selectionEnd, "\n");
-    else this.#recall(key === "ArrowUp" ? -1 : 1);
+    if (key === "Tab") this.#tab(this.#view);
+    else if (key === "Enter") insertNewlineAndIndent(this.#view);
+    else this.#recall(key === "ArrowUp" ? -1 : 1, true);
   }
 
   focus() {
-    this.#area.focus({ preventScroll: true });
+    this.#view.focus();
   }
 
   remember(text) {
     this.#history.add(text);
   }
 
-  /** Put text at a position; a cursor behind it moves along. */
+  /** Put text at a position; a cursor at it or behind it moves along. */
   insert(position, text) {
-    const { selectionStart } = this.#area;
-    this.#area.setRangeText(text, position, position, selectionStart >= position ? "end" : "preserve");
-    if (selectionStart > position) this.#area.setSelectionRange(selectionStart + text.length, selectionStart + text.length);
-    this.#changed();
+    const { head } = this.#view.state.selection.main;
+    const selection = head >= position ? { anchor: head + text.length } : undefined;
+    this.#view.dispatch({ changes: { from: position, insert: text }, selection });
   }
 
-  /** An example pasted with its prompts and outputs goes in without them. */
-  #paste(event) {
-    const text = event.clipboardData.getData("text/plain").replaceAll("\r\n", "\n");
-    if (!/^\s*>>>( |$)/m.test(text.split("\n").find((line) => line.trim()) ?? "")) return;
-    event.preventDefault();
-    const typed = text.split("\n").map((line) => line.trimStart()).filter((line) => /^(>>>|\.\.\.)( |$)/.test(line));
-    const plain = typed.map((line) => line.slice(4)).join("\n");
-    this.#replace(this.#area.selectionStart, this.#area.selectionEnd, plain);
+  /** Within brackets that were just opened or where a comma stands, a line begins; else the input is entered. */
+  #enter(view) {
+    const { state } = view;
+    const { head } = state.selection.main;
+    if (OPEN.test(state.sliceDoc(0, head)) && CLOSING.test(state.sliceDoc(head))) insertNewlineAndIndent(view);
+    else this.#actions.enter(false);
   }
 
-  #key(event) {
-    const plain = !event.ctrlKey && !event.altKey && !event.metaKey;
-    if (this.#choice && plain && this.#listKey(event)) return;
-    const leaving = this.#leaving;
-    this.#leaving = event.key === "Escape";
-    if (this.#leaving) this.#hint.hidden = true;
-    if (event.isComposing) return;
-    if (event.key === "Enter" && !event.shiftKey && !event.altKey) {
-      event.preventDefault();
-      this.#actions.enter(event.ctrlKey || event.metaKey);
-    } else if (event.key === "Tab" && plain && !event.shiftKey && !leaving) {
-      event.preventDefault();
-      this.#tab();
-    } else if (plain && !event.shiftKey && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
-      if (this.#recall(event.key === "ArrowUp" ? -1 : 1)) event.preventDefault();
-    } else if (event.key === "Backspace" && plain) {
-      if (this.#unindent()) event.preventDefault();
-    }
+  #previous(view) {
+    return completionStatus(view.state) === "active" && moveCompletionSelection(false)(view);
   }
 
-  /** Keys while completions are shown; true when the key was used up. */
-  #listKey(event) {
-    const { matches, index } = this.#choice;
-    const step = { ArrowDown: 1, ArrowUp: -1, Tab: event.shiftKey ? -1 : 1 }[event.key];
-    if (step) this.#select((index + step + matches.length) % matches.length);
-    else if (event.key === "Enter") this.#accept(index);
-    else if (event.key === "Escape") this.#closeList();
-    else return false;
-    event.preventDefault();
-    return true;
-  }
-
-  /** History, where the cursor cannot move further in the text itself. */
-  #recall(step) {
-    const { value, selectionStart, selectionEnd } = this.#area;
-    const beyond = step < 0 ? value.slice(0, selectionStart) : value.slice(selectionEnd);
-    if (selectionStart !== selectionEnd || beyond.includes("\n")) return false;
-    const entry = this.#history.move(step, value);
+  /** History, where the cursor cannot move further in the text itself, or anyway. */
+  #recall(step, anyway = false) {
+    const { doc, selection } = this.#view.state;
+    const { head, empty } = selection.main;
+    const line = doc.lineAt(head).number;
+    if (!anyway && (!empty || line !== (step < 0 ? 1 : doc.lines))) return false;
+    const entry = this.#history.move(step, this.text);
     if (entry !== null) this.text = entry;
     return entry !== null;
   }
 
-  /** Backspace in the indentation takes one level away. */
-  #unindent() {
-    const { value, selectionStart, selectionEnd } = this.#area;
-    const line = value.slice(value.lastIndexOf("\n", selectionStart - 1) + 1, selectionStart);
-    if (selectionStart !== selectionEnd || !/^ {4,}$/.test(line)) return false;
-    this.#replace(selectionStart - (line.length % 4 || 4), selectionStart, "");
-    return true;
-  }
-
-  async #tab() {
-    const { value, selectionStart: end } = this.#area;
-    if (!value && this.#area.placeholder) {
-      this.text = this.#area.placeholder;
+  async #tab(view) {
+    if (completionStatus(view.state) === "active") {
+      moveCompletionSelection(true)(view);
       return;
     }
-    const line = value.slice(value.lastIndexOf("\n", end - 1) + 1, end);
-    if (!line.trim()) {
-      this.#replace(end, end, INDENT.slice(line.length % 4));
+    const { state } = view;
+    const { head } = state.selection.main;
+    if (!state.doc.length && this.#suggested) {
+      this.text = this.#suggested;
       return;
     }
-    const { matches, start, help } = await this.#actions.complete(value.slice(0, end));
-    if (this.text !== value) return;
+    const typed = state.sliceDoc(state.doc.lineAt(head).from, head);
+    if (!typed.trim()) {
+      view.dispatch(state.replaceSelection(INDENT.slice(typed.length % INDENT.length)));
+      return;
+    }
+    const before = state.sliceDoc(0, head);
+    const found = await this.#found(before);
+    if (view.state.doc !== state.doc) return; // the answer came too late
+    const { matches, begun } = found;
     if (!matches.length) {
-      this.#hint.textContent = help || "Nothing to complete here.";
-      this.#hint.hidden = false;
-      this.#hint.scrollIntoView({ block: "nearest" });
+      this.#hint(found.help || "Nothing to complete here.", !found.help);
       return;
     }
-    const common = matches.reduce((a, b) => {
-      let same = 0;
-      while (same < a.length && a[same] === b[same]) same++;
-      return a.slice(0, same);
-    });
-    if (matches.length === 1 || common.length > end - start) this.#replace(start, end, common);
-    if (matches.length > 1) this.#openList(matches, start);
-  }
-
-  #openList(matches, start) {
-    const shown = matches.slice(0, MOST_SHOWN);
-    this.#choice = { matches: shown, start, index: 0 };
-    const items = shown.map((match, index) => {
-      const item = document.createElement("li");
-      item.id = `completion-${index}`;
-      item.role = "option";
-      item.dataset.index = index;
-      item.textContent = match;
-      return item;
-    });
-    if (matches.length > shown.length) {
-      const more = document.createElement("li");
-      more.role = "presentation";
-      more.textContent = `⋯ ${(matches.length - shown.length).toLocaleString("en")} more: type on`;
-      items.push(more);
+    const common = matches.reduce(beginning);
+    if (matches.length === 1 || common.length > begun.length) {
+      const from = head - begun.length;
+      const selection = { anchor: from + common.length };
+      view.dispatch({ changes: { from, to: head, insert: common }, selection, userEvent: "input.complete" });
+      this.#last = { before: before.slice(0, from) + common, found: { ...found, begun: common } };
     }
-    this.#list.replaceChildren(...items);
-    this.#list.hidden = false;
-    this.#select(0);
-    this.#list.scrollIntoView({ block: "nearest" });
+    if (matches.length > 1) startCompletion(view);
+    else this.#signatureSoon();
   }
 
-  #select(index) {
-    this.#choice.index = index;
-    for (const item of this.#list.children) item.ariaSelected = String(Number(item.dataset.index) === index);
-    this.#list.children[index].scrollIntoView({ block: "nearest" });
-    this.#area.setAttribute("aria-activedescendant", `completion-${index}`);
+  /** What may follow; asked once for a text. */
+  async #found(before) {
+    if (this.#last.before !== before) this.#last = { before, found: await this.#actions.complete(before) };
+    return this.#last.found;
   }
 
-  #accept(index) {
-    const { matches, start } = this.#choice;
-    this.#replace(start, this.#area.selectionStart, matches[index]);
-    this.#closeList();
+  async #complete(context) {
+    const { matches, begun, owner } = await this.#found(context.state.sliceDoc(0, context.pos));
+    if (!matches.length) return null;
+    const options = matches.map((label) => ({
+      label,
+      type: label.endsWith("(") ? "function" : "variable",
+      info: () => this.#info(owner + label.replace(/\($/, "")),
+      apply: (view, _, from, to) => {
+        const selection = { anchor: from + label.length };
+        view.dispatch({ changes: { from, to, insert: label }, selection, userEvent: "input.complete" });
+        this.#signatureSoon();
+      },
+    }));
+    this.#actions.shown();
+    return { from: context.pos - begun.length, options, validFor: /^\w*$/ };
   }
 
-  #closeList() {
-    this.#choice = null;
-    this.#list.hidden = this.#hint.hidden = true;
-    this.#area.removeAttribute("aria-activedescendant");
+  async #info(expression) {
+    const text = await this.#actions.describe(expression);
+    if (!text) return null;
+    const element = document.createElement("pre");
+    element.textContent = text;
+    return element;
   }
 
-  #replace(start, end, text) {
-    this.#area.setRangeText(text, start, end, "end");
-    this.#changed();
+  #hint(text, isBrief = false) {
+    const { head } = this.#view.state.selection.main;
+    this.#view.dispatch({ effects: setHint.of(text ? { text, pos: head, stays: !isBrief } : null) });
+    if (text) this.#actions.shown();
   }
 
-  #changed() {
-    this.#closeList();
-    this.#resizeSoon();
+  #hide() {
+    const isShown = this.#view.state.field(hintField) !== null;
+    if (isShown) this.#view.dispatch({ effects: setHint.of(null) });
+    return isShown;
   }
 
-  /** Once a frame, for it lays the page out: lines that were typed ahead are taken out faster than that. */
-  #resizeSoon() {
-    this.#frame ||= requestAnimationFrame(() => {
-      this.#frame = 0;
-      this.#resize();
-    });
+  #updated(update) {
+    if (!update.docChanged) return;
+    const isTyped = update.transactions.some((each) => each.isUserEvent("input") || each.isUserEvent("delete"));
+    const { head } = update.state.selection.main;
+    const isOpened = update.state.sliceDoc(Math.max(0, head - 1), head) === "(";
+    if (isTyped && (isOpened || update.state.field(hintField))) this.#signatureSoon();
   }
 
-  #resize() {
-    const lines = this.text.split("\n").length;
-    const first = this.#mark.dataset.first ?? ">>>";
-    this.#mark.textContent = [first, ...Array(lines - 1).fill("...")].join("\n");
-    this.#area.style.height = "auto";
-    this.#area.style.height = `${this.#area.scrollHeight}px`;
+  /** Show the signature of the call that is open, when no more is typed for a moment. */
+  #signatureSoon() {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(async () => {
+      const { state } = this.#view;
+      const text = await this.#actions.signature(state.sliceDoc(0, state.selection.main.head));
+      const isOpen = completionStatus(this.#view.state) === "active";
+      if (this.#view.state.doc === state.doc && !isOpen) this.#hint(text);
+    }, PAUSE);
   }
+}
+
+function enabled(value) {
+  return [EditorView.editable.of(value), EditorView.contentAttributes.of({ "aria-disabled": String(!value) })];
+}
+
+function marks(first) {
+  return lineNumbers({ formatNumber: (number) => (number === 1 ? first : "...") });
+}
+
+/** What two texts begin with. */
+function beginning(one, other) {
+  let same = 0;
+  while (same < one.length && one[same] === other[same]) same++;
+  return one.slice(0, same);
+}
+
+/** An example with prompts and outputs, without them; other text as it is. */
+function withoutPrompts(text) {
+  const plain = text.replaceAll("\r\n", "\n");
+  if (!/^\s*>>>( |$)/m.test(plain.split("\n").find((line) => line.trim()) ?? "")) return plain;
+  const typed = plain.split("\n").map((line) => line.trimStart()).filter((line) => /^(>>>|\.\.\.)( |$)/.test(line));
+  return typed.map((line) => line.slice(4)).join("\n");
 }

@@ -4,6 +4,7 @@
  * the oldest of it is dropped.
  */
 
+import { Pen } from "./ansi.js";
 import { Block, Blocks, Picture } from "./block.js";
 
 // Characters, with some more for each block.
@@ -33,6 +34,7 @@ export class Passage {
   #dropped = { lines: 0, characters: 0 };
   #fold = null; // the line between head and tail
   #changed;
+  #pens = {}; // by kind of block: the style in which it goes on
 
   /** `changed` is called with it when the reader asks for more. */
   constructor(changed) {
@@ -56,9 +58,11 @@ export class Passage {
   }
 
   print(kind, text) {
-    for (let from = 0; from < text.length; ) {
-      if (this.#open?.kind !== kind || this.#open.isFull) this.#begin(new Block(kind));
-      from = this.#open.write(text, from);
+    const pen = (this.#pens[kind] ??= new Pen());
+    if (pen.isPlain && !text.includes("\x1b")) return this.#write(kind, text, null);
+    for (const piece of pen.read(text)) {
+      if (piece.text) this.#write(kind, piece.text, piece.style);
+      else if (this.#open?.kind === kind) this.#open.erase(piece.erase);
     }
   }
 
@@ -93,6 +97,13 @@ export class Passage {
   /** Put in what a value draws of itself. */
   picture(html) {
     this.#begin(new Picture(html));
+  }
+
+  #write(kind, text, style) {
+    for (let from = 0; from < text.length; ) {
+      if (this.#open?.kind !== kind || this.#open.isFull) this.#begin(new Block(kind));
+      from = this.#open.write(text, from, style);
+    }
   }
 
   #begin(block) {

@@ -24,25 +24,26 @@ def complete(before: str, names: dict[str, Any]) -> dict[str, Any]:
     """What a text may go on with.
 
     Returns:
-        ``matches`` for the text from ``start`` on, or ``help`` on the call that is open where no word begins.
+        ``matches``, names for what is ``begun`` of one; ``owner``, what stands before the name where it
+        belongs to something, with its dot; or ``help`` on the call that is open where no word begins.
     """
-    if found := _FROM.search(before):
-        module = sys.modules.get(_here(found[1]))
-        return {
-            "matches": _matching(dir(module) if module else (), found[2]),
-            "start": found.start(2),
-            "help": "",
-        }
-    if found := _IMPORT.search(before):
-        return {"matches": _modules(found[1]), "start": found.start(1), "help": ""}
-    if found := _ATTRIBUTE.search(before):
-        matches = _matching(_attributes(look(found[1], names)), found[2])
-        return {"matches": [f"{found[1]}.{name}" for name in matches], "start": found.start(), "help": ""}
-    if found := _NAME.search(before):
+
+    def found(matches: list[str], begun: str, owner: str = "") -> dict[str, Any]:
+        return {"matches": matches, "begun": begun, "owner": owner, "help": ""}
+
+    if match := _FROM.search(before):
+        module = sys.modules.get(_here(match[1]))
+        return found(_matching(dir(module) if module else (), match[2]), match[2], f"{match[1]}.")
+    if match := _IMPORT.search(before):
+        package, dot, last = match[1].rpartition(".")
+        return found(_modules(package, last), last, package + dot)
+    if match := _ATTRIBUTE.search(before):
+        return found(_matching(_attributes(look(match[1], names)), match[2]), match[2], f"{match[1]}.")
+    if match := _NAME.search(before):
         known = {**vars(sys.modules["builtins"]), **names}
         words = [*(_called(name, value) for name, value in known.items()), *keyword.kwlist]
-        return {"matches": _matching(words, found[0]), "start": found.start(), "help": ""}
-    return {"matches": [], "start": len(before), "help": _open_call(before, names)}
+        return found(_matching(words, match[0]), match[0])
+    return {**found([], ""), "help": open_call(before, names)}
 
 
 def look(expression: str, names: dict[str, Any]) -> Any:
@@ -64,25 +65,26 @@ def look(expression: str, names: dict[str, Any]) -> Any:
         return None  # whatever an attribute raises, there is nothing to offer
 
 
-def describe(name: str, value: Any) -> str:
+def describe(name: str, value: Any, most: int = _LINES) -> str:
     """A signature and the beginning of the docstring, as text."""
     try:
-        head = f"{name}{inspect.signature(value)}"
+        head = name + re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(value)))
     except (TypeError, ValueError):
         head = f"{name}: {type(value).__name__}"
     lines = (inspect.getdoc(value) or "").split("\n")
-    more = ["…"] if len(lines) > _LINES else []
-    return "\n".join([head, *lines[:_LINES], *more]).rstrip()
+    more = ["…"] if len(lines) > most > 1 else []
+    return "\n".join([head, *lines[:most], *more]).rstrip()
 
 
-def _open_call(before: str, names: dict[str, Any]) -> str:
+def open_call(before: str, names: dict[str, Any], most: int = _LINES) -> str:
+    """Signature and docs of the call that is open at the end of a text; empty where none is."""
     depth = 0
     for index in range(len(before) - 1, -1, -1):
         depth += {")": 1, "]": 1, "}": 1, "(": -1, "[": -1, "{": -1}.get(before[index], 0)
         if depth < 0:
             found = _CALLED.search(before[:index]) if before[index] == "(" else None
             value = look(found[1], names) if found else None
-            return describe(found[1], value) if found and callable(value) else ""
+            return describe(found[1], value, most) if found and callable(value) else ""
     return ""
 
 
@@ -107,10 +109,11 @@ def _here(name: str) -> str:
     return name if name in sys.modules else re.sub(r"^torch\b", "pellucid", name)
 
 
-def _modules(begun: str) -> list[str]:
-    package, _, last = begun.rpartition(".")
+def _modules(package: str, begun: str) -> list[str]:
     if not package:
         found = {*sys.builtin_module_names, *(module.name for module in pkgutil.iter_modules()), "torch"}
-        return _matching((name for name in found if not name.startswith("pellucid_")), last)  # the page's own
+        return _matching(
+            (name for name in found if not name.startswith("pellucid_")), begun
+        )  # the page's own
     paths = getattr(sys.modules.get(_here(package)), "__path__", [])
-    return [f"{package}.{name}" for name in _matching((m.name for m in pkgutil.iter_modules(paths)), last)]
+    return _matching((module.name for module in pkgutil.iter_modules(paths)), begun)

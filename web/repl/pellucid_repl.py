@@ -2,6 +2,7 @@
 
 import ast
 import asyncio
+import base64
 import builtins
 import codeop
 import io
@@ -26,6 +27,15 @@ from pyodide_js import loadPackagesFromImports
 
 _PREFIX = "<python-input-"  # as CPython names what is typed, so that tracebacks look the same
 _INDENT = "    "
+# What a value may draw, by its kind, and the method that does.
+_DRAWN = {
+    "mimebundle": "_repr_mimebundle_",
+    "text/html": "_repr_html_",
+    "image/svg+xml": "_repr_svg_",
+    "image/png": "_repr_png_",
+    "image/jpeg": "_repr_jpeg_",
+}
+_MARKUP = ("text/html", "image/svg+xml")
 
 
 class _TorchFinder(MetaPathFinder):
@@ -38,6 +48,26 @@ class _TorchFinder(MetaPathFinder):
         import pellucid
 
         return pellucid.compat.install().__spec__
+
+
+class _Help:
+    """The builtin ``help``, with names in bold: what a pager of terminals would overstrike."""
+
+    def __repr__(self) -> str:
+        return (
+            "Type help(object) for help about object, or object? for its signature and the beginning of it."
+        )
+
+    def __call__(self, *args: Any) -> None:
+        import pydoc
+
+        pydoc.pager = lambda text, title="": print(re.sub(r"(?:(.)\x08\1)+", _bold, text))
+        pydoc.help(*args)
+
+
+def _bold(overstruck: re.Match[str]) -> str:
+    letters = re.sub(r".\x08", "", overstruck[0])
+    return f"\x1b[1m{letters}\x1b[0m"
 
 
 class Console(pyodide_console.Console):
@@ -55,6 +85,8 @@ class Console(pyodide_console.Console):
         self._parser = codeop.CommandCompiler()
         self._parser.compiler.flags |= ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
         builtins.input = self._input
+        builtins.help = _Help()
+        builtins.display = _display  # pyright: ignore[reportAttributeAccessIssue] as in notebooks
         os.environ["MPLBACKEND"] = "agg"
         signal.signal(signal.SIGINT, self._interrupt)
         sys.meta_path.insert(0, _TorchFinder())
@@ -128,6 +160,16 @@ class Console(pyodide_console.Console):
         """All frames from the typed code on; all there are where showing a value failed without any."""
         return super().num_frames_to_keep(tb) or len(list(traceback.walk_tb(tb)))
 
+    def formattraceback(self, e: BaseException) -> str:
+        """As CPython's own prompt prints it: coloured, from the typed code on."""
+        super().formattraceback(e)  # what pdb.pm() looks at is set there
+        kept = self.num_frames_to_keep(e.__traceback__)
+        return "".join(traceback.format_exception(type(e), e, e.__traceback__, -kept, colorize=True))
+
+    def formatsyntaxerror(self, e: BaseException) -> str:
+        """The same of an input that is no Python."""
+        return "".join(traceback.format_exception_only(type(e), e, colorize=True))
+
     async def _run(self, text: str) -> None:
         self.filename = f"{_PREFIX}{self._count}>"
         self._count += 1
@@ -158,6 +200,15 @@ class Console(pyodide_console.Console):
     async def completions(self, before: str) -> dict[str, Any]:
         """What the text before the cursor may go on with."""
         return pellucid_completion.complete(before, self.globals)
+
+    async def describe(self, expression: str) -> str:
+        """Signature and docs of what names and attributes mean; empty where they mean nothing."""
+        value = pellucid_completion.look(expression, self.globals)
+        return "" if value is None else pellucid_completion.describe(expression, value)
+
+    async def signature(self, before: str) -> str:
+        """Signature and first sentence of the call that is open at the end of a text."""
+        return pellucid_completion.open_call(before, self.globals, 1)
 
     async def fit(self, columns: str) -> None:
         """Let lines of what is printed fit a window of so many characters, where that is a narrow one."""
@@ -242,13 +293,33 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 1e-6:.3g} µs"
 
 
-def _draw(value: Any) -> None:
-    """Send what a value draws of itself, where it does."""
-    for name in ("_repr_html_", "_repr_svg_"):
-        if not isinstance(value, type) and (method := getattr(type(value), name, None)) is not None:
-            if drawn := method(value):
-                send("picture", drawn)
-            return
+def _display(*values: Any) -> None:
+    """The builtin ``display``, as notebooks have it: values as they draw themselves, or else as text."""
+    for value in values:
+        if not _draw(value):
+            print(value)
+
+
+def _draw(value: Any) -> bool:
+    """Send what a value draws of itself; whether it does. The ways to say so are IPython's."""
+    if isinstance(value, type):
+        return False
+    for kind, name in _DRAWN.items():
+        method = getattr(type(value), name, None)
+        drawn = method(value) if method is not None else None
+        if isinstance(drawn, tuple):
+            drawn = drawn[0]  # with metadata
+        if isinstance(drawn, dict):
+            kind, drawn = next(((k, drawn[k]) for k in _DRAWN if drawn.get(k)), (kind, None))
+        if drawn:
+            send("picture", drawn if isinstance(drawn, str) and kind in _MARKUP else _image(kind, drawn))
+            return True
+    return False
+
+
+def _image(kind: str, data: str | bytes) -> str:
+    text = data if isinstance(data, str) else base64.b64encode(data).decode()
+    return f'<img alt="" src="data:{kind};base64,{text}">'
 
 
 def _draw_figures() -> None:

@@ -10,13 +10,17 @@ const IN_LINK = "#code=";
 const COPIED = 64_000_000; // bytes of a dropped file up to which it also lies in Python's file system
 const SLOW_STOP = 3000; // milliseconds after which an interrupt counts as unheard
 
+const CAUSES = [
+  [/out of memory|cannot enlarge|array buffer allocation/i, "The page ran out of memory: Python has at most 4 GB here. Load a smaller model, or del what is not needed."],
+  [/call stack|stack overflow/i, "Calls were nested more deeply than the browser allows."],
+  [/out of bounds|unreachable|null function|signature mismatch/i, "Something read or wrote memory that is not Python's, which nothing survives."],
+  [/could not be loaded|answered|lock file|failed to fetch|import/i, "Python could not be loaded. Look at the connection and the server, then try again."],
+];
+
 const element = (id) => document.getElementById(id);
 const main = document.querySelector("main");
 const transcript = new Transcript(element("transcript"), main);
-const editor = new Editor(
-  { editor: element("editor"), list: element("completions"), hint: element("hint"), mark: element("mark") },
-  { enter, complete },
-);
+const editor = new Editor(document.querySelector(".prompt"), { enter, complete, describe, signature, shown });
 
 let python = null;
 let state = "starting"; // then "ready", "running", "asking" (Python waits in input()) or "stopped"
@@ -24,6 +28,7 @@ let ahead = 0; // how many characters of the editor's text were entered while Py
 let unheard = 0; // the timer of the last interrupt
 let columns = 0; // how many characters Python knows to fit in a line
 let inputs = []; // of this session
+let asked = ""; // the prompt of input()
 
 function show(next, text) {
   transcript.draw(); // a state is shown together with what led to it
@@ -55,6 +60,7 @@ function code(text) {
 
 async function start() {
   element("notes").replaceChildren();
+  element("crash").hidden = true;
   show("starting", "Starting Python…");
   const stages = { runtime: "Loading Python…", packages: "Loading packages…", ready: "Almost there…" };
   const sources = FILES.map((name) => fetch(new URL(name, import.meta.url)));
@@ -126,11 +132,23 @@ async function missingGpu() {
   return adapter ? null : "This browser has WebGPU but offers no adapter (a missing or blocked graphics driver).";
 }
 
+/** Python is gone: say why, and offer a new one. */
 function stopped(reason) {
   python = null;
   editor.enabled = false;
+  transcript.print("stderr", `${reason}\n`);
   show("stopped", "Python has stopped.");
-  transcript.print("stderr", `${reason}\nPress Restart Python to go on.\n`);
+  element("crash-reason").textContent = cause(reason);
+  element("repeat").hidden = !inputs.length;
+  element("crash").hidden = false;
+  element("begin-anew").focus();
+  element("crash").scrollIntoView({ block: "nearest" });
+}
+
+/** A sentence on what ended Python. */
+function cause(reason) {
+  const known = CAUSES.find(([pattern]) => pattern.test(reason));
+  return known ? known[1] : "Python has stopped, by an error that it could not handle.";
 }
 
 function receive(name, value) {
@@ -140,12 +158,12 @@ function receive(name, value) {
     transcript.block("input", lines.join("\n"));
     editor.remember(value);
     take(value.length);
-    element("editor").placeholder = ""; // the hint is for the first line
+    editor.placeholder = ""; // the hint is for the first line
   } else if (name === "picture") {
     transcript.picture(value);
   } else if (name === "input") {
     show("asking", "Python asks for a line.");
-    editor.prompt = value;
+    editor.prompt = asked = value;
   } else if (name === "answered") {
     show("running", "Running…");
     editor.prompt = ">>>";
@@ -155,7 +173,7 @@ function receive(name, value) {
 async function enter(whole) {
   if (state === "asking") {
     const text = editor.text;
-    transcript.block("input", element("mark").dataset.first + text);
+    transcript.block("input", asked + text);
     editor.text = "";
     await call("answer", text);
   } else if (state === "running") {
@@ -214,8 +232,21 @@ async function catchUp() {
 }
 
 async function complete(before) {
-  if (state !== "ready") return { matches: [], start: 0, help: "" };
+  if (state !== "ready") return { matches: [], begun: "", owner: "", help: "Python is busy." };
   return call("completions", before);
+}
+
+async function describe(expression) {
+  return state === "ready" ? call("describe", expression) : "";
+}
+
+async function signature(before) {
+  return state === "ready" ? call("signature", before) : "";
+}
+
+/** Bring what opens below the input into view. */
+function shown() {
+  requestAnimationFrame(() => transcript.scrollToEnd());
 }
 
 function interrupt() {
@@ -243,13 +274,14 @@ function restart() {
   old?.terminate();
   editor.enabled = false;
   transcript.block("quiet", "Python was restarted; all names are gone.");
-  start();
+  return start();
 }
 
 element("interrupt").addEventListener("click", () => {
   interrupt();
   editor.focus();
 });
+
 /** Put a program into the editor, to be read and run. */
 function offer(program) {
   editor.text = program;
@@ -290,6 +322,12 @@ document.addEventListener("drop", async (event) => {
   if (python === null) return;
   for (const file of [...event.dataTransfer.files]) await takeFile(file);
 });
+element("begin-anew").addEventListener("click", restart);
+element("repeat").addEventListener("click", async () => {
+  const typed = inputs.join("\n");
+  await restart();
+  if (state === "ready") offer(typed);
+});
 element("restart").addEventListener("click", () => {
   if (inputs.length && state !== "stopped") element("sure").showModal();
   else restart();
@@ -308,8 +346,7 @@ element("clear").addEventListener("click", () => {
 });
 document.addEventListener("keydown", (event) => {
   if (!event.ctrlKey || event.altKey || event.metaKey || event.shiftKey) return;
-  const { selectionStart, selectionEnd } = element("editor");
-  const selected = !getSelection().isCollapsed || (document.activeElement === element("editor") && selectionStart !== selectionEnd);
+  const selected = !getSelection().isCollapsed || editor.hasSelection;
   if (event.key === "c" && !selected) {
     event.preventDefault();
     interrupt();
@@ -321,7 +358,7 @@ document.addEventListener("keydown", (event) => {
 main.addEventListener("click", (event) => {
   if (getSelection().isCollapsed && !event.target.closest("a, button, .note")) editor.focus();
 });
-element("editor").placeholder = "import pellucid as torch";
+editor.placeholder = "import pellucid as torch";
 await start();
 if (location.hash.startsWith(IN_LINK)) {
   note("The program comes from the link. Read it, then press Enter at its end or Ctrl+Enter.");

@@ -25,7 +25,7 @@ def session(browser):
 def repl(session):
     """The running page, with an empty transcript and an empty line."""
     session.ready()
-    session.editor.fill("")
+    session.fill("")
     session.page.get_by_role("button", name="Clear").click()
     return session
 

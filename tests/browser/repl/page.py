@@ -1,7 +1,12 @@
 """The REPL page, by keyboard: the verbs of its tests."""
 
-from playwright.sync_api import Page, expect
+import contextlib
 
+from playwright.sync_api import Page, TimeoutError
+
+# The text that is being typed: lines of the editor, without what it suggests while it is empty.
+HELD = """() => [...document.querySelectorAll(".cm-line")]
+    .map((line) => (line.querySelector(".cm-placeholder") ? "" : line.textContent)).join("\\n")"""
 READY, RUNNING = "body[data-state=ready]", "body[data-state=running]"
 BOOT = 60_000  # milliseconds
 DRAWN = 250_000  # characters of one input's output that may be on the page at a time, with room to spare
@@ -14,7 +19,9 @@ class Repl:
         self.page, self.server = page, server
         self.editor = page.get_by_role("textbox", name="Python input")
         self.notes = page.locator("#notes")
-        self.options = page.locator("#completions").get_by_role("option")
+        self.options = page.get_by_role("listbox", name="Completions").get_by_role("option")
+        self.hint = page.locator("#hint")
+        self.mark = page.locator(".cm-gutterElement:visible").first
         self.status = page.get_by_role("status")
 
     def open(self) -> "Repl":
@@ -30,7 +37,28 @@ class Repl:
         self.editor.press_sequentially(line)
         self.editor.press("Enter")
         self.page.wait_for_selector(RUNNING)
-        expect(self.editor).to_have_value("")  # it was accepted
+        self.holds("")  # it was accepted
+
+    def holds(self, text: str) -> None:
+        """Wait until this is what stands in the editor."""
+        with contextlib.suppress(TimeoutError):
+            self.page.wait_for_function(f"text => ({HELD})() === text", arg=text, timeout=5_000)
+        assert self.page.evaluate(HELD) == text
+
+    def fill(self, text: str) -> None:
+        """Put this into the editor, as who pastes it."""
+        self.editor.press("Control+a")
+        self.editor.press("Delete")
+        if text:
+            self.paste(text)
+
+    def enter(self, program: str) -> str:
+        """Run a whole program; what it printed."""
+        self.fill(program)
+        self.editor.press("Control+Enter")
+        self.holds("")
+        self.ready()
+        return self.output()
 
     def type(self, *lines: str) -> str:
         """Type lines, Enter after each; what was printed for the last input."""

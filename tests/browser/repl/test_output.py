@@ -48,9 +48,9 @@ def test_a_value_that_cannot_be_shown_says_where(repl):
 
 
 def test_long_output_is_folded_and_all_of_it_can_be_drawn_and_saved(repl):
-    repl.editor.fill("for i in range(30_000): print(i, 'lines')")
+    repl.fill("for i in range(30_000): print(i, 'lines')")
     repl.editor.press("Control+Enter")
-    expect(repl.editor).to_have_value("")
+    repl.holds("")
     repl.ready()
     lines = [f"{i} lines" for i in range(30_000)]
     shown = repl.output().split("\n")
@@ -115,9 +115,9 @@ def test_streams_and_values_come_in_the_order_in_which_they_were_written(repl):
 def test_a_carriage_return_begins_the_line_anew(repl):
     assert repl.type(r"print('step 1', end=''); print('\rstep 2', end=''); print('\rstop')") == "stop 2\n"
     assert repl.type(r"print('a\r\nb\rc\n', end='')") == "a\nc\n"
-    repl.editor.fill(r"for i in range(20_000): print(f'\rstep {i}', end='')")
+    repl.fill(r"for i in range(20_000): print(f'\rstep {i}', end='')")
     repl.editor.press("Control+Enter")
-    expect(repl.editor).to_have_value("")
+    repl.holds("")
     repl.ready()
     assert repl.output() == "step 19999"
 
@@ -179,6 +179,22 @@ def test_values_draw_themselves(repl):
     assert repl.page.evaluate("window.was === undefined")
 
 
+def test_images_and_bundles_are_drawn_and_display_draws_in_loops(repl):
+    dot = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+    repl.enter(
+        "import base64\n"
+        f"class Dot:\n    def _repr_png_(self): return base64.b64decode('{dot}')\n"
+        "class Bundle:\n    def _repr_mimebundle_(self, include=None, exclude=None):\n"
+        "        return {'text/plain': 'no', 'text/html': '<b>bundled</b>'}, {}\n"
+        "for value in (Dot(), Bundle(), 3): display(value)"
+    )
+    frames = repl.page.locator("iframe.picture")
+    expect(frames).to_have_count(2)
+    assert frames.first.content_frame.locator("img").evaluate("one => one.naturalWidth") == 1
+    expect(frames.last.content_frame.locator("b")).to_have_text("bundled")
+    assert repl.output() == "3\n"
+
+
 def test_a_statement_is_timed(repl):
     assert re.fullmatch(r"5\n[\d.]+ (s|ms|µs), until the device was done\n", repl.type("%time 2 + 3"))
     assert "SyntaxError" in repl.type("%timer 2")
@@ -195,3 +211,49 @@ def test_output_is_announced_and_the_page_needs_nothing_from_outside(repl):
     expect(repl.page.get_by_role("log")).to_have_attribute("aria-live", "polite")
     assert all(request.headers["host"].startswith("127.0.0.1") for request in repl.server.requests)
     expect(repl.editor).to_be_focused()
+
+
+def test_ansi_colours_and_styles_are_drawn_and_lines_erased(repl):
+    repl.enter(
+        r"""
+import sys
+print("\x1b[31mred\x1b[0m \x1b[1;44mbold\x1b[22m on blue\x1b[0m plain \x1b[38;5;208mlate\x1b[m")
+print("\x1b]8;;https://example.org\x07link\x1b]8;;\x07 \x1b[38;2;1;2;3mrgb\x1b[0m \x1b[7minverse\x1b[0m")
+for part in ("\x1b[3", "2mgr", "een\x1b", "[0m!\n"):
+    print(part, end="", flush=True)
+for done in (5, 50, 100):
+    print(f"\r\x1b[K\x1b[36m{'#' * (done // 10)}\x1b[0m {done} %", end="", flush=True)
+print("\r\x1b[Kdone")
+"""
+    )
+    assert repl.output() == "red bold on blue plain late\nlink rgb inverse\ngreen!\ndone\n"
+    spans = repl.page.locator("#transcript .stdout span").evaluate_all(
+        "all => all.map((one) => [one.textContent, one.className, one.style.color])"
+    )
+    assert spans == [
+        ["red", "ansi-fg-1", ""],
+        ["bold", "ansi-bold ansi-bg-4", ""],
+        [" on blue", "ansi-bg-4", ""],
+        ["late", "", "rgb(255, 135, 0)"],
+        ["rgb", "", "rgb(1, 2, 3)"],
+        ["inverse", "", "var(--page)"],
+        ["green", "ansi-fg-2", ""],
+    ]
+    repl.enter("for i in range(3000): print(f'\\x1b[3{i % 8}m{i}\\x1b[0m')")
+    assert repl.output().startswith("0\n1\n2\n")
+    assert repl.output().endswith("2998\n2999\n")
+
+
+def test_tracebacks_are_coloured_as_in_cpython(repl):
+    assert repl.type("1 / 0").endswith("ZeroDivisionError: division by zero\n")
+    expect(repl.page.locator("#transcript .stderr .ansi-bold").last).to_have_text("ZeroDivisionError")
+    assert repl.type("x = = 1").endswith("SyntaxError: invalid syntax\n")
+
+
+def test_help_is_readable(repl):
+    repl.type("import pellucid as torch")
+    printed = repl.type("help(torch.linspace)")
+    assert printed.startswith("Help on function linspace in module pellucid")
+    assert "both included, equally far apart" in printed
+    assert "\b" not in printed
+    expect(repl.page.locator("#transcript .stdout .ansi-bold").first).to_have_text("linspace")

@@ -58,17 +58,17 @@ def test_a_phone_has_keys_and_rows_that_fit(browser, site_server):
     context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
     repl = Repl(context.new_page(), site_server).open()
     repl.editor.press_sequentially("import pel")
-    repl.editor.fill("x = 1")
+    repl.fill("x = 1")
     repl.page.get_by_role("button", name="New line").tap()
     repl.editor.press_sequentially("x")
     repl.editor.press("Control+Enter")
     repl.ready()
     assert repl.output() == "1\n"
     repl.page.get_by_role("button", name="Earlier input").tap()
-    expect(repl.editor).to_have_value("x = 1\nx")
-    repl.editor.fill("import pellucid as torch; torch.ones(12) / 3")
+    repl.holds("x = 1\nx")
+    repl.fill("import pellucid as torch; torch.ones(12) / 3")
     repl.editor.press("Enter")
-    expect(repl.editor).to_have_value("")
+    repl.holds("")
     repl.ready()
     assert max(map(len, repl.output().split("\n"))) < 40
     fits = "document.documentElement.scrollWidth <= innerWidth"
@@ -82,7 +82,7 @@ def test_the_quick_examples_run(repl):
         menu.select_option(label=name)
         expect(repl.editor).to_be_focused()
         repl.editor.press("Control+Enter")
-        expect(repl.editor).to_have_value("")
+        repl.holds("")
         repl.ready()
         assert repl.output(), name
     expect(repl.page.locator("#transcript .stderr")).to_have_count(0)
@@ -90,7 +90,7 @@ def test_the_quick_examples_run(repl):
 
 def test_a_link_offers_its_program_with_packages_of_a_named_folder(repl, page):
     program = "import iniconfig\nname = iniconfig.__name__ + '#ü'"
-    repl.editor.fill(program)
+    repl.fill(program)
     repl.page.get_by_role("button", name="Share").click()
     expect(repl.page).to_have_url(re.compile("#code="))
     code = repl.page.url.partition("#")[2]
@@ -100,10 +100,10 @@ def test_a_link_offers_its_program_with_packages_of_a_named_folder(repl, page):
         linked.ready(BOOT)
         expect(linked.notes).to_contain_text("More packages come from")
         expect(linked.notes).to_contain_text("The program comes from the link")
-        expect(linked.editor).to_have_value(program)
+        linked.holds(program)
         assert linked.inputs() == []
         linked.editor.press("Control+Enter")
-        expect(linked.editor).to_have_value("")
+        linked.holds("")
         linked.ready()
         assert linked.type("name") == "'iniconfig#ü'\n"
         assert "micropip.install('matplotlib')" in linked.type("import matplotlib")

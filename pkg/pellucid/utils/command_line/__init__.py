@@ -22,6 +22,8 @@ __all__ = ["as_json", "device_option", "loading", "main"]
 # Every command, and what the list of them says.
 COMMANDS = {
     "inspect": "Say what a model's file holds, from its headers alone.",
+    "lens": "Ask every layer of a model what it would have said, as a page.",
+    "bench": "Measure this device, and a model on it.",
     "convert": "Write a file of weights in another format.",
     "run": "Run a program that was written for PyTorch.",
     "serve": "Serve a folder of pages and weights.",

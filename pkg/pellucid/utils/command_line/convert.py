@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from .. import conversion
-from . import loading
+from . import as_json, loading, print_json
 
 
 @click.command()
@@ -15,12 +15,15 @@ from . import loading
     "--dtype", type=click.Choice(list(conversion.FLOATS)), help="Of all floats; as they are if not given."
 )
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
-@click.pass_context
-def convert(ctx: click.Context, source: str, target: str, dtype: str | None, force: bool) -> None:
+@as_json
+def convert(source: str, target: str, dtype: str | None, force: bool, as_json: bool) -> None:
     """Write the tensors of SOURCE (safetensors, GGUF, npz) to TARGET (safetensors, npz).
 
     Quantized tensors become the floats that --dtype names.
     """
-    with loading("converting") as tell:
+    with loading("converting", quiet=as_json) as tell:
         count = conversion.convert(source, target, dtype=dtype, overwrite=force, on_progress=tell)
-    click.echo(f"{target}: {count} tensors")
+    if as_json:
+        print_json({"target": target, "tensors": count})
+    else:
+        click.echo(f"{target}: {count} tensors")

@@ -11,7 +11,7 @@ import click
 from ...errors import ArgumentError, MissingError
 from ...lens.paths import matches
 from .. import matching
-from . import arrays
+from . import arrays, as_json, print_json
 from .match import ids_of
 
 
@@ -21,7 +21,10 @@ from .match import ids_of
 @click.option("--ids", help="Token ids instead, such as 1,15,27.")
 @click.option("--output", "-o", required=True, type=click.Path(), help="The npz or safetensors to write.")
 @click.option("--points", multiple=True, help="Module paths, * and ** allowed; all if not given.")
-def record(model: str, inputs: str | None, ids: str | None, output: str, points: tuple[str, ...]) -> None:
+@as_json
+def record(
+    model: str, inputs: str | None, ids: str | None, output: str, points: tuple[str, ...], as_json: bool
+) -> None:
     """Run MODEL in PyTorch and write what each of its modules gets and returns.
 
     MODEL is a Hugging Face folder or hub id, a .pt2, or FILE.py:NAME or MODULE:NAME of a function that
@@ -33,7 +36,10 @@ def record(model: str, inputs: str | None, ids: str | None, output: str, points:
     found = matching.record(
         _module(model), given, output, pattern=lambda p: not points or any(matches(p, q) for q in points)
     )
-    click.echo(f"{output}: {len(found)} arrays")
+    if as_json:
+        print_json({"output": output, "arrays": list(found)})
+    else:
+        click.echo(f"{output}: {len(found)} arrays")
 
 
 def _module(name: str) -> Any:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import click
+
+from . import as_json
 
 
 @click.command()
@@ -11,15 +15,22 @@ import click
 @click.option("--port", default=8000, show_default=True, help="0 takes a free one.")
 @click.option("--cors/--no-cors", default=True, show_default=True, help="Let pages of other origins read.")
 @click.option("--isolation", is_flag=True, help="Send COOP and COEP, so that pages have SharedArrayBuffer.")
-def serve(folder: str, host: str, port: int, cors: bool, isolation: bool) -> None:
-    """Serve FOLDER: byte ranges, entity tags, right types."""
+@as_json
+def serve(folder: str, host: str, port: int, cors: bool, isolation: bool, as_json: bool) -> None:
+    """Serve FOLDER: byte ranges, entity tags, right types.
+
+    With --json the first line says the address.
+    """
     import uvicorn
 
     server = uvicorn.Server(
         uvicorn.Config(application(folder, cors, isolation), host=host, port=port, log_level="warning")
     )
     socket = server.config.bind_socket()
-    click.echo(f"serving {folder} at http://{host}:{socket.getsockname()[1]}/")
+    address = f"http://{host}:{socket.getsockname()[1]}/"
+    click.echo(
+        json.dumps({"folder": folder, "address": address}) if as_json else f"serving {folder} at {address}"
+    )
     server.run([socket])
 
 
