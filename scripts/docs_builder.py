@@ -15,7 +15,7 @@ from typing import Any
 from paths import ROOT
 
 DOCS = ROOT / "docs"
-# Pages of docs/ by what one looks for; a test holds the list to the folder.
+# Pages of docs/ by what one looks for; those that are not named here come under "More".
 GUIDES = {
     "Tutorials": [
         "tutorials/lens_in_five_minutes", "tutorials/train_a_tiny_gpt", "tutorials/bring_your_model",
@@ -111,6 +111,10 @@ def navigation() -> str:
     for title, pages in GUIDES.items():
         lines.append(f"  - {title}:")
         lines += [f"    - {page}.md" for page in pages]
+    named = {page for pages in GUIDES.values() for page in pages}
+    found = {path.relative_to(DOCS).with_suffix("").as_posix() for path in DOCS.rglob("*.md")}
+    if more := sorted(found - named):
+        lines += ["  - More:", *(f"    - {page}.md" for page in more)]
     lines.append("  - API:")
     lines += [f"    - {name}: api/{name}.md" for name in API]
     lines += ["  - Contributing: contributing.md", "  - Kernels: wgsl.md"]

@@ -139,7 +139,7 @@ function stopped(reason) {
   transcript.print("stderr", `${reason}\n`);
   show("stopped", "Python has stopped.");
   element("crash-reason").textContent = cause(reason);
-  element("repeat").hidden = !inputs.length;
+  element("repeat").hidden = element("crash-kept").hidden = !inputs.length;
   element("crash").hidden = false;
   element("begin-anew").focus();
   element("crash").scrollIntoView({ block: "nearest" });
