@@ -5,7 +5,7 @@ import pytest
 import safetensors.numpy
 
 import pellucid as torch
-from pellucid.errors import FormatError
+from pellucid.errors import FormatError, SourceError
 from pellucid.weights import LocalSource
 from pellucid.weights.kind import describe, is_safetensors, may_be_json
 
@@ -15,6 +15,7 @@ CASES = [
     (b"\xef\xbb\xbf\r\n <html>", "is a web page"),
     (b"PK\x03\x04\x14\x00archive", "is a zip archive"),
     (b"\x1f\x8b\x08\x00", "is compressed by gzip"),
+    (b"version https://git-lfs.github.com/spec/v1", "is a pointer of Git LFS"),
     (b"\x93NUMPY\x01\x00", "begins with b'"),
     (b"plain text", "begins with b'plain te'"),
 ]
@@ -26,6 +27,33 @@ def test_a_wrong_file_is_named(begin, words):
     assert not may_be_json(begin)
     with pytest.raises(FormatError, match="Give a GGUF file") as raised:
         torch.AutoTokenizer.from_pretrained(begin)
+    assert words in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("begin", "words"), [row for row in CASES if row[0][:2] not in (b"", b"PK", b"\x93N")]
+)
+def test_weights_that_are_none_are_named(begin, words):
+    with pytest.raises(FormatError) as raised:
+        torch.AutoModelForCausalLM.from_pretrained(begin + b"." * 100)
+    assert words in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        (
+            "gpt2",
+            "gpt2: there is no such file or folder, and a hub name has its owner, as openai-community/gpt2",
+        ),
+        ("ftp://example.org/x.gguf", "begins with ftp:, which is not read. An address begins with http"),
+        ("htp://x y", "begins with htp:, which is not read"),
+        (r"C:\Users\me\x.gguf", "there is no such file"),
+    ],
+)
+def test_an_address_that_is_none_is_told_at_once(source, words):
+    with pytest.raises(SourceError) as raised:
+        torch.AutoModelForCausalLM.from_pretrained(source)
     assert words in str(raised.value)
 
 

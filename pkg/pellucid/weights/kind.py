@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from .formats.safetensors import LONGEST_HEADER
-
 BYTES = 16  # of the beginning are enough
+LONGEST_HEADER = 100_000_000  # of a safetensors file, in bytes
 
 _MARKS = {
     b"GGUF": "is a GGUF file",
     b"PK\x03\x04": "is a zip archive, such as torch.save writes",
     b"\x1f\x8b": "is compressed by gzip",
+    b"version https://": "is a pointer of Git LFS, not the file (git lfs pull fetches that)",
 }
 
 

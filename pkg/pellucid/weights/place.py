@@ -14,7 +14,7 @@ from ..errors import SourceError
 from . import settings
 from .document import parse_object
 from .header import LARGEST_READ
-from .source import IN_PAGE, LocalSource, MemorySource, Source
+from .source import IN_PAGE, LocalSource, MemorySource, MissingFile, Source
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 _FILE_SUFFIXES = (
@@ -100,10 +100,25 @@ def _find(source: Any, revision: str, token: str | None, endpoint: str | None) -
         return _local(Path(url2pathname(urllib.parse.urlsplit(source).path)))
     if not IN_PAGE and os.path.exists(source):  # which says no where a Path raises: a NUL, too long a name
         return _local(Path(source))
+    if IN_PAGE and re.match(r"[A-Za-z]:[\\/]|~/", source):
+        raise SourceError(
+            f"source: {source[:200]!r} is a path of your computer, which a page cannot open. Drop the file "
+            "on the page."
+        )
+    if scheme := re.match(r"([A-Za-z][A-Za-z0-9+.-]+):", source):
+        raise SourceError(
+            f"source: {source[:200]!r} begins with {scheme[0]}, which is not read. An address begins with "
+            "http:// or https://."
+        )
     if _HUB_ID.fullmatch(source) and not source.endswith(_FILE_SUFFIXES):
         return _hub(source, revision, token, endpoint or settings.hub_endpoint)
     if IN_PAGE or settings.origin:
         return _web(urllib.parse.urljoin(_origin().rstrip("/") + "/", source), token)
+    if re.fullmatch(r"[\w.-]+", source) and not source.endswith(_FILE_SUFFIXES):
+        raise MissingFile(
+            f"{source}: there is no such file or folder, and a hub name has its owner, as "
+            "openai-community/gpt2."
+        )
     return _local(Path(source))
 
 

@@ -13,8 +13,8 @@ from ..checkpoint import MOST_DIMENSIONS, Checkpoint, TensorInfo, check_layout, 
 from ..document import parse_object
 from ..fields import shown
 from ..header import Header
+from ..kind import BYTES, LONGEST_HEADER, describe
 
-LONGEST_HEADER = 100_000_000
 LONGEST_NAME = 1 << 16
 _DEEPEST = 4  # levels of brackets in a header
 
@@ -61,9 +61,9 @@ def read(header: Header):
     assert source.size is not None
     if 8 + length > min(header.longest, source.size):
         raise FormatError(
-            f"{source.name}: begins with {bytes(header.bytes[:8])!r}; as a header's length that "
+            f"{source.name}: {describe(bytes(header.bytes[:BYTES]))}; as a safetensors header's length that "
             f"is {length:,} bytes, but the file has {source.size:,} and a header at most {LONGEST_HEADER:,}. "
-            "The file is cut short, or of another format."
+            "Give the address of the weights themselves, or download the file again."
         )
     yield from header.need(8 + length, "the header")
     text = bytes(header.bytes[8 : 8 + length])

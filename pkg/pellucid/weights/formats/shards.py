@@ -10,8 +10,9 @@ from ..checkpoint import Checkpoint, TensorInfo, check_name
 from ..document import parse_object
 from ..fields import shown
 from ..header import Header
+from ..kind import LONGEST_HEADER
 from ..source import MissingFile, Source
-from .safetensors import LONGEST_HEADER, LONGEST_NAME
+from .safetensors import LONGEST_NAME
 
 _DEEPEST = 4  # levels of brackets in an index
 
