@@ -209,6 +209,20 @@ def ternary(weight, settings):
     return {"weight": packed, "weight_scale": scale}, quants * (scale.float() if auto else 1 / scale.float())
 
 
+def mxfp4(weight, settings):
+    """Two numbers of E2M1 in a byte, the first in its low half; a power of two for 32 columns."""
+    rows, columns = weight.shape
+    book = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+    book = torch.cat([book, -book])
+    parts = weight.reshape(rows, -1, 32)
+    exponents = torch.ceil(torch.log2(parts.abs().amax(2) / 6)).int()
+    each = torch.exp2(exponents.float())[..., None]
+    quants = ((parts / each)[..., None] - book).abs().argmin(-1)
+    values, quants = (book[quants] * each).reshape(rows, columns), quants.reshape(rows, columns)
+    pairs = (quants[:, ::2] | quants[:, 1::2] << 4).to(torch.uint8)
+    return {"weight_packed": pairs, "weight_scale": (exponents + 127).to(torch.uint8)}, values
+
+
 def nvfp4(packed, factor_name, factor):
     """4 bits of E2M1, a scale of E4M3 for 16 columns, a factor that divides or multiplies these."""
 
@@ -310,6 +324,16 @@ WAYS = {
         compressed(False, asymmetric=True),
         of_weights("int-quantized", num_bits=8, strategy="channel", symmetric=False),
         "int8_g_idx",
+    ),
+    "mxfp4": (
+        mxfp4,
+        of_weights("mxfp4-pack-quantized", num_bits=4, type="float", strategy="group", group_size=32),
+        "mxfp4",
+    ),
+    "fp8, modelopt": (
+        tiles(1 << 9, 1 << 9, name="weight_scale"),
+        {"quant_method": "modelopt", "quant_algo": "FP8"},
+        "fp8_e4m3",
     ),
     "fp8, torchao": (torchao(fp8), {"quant_method": "torchao"}, "fp8_e4m3"),
     "int8, torchao": (torchao(int8), {"quant_method": "torchao"}, "int8_rows"),

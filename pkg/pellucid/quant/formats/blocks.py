@@ -65,6 +65,7 @@ def block_format(
     values: Callable[..., np.ndarray],
     repack: str | None = None,
     codebook: bytes = b"",
+    stored: tuple[Stored, ...] = (),
 ) -> BlockFormat:
     """A format with the numbers of `GGUF_TYPES`.
 
@@ -75,6 +76,7 @@ def block_format(
         values: planes to values.
         repack: the WGSL file that splits; ``repack_<name>`` if not given, and for ranges the one of these.
         codebook: what planes point into; ``values`` takes it last.
+        stored: how folders of other programs have such weights.
     """
     number = _NUMBERS[name]
     _, block, block_bytes = GGUF_TYPES[number]
@@ -99,7 +101,7 @@ def block_format(
         repack=repack or ("repack_ranges" if starts else f"repack_{name}"),
         starts=starts,
         codebook=codebook,
-        stored=() if codebook or block == 1 else (own,),
+        stored=() if codebook or block == 1 else (own, *stored),
     )
 
 

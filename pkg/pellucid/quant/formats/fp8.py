@@ -130,6 +130,14 @@ def _ways(kind: str) -> tuple[Stored, ...]:
             ignored=("activation_scale",),
         ),
         Stored(
+            methods=("modelopt",),
+            when={"quant_algo": ("FP8",)},
+            tensors={"weight": (kind,), "weight_scale": _SCALES},
+            shape=row_shape,
+            planes=_planes,
+            ignored=("input_scale",),
+        ),
+        Stored(
             methods=("torchao",),
             tensors={"_weight_qdata": (kind,), "_weight_scale": _SCALES},
             shape=lambda shapes, settings: row_shape(plain_names(shapes), settings),

@@ -6,9 +6,14 @@ Source: gguf.quants of the PyPI package ``gguf``; Open Compute Project 2023, "OC
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
-from ..format import Plane
+from ...errors import FormatError
+from ...tensors.tensor import Tensor
+from ..format import UNIT, Plane
+from ..stored import Settings, Shapes, Stored
 from .blocks import HALF, QUANTS, block_format, halves, nibbles, signed
 
 _PAIRS = np.array([0, 2, 4, 6], np.uint8)[:, None]
@@ -64,6 +69,23 @@ def _mxfp4(quants: np.ndarray, exponents: np.ndarray) -> np.ndarray:
         return d * E2M1[nibbles(quants)]
 
 
+def _pairs_shape(shapes: Shapes, settings: Settings) -> tuple[int, int]:
+    packed, scales = shapes["weight_packed"], shapes["weight_scale"]
+    if len(packed) != 2 or packed[1] * 2 % UNIT or scales != (packed[0], packed[1] * 2 // UNIT):
+        raise FormatError(
+            f"weight_packed and weight_scale of shapes {packed} and {scales} are not a scale for each {UNIT} "
+            "columns."
+        )
+    return packed[0], packed[1] * 2
+
+
+def _split_halves(tensors: Mapping[str, Tensor], settings: Settings) -> list[Tensor]:
+    """Planes of bytes that have columns 2i and 2i + 1: those of a GGUF have columns i and 16 + i."""
+    packed = tensors["weight_packed"].unsqueeze(-1)
+    each = (packed >> packed.new_tensor([0, 4]) & 15).flatten(1).unflatten(1, (-1, 2, UNIT // 2))
+    return [(each[:, :, 0] | each[:, :, 1] << 4).flatten(1), tensors["weight_scale"]]
+
+
 def _nvfp4(quants: np.ndarray, scales: np.ndarray) -> np.ndarray:
     q = quants.reshape(-1, 8)
     return _E4M3[scales.reshape(-1, 1)] * E2M1[np.concatenate([q & 15, q >> np.uint8(4)], axis=1)]
@@ -89,7 +111,21 @@ block_format(
 )
 block_format("iq4_nl", (QUANTS, HALF), (2, 0), lambda q, d: halves(d)[:, None] * LEVELS[nibbles(q)])
 block_format("iq4_xs", (QUANTS, Plane("headers", 8, 8)), (8, 0), _iq4_xs)
-block_format("mxfp4", (QUANTS, Plane("exponents", 1)), (1, 0), _mxfp4)
+block_format(
+    "mxfp4",
+    (QUANTS, Plane("exponents", 1)),
+    (1, 0),
+    _mxfp4,
+    stored=(
+        Stored(
+            methods=("compressed-tensors",),
+            when={"format": ("mxfp4-pack-quantized",), "transform_config": (None, {})},
+            tensors={"weight_packed": ("uint8",), "weight_scale": ("uint8", "float8_e8m0fnu")},
+            shape=_pairs_shape,
+            planes=_split_halves,
+        ),
+    ),
+)
 block_format("nvfp4", (QUANTS, HALF), (4, 0), _nvfp4)
 block_format("tq1_0", (Plane("quants", 48, 8), Plane("tails", 4, 8), SUPERS), (0, 48, 52), _tq1_0)
 block_format(
