@@ -15,6 +15,7 @@ from quant.samples import tame_blocks
 KINDS = {
     "cohere": "command-r", "gemma3_text": "gemma3", "gpt_bigcode": "starcoder", "gpt_neox": "gptneox",
     "mistral": "llama", "phi": "phi2", "qwen2_moe": "qwen2moe", "qwen3_moe": "qwen3moe",
+    "qwen3_5_text": "qwen35",
 }  # fmt: skip
 # Keys of a GGUF by those of a configuration of transformers.
 KEYS = {
@@ -39,9 +40,10 @@ def gguf_names(model: Any) -> dict[str, str]:
     known = gguf.get_tensor_name_map(arch, model.config.num_hidden_layers)
     found = {}
     for path, _ in parameters(model):
-        stem, _, ending = path.rpartition(".")
+        # As the converter calls it.
+        stem, _, ending = path.replace(".dt_bias", ".dt_proj.bias").rpartition(".")
         name = known.get_name(stem) or known.get_name(stem.removeprefix("transformer."))
-        found[path] = f"{name}.{ending}"
+        found[path] = known.get_name(path) or f"{name}.{ending}"
     return found
 
 
@@ -64,8 +66,19 @@ def architecture(model: Any) -> str:
     return KINDS.get(kind, kind)
 
 
-def key_heads(config: Any) -> int:
-    """Key heads of a configuration of transformers."""
+def feed_forward(model: Any) -> int:
+    """Columns inside a feed-forward: of LFM2 others than its configuration says."""
+    if model.config.model_type == "lfm2":
+        return model.model.layers[0].feed_forward.w1.weight.shape[0]
+    return getattr(model.config, "intermediate_size", None) or 4 * model.config.hidden_size
+
+
+def key_heads(config: Any) -> Any:
+    """Key heads of a configuration of transformers; of each layer, where some have none."""
+    if config.model_type == "lfm2":
+        return [config.num_key_value_heads if kind != "conv" else 0 for kind in config.layer_types]
+    if not hasattr(config, "num_attention_heads"):
+        return 0
     if config.model_type == "falcon":
         return config.num_kv_heads if config.new_decoder_architecture else 1
     return getattr(config, "num_key_value_heads", None) or config.num_attention_heads
@@ -97,6 +110,62 @@ def permuted(weight: np.ndarray, heads: int) -> np.ndarray:
     return halves.swapaxes(1, 2).reshape(weight.shape)
 
 
+def recurrent(model: Any, path: str, value: np.ndarray) -> np.ndarray:
+    """Values of recurrences as the converter changes them."""
+    kind, config = architecture(model), model.config
+    if value.ndim == 3 and value.shape[1] == 1:
+        value = value[:, 0]
+    if path.endswith("A_log"):
+        value = -np.exp(value)
+    if kind == "mamba2" and path.endswith(("A_log", ".D")):
+        value = value[:, None]
+    if kind == "mamba2" and path.endswith("mixer.norm.weight"):
+        value = value.reshape(config.n_groups, -1)
+    return turned_heads(config, path, value) if kind == "qwen35" and "linear_attn" in path else value
+
+
+def turned_heads(config: Any, path: str, value: np.ndarray) -> np.ndarray:
+    """Value heads in the order in which they take the key heads in turn."""
+    keys, columns = config.linear_num_key_heads, config.linear_value_head_dim
+
+    def turned(part: np.ndarray, each: int) -> np.ndarray:
+        by_key = part.reshape(keys, -1, each, *part.shape[1:])
+        return by_key.swapaxes(0, 1).reshape(part.shape)
+
+    if "in_proj_qkv" in path or "conv1d" in path:
+        at = 2 * keys * config.linear_key_head_dim
+        return np.concatenate([value[:at], turned(value[at:], columns)])
+    if "out_proj" in path:
+        return np.ascontiguousarray(turned(value.T, columns).T)
+    if "in_proj_z" in path:
+        return turned(value, columns)
+    return value if "norm" in path else turned(value, 1)
+
+
+def add_recurrence(writer: gguf.GGUFWriter, config: Any) -> None:
+    """Keys of models with recurrences and convolutions."""
+    if config.model_type == "lfm2":
+        writer.add_shortconv_l_cache(config.conv_L_cache)
+        writer.add_layer_norm_rms_eps(config.norm_eps)
+    elif config.model_type in ("mamba", "mamba2"):
+        is_first = config.model_type == "mamba"
+        inner = config.intermediate_size if is_first else config.expand * config.hidden_size
+        writer.add_layer_norm_rms_eps(config.layer_norm_epsilon)
+        writer.add_ssm_state_size(config.state_size)
+        writer.add_ssm_conv_kernel(config.conv_kernel)
+        writer.add_ssm_inner_size(inner)
+        writer.add_ssm_time_step_rank(config.time_step_rank if is_first else config.num_heads)
+        if not is_first:
+            writer.add_ssm_group_count(config.n_groups)
+    elif config.model_type == "qwen3_5_text":
+        writer.add_ssm_conv_kernel(config.linear_conv_kernel_dim)
+        writer.add_ssm_state_size(config.linear_key_head_dim)
+        writer.add_ssm_group_count(config.linear_num_key_heads)
+        writer.add_ssm_time_step_rank(config.linear_num_value_heads)
+        writer.add_ssm_inner_size(config.linear_num_value_heads * config.linear_value_head_dim)
+        writer.add_full_attention_interval(config.layer_types.index("full_attention") + 1)
+
+
 def written(
     model: Any,
     path: Path,
@@ -114,11 +183,13 @@ def written(
     writer.add_block_count(config.num_hidden_layers)
     writer.add_context_length(getattr(config, "max_position_embeddings", 512))
     writer.add_embedding_length(config.hidden_size)
-    writer.add_feed_forward_length(getattr(config, "intermediate_size", None) or 4 * config.hidden_size)
-    writer.add_head_count(config.num_attention_heads)
+    writer.add_feed_forward_length(feed_forward(model))
+    writer.add_head_count(getattr(config, "num_attention_heads", 0))
     writer.add_head_count_kv(key_heads(config))
+    add_recurrence(writer, config)
     for key, name in KEYS.items():
-        if (value := getattr(config, key, None)) is not None:
+        value = None if config.model_type in ("mamba", "mamba2") else getattr(config, key, None)
+        if value is not None:
             getattr(writer, f"add_{name}")(value)
     rope = getattr(config, "rope_parameters", None)
     if rope:
@@ -140,7 +211,9 @@ def written(
         value = parameter.detach().numpy()
         if heads := headed(model, name):
             value = permuted(value, heads)
-        if architecture(model).startswith("gemma") and "norm" in name:
+        value = recurrent(model, name, value)
+        from_one = architecture(model).startswith("gemma") or architecture(model) == "qwen35"
+        if from_one and "norm" in name and "linear_attn" not in name:
             value = value + 1  # as the converter does
         if architecture(model) == "gpt2" and value.ndim == 2 and ".h." in name:
             value = np.ascontiguousarray(value.T)

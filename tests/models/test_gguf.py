@@ -57,12 +57,16 @@ def test_every_format_gives_the_logits_of_its_values(format, tmp_path, device):
 # The row of an architecture that has another name than its file.
 ROWS = {
     "command-r": "cohere", "gptneox": "gpt_neox", "phi2": "phi", "qwen2moe": "qwen2_moe",
-    "qwen3moe": "qwen3_moe", "starcoder": "gpt_bigcode",
+    "qwen3moe": "qwen3_moe", "qwen35": "qwen3_5", "starcoder": "gpt_bigcode",
 }  # fmt: skip
 # What a GGUF does not say: llama.cpp knows these numbers.
 FIXED = {
     "gemma2": {"query_pre_attn_scalar": 16},
     "gemma3": {"query_pre_attn_scalar": 16, "layer_types": None, "num_hidden_layers": 6},
+    "qwen3_5": {
+        "layer_types": ["linear_attention", "full_attention", "linear_attention", "full_attention"],
+        "num_hidden_layers": 4,
+    },
     "qwen2_moe": {"mlp_only_layers": []},
     "smollm3": {"no_rope_layer_interval": 4, "num_hidden_layers": 4},
 }
@@ -165,13 +169,13 @@ def test_an_unknown_architecture_is_refused(tmp_path):
     path = written(wide(), tmp_path / "tiny.gguf", "f16")
     data = (
         path.read_bytes()
-        .replace(b"llama.", b"mamba.")
-        .replace(b"\x05\0\0\0\0\0\0\0llama", b"\x05\0\0\0\0\0\0\0mamba")
+        .replace(b"llama.", b"rwkv7.")
+        .replace(b"\x05\0\0\0\0\0\0\0llama", b"\x05\0\0\0\0\0\0\0rwkv7")
     )
     path.write_bytes(data)
     with pytest.raises(
         FormatError,
-        match=f"'mamba' of a GGUF is not known. There are {', '.join(sorted(GGUF_ARCHITECTURES))}",
+        match=f"'rwkv7' of a GGUF is not known. There are {', '.join(sorted(GGUF_ARCHITECTURES))}",
     ):
         loaded(path, "cpu")
 

@@ -254,7 +254,9 @@ def _from_gguf(auto: str, folder: Folder) -> Generator[tuple, Any, tuple]:
     eos = {"eos_token_id": checkpoint.metadata.get("tokenizer.ggml.eos_token_id")}
     stored: dict[str, StoredWeight] = {}
     generation = _generation(f"{folder.name}: tokenizer.ggml", eos)
-    return model, gguf.paths(checkpoint, model), stored, generation
+    names = gguf.paths(checkpoint, model)
+    folder.checkpoint = gguf.reshaped(checkpoint, names, model)
+    return model, names, stored, generation
 
 
 def _generation(where: str, keys: dict[str, Any]) -> GenerationConfig:

@@ -100,9 +100,20 @@ class Config:
                 f"{checkpoint.name}: token_embd.weight has the shape {embedding.shape}; rows and columns "
                 "were expected. The file is damaged."
             )
+        given |= cls.gguf_more(checkpoint, prefix)
         given["vocab_size"] = embedding.shape[0]
         given["tie_word_embeddings"] = "output.weight" not in checkpoint
         return cls(**given).checked(checkpoint.name)
+
+    @classmethod
+    def gguf_more(cls, checkpoint: Checkpoint, prefix: str) -> dict[str, Any]:
+        """Fields that follow from several keys or from tensors of a GGUF.
+
+        Args:
+            checkpoint: the file.
+            prefix: of its architecture's keys.
+        """
+        return {}
 
     def checked(self, where: str) -> Self:
         """This configuration, if its values are those of a model.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Mapping
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from .. import weights
 from ..errors import FormatError, WeightError
 from ..weights.checkpoint import Checkpoint, TensorInfo
 
+_PLAIN = ("float32", "float16", "bfloat16")
 _FREQUENCIES = "rope_freqs.weight"
 _BLOCK = re.compile(r"blk\.([0-9]{1,6})\.([\w.]+)", re.ASCII)
 
@@ -27,16 +29,47 @@ def attribute_path(name: str, names: Mapping[str, str]) -> str:
         >>> attribute_path("blk.3.attn_q.weight", {"blk.{}.attn_q": "model.layers.{}.self_attn.q_proj"})
         'model.layers.3.self_attn.q_proj.weight'
     """
+    # Some are called by their whole names: a rate has no .weight.
+    whole, number = _pattern(name)
+    if whole in names:
+        return names[whole].format(number)
     stem, _, kind = name.rpartition(".")
-    found = _BLOCK.fullmatch(stem)
-    number, pattern = (found[1], f"blk.{{}}.{found[2]}") if found else ("", stem)
+    pattern, number = _pattern(stem)
     return f"{names[pattern].format(number)}.{kind}" if pattern in names else name
+
+
+def _pattern(stem: str) -> tuple[str, str]:
+    """A name with ``{}`` in the place of its layer's number, and the number."""
+    found = _BLOCK.fullmatch(stem)
+    return (f"blk.{{}}.{found[2]}", found[1]) if found else (stem, "")
 
 
 def paths(checkpoint: Checkpoint, model: Any) -> dict[str, str]:
     """The attribute path of every tensor that is a parameter, by its name in the file."""
     names = model.gguf_paths()
     return {name: attribute_path(name, names) for name in checkpoint if name != _FREQUENCIES}
+
+
+def reshaped(checkpoint: Checkpoint, names: Mapping[str, str], model: Any) -> Checkpoint:
+    """The checkpoint with the shapes of the model's tensors: a GGUF leaves out axes of one element, or adds
+    them, and has vectors by groups.
+
+    Args:
+        checkpoint: a GGUF.
+        names: attribute paths by its names.
+        model: whose parameters these are.
+    """
+    wanted = {path: tuple(p.shape) for path, p in model.named_parameters()}
+
+    def fitted(info: TensorInfo) -> TensorInfo:
+        shape = wanted.get(names.get(info.name, ""), info.shape)
+        same = [n for n in shape if n != 1] == [n for n in info.shape if n != 1]
+        if info.dtype not in _PLAIN or not (same or (len(shape) == 1 and prod(info.shape) == shape[0])):
+            return info
+        return info._replace(shape=shape)
+
+    tensors = [fitted(info) for info in checkpoint.values()]
+    return Checkpoint(checkpoint.name, checkpoint.format, tensors, checkpoint.metadata, checkpoint.shards)
 
 
 def read_factors(model: Any, checkpoint: Checkpoint) -> Generator[tuple, Any, None]:

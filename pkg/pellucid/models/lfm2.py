@@ -15,7 +15,8 @@ from ..nn.modules.conv import Conv1d
 from ..nn.modules.linear import Linear
 from ..nn.modules.module import Module
 from ..tensors.tensor import Tensor
-from ..weights.fields import FLAG, Field, listed, number, one_of, whole
+from ..weights.checkpoint import Checkpoint
+from ..weights.fields import FLAG, Field, check, listed, number, one_of, whole
 from .decoder import Decoder, DecoderLayer
 from .decoder_config import EPSILON, DecoderConfig
 from .language_model import CausalLM
@@ -44,6 +45,10 @@ class Lfm2Config(DecoderConfig):
         mlp="feed_forward", gate="w1", up="w3", down="w2", output="out_proj", query_norm="q_layernorm",
         key_norm="k_layernorm",
     )  # fmt: skip
+    gguf_keys: ClassVar[Mapping[str, str]] = {
+        **DecoderConfig.gguf_keys, "conv_L_cache": "shortconv.l_cache",
+    }  # fmt: skip
+    gguf_optional: ClassVar[Mapping[str, str]] = {"rope_theta": "rope.freq_base"}
     max_position_embeddings: int = 128000
     rms_norm_eps: float = 1e-5
     rope_theta: float = 1e6
@@ -54,6 +59,19 @@ class Lfm2Config(DecoderConfig):
     block_multiple_of: int = 256
     block_ffn_dim_multiplier: float | None = 1.0
     block_auto_adjust_ff_dim: bool = True
+
+    @classmethod
+    def gguf_more(cls, checkpoint: Checkpoint, prefix: str) -> dict[str, Any]:
+        # Layers without key heads are convolutions.
+        key = f"{prefix}attention.head_count_kv"
+        check(checkpoint.name, checkpoint.metadata, {key: listed(whole(0, 1 << 16), 4096)}, key)
+        heads = checkpoint.metadata[key]
+        return {
+            "layer_types": ["full_attention" if n else "conv" for n in heads],
+            "num_key_value_heads": max(heads, default=0),
+            "conv_bias": "blk.0.shortconv.in_proj.bias" in checkpoint,
+            "block_auto_adjust_ff_dim": False,
+        }
 
     def checked(self, where: str):
         if self.layer_types is None:
@@ -137,3 +155,8 @@ class Lfm2ForCausalLM(CausalLM):
     config_class = Lfm2Config
     model_class = Lfm2Model
     model_types = ("lfm2",)
+    gguf_architectures = ("lfm2",)
+    gguf_names = {
+        "token_embd_norm": "model.embedding_norm",
+        **{f"blk.{{}}.shortconv.{p}": f"model.layers.{{}}.conv.{p}" for p in ("conv", "in_proj", "out_proj")},
+    }

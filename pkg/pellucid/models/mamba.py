@@ -11,14 +11,16 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any, ClassVar
 
+from ..errors import FormatError
 from ..nn import functional as F
 from ..nn.modules.linear import Linear
 from ..nn.parameter import Parameter
 from ..ops.shape.creation import arange, ones, zeros_like
 from ..ops.shape.joining import cat
 from ..tensors.tensor import Tensor
+from ..weights.checkpoint import Checkpoint
 from ..weights.fields import Field, number, one_of, whole
-from .state_space import Mixer, StateSpaceConfig, StateSpaceLM, step_bias
+from .state_space import GGUF_MIXER, Mixer, StateSpaceConfig, StateSpaceLM, rates_of, step_bias
 
 
 class MambaMixer(Mixer):
@@ -41,7 +43,7 @@ class MambaMixer(Mixer):
     def scanned(self, x: Tensor, steps: Tensor) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
         c = self.config
         steps, B, C = self.x_proj(x).split([c.rank, c.state_size, c.state_size], -1)
-        return (x, F.softplus(self.dt_proj(steps)), B, C), (-self.A_log.float().exp(), self.D)
+        return (x, F.softplus(self.dt_proj(steps)), B, C), (rates_of(c, self.A_log), self.D)
 
 
 @dataclass(frozen=True)
@@ -53,12 +55,25 @@ class MambaConfig(StateSpaceConfig):
         "time_step_scale": number(0, 1e3, above=True), "time_step_init_scheme": one_of("random", "constant"),
         "intermediate_size": whole(0, 1 << 24),
     }  # fmt: skip
+    gguf_keys: ClassVar[Mapping[str, str]] = {
+        **StateSpaceConfig.gguf_keys, "intermediate_size": "ssm.inner_size",
+        "time_step_rank": "ssm.time_step_rank",
+    }  # fmt: skip
     mixer_class: ClassVar[type[Mixer]] = MambaMixer
     vocab_size: int = 50280
     intermediate_size: int = 0
     time_step_rank: int | None = None
     time_step_scale: float = 1.0
     time_step_init_scheme: str = "random"
+
+    @classmethod
+    def gguf_more(cls, checkpoint: Checkpoint, prefix: str) -> dict[str, Any]:
+        if checkpoint.metadata.get(f"{prefix}ssm.dt_b_c_rms"):
+            raise FormatError(
+                f"{checkpoint.name}: {prefix}ssm.dt_b_c_rms is set: steps, B and C are normed, as in Falcon "
+                "Mamba, which is not computed here. Load a Mamba without these norms."
+            )
+        return super().gguf_more(checkpoint, prefix)
 
     @property
     def inner(self) -> int:
@@ -79,6 +94,8 @@ class MambaForCausalLM(StateSpaceLM):
 
     config_class = MambaConfig
     model_types = ("mamba",)
+    gguf_architectures = ("mamba",)
+    gguf_names = {**GGUF_MIXER, "blk.{}.ssm_dt": "backbone.layers.{}.mixer.dt_proj"}
 
     def select_local(self) -> list[Parameter]:
         """Weight-selective local adaptation (WSLA): train nothing but what makes B and C of every layer.

@@ -17,8 +17,9 @@ from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
 from ..ops.shape.creation import arange, ones
 from ..tensors.tensor import Tensor
-from ..weights.fields import Field, listed, number, whole
-from .state_space import Mixer, StateSpaceConfig, StateSpaceLM, step_bias
+from ..weights.checkpoint import Checkpoint
+from ..weights.fields import Field, check, listed, number, whole
+from .state_space import GGUF_MIXER, Mixer, StateSpaceConfig, StateSpaceLM, rates_of, step_bias
 
 # The largest float32 stands for no limit.
 _MOST, _INFINITE = 3.4028234663852886e38, (inf, {"__float__": "Infinity"})
@@ -68,7 +69,7 @@ class Mamba2Mixer(Mixer):
             steps = steps.clamp(low_high[0], low_high[1])
         # All channels of a head have its step, rate and D.
         steps = steps.repeat_interleave(c.head_dim, -1)
-        rates = -self.A_log.float().exp().repeat_interleave(c.head_dim, 0)
+        rates = rates_of(c, self.A_log).repeat_interleave(c.head_dim, 0)
         rates = rates.unsqueeze(-1).expand(c.inner, c.state_size)
         return (u, steps, B, C), (rates, self.D.repeat_interleave(c.head_dim, 0))
 
@@ -84,6 +85,9 @@ class Mamba2Config(StateSpaceConfig):
         **StateSpaceConfig.table, "num_heads": whole(1, 1 << 16), "head_dim": whole(1, 4096),
         "n_groups": whole(1, 1 << 16), "chunk_size": whole(1, 1 << 16), "time_step_rank": whole(1, 1 << 16),
         "time_step_limit": listed(number(0, _MOST), 2),
+    }  # fmt: skip
+    gguf_keys: ClassVar[Mapping[str, str]] = {
+        **StateSpaceConfig.gguf_keys, "num_heads": "ssm.time_step_rank", "n_groups": "ssm.group_count",
     }  # fmt: skip
     mixer_class: ClassVar[type[Mixer]] = Mamba2Mixer
     vocab_size: int = 32768
@@ -104,6 +108,19 @@ class Mamba2Config(StateSpaceConfig):
         if isinstance(limit, list | tuple):  # files have infinity as {"__float__": "Infinity"}
             keys = {**keys, "time_step_limit": [_MOST if v in _INFINITE else v for v in limit]}
         return super().from_dict(keys)
+
+    @classmethod
+    def gguf_more(cls, checkpoint: Checkpoint, prefix: str) -> dict[str, Any]:
+        keys, inner = checkpoint.metadata, f"{prefix}ssm.inner_size"
+        check(checkpoint.name, keys, {inner: whole(1, 1 << 24)}, inner)
+        wide, heads = keys[f"{prefix}embedding_length"], keys[f"{prefix}ssm.time_step_rank"]
+        if keys[inner] % wide or keys[inner] % heads:
+            raise FormatError(
+                f"{checkpoint.name}: {inner} {keys[inner]} is no multiple of {wide} columns and {heads} "
+                "heads. The file is damaged."
+            )
+        more = {"expand": keys[inner] // wide, "head_dim": keys[inner] // heads}
+        return super().gguf_more(checkpoint, prefix) | more
 
     def checked(self, where: str) -> Self:
         heads, columns, groups = self.num_heads, self.head_dim or 0, self.n_groups
@@ -128,3 +145,5 @@ class Mamba2ForCausalLM(StateSpaceLM):
 
     config_class = Mamba2Config
     model_types = ("mamba2",)
+    gguf_architectures = ("mamba2",)
+    gguf_names = {**GGUF_MIXER, "blk.{}.ssm_dt.bias": "backbone.layers.{}.mixer.dt_bias"}

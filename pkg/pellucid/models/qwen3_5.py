@@ -19,24 +19,39 @@ from ..ops.recurrence.delta_rule import gated_delta_rule
 from ..ops.shape.creation import empty, ones
 from ..ops.shape.joining import cat
 from ..tensors.tensor import Tensor
-from ..weights.fields import Field, listed, one_of, whole
+from ..weights.checkpoint import Checkpoint
+from ..weights.fields import FLAG, Field, check, listed, one_of, whole
 from .decoder import Attention, Decoder, DecoderLayer, add_linear, part
 from .decoder_config import PART_TURNED
 from .gemma import GemmaRMSNorm
 from .language_model import CausalLM
 from .qwen3 import Qwen3Config
-from .state_space import Mixer, held
+from .state_space import Mixer, held, rates_of
 
 
 @dataclass(frozen=True)
 class Qwen3_5TextConfig(Qwen3Config):
-    """Fields are the keys of ``config.json``."""
+    """Fields are the keys of ``config.json``.
+
+    A GGUF decides the last three: its norms have the one, its rates are no logarithms, and value heads lie so
+    that they take the key heads in turn, where those of a folder share one with their neighbours.
+    """
 
     table: ClassVar[Mapping[str, Field]] = {
         **Qwen3Config.table, **PART_TURNED, "linear_conv_kernel_dim": whole(2, 64),
         "linear_key_head_dim": whole(1, 4096), "linear_value_head_dim": whole(1, 4096),
         "linear_num_key_heads": whole(1, 1 << 16), "linear_num_value_heads": whole(1, 1 << 16),
         "layer_types": listed(one_of("linear_attention", "full_attention"), 4096),
+        "norms_from_one": FLAG, "rates_are_logs": FLAG, "key_heads_in_turn": FLAG,
+    }  # fmt: skip
+    gguf_keys: ClassVar[Mapping[str, str]] = {
+        **Qwen3Config.gguf_keys, "linear_conv_kernel_dim": "ssm.conv_kernel",
+        "linear_key_head_dim": "ssm.state_size", "linear_num_key_heads": "ssm.group_count",
+        "linear_num_value_heads": "ssm.time_step_rank",
+    }  # fmt: skip
+    gguf_settings: ClassVar[Mapping[str, Any]] = {
+        **Qwen3Config.gguf_settings, "norms_from_one": False, "rates_are_logs": False,
+        "key_heads_in_turn": True,
     }  # fmt: skip
     use_bias: ClassVar[bool] = False
     use_conv_bias: ClassVar[bool] = False
@@ -48,6 +63,23 @@ class Qwen3_5TextConfig(Qwen3Config):
     linear_value_head_dim: int = 128
     linear_num_key_heads: int = 16
     linear_num_value_heads: int = 32
+    norms_from_one: bool = True
+    rates_are_logs: bool = True
+    key_heads_in_turn: bool = False
+
+    @classmethod
+    def gguf_more(cls, checkpoint: Checkpoint, prefix: str) -> dict[str, Any]:
+        keys, inner, interval = (
+            checkpoint.metadata,
+            f"{prefix}ssm.inner_size",
+            f"{prefix}full_attention_interval",
+        )
+        check(checkpoint.name, keys, {inner: whole(1, 1 << 24), interval: whole(1, 4096)}, inner)
+        every = keys.get(interval) or 4
+        count = range(keys[f"{prefix}block_count"])
+        kinds = ["linear_attention" if (k + 1) % every else "full_attention" for k in count]
+        columns = keys[inner] // keys[f"{prefix}ssm.time_step_rank"]
+        return {"layer_types": kinds, "linear_value_head_dim": columns}
 
     def checked(self, where: str) -> Self:
         if self.layer_types is None:
@@ -86,7 +118,8 @@ class Qwen3_5TextConfig(Qwen3Config):
         return (self.layer_types or ())[layer] == "linear_attention"
 
     def norm(self, columns: int | None = None) -> RMSNorm:
-        return GemmaRMSNorm(columns or self.hidden_size, eps=self.rms_norm_eps)
+        kind = GemmaRMSNorm if self.norms_from_one else RMSNorm
+        return kind(columns or self.hidden_size, eps=self.rms_norm_eps)
 
     def turning(self, layer: int) -> str:
         return "" if self.is_linear(layer) else "rotary_emb"
@@ -121,8 +154,11 @@ class GatedDeltaNet(Mixer):
         parts = x.split([c.key_columns, c.key_columns, c.inner], -1)
         query, key, value = (p.reshape(*x.shape[:2], -1, n) for p, n in zip(parts, columns, strict=True))
         query, key = (p * (p.square().sum(-1, keepdim=True) + 1e-6).rsqrt() for p in (query, key))
+        if c.key_heads_in_turn:
+            times = c.linear_num_value_heads // c.linear_num_key_heads
+            query, key = (p.repeat(1, 1, times, 1) for p in (query, key))
         beta, steps = steps.chunk(2, -1)
-        fading = -self.A_log.float().exp() * F.softplus(steps + self.dt_bias)
+        fading = rates_of(c, self.A_log) * F.softplus(steps + self.dt_bias)
         return (query, key, value, fading, beta.sigmoid()), ()
 
     def scan(self, timed: Any, fixed: Any, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -182,4 +218,17 @@ class Qwen3_5ForCausalLM(CausalLM):
     config_class = Qwen3_5TextConfig
     model_class = Qwen3_5TextModel
     model_types = ("qwen3_5_text",)
+    gguf_architectures = ("qwen35",)
+    gguf_names = {
+        "blk.{}.post_attention_norm": "model.layers.{}.post_attention_layernorm",
+        **{
+            name: f"model.layers.{{}}.linear_attn.{path}"
+            for name, path in {
+                "blk.{}.attn_qkv": "in_proj_qkv", "blk.{}.attn_gate": "in_proj_z",
+                "blk.{}.ssm_beta": "in_proj_b", "blk.{}.ssm_alpha": "in_proj_a", "blk.{}.ssm_a": "A_log",
+                "blk.{}.ssm_conv1d": "conv1d", "blk.{}.ssm_dt.bias": "dt_bias", "blk.{}.ssm_norm": "norm",
+                "blk.{}.ssm_out": "out_proj",
+            }.items()
+        },
+    }  # fmt: skip
     points = {"q": None}

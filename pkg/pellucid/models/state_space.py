@@ -20,6 +20,7 @@ from ..ops.recurrence.selective_scan import selective_scan
 from ..ops.shape.creation import empty
 from ..ops.shape.joining import cat
 from ..tensors.tensor import Tensor
+from ..weights.checkpoint import Checkpoint
 from ..weights.fields import FLAG, Field, check, number, text, whole
 from .activations import activation
 from .decoder import Decoder
@@ -38,7 +39,7 @@ class StateSpaceConfig(DecoderConfig):
         "rms_norm_eps": EPSILON, "state_size": whole(1, 4096), "expand": whole(1, 64),
         "conv_kernel": whole(2, 64), "use_bias": FLAG, "use_conv_bias": FLAG,
         "time_step_min": number(0, 1e3, above=True), "time_step_max": number(0, 1e3, above=True),
-        "time_step_floor": number(0, 1e3, above=True),
+        "time_step_floor": number(0, 1e3, above=True), "rates_are_logs": FLAG,
     }  # fmt: skip
     renamed: ClassVar[Mapping[str, str]] = {"layer_norm_epsilon": "rms_norm_eps"}
     neutral: ClassVar[Mapping[str, Any]] = {
@@ -50,6 +51,13 @@ class StateSpaceConfig(DecoderConfig):
         mlp="", before_attention="norm", before_mlp="", query="", key="", value="", joined="in_proj",
         output="out_proj", gate="", up="", down="",
     )  # fmt: skip
+    gguf_keys: ClassVar[Mapping[str, str]] = {
+        "hidden_size": "embedding_length", "num_hidden_layers": "block_count",
+        "rms_norm_eps": "attention.layer_norm_rms_epsilon", "state_size": "ssm.state_size",
+        "conv_kernel": "ssm.conv_kernel",
+    }  # fmt: skip
+    gguf_optional: ClassVar[Mapping[str, str]] = {}
+    gguf_settings: ClassVar[Mapping[str, Any]] = {"rates_are_logs": False}
     hidden_size: int = 768
     max_position_embeddings: int = 1 << 20
     rms_norm_eps: float = 1e-5
@@ -62,6 +70,14 @@ class StateSpaceConfig(DecoderConfig):
     time_step_min: float = 0.001
     time_step_max: float = 0.1
     time_step_floor: float = 1e-4
+    rates_are_logs: bool = True
+
+    @classmethod
+    def gguf_more(cls, checkpoint: Checkpoint, prefix: str) -> dict[str, Any]:
+        return {
+            "use_bias": "blk.0.ssm_in.bias" in checkpoint,
+            "use_conv_bias": "blk.0.ssm_conv1d.bias" in checkpoint,
+        }
 
     def checked(self, where: str) -> Self:
         check(where, vars(self), self.table)
@@ -98,6 +114,11 @@ class StateSpaceConfig(DecoderConfig):
 
     def state(self, layer: int) -> tuple[int, int] | None:
         return held(self)
+
+
+def rates_of(config: Any, parameter: Tensor) -> Tensor:
+    """Rates of a recurrence, below 0: folders have logarithms of their negatives, GGUF files themselves."""
+    return -parameter.float().exp() if config.rates_are_logs else parameter.float()
 
 
 def held(config: Any) -> tuple[int, int]:
@@ -205,6 +226,15 @@ class StateSpaceModel(Decoder):
 
     layer_class = StateSpaceLayer
     keeps_embedding = False
+
+
+GGUF_MIXER = {
+    name: f"backbone.layers.{{}}.mixer.{path}"
+    for name, path in {
+        "blk.{}.ssm_in": "in_proj", "blk.{}.ssm_conv1d": "conv1d", "blk.{}.ssm_x": "x_proj",
+        "blk.{}.ssm_a": "A_log", "blk.{}.ssm_d": "D", "blk.{}.ssm_norm": "norm", "blk.{}.ssm_out": "out_proj",
+    }.items()
+}  # fmt: skip
 
 
 class StateSpaceLM(CausalLM):
