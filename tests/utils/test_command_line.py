@@ -20,6 +20,7 @@ from models.graph.programs import MobileNet, exported
 from models.graph.programs import saved as saved_program
 from models.tiny import made, saved
 from pellucid.errors import ArgumentError, DTypeError
+from pellucid.utils.command_line import bench as bench_command
 from pellucid.utils.command_line import main
 from pellucid.utils.command_line.serve import application
 
@@ -217,12 +218,16 @@ def test_the_lens_of_a_prompt_is_a_page(folder, llama, tmp_path, monkeypatch):
     assert "is empty" in run("lens", folder, "").output
 
 
-def test_a_device_and_a_model_are_measured(folder):
+def test_a_device_and_a_model_are_measured(folder, monkeypatch):
     told = json.loads(run("bench", folder, "--device", "cpu", "--prompt", 4, "--new", 4, "--json").output)
     assert told["device"] == "cpu"
     rates = [value for name, value in told.items() if "/s" in name or name.endswith(("us", ", s"))]
     assert len(rates) == 6
     assert all(rate > 0 for rate in rates)
+    monkeypatch.setattr(bench_command, "WORDS", 1 << 10)
+    monkeypatch.setattr(bench_command, "SIDE", 64)
+    told = json.loads(run("bench", "--device", "webgpu", "--json").output)
+    assert told["adapter"] == pellucid.webgpu.get_device_name()
     shown = run("bench", "--device", "cpu").output.splitlines()
     assert [line.split("  ")[0] for line in shown] == [
         "device",

@@ -19,7 +19,7 @@ table { border-collapse: collapse; font: 13px/1.4 ui-monospace, monospace }
 th { padding: 2px 8px; text-align: left; font-weight: normal; white-space: pre }
 th { position: sticky; left: 0; background: Canvas }
 thead th { position: static } td { padding: 2px 6px; white-space: pre; max-width: 9em; overflow: hidden }
-td.last { font-weight: bold }
+td.last { font-weight: bold } h1 { font-size: 1.3rem }
 """
 
 
@@ -106,7 +106,7 @@ def page(found: dict[str, Any]) -> str:
         cells = "".join(_cell(cell, cell[0][0] == said) for cell, said in zip(row, last, strict=True))
         rows.append(f"<tr><th scope='row'>{html.escape(path)}</th>{cells}</tr>")
     heads = "".join(f"<th scope='col'>{html.escape(_shown(token))}</th>" for token in found["tokens"])
-    title = html.escape(f"{found['model']} · logit lens")
+    title = html.escape(f"{Path(found['model']).name} · logit lens")
     return (
         f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{title}</title><style>{LOOK}</style>"
         f"<h1>{title}</h1><p dir='auto'>{html.escape(found['text'])}</p>"
