@@ -155,7 +155,8 @@ def build() -> None:
             for room in ("web", "demo"):
                 if (ROOT / room).is_dir():
                     shutil.copytree(ROOT / room, site / room, ignore=IGNORED)
-            shutil.copy(ROOT / "web" / "index.html", site / "index.html")
+            for name in ("index.html", "service_worker.js"):  # what a service worker serves lies below it
+                shutil.copy(ROOT / "web" / name, site / name)
             shutil.copy(ROOT / "LICENSE", site / "LICENSE")
             (site / STAMP.name).write_text(wanted)
             total = size(site)

@@ -28,7 +28,7 @@
  *       is code to run as soon as Python only waits, where no signal reaches it; it works on every page
  *   interruptNote                      null, or why interrupt() cannot work here
  *   terminate()                        ends the worker and rejects what is pending
- *   info                               { pyodide, python, jspi, webgpu, isolated, milliseconds }
+ *   info                               { pyodide, python, jspi, webgpu, isolated, loaded, milliseconds }; loaded: addresses
  *
  * Messages, page to worker ({ kind, ... }):
  *   start { site, packages, more, env, interrupts, taken }     once, first; taken: shared memory in which the page counts the

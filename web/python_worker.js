@@ -157,6 +157,7 @@ async function start({ site, packages, more, env, interrupts, taken }) {
     jspi: typeof WebAssembly.Suspending === "function",
     webgpu: Boolean(navigator.gpu),
     isolated: globalThis.crossOriginIsolated,
+    loaded: performance.getEntriesByType("resource").map(({ name }) => name),
     milliseconds: elapsed(),
   };
   outlet.post({ kind: "progress", stage: "ready", milliseconds: elapsed() });

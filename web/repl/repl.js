@@ -2,6 +2,7 @@
 
 import { boot } from "../boot.js";
 import { Editor } from "./editor.js";
+import { keepForOffline } from "../offline.js";
 import { EXAMPLES } from "./examples.js";
 import { Transcript } from "./transcript.js";
 
@@ -360,6 +361,7 @@ main.addEventListener("click", (event) => {
 });
 editor.placeholder = "import pellucid as torch";
 await start();
+if (python) keepForOffline(python.info.loaded).then((isKept) => (document.body.dataset.offline = isKept));
 if (location.hash.startsWith(IN_LINK)) {
   note("The program comes from the link. Read it, then press Enter at its end or Ctrl+Enter.");
   offer(decodeURIComponent(location.hash.slice(IN_LINK.length)));
