@@ -185,6 +185,7 @@ def exported(path: str, what: str, place: str) -> Stub:
 def package() -> Stub:
     import pellucid
     from pellucid.op.public import EXPORTS
+    from pellucid.tensors import methods
     from pellucid.tensors.typed import TYPES
 
     stub = Stub("__init__.pyi", "The PyTorch API on WebGPU.")
@@ -211,6 +212,8 @@ def package() -> Stub:
     stub.lines += [f"{name} = Tensor" for name in TYPES]
     for name, function in sorted(EXPORTS["torch"].items()):
         stub.function(name, function)
+    for name in sorted(methods.functions_in_place().keys() - EXPORTS["torch"].keys()):
+        stub.lines.append(f"{name} = Tensor.{name}")
     return stub
 
 

@@ -83,6 +83,7 @@ __version__ = "0.1.0"
 
 # Ops and what is written in terms of them; the stub beside this file names them for editors.
 globals().update(_EXPORTS["torch"])
+globals().update(methods.functions_in_place())
 globals().update(_TYPES)
 
 inf = _math.inf
@@ -123,10 +124,12 @@ _LAZY = {
     "AutoTokenizer": "text",
     "amp": "optim.amp",
     "autocast": "optim.amp",
+    "celu_": "nn.functional",
     "GenerationConfig": "models.generate",
     "compat": "utils.compat",
     "compile": "op.jit",
     "convert": "utils.conversion",
+    "cosine_similarity": "nn.functional",
     "debug": "profiler.debug",
     "distributions": "distributions",
     "export": "models.graph.export",
@@ -148,13 +151,19 @@ _LAZY = {
     "nn": "nn",
     "onnx": "models.graph.onnx",
     "optim": "optim",
+<<<<<<< HEAD
     "physics": "physics",
+=======
+    "pairwise_distance": "nn.functional",
+>>>>>>> 4995486 (In-place views, resize_, set_; running products shared by workgroups, scans through workgroup memory, a block of random words for four neighbours, dropout in one kernel)
     "pipeline": "models.pipelines",
     "pipeline_async": "models.pipelines",
     "profiler": "profiler",
     "quant": "quant",
     "record": "utils.matching",
+    "rrelu_": "nn.functional",
     "save": "utils.serialization",
+    "selu_": "nn.functional",
     "serialization": "utils.serialization",
     "set_autocast_dtype": "optim.amp",
     "settings": "weights.settings",
@@ -162,6 +171,7 @@ _LAZY = {
     "special": "ops.namespaces.special",
     "text": "text",
     "tflite": "models.graph.tflite",
+    "threshold_": "nn.functional",
     "utils": "utils",
     "vmap": "autograd.mapped",
     "weights": "weights",

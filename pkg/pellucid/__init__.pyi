@@ -48,6 +48,12 @@ from .models.graph.desktop import from_torch as from_torch
 from .models.pipelines import pipeline as pipeline
 from .models.pipelines import pipeline_async as pipeline_async
 from .nn import func as func
+from .nn.functional import celu_ as celu_
+from .nn.functional import cosine_similarity as cosine_similarity
+from .nn.functional import pairwise_distance as pairwise_distance
+from .nn.functional import rrelu_ as rrelu_
+from .nn.functional import selu_ as selu_
+from .nn.functional import threshold_ as threshold_
 from .op import jit as jit
 from .op.jit import compile as compile
 from .op.kernel.autotune.deterministic import (
@@ -368,7 +374,7 @@ def batch_norm(
 ) -> Tensor:
     """`nn.functional.batch_norm` with the arguments in ATen's order."""
 
-def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
+def bernoulli(input: Tensor, p: _float | None = None, *, generator: Generator | None = None) -> Tensor:
     """1 with the probability that ``input`` gives, else 0; NaN where that is not between 0 and 1, of
     which PyTorch raises an error."""
 
@@ -830,6 +836,9 @@ def ge(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> T
 def geqrf(input: Tensor) -> Reflections:
     """QR factorization as LAPACK has it: ``(a, tau)``, from which `linalg.householder_product` makes
     Q."""
+
+def ger(input: Tensor, vec2: Tensor) -> Tensor:
+    """``out[i, j] = input[i] * vec2[j]``."""
 
 def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: _int = 1) -> tuple[Tensor, ...]:
     """Derivatives along axes by differences, second order exact inside."""
@@ -1889,6 +1898,9 @@ def unsafe_chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ..
 def unsafe_split(tensor: Tensor, split_size: _int, dim: _int = 0) -> tuple[Tensor, ...]:
     """`split` in parts of one length. PyTorch does not see writes into them; they are views here."""
 
+def unsafe_split_with_sizes(input: Tensor, split_sizes, dim: _int = 0) -> tuple[Tensor, ...]:
+    """`split` with a list of lengths."""
+
 def unsqueeze(input: Tensor, dim: _int) -> Tensor:
     """With a new axis of length 1 at ``dim``, sharing storage."""
 
@@ -1955,3 +1967,67 @@ def zeros_like(
     input: Tensor, *, dtype: DType | None = None, device=None, requires_grad: _bool = False
 ) -> Tensor:
     """`zeros` with the shape, dtype and device of ``input``."""
+
+abs_ = Tensor.abs_
+acos_ = Tensor.acos_
+acosh_ = Tensor.acosh_
+addmv_ = Tensor.addmv_
+arccos_ = Tensor.arccos_
+arccosh_ = Tensor.arccosh_
+arcsin_ = Tensor.arcsin_
+arcsinh_ = Tensor.arcsinh_
+arctan_ = Tensor.arctan_
+arctanh_ = Tensor.arctanh_
+as_strided_ = Tensor.as_strided_
+asin_ = Tensor.asin_
+asinh_ = Tensor.asinh_
+atan_ = Tensor.atan_
+atanh_ = Tensor.atanh_
+ceil_ = Tensor.ceil_
+clamp_ = Tensor.clamp_
+clamp_max_ = Tensor.clamp_max_
+clamp_min_ = Tensor.clamp_min_
+clip_ = Tensor.clip_
+conj_physical_ = Tensor.conj_physical_
+cos_ = Tensor.cos_
+cosh_ = Tensor.cosh_
+deg2rad_ = Tensor.deg2rad_
+detach_ = Tensor.detach_
+erf_ = Tensor.erf_
+erfc_ = Tensor.erfc_
+exp2_ = Tensor.exp2_
+exp_ = Tensor.exp_
+expm1_ = Tensor.expm1_
+fill_ = Tensor.fill_
+fix_ = Tensor.fix_
+floor_ = Tensor.floor_
+frac_ = Tensor.frac_
+gcd_ = Tensor.gcd_
+i0_ = Tensor.i0_
+index_put_ = Tensor.index_put_
+lcm_ = Tensor.lcm_
+ldexp_ = Tensor.ldexp_
+log10_ = Tensor.log10_
+log1p_ = Tensor.log1p_
+log2_ = Tensor.log2_
+log_ = Tensor.log_
+logit_ = Tensor.logit_
+nan_to_num_ = Tensor.nan_to_num_
+neg_ = Tensor.neg_
+negative_ = Tensor.negative_
+rad2deg_ = Tensor.rad2deg_
+reciprocal_ = Tensor.reciprocal_
+relu_ = Tensor.relu_
+resize_as_ = Tensor.resize_as_
+round_ = Tensor.round_
+rsqrt_ = Tensor.rsqrt_
+sigmoid_ = Tensor.sigmoid_
+sin_ = Tensor.sin_
+sinc_ = Tensor.sinc_
+sinh_ = Tensor.sinh_
+sqrt_ = Tensor.sqrt_
+square_ = Tensor.square_
+tan_ = Tensor.tan_
+tanh_ = Tensor.tanh_
+trunc_ = Tensor.trunc_
+xlogy_ = Tensor.xlogy_

@@ -185,7 +185,8 @@ GIVEN |= {
 RANDOM = {
     "new_empty": [A, [2]],
     "rand": [[2, 3]], "randn": [[2, 3]], "randint.default": [9, [2, 3]], "randint.low": [2, 9, [2, 3]],
-    "randperm": [5], "rand_like": [A], "randn_like": [A], "bernoulli": [A], "empty": [[2, 3]],
+    "randperm": [5], "rand_like": [A], "randn_like": [A], "bernoulli.default": [A],
+    "bernoulli.p": [A, 0.5], "empty": [[2, 3]],
     "empty_like": [A], "normal_": [A], "uniform_": [A], "rand.generator": [[2, 3], {"generator": None}],
     "randn.generator": [[2, 3], {"generator": None}],
     "randint.low_generator": [2, 9, [2, 3], {"generator": None}],

@@ -247,6 +247,10 @@ SAMPLES: dict[str, list[Sample]] = {
             S(more, y), S(more, 2), S(2, y), *pairs(("float32",), 1e-14), S(below(9, 3), -1)
         )
     ],
+    "Tensor.float_power_": [
+        S(lambda t, x: x.to(t.float64).float_power_(2), more).but(devices=("cpu",)),
+        bad("Use pow_", more, 2).but(devices=("cpu",))
+    ],
     "copysign": binary(S(x, -0.0), *each(WHOLE, x, -1), dtypes=DTYPES[:2]),
     "nextafter": [S(x, y).but(grad=False), *pairs(("float32",)),
         bad("takes float", below(9, 3), below(9, 3))],

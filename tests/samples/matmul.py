@@ -134,8 +134,8 @@ SAMPLES: dict[str, list[Sample]] = {
     "addmv": [S(normal(3), normal(3, 4), normal(4), beta=0.5, alpha=2), S(normal(1), normal(3, 4), normal(4)),
         bad("takes a matrix and a vector", normal(3), normal(4), normal(4))],
     "addbmm": [S(normal(3, 5), batch, normal(2, 4, 5), beta=2, alpha=0.5).but(**close),
-        S(normal(5), batch, normal(2, 4, 5)).but(**close), bad("have no products", normal(3, 5), batch,
-        batch)],
+        S(lambda t, *given: t.addbmm(*given), normal(5), batch, normal(2, 4, 5)).but(**close),
+        bad("have no products", normal(3, 5), batch, batch)],
     "cov": [
         S(normal(3, 9)), S(normal(9)), S(normal(3, 9), correction=0), S(np.float32(2)).but(grad=False),
         S(normal(3, 5), fweights=np.array([1, 2, 0, 3, 1])), S(normal(3, 5), aweights=np.abs(normal(5))),

@@ -25,7 +25,7 @@ SAMPLES: dict[str, list[Sample]] = {
     "rand_like": drawn(S(x)),
     "randn_like": drawn(S(x)),
     "randperm": drawn(S(50), S(1)),
-    "bernoulli": drawn(S(x / 3)),
+    "bernoulli": [*drawn(S(x / 3), S(x, 0.3).but(grad=False)), bad("must lie", x, 1.5)],
     "normal": [
         *drawn(S(1.0, 2.0, (40,)), S(x, 0.5), S(0.0, x), S(x[:, :1], x[0])),
         bad("give a size", 1.0, 2.0).but(error=RuntimeError), bad("must not be negative", x, -1.0)

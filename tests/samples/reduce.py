@@ -75,8 +75,8 @@ SAMPLES: dict[str, list[Sample]] = {
     "prod": [
         *over(uniform(0.5, 2, 3, 4, 2), False), S(zeros), S(zeros, 0), S(zeros, 1, keepdim=True),
         *each(DTYPES, small), no_axes,
-        S(1 + normal(2, 9001) / 100, -1).but(rtol=1e-3, atol=1e-3, second=False), S(big, 0), *empties(),
-        *WRONG
+        S(1 + normal(2, 9001) / 100, -1).but(rtol=1e-3, atol=1e-3, second=False, **shared), S(big, 0),
+        *empties(), *WRONG
     ],
     **{name: [
         *over(distinct, False), S(truth), S(truth, 0), S(truth, -1, True), S(truth != 0, 1),
@@ -127,6 +127,8 @@ SAMPLES: dict[str, list[Sample]] = {
         no_axes.but(args=(np.array(3.5, np.float32), 0)), S(big, 1),
         *[S(normal(3, n), -1).but(rtol=1e-4, atol=2e-3, second=False, **shared) for n in (1, 300, 9001)],
         S(below(18, 7, 9000) - 9, 0).but(layouts=("contiguous",)), S(small, 0, dtype="int64").but(grad=False),
+        S((normal(2, 5000) + 1j * normal(2, 5000)).astype(np.complex64), 1).but(
+            rtol=1e-4, atol=2e-3, grad=False, layouts=("contiguous",), **shared),
         *empties(False), *WRONG,
         *NONE
     ],
@@ -152,7 +154,8 @@ SAMPLES: dict[str, list[Sample]] = {
         *[S(uniform(0.5, 1.5, 3, 4, 5), d) for d in (0, 1, -1)], S(zeros, 1).but(rtol=1e-4),
         S(zeros, 0).but(rtol=1e-4),
         *each(DTYPES[:-1], np.sign(small) * 2, 1), S(np.array([3, -2, 2**33, 5]), 0),
-        S(1 + normal(2, 9001) / 100, -1).but(rtol=1e-3, grad=False), *empties(False), *WRONG, *NONE
+        S(1 + normal(2, 9001) / 100, -1).but(rtol=1e-3, grad=False, **shared),
+        S(1 + normal(3, 300) / 100, -1).but(rtol=1e-4, grad=False, **shared), *empties(False), *WRONG, *NONE
     ],
     **{
         name: [

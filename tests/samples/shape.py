@@ -13,6 +13,24 @@ def laid_out(t, made):
     return t.tensor([*made.shape, *made.stride()]), t.zeros((), dtype=made.dtype)
 
 
+def relaid(name: str, *rows: tuple) -> list[Sample]:
+    """An in-place view of what was computed, which was used before, and of a view."""
+
+    def call(t, x, *args):
+        y = 2 * x
+        before = y * y
+        view = (3 * x)[:]
+        return before, getattr(y, name)(*args), y.exp(), getattr(view, name)(*args).mul_(2), view.stride()
+
+    def in_pytorch(t, x, *args):
+        y = 2 * x
+        made = getattr(y.clone(), name)(*args)  # PyTorch refuses the gradient of what was used before
+        view = (3 * x)[:]
+        return y * y, made, made.exp(), getattr(view, name)(*args).mul_(2), view.stride()
+
+    return [S(*row).but(call=call, theirs=in_pytorch, layouts=("contiguous",)) for row in rows]
+
+
 def moves(*samples: Sample, dtypes=()) -> list[Sample]:
     """These, and the first of them in other types."""
     return [*samples, *each(dtypes, *samples[0].args, **samples[0].kwargs)]
@@ -311,5 +329,31 @@ SAMPLES: dict[str, list[Sample]] = {
             "unbind": (1,), "unfold": (1, 2, 1), "unsqueeze": (1,), "view": ((4, 6),),
         }.items()
     },
-    "t_copy": [S(matrix)]
+    "t_copy": [S(matrix)],
+    **{f"Tensor.{name}_": [*relaid(f"{name}_", *rows), bad("a leaf that requires grad", lambda t, x, n=name,
+            a=rows[0][1:]: getattr(x.requires_grad_(), f"{n}_")(*a), rows[0][0]).but(error=RuntimeError)]
+        for name, rows in {
+            "squeeze": ((x[:1],), (x[:, :1], 1), (x[:1, :1], (0, 1)), (x, 0)), "unsqueeze": ((x, 1), (x, -1)),
+            "transpose": ((x, 0, 2), (x, -1, 1)), "t": ((matrix[:3],), (x[0, 0],)),
+            "as_strided": ((matrix, (2, 3), (5, 1)), (matrix, (2, 2), (1, 5), 3))}.items()},
+    "Tensor.resize_": [
+        *[S(call, x).but(**TYPED) for call in (
+            lambda t, x: x.clone().resize_(2, 5), lambda t, x: x.clone().resize_((4, 6)),
+            lambda t, x: [y.resize_(30)[:20] for y in [x.clone().reshape(-1)[4:]]],
+            lambda t, x: [y for y in [x.clone()] if y[1].resize_(40).numel()],  # the memory of both grows
+            lambda t, x: x.clone().resize_(0).resize_(2, 0),
+            lambda t, x: x.clone().resize_(1, 2, 3, 4, memory_format=t.channels_last))],
+        bad("negative", lambda t, x: x.clone().resize_(-1), x).but(grad=False),
+        bad("require grad", lambda t, x: x.requires_grad_().resize_(3), x)
+    ],
+    "Tensor.resize_as_": [S(lambda t, x: t.resize_as_(x.clone(), t.zeros(2, 3)), x).but(**TYPED)],
+    "Tensor.set_": [
+        *[S(call, x).but(**TYPED) for call in (
+            lambda t, x: t.zeros(0).set_(x), lambda t, x: x.clone().set_(),
+            lambda t, x: t.zeros(0).set_(x.untyped_storage(), 1, (2, 2)),
+            lambda t, x: t.zeros(0).set_(x.untyped_storage(), 1, (2, 2), (1, 3)))],
+        bad("Give the same", lambda t, x: x.clone().set_(t.zeros(2, dtype=t.int64)), x),
+        bad("Choose smaller ones", lambda t, x: x.clone().set_(x.untyped_storage(), 0, (9, 9)), x).but(
+            error=ValueError)
+    ]
 }  # fmt: skip

@@ -11,7 +11,7 @@
 // turns  chunk
 // uses   product
 
-alias T = f32;
+alias X = f32;
 alias U = vec2<u32>;
 const WORKGROUP = 16u;
 
@@ -24,13 +24,13 @@ struct Params {
     chunk: u32,
 }
 
-@group(0) @binding(0) var<storage, read> x: array<T>;
+@group(0) @binding(0) var<storage, read> x: array<X>;
 @group(0) @binding(1) var<storage, read_write> out: array<U>;
 @group(1) @binding(0) var<uniform> params: Params;
 
-fn load_x(i: u32) -> T { return x[params.x_offset + i]; }
+fn load_x(i: u32) -> X { return x[params.x_offset + i]; }
 fn store_out(i: u32, value: U) { out[i] = value; }
-fn factor(value: T) -> vec2<u32> { return product_of(value); }
+fn factor(value: X) -> vec2<u32> { return product_of(value); }
 fn result(value: vec2<u32>) -> U { return value; }
 
 @compute @workgroup_size(WORKGROUP)

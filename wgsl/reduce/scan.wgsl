@@ -1,14 +1,17 @@
-// out[row, c] = apply(x[row, 0], ..., x[row, c])        by default a running sum
+// out[row, c] = result(apply(scanned(x[row, 0]), ..., scanned(x[row, c])))     by default a running sum
 //
 // x      (rows, columns)         contiguous
 // carry  (rows, columns / chunk) inclusive scan of the chunks' totals; unused when there is one
 //        chunk
 // out    (rows, columns)
-// grid   one workgroup per row and chunk; it walks the chunk in steps of four elements a lane
+// grid   one workgroup per row and chunk; it walks the chunk in tiles of four elements a lane, which
+//        neighbouring lanes load and store side by side, and each lane scans four that follow each
+//        other: they change places in workgroup memory
 // fuses  x -> out
 // turns  (chunk // WORKGROUP // 4 + 1) * 64
 // uses   workgroup_scan
 
+alias X = f32;
 alias T = f32;
 const WORKGROUP = 256u;
 const IDENTITY = T(0);
@@ -22,26 +25,35 @@ struct Params {
     chunk: u32,
 }
 
-@group(0) @binding(0) var<storage, read> x: array<T>;
+@group(0) @binding(0) var<storage, read> x: array<X>;
 @group(0) @binding(1) var<storage, read> carry: array<T>;
-@group(0) @binding(2) var<storage, read_write> out: array<T>;
+@group(0) @binding(2) var<storage, read_write> out: array<X>;
 @group(1) @binding(0) var<uniform> params: Params;
 
-fn load_x(i: u32) -> T { return x[params.x_offset + i]; }
+fn load_x(i: u32) -> X { return x[params.x_offset + i]; }
 fn load_carry(i: u32) -> T { return carry[params.carry_offset + i]; }
-fn store_out(i: u32, value: T) { out[i] = value; }
+fn store_out(i: u32, value: X) { out[i] = value; }
+fn scanned(value: X) -> T { return value; }
 fn apply(a: T, b: T) -> T { return a + b; }
+fn result(value: T) -> X { return value; }
 
-fn fetch(base: u32, column: u32, end: u32) -> T {
+// One slot in 33 is left out, so that lanes meet different banks of the memory in either order.
+var<workgroup> tile: array<T, 4u * WORKGROUP + WORKGROUP / 8u>;
+
+fn tile_at(k: u32) -> T { return tile[k + k / 32u]; }
+fn place(k: u32, value: T) { tile[k + k / 32u] = value; }
+
+fn fetch(k: u32, base: u32, column: u32, end: u32) {
+    var value = IDENTITY;
     if (column < end) {
-        return load_x(base + column);
+        value = scanned(load_x(base + column));
     }
-    return IDENTITY;
+    place(k, value);
 }
 
-fn put(base: u32, column: u32, end: u32, value: T) {
+fn put(k: u32, base: u32, column: u32, end: u32) {
     if (column < end) {
-        store_out(base + column, value);
+        store_out(base + column, result(tile_at(k)));
     }
 }
 
@@ -61,20 +73,32 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         running = load_carry(row * params.parts + part - 1u);
     }
     for (var start = part * params.chunk; start < end; start += 4u * WORKGROUP) {
-        let column = start + 4u * lane;
-        let a = fetch(base, column, end);
-        let b = apply(a, fetch(base, column + 1u, end));
-        let c = apply(b, fetch(base, column + 2u, end));
-        let d = apply(c, fetch(base, column + 3u, end));
+        let column = start + lane;
+        fetch(lane, base, column, end);
+        fetch(lane + WORKGROUP, base, column + WORKGROUP, end);
+        fetch(lane + 2u * WORKGROUP, base, column + 2u * WORKGROUP, end);
+        fetch(lane + 3u * WORKGROUP, base, column + 3u * WORKGROUP, end);
+        workgroupBarrier();
+        let own = 4u * lane;
+        let a = tile_at(own);
+        let b = apply(a, tile_at(own + 1u));
+        let c = apply(b, tile_at(own + 2u));
+        let d = apply(c, tile_at(own + 3u));
         workgroup_scan(lane, d);
         var before = running;
         if (lane > 0u) {
             before = apply(running, workgroup_scanned(lane - 1u));
         }
-        put(base, column, end, apply(before, a));
-        put(base, column + 1u, end, apply(before, b));
-        put(base, column + 2u, end, apply(before, c));
-        put(base, column + 3u, end, apply(before, d));
+        place(own, apply(before, a));
+        place(own + 1u, apply(before, b));
+        place(own + 2u, apply(before, c));
+        place(own + 3u, apply(before, d));
         running = apply(running, workgroup_scanned(WORKGROUP - 1u));
+        workgroupBarrier();
+        put(lane, base, column, end);
+        put(lane + WORKGROUP, base, column + WORKGROUP, end);
+        put(lane + 2u * WORKGROUP, base, column + 2u * WORKGROUP, end);
+        put(lane + 3u * WORKGROUP, base, column + 3u * WORKGROUP, end);
+        workgroupBarrier();  // the next tile takes the slots
     }
 }

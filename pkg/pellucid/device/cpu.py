@@ -26,6 +26,11 @@ class CpuStorage:
         """Account it as something else."""
         self.kind = kind
 
+    def grow(self, nbytes: int) -> None:
+        """Make it longer; its bytes stay, in memory of its own."""
+        self.data = np.concatenate([self.data, np.zeros(nbytes - self.nbytes, np.uint8)])
+        self.nbytes = nbytes
+
 
 def as_array(storage: CpuStorage, d: DType, shape, strides, offset: int) -> np.ndarray:
     """A numpy view of a tensor's elements; writing into it writes into the tensor."""

@@ -109,6 +109,17 @@ class Storage:
             kinds[self.kind] -= size
         self.kind = kind
 
+    def grow(self, nbytes: int) -> None:
+        """Make it longer; its bytes stay."""
+        longer = Storage(nbytes, self.kind)
+        if self.nbytes:
+            _stream.copy(self, longer, 0, 0, self.nbytes + 3 & ~3)
+        # The slots change owners, so that whoever holds this storage sees the longer one. No call between, as
+        # above.
+        self.slot, longer.slot = longer.slot, self.slot
+        self.nbytes, longer.nbytes = longer.nbytes, self.nbytes
+        self.__del__, longer.__del__ = longer.__del__, self.__del__
+
     def __deepcopy__(self, memo) -> Storage:
         out = Storage(self.nbytes, self.kind)
         if self.nbytes:

@@ -21,6 +21,8 @@ WORKGROUP = 64
 # store: on a GPU four times the bytes per second of one element each (docs/performance.md).
 MANY = 1 << 16
 _MANY_WORKGROUP, _MANY_EACH = 256, 4
+# What takes its words of the block that four neighbours share (wgsl/parts/number/philox.wgsl).
+_RANDOM = re.compile(r"\b(?:random_word|uniform_of|normal_of)\(")
 # Ends the name of a field that holds whether a number is true: its own word would lose fractions.
 TRUTH = "_truth"
 
@@ -271,7 +273,11 @@ def frame(bindings: list[str], text: Text, invocations: int, by_element: bool) -
     many = by_element and invocations >= MANY
     if by_element and not many:
         text.functions.append("fn store_out(i: u32) { store_element(i, element(i)); }")
-    name = "elementwise/map_many" if many else "elementwise/map"
+    if many:
+        is_random = any(_RANDOM.search(function) for function in text.functions)
+        name = "elementwise/map_quads" if is_random else "elementwise/map_many"
+    else:
+        name = "elementwise/map"
     file = load(name).text
     kept = [line for line in file.splitlines() if line.startswith(("@group(1)", "const WORKGROUP"))]
     main = file[file.index("@compute") :]

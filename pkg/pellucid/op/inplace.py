@@ -182,7 +182,7 @@ def rebase(node: Node, t: Tensor, written: str) -> None:
     note_change()
     base = t._base
     if base is None:
-        _hang(t, node)
+        hang(t, node)
         _show_others(t, t)
         return
     if not base._meta.is_contiguous:
@@ -192,7 +192,7 @@ def rebase(node: Node, t: Tensor, written: str) -> None:
             "cannot follow. Call .contiguous() before the view is taken."
         )
     _refuse_parts(t, base)
-    _hang(base, _Written(node, t, base, written))
+    hang(base, _Written(node, t, base, written))
     show(t, base)
     _show_others(base, t)
 
@@ -233,10 +233,10 @@ def show(t: Tensor, base: Tensor) -> None:
     node = Node(_Part, {"input": (edge(base), base._meta)}, place)
     node.outputs = (t._meta,)
     note_change()
-    _hang(t, node)
+    hang(t, node)
 
 
-def _hang(t: Tensor, node: Node) -> None:
+def hang(t: Tensor, node: Node) -> None:
     """Give a tensor its place in the graph. A gradient that it retains is from now on that of this place."""
     old = t._node
     if old is not None and old.retained and (kept := old.retained.get(t._index)) is not None and kept() is t:

@@ -81,6 +81,9 @@ class NoStorage:
         self.version = self.nbytes = 0
         self.kind = "activation"
 
+    def grow(self, nbytes: int) -> None:
+        """Nothing: there are no bytes."""
+
     def set_kind(self, kind: str) -> None:
         """Account it as something else."""
         self.kind = kind

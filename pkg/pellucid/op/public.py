@@ -14,7 +14,7 @@ from inspect import Parameter, cleandoc, signature
 from typing import Any, TypeVar
 
 from ..errors import DTypeError, PellucidError
-from ..tensors.dtypes import can_cast
+from ..tensors.dtypes import DType, can_cast
 from ..tensors.tensor import Tensor
 from .arguments import READERS, named, reader, wrong
 
@@ -48,6 +48,7 @@ attach: list[Callable[[], None]] = []
 OVERLOADS: dict[str, tuple[Callable, str]] = {}
 # Why a function is no operator of ATen.
 OURS: dict[Callable, str] = {}
+_FORM = "an in-place form, which `ops.aten` finds by the name of the function"
 
 
 def function(
@@ -65,7 +66,7 @@ def function(
         publish(function, exports, method)
         if in_place:
             form = METHODS[f"{function.__name__}_"] = copied_over(function)
-            OURS[form] = "an in-place form, which `ops.aten` finds by the name of the function"
+            OURS[form] = _FORM
         name_overloads(function, aten, ours, exports)
         return function
 
@@ -78,9 +79,12 @@ def copied_over(function: Callable) -> Callable:
 
     @wraps(function)
     def form(input, *args, **kwargs):
+        given = kwargs.get("dtype")
+        if isinstance(given, DType) and given is not input.dtype:
+            raise DTypeError(f"{name}: dtype {given} is not that of the tensor, {input.dtype}. Leave it out.")
         # What the graph keeps of the input must not be written.
         out = function(input.clone() if input.requires_grad else input, *args, **kwargs)
-        if not can_cast(out.dtype, input.dtype):
+        if out.numel() and not can_cast(out.dtype, input.dtype):
             raise DTypeError(
                 f"{name}: a result of {out.dtype} does not fit into a tensor of {input.dtype}. Use the form "
                 "without underscore."
@@ -121,8 +125,12 @@ def publish(
     if places and function.__module__.startswith("pellucid."):
         function.__doc__ = documented(function, page_of(name, exports or "Tensor"))
     if forms and o.prepare is not None:
-        raise TypeError(f"op {name}: prepare= may give a call to another op, so it has no in-place form")
-    entries += [(IN_PLACE, n, o) for n in forms]
+        # A call may be given to another op, so there is no form that writes while it computes.
+        form = copied_over(function)
+        OURS[form] = _FORM
+        entries += [(METHODS, n, form) for n in forms]
+    else:
+        entries += [(IN_PLACE, n, o) for n in forms]
     for place, n, _ in entries:
         if n in place or (place in (METHODS, IN_PLACE) and (n in METHODS or n in IN_PLACE)):
             raise TypeError(f"function {n} is declared twice")

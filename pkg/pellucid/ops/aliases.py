@@ -19,6 +19,7 @@ ALIASES = {
     "concatenate": "cat",
     "divide": "div",
     "fix": "trunc",
+    "ger": "outer",
     "greater": "gt",
     "greater_equal": "ge",
     "less": "lt",
@@ -34,6 +35,7 @@ ALIASES = {
     "swapdims": "transpose",
     "trapz": "trapezoid",
     "unsafe_chunk": "chunk",
+    "unsafe_split_with_sizes": "split_with_sizes",
 }
 SPECIAL = {
     "digamma": "digamma",

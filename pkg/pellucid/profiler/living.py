@@ -18,6 +18,7 @@ from ..tensors.tensor import Tensor
 # Held while the collector is off: another thread would turn it on meanwhile.
 _alone = Lock()
 _where = attrgetter("_storage.slot", "_meta", "_offset", "_node")
+place_of = attrgetter("_storage", "_meta", "_offset")
 
 
 def alive(*classes: type) -> list[Any]:
@@ -56,6 +57,7 @@ class LiveTensors:
         storages: slot -> storage.
         tensors: all tensors.
         nodes: their places in the graph.
+        places: their storages and how they look at these.
         grads: the gradients of all leaves, by the leaf.
     """
 
@@ -72,6 +74,7 @@ class LiveTensors:
         # The collector's order is that of its generations, which differs from call to call.
         self.tensors.sort(key=lambda t: (t._storage.slot, id(t)))
         self.nodes = [t._node for t in self.tensors]
+        self.places = [place_of(t) for t in self.tensors]
         self.grads = {t: t.grad for t in self.tensors if t.requires_grad and t.is_leaf}
 
 

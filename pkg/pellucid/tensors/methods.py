@@ -24,7 +24,7 @@ from ..ops.shape import creation, movement, views
 from ..ops.shape.transfer import transfer
 from ..quant.rows import moved
 from . import formats, indexing, queries
-from .absent import refuse_methods
+from .absent import public, refuse_methods
 from .construct import rebuild, tensor
 from .dtypes import LARGEST_HALF, DType
 from .html import picture
@@ -330,6 +330,12 @@ def _attach_declared() -> None:
             _forms[op.name] = in_place(op)
         if vars(Tensor).get(name) is not _forms[op.name]:
             setattr(Tensor, name, _forms[op.name])
+
+
+def functions_in_place() -> dict[str, Callable]:
+    """What ``torch`` itself has of the in-place forms: ``torch.exp_(x)`` is ``x.exp_()``."""
+    names = [name for name in public()["torch"] if name.endswith("_")]
+    return {name: getattr(Tensor, name) for name in sorted(names) if hasattr(Tensor, name)}
 
 
 _attach()

@@ -221,6 +221,8 @@ class Tensor(Portable):
         """Sum: ``out = input + alpha * other``."""
     def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
         """``beta * input + alpha * sum(batch1[k] @ batch2[k])``; ``input`` is not read where beta is 0."""
+    def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
+        """In-place form of `addbmm`: writes the result into this tensor and returns it."""
     def addcdiv(
         self, tensor1: Tensor, tensor2: Tensor, *, value: _float = 1, out: Tensor | None = None
     ) -> Tensor:
@@ -284,6 +286,9 @@ class Tensor(Portable):
         """The indices of all elements that are not zero, one in each row. Waits for the device."""
     def as_strided(self, size, stride, storage_offset: _int | None = None) -> Tensor:
         """A view of the storage with given shape, strides and offset, all in elements."""
+    def as_strided_(self, size, stride, storage_offset: _int | None = None) -> Tensor:
+        """In-place form of `as_strided`: this tensor itself becomes that view of its storage. Nothing
+        moves."""
     def as_strided_scatter(self, src: Tensor, size, stride, storage_offset: _int | None = None) -> Tensor:
         """A copy of ``input`` with ``src`` in what `as_strided` would show."""
     def asin(self, *, out: Tensor | None = None) -> Tensor:
@@ -300,6 +305,9 @@ class Tensor(Portable):
         """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices."""
     def baddbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
         """In-place form of `baddbmm`: writes the result into this tensor and returns it."""
+    def bernoulli(self, p: _float | None = None, *, generator: Generator | None = None) -> Tensor:
+        """1 with the probability that ``input`` gives, else 0; NaN where that is not between 0 and 1, of
+        which PyTorch raises an error."""
     def bernoulli_(self, p: Tensor | _float = 0.5, *, generator: Generator | None = None) -> Tensor:
         """Fill with 1 of probability ``p``, else 0."""
     def bincount(self, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
@@ -386,8 +394,12 @@ class Tensor(Portable):
         """Running minimum along an axis, and where it stands; as `cummax`."""
     def cumprod(self, dim: _int, *, dtype: DType | None = None) -> Tensor:
         """Running product along an axis: ``out[..., i] = input[..., 0] * ... * input[..., i]``."""
+    def cumprod_(self, dim: _int, *, dtype: DType | None = None) -> Tensor:
+        """In-place form of `cumprod`: writes the result into this tensor and returns it."""
     def cumsum(self, dim: _int, *, dtype: DType | None = None) -> Tensor:
         """Running sum along an axis: ``out[..., i] = input[..., 0] + ... + input[..., i]``."""
+    def cumsum_(self, dim: _int, *, dtype: DType | None = None) -> Tensor:
+        """In-place form of `cumsum`: writes the result into this tensor and returns it."""
     def deg2rad(self, *, out: Tensor | None = None) -> Tensor:
         """Degrees as radians."""
     def dequantize(self) -> Tensor:
@@ -460,6 +472,8 @@ class Tensor(Portable):
         """A copy with the order of axis 0 reversed."""
     def float_power(self, exponent: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """Power in float64, which the webgpu device does not have: ``out = input ** exponent``."""
+    def float_power_(self, exponent: Tensor | _float) -> Tensor:
+        """In-place form of `float_power`, of tensors that have its dtype."""
     def floor(self, *, out: Tensor | None = None) -> Tensor:
         """Rounded down."""
     def floor_divide(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
@@ -485,6 +499,8 @@ class Tensor(Portable):
     def geqrf(self) -> Reflections:
         """QR factorization as LAPACK has it: ``(a, tau)``, from which `linalg.householder_product` makes
         Q."""
+    def ger(self, vec2: Tensor) -> Tensor:
+        """``out[i, j] = input[i] * vec2[j]``."""
     def greater(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """``input > other``."""
     def greater_equal(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
@@ -719,6 +735,8 @@ class Tensor(Portable):
         """Sum of what is not NaN."""
     def narrow(self, dim: _int, start: _int, length: _int) -> Tensor:
         """Part of one axis, sharing storage."""
+    def narrow_copy(self, dim: _int, start: _int, length: _int) -> Tensor:
+        """A copy of what `narrow` shows."""
     def ne(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """``input != other``."""
     def neg(self, *, out: Tensor | None = None) -> Tensor:
@@ -807,6 +825,10 @@ class Tensor(Portable):
         """The same elements in another shape: a view where strides allow it, else a copy."""
     def reshape_as(self, other: Tensor) -> Tensor:
         """``input.reshape(other.shape)``."""
+    def resize_(self, *size, memory_format=None) -> Tensor:
+        """Give the tensor itself another shape over its storage, which grows where it is too short."""
+    def resize_as_(self, the_template: Tensor, *, memory_format=None) -> Tensor:
+        """``input.resize_(the_template.shape)``."""
     def resolve_conj(self) -> Tensor:
         """The tensor itself: conjugates are computed at once."""
     def resolve_neg(self) -> Tensor:
@@ -847,6 +869,8 @@ class Tensor(Portable):
         """One position of an axis, which disappears; shares storage."""
     def select_scatter(self, src: Tensor, dim: _int, index: _int) -> Tensor:
         """A copy of ``input`` with ``src`` at one position of an axis."""
+    def set_(self, source=None, storage_offset: _int = 0, size=None, stride=None) -> Tensor:
+        """Let the tensor itself be a view of other memory, which it shares from then on."""
     def sgn(self, *, out: Tensor | None = None) -> Tensor:
         """The number over its size, 0 at 0: of real ones the sign."""
     def sigmoid(self, *, out: Tensor | None = None) -> Tensor:
@@ -881,6 +905,8 @@ class Tensor(Portable):
         """``input * input``."""
     def squeeze(self, dim: _int | Sequence[_int] | None = None) -> Tensor:
         """Without axes of length 1 (all, or those of ``dim``), sharing storage."""
+    def squeeze_(self, dim: _int | Sequence[_int] | None = None) -> Tensor:
+        """In-place form of `squeeze`: this tensor itself becomes that view of its storage. Nothing moves."""
     def std(
         self,
         dim=None,
@@ -918,10 +944,18 @@ class Tensor(Portable):
         """Singular values ``A = U diag(S) Vᴴ``; `linalg.svd`, which gives Vᴴ."""
     def swapaxes(self, dim0: _int, dim1: _int) -> Tensor:
         """Two axes exchanged, sharing storage."""
+    def swapaxes_(self, dim0: _int, dim1: _int) -> Tensor:
+        """In-place form of `transpose`: this tensor itself becomes that view of its storage. Nothing
+        moves."""
     def swapdims(self, dim0: _int, dim1: _int) -> Tensor:
         """Two axes exchanged, sharing storage."""
+    def swapdims_(self, dim0: _int, dim1: _int) -> Tensor:
+        """In-place form of `transpose`: this tensor itself becomes that view of its storage. Nothing
+        moves."""
     def t(self) -> Tensor:
         """The transpose of a matrix; tensors of fewer axes as they are."""
+    def t_(self) -> Tensor:
+        """In-place form of `t`: this tensor itself becomes that view of its storage. Nothing moves."""
     def take(self, index: Tensor) -> Tensor:
         """Elements by their places in the flat tensor, in the shape of ``index``."""
     def take_along_dim(self, indices: Tensor, dim: _int | None = None) -> Tensor:
@@ -942,6 +976,9 @@ class Tensor(Portable):
         """Sum of the main diagonal of a matrix."""
     def transpose(self, dim0: _int, dim1: _int) -> Tensor:
         """Two axes exchanged, sharing storage."""
+    def transpose_(self, dim0: _int, dim1: _int) -> Tensor:
+        """In-place form of `transpose`: this tensor itself becomes that view of its storage. Nothing
+        moves."""
     def triangular_solve(
         self, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False
     ) -> Triangular:
@@ -979,8 +1016,13 @@ class Tensor(Portable):
         """At most ``chunks`` views of equal length (the last may be shorter)."""
     def unsafe_split(self, split_size: _int, dim: _int = 0) -> tuple[Tensor, ...]:
         """`split` in parts of one length. PyTorch does not see writes into them; they are views here."""
+    def unsafe_split_with_sizes(self, split_sizes, dim: _int = 0) -> tuple[Tensor, ...]:
+        """`split` with a list of lengths."""
     def unsqueeze(self, dim: _int) -> Tensor:
         """With a new axis of length 1 at ``dim``, sharing storage."""
+    def unsqueeze_(self, dim: _int) -> Tensor:
+        """In-place form of `unsqueeze`: this tensor itself becomes that view of its storage. Nothing
+        moves."""
     def var(
         self,
         dim=None,

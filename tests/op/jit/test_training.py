@@ -363,6 +363,21 @@ def test_a_graph_that_an_argument_is_left_in_runs_eagerly(rng):
     assert "another place in the graph" in str(compiled.explain())
 
 
+@pytest.mark.parametrize(
+    "change", [lambda t: t.t_(), lambda t: setattr(t, "data", t.data.t()), lambda t: t.set_(t.detach().t())]
+)
+def test_a_tensor_from_outside_that_is_given_another_layout_runs_eagerly(change):
+    t = torch.arange(6.0).reshape(2, 3)
+
+    def f():
+        change(t)
+        return t * 2
+
+    compiled = torch.compile(f)
+    assert [tuple(compiled().shape) for _ in range(5)] == [(3, 2), (2, 3), (3, 2), (2, 3), (3, 2)]
+    assert "another layout" in str(compiled.explain())
+
+
 def test_a_schedule_is_stepped_outside(rng):
     model = network()
     optimizer = OPTIMIZERS["SGD"](model.parameters())

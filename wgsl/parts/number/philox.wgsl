@@ -39,8 +39,24 @@ fn random_block(index: u32, offset_low: u32, offset_high: u32) -> vec2<u32> {
     return vec2<u32>(low, offset_high + select(0u, 1u, low < offset_low));
 }
 
+// What this invocation made last, block and key: four neighbours have one block.
+var<private> random_is_known: bool = false;
+var<private> random_asked: vec4<u32> = vec4<u32>();
+var<private> random_made: vec4<u32> = vec4<u32>();
+
+fn random_words(index: u32, seed: vec2<u32>, offset: vec2<u32>) -> vec4<u32> {
+    let asked = vec4<u32>(random_block(index, offset.x, offset.y), seed);
+    if (!random_is_known || any(asked != random_asked)) {
+        random_is_known = true;
+        random_asked = asked;
+        random_made = philox(asked.xy, seed);
+    }
+    return random_made;
+}
+
 fn random_word(index: u32, seed_low: u32, seed_high: u32, offset_low: u32, offset_high: u32) -> u32 {
-    return philox(random_block(index, offset_low, offset_high), vec2<u32>(seed_low, seed_high))[index & 3u];
+    let words = random_words(index, vec2<u32>(seed_low, seed_high), vec2<u32>(offset_low, offset_high));
+    return words[index & 3u];
 }
 
 fn uniform_of(index: u32, seed_low: u32, seed_high: u32, offset_low: u32, offset_high: u32) -> f32 {
@@ -48,7 +64,7 @@ fn uniform_of(index: u32, seed_low: u32, seed_high: u32, offset_low: u32, offset
 }
 
 fn normal_of(index: u32, seed_low: u32, seed_high: u32, offset_low: u32, offset_high: u32) -> f32 {
-    let words = philox(random_block(index, offset_low, offset_high), vec2<u32>(seed_low, seed_high));
+    let words = random_words(index, vec2<u32>(seed_low, seed_high), vec2<u32>(offset_low, offset_high));
     let pair = select(words.xy, words.zw, (index & 2u) != 0u);
     let radius = sqrt(-2.0 * log_of(f32((pair.x >> 8u) + 1u) * 5.9604644775390625e-8));
     let angle = f32(pair.y >> 8u) * 3.7450703e-7;

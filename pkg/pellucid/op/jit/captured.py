@@ -10,7 +10,7 @@ from ...device.commands import walk
 from ...device.stream import Storage, stream
 from ...nn.modules import module as modules
 from ...optim.replayed import guards
-from ...profiler.living import Watch
+from ...profiler.living import Watch, place_of
 from ...tensors.tensor import Tensor
 from ..launches import nodes
 from ..program import ARGUMENT, number_of
@@ -82,6 +82,8 @@ class CapturedTrace:
             self.segments.append(above)
         if any(t._node is not node for t, node in zip(before.tensors, before.nodes, strict=True)):
             raise Refused("it gives a tensor that was there before another place in the graph")
+        if any(place_of(t) != place for t, place in zip(before.tensors, before.places, strict=True)):
+            raise Refused("it gives a tensor that was there before another layout or other memory")
         # Gradients that the function goes on from are arguments of it, though nobody gives them.
         slots = {slot for piece in recording.pieces for c in walk(piece.words, nodes) for slot in c.slots}
         leaves, given = _leaves(before.grads, slots, set(call.slots))

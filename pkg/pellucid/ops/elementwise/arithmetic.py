@@ -223,6 +223,20 @@ float_power = binary(
     aten=("float_power.Tensor_Tensor", "float_power.Tensor_Scalar", "float_power.Scalar"),
 )  # fmt: skip
 
+
+@function(exports=None, method=True, ours="an in-place form, as those of declarations")
+def float_power_(input: Tensor, exponent: Tensor | float) -> Tensor:
+    """In-place form of `float_power`, of tensors that have its dtype.
+
+    Raises:
+        DTypeError: the tensor is neither float64 nor complex128.
+    """
+    out = float_power(input.clone() if input.requires_grad else input, exponent)
+    if out.dtype is not input.dtype:
+        raise DTypeError(f"float_power_: the result is {out.dtype}, the tensor {input.dtype}. Use pow_.")
+    return input.copy_(out)
+
+
 neg = unary(
     "neg", elementwise("-input", u32="0u - input", i64="i64_neg(input)", c64="-input"), np.negative,
     lambda g: -g,

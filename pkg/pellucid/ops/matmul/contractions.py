@@ -139,7 +139,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: fl
     return addmm(own, mat, vec.unsqueeze(1), beta=beta, alpha=alpha).squeeze(1)
 
 
-@function(method=True)
+@function(method=True, in_place=True)
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """``beta * input + alpha * sum(batch1[k] @ batch2[k])``; ``input`` is not read where beta is 0."""
     a, b = batch1._meta.shape, batch2._meta.shape

@@ -30,11 +30,11 @@ from ..elementwise.comparison import where
 from ..shape.creation import options_of
 from .generator import Generator, chosen, words
 
-_STATE = "index, seed_low, seed_high, offset_low, offset_high"
-_OWN: dict[str, str] = dict.fromkeys(("seed_low", "seed_high", "offset_low", "offset_high", "span"), "u32")
+STATE = "index, seed_low, seed_high, offset_low, offset_high"
+WORDS: dict[str, str] = dict.fromkeys(("seed_low", "seed_high", "offset_low", "offset_high", "span"), "u32")
 
 
-def _uniform(size, seed_low, seed_high, offset_low, offset_high, dtype, device):
+def uniform(size, seed_low, seed_high, offset_low, offset_high, dtype=None, device=None):
     bits = words(int(np.prod(size)), seed_low, seed_high, offset_low, offset_high)
     return ((bits >> 8).astype(np.float32) * np.float32(2**-24)).reshape(size)
 
@@ -65,17 +65,17 @@ def _from_low(
 
 
 def _block(public: str, form: Callable, kernel: Elementwise, reference: Callable, sentence: str) -> Declared:
-    """Declare numbers from a place in a generator's stream, `uniform_block` of `_uniform`."""
+    """Declare numbers from a place in a generator's stream, `uniform_block` of `uniform`."""
     doc = f"{sentence} from a place in a generator's stream."
     made = op(public=public, dtype=stated, shape=sized, kernel=kernel, reference=reference, grad=None)
     return made(formed(form, f"{reference.__name__.removeprefix('_')}_block", doc))
 
 
-_WORD = f"(random_word({_STATE}) % span)"
+_WORD = f"(random_word({STATE}) % span)"
 uniform_block, normal_block = [
-    _block(public, _of_size, elementwise(f"{call}({_STATE})", i32=False, own=_OWN), reference, sentence)
+    _block(public, _of_size, elementwise(f"{call}({STATE})", i32=False, own=WORDS), reference, sentence)
     for public, call, reference, sentence in (
-        ("rand", "uniform_of", _uniform, "Uniform numbers in [0, 1)"),
+        ("rand", "uniform_of", uniform, "Uniform numbers in [0, 1)"),
         ("randn", "normal_of", _normal, "Standard normal numbers"),
     )
 ]
@@ -87,7 +87,7 @@ integer_block = _block(
         i32=f"low + bitcast<i32>{_WORD}",
         u32=f"low + {_WORD}",
         i64=f"i64_add(low, vec2<u32>({_WORD}, 0u))",
-        own=_OWN,
+        own=WORDS,
     ),
     _integer,
     "Integers from ``low`` to before ``low + span``",
@@ -194,16 +194,25 @@ def randperm(
     return tensor(order.astype(np.int64), dtype=dt.int64 if dtype is None else dtype, device=device)
 
 
-@function()
+@function(method=True, aten=("bernoulli.default", "bernoulli.p"))
 @composed(input=zeros)
-def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
+def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
     """1 with the probability that ``input`` gives, else 0; NaN where that is not between 0 and 1, of which
     PyTorch raises an error.
 
+    Args:
+        input: probabilities; with ``p`` a tensor of which shape, dtype and device count.
+        p: one probability for all elements.
+
     Raises:
-        DTypeError: the input is not floating point.
+        DTypeError: the input is not floating point, and there is no ``p``.
+        RangeError: ``p`` is not between 0 and 1.
     """
     m = input._meta
+    if p is not None:
+        if not 0 <= number(p, "bernoulli: p") <= 1:
+            raise RangeError(f"bernoulli: p is {p}; it must lie between 0 and 1.")
+        return (rand(*m.shape, device=m.device, generator=generator) < p).to(m.dtype)
     if not m.dtype.is_floating_point:
         raise DTypeError(f"bernoulli: the input is {m.dtype}, not floating point. Convert with .float().")
     drawn = (rand(*m.shape, device=m.device, generator=generator) < input).to(m.dtype)

@@ -1,22 +1,55 @@
 """Dropout: elements or whole channels left out at random, plainly or so that mean and variance stay."""
 
+# A declaration has no body.
+# pyright: reportReturnType=false
 from __future__ import annotations
 
 from collections.abc import Callable
 from math import sqrt
 
+import numpy as np
+
+from ...autograd.batching import levels
 from ...errors import RangeError, ShapeError
 from ...op.arguments import boolean, number
-from ...op.declaration import docstring
+from ...op.declaration import docstring, op
+from ...op.elementwise import elementwise
 from ...op.public import function
+from ...op.rules import as_input, same
 from ...tensors.tensor import Tensor
 from ..norm.softmax import softmax
 from ..shape.creation import zeros_like
-from .distributions import rand
+from .distributions import STATE, WORDS, rand, uniform
+from .generator import default_generator
 
 # Where SELU ends for numbers that go to minus infinity: alpha dropout puts it in the place of what it leaves
 # out.
 _ALPHA = 1.7580993408473766
+
+
+def _kept(input, p, scale, seed_low, seed_high, offset_low, offset_high):
+    drawn = uniform(input.shape, seed_low, seed_high, offset_low, offset_high)
+    with np.errstate(invalid="ignore"):
+        return (input * np.where(drawn < np.float32(p), 0.0, scale)).astype(input.dtype)
+
+
+@op(
+    public="dropout",
+    dtype=same,
+    shape=as_input,
+    kernel=elementwise(f"input * select(scale, 0.0, uniform_of({STATE}) < p)", own={**WORDS, "p": "f32"}),
+    reference=_kept,
+    grad={
+        "input": lambda g, p, scale, seed_low, seed_high, offset_low, offset_high: kept_block(
+            g, p, scale, seed_low, seed_high, offset_low, offset_high
+        )
+    },
+)
+def kept_block(
+    input: Tensor, p: float, scale: float, seed_low: float, seed_high: float, offset_low: float,
+    offset_high: float,
+) -> Tensor:  # fmt: skip
+    """``input * scale`` where numbers from a place in a generator's stream are not below ``p``, else 0."""
 
 
 def _dropped(name: str, input: Tensor, p: float, training: bool, channels: bool, alpha: bool) -> Tensor:
@@ -31,6 +64,8 @@ def _dropped(name: str, input: Tensor, p: float, training: bool, channels: bool,
         return input * 0.0
     if channels and m.rank < 2:
         raise ShapeError(f"{name}: the input has shape {tuple(m.shape)}; it needs (batch, channels, ...).")
+    if m.dtype.is_floating_point and not (channels or alpha or levels()):
+        return kept_block(input, p, 1 / (1 - p), *default_generator.take(max(m.numel, 0)))
     shape = (*m.shape[:2], *[1] * (m.rank - 2)) if channels else m.shape
     kept = (rand(*shape, device=m.device) >= p).to(m.dtype)
     if not alpha:

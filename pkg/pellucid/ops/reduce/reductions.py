@@ -17,7 +17,7 @@ from ...op.call import Call
 from ...op.kernel.element_types import NATIVE, register_type
 from ...op.kernel.launch import Launch, flag
 from ...op.kernel.source import load
-from ...op.kernel.variants import rows_of
+from ...op.kernel.variants import is_direct, rows_of
 from ...op.public import function
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType
@@ -108,7 +108,12 @@ _ONE = {
 
 
 # Factors of a part of a long product: so few that the parts of a row fill a device.
-_FACTORS = 64
+_FACTORS, _SHARED_FACTORS = 64, 4096
+
+
+def shares_parts(inner: int) -> bool:
+    """Whether the lanes of a workgroup share a part of a product."""
+    return inner == 1 and not is_direct()
 
 
 def product_parts(source: str, out: str, shape: tuple[int, int, int], chunk: int, **holes: str) -> Launch:
@@ -117,9 +122,12 @@ def product_parts(source: str, out: str, shape: tuple[int, int, int], chunk: int
     outer, columns, inner = shape
     parts = -(-columns // chunk)
     count = outer * parts * inner
-    params: dict[str, int | float] = {
-        "count": count, "columns": columns, "inner": inner, "parts": parts, "chunk": chunk
-    }  # fmt: skip
+    params: dict[str, int | float] = {"count": count, "columns": columns, "parts": parts, "chunk": chunk}
+    if shares_parts(inner):
+        lanes = min(256, max(64, 1 << (chunk - 1).bit_length()))
+        file = load("reduce/product_rows").fill({"WORKGROUP": f"{lanes}u", **holes})
+        return Launch(file, count, params, bind={"x": source, "out": out})
+    params["inner"] = inner
     file = load("reduce/product_parts").fill(holes)
     return Launch(file, -(-count // 16), params, bind={"x": source, "out": out})
 
@@ -134,7 +142,8 @@ def _product(call: Call) -> list[Launch]:
     steps = []
     for outer, reduced, inner in runs(m.shape, dims):
         while not steps or reduced > 1:
-            chunk = reduced if reduced <= 4 * _FACTORS else _FACTORS
+            each = _SHARED_FACTORS if shares_parts(inner) else _FACTORS
+            chunk = reduced if reduced <= 4 * each else each
             steps.append(((outer, reduced, inner), chunk))
             reduced = -(-reduced // chunk)
     made, source = [], "input"
@@ -144,7 +153,7 @@ def _product(call: Call) -> list[Launch]:
         target = "out" if last else f"partial{k}"
         if not last:
             call.temporary(target, (outer * -(-columns // chunk) * inner,), dt.int64)
-        holes = {} if first else {"T": "vec2<u32>", "factor": "value"}
+        holes = {} if first else {"X": "vec2<u32>", "factor": "value"}
         holes |= {"U": "f32", "result": "product_value(value)"} if last else {}
         made.append(product_parts(source, target, shape, chunk, **holes))
         source = target

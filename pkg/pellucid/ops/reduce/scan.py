@@ -28,23 +28,31 @@ from .reductions import _ONE, _PRODUCT, _SUM, _ZERO, product_parts, wide
 # A row up to this length is scanned by one workgroup (on a software adapter by one lane), also a longer one,
 # where there are many. Otherwise it is scanned in parts, which start from the scanned totals of those before.
 _LONG, _MANY = 4096, 512
-# The elements of a part at least, and the parts of a row at most: what a workgroup scans in a few steps.
-_CHUNK, _PARTS = 1024, 1024
+# The elements of a part where a lane scans it, and of a product's row the parts at most.
+_CHUNK, _PRODUCT_PARTS = 1024, 1024
+# A workgroup scans its part in tiles; so many parts fill a GPU, and a row has so many at most.
+_TILE, _FULL, _PARTS = 1024, 1024, 4096
 
 
 def scan_launches(call: Call, one: dict[str, str], identity: dict[str, str]) -> list[Launch]:
     """Launches that combine by an expression over a and b along the last axis, chosen by register type."""
     m = call["input"]
     kind = register_type(call.compute)
-    holes = {"T": kind, "apply": one[kind], "IDENTITY": identity[kind]}
+    holes = {"X": kind, "T": kind, "apply": one[kind], "IDENTITY": identity[kind]}
     rows, columns = m.numel // max(m.shape[-1], 1), m.shape[-1]
     return _rows(call, "input", "out", rows, columns, holes, 0)
 
 
 def running_sums(call: Call, source: str, out: str, count: int) -> list[Launch]:
     """Launches that write the running sums of uint32 ``source`` into ``out``."""
-    holes = {"T": "u32", "apply": "a + b", "IDENTITY": "0u"}
+    holes = {"X": "u32", "T": "u32", "apply": "a + b", "IDENTITY": "0u"}
     return _rows(call, source, out, 1, count, holes, 0, 4 * _LONG)
+
+
+def _part_length(rows: int, columns: int) -> int:
+    """How long the parts are in which workgroups scan a long row."""
+    filling = min(-(-rows * columns // _FULL), 4 * _TILE)
+    return -(-max(filling, -(-columns // _PARTS)) // _TILE) * _TILE
 
 
 def _rows(
@@ -56,11 +64,23 @@ def _rows(
     holes: dict[str, str],
     depth: int,
     longest: int = _LONG,
+    total: Callable[[str, str, int], Launch] | None = None,
 ) -> list[Launch]:
+    """Launches that scan rows.
+
+    Args:
+        call: gets the temporaries.
+        source, out: what is scanned, and into what.
+        rows, columns: its shape.
+        holes: of the kernels.
+        depth: how many scans wait for this one.
+        longest: a row that a workgroup scans whole.
+        total: the launch that makes the totals of parts of a length, where X is not T.
+    """
     direct = is_direct()
     chunk = columns
     if columns > longest and (rows < _MANY or direct):
-        chunk = _CHUNK if direct else max(_CHUNK, -(-columns // _PARTS))
+        chunk = _CHUNK if direct else _part_length(rows, columns)
     parts = -(-columns // chunk)
     before: list[Launch] = []
     carry = source
@@ -68,22 +88,22 @@ def _rows(
         totals, carry = f"totals{depth}", f"carry{depth}"
         for name in (totals, carry):
             call.temporary(name, (rows * parts,), NATIVE[holes["T"]])
-        params: dict[str, int | float] = {
-            "outputs": rows * parts,
-            "reduced": columns,
-            "inner": 1,
-            "parts": parts,
-            "chunk": chunk,
-            "divisor": 1,
-        }
-        lanes = rows_of(chunk, rows * parts)
-        fold = lanes.fill("reduce/rows", holes)
-        before = [Launch(fold, lanes.grid(rows * parts), params, bind={"x": source, "out": totals})]
-        before += _rows(call, totals, carry, rows, parts, holes, depth + 1)
+        before = [
+            _totals(source, totals, rows, columns, chunk, holes)
+            if total is None
+            else total(source, totals, chunk)
+        ]
+        plain = {name: holes[name] for name in ("T", "apply", "IDENTITY")}
+        before += _rows(call, totals, carry, rows, parts, {"X": holes["T"], **plain}, depth + 1)
+    elif holes["X"] != holes["T"]:
+        # Nothing is read of it.
+        carry = "carry"
+        call.temporary(carry, (1,), NATIVE[holes["T"]])
     params = {"rows": rows, "columns": columns, "parts": parts, "chunk": chunk}
     bind = {"x": source, "carry": carry, "out": out}
     if direct:
-        file, grid = load("reduce/scan_direct").fill(holes), -(-rows * parts // 16)
+        kept = {name: value for name, value in holes.items() if name != "X"}
+        file, grid = load("reduce/scan_direct").fill(kept), -(-rows * parts // 16)
     else:
         # four elements a lane at a time
         lanes = min(256, max(64, 1 << (-(-chunk // 4) - 1).bit_length()))
@@ -91,13 +111,47 @@ def _rows(
     return [*before, Launch(file, grid, params, bind=bind)]
 
 
+def _totals(source: str, out: str, rows: int, columns: int, chunk: int, holes: dict[str, str]) -> Launch:
+    """The launch that combines each part of each row."""
+    parts = -(-columns // chunk)
+    params: dict[str, int | float] = {
+        "outputs": rows * parts,
+        "reduced": columns,
+        "inner": 1,
+        "parts": parts,
+        "chunk": chunk,
+        "divisor": 1,
+    }
+    lanes = rows_of(chunk, rows * parts)
+    kept = {name: value for name, value in holes.items() if name != "X"} | {"average": "value"}
+    return Launch(
+        lanes.fill("reduce/rows", kept), lanes.grid(rows * parts), params, bind={"x": source, "out": out}
+    )
+
+
+# Parts of a product leave the range of floats where the whole does not: they have a range of their own.
+_PRODUCTS = {
+    "X": "f32",
+    "T": "vec2<u32>",
+    "scanned": "product_of(value)",
+    "apply": "product_times(a, b)",
+    "result": "product_value(value)",
+    "IDENTITY": "PRODUCT_ONE",
+}
+
+
 def _product_scan(call: Call) -> list[Launch]:
     m = call["input"]
     if register_type(call.compute) != "f32":
         return scan_launches(call, _PRODUCT, _ONE)
-    # Parts of a product leave the range of floats where the whole does not: they have a range of their own.
     rows, columns = m.numel // max(m.shape[-1], 1), m.shape[-1]
-    chunk = max(_CHUNK, -(-columns // _PARTS))
+    if not is_direct():
+
+        def total(source: str, out: str, chunk: int) -> Launch:
+            return product_parts(source, out, (rows, columns, 1), chunk)
+
+        return _rows(call, "input", "out", rows, columns, _PRODUCTS, 0, total=total)
+    chunk = max(_CHUNK, -(-columns // _PRODUCT_PARTS))
     parts = -(-columns // chunk)
     params: dict[str, int | float] = {"rows": rows, "columns": columns, "parts": parts, "chunk": chunk}
     call.temporary("carry", (rows * parts,), dt.int64)
@@ -148,6 +202,7 @@ def last_axis(name: str) -> Callable:
     reference=lambda input, dim, dtype: wide(input, dtype).cumsum(-1),
     grad={"input": _reversed_sum},
     method=True,
+    in_place=True,
     prepare=last_axis("cumsum"),
 )
 def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
@@ -198,6 +253,7 @@ def _recorded_product_grad(g, input, out):
     reference=lambda input, dim, dtype: wide(input, dtype).cumprod(-1),
     grad={"input": _product_grad},
     method=True,
+    in_place=True,
     prepare=last_axis("cumprod"),
 )
 def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:

@@ -44,4 +44,4 @@ def _copy_of(name: str, show: Callable) -> Callable:
 
 
 for _name, (_show, _overloads) in _VIEWS.items():
-    globals()[f"{_name}_copy"] = function(aten=_overloads)(_copy_of(_name, _show))
+    globals()[f"{_name}_copy"] = function(aten=_overloads, method=_name == "narrow")(_copy_of(_name, _show))
