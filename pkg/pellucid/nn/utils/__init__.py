@@ -14,7 +14,7 @@ from ...ops.shape.joining import cat, stack
 from ...tensors.absent import refuse_others
 from ...tensors.construct import tensor
 from ...tensors.tensor import Tensor
-from . import fusion, parametrizations, parametrize, rnn
+from . import fusion, parametrizations, parametrize, prune, rnn
 from .fusion import fuse_conv_bn_eval, fuse_conv_bn_weights, fuse_linear_bn_eval, fuse_linear_bn_weights
 from .parametrizations import older_spectral_norm as spectral_norm
 from .parametrizations import older_weight_norm as weight_norm
@@ -168,6 +168,7 @@ __all__ = [
     "parameters_to_vector",
     "parametrizations",
     "parametrize",
+    "prune",
     "remove_spectral_norm",
     "remove_weight_norm",
     "rnn",

@@ -33,17 +33,18 @@ def _kept(input, p, scale, seed_low, seed_high, offset_low, offset_high):
         return (input * np.where(drawn < np.float32(p), 0.0, scale)).astype(input.dtype)
 
 
+def _kept_gradient(g, p, scale, seed_low, seed_high, offset_low, offset_high):
+    """What was kept is drawn again."""
+    return kept_block(g, p, scale, seed_low, seed_high, offset_low, offset_high)
+
+
 @op(
     public="dropout",
     dtype=same,
     shape=as_input,
     kernel=elementwise(f"input * select(scale, 0.0, uniform_of({STATE}) < p)", own={**WORDS, "p": "f32"}),
     reference=_kept,
-    grad={
-        "input": lambda g, p, scale, seed_low, seed_high, offset_low, offset_high: kept_block(
-            g, p, scale, seed_low, seed_high, offset_low, offset_high
-        )
-    },
+    grad={"input": _kept_gradient},
 )
 def kept_block(
     input: Tensor, p: float, scale: float, seed_low: float, seed_high: float, offset_low: float,

@@ -99,7 +99,7 @@ def _rows(
         # Nothing is read of it.
         carry = "carry"
         call.temporary(carry, (1,), NATIVE[holes["T"]])
-    params = {"rows": rows, "columns": columns, "parts": parts, "chunk": chunk}
+    params: dict[str, int | float] = {"rows": rows, "columns": columns, "parts": parts, "chunk": chunk}
     bind = {"x": source, "carry": carry, "out": out}
     if direct:
         kept = {name: value for name, value in holes.items() if name != "X"}
