@@ -151,11 +151,8 @@ _LAZY = {
     "nn": "nn",
     "onnx": "models.graph.onnx",
     "optim": "optim",
-<<<<<<< HEAD
-    "physics": "physics",
-=======
     "pairwise_distance": "nn.functional",
->>>>>>> 4995486 (In-place views, resize_, set_; running products shared by workgroups, scans through workgroup memory, a block of random words for four neighbours, dropout in one kernel)
+    "physics": "physics",
     "pipeline": "models.pipelines",
     "pipeline_async": "models.pipelines",
     "profiler": "profiler",
