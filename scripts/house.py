@@ -88,9 +88,22 @@ def ops() -> dict[str, str]:
     return dict(word.split("=") for word in run.stdout.split())
 
 
+def internal() -> dict[str, str]:
+    """Declarations under another name than the public one, with the last part of that."""
+    return {name: public.split(".")[-1] for name, public in ops().items() if name != public}
+
+
 def twins() -> list[str]:
-    """Declarations under another name than the public one."""
-    return [name for name, public in ops().items() if name != public]
+    """Internal declarations that one function alone calls, which has their public name: what it does beside
+    might be their ``prepare=``. Others are steps that several functions share, or the steps of optimizers."""
+    names, callers = internal(), {}
+    for text in modules().values():
+        for node in ast.parse(text).body:
+            own = getattr(node, "name", "")
+            named = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} & names.keys() - {own}
+            for name in named:
+                callers.setdefault(name, set()).add(own)
+    return [name for name, public in names.items() if callers.get(name, set()) - {""} == {public}]
 
 
 def public_ops() -> int:
@@ -103,6 +116,19 @@ def lines_of(*folders: str) -> int:
     """Lines of all Python files in these folders."""
     files = [p for folder in folders for p in (ROOT / folder).rglob("*.py")]
     return sum(p.read_text(encoding="utf-8").count("\n") for p in files)
+
+
+def docstring_lines(room: str) -> int:
+    """Lines of docstrings in a room."""
+    count = 0
+    for path, text in modules().items():
+        if path.parts[0] == room:
+            for node in ast.walk(ast.parse(text)):
+                if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+                    body = node.body[:1]
+                    if body and ast.get_docstring(node) is not None:
+                        count += (body[0].end_lineno or 0) - body[0].lineno + 1
+    return count
 
 
 def additions() -> list[tuple[str, list[str]]]:
@@ -118,6 +144,8 @@ def additions() -> list[tuple[str, list[str]]]:
 def figures() -> list[tuple[str, str]]:
     """All figures, each with its name."""
     sizes, count = lines(), public_ops()
+    written, tested = lines_of("pkg/pellucid/ops"), lines_of(*OP_TESTS)
+    documented = docstring_lines("ops")
     largest = max(sizes, key=sizes.__getitem__)
     rooms: dict[str, int] = {}
     for path, size in sizes.items():
@@ -131,9 +159,18 @@ def figures() -> list[tuple[str, str]]:
         ),
         ("public class names twice", str(sum(len(where) > 1 for where in classes().values()))),
         ("parsers of command words", ", ".join(parsers())),
-        ("internal twins", f"{len(twins())} of {len(ops())} declarations"),
-        ("lines of ops/ per public op", f"{lines_of('pkg/pellucid/ops') / count:.1f} ({count} ops)"),
-        ("lines of op tests per public op", f"{lines_of(*OP_TESTS) / count:.1f}"),
+        (
+            "internal twins",
+            f"{len(twins())} of {len(ops())} declarations, and {len(internal()) - len(twins())} shared steps",
+        ),
+        (
+            "lines of ops/ per public op",
+            f"{written / count:.1f}, {documented / count:.1f} of them docstrings ({count} ops)",
+        ),
+        (
+            "lines of op tests per public op",
+            f"{tested / count:.1f}, with those of ops/ {(written + tested) / count:.1f}",
+        ),
         *((f"files for: {name}", f"{len(files)}: {', '.join(files)}") for name, files in additions()),
         ("lines by room", ", ".join(f"{k} {n}" for k, n in sorted(rooms.items(), key=lambda r: -r[1]))),
     ]

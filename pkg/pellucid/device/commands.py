@@ -110,6 +110,17 @@ def walk(words: Sequence[int], launches: Mapping[int, L]) -> Iterator[Command[L]
         at = after
 
 
+def heads(
+    words: Sequence[int], at: int, end: int, launches: Mapping[int, LaunchWords]
+) -> Iterator[tuple[int, int, int, int]]:
+    """The commands of a part of a window, without their words: where each begins, its first word, its code,
+    and where it ends."""
+    while at < end:
+        after = at + length(words, at, launches)
+        yield at, words[at], words[at] & CODE_MASK, after
+        at = after
+
+
 def length_of(code: int, nbytes: int) -> int:
     """Words of a command that is no run, of so many bytes."""
     return LENGTHS[code] + (-(-nbytes // 4) if code == UPLOAD else 0)
@@ -126,3 +137,18 @@ def length(words: Sequence[int], at: int, launches: Mapping[int, LaunchWords]) -
         return LENGTHS.get(code, len(words))
     nbytes = words[at + LENGTHS[code] - 1 : at + LENGTHS[code]]
     return length_of(code, nbytes[0]) if nbytes and type(nbytes[0]) is int else len(words)
+
+
+def first_work(commands: Sequence[int]) -> int:
+    """How many ends of slots stand before all other commands."""
+    first = 0
+    for word in commands:
+        if word & CODE_MASK != FREE:
+            break
+        first += 1
+    return first
+
+
+def is_work(commands: Sequence[int]) -> bool:
+    """Whether commands are more than ends of slots."""
+    return first_work(commands) < len(commands)

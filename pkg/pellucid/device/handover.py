@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 
-from .commands import CODE_MASK, FREE, LaunchWords, length
+from .commands import LaunchWords, is_work, length
 from .host import Host
 
 
@@ -60,21 +60,6 @@ def sound(commands: list[int], launches: Mapping[int, LaunchWords]) -> list[int]
 
 def _is_word(word: object) -> bool:
     return isinstance(word, int) and 0 <= word < 1 << 32
-
-
-def first_work(commands: Sequence[int]) -> int:
-    """How many ends of slots stand before all other commands."""
-    first = 0
-    for word in commands:
-        if word & CODE_MASK != FREE:
-            break
-        first += 1
-    return first
-
-
-def is_work(commands: Sequence[int]) -> bool:
-    """Whether commands are more than ends of slots."""
-    return first_work(commands) < len(commands)
 
 
 def joined(

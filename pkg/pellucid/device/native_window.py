@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import wgpu
 
-from .commands import ALLOC, CODE_BITS, CODE_MASK, COPY, FREE, RUN, UPLOAD, length
+from .commands import ALLOC, CODE_BITS, COPY, FREE, RUN, UPLOAD, heads
 
 if TYPE_CHECKING:
     from .native import NativeHost
@@ -48,19 +48,14 @@ class NativeWindow:
             Where the next window part begins, and the first error; its command alone was left out.
         """
         failed: Exception | None = None
-        launches = self.host.launches
-        while at < end:
-            head = words[at]
-            code = head & CODE_MASK
-            after = at + length(words, at, launches)
+        for begin, head, code, after in heads(words, at, end, self.host.launches):
             if code == RUN and (len(self.arena) >= ARENA_BYTES or self._is_timed_full()):
-                break
+                return begin, failed
             try:
-                self._command(head, code, words[at + 1 : after])
+                self._command(head, code, words[begin + 1 : after])
             except Exception as error:  # raised once the others are submitted
                 failed = failed or error
-            at = after
-        return at, failed
+        return end, failed
 
     def _is_timed_full(self) -> bool:
         timestamps = self.host.timestamps

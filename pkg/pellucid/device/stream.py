@@ -14,8 +14,8 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from ..errors import DeviceError, IndexOutOfRange, KernelError, OutOfMemoryError, PellucidError
-from .commands import ALLOC, CODE_BITS, COPY, LARGEST_SIZE, UPLOAD, LaunchWords
-from .handover import HandOver, is_work, joined, packed, sound
+from .commands import ALLOC, CODE_BITS, COPY, LARGEST_SIZE, UPLOAD, LaunchWords, is_work
+from .handover import HandOver, joined, packed, sound
 from .host import AFTER_LOSS, STATUS_BYTES, STATUS_SLOT, Host
 from .read import Read
 from .storage import KINDS, AccountedBytes, End, Storage, ended, finalizers, slots_of

@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...device.commands import ALLOC, CODE_BITS, FREE, walk
-from ...device.handover import first_work
+from ...device.commands import ALLOC, CODE_BITS, FREE, first_work, walk
 from ...device.stream import stream
 from ..launches import MOST_LAUNCHES, RegisteredLaunch, nodes, on_thin
 from .commands import FusionCommand, period, read, structure

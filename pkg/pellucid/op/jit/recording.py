@@ -9,7 +9,7 @@ from threading import get_ident
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from ...device.handover import is_work
+from ...device.commands import is_work
 from ...device.stream import stream
 from ...profiler.lines import Line, caller
 from ...profiler.listeners import ignore, listen

@@ -11,7 +11,7 @@ from ...device.host import Info
 from ...device.profile import profile
 from ...op.kernel.autotune import measured as tuned
 from ..matmul.choice import bucket
-from ..matmul.tiles import Forced, Rates, Tile
+from ..matmul.tiles import Forced, Rates, Tile, tile_table
 
 
 @dataclass(frozen=True)
@@ -52,29 +52,13 @@ def chunk(tile: Tile, depth: int, parts: int) -> int:
 
 # Small ones are for small convolutions: they fill a device, and their slices have as many lanes as large
 # ones. Steps of 48 divide the depths of 3 x 3 taps.
-TILES = (
-    Tile(16, 16, 4, 64, 8),
-    Tile(16, 32, 4, 64, 8),
-    Tile(16, 32, 4, 64, 4),
-    Tile(16, 32, 2, 32, 4),
-    Tile(16, 64, 4, 32, 4),
-    Tile(16, 64, 2, 32, 2),
-    Tile(16, 64, 2),
-    Tile(32, 16, 4, 64, 8),
-    Tile(32, 32, 4, 48, 4),
-    Tile(32, 32, 4, 32, 4),
-    Tile(32, 32, 4, 32, 2),
-    Tile(32, 32, 8, 32, 4),
-    Tile(32, 64, 4, 32, 2),
-    Tile(32, 64, 8, 32, 2),
-    Tile(32, 64, 4),
-    Tile(64, 16, 4, 32, 4),
-    Tile(64, 32, 4, 32, 2),
-    Tile(64, 32, 8, 32, 2),
-    Tile(64, 64, 4),
-    Tile(64, 64, 8),
-    Tile(64, 128, 8),
-    Tile(128, 64, 8),
+TILES = tile_table(
+    """
+    16 16 4 64 8, 16 32 4 64 8, 16 32 4 64 4, 16 32 2 32 4, 16 64 4 32 4, 16 64 2 32 2, 16 64 2,
+    32 16 4 64 8, 32 32 4 48 4, 32 32 4 32 4, 32 32 4 32 2, 32 32 8 32 4, 32 64 4 32 2,
+    32 64 8 32 2, 32 64 4, 64 16 4 32 4, 64 32 4 32 2, 64 32 8 32 2, 64 64 4, 64 64 8, 64 128 8,
+    128 64 8
+    """
 )
 # Into how many parts the depth is cut, at most, and the steps that a part has at least.
 PARTS, _LEAST = (1, 2, 4, 8, 16, 32, 64), 2

@@ -116,21 +116,15 @@ def is_complex(input: Tensor) -> bool:
 
 def _parts(call: Call):
     m = call["input"]
+    if not m.dtype.is_complex:
+        raise DTypeError(f"takes complex tensors, not {m.dtype}.")
     strides = (*[2 * step for step in m.strides], 1)
     return (*m.shape, 2), strides, 0, _PART[m.dtype]
 
 
-@op(public="view_as_real", view=_parts, grad={"input": lambda g: view_as_complex(g.contiguous())})
-def pairs(input: Tensor) -> Tensor:
-    """`view_as_real` of a complex tensor."""
-
-
-@function()
+@op(view=_parts, grad={"input": lambda g: view_as_complex(g.contiguous())})
 def view_as_real(input: Tensor) -> Tensor:
     """A complex tensor as one of floats in the same memory: a last axis has the parts, the real one first."""
-    if not input.dtype.is_complex:
-        raise DTypeError(f"view_as_real: takes complex tensors, not {input.dtype}.")
-    return pairs(input)
 
 
 def _joined(call: Call):
@@ -146,12 +140,12 @@ def _joined(call: Call):
     return m.shape[:-1], tuple(step // 2 for step in m.strides[:-1]), 0, _WHOLE[m.dtype]
 
 
-@op(public="view_as_complex", view=_joined, grad={"input": lambda g: view_as_real(g)})
-def joined(input: Tensor) -> Tensor:
-    """`view_as_complex` of what begins at an even float."""
+def _even(input: Tensor) -> None:
+    if input._offset % 2:
+        raise ShapeError("view_as_complex: the tensor begins between two numbers. Call .clone() first.")
 
 
-@function()
+@op(view=_joined, grad={"input": lambda g: view_as_real(g)}, check=_even)
 def view_as_complex(input: Tensor) -> Tensor:
     """Floats as complex numbers, which share memory: the last axis, of length 2, has both parts.
 
@@ -159,15 +153,12 @@ def view_as_complex(input: Tensor) -> Tensor:
         ShapeError: the last axis has another length, or parts do not lie side by side.
         DTypeError: not float32 or float64.
     """
-    if input._offset % 2:
-        raise ShapeError("view_as_complex: the tensor begins between two numbers. Call .clone() first.")
-    return joined(input)
 
 
 @function(ours="PyTorch makes a view of it, in C++")
 def real(input: Tensor) -> Tensor:
     """The real parts, which share memory with the tensor; of real numbers the tensor itself."""
-    return pairs(input)[..., 0] if input.dtype.is_complex else input
+    return view_as_real(input)[..., 0] if input.dtype.is_complex else input
 
 
 @function(ours="PyTorch makes a view of it, in C++")
@@ -175,7 +166,7 @@ def imag(input: Tensor) -> Tensor:
     """The imaginary parts, which share memory with the tensor."""
     if not input.dtype.is_complex:
         raise DTypeError(f"imag: takes complex tensors, not {input.dtype}, whose imaginary part is 0.")
-    return pairs(input)[..., 1]
+    return view_as_real(input)[..., 1]
 
 
 @function(method=True)

@@ -182,7 +182,6 @@ def fftfreq(
     Args:
         n: length of the signal.
         d: time between two samples.
-        dtype, device, requires_grad: of the result.
     """
     n = index(n, "fftfreq: n")
     parts = (0, (n + 1) // 2), (-(n // 2), 0)
@@ -198,7 +197,6 @@ def rfftfreq(
     Args:
         n: length of the signal.
         d: time between two samples.
-        dtype, device, requires_grad: of the result.
     """
     n = index(n, "rfftfreq: n")
     return _frequencies("rfftfreq", n, d, ((0, n // 2 + 1),), dtype, device, requires_grad)

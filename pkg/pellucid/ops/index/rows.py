@@ -305,16 +305,7 @@ def _sum_reference(index, src, rows):
     grad={"src": lambda g, index: embedding(g, index)},
 )
 def sum_rows(index: Tensor, src: Tensor, rows: int) -> Tensor:
-    """Zeros with ``out[index[n], :] += src[n, :]``, added in the order of n: `add_rows` without a base.
-
-    Args:
-        index: (n,) integers from 0 to rows - 1.
-        src: (n, width).
-        rows: of the result.
-
-    Raises:
-        IndexError: at the next read, an index is out of range.
-    """
+    """Zeros of so many rows with ``out[index[n], :] += src[n, :]``: `add_rows` without a base."""
 
 
 def _unreplaced(g, index, src_meta) -> Tensor:
@@ -330,13 +321,4 @@ def _unreplaced(g, index, src_meta) -> Tensor:
     grad={"input": _unreplaced, "src": lambda g, index: embedding(g, index)},
 )
 def put_rows(input: Tensor, index: Tensor, src: Tensor) -> Tensor:
-    """A copy of ``input`` with ``out[index[n], :] = src[n, :]``; of equal indices the last one stays.
-
-    Args:
-        input: (rows, width).
-        index: (n,) integers from 0 to rows - 1.
-        src: (n, width), same dtype.
-
-    Raises:
-        IndexError: at the next read, an index is out of range.
-    """
+    """A copy of ``input`` with ``out[index[n], :] = src[n, :]``, of which the last stays; see `add_rows`."""

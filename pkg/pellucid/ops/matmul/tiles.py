@@ -72,6 +72,11 @@ class Tile:
         return f"{self.rows}x{self.columns}x{self.step} {self.lane_rows}x4{sliced}"
 
 
+def tile_table(rows: str) -> tuple[Tile, ...]:
+    """Tiles from a table: the numbers of each, with commas between tiles."""
+    return tuple(Tile(*map(int, row.split())) for row in rows.split(","))
+
+
 @dataclass(frozen=True)
 class Rates:
     """What a processor does per clock with the tiles of a kernel, as its times show it.

@@ -5,31 +5,16 @@ from __future__ import annotations
 
 from ...device.host import Info
 from ...device.profile import profile
-from ..matmul.tiles import Forced, Rates, Tile
+from ..matmul.tiles import Forced, Rates, Tile, tile_table
 
 # Small ones are for small products: they fill a device, and their slices have as many lanes as large ones.
 # Steps of 48 and 96 divide the depths of models whose width is a multiple of 3.
-TILES = (
-    Tile(16, 16, 4, 96, 12),
-    Tile(16, 16, 4, 64, 8),
-    Tile(16, 16, 2, 64, 8),
-    Tile(16, 32, 4, 64, 8),
-    Tile(16, 32, 4, 64, 4),
-    Tile(16, 32, 2, 64, 4),
-    Tile(16, 64, 4, 32, 4),
-    Tile(32, 32, 4, 48, 4),
-    Tile(32, 32, 4, 32, 4),
-    Tile(32, 32, 4, 32, 2),
-    Tile(32, 32, 8, 32, 4),
-    Tile(32, 64, 4, 32, 2),
-    Tile(32, 64, 8, 32, 2),
-    Tile(64, 32, 8, 32, 2),
-    Tile(16, 64, 2),
-    Tile(32, 64, 4),
-    Tile(64, 64, 4),
-    Tile(64, 64, 8),
-    Tile(64, 128, 8),
-    Tile(128, 64, 8),
+TILES = tile_table(
+    """
+    16 16 4 96 12, 16 16 4 64 8, 16 16 2 64 8, 16 32 4 64 8, 16 32 4 64 4, 16 32 2 64 4,
+    16 64 4 32 4, 32 32 4 48 4, 32 32 4 32 4, 32 32 4 32 2, 32 32 8 32 4, 32 64 4 32 2,
+    32 64 8 32 2, 64 32 8 32 2, 16 64 2, 32 64 4, 64 64 4, 64 64 8, 64 128 8, 128 64 8
+    """
 )
 
 _RATES = Rates(width=128, lanes=512, alone=0.6, traffic=24, latency=900)
