@@ -122,7 +122,11 @@ def _parts(call: Call):
     return (*m.shape, 2), strides, 0, _PART[m.dtype]
 
 
-@op(view=_parts, grad={"input": lambda g: view_as_complex(g.contiguous())})
+def _whole(g: Tensor) -> Tensor:
+    return view_as_complex(g.contiguous())
+
+
+@op(view=_parts, grad={"input": _whole})
 def view_as_real(input: Tensor) -> Tensor:
     """A complex tensor as one of floats in the same memory: a last axis has the parts, the real one first."""
 
