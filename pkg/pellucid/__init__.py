@@ -142,6 +142,7 @@ _LAZY = {
     "inspect_async": "utils.inspection",
     "jit": "op.jit",
     "kernels": "ops.namespaces.kernels",
+    "grid": "grid",
     "lens": "lens",
     "load": "utils.serialization",
     "linalg": "ops.namespaces.linalg",
