@@ -1,7 +1,9 @@
 """Networks in a volume of cells: softmaxes, branches, clustering, remote links."""
 
+from .attention import Attention
 from .branches import Parallel
 from .clustering import KMeans, agglomerative, cosine_distance, euclidean_distance, kmeans, silhouette_score
+from .layers import Layer, Residual, SwiGLU
 from .network import GridNetwork, Link, Position
 from .softmax import (  # fmt: skip
     Softmax,
@@ -14,14 +16,19 @@ from .softmax import (  # fmt: skip
     sparsemax,
     temperature_softmax,
 )
+from .specification import network_from_json, network_to_json
 
 __all__ = [
+    "Attention",
     "GridNetwork",
     "KMeans",
+    "Layer",
     "Link",
     "Parallel",
     "Position",
+    "Residual",
     "Softmax",
+    "SwiGLU",
     "adaptive_softmax",
     "agglomerative",
     "cosine_distance",
@@ -32,6 +39,8 @@ __all__ = [
     "kmeans",
     "masked_softmax",
     "mixture_softmax",
+    "network_from_json",
+    "network_to_json",
     "silhouette_score",
     "sparsemax",
     "temperature_softmax",

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..device import webgpu
 from ..errors import ArgumentError, RangeError, ShapeError
@@ -99,6 +99,8 @@ class GridNetwork(Module):
         if min(self.size) < 1:
             raise RangeError(f"GridNetwork: each axis of the volume is at least 1, not {tuple(self.size)}.")
         self.links: list[Link] = []
+        # What a specification says besides: kept, so that it is written again.
+        self.extra: dict[str, Any] = {}
         self.disabled: set[Position] = set()
         for position, layer in (layers or {}).items():
             self.place(position, layer)

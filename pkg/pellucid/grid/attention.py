@@ -1,0 +1,92 @@
+"""Causal self-attention with rotary positions and grouped queries, as a layer of a grid."""
+
+from __future__ import annotations
+
+from ..errors import RangeError, ShapeError
+from ..nn.functional import scaled_dot_product_attention
+from ..nn.modules.linear import Linear
+from ..nn.modules.module import Module
+from ..ops.attention.cache import rotary_embedding, rotary_tables
+from ..tensors.shape import index
+from ..tensors.tensor import Tensor
+
+
+class Attention(Module):
+    """Self-attention of heads with rotary positions; several query heads may share a key and value head.
+
+    ``out = concat_h(softmax(q_h k_g^T / sqrt(head_dim)) v_g) W_o``, position by position without the future.
+
+    Args:
+        d_model: length of the input's last axis.
+        num_heads: query heads.
+        num_kv_heads: key and value heads; `num_heads` if None. It divides `num_heads`.
+        head_dim: numbers of a head; ``d_model / num_heads`` if None.
+        rope_theta: base of the rotary positions; None for no positions.
+        causal: whether a position sees only itself and those before it.
+        device, dtype: of the parameters; the defaults if None.
+
+    Raises:
+        RangeError: heads that do not divide the model or each other.
+
+    Source: Su et al. 2021, "RoFormer"; Ainslie et al. 2023, "GQA"
+
+    Example:
+        >>> import pellucid
+        >>> layer = pellucid.grid.Attention(8, 4, 2, device="cpu")
+        >>> layer(pellucid.zeros(1, 3, 8, device="cpu")).shape
+        Size([1, 3, 8])
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        num_kv_heads: int | None = None,
+        head_dim: int | None = None,
+        rope_theta: float | None = 10000.0,
+        causal: bool = True,
+        device=None,
+        dtype=None,
+    ):
+        super().__init__()
+        d, heads = index(d_model, "Attention: d_model"), index(num_heads, "Attention: num_heads")
+        shared = heads if num_kv_heads is None else index(num_kv_heads, "Attention: num_kv_heads")
+        if d < 1 or heads < 1 or shared < 1 or heads % shared or (head_dim is None and d % heads):
+            raise RangeError(
+                f"Attention: num_kv_heads must divide num_heads, and num_heads d_model unless head_dim is "
+                f"given, but they are {shared}, {heads} and {d}."
+            )
+        size = d // heads if head_dim is None else index(head_dim, "Attention: head_dim")
+        if size < 1 or (rope_theta is not None and size % 2):
+            raise RangeError(f"Attention: rotary positions turn pairs, so head_dim must be even, not {size}.")
+        self.d_model, self.num_heads, self.num_kv_heads, self.head_dim = d, heads, shared, size
+        self.rope_theta, self.causal = rope_theta, bool(causal)
+        self.q_proj = Linear(d, heads * size, False, device, dtype)
+        self.k_proj = Linear(d, shared * size, False, device, dtype)
+        self.v_proj = Linear(d, shared * size, False, device, dtype)
+        self.o_proj = Linear(heads * size, d, False, device, dtype)
+
+    def forward(self, input: Tensor) -> Tensor:
+        if input.dim() < 2 or input.shape[-1] != self.d_model:
+            raise ShapeError(
+                f"Attention: the input must be (..., time, {self.d_model}), not {tuple(input.shape)}."
+            )
+        x = input.reshape(-1, *input.shape[-2:])
+        q, k, v = (
+            project(x).unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
+            for project in (self.q_proj, self.k_proj, self.v_proj)
+        )
+        if self.rope_theta is not None:
+            half = self.head_dim // 2
+            frequencies = [self.rope_theta ** (-p / half) for p in range(half)]
+            cos, sin = rotary_tables(frequencies, x.shape[1], device=x.device)
+            q, k = rotary_embedding(q, cos, sin), rotary_embedding(k, cos, sin)
+        out = scaled_dot_product_attention(
+            q, k, v, is_causal=self.causal, enable_gqa=self.num_kv_heads != self.num_heads
+        )
+        return self.o_proj(out.transpose(1, 2).flatten(-2)).reshape(input.shape)
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.d_model}, heads={self.num_heads}, kv_heads={self.num_kv_heads}, head_dim={self.head_dim}"
+        )

@@ -1,0 +1,161 @@
+"""JSON specifications of networks in a volume: read, written, with weights as base64."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from typing import Any
+
+import numpy as np
+
+from ..autograd.grad_mode import no_grad
+from ..errors import FormatError, PellucidError
+from ..tensors.construct import tensor
+from .layers import Fields, Layer
+from .network import GridNetwork, Link, Position
+
+PLACE = ("z", "y", "x", "l")
+SIZE = ("depth", "rows", "cols", "layers_per_cell")
+# A description of a few bytes must not ask for a machine's memory.
+LARGEST = 1 << 20  # positions
+
+
+def network_from_json(text: str | bytes | dict[str, Any], device=None, dtype=None) -> GridNetwork:
+    """A network from its JSON specification.
+
+    Keys: `id`, `depth`, `rows`, `cols`, `layers_per_cell`, `layers` and `links`. A layer has its position
+    `z`, `y`, `x`, `l`, its `type`, `activation`, the fields of its type, whether it is `disabled`, and maybe
+    `weights`: little-endian float32 as base64, by the names of the parameters. A link has `source` and
+    `target`, four numbers each, and `combine`. Other keys are kept and written again.
+
+    Args:
+        text: JSON, or what it says.
+        device, dtype: of the parameters; the defaults if None.
+
+    Raises:
+        FormatError: what is wrong in which layer and field; nothing is built.
+
+    Example:
+        >>> import pellucid
+        >>> text = '{"layers": [{"type": "dense", "d_model": 2, "activation": "relu"}]}'
+        >>> pellucid.grid.network_from_json(text, device="cpu").num_parameters()
+        6
+    """
+    spec = text if isinstance(text, dict) else _parsed(text)
+    if not isinstance(spec, dict):
+        raise FormatError(f"specification: a network is an object with fields, not {type(spec).__name__}.")
+    fields = Fields(spec, "specification")
+    size = [fields.count(name, 1) for name in SIZE]
+    if np.prod(size, dtype=np.float64) > LARGEST:
+        raise FormatError(f"specification: a volume of {size} has more than {LARGEST} positions.")
+    net = GridNetwork(*size)
+    own = {"device": device, "dtype": dtype}
+    for number, given in enumerate(fields.items("layers", [])):
+        where = f"layer {number}"
+        if not isinstance(given, dict):
+            raise FormatError(f"{where}: a layer is an object with fields, not {given!r}.")
+        place = Position(*(Fields(given, where).count(name, 0, 0) for name in PLACE))
+        where = f"{where} at {place}"
+        if any(p >= n for p, n in zip(place, size, strict=True)):
+            raise FormatError(f"{where}: the volume is only {', '.join(map(str, size))}.")
+        if net.layer(place) is not None:
+            raise FormatError(f"{where}: there is a layer already.")
+        inside = {k: v for k, v in given.items() if k not in (*PLACE, "weights", "disabled")}
+        layer = Layer(inside, where, **own)
+        if "weights" in given:
+            _fill(layer, given["weights"], where)
+        net.place(place, layer)
+        net.enable(place, not Fields(given, where).flag("disabled"))
+    for number, given in enumerate(fields.items("links", [])):
+        _connect(given, f"link {number}", net)
+    net.extra = {k: v for k, v in spec.items() if k not in (*SIZE, "layers", "links")}
+    return net
+
+
+def network_to_json(network: GridNetwork, weights: bool = True) -> str:
+    """The JSON specification of a network of `Layer`s; reading it and writing it again gives the same text.
+
+    Args:
+        network: made by `network_from_json`, or of layers of the class `Layer`.
+        weights: whether parameters and buffers are written, too.
+
+    Raises:
+        FormatError: a layer is not described by a specification.
+
+    Example:
+        >>> import pellucid
+        >>> text = '{"layers": [{"type": "dense", "d_model": 2}]}'
+        >>> net = pellucid.grid.network_from_json(text, device="cpu")
+        >>> '"depth":1' in pellucid.grid.network_to_json(net, weights=False)
+        True
+    """
+    layers = []
+    for place, layer in network.layers():
+        if not isinstance(layer, Layer):
+            raise FormatError(
+                f"network_to_json: the layer at {place} is a {type(layer).__name__}. Only layers that "
+                "have a specification, of the class Layer, can be written as JSON."
+            )
+        found: dict[str, Any] = {**dict(zip(PLACE, place, strict=True)), **layer.specification}
+        if place in network.disabled:
+            found["disabled"] = True
+        if weights and (state := layer.state_dict()):
+            found["weights"] = {
+                name: base64.b64encode(value.float().numpy().astype("<f4").tobytes()).decode()
+                for name, value in state.items()
+            }
+        layers.append(found)
+    links = [
+        {"source": list(k.source), "target": list(k.target), "combine": k.combine} for k in network.links
+    ]
+    spec = {**network.extra, **dict(zip(SIZE, network.size, strict=True)), "layers": layers, "links": links}
+    return json.dumps(spec, separators=(",", ":"), sort_keys=True)
+
+
+def _parsed(text: str | bytes) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"specification: this is no JSON: {error}") from error
+
+
+def _connect(given: Any, where: str, net: GridNetwork) -> None:
+    if not isinstance(given, dict):
+        raise FormatError(f"{where}: a link is an object with source and target, not {given!r}.")
+    fields = Fields(given, where)
+    ends = []
+    for name in ("source", "target"):
+        place = fields.items(name)
+        if len(place) != 4 or not all(type(p) is int for p in place):
+            raise FormatError(f"{where}: {name} must be four integers, not {place!r}.")
+        ends.append(tuple(place))
+    try:
+        link = Link(net.position(ends[0]), net.position(ends[1]), fields.text("combine", "add"))
+        net.connect(link)
+    except PellucidError as error:
+        raise FormatError(f"{where}: {error}") from error
+
+
+def _fill(layer: Layer, weights: Any, where: str) -> None:
+    """Copy weights into the parameters and buffers of a layer; all of them must be there, and fit."""
+    state = layer.state_dict()
+    if not isinstance(weights, dict) or set(weights) != set(state):
+        named = sorted(weights) if isinstance(weights, dict) else weights
+        raise FormatError(
+            f"{where}: weights must be those of {', '.join(state) or 'nothing'}, not {named!r}."
+        )
+    with no_grad():
+        for name, text in weights.items():
+            target = state[name]
+            try:
+                data = base64.b64decode(text, validate=True)
+            except (binascii.Error, TypeError, ValueError) as error:
+                raise FormatError(f"{where}: the weights of {name} are no base64: {error}") from error
+            if len(data) != 4 * target.numel():
+                raise FormatError(
+                    f"{where}: the weights of {name} are {len(data)} bytes, but {tuple(target.shape)} "
+                    f"float32 are {4 * target.numel()}."
+                )
+            values = np.frombuffer(data, "<f4").reshape(target.shape)
+            target.copy_(tensor(values, device=target.device).to(target.dtype))

@@ -1,0 +1,138 @@
+"""P-010, P-014, P-016: every type of layer from JSON and back, with weights; malformed specifications."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+import pellucid
+from pellucid.errors import FormatError
+from pellucid.grid import Layer, network_from_json, network_to_json
+from pellucid.grid.layers import LAYERS
+
+D = {"type": "dense", "d_model": 6}
+# A layer of each type, and the shape of an input.
+SAMPLES = {
+    "dense": ({"input_height": 6, "output_height": 4, "activation": "gelu"}, (2, 6)),
+    "multi_head_attention": ({"d_model": 8, "num_heads": 4, "num_kv_heads": 2}, (2, 5, 8)),
+    "swiglu": ({"d_model": 6}, (2, 6)),
+    "rms_norm": ({"d_model": 6}, (2, 6)),
+    "cnn1": ({"input_height": 6, "filters": 2, "padding": 1}, (2, 6)),
+    "cnn2": ({"input_height": 4, "input_width": 5, "filters": 2, "stride": 2}, (2, 20)),
+    "cnn3": ({"input_depth": 3, "input_height": 3, "input_width": 3, "filters": 2}, (2, 1, 3, 3, 3)),
+    "rnn": ({"d_model": 6}, (2, 3, 6)),
+    "lstm": ({"input_height": 6, "output_height": 4}, (2, 3, 6)),
+    "layer_norm": ({"d_model": 6}, (2, 6)),
+    "conv_transposed_1d": ({"input_height": 6, "filters": 2, "stride": 2, "output_padding": 1}, (2, 6)),
+    "conv_transposed_2d": ({"input_height": 3, "input_width": 3, "filters": 1}, (2, 9)),
+    "conv_transposed_3d": ({"input_depth": 2, "input_height": 2, "input_width": 2, "filters": 1}, (2, 8)),
+    "embedding": ({"vocab_size": 9, "embedding_dim": 4}, None),
+    "kmeans": ({"num_clusters": 3, "d_model": 6, "output_mode": "features"}, (2, 6)),
+    "softmax": ({"softmax_type": "grid", "softmax_rows": 2, "softmax_cols": 3}, (2, 6)),
+    "parallel": ({"parallel_branches": [D, {**D, "activation": "relu"}], "combine_mode": "add"}, (2, 6)),
+    "sequential": ({"sequential_layers": [D, {"type": "rms_norm", "d_model": 6}]}, (2, 6)),
+    "residual": ({"sequential_layers": [D]}, (2, 6)),
+}
+
+
+def test_there_is_a_sample_of_every_type():
+    assert list(SAMPLES) == list(LAYERS)
+    assert len(LAYERS) == 19
+
+
+@pytest.mark.parametrize("kind", LAYERS)
+def test_layers_come_back_with_their_weights(kind):
+    fields, shape = SAMPLES[kind]
+    spec = {"id": "one", "layers": [{"type": kind, **fields}]}
+    net = network_from_json(json.dumps(spec), device="cpu")
+    x = np.random.default_rng(1).standard_normal(shape or 1).astype(np.float32)
+    given = pellucid.tensor(x, device="cpu") if shape else pellucid.tensor([[1, 8]], device="cpu")
+    text = network_to_json(net)
+    twin = network_from_json(text, device="cpu")
+    assert network_to_json(twin) == text
+    out = net(given)
+    assert (out == twin(given)).all()
+    if kind not in ("softmax",):
+        out.sum().backward()
+        assert all(p.grad is not None for p in net.parameters())
+    assert "weights" not in network_to_json(net, weights=False)
+
+
+def test_attention_is_that_of_pytorch_with_rotary_positions():
+    pellucid.manual_seed(2)
+    layer = Layer({"type": "multi_head_attention", **SAMPLES["multi_head_attention"][0]}, device="cpu").layer
+    x = np.random.default_rng(4).standard_normal((2, 5, 8)).astype(np.float32)
+    w = {name: torch.tensor(p.detach().numpy()) for name, p in layer.named_parameters()}
+    t = torch.tensor(x)
+    q, k, v = ((t @ w[f"{n}_proj.weight"].T).view(2, 5, -1, 2).transpose(1, 2) for n in "qkv")
+    angles = torch.arange(5.0)[:, None]
+    cos, sin = angles.cos(), angles.sin()
+
+    def turned(y):
+        return torch.cat([y[..., :1] * cos - y[..., 1:] * sin, y[..., 1:] * cos + y[..., :1] * sin], -1)
+
+    attend = torch.nn.functional.scaled_dot_product_attention
+    out = attend(turned(q), turned(k), v, is_causal=True, enable_gqa=True)
+    right = out.transpose(1, 2).flatten(-2) @ w["o_proj.weight"].T
+    np.testing.assert_allclose(
+        layer(pellucid.tensor(x, device="cpu")).detach().numpy(), right.numpy(), rtol=1e-5, atol=1e-6
+    )
+
+
+def test_places_links_and_unknown_keys_are_kept():
+    layers = [
+        {"z": 1, "l": 1, "type": "dense", "d_model": 2, "note": "last"},
+        {"type": "dense", "d_model": 2, "disabled": True},
+    ]
+    links = [{"source": [1, 0, 0, 1], "target": [0, 0, 0, 0], "combine": "replace"}]
+    spec = {"id": "n", "made": 2026, "depth": 2, "layers_per_cell": 2, "layers": layers, "links": links}
+    text = network_to_json(network_from_json(spec, device="cpu"))
+    again = json.loads(text)
+    assert (again["id"], again["made"], again["rows"], again["links"]) == ("n", 2026, 1, links)
+    assert [layer.get("note") for layer in again["layers"]] == [None, "last"]
+    assert again["layers"][0]["disabled"] is True
+
+
+DENSE = {"type": "dense", "d_model": 2}
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        ("{", "no JSON"),
+        ("[" * 100_000, "no JSON"),
+        ("3", "an object with fields, not int"),
+        ({"depth": 0}, "depth must lie between 1"),
+        ({"depth": 4096, "rows": 4096}, "more than 1048576 positions"),
+        ({"depth": "a"}, "depth must be an integer"),
+        ({"layers": {}}, "layers must be a list"),
+        ({"layers": [3]}, "layer 0: a layer is an object"),
+        ({"layers": [{"type": "gru"}]}, "layer 0 at 0,0,0,0: type must be one of dense"),
+        ({"layers": [{"type": "dense"}]}, "input_height is missing"),
+        ({"layers": [{"type": "dense", "d_model": True}]}, "d_model must be an integer"),
+        ({"layers": [{**DENSE, "activation": "selu"}]}, "activation must be one of linear"),
+        ({"layers": [{**DENSE, "z": 1}]}, "layer 0 at 1,0,0,0: the volume is only 1, 1, 1, 1"),
+        ({"layers": [DENSE, DENSE]}, "layer 1 at 0,0,0,0: there is a layer already"),
+        ({"layers": [{"type": "multi_head_attention", "d_model": 6}]}, "must divide"),
+        ({"layers": [{"type": "parallel", "parallel_branches": []}]}, "at least one branch"),
+        ({"layers": [{"type": "residual", "sequential_layers": [DENSE, 1]}]}, "layer 1: a layer is an"),
+        ({"layers": [{"type": "softmax", "softmax_type": "hot"}]}, "one of standard, grid"),
+        ({"layers": [{**DENSE, "weights": {"layer.weight": ""}}]}, "weights must be those of"),
+        ({"layers": [{**DENSE, "weights": {"layer.weight": "!", "layer.bias": ""}}]}, "no base64"),
+        ({"layers": [{**DENSE, "weights": {"layer.weight": "AAAA", "layer.bias": "AAAA"}}]}, "3 bytes"),
+        ({"layers": [DENSE], "links": [{"source": [0, 0, 0, 0]}]}, "link 0: target is missing"),
+        ({"layers": [DENSE], "links": [{"source": [0, 0, 0, 0], "target": [0, 0, 0, 1]}]}, "no position"),
+        ({"layers": [DENSE], "links": ["a"]}, "link 0: a link is an object"),
+        ({"layers": [{**DENSE, "d_model": 1 << 40}]}, "must lie between"),
+    ],
+)  # fmt: skip
+def test_malformed_specifications(spec, text):
+    with pytest.raises(FormatError, match=text):
+        network_from_json(spec, device="cpu")
+
+
+def test_networks_of_other_modules_have_no_specification():
+    net = pellucid.grid.GridNetwork(1, 1, 1, 1, {(0, 0, 0, 0): pellucid.nn.ReLU()})
+    with pytest.raises(FormatError, match="at 0,0,0,0 is a ReLU"):
+        network_to_json(net)
