@@ -69,7 +69,7 @@ ENTMAX = {alpha: lambda z, a=alpha: np.stack([entmaxed(r, a) for r in z]) for al
 @pytest.mark.parametrize("kind", KINDS)
 def test_values(kind, device):
     settings, right = KINDS[kind]
-    out = grid.Softmax(kind, **settings)(pellucid.tensor(X, device=device)).numpy()
+    out = grid.SoftmaxVariant(kind, **settings)(pellucid.tensor(X, device=device)).numpy()
     np.testing.assert_allclose(out, right(X), rtol=2e-5, atol=2e-6)
     np.testing.assert_allclose(out.sum(-1), 2.0 if kind == "grid" else 1.0, rtol=1e-5)
 
@@ -105,7 +105,7 @@ def test_mixtures_are_means_of_softmaxes(device):
 
 
 def test_gumbel_is_reproducible_from_its_seed_and_hard_in_the_forward_pass():
-    layer, x = grid.Softmax("gumbel", tau=0.7, hard=True), pellucid.tensor(X)
+    layer, x = grid.SoftmaxVariant("gumbel", tau=0.7, hard=True), pellucid.tensor(X)
     pellucid.manual_seed(4)
     first = layer(x)
     assert ((first.numpy() == 0) | (first.numpy() == 1)).all()
@@ -115,7 +115,7 @@ def test_gumbel_is_reproducible_from_its_seed_and_hard_in_the_forward_pass():
 
 
 GRADIENTS = {
-    **{k: (lambda z, k=k: grid.Softmax(k, **KINDS[k][0])(z)) for k in KINDS if k != "adaptive"},
+    **{k: (lambda z, k=k: grid.SoftmaxVariant(k, **KINDS[k][0])(z)) for k in KINDS if k != "adaptive"},
     "entmax, 1.7": lambda z: grid.entmax(z, 1.7),
     "masked": lambda z: grid.masked_softmax(z, pellucid.tensor(MASK, device="cpu")),
     "mixture": lambda z: grid.mixture_softmax(z, z.sum(-1)),
@@ -147,8 +147,12 @@ def test_entmax_of_alpha_1_is_softmax_and_close_to_it_the_same():
         (lambda x: grid.sparsemax(x.sum()), ShapeError, "no axis"),
         (lambda x: grid.masked_softmax(x, x), ArgumentError, "bool tensor, not"),
         (lambda x: grid.mixture_softmax(x, x), ShapeError, r"\(\.\.\., k\)"),
-        (lambda x: grid.Softmax("hot"), RangeError, "one of standard, grid"),
-        (lambda x: grid.Softmax("sparse", alpha=2), ArgumentError, "has no settings, but alpha was given"),
+        (lambda x: grid.SoftmaxVariant("hot"), RangeError, "one of standard, grid"),
+        (
+            lambda x: grid.SoftmaxVariant("sparse", alpha=2),
+            ArgumentError,
+            "has no settings, but alpha was given",
+        ),
     ],
 )
 def test_bad_input(call, error, text):

@@ -1,12 +1,12 @@
 """Networks in a volume of cells: softmaxes, branches, clustering, remote links."""
 
-from .attention import Attention
+from .attention import RotaryAttention
 from .branches import Parallel
 from .clustering import KMeans, agglomerative, cosine_distance, euclidean_distance, kmeans, silhouette_score
 from .layers import Layer, Residual, SwiGLU
 from .network import GridNetwork, Link, Position
 from .softmax import (  # fmt: skip
-    Softmax,
+    SoftmaxVariant,
     adaptive_softmax,
     entmax,
     grid_softmax,
@@ -19,7 +19,6 @@ from .softmax import (  # fmt: skip
 from .specification import network_from_json, network_to_json
 
 __all__ = [
-    "Attention",
     "GridNetwork",
     "KMeans",
     "Layer",
@@ -27,7 +26,8 @@ __all__ = [
     "Parallel",
     "Position",
     "Residual",
-    "Softmax",
+    "RotaryAttention",
+    "SoftmaxVariant",
     "SwiGLU",
     "adaptive_softmax",
     "agglomerative",

@@ -11,7 +11,7 @@ from ..tensors.shape import index
 from ..tensors.tensor import Tensor
 
 
-class Attention(Module):
+class RotaryAttention(Module):
     """Self-attention of heads with rotary positions; several query heads may share a key and value head.
 
     ``out = concat_h(softmax(q_h k_g^T / sqrt(head_dim)) v_g) W_o``, position by position without the future.
@@ -32,7 +32,7 @@ class Attention(Module):
 
     Example:
         >>> import pellucid
-        >>> layer = pellucid.grid.Attention(8, 4, 2, device="cpu")
+        >>> layer = pellucid.grid.RotaryAttention(8, 4, 2, device="cpu")
         >>> layer(pellucid.zeros(1, 3, 8, device="cpu")).shape
         Size([1, 3, 8])
     """
@@ -49,16 +49,18 @@ class Attention(Module):
         dtype=None,
     ):
         super().__init__()
-        d, heads = index(d_model, "Attention: d_model"), index(num_heads, "Attention: num_heads")
-        shared = heads if num_kv_heads is None else index(num_kv_heads, "Attention: num_kv_heads")
+        d, heads = index(d_model, "RotaryAttention: d_model"), index(num_heads, "RotaryAttention: num_heads")
+        shared = heads if num_kv_heads is None else index(num_kv_heads, "RotaryAttention: num_kv_heads")
         if d < 1 or heads < 1 or shared < 1 or heads % shared or (head_dim is None and d % heads):
             raise RangeError(
-                f"Attention: num_kv_heads must divide num_heads, and num_heads d_model unless head_dim is "
-                f"given, but they are {shared}, {heads} and {d}."
+                f"RotaryAttention: num_kv_heads must divide num_heads, and num_heads d_model unless head_dim "
+                f"is given, but they are {shared}, {heads} and {d}."
             )
-        size = d // heads if head_dim is None else index(head_dim, "Attention: head_dim")
+        size = d // heads if head_dim is None else index(head_dim, "RotaryAttention: head_dim")
         if size < 1 or (rope_theta is not None and size % 2):
-            raise RangeError(f"Attention: rotary positions turn pairs, so head_dim must be even, not {size}.")
+            raise RangeError(
+                f"RotaryAttention: rotary positions turn pairs, so head_dim must be even, not {size}."
+            )
         self.d_model, self.num_heads, self.num_kv_heads, self.head_dim = d, heads, shared, size
         self.rope_theta, self.causal = rope_theta, bool(causal)
         self.q_proj = Linear(d, heads * size, False, device, dtype)
@@ -69,7 +71,7 @@ class Attention(Module):
     def forward(self, input: Tensor) -> Tensor:
         if input.dim() < 2 or input.shape[-1] != self.d_model:
             raise ShapeError(
-                f"Attention: the input must be (..., time, {self.d_model}), not {tuple(input.shape)}."
+                f"RotaryAttention: the input must be (..., time, {self.d_model}), not {tuple(input.shape)}."
             )
         x = input.reshape(-1, *input.shape[-2:])
         q, k, v = (

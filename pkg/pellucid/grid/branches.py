@@ -113,7 +113,9 @@ class Parallel(Module):
             for place, out in zip(self.places, found, strict=True):
                 cells[place] = out
             return stack(cells, -2).unflatten(-2, self.grid)
-        total = sum(found[1:], found[0])
+        total = found[0]
+        for out in found[1:]:
+            total = total + out
         return total / len(found) if self.combine == "avg" else total
 
     def extra_repr(self) -> str:

@@ -25,10 +25,10 @@ from ..nn.modules.norm import LayerNorm, RMSNorm
 from ..nn.modules.rnn import LSTM, RNN
 from ..tensors.construct import tensor
 from ..tensors.tensor import Tensor
-from .attention import Attention
+from .attention import RotaryAttention
 from .branches import Parallel
 from .clustering import KMeans
-from .softmax import Softmax
+from .softmax import SoftmaxVariant
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "linear": lambda x: x,
@@ -188,7 +188,7 @@ def _dense(f: Fields, own: dict[str, Any]) -> Module:
 
 def _attention(f: Fields, own: dict[str, Any]) -> Module:
     heads = f.count("num_heads", 4)
-    return Attention(
+    return RotaryAttention(
         f.count("d_model"), heads, f.count("num_kv_heads", heads),
         f.count("head_dim") if "head_dim" in f else None, f.number("rope_freq_base", 10000.0), **own,
     )  # fmt: skip
@@ -197,20 +197,20 @@ def _attention(f: Fields, own: dict[str, Any]) -> Module:
 def _softmax(f: Fields, own: dict[str, Any]) -> Module:
     kind = f.text("softmax_type", "standard")
     if kind == "grid":
-        return Softmax(kind, rows=f.count("softmax_rows"), columns=f.count("softmax_cols"))
+        return SoftmaxVariant(kind, rows=f.count("softmax_rows"), columns=f.count("softmax_cols"))
     if kind == "hierarchical":
-        return Softmax(kind, levels=f.items("hierarchy_levels"))
+        return SoftmaxVariant(kind, levels=f.items("hierarchy_levels"))
     if kind == "temperature":
-        return Softmax(kind, temperature=f.number("temperature", 1.0))
+        return SoftmaxVariant(kind, temperature=f.number("temperature", 1.0))
     if kind == "gumbel":
-        return Softmax(kind, tau=f.number("temperature", 1.0))
+        return SoftmaxVariant(kind, tau=f.number("temperature", 1.0))
     if kind == "masked":
-        return Softmax(kind, mask=tensor([bool(m) for m in f.items("mask")], device=own.get("device")))
+        return SoftmaxVariant(kind, mask=tensor([bool(m) for m in f.items("mask")], device=own.get("device")))
     if kind == "entmax":
-        return Softmax(kind, alpha=f.number("entmax_alpha", 1.5))
+        return SoftmaxVariant(kind, alpha=f.number("entmax_alpha", 1.5))
     if kind == "mixture":
         raise FormatError(f"{f.where}: a mixture of softmaxes takes a prior, so it is no layer of a grid.")
-    return Softmax(kind)
+    return SoftmaxVariant(kind)
 
 
 def _parallel(f: Fields, own: dict[str, Any]) -> Module:

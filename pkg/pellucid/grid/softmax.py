@@ -167,7 +167,8 @@ class _Sparse(Function):
     """
 
     @staticmethod
-    def forward(ctx, input: Tensor, alpha: float) -> Tensor:
+    def forward(ctx: Any, *args: Any) -> Tensor:
+        input, alpha = args
         highest = input.amax(-1, keepdim=True)
         x = (input - highest) * (alpha - 1)
         if alpha == 2:
@@ -181,8 +182,8 @@ class _Sparse(Function):
         return out
 
     @staticmethod
-    def backward(ctx, g: Tensor):
-        (out,) = ctx.saved_tensors
+    def backward(ctx: Any, *grad_outputs: Tensor) -> Any:
+        (g,), (out,) = grad_outputs, ctx.saved_tensors
         s = where(out > 0, out.clamp(min=1e-30) ** (2 - ctx.alpha), 0.0)
         return s * (g - (s * g).sum(-1, keepdim=True) / s.sum(-1, keepdim=True)), None
 
@@ -319,7 +320,7 @@ def mixture_softmax(input: Tensor, prior: Tensor) -> Tensor:
     return (softmax(prior, -1).unsqueeze(-1) * softmax(input, -1)).sum(-2)
 
 
-# Each kind of the layer `Softmax`, and the settings that its function takes beside the input.
+# Each kind of the layer `SoftmaxVariant`, and the settings that its function takes beside the input.
 KINDS: dict[str, tuple[Callable[..., Tensor], tuple[str, ...]]] = {
     "standard": (lambda input: softmax(input, -1), ()),
     "grid": (grid_softmax, ("rows", "columns")),
@@ -334,7 +335,7 @@ KINDS: dict[str, tuple[Callable[..., Tensor], tuple[str, ...]]] = {
 }
 
 
-class Softmax(Module):
+class SoftmaxVariant(Module):
     """Softmax of a kind along the last axis, as a layer.
 
     Args:
@@ -347,18 +348,21 @@ class Softmax(Module):
 
     Example:
         >>> import pellucid
-        >>> pellucid.grid.Softmax("temperature", temperature=2.0)(pellucid.zeros(2, device="cpu")).tolist()
+        >>> layer = pellucid.grid.SoftmaxVariant("temperature", temperature=2.0)
+        >>> layer(pellucid.zeros(2, device="cpu")).tolist()
         [0.5, 0.5]
     """
 
     def __init__(self, kind: str = "standard", **settings):
         super().__init__()
         if kind not in KINDS:
-            raise RangeError(f"Softmax: kind must be one of {', '.join(KINDS)}, not {kind!r}.")
+            raise RangeError(f"SoftmaxVariant: kind must be one of {', '.join(KINDS)}, not {kind!r}.")
         allowed = KINDS[kind][1]
         if unknown := sorted(set(settings) - set(allowed)):
             has = ", ".join(allowed) or "no settings"
-            raise ArgumentError(f"Softmax: the kind {kind!r} has {has}, but {', '.join(unknown)} was given.")
+            raise ArgumentError(
+                f"SoftmaxVariant: the kind {kind!r} has {has}, but {', '.join(unknown)} was given."
+            )
         self.kind = kind
         self.names = tuple(settings)
         for name, value in settings.items():

@@ -46,10 +46,10 @@ def network_from_json(text: str | bytes | dict[str, Any], device=None, dtype=Non
     if not isinstance(spec, dict):
         raise FormatError(f"specification: a network is an object with fields, not {type(spec).__name__}.")
     fields = Fields(spec, "specification")
-    size = [fields.count(name, 1) for name in SIZE]
+    size = Position(*[fields.count(name, 1) for name in SIZE])
     if np.prod(size, dtype=np.float64) > LARGEST:
-        raise FormatError(f"specification: a volume of {size} has more than {LARGEST} positions.")
-    net = GridNetwork(*size)
+        raise FormatError(f"specification: a volume of {tuple(size)} has more than {LARGEST} positions.")
+    net = GridNetwork(size.z, size.y, size.x, size.l)
     own = {"device": device, "dtype": dtype}
     for number, given in enumerate(fields.items("layers", [])):
         where = f"layer {number}"
