@@ -12,6 +12,7 @@ from typing import Any
 from . import autograd as autograd
 from . import distributions as distributions
 from . import errors as errors
+from . import grid as grid
 from . import lens as lens
 from . import models as models
 from . import nn as nn
