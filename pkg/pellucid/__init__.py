@@ -170,6 +170,7 @@ _LAZY = {
     "text": "text",
     "tflite": "models.graph.tflite",
     "threshold_": "nn.functional",
+    "train": "train",
     "utils": "utils",
     "vmap": "autograd.mapped",
     "weights": "weights",

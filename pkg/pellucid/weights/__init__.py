@@ -10,7 +10,7 @@ from .load import read, read_async, stream, stream_async
 from .place import find
 from .plan import Target
 from .progress import Cancel, Progress
-from .saving import quantize, quantize_async, save_file
+from .saving import quantize, quantize_async, save, save_file
 from .source import LocalSource, MemorySource, MissingFile, Source
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "quantize_async",
     "read",
     "read_async",
+    "save",
     "save_file",
     "stream",
     "stream_async",

@@ -71,16 +71,48 @@ def save_file(
         >>> list(torch.weights.open(path))
         ['weight']
     """
+    head, order = _header("save_file", tensors, metadata)
+    with Path(filename).open("wb") as file:
+        file.write(head)
+        for name in order:
+            file.write(element_bytes(tensors[name]))
+
+
+def save(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> bytes:
+    """The bytes of a safetensors file with tensors by name. Waits for the device.
+
+    Args:
+        tensors: as in `save_file`.
+        metadata: texts by name, kept in the file's header.
+
+    Raises:
+        ArgumentError: as in `save_file`.
+
+    Source: https://huggingface.co/docs/safetensors/api/torch#safetensors.torch.save
+
+    Example:
+        >>> import pellucid as torch
+        >>> len(torch.weights.save({"weight": torch.ones(2, device="cpu")}))
+        80
+    """
+    head, order = _header("save", tensors, metadata)
+    return b"".join([head, *(element_bytes(tensors[name]) for name in order)])
+
+
+def _header(
+    where: str, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None
+) -> tuple[bytes, list[str]]:
+    """The beginning of a file, and in which order tensors follow."""
     header: dict[str, object] = {}
     if metadata is not None:
         if not all(isinstance(text, str) for pair in metadata.items() for text in pair):
-            raise ArgumentError("save_file: metadata must be texts by name.")
+            raise ArgumentError(f"{where}: metadata must be texts by name.")
         header["__metadata__"] = dict(metadata)
     for name, t in tensors.items():
         if not isinstance(name, str) or not hasattr(t, "_meta") or t.dtype.name not in _NAMES:
             what = getattr(t, "dtype", type(t).__name__)
             raise ArgumentError(
-                f"save_file: {name!r} is {what}. Give tensors by name; .dequantize() quantized ones."
+                f"{where}: {name!r} is {what}. Give tensors by name; .dequantize() quantized ones."
             )
     # The widest elements first, so that all lie at multiples of their size.
     order = sorted(tensors, key=lambda name: (-tensors[name].itemsize, name))
@@ -91,10 +123,7 @@ def save_file(
         header[name] = {"dtype": _NAMES[t.dtype.name], "shape": list(t.shape), "data_offsets": [begin, end]}
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
     text += b" " * (-len(text) % 8)
-    with Path(filename).open("wb") as file:
-        file.write(len(text).to_bytes(8, "little") + text)
-        for name in order:
-            file.write(element_bytes(tensors[name]))
+    return len(text).to_bytes(8, "little") + text, order
 
 
 # Quantizing

@@ -1,0 +1,1 @@
+"""Training by preferences and rewards: DPO and GRPO. TRL's names."""
