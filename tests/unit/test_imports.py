@@ -74,10 +74,12 @@ ROOMS = (
     ("weights",),
     ("text", "models.generate", "lens"),
     ("models",),
-    # Training and simulation are programs of all that is below.
-    ("train", "physics", "grid"),
+    # Simulation is a program of all that is below.
+    ("physics", "grid"),
     # What stands around programs may use all of it.
     ("utils",),
+    # Training takes data, files and checkpoints of activations from there.
+    ("train",),
     # The checked mode looks at all of it.
     ("profiler.check",),
     ("__init__",),

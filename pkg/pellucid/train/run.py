@@ -13,6 +13,7 @@ from typing import Any
 
 from ..errors import ArgumentError, RangeError, SourceError
 from ..ops.random.generator import default_generator
+from ..ops.shape.joining import stack
 from ..optim.lr_scheduler import ReduceLROnPlateau
 from ..tensors.tensor import Tensor
 from .anomalies import NonFiniteError, diagnosis
@@ -203,7 +204,7 @@ class TrainingRun:
 
         def again() -> Tensor:
             parts = [self.trainer.loss_of(self.trainer.model, batch, items) for batch in group]
-            return sum(parts[1:], parts[0])
+            return stack(parts).sum()
 
         finished = "the parameters are finite and as before that step, but for momentum and decay"
         return (

@@ -8,9 +8,9 @@ from typing import Any
 
 from ..autograd.grad_mode import under
 from ..errors import ArgumentError, GradientError
-from ..jit import compile
 from ..nn.modules.module import Module
 from ..nn.utils import get_total_norm
+from ..op.jit import compile
 from ..ops.elementwise.comparison import where
 from ..ops.shape.joining import stack
 from ..optim.amp import GradScaler, autocast

@@ -7,10 +7,11 @@ from typing import Any
 
 from ..device.steps import later, now
 from ..errors import ArgumentError, RangeError
-from ..jit import compile
 from ..models.language_model import CausalLM
 from ..nn.modules.module import Module
+from ..op.jit import compile
 from ..ops.random.generator import manual_seed
+from ..ops.shape.joining import stack
 from ..tensors.tensor import Tensor
 from ..utils.data.loader import DataLoader
 from .arguments import TrainingArguments
@@ -267,7 +268,8 @@ class Trainer:
     def step_items(self, group: list[Any]) -> Any:
         """How many labels of a step's batches count."""
         counts = [self.items(batch) for batch in group]
-        return None if counts[0] is None else sum(counts[1:], counts[0])
+        found = [count for count in counts if count is not None]
+        return stack(found).sum() if found else None
 
     def labels_of(self, inputs: Any) -> Any:
         """The labels of a batch: a tensor, a tuple of several, or None."""
@@ -287,7 +289,8 @@ class Trainer:
             is_captured = self.args.torch_compile and self.device.type == "webgpu"
             take = compile if is_captured else lambda function: function
             self._evaluating = take(self._evaluated)
-        return self._evaluating(inputs, keep)
+        evaluating: Any = self._evaluating
+        return evaluating(inputs, keep)
 
     def _evaluated(self, inputs: Any, keep: bool) -> tuple[Tensor | None, Any]:
         if self.labels_of(inputs) is None:

@@ -59,14 +59,16 @@ class PeftConfig:
         """
         try:
             keys = json.loads(text)
-            kind = CONFIGS[keys["peft_type"]]
-        except (ValueError, TypeError):
-            raise FormatError("adapter_config.json: is no JSON object with peft_type.") from None
-        except KeyError:
+        except ValueError:
+            keys = None
+        if not isinstance(keys, dict):
+            raise FormatError("adapter_config.json: is no JSON object.")
+        kind = CONFIGS.get(keys.get("peft_type", ""))
+        if kind is None:
             raise FormatError(
                 f"adapter_config.json: peft_type {keys.get('peft_type')!r} is not known. There are "
                 f"{', '.join(CONFIGS)}."
-            ) from None
+            )
         known = {f.name for f in fields(kind)}
         unknown = {
             k: v for k, v in keys.items() if k not in known | _PASSED | {"peft_type"} and v not in _UNSET
@@ -76,7 +78,7 @@ class PeftConfig:
                 f"adapter_config.json: {', '.join(f'{k}={v!r}' for k, v in unknown.items())} of "
                 f"{kind.__name__} is not computed here. Use an adapter without it."
             )
-        given = {k: v for k, v in keys.items() if k in known and (v is not None or k != "bias")}
+        given: dict[str, Any] = {k: v for k, v in keys.items() if k in known and v is not None}
         return kind(**given)
 
 
@@ -88,14 +90,11 @@ class _Targeted(PeftConfig):
         target_modules: ends of paths of linear layers, or one regular expression for whole paths;
             "all-linear" for all but the head; None for the usual ones of the architecture.
         exclude_modules: likewise, what is left out.
-        layers_to_transform: numbers of layers; None for all.
         fan_in_fan_out: accepted: layers say themselves which way their weight lies.
     """
 
     target_modules: str | list[str] | None = None
     exclude_modules: str | list[str] | None = None
-    layers_to_transform: int | list[int] | None = None
-    layers_pattern: str | list[str] | None = None
     fan_in_fan_out: bool = False
 
     def targets(self, path: str) -> bool:
@@ -104,14 +103,7 @@ class _Targeted(PeftConfig):
             return False
         if self.modules_to_save and _matches(self.modules_to_save, path):
             return False
-        if not _matches(self.target_modules or [], path):
-            return False
-        if self.layers_to_transform is None:
-            return True
-        layers = self.layers_to_transform
-        wanted = [layers] if isinstance(layers, int) else layers
-        number = re.search(r"\.(\d+)\.", f".{path}.")
-        return number is not None and int(number[1]) in wanted
+        return _matches(self.target_modules or [], path)
 
 
 def _matches(patterns: str | list[str], path: str) -> bool:
@@ -133,6 +125,7 @@ class LoraConfig(_Targeted):
         use_dora: DoRA: also trains the length of each row of ``W + scaling * B A``.
         init_lora_weights: True: A uniform as in `nn.Linear` and B zero; "gaussian": A normal; False: both
             uniform, so that the adapter changes something from the beginning.
+        layers_to_transform: numbers of layers, the first in a path; None for all. ``layers_pattern`` is kept.
         rank_pattern, alpha_pattern: other ranks and alphas by ends or expressions of paths.
 
     Raises:
@@ -150,6 +143,8 @@ class LoraConfig(_Targeted):
     use_rslora: bool = False
     use_dora: bool = False
     init_lora_weights: bool | str = True
+    layers_to_transform: int | list[int] | None = None
+    layers_pattern: str | list[str] | None = None
     rank_pattern: dict[str, int] = field(default_factory=dict)
     alpha_pattern: dict[str, float] = field(default_factory=dict)
 
@@ -163,6 +158,13 @@ class LoraConfig(_Targeted):
                 "LoraConfig: init_lora_weights must be True, False or 'gaussian', not "
                 f"{self.init_lora_weights!r}."
             )
+
+    def targets(self, path: str) -> bool:
+        layers = self.layers_to_transform
+        if layers is None or not super().targets(path):
+            return super().targets(path)
+        number = re.search(r"\.(\d+)\.", f".{path}.")
+        return number is not None and int(number[1]) in ([layers] if isinstance(layers, int) else layers)
 
     def rank_of(self, path: str) -> int:
         """The rank of a module."""

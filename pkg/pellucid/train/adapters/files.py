@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ... import weights
 from ...device.steps import later, now
 from ...errors import WeightError
+from ...nn.modules.module import Module
 from ...tensors.tensor import Tensor
 from ..checkpoints.complete import on_cpu, tensors_of
 from ..checkpoints.folders import folder_of
@@ -41,7 +42,7 @@ def _in_file(path: str, name: str) -> str:
     return path.removesuffix(".weight") if ".lora_magnitude_vector" in path else path
 
 
-class AdapterFiles:
+class AdapterFiles(Module):
     """What a `PeftModel` reads and writes."""
 
     if TYPE_CHECKING:
@@ -49,7 +50,6 @@ class AdapterFiles:
         peft_config: dict[str, PeftConfig]
 
         def _prompt(self) -> Any: ...
-        def named_parameters(self) -> Any: ...
 
     def adapter_state(self, adapter_name: str | None = None) -> dict[str, Tensor]:
         """The adapter's tensors by peft's names, without the adapter's name in them."""

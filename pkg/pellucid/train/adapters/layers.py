@@ -56,6 +56,16 @@ class AdapterLayer(Module):
         """The frozen layer's bias."""
         return getattr(self.base_layer, "bias", None)
 
+    def add(self, name: str, config: Any, path: str) -> None:
+        """Make an adapter.
+
+        Args:
+            name: of it.
+            config: the `LoraConfig` or `IA3Config`.
+            path: of the layer.
+        """
+        raise NotImplementedError
+
     def merged_weight(self, names: tuple[str, ...]) -> Tensor:
         """The weight with adapters in it, as float32 in the layer's layout."""
         raise NotImplementedError
@@ -105,16 +115,9 @@ class LoraLayer(AdapterLayer):
         self.lora_embedding_A, self.lora_embedding_B = ParameterDict(), ParameterDict()
         self.lora_magnitude_vector = ModuleDict()
 
-    def add(self, name: str, rank: int, scaling: float, config: Any) -> None:
-        """Make an adapter.
-
-        Args:
-            name: of it.
-            rank, scaling: of the change.
-            config: the `LoraConfig`.
-        """
-        where = self.base_layer.weight.device
-        self.scaling[name] = scaling
+    def add(self, name: str, config: Any, path: str) -> None:
+        where, rank = self.base_layer.weight.device, config.rank_of(path)
+        self.scaling[name] = config.scaling_of(path)
         self.lora_dropout[name] = Dropout(config.lora_dropout) if config.lora_dropout else Identity()
         if self.is_embedding:
             if config.use_dora:
@@ -241,13 +244,7 @@ class IA3Layer(AdapterLayer):
         self.in_features, self.out_features = columns, rows
         self.ia3_l = ParameterDict()
 
-    def add(self, name: str, config: Any) -> None:
-        """Make an adapter.
-
-        Args:
-            name: of it.
-            config: the `IA3Config`.
-        """
+    def add(self, name: str, config: Any, path: str) -> None:
         shape = (1, self.in_features) if self.is_feedforward else (self.out_features, 1)
         factors = ones(shape, device=self.base_layer.weight.device, dtype=dt.float32)
         self.ia3_l[name] = Parameter(factors if config.init_ia3_weights else init.normal_(factors))

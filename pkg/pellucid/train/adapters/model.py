@@ -38,7 +38,7 @@ class Tuner(Module):
         return self.model(*args, **kwargs)
 
 
-class PeftModel(AdapterFiles, Module):
+class PeftModel(AdapterFiles):
     """A model whose parameters are frozen, with adapters by name of which one counts.
 
     Everything else of the model is there as before. Its layers are replaced in place, so a lens, a
@@ -69,12 +69,9 @@ class PeftModel(AdapterFiles, Module):
         self.set_adapter(adapter_name)
 
     def __getattr__(self, name: str) -> Any:
-        try:
-            return super().__getattr__(name)
-        except AttributeError:
-            if name == "base_model":
-                raise
-            return getattr(self.get_base_model(), name)
+        if name.startswith("__") or "base_model" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self.get_base_model(), name)
 
     def get_base_model(self) -> Any:
         """The model within; its layers have the adapters."""
@@ -185,13 +182,12 @@ class PeftModel(AdapterFiles, Module):
                         f"{type(config).__name__}: {path} is a {type(module).__name__}; adapters are for "
                         "linear layers and LoRA's also for embeddings. Name others in target_modules."
                     )
-                is_lora = isinstance(config, LoraConfig)
-                module = LoraLayer(module) if is_lora else IA3Layer(module, config.is_feedforward(path))
+                if isinstance(config, IA3Config):
+                    module = IA3Layer(module, config.is_feedforward(path))
+                else:
+                    module = LoraLayer(module)
                 model.set_submodule(path, module)
-            if isinstance(module, LoraLayer):
-                module.add(name, config.rank_of(path), config.scaling_of(path), config)
-            else:
-                module.add(name, config)
+            module.add(name, config, path)
             found += 1
         if not found:
             linear = sorted({p.rpartition(".")[2] for p, m in model.named_modules() if isinstance(m, Linear)})

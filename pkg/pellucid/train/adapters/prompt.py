@@ -74,13 +74,13 @@ class PromptEmbedding(Module):
         Args:
             ids: (batch, time).
         """
-        count = self.prompts[self.active].shape[0]
+        count = self.prompts[self.active or ""].shape[0]
         virtual = arange(self.first, self.first + count, device=ids.device).to(ids.dtype)
         return cat([virtual.expand(ids.shape[0], count), ids], 1)
 
     def filled(self, values: Tensor, value: int) -> Tensor:
         """Values (batch, time) with one of their own before them for each virtual id."""
-        count = self.prompts[self.active].shape[0]
+        count = self.prompts[self.active or ""].shape[0]
         before = full((values.shape[0], count), value, dtype=values.dtype, device=values.device)
         return cat([before, values], 1)
 

@@ -6,12 +6,11 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Generator, Mapping
-from dataclasses import asdict, is_dataclass
 from typing import Any
 
 from ... import weights
 from ...errors import WeightError
-from ...nn.modules.module import Module
+from ...models.config import Config
 from ...tensors.tensor import Tensor
 from ...utils.serialization import load
 from ..state import TrainerState
@@ -20,7 +19,7 @@ from .complete import on_cpu, packed, random_state, set_random_state, tensors_of
 MODEL = "model.safetensors"
 
 
-def model_files(model: Module) -> Generator[tuple, Any, dict[str, bytes]]:
+def model_files(model: Any) -> Generator[tuple, Any, dict[str, bytes]]:
     """The files of a model: its adapter if it has one, else its float weights and ``config.json``.
 
     Quantized weights are as they were loaded, since nothing trains them, and are left out.
@@ -35,14 +34,21 @@ def model_files(model: Module) -> Generator[tuple, Any, dict[str, bytes]]:
     }
     files = {MODEL: weights.save((yield from on_cpu(state)), {"format": "pt"})}
     config = getattr(model, "config", None)
-    if is_dataclass(config) and not isinstance(config, type):
+    if isinstance(config, Config):
         kinds = getattr(model, "model_types", ())
-        keys = ({"model_type": kinds[0]} if kinds else {}) | asdict(config)
+        keys = ({"model_type": kinds[0]} if kinds else {}) | keys_of(config)
         files["config.json"] = json.dumps(keys, indent=2).encode()
     return files
 
 
-def load_model(model: Module, files: Mapping[str, bytes]) -> None:
+def keys_of(config: Config) -> dict[str, Any]:
+    """The keys of a ``config.json`` that a configuration was read from, or could be."""
+    named = {field: key for key, field in config.renamed.items()}
+    found = {named.get(field, field): getattr(config, field) for field in config.table}
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def load_model(model: Any, files: Mapping[str, bytes]) -> None:
     """Give a model the weights of a checkpoint.
 
     Raises:

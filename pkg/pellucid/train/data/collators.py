@@ -92,6 +92,7 @@ def padded(
         own = len(row["input_ids"])
         out = {}
         for name, value in row.items():
+            name = str(name)
             value = value.tolist() if hasattr(value, "tolist") else value
             if isinstance(value, (list, tuple)) and len(value) == own:
                 filling = [_FILLING.get(name, fill)] * (size - own)

@@ -129,8 +129,8 @@ def batches(loader: Any, epoch: int, skip: int) -> Iterator[Any]:
     """
     order = getattr(loader, "batch_sampler", None)
     for owner in (loader, getattr(loader, "dataset", None), order, getattr(order, "sampler", None)):
-        if hasattr(owner, "set_epoch"):
-            owner.set_epoch(epoch)
+        if (tell := getattr(owner, "set_epoch", None)) is not None:
+            tell(epoch)
     if order is None or not skip:
         return islice(iter(loader), skip, None)
     dataset, fetch = loader.dataset, getattr(loader.dataset, "__getitems__", None)
