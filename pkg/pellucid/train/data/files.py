@@ -6,6 +6,7 @@ import csv
 import json
 import os
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -236,13 +237,13 @@ def _pixels(path: Path) -> np.ndarray:
             )
         return np.repeat(array[..., None], 3, 2) if array.ndim == 2 else array
     try:
-        from PIL import Image, UnidentifiedImageError
+        pillow: Any = import_module("PIL.Image")
     except ImportError:
         raise SourceError(f"{path}: needs Pillow. Install it, or give .npy files.") from None
     try:
-        with Image.open(path) as image:
+        with pillow.open(path) as image:
             return np.asarray(image.convert("RGB"))
-    except (OSError, UnidentifiedImageError):
+    except OSError:  # of Pillow's own errors, too
         raise FormatError(f"{path}: is no image that Pillow reads.") from None
 
 
