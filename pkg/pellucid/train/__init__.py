@@ -21,15 +21,17 @@ from .data.collators import (
 from .data.files import CsvFiles, ImageFolder, JsonLines, TextFiles
 from .data.instructions import conversation, encode_conversation, instruction_dataset
 from .data.packing import PackedDataset
+from .preference import DPOConfig, DPOTrainer, GRPOConfig, GRPOTrainer
 from .schedules import get_scheduler
 from .state import EvalPrediction, PredictionOutput, TrainerControl, TrainerState, TrainOutput
 from .trainer import Trainer
 
 __all__ = [
-    "CsvFiles", "DataCollatorForLanguageModeling", "DataCollatorForSeq2Seq", "DataCollatorWithPadding",
-    "EarlyStoppingCallback", "EvalPrediction", "IA3Config", "ImageFolder", "JsonLines", "LoraConfig",
-    "PackedDataset", "PeftConfig", "PeftModel", "PredictionOutput", "ProgressCallback", "PromptTuningConfig",
-    "TextFiles", "TrainOutput", "Trainer", "TrainerCallback", "TrainerControl", "TrainerState",
-    "TrainingArguments", "conversation", "default_data_collator", "encode_conversation", "get_peft_model",
-    "get_scheduler", "instruction_dataset", "load_adapter", "load_adapter_async",
+    "CsvFiles", "DPOConfig", "DPOTrainer", "DataCollatorForLanguageModeling", "DataCollatorForSeq2Seq",
+    "DataCollatorWithPadding", "EarlyStoppingCallback", "EvalPrediction", "GRPOConfig", "GRPOTrainer",
+    "IA3Config", "ImageFolder", "JsonLines", "LoraConfig", "PackedDataset", "PeftConfig", "PeftModel",
+    "PredictionOutput", "ProgressCallback", "PromptTuningConfig", "TextFiles", "TrainOutput", "Trainer",
+    "TrainerCallback", "TrainerControl", "TrainerState", "TrainingArguments", "conversation",
+    "default_data_collator", "encode_conversation", "get_peft_model", "get_scheduler", "instruction_dataset",
+    "load_adapter", "load_adapter_async",
 ]  # fmt: skip

@@ -58,6 +58,7 @@ class TrainingRun:
         """How many steps and epochs there are."""
         a, s, count = self.args, self.trainer.state, self.count
         per_epoch = None if count is None else max(1, ceil(count / a.gradient_accumulation_steps))
+        per_epoch = per_epoch and per_epoch * self.trainer.steps_of_a_group
         if count == 0:
             raise ArgumentError(
                 "train: the dataset has no batch. Give examples, or dataloader_drop_last=False."
@@ -138,7 +139,7 @@ class TrainingRun:
             is_over = self.count is not None and s.batches + len(group) >= self.count
             if len(group) < a.gradient_accumulation_steps and not is_over:
                 continue
-            yield from self._step(group, epoch, is_over, interrupts)
+            yield from self._steps_of(group, epoch, is_over, interrupts)
             group = []
             if self.is_paused or interrupts.is_waiting or t.control.should_training_stop:
                 break
@@ -147,7 +148,7 @@ class TrainingRun:
                 break
         else:
             if group:
-                yield from self._step(group, epoch, True, interrupts)
+                yield from self._steps_of(group, epoch, True, interrupts)
             elif not has_any:
                 raise ArgumentError(f"train: epoch {epoch} of the dataset has no examples.")
             is_over = True
@@ -158,8 +159,21 @@ class TrainingRun:
             yield from self._flow()
         interrupts.check()
 
-    def _step(self, group: list[Any], epoch: int, is_last: bool, interrupts: StepInterrupts) -> Steps:
-        """One step, and what is due after it; the last one ends the epoch."""
+    def _steps_of(self, group: list[Any], epoch: int, is_last: bool, interrupts: StepInterrupts) -> Steps:
+        """The step of some batches, or the steps that the trainer makes of them; the last one may end the
+        epoch."""
+        several = self.trainer.prepare(group)
+        for k, batches_of_step in enumerate(several, 1):
+            is_whole = k == len(several)
+            taken = len(group) if is_whole else 0
+            yield from self._step(batches_of_step, taken, epoch, is_last and is_whole, interrupts)
+            if self.is_paused or interrupts.is_waiting or self.trainer.control.should_training_stop:
+                return
+
+    def _step(
+        self, group: list[Any], taken: int, epoch: int, is_last: bool, interrupts: StepInterrupts
+    ) -> Steps:
+        """One step, after which so many batches of the epoch are taken, and what is due after it."""
         t, s = self.trainer, self.trainer.state
         t.callback_handler.tell("on_step_begin")
         group = [placed(batch, t.device) for batch in group]
@@ -169,7 +183,7 @@ class TrainingRun:
             if not (self.step.was_skipped or isinstance(t.lr_scheduler, ReduceLROnPlateau)):
                 t.lr_scheduler.step()
             s.global_step += 1
-            s.batches += len(group)
+            s.batches += taken
             # Where nobody knows the length, the share that is done is that of the steps.
             share = s.batches / self.count if self.count else s.global_step / s.max_steps
             s.epoch = epoch + min(share, 1.0)

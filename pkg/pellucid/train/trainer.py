@@ -144,19 +144,33 @@ class Trainer:
             )
         return (loss, outputs) if return_outputs else loss
 
+    def uses(self, collate: Callable) -> Callable:
+        """A collate function that leaves out what the model's forward has no name for."""
+        return used(self.model, self.args.label_names, collate)
+
+    # How many steps `prepare` makes of what it is given.
+    steps_of_a_group = 1
+
+    def prepare(self, batches: list[Any]) -> list[list[Any]]:
+        """The batches of each step that follows from some of the loader's batches: one step for all.
+
+        Args:
+            batches: ``gradient_accumulation_steps`` of them, fewer at the end of an epoch.
+        """
+        return [batches]
+
     def get_train_dataloader(self) -> DataLoader:
         """The batches of training."""
         if self.train_dataset is None:
             raise ArgumentError("train: needs a train_dataset.")
-        collate = used(self.model, self.args.label_names, self.data_collator)
-        return training_loader(self.train_dataset, self.args, collate)
+        return training_loader(self.train_dataset, self.args, self.uses(self.data_collator))
 
     def get_eval_dataloader(self, eval_dataset: Any = None) -> DataLoader:
         """The batches of an evaluation, in their order."""
         dataset = self.eval_dataset if eval_dataset is None else eval_dataset
         if dataset is None:
             raise ArgumentError("evaluate: needs an eval_dataset.")
-        collate = used(self.model, self.args.label_names, self.data_collator)
+        collate = self.uses(self.data_collator)
         return DataLoader(as_dataset(dataset), self.args.per_device_eval_batch_size, collate_fn=collate)
 
     def create_optimizer(self) -> Any:
