@@ -1,4 +1,4 @@
-"""DPO and GRPO on tiny models: losses by their formulas in PyTorch, and models that learn what they should."""
+"""DPO and GRPO on tiny models: losses by their formulas in PyTorch, models that learn."""
 
 from pathlib import Path
 
@@ -114,7 +114,8 @@ def test_grpo_raises_the_reward():
 
     args = GRPOConfig(
         max_steps=12, learning_rate=0.02, lr_scheduler_type="constant", logging_steps=1, disable_tqdm=True,
-        num_generations=12, max_completion_length=2, per_device_train_batch_size=1, num_iterations=2, beta=0.01,
+        num_generations=12, max_completion_length=2, per_device_train_batch_size=1, num_iterations=2,
+        beta=0.01,
     )  # fmt: skip
     data = [{"prompt": [k, k + 1], "name": "a"} for k in range(6)]
     trainer = GRPOTrainer(model(), small, args, data, ref_model=model())
