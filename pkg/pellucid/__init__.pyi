@@ -21,6 +21,7 @@ from . import physics as physics
 from . import profiler as profiler
 from . import quant as quant
 from . import text as text
+from . import train as train
 from . import utils as utils
 from . import weights as weights
 from .autograd.grad_mode import enable_grad as enable_grad

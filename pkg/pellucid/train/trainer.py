@@ -314,10 +314,6 @@ class Trainer:
         loss, outputs = self.compute_loss(self.model, inputs, return_outputs=True)
         return loss.detach().float(), predicted(outputs) if keep else None
 
-    def has_loss(self, inputs: Any) -> bool:
-        """Whether a batch has labels."""
-        return self.labels_of(inputs) is not None
-
     # Checkpoints
 
     def save_model(self, output_dir: str | None = None) -> None:
