@@ -1,0 +1,84 @@
+/**
+ * Live plots of a training run: each value of the entries over the steps, drawn when an entry comes.
+ *
+ *     const plots = new TrainingPlots(element);
+ *     await start({ onEvent: (name, value) => name === "training" && plots.add(value) });
+ *
+ * Python sends the entries: TrainingArguments(report_to=pellucid.train.plots.report).
+ */
+
+const NAMES = ["loss", "eval_loss", "grad_norm", "learning_rate", "reward"];
+const COLOURS = ["#2563eb", "#dc2626", "#16a34a", "#9333ea", "#d97706"];
+const WIDTH = 480;
+const HEIGHT = 140;
+const LEFT = 64; // room for numbers
+const EDGE = 14;
+
+/** The plots below an element, one canvas for each value that came. */
+export class TrainingPlots {
+  #element;
+  #plots = new Map(); // name -> { canvas, points: [[step, value]] }
+
+  constructor(element) {
+    this.#element = element;
+  }
+
+  /** Take an entry of the history: numbers by name, with "step". */
+  add(entry) {
+    for (const name of NAMES) {
+      if (typeof entry[name] !== "number") continue;
+      const plot = this.#plot(name);
+      plot.points.push([entry.step, entry[name]]);
+      this.#draw(name, plot);
+    }
+  }
+
+  /** Forget what came. */
+  clear() {
+    this.#plots.clear();
+    this.#element.replaceChildren();
+  }
+
+  #plot(name) {
+    let plot = this.#plots.get(name);
+    if (!plot) {
+      const canvas = document.createElement("canvas");
+      const scale = globalThis.devicePixelRatio || 1;
+      canvas.width = WIDTH * scale;
+      canvas.height = HEIGHT * scale;
+      canvas.style.width = `${WIDTH}px`;
+      canvas.dataset.name = name;
+      canvas.setAttribute("role", "img");
+      canvas.getContext("2d").scale(scale, scale);
+      this.#element.append(canvas);
+      this.#plots.set(name, (plot = { canvas, points: [] }));
+    }
+    return plot;
+  }
+
+  #draw(name, { canvas, points }) {
+    const context = canvas.getContext("2d");
+    const finite = points.filter(([, value]) => Number.isFinite(value));
+    const values = finite.map(([, value]) => value);
+    const [low, high] = [Math.min(...values), Math.max(...values)];
+    const [first, last] = [finite[0]?.[0] ?? 0, finite.at(-1)?.[0] ?? 1];
+    const x = (step) => LEFT + ((step - first) / Math.max(last - first, 1)) * (WIDTH - LEFT - EDGE);
+    const y = (value) => HEIGHT - EDGE * 1.5 - ((value - low) / (high - low || 1)) * (HEIGHT - EDGE * 3);
+    context.clearRect(0, 0, WIDTH, HEIGHT);
+    context.font = "11px sans-serif";
+    context.fillStyle = getComputedStyle(canvas).color;
+    context.textAlign = "start";
+    context.fillText(name, LEFT, EDGE);
+    context.fillText(`step ${first}`, LEFT, HEIGHT - 3);
+    context.textAlign = "end";
+    context.fillText(String(last), WIDTH - EDGE, HEIGHT - 3);
+    context.fillText(high.toPrecision(4), LEFT - 4, EDGE * 1.5 + 4);
+    context.fillText(low.toPrecision(4), LEFT - 4, HEIGHT - EDGE * 1.5);
+    context.strokeStyle = COLOURS[NAMES.indexOf(name) % COLOURS.length];
+    context.lineWidth = 1.5;
+    context.beginPath();
+    for (const [step, value] of finite) context.lineTo(x(step), y(value));
+    context.stroke();
+    canvas.setAttribute("aria-label", `${name}: ${points.at(-1)[1]} at step ${points.at(-1)[0]}`);
+  }
+}
