@@ -3,7 +3,9 @@
 from .attention import RotaryAttention
 from .branches import Parallel
 from .clustering import KMeans, agglomerative, cosine_distance, euclidean_distance, kmeans, silhouette_score
+from .dna import Comparison, LayerSignature, LogicShift, compare_networks, dna
 from .layers import Layer, Residual, SwiGLU
+from .neat import NEAT, ConnectionGene, Genome, NEATConfig, Networks, Species
 from .network import GridNetwork, Link, Position
 from .softmax import (  # fmt: skip
     SoftmaxVariant,
@@ -17,21 +19,34 @@ from .softmax import (  # fmt: skip
     temperature_softmax,
 )
 from .specification import network_from_json, network_to_json
+from .splice import Splice, splice
 
 __all__ = [
+    "NEAT",
+    "Comparison",
+    "ConnectionGene",
+    "Genome",
     "GridNetwork",
     "KMeans",
     "Layer",
+    "LayerSignature",
     "Link",
+    "LogicShift",
+    "NEATConfig",
+    "Networks",
     "Parallel",
     "Position",
     "Residual",
     "RotaryAttention",
     "SoftmaxVariant",
+    "Species",
+    "Splice",
     "SwiGLU",
     "adaptive_softmax",
     "agglomerative",
+    "compare_networks",
     "cosine_distance",
+    "dna",
     "entmax",
     "euclidean_distance",
     "grid_softmax",
@@ -43,5 +58,6 @@ __all__ = [
     "network_to_json",
     "silhouette_score",
     "sparsemax",
+    "splice",
     "temperature_softmax",
 ]
