@@ -65,7 +65,7 @@ markdown_extensions:
 validation: {links: {anchors: ignore}}
 nav:
 """
-# A program of a page opens in the Python page, where that is: docs/ lies in the site.
+# A program of a page (python; signatures are py) opens in the Python page: docs/ lies in the site.
 RUN = """\
 const BASE = document.currentScript.src;
 document$.subscribe(() => {
@@ -131,7 +131,7 @@ def api_page(name: str) -> str:
         doc = inspect.getdoc(value)
         if inspect.ismodule(value) or not callable(value) or not doc:
             continue
-        parts.append(f"## {public}\n\n```python\n{signature(public, value)}\n```\n\n{markdown(doc)}")
+        parts.append(f"## {public}\n\n```py\n{signature(public, value)}\n```\n\n{markdown(doc)}")
         if inspect.isclass(value):
             parts += [
                 f"### {public}.{method}\n\n{markdown(inspect.getdoc(member) or '')}"

@@ -32,7 +32,7 @@ def test_every_page_has_its_place_and_every_link_an_end():
 
 def test_docstrings_become_pages():
     page = docs_builder.api_page("pellucid.optim")
-    assert "## Adam\n\n```python\nAdam(" in page
+    assert "## Adam\n\n```py\nAdam(" in page
     assert page.count("```") % 2 == 0
     text = docs_builder.markdown(
         "Sum of ``x``.\n\nArgs:\n    x: a tensor\n        of floats.\n\nExample:\n    >>> f(1)\n    1\n"

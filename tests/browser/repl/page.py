@@ -8,7 +8,7 @@ from playwright.sync_api import Page, TimeoutError
 HELD = """() => [...document.querySelectorAll(".cm-line")]
     .map((line) => (line.querySelector(".cm-placeholder") ? "" : line.textContent)).join("\\n")"""
 READY, RUNNING = "body[data-state=ready]", "body[data-state=running]"
-BOOT = 60_000  # milliseconds
+BOOT = 120_000  # milliseconds
 DRAWN = 250_000  # characters of one input's output that may be on the page at a time, with room to spare
 
 

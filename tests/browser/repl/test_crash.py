@@ -39,4 +39,4 @@ def test_a_site_without_its_parts_says_so_and_tries_again(page, site_server):
     expect(alert).to_contain_text("Python could not be loaded. Look at the connection", timeout=BOOT)
     del site_server.routes["/pyodide/pyodide.asm.wasm"]
     alert.get_by_role("button", name="Restart Python").click()
-    page.wait_for_selector("body[data-state=ready]", timeout=2 * BOOT)
+    page.wait_for_selector("body[data-state=ready]", timeout=BOOT)

@@ -14,7 +14,7 @@ def test_the_page_opens_again_without_a_network(browser):
         repl = Repl(context.new_page(), server).open()
         repl.page.wait_for_selector("body[data-offline=true]", timeout=BOOT)
     repl.page.reload()
-    repl.ready(2 * BOOT)
+    repl.ready(BOOT)
     assert repl.type("import pellucid as torch", "torch.ones(3).sum().item()") == "3.0\n"
     assert repl.page.evaluate("crossOriginIsolated")  # so Ctrl-C still works
     expect(repl.notes).to_have_text("")
