@@ -61,7 +61,7 @@ class _Help:
     def __call__(self, *args: Any) -> None:
         import pydoc
 
-        pydoc.pager = lambda text, title="": print(re.sub(r"(?:(.)\x08\1)+", _bold, text))
+        pydoc.pager = lambda text, title="": print(re.sub(r"(?:(.)\x08\1)+", _bold, text.rstrip()))
         pydoc.help(*args)
 
 
