@@ -20,6 +20,8 @@ from .softmax import (  # fmt: skip
 )
 from .specification import network_from_json, network_to_json
 from .splice import Splice, splice
+from .systolic import Systolic
+from .target_propagation import Record, TargetPropagation, TargetPropagationConfig
 
 __all__ = [
     "NEAT",
@@ -36,12 +38,16 @@ __all__ = [
     "Networks",
     "Parallel",
     "Position",
+    "Record",
     "Residual",
     "RotaryAttention",
     "SoftmaxVariant",
     "Species",
     "Splice",
     "SwiGLU",
+    "Systolic",
+    "TargetPropagation",
+    "TargetPropagationConfig",
     "adaptive_softmax",
     "agglomerative",
     "compare_networks",
