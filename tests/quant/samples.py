@@ -14,7 +14,9 @@ DOTS = [name for name in FORMATS if has_dots(name)]
 # Those whose kernels differ from others of these by `dequantize_octet` alone: few of them go through every
 # kernel.
 OCTETS = {name for name in FORMATS if "quant/octets" in load(f"quant/{name}").text}
-THOROUGH = [name for name in BLOCKS if name not in OCTETS - {"iq2_s"}]
+_ONE_OF_THEM = {"iq2_s", "codebook4"}  # the second with a plane that rows share
+THOROUGH = [name for name in BLOCKS if name not in OCTETS - _ONE_OF_THEM]
+
 # Where the binary16 scales of a block lie, in bytes.
 SCALES = {
     "q4_0": (0,),
@@ -186,6 +188,8 @@ PLANES = {
 # Formats that differ from int3_g_idx and fp8_e4m3 in a const or how a number is read: their products are
 # tested by way of these.
 ALIKE = ("int2_g_idx", "int4_g_idx", "int8_g_idx", "fp8_e5m2")
+# Those that go through every kernel of products.
+OWN_PRODUCTS = [name for name in FORMATS if name not in (OCTETS - _ONE_OF_THEM) | {*ALIKE}]
 
 
 def sampled(name, rows, columns, rng, device=None, odd=False):

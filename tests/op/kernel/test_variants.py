@@ -19,7 +19,7 @@ from pellucid.ops.attention.scaled_dot_product import scaled_dot_product_attenti
 from pellucid.ops.matmul.linear import linear
 from pellucid.quant import FORMATS
 from pellucid.quant.weight import weight_from_blocks
-from quant.samples import tame_blocks, widths
+from quant.samples import OWN_PRODUCTS, tame_blocks, widths
 from quant.test_formats import made, reference
 
 WEBGPU = ("webgpu",)
@@ -58,7 +58,8 @@ def test_quantized_linear(name):
     weight, values = made(name, rows, columns, "webgpu")
     values = values.astype(np.float64)
     bias = rng.standard_normal(rows).astype(np.float32)
-    for batch in (1, 2, 3, 7, 11, 12, 40):
+    # A format whose kernels differ in one function from others' meets those of a row and of tiles.
+    for batch in (1, 2, 3, 7, 11, 12, 40) if name in OWN_PRODUCTS else (1, 40):
         x = rng.standard_normal((batch, columns)).astype(np.float32)
         out = linear(pellucid.tensor(x), weight, pellucid.tensor(bias)).numpy()
         bound = np.abs(x) @ np.abs(values).T + np.abs(bias)

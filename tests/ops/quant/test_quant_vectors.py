@@ -20,7 +20,7 @@ from pellucid.ops.quant.lanes import FEATURE, MOST_ROWS, Lanes, choose
 from pellucid.ops.quant.vectors import vectors
 from pellucid.quant import FORMATS
 from pellucid.quant.weight import dequantize
-from quant.samples import sampled, widths
+from quant.samples import OWN_PRODUCTS, sampled, widths
 
 pytestmark = pytest.mark.gpu
 NORMS = load("matmul/quant/vector").header.norms
@@ -81,13 +81,13 @@ def compare(x, given, norm_weight=None, eps=None, paired=False, bias=None):
     return joint.node
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", OWN_PRODUCTS)
 def test_three_weights_with_their_norm(name):
     for columns in widths(name):
         compare(middle(1, columns), weights(name, columns, 133, 32, 7), middle(columns), 1e-5)
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", OWN_PRODUCTS)
 def test_a_pair_with_its_norm(name):
     columns = widths(name)[1]
     for rows in (1, 37, 130):
@@ -103,7 +103,7 @@ def test_weights_without_a_norm(batch, paired):
 
 
 @pytest.mark.usefixtures("direct")
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", OWN_PRODUCTS)
 def test_weights_without_workgroup_memory(name):
     for columns in widths(name):
         x = middle(1, columns)
