@@ -22,14 +22,15 @@ GUIDES = {
         "tutorials/write_a_kernel", "tutorials/coming_from",
     ],
     "Models": ["models", "weights", "text", "tasks", "export", "onnx", "tflite", "matching"],
-    "How to": ["lens", "compat", "jit", "profiling", "extending", "command_line", "site"],
+    "How to": ["lens", "training", "compat", "jit", "profiling", "extending", "command_line", "site"],
     "Reference": ["reference", "coverage", "performance"],
     "Inside": ["design", "fusion", "glossary"],
 }  # fmt: skip
 # Modules whose public names have pages of their own.
 API = [
     "pellucid", "pellucid.nn", "pellucid.nn.functional", "pellucid.nn.init", "pellucid.optim",
-    "pellucid.autograd", "pellucid.func", "pellucid.lens", "pellucid.models", "pellucid.weights",
+    "pellucid.autograd", "pellucid.func", "pellucid.lens", "pellucid.models", "pellucid.train",
+    "pellucid.weights",
     "pellucid.quant", "pellucid.text", "pellucid.distributions", "pellucid.fft", "pellucid.linalg",
     "pellucid.special", "pellucid.profiler", "pellucid.utils.data", "pellucid.webgpu",
 ]  # fmt: skip
