@@ -4,8 +4,9 @@ from .attention import RotaryAttention
 from .branches import Parallel
 from .clustering import KMeans, agglomerative, cosine_distance, euclidean_distance, kmeans, silhouette_score
 from .dna import Comparison, LayerSignature, LogicShift, compare_networks, dna
+from .genome import ConnectionGene, Genome, Networks
 from .layers import Layer, Residual, SwiGLU
-from .neat import NEAT, ConnectionGene, Genome, NEATConfig, Networks, Species
+from .neat import NEAT, NEATConfig, Species
 from .network import GridNetwork, Link, Position
 from .softmax import (  # fmt: skip
     SoftmaxVariant,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..autograd.functional import grad
+from ..autograd.derivatives import grad
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..errors import ArgumentError, RangeError
 from ..nn.modules.container import Sequential

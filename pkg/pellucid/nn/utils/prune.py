@@ -114,7 +114,7 @@ def global_unstructured(
             'Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found method '
             f"{pruning_method} of type {method.PRUNING_TYPE}"
         )
-    values: list[Tensor] = [scores.get((m, name), getattr(m, name)).detach() for m, name in pairs]
+    values: list[Tensor] = [(scores[pair] if pair in scores else getattr(*pair)).detach() for pair in pairs]
     masks = [getattr(m, f"{name}_mask", None) for m, name in pairs]
     before = [ones_like(v) if mask is None else mask for v, mask in zip(values, masks, strict=True)]
     method._tensor_name = "temp"
