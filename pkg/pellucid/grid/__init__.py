@@ -3,7 +3,7 @@
 from .attention import RotaryAttention
 from .branches import Parallel
 from .clustering import KMeans, agglomerative, cosine_distance, euclidean_distance, kmeans, silhouette_score
-from .dna import Comparison, LayerSignature, LogicShift, compare_networks, dna
+from .dna import LayerSignature, LogicShift, NetworkComparison, compare_networks, dna
 from .genome import ConnectionGene, Genome, Networks
 from .layers import Layer, Residual, SwiGLU
 from .neat import NEAT, NEATConfig, Species
@@ -22,11 +22,10 @@ from .softmax import (  # fmt: skip
 from .specification import network_from_json, network_to_json
 from .splice import Splice, splice
 from .systolic import Systolic
-from .target_propagation import Record, TargetPropagation, TargetPropagationConfig
+from .target_propagation import StepRecord, TargetPropagation, TargetPropagationConfig
 
 __all__ = [
     "NEAT",
-    "Comparison",
     "ConnectionGene",
     "Genome",
     "GridNetwork",
@@ -36,15 +35,16 @@ __all__ = [
     "Link",
     "LogicShift",
     "NEATConfig",
+    "NetworkComparison",
     "Networks",
     "Parallel",
     "Position",
-    "Record",
     "Residual",
     "RotaryAttention",
     "SoftmaxVariant",
     "Species",
     "Splice",
+    "StepRecord",
     "SwiGLU",
     "Systolic",
     "TargetPropagation",

@@ -39,7 +39,7 @@ class LogicShift(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Comparison:
+class NetworkComparison:
     """How alike two networks are.
 
     Args:
@@ -93,7 +93,7 @@ def dna(network: GridNetwork) -> list[LayerSignature]:
     return found
 
 
-def compare_networks(first: list[LayerSignature], second: list[LayerSignature]) -> Comparison:
+def compare_networks(first: list[LayerSignature], second: list[LayerSignature]) -> NetworkComparison:
     """Compare two networks by their DNA.
 
     Args:
@@ -124,7 +124,7 @@ def compare_networks(first: list[LayerSignature], second: list[LayerSignature]) 
         ):
             shifts.append(LogicShift(position, place, overlaps[place]))
     shifts.sort(key=lambda s: -s.overlap)
-    return Comparison(float(np.mean(list(layers.values()))) if layers else 1.0, layers, shifts)
+    return NetworkComparison(float(np.mean(list(layers.values()))) if layers else 1.0, layers, shifts)
 
 
 def _overlap(first: LayerSignature | None, second: LayerSignature | None) -> float:

@@ -54,7 +54,7 @@ class TargetPropagationConfig:
             )
 
 
-class Record(NamedTuple):
+class StepRecord(NamedTuple):
     """What a step did: the loss before it, and for each layer its link budget and the length of its gap."""
 
     loss: float
@@ -109,7 +109,7 @@ class TargetPropagation:
             )
         self.steps: dict[int, list[Tensor]] = {}
 
-    def step(self, input: Tensor, target: Tensor, loss: Callable[[Tensor, Tensor], Tensor]) -> Record:
+    def step(self, input: Tensor, target: Tensor, loss: Callable[[Tensor, Tensor], Tensor]) -> StepRecord:
         """One step on a batch.
 
         Args:
@@ -139,7 +139,7 @@ class TargetPropagation:
             budgets.append(_budget(outputs[k].detach(), gap))
             gaps.append(float(_lengths(gap).mean()))
             gap = self._learn(k, inputs[k], outputs[k], gap, budgets[-1])
-        return Record(float(found), budgets[::-1], gaps[::-1])
+        return StepRecord(float(found), budgets[::-1], gaps[::-1])
 
     def _clamped(self, given: Tensor, gap: Tensor) -> Tensor:
         bound = self.config.activation_clamp
