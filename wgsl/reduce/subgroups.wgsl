@@ -1,7 +1,7 @@
 // out[0] = the number of lanes to which subgroup_sum and subgroup_max told what is right, three
 //   times in a row
 //
-// A test of the device, not a step of an op: see pellucid/kernel/subgroups.py.
+// A test of the device, not a step of an op: see pellucid/op/kernel/subgroups.py.
 //
 // out   (1)   starts at 0
 // grid  one workgroup
