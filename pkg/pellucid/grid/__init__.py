@@ -3,7 +3,16 @@
 from .attention import RotaryAttention
 from .branches import Parallel
 from .clustering import KMeans, agglomerative, cosine_distance, euclidean_distance, kmeans, silhouette_score
+from .deviation import DeviationMetrics, deviation_metrics, evaluate
 from .dna import LayerSignature, LogicShift, NetworkComparison, compare_networks, dna
+from .ensemble import (  # fmt: skip
+    EnsembleMatch,
+    complementary_matches,
+    graft,
+    majority_vote,
+    performance_similarity,
+    residual_graft,
+)
 from .genome import ConnectionGene, Genome, Networks
 from .layers import Layer, Residual, SwiGLU
 from .neat import NEAT, NEATConfig, Species
@@ -27,6 +36,8 @@ from .target_propagation import StepRecord, TargetPropagation, TargetPropagation
 __all__ = [
     "NEAT",
     "ConnectionGene",
+    "DeviationMetrics",
+    "EnsembleMatch",
     "Genome",
     "GridNetwork",
     "KMeans",
@@ -52,17 +63,24 @@ __all__ = [
     "adaptive_softmax",
     "agglomerative",
     "compare_networks",
+    "complementary_matches",
     "cosine_distance",
+    "deviation_metrics",
     "dna",
     "entmax",
     "euclidean_distance",
+    "evaluate",
+    "graft",
     "grid_softmax",
     "hierarchical_softmax",
     "kmeans",
+    "majority_vote",
     "masked_softmax",
     "mixture_softmax",
     "network_from_json",
     "network_to_json",
+    "performance_similarity",
+    "residual_graft",
     "silhouette_score",
     "sparsemax",
     "splice",
