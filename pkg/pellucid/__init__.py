@@ -123,6 +123,7 @@ _LAZY = {
     "AutoModelForTokenClassification": "models",
     "AutoTokenizer": "text",
     "amp": "optim.amp",
+    "ao": "nn.ao",
     "autocast": "optim.amp",
     "celu_": "nn.functional",
     "GenerationConfig": "models.generate",

@@ -9,6 +9,7 @@ from .methods.attribution import Attribution, direct_logit_attribution
 from .methods.directions import LinearProbe, activations, difference_of_means
 from .methods.gradients import attribution_patching, gradients, integrated_gradients, saliency
 from .methods.heads import attention_rollout, head_scores
+from .methods.influence import influence, neural_tangent_kernel
 from .methods.jacobian import JacobianLens
 from .methods.layers import LayerCurves, layer_curves
 from .methods.metrics import logit_difference
@@ -50,6 +51,7 @@ __all__ = [
     "direct_logit_attribution",
     "gradients",
     "head_scores",
+    "influence",
     "integrated_gradients",
     "layer_curves",
     "logit_difference",
@@ -58,6 +60,7 @@ __all__ = [
     "match_async",
     "matches",
     "mean_activation",
+    "neural_tangent_kernel",
     "patch",
     "path_patching",
     "pick",

@@ -4,6 +4,7 @@ from .diagnostics import effective_sample_size, r_hat
 from .hamiltonian import Hamiltonian, SeparableHamiltonian, hamiltonian_energy
 from .hmc import HMC
 from .integrators import implicit_midpoint_step, leapfrog_step, symplectic_euler_step
+from .networks import HamiltonianNetwork, LagrangianNetwork, accelerations
 from .nuts import NUTS
 from .ode import odeint
 from .sampling import Chains, sample
@@ -15,8 +16,11 @@ __all__ = [
     "NUTS",
     "Chains",
     "Hamiltonian",
+    "HamiltonianNetwork",
+    "LagrangianNetwork",
     "SeparableHamiltonian",
     "Trajectory",
+    "accelerations",
     "effective_sample_size",
     "hamiltonian_energy",
     "harmonic_oscillator",

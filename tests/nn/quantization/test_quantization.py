@@ -1,0 +1,250 @@
+"""Observers and fake quantization against PyTorch's; what trained, calibrated and converted networks lose."""
+
+from copy import deepcopy
+
+import numpy as np
+import pytest
+import torch as pytorch
+from ml_dtypes import float8_e4m3fn, float8_e5m2
+from torch.ao import quantization as theirs
+
+import pellucid as torch
+from pellucid.nn import functional as F
+from pellucid.nn.ao import quantization as ours
+from pellucid.nn.ao.quantization.fake_quantize import round_to_fp8
+
+X = np.random.default_rng(0).standard_normal((3, 5, 8)).astype(np.float32) * 2 + 0.5
+KINDS = {
+    "tensor": (ours.MinMaxObserver, theirs.MinMaxObserver, {}),
+    "moving": (ours.MovingAverageMinMaxObserver, theirs.MovingAverageMinMaxObserver, {}),
+    "channel": (ours.PerChannelMinMaxObserver, theirs.PerChannelMinMaxObserver, {"ch_axis": 0}),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("symmetric", [False, True])
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_scales_and_zero_points_are_pytorchs(kind, dtype, symmetric):
+    mine, other, options = KINDS[kind]
+    schemes = {
+        ("channel", False): pytorch.per_channel_affine,
+        ("channel", True): pytorch.per_channel_symmetric,
+    }
+    plain = pytorch.per_tensor_symmetric if symmetric else pytorch.per_tensor_affine
+    scheme = schemes.get((kind, symmetric), plain)
+    made = mine(dtype=dtype, symmetric=symmetric, **options)
+    oracle = other(dtype={"int8": pytorch.qint8, "uint8": pytorch.quint8}[dtype], qscheme=scheme, **options)
+    for x in X:
+        made(torch.tensor(x, device="cpu"))
+        oracle(pytorch.tensor(x))
+    for a, b in zip(made.calculate_qparams(), oracle.calculate_qparams(), strict=True):
+        np.testing.assert_allclose(a.numpy().reshape(-1), b.numpy().reshape(-1), rtol=1e-5)
+
+
+def test_blocks_have_scales_of_their_own():
+    fake = ours.FakeQuantize(ours.PerBlockMinMaxObserver, block_size=4, dtype="int4", symmetric=True)
+    x = torch.tensor(X[0], device="cpu")
+    made = fake(x)
+    blocks = X[0].reshape(5, 2, 4)
+    scale = np.maximum(np.abs(np.minimum(blocks, 0)).max(-1), np.maximum(blocks, 0).max(-1)) / np.float32(7.5)
+    exact = np.clip(np.round(blocks * (np.float32(1) / scale[..., None])), -8, 7) * scale[..., None]
+    np.testing.assert_allclose(made.numpy(), exact.reshape(5, 8), rtol=1e-5)
+
+
+@pytest.mark.parametrize("device", ["cpu", "webgpu"])
+@pytest.mark.parametrize(("dtype", "kind"), [("fp8_e4m3", float8_e4m3fn), ("fp8_e5m2", float8_e5m2)])
+def test_fp8_rounds_as_ml_dtypes(dtype, kind, device):
+    rng = np.random.default_rng(0)
+    x = (rng.standard_normal(2000) * 2.0 ** rng.integers(-16, 9, 2000)).astype(np.float32)
+    x = np.concatenate([x, np.arange(256, dtype=np.uint8).view(kind).astype(np.float32)])
+    x = x[np.isfinite(x)]
+    largest = float(np.finfo(np.float32).max if kind is float8_e5m2 else 448)
+    inside = np.clip(x, -min(largest, 57344), min(largest, 57344))
+    made = round_to_fp8(torch.tensor(x, device=device), dtype).numpy()
+    np.testing.assert_array_equal(made, inside.astype(kind).astype(np.float32))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "fp8_e4m3"])
+def test_gradients_go_straight_through_where_nothing_is_clamped(dtype):
+    fake = ours.FakeQuantize(dtype=dtype, symmetric=True)
+    fake(torch.tensor([-1.0, 1.0], device="cpu"))
+    fake.disable_observer()
+    x = torch.tensor([0.3, -0.9, 5.0], device="cpu", requires_grad=True)
+    (fake(x) * torch.tensor([1.0, 2.0, 3.0], device="cpu")).sum().backward()
+    assert x.grad.tolist() == [1.0, 2.0, 0.0]
+
+
+def spirals(count=256):
+    rng = np.random.default_rng(0)
+    t = rng.random(count) * 2.5 + 0.3
+    label = rng.integers(0, 2, count)
+    x = np.stack([t * np.cos(2 * t + np.pi * label), t * np.sin(2 * t + np.pi * label)], 1)
+    return torch.tensor(x.astype(np.float32), device="cpu"), torch.tensor(label, device="cpu")
+
+
+def train(model, steps, lr=0.03, optimizer=None):
+    x, y = spirals()
+    optimizer = optimizer or torch.optim.Adam(model.parameters(), lr=lr)
+    for _ in range(steps):
+        loss = F.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return loss_of(model)
+
+
+def loss_of(model):
+    x, y = spirals()
+    with torch.no_grad():
+        return F.cross_entropy(model(x), y).item()
+
+
+@pytest.fixture(scope="module")
+def trained():
+    """A network that knows two spirals; its loss."""
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(
+        torch.nn.Linear(2, 32, device="cpu"),
+        torch.nn.Tanh(),
+        torch.nn.Linear(32, 32, device="cpu"),
+        torch.nn.Tanh(),
+        torch.nn.Linear(32, 2, device="cpu"),
+    )
+    loss = train(model, 150)
+    assert loss < 0.1
+    return model, loss
+
+
+# The most that a network of two spirals may lose after training, without any further training.
+BOUNDS = {"int8": 0.01, "fp8_e4m3": 0.05, "int4": 0.6}
+
+
+@pytest.mark.parametrize("dtype", BOUNDS)
+def test_calibration_after_training_loses_little(trained, dtype):
+    model, before = trained
+    activation = None if dtype == "int4" else "uint8"
+    prepared = ours.prepare(model, ours.get_default_qconfig(dtype, activation))
+    assert loss_of(prepared) == pytest.approx(before, abs=1e-6)  # observers change nothing
+    quantized = ours.convert(prepared)
+    assert loss_of(quantized) - before < BOUNDS[dtype]
+    if dtype == "int8":
+        assert quantized[0].layer.weight.dtype.name == "int8_rows"
+    assert loss_of(model) == pytest.approx(before, abs=1e-6)  # the model itself is as it was
+
+
+def test_training_with_fake_quantization_wins_back_what_int4_loses(trained):
+    model, before = trained
+    config = ours.get_default_qat_qconfig("int4", "uint8")
+    prepared = ours.prepare_qat(model, config)
+    at_first = loss_of(prepared)
+    train(prepared, 60, lr=0.01)
+    lost = loss_of(ours.convert(prepared.eval())) - before
+    assert lost < 0.08
+    assert lost < 0.5 * (at_first - before) or at_first - before < 0.05
+
+
+@pytest.mark.gpu
+def test_a_converted_model_on_webgpu_is_that_of_the_host(trained):
+    model, _ = trained
+    x, _ = spirals()
+    quantized = ours.convert(_run(ours.prepare(model, ours.get_default_qconfig("int8", None)), x))
+    host = quantized(x[:8])
+    prepared = ours.prepare(deepcopy(model).to("webgpu"), ours.get_default_qconfig("int8", None))
+    moved = ours.convert(_run(prepared, x[:4].to("webgpu")))
+    np.testing.assert_allclose(moved(x[:8].to("webgpu")).detach().numpy(), host.detach().numpy(), atol=1e-4)
+
+
+def correlated(rows=200, columns=64):
+    """Inputs with correlations and a few large columns, as transformers have."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((rows, 12)) @ rng.standard_normal((12, columns)) + 0.3 * rng.standard_normal(
+        (rows, columns)
+    )
+    x[:, ::16] *= 20
+    return torch.tensor(x.astype(np.float32), device="cpu")
+
+
+@pytest.mark.parametrize("bits", [3, 4])
+def test_gptq_and_awq_beat_rounding(bits):
+    w = torch.tensor(np.random.default_rng(1).standard_normal((24, 64)).astype(np.float32), device="cpu")
+    x = correlated()
+    plain = ours.round_to_nearest(w, x, bits)
+    for method, share in ((ours.gptq, 0.5), (ours.awq, 0.7)):
+        found = method(w, x, bits)
+        assert found.error < share * plain.error
+        exact = ((x @ (found.weight - w).T) ** 2).mean() / ((x @ w.T) ** 2).mean()
+        assert found.error == pytest.approx(exact.item(), rel=1e-3)
+        for group in found.weight.numpy()[0].reshape(2, 32) if method is ours.gptq else ():
+            assert len(np.unique(group)) <= 2**bits
+    ordered = ours.gptq(w, x, bits, act_order=True)
+    assert ordered.error < 0.5 * plain.error
+
+
+def test_gptq_of_independent_inputs_is_rounding():
+    """Nothing to make up for: X'X is diagonal."""
+    w = torch.tensor(np.random.default_rng(1).standard_normal((4, 8)).astype(np.float32), device="cpu")
+    x = torch.eye(8, device="cpu")
+    a, b = ours.gptq(w, x, 4, 8), ours.round_to_nearest(w, x, 4, 8)
+    np.testing.assert_allclose(a.weight.numpy(), b.weight.numpy(), atol=1e-6)
+
+
+def test_calibrating_a_model_loses_less_than_rounding_it(trained):
+    model, before = trained
+    x, _ = spirals()
+    lost = {}
+    for method in ("nearest", "gptq"):
+        copy = deepcopy(model)
+        errors = ours.calibrate(copy, [x], method, bits=4, group_size=32)
+        assert set(errors) == {"0", "2", "4"}
+        lost[method] = loss_of(copy) - before
+    assert lost["gptq"] < 0.1
+    assert lost["gptq"] < lost["nearest"] + 0.02
+
+
+REFUSED = [
+    (lambda: ours.MinMaxObserver(dtype="int3"), "'int3' is none of"),
+    (lambda: ours.MinMaxObserver(dtype="int4", quant_min=-9), "no range within int4's"),
+    (lambda: ours.MinMaxObserver().calculate_qparams(), "nothing was observed"),
+    (
+        lambda: ours.PerBlockMinMaxObserver(block_size=3)(torch.ones(2, 4, device="cpu")),
+        "no multiple of block_size",
+    ),
+    (lambda: ours.prepare(torch.nn.Sequential(torch.nn.ReLU())), "no Linear and no Conv2d"),
+    (lambda: ours.convert(torch.nn.Linear(2, 2, device="cpu")), "has no prepared layer"),
+    (
+        lambda: ours.gptq(torch.ones(2, 4, device="cpu"), torch.ones(3, 5, device="cpu")),
+        r"\(rows, columns\) and",
+    ),
+    (
+        lambda: ours.awq(torch.ones(2, 4, device="cpu"), torch.ones(3, 4, device="cpu"), 1),
+        "bits must be from 2 to 8",
+    ),
+    (lambda: ours.calibrate(torch.nn.Linear(2, 2, device="cpu"), [], "gptq"), "0 batches"),
+    (lambda: ours.calibrate(torch.nn.Linear(2, 2, device="cpu"), [1], "best"), "'best' is none of"),
+]
+
+
+@pytest.mark.parametrize(("call", "text"), REFUSED)
+def test_what_is_refused(call, text):
+    with pytest.raises((ValueError, TypeError, RuntimeError), match=text):
+        call()
+
+
+def test_a_convolution_is_prepared_and_converted():
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(
+        torch.nn.Conv2d(1, 4, 3, device="cpu"),
+        torch.nn.ReLU(),
+        torch.nn.Flatten(),
+        torch.nn.Linear(64, 2, device="cpu"),
+    )
+    x = torch.randn(4, 1, 6, 6, device="cpu")
+    before = model(x).detach()
+    quantized = ours.convert(_run(ours.prepare(model), x))
+    assert (quantized(x) - before).abs().max().item() < 0.05
+
+
+def _run(prepared, x):
+    prepared(x)
+    return prepared
