@@ -49,6 +49,7 @@ from .models.graph import tflite as tflite
 from .models.graph.desktop import from_torch as from_torch
 from .models.pipelines import pipeline as pipeline
 from .models.pipelines import pipeline_async as pipeline_async
+from .nn import ao as ao
 from .nn import func as func
 from .nn.functional import celu_ as celu_
 from .nn.functional import cosine_similarity as cosine_similarity

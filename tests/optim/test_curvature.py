@@ -123,7 +123,7 @@ def test_a_laplace_posterior_of_linear_regression_is_exact():
     model = torch.nn.Linear(2, 1, bias=False, device="cpu", dtype=torch.float64)
     model.weight.data = torch.tensor(mean.T, device="cpu")
     inputs, targets = torch.tensor(x, device="cpu"), torch.tensor(y, device="cpu")
-    posterior = curvature.Laplace(model, inputs, "regression", precision=2.0, noise=0.3)
+    posterior = curvature.LaplacePosterior(model, inputs, "regression", precision=2.0, noise=0.3)
     np.testing.assert_allclose(posterior.covariance.numpy(), covariance, rtol=1e-6)
     value, variance = posterior.predict(inputs[:3])
     np.testing.assert_allclose(value.numpy(), x[:3] @ mean)
@@ -137,13 +137,13 @@ def test_a_laplace_posterior_of_linear_regression_is_exact():
 
 def test_a_laplace_posterior_of_a_classifier_doubts_far_away():
     ours, _ = networks()
-    posterior = curvature.Laplace(ours, torch.tensor(X, device="cpu"), "classification")
+    posterior = curvature.LaplacePosterior(ours, torch.tensor(X, device="cpu"), "classification")
     near, _ = posterior.predict(torch.tensor(X, device="cpu"))
     np.testing.assert_allclose(near.sum(-1).numpy(), 1, rtol=1e-5)
     plain = F.softmax(ours(torch.tensor(X, device="cpu")), -1)
     assert (near.max(-1).values <= plain.max(-1).values + 1e-6).all().item()
     with pytest.raises(ValueError, match="neither 'regression' nor"):
-        curvature.Laplace(ours, torch.tensor(X, device="cpu"), "ranking")
+        curvature.LaplacePosterior(ours, torch.tensor(X, device="cpu"), "ranking")
 
 
 def test_influence_is_what_leaving_an_example_out_does():

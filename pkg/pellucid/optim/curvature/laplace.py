@@ -18,7 +18,7 @@ from ...tensors.tensor import Tensor
 from .fisher import output_jacobian, trained
 
 
-class Laplace:
+class LaplacePosterior:
     """A normal posterior of all parameters of a small network, with the curvature of Gauss and Newton.
 
     ``p(w | data) = N(w*, (sum_n J' L J + precision I)^-1)``, with J the derivatives of outputs and L the
@@ -42,18 +42,18 @@ class Laplace:
 
     Example:
         >>> import pellucid as torch
-        >>> from pellucid.optim.curvature import Laplace
+        >>> from pellucid.optim.curvature import LaplacePosterior
         >>> model = torch.nn.Linear(1, 1, bias=False, device="cpu")
-        >>> Laplace(model, torch.tensor([[1.0], [2.0]], device="cpu"), "regression").covariance
+        >>> LaplacePosterior(model, torch.tensor([[1.0], [2.0]], device="cpu"), "regression").covariance
         tensor([[0.1667]], device='cpu')
     """
 
     def __init__(self, model: Module, x: Tensor, task: str, *, precision: float = 1.0, noise: float = 1.0):
         if task not in ("regression", "classification"):
-            raise RangeError(f"Laplace: task {task!r} is neither 'regression' nor 'classification'.")
+            raise RangeError(f"LaplacePosterior: task {task!r} is neither 'regression' nor 'classification'.")
         for name, value in (("precision", precision), ("noise", noise)):
             if not value > 0:
-                raise RangeError(f"Laplace: {name} must be above 0, not {value!r}.")
+                raise RangeError(f"LaplacePosterior: {name} must be above 0, not {value!r}.")
         self.model, self.task, self.precision, self.noise = model, task, precision, noise
         jacobian = output_jacobian(model, x)
         if task == "regression":
@@ -103,7 +103,7 @@ class Laplace:
             fit = fit - count * math.log(self.noise * math.sqrt(2 * math.pi))
         else:
             fit = -F.cross_entropy(output, y, reduction="sum")
-        square = sum((p * p).sum() for p in trained("Laplace", self.model).values())
+        square = sum((p * p).sum() for p in trained("LaplacePosterior", self.model).values())
         size = self.covariance.shape[0]
         prior = square * (-self.precision / 2) + size / 2 * math.log(self.precision)
         return fit + prior - slogdet(self._hessian)[1] / 2
