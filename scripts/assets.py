@@ -49,6 +49,13 @@ TOKENIZERS = Package(
 JINJA = Package(
     "@huggingface/jinja", "0.5.11", "c92401a23cdef23be5a2773eafc22db6723e113380aa02fedd0ca40ceb123f29"
 )
+# Plots of the views, and what they are made of.
+PLOT = Package(
+    "@observablehq/plot", "0.6.17", "4dcc9f7afd10caee8b2283c0075a5765610cfbbf6d7d93cdb153b3b5d3501afc"
+)
+D3 = Package("d3", "7.9.0", "7e36605710a2ba54846797c8c6d888911341b215ae53257dc32a49a0b824355e")
+# What tests ask about the accessibility of pages.
+AXE = Package("axe-core", "4.11.0", "39bed7d72308f6d620789c169d699bfd7e8da80f65b545821a6b2215c3e83107")
 
 # The editor of the REPL, with what it needs; esbuild makes one module of these (bundle.py).
 ESBUILD = Package(

@@ -2,7 +2,7 @@
 
     dist/pellucid-VERSION-py3-none-any.whl   the wheel for everybody
     dist/site/pyodide/                       Pyodide, its lock file, and the wheels that the lock file names
-    dist/site/npm/                           tokenizers.mjs, jinja.mjs and codemirror.mjs, as ES modules
+    dist/site/npm/                           tokenizers.mjs, jinja.mjs, codemirror.mjs, as modules; d3.js, plot.js
     dist/site/web/, dist/site/demo/          the pages
     dist/site/index.html
 
@@ -132,12 +132,14 @@ def _pyodide(folder: Path, wheel: Path) -> None:
 def _npm(folder: Path) -> None:
     folder.mkdir()
     for package, file, name in (
-        (assets.TOKENIZERS, "dist/tokenizers.min.mjs", "tokenizers"),
-        (assets.JINJA, "dist/index.js", "jinja"),
+        (assets.TOKENIZERS, "dist/tokenizers.min.mjs", "tokenizers.mjs"),
+        (assets.JINJA, "dist/index.js", "jinja.mjs"),
+        (assets.D3, "dist/d3.min.js", "d3.js"),
+        (assets.PLOT, "dist/plot.umd.min.js", "plot.js"),
     ):
         source = assets.npm(package)
-        shutil.copy(source / file, folder / f"{name}.mjs")
-        shutil.copy(source / "LICENSE", folder / f"{name}.LICENSE")
+        shutil.copy(source / file, folder / name)
+        shutil.copy(source / "LICENSE", folder / f"{Path(name).stem}.LICENSE")
     bundle.bundle("codemirror", assets.CODEMIRROR, folder)
 
 

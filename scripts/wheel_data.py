@@ -1,4 +1,4 @@
-"""Puts the shaders and the browser runtime into the wheel.
+"""Puts the shaders, the browser runtime and the views into the wheel.
 
 An editable install needs no copies: there `pellucid` reads them from the checkout.
 """
@@ -12,5 +12,9 @@ class WheelData(BuildHookInterface):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if version == "standard":
             build_data["force_include"].update(
-                {"wgsl": "pellucid/wgsl", "web/runtime": "pellucid/web/runtime"}
+                {
+                    "wgsl": "pellucid/wgsl",
+                    "web/runtime": "pellucid/web/runtime",
+                    "web/views": "pellucid/web/views",
+                }
             )

@@ -1,13 +1,15 @@
-/** The page of the logit lens: Python in a worker (boot.js), the idea in demo.py, the drawing in view.js. */
+/** The page of the logit lens: Python in a worker (boot.js), the idea in demo.py, the drawing in web/views. */
 
 import { boot } from "../../web/boot.js";
+import { Explore } from "./explore.js";
 import { ADVICE, describe, missingInWorker, missingOnPage } from "./support.js";
-import { LensView } from "./view.js";
+import { LensView } from "../../web/views/lens_grid.js";
 
 const MODEL = new URL("../../weights/SmolLM2-135M-Instruct.Q4_1.gguf", import.meta.url);
 const ON_HUB = "HuggingFaceTB/SmolLM2-135M-Instruct"; // offered where the site has no weights
 const SILENCE = 4000; // milliseconds without a byte after which the page says that it waits
-const PYTHON_FILE = "/logit_lens/demo.py";
+const PYTHON = ["instruments.py", "demo.py"];
+const FOLDER = "/logit_lens";
 const PROMPT_KEY = "pellucid.lens.prompt"; // a reload keeps what was typed
 const STAGES = { runtime: "Loading Python…", packages: "Loading packages…", ready: "Almost there…" };
 
@@ -18,6 +20,8 @@ let python = null;
 let model = null; // what demo.load returned, with its name
 let run = null; // the generation that is shown, as it is saved
 let begun = null; // the one that is under way, until there is something of it to show
+let model_at = ""; // the address that the model came from, for the link
+let replay = []; // ids that a link's text goes on with
 let silence = 0; // the timer of a load whose bytes do not come
 
 /** `state` is one of starting, missing, empty (no model), loading, ready, generating and crashed. */
@@ -72,8 +76,8 @@ async function start() {
     return show("missing", missing.title + ".");
   }
   try {
-    const source = await (await fetch(new URL("demo.py", import.meta.url))).text();
-    element("python").textContent = source;
+    const sources = await Promise.all(PYTHON.map(async (name) => (await fetch(new URL(name, import.meta.url))).text()));
+    [element("instruments").textContent, element("python").textContent] = sources;
     const booted = await boot({
       onProgress: ({ stage }) => show("starting", STAGES[stage]),
       onStdout: (text) => console.log(text),
@@ -88,9 +92,10 @@ async function start() {
       note(absent);
       return show("missing", absent.title + ".");
     }
-    await python.writeFile(PYTHON_FILE, source);
-    await python.run(`import sys; sys.path.append("${PYTHON_FILE.replace(/\/[^/]*$/, "")}"); from demo import demo`);
+    await Promise.all(PYTHON.map((name, k) => python.writeFile(`${FOLDER}/${name}`, sources[k])));
+    await python.run(`import sys; sys.path.append("${FOLDER}"); from demo import demo`);
     show("empty", "Ready to load a model.");
+    showCopies("await demo.copies()");
     if (wanted.has("model")) load(element("source").value, lastName(element("source").value));
   } catch (error) {
     crashed(error);
@@ -131,20 +136,51 @@ const receive = {
     begun.prompt_tokens = tokens;
     show("generating", `Reading the ${tokens.length} tokens of the prompt…`);
   },
-  token({ id, token, text, best }) {
+  token(made) {
+    const { id, token, text } = made;
     if (begun) {
       present();
       show("generating", "Generating…");
     }
-    run.new_tokens.push({ id, token, best });
-    run.text += text;
+    if (made.parent !== explore.at) retrace(explore.path(made.parent)); // another version of a token that was read
+    explore.token(made);
     view.read([{ id, token }]);
     element("text").querySelector(".made").append(text);
   },
   column(column) {
+    explore.column(column);
     view.add(column);
   },
+  part(part) {
+    explore.part(part);
+  },
 };
+
+const explore = new Explore({
+  run: (code, inputs) => python.run(code, inputs),
+  busy(text) {
+    element("notes").replaceChildren();
+    show("generating", text);
+  },
+  done: (text) => show("ready", text),
+  failed(error) {
+    explain(error);
+    show("ready", "That did not work.");
+  },
+  isReady: () => document.body.dataset.state === "ready",
+  path(nodes, text) {
+    retrace(nodes);
+    element("text").querySelector(".made").textContent = text;
+  },
+  save: give,
+});
+
+/** Show the lens of tokens that were read before. */
+function retrace(nodes) {
+  view.reset(model.layers, run.prompt_tokens.length - 1);
+  view.read(nodes);
+  for (const { column } of nodes) if (column) view.add(column);
+}
 
 async function load(source, name) {
   element("notes").replaceChildren();
@@ -154,8 +190,10 @@ async function load(source, name) {
   element("cancel").focus();
   const [worker, before] = [python, model];
   try {
-    const loaded = await python.run("await demo.load(source)", { source });
+    const loaded = await python.run("await demo.load(source, keep)", { source, keep: element("keep-copy").checked });
     model = { name, ...loaded };
+    model_at = typeof source === "string" ? source : "";
+    explore.map(loaded.map);
   } catch (error) {
     if (worker !== python || !python) return; // the crash was told
     const wasCancelled = error.type === "LoadCancelled";
@@ -171,15 +209,37 @@ async function load(source, name) {
   const chat = document.querySelector('input[value="chat"]');
   chat.disabled = !model.chat;
   if (chat.disabled && chat.checked) document.querySelector('input[value="plain"]').checked = true;
+  showCopies("await demo.copies()");
+  element("steering-form").elements.layer.max = model.layers - 1;
   show("ready", "Ready. Give it a prompt.");
   element("prompt").focus();
+  if (replay.length) generate();
+}
+
+/** List the files that are kept in this browser. */
+async function showCopies(code, inputs = {}) {
+  const found = await python.run(code, inputs).catch(() => []); // a browser without such storage keeps none
+  element("copies").hidden = !found.length;
+  element("copies-list").replaceChildren(
+    ...found.map(({ url, size, sha256, kept }) => {
+      const use = make("button", "", "Load");
+      const remove = make("button", "", "Remove");
+      use.type = remove.type = "button";
+      use.addEventListener("click", () => ["empty", "ready"].includes(document.body.dataset.state) && load(url, lastName(url)));
+      remove.addEventListener("click", () => showCopies("await demo.remove(url)", { url }));
+      const about = make("span", "quiet numbers", ` ${bytes(size)} · since ${new Date(kept).toLocaleDateString()} `);
+      about.title = `${url}\nsha256 of its pieces: ${sha256}`;
+      return make("li", "", lastName(url), about, use, " ", remove);
+    }),
+  );
 }
 
 /** Show the generation that is under way instead of the one before, which stays where this one fails at once. */
 function present() {
   run = begun;
   begun = null;
-  element("text").hidden = element("lens").hidden = false;
+  element("text").hidden = element("lens").hidden = element("explore").hidden = false;
+  explore.reset(run.prompt_tokens);
   element("text").querySelector(".given").textContent = run.chat ? `${run.prompt}\n` : run.prompt;
   element("text").querySelector(".made").textContent = "";
   view.reset(model.layers, run.prompt_tokens.length - 1);
@@ -190,19 +250,19 @@ async function generate() {
   const prompt = element("prompt").value;
   const chat = document.querySelector('input[name="mode"]:checked').value === "chat";
   element("notes").replaceChildren();
-  begun = { model: model.name, prompt, chat, prompt_tokens: [], new_tokens: [], text: "", columns: [] };
+  begun = { model: model.name, prompt, chat, prompt_tokens: [] };
   const wasAtButton = document.activeElement === element("generate");
   show("generating", "Reading the prompt…");
   if (wasAtButton) element("stop").focus();
   const worker = python;
   try {
-    const done = await python.run("await demo.generate(prompt, chat, count)", { prompt, chat, count: element("count").valueAsNumber });
+    const done = await python.run("await demo.generate(prompt, chat, count)", { prompt, chat, count: replay.length ? 1 : element("count").valueAsNumber });
     if (begun && done.reason === "stopped") {
       begun = null;
       return finished("Stopped before the prompt was read.");
     }
     if (begun) present(); // no token was made
-    run.text += done.text;
+    if (replay.length) await follow(replay.splice(0));
     element("text").querySelector(".made").append(done.text);
     const reasons = { stopped: "Stopped", end: "The model came to an end", length: "Done" };
     const rate = Number((done.tokens / done.seconds).toPrecision(2));
@@ -217,6 +277,16 @@ async function generate() {
     }
     finished("That did not work.");
   }
+}
+
+/** Go on from the prompt with the tokens of a link, where these are others than the model's own. */
+async function follow(tokens) {
+  explore.at = run.prompt_tokens.length - 1;
+  const rest = tokens.slice(tokens.findIndex((token) => !explore.next(token)));
+  if (explore.path().length === run.prompt_tokens.length + tokens.length) return;
+  element("text").querySelector(".made").textContent = await python.run("demo.go(number)", { number: explore.at });
+  retrace(explore.path());
+  for (const token of rest) await python.run("await demo.branch(number, token, 1)", { number: explore.at, token });
 }
 
 /** The model is ready again; whoever was at Stop, by keyboard, is at Generate. */
@@ -236,13 +306,29 @@ function lastName(source) {
   }
 }
 
-function save() {
-  const text = JSON.stringify({ ...run, columns: view.columns }, null, 1);
+/** Give a file to the person. */
+function give(name, content, type) {
   const link = make("a");
-  link.href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
-  link.download = "logit_lens.json";
+  link.href = URL.createObjectURL(new Blob([content], { type }));
+  link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000); // the download has begun by then
+}
+
+function save() {
+  const path = explore.path();
+  const made = path.slice(run.prompt_tokens.length).map(({ id, token }, k) => ({ id, token, best: path[run.prompt_tokens.length + k - 1].best }));
+  const text = element("text").querySelector(".made").textContent;
+  give("logit_lens.json", JSON.stringify({ ...run, new_tokens: made, text, columns: view.columns }, null, 1), "application/json");
+}
+
+/** The experiment as an address: model, prompt, the tokens that were chosen, and what is open. */
+function experiment() {
+  const there = new URL(location.pathname, location.href);
+  const chosen = explore.ids().slice(run.prompt_tokens.length);
+  const said = { model: model_at, prompt: run.prompt, mode: run.chat ? "chat" : "plain", ids: chosen.join("."), view: explore.tab };
+  for (const [name, value] of Object.entries(said)) if (value) there.searchParams.set(name, value);
+  return there.href;
 }
 
 element("model-form").addEventListener("submit", (event) => {
@@ -299,6 +385,13 @@ element("stop").addEventListener("click", () => {
   python.run("demo.stop()");
 });
 element("save").addEventListener("click", save);
+element("share").addEventListener("click", async () => {
+  if (!model_at) return finished("A file of this computer has no address that others could open.");
+  const link = experiment();
+  history.replaceState(null, "", link);
+  const copied = await navigator.clipboard?.writeText(link).then(() => true, () => false);
+  finished(copied ? "The link is copied. It opens this model, prompt and branch." : "The link stands in the address bar.");
+});
 
 const wanted = new URLSearchParams(location.search);
 element("source").value = wanted.get("model") ?? MODEL.pathname;
@@ -307,6 +400,9 @@ if (!wanted.has("model")) {
   const answer = await fetch(MODEL, { method: "HEAD" }).catch(() => null);
   if (!answer?.ok && element("source").value === typed) element("source").value = ON_HUB;
 }
+if (wanted.get("mode") === "chat") document.querySelector('input[value="chat"]').checked = true;
+if (wanted.has("ids") && wanted.has("model")) replay = wanted.get("ids").split(".").map(Number).filter(Number.isInteger);
+if (wanted.has("view")) explore.open(wanted.get("view"));
 element("prompt").value = wanted.get("prompt") ?? sessionStorage.getItem(PROMPT_KEY) ?? element("prompt").value;
 element("prompt").addEventListener("input", () => sessionStorage.setItem(PROMPT_KEY, element("prompt").value));
 start();

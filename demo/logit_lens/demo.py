@@ -4,27 +4,33 @@ This is the whole idea; the page only draws. It runs in a worker, asks for every
 the browser needs no way to suspend Python, and sends small messages:
 
     progress  {done, total, rate, remaining}   bytes, bytes per second, seconds or None
-    prompt    {tokens: [{id, token}, ...]}     what the model reads first
-    token     {id, token, text, best}          a new token, the text that became readable with it, and what
-                                               the model's own logits say: [[id, token, probability], ...]
+    prompt    {tokens: [{id, token}, ...]}     what the model reads first: the first tokens of the tree
+    token     {number, parent, id, token,      a new token of the tree, the text that became readable with it,
+               text, best}                     and what the model's own logits say: [[id, token, share], ...]
     column    {position, layers}               what each layer says there, likewise, first layer first
+    part      {name, data}                     a picture that is not whole yet
 """
 
 import asyncio
 import contextlib
+import dataclasses
 import functools
 import gc
 import time
 from collections.abc import Coroutine, Iterable
 from typing import Any
 
+import numpy as np
+from instruments import Instruments, flat, modules
 from pellucid_page import send
 
 import pellucid as torch
 from pellucid import lens, weights
+from pellucid.utils import copies
 
 LAYERS = "model.layers.*"
 CANDIDATES = 5
+SHOWN = 2048  # numbers of a value that are drawn
 AT_ONCE = 4  # positions of a prompt looked at together: columns come steadily, and Stop is heard soon
 
 
@@ -36,17 +42,22 @@ class LogitLens:
         self.tokenizer: Any = None
         self.cancellation = weights.Cancel()
         self.stopped = False
+        self.session: Any = None
+        self.begun = 0  # tokens of the prompt
+        self.instruments = Instruments(self, send)
 
-    async def load(self, source: Any) -> dict[str, Any]:
+    async def load(self, source: Any, keep: bool = True) -> dict[str, Any]:
         """Stream a model's weights to the GPU, telling how far it is.
 
         Args:
             source: a URL, a path on this site, a hub id or a File.
+            keep: write what comes from an address into the browser's own storage, for the next visit.
 
         Returns:
             What the page shows of the model.
         """
         self.cancellation = weights.Cancel()
+        torch.settings.keep_copies = keep
         await torch.webgpu.open_async()
         tokenizer = await self.unless_cancelled(torch.AutoTokenizer.from_pretrained_async(source))
         self.forget()  # only now: a wrong address leaves the model that is there
@@ -61,7 +72,18 @@ class LogitLens:
             "bytes": torch.webgpu.memory_stats()["weight_bytes"],
             "chat": tokenizer.chat_template is not None,
             "device": torch.webgpu.get_device_name(),
+            "map": modules(model),
         }
+
+    async def copies(self) -> list[dict[str, Any]]:
+        """The files that are kept in this browser, once those that were just read are whole."""
+        await copies.finish_async()
+        return [dataclasses.asdict(one) for one in await copies.list_async()]
+
+    async def remove(self, url: str) -> list[dict[str, Any]]:
+        """Remove a kept file; the others."""
+        await copies.remove_async(url)
+        return await self.copies()
 
     def cancel(self) -> None:
         """End the load that is under way."""
@@ -85,14 +107,16 @@ class LogitLens:
 
     def forget(self) -> None:
         """Let go of the model and give its memory back to the system."""
-        self.model = self.tokenizer = None
+        self.model = self.tokenizer = self.session = None
+        self.instruments = Instruments(self, send)
         self.name.cache_clear()
         gc.collect()
         torch.webgpu.empty_cache()
 
     def reset(self) -> None:
         """Begin anew with the device, after it was lost with all that was on it."""
-        self.model = self.tokenizer = None
+        self.model = self.tokenizer = self.session = None
+        self.instruments = Instruments(self, send)
         torch.webgpu.reset()
 
     async def generate(self, prompt: str, chat: bool, count: int) -> dict[str, Any]:
@@ -114,6 +138,7 @@ class LogitLens:
         send("prompt", {"tokens": [{"id": i, "token": self.name(i)} for i in ids]})
 
         self.stopped = False
+        self.session, self.begun = lens.Session(self.model, ids), len(ids)
         began, made, position = time.monotonic(), 0, 0
         text = self.tokenizer.stream(skip_special_tokens=True)
         tokens = self.model.stream_async(ids, max_new_tokens=count)
@@ -127,8 +152,8 @@ class LogitLens:
                     made += 1
                     best = torch.softmax(said["lm_head"][0, -1], -1).topk(CANDIDATES)
                     ids, probabilities = await best.indices.tolist_async(), await best.values.tolist_async()
-                    new = {"id": token, "token": self.name(token), "text": text.push(token)}
-                    send("token", new | {"best": self.named(zip(ids, probabilities, strict=True))})
+                    best = self.named(zip(ids, probabilities, strict=True))
+                    self.tell(await self.session.token_async(token), text.push(token), best)
                     position = await self.look(seen, position)
                     if self.stopped:
                         break
@@ -154,6 +179,123 @@ class LogitLens:
                 send("column", {"position": first + start + offset, "layers": column})
         return first + read
 
+    def tell(self, node: Any, text: str, best: list[list[Any]]) -> None:
+        """Send a new token of the tree."""
+        named = {
+            "number": node.number,
+            "parent": node.parent.number,
+            "id": node.id,
+            "token": self.name(node.id),
+        }
+        send("token", named | {"text": text, "best": best, "changed": bool(node.plan.changes)})
+
+    def go(self, number: int) -> str:
+        """Return to a token of the tree; the text behind the prompt up to it."""
+        self.session.go(number)
+        return self.tokenizer.decode(self.session.ids[self.begun :], skip_special_tokens=True)
+
+    async def branch(self, number: int, token: int | None, count: int) -> dict[str, Any]:
+        """Go on from a token of the tree, with another one than it went on with, or with the likeliest.
+
+        Args:
+            number: of the token.
+            token: id of the next one; None for the likeliest.
+            count: how many tokens at most, with that one.
+        """
+        self.stopped = False
+        self.session.go(number)
+        began, made = time.monotonic(), 0
+        text = self.tokenizer.stream(skip_special_tokens=True)
+        for _ in range(count):
+            best = await self.session.candidates_async(CANDIDATES)
+            node = await self.session.token_async(best[0][0] if token is None else token)
+            token, made = None, made + 1
+            self.tell(node, text.push(node.id), self.named(best))
+            await self.column()
+            if self.stopped or node.id in self.stops():
+                break
+        reason = "stopped" if self.stopped else "length" if made == count else "end"
+        return {"tokens": made, "seconds": time.monotonic() - began, "reason": reason, "text": text.end()}
+
+    async def column(self) -> None:
+        """Send what the layers say at the token that the session stands at."""
+        look = {"points": "resid_post", "top_k": CANDIDATES, "position": -1}
+        layers = await self.session.read((), look).look.table_async()
+        column = [self.named(cells[-1]) for cells in layers]
+        send("column", {"position": self.session.at.position, "layers": column})
+
+    def stops(self) -> set[int]:
+        """Ids that end a text."""
+        return set(self.model.generation_config.stops)
+
+    async def step(self, unit: str) -> dict[str, Any]:
+        """Go on within the token that the session stands at: by a layer, or by an operation."""
+        done = await self.session.step_async(unit)
+        if done is self.session.paused:
+            return await self.pause()
+        self.tell(done, self.name(done.id), self.named(done.parent.candidates[:CANDIDATES]))
+        await self.column()
+        return await self.entered()
+
+    async def pause(self) -> dict[str, Any]:
+        """Where the session is paused: the value there, and what it would say from there."""
+        pause = self.session.paused
+        value = pause.value.detach().float()
+        array = await value.numpy_async()
+        said = []
+        if value.ndim == 3 and value.shape[-1] == self.model.config.hidden_size:
+            best = torch.softmax(self.model.unembed(pause.value)[0, -1].float(), -1).topk(CANDIDATES)
+            ids, probabilities = await best.indices.tolist_async(), await best.values.tolist_async()
+            said = self.named(zip(ids, probabilities, strict=True))
+        seen = array[np.isfinite(array)]
+        return {
+            "address": pause.address,
+            "place": pause.addresses.index(pause.address),
+            "places": len(pause.addresses),
+            "shape": list(array.shape),
+            "values": flat(array)[:SHOWN],
+            "mean": float(seen.mean()),
+            "deviation": float(seen.std()),
+            "least": float(seen.min()),
+            "most": float(seen.max()),
+            "said": said,
+        }
+
+    async def change(self, factor: float) -> dict[str, Any]:
+        """Multiply the value at which the session is paused."""
+        self.session.change(lambda value: value * factor)
+        node = self.session.at
+        self.tell(node, "", [])
+        return await self.pause()
+
+    async def resume(self) -> dict[str, Any]:
+        """Read the paused token to its end; what comes next."""
+        self.session.resume()
+        await self.column()
+        return await self.entered()
+
+    async def entered(self) -> dict[str, Any]:
+        """What follows the token that the session stands at."""
+        return {
+            "number": self.session.at.number,
+            "best": self.named(await self.session.candidates_async(CANDIDATES)),
+        }
+
+    async def steered(self, number: int, strength: float, count: int) -> dict[str, Any]:
+        """Go on from a token under a push along the direction that was found."""
+        before = self.session.plan
+        self.session.go(number)
+        try:
+            self.session.plan = self.instruments.plan(strength)
+            # The last token is read under the plan, too; those before it stay as they were.
+            node = self.session.at
+            if node.parent is not None:
+                self.session.go(node.parent)
+                self.tell(await self.session.token_async(node.id), "", [])
+            return await self.branch(self.session.at.number, None, count)
+        finally:
+            self.session.plan = before
+
     def stop(self) -> None:
         """End what is being generated, after the step that is under way."""
         self.stopped = True
@@ -161,6 +303,10 @@ class LogitLens:
     def named(self, candidates: Iterable[tuple[int, float]]) -> list[list[Any]]:
         """Ids and probabilities, with the tokens' texts between them."""
         return [[i, self.name(i), p] for i, p in candidates]
+
+    def names(self, ids: Iterable[int]) -> list[str]:
+        """The texts of tokens."""
+        return [self.name(i) for i in ids]
 
     @functools.cache  # noqa: B019  there is one object, as long as the page
     def name(self, token: int) -> str:

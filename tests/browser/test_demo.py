@@ -369,10 +369,11 @@ def test_columns_come_quickly_and_leave_the_first_answer_in_sight(page, site_ser
                 );
             });
             await style("/web/style.css");
-            await style("/demo/logit_lens/lens.css");
-            const { LensView } = await import("/demo/logit_lens/view.js");
-            document.body.innerHTML = `<p id="visible"></p><div id="scroller" style="width: 800px">
-                <table id="grid"></table></div><div id="panel"></div>`;
+            await style("/web/views/lens_grid.css");
+            const { LensView } = await import("/web/views/lens_grid.js");
+            document.body.innerHTML = `<p id="visible"></p>
+                <div id="scroller" class="lens-scroller" style="width: 800px">
+                <table id="grid" class="lens-grid"></table></div><div id="panel"></div>`;
             const [visible, scroller, table, panel] =
                 ["visible", "scroller", "grid", "panel"].map((id) => document.getElementById(id));
             const view = new LensView({ table, panel, scroller, visible });

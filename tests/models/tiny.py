@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tokenizers
 import torch
 import transformers
 
@@ -250,6 +251,15 @@ def made(name: str, dtype: torch.dtype = torch.float32, **changes: Any) -> Any:
 def saved(model: Any, folder: Path, **settings: Any) -> Path:
     """The model's folder: config.json and safetensors."""
     model.save_pretrained(folder, safe_serialization=True, **settings)
+    return folder
+
+
+def with_words(folder: Path) -> Path:
+    """The folder with a tokenizer of words: w5 is the id 5."""
+    words = {f"w{k}": k for k in range(VOCABULARY)}
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(words, unk_token="w0"))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
+    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer).save_pretrained(folder)
     return folder
 
 

@@ -2,6 +2,7 @@
 // The desktop's twin is weights/source_http.py in Python; both follow the same rules.
 
 import { Body, Room, patient } from "./body.js";
+import * as copies from "./copies.js";
 import { Halt, Interrupted, fault } from "./halt.js";
 
 const NO_TIMEOUT = 2 ** 31 - 1; // the longest that a timer can wait
@@ -39,7 +40,7 @@ class Kept {
 
 /** A file at a URL. `size` and `etag` are null until the first answer; `ordered` is true for a server without Range. */
 export class Remote {
-  constructor(url, headers, timeout, retries) {
+  constructor(url, headers, timeout, retries, keeps = false) {
     this.name = url;
     this.headers = headers;
     this.timeout = timeout;
@@ -48,6 +49,9 @@ export class Remote {
     this.etag = null;
     this.ordered = false;
     this.kept = new Kept();
+    this.keeps = keeps; // whether a copy is read, and made where there is none
+    this.copy = undefined; // null where there is none
+    this.writing = null;
     this.tape = null; // the one download of a server without Range: { body, room, at, rest, busy }
   }
 
@@ -79,11 +83,19 @@ export class Remote {
       start += ahead.length;
       yield ahead;
     }
+    if (this.keeps) {
+      for await (const bytes of this.#copied(start, stop, halt)) {
+        start += bytes.length;
+        yield bytes;
+      }
+    }
     let failures = 0;
     let mark = start;
     while (start < stop && start < (this.size ?? Infinity)) {
       try {
         for await (const bytes of this.#attempt(start, stop, halt, room)) {
+          if (this.keeps) this.writing ??= await copies.begin(this.name, this.size);
+          this.writing?.put(start, bytes);
           start += bytes.length;
           yield bytes;
         }
@@ -105,6 +117,23 @@ export class Remote {
           Math.min(LONGEST_PAUSE_MS, error.pause ?? 250 * 2 ** (failures - 1) * (0.5 + Math.random() / 2)),
         );
       }
+    }
+  }
+
+  /** Bytes of the copy, if there is one; they end where it turns out to be damaged. */
+  async *#copied(start, stop, halt) {
+    if (this.copy === undefined) this.copy = await copies.open(this.name);
+    if (this.copy === null) return;
+    this.size = this.copy.size;
+    try {
+      for await (const bytes of this.copy.chunks(start, stop)) {
+        halt.check();
+        yield bytes;
+      }
+    } catch (error) {
+      if (error.name !== "DamagedCopy" && error.name !== "NotReadableError" && error.name !== "NotFoundError") throw error;
+      this.copy = null;
+      await copies.remove(this.name);
     }
   }
 
@@ -400,3 +429,10 @@ function passes(error) {
     error.name === "NetworkError"
   );
 }
+
+/** Note the copies of files that were read as a whole; see copies.js. */
+export function finishCopies(timeout, retries) {
+  return copies.finish((url, start, stop) => new Remote(url, {}, timeout, retries, true).read(start, stop));
+}
+
+export const { list: listCopies, remove: removeCopy } = copies;

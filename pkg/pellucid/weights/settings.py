@@ -24,3 +24,7 @@ network_timeout: float = 30.0
 
 # How many times in a row a request may fail without any progress.
 network_retries: int = 5
+
+# In a page: whether files from URLs are also written to the origin's private file system, and read from there
+# the next time; see pellucid.utils.copies.
+keep_copies: bool = False

@@ -117,7 +117,10 @@ class UrlSource(_ScriptSource):
 
     def _make(self, fetch: Any) -> Any:
         headers = to_js(self._headers, dict_converter=js.Object.fromEntries)
-        return fetch.Remote.new(self.url, headers, settings.network_timeout * 1000, settings.network_retries)
+        keeps = settings.keep_copies and not self._headers  # what needs a token is not for who comes next
+        return fetch.Remote.new(
+            self.url, headers, settings.network_timeout * 1000, settings.network_retries, keeps
+        )
 
     def sibling(self, name: str) -> Source:
         return UrlSource(urllib.parse.urljoin(self.url, urllib.parse.quote(name)), self._headers)

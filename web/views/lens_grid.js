@@ -8,34 +8,19 @@
  *   view.read([{ id, token }]);                    // what the model reads, as it becomes known
  *   view.add({ position, layers });                // as demo.py sends it; drawn with the next frame
  *   view.columns                                   // everything added, by position
+ *
+ * As a view:
+ *
+ *   data  { layers, answer, tokens: [{ id, token }], columns: [{ position, layers }] }   answer: the first new token's position - 1
  */
+
+import { follow } from "./model.js";
+import { make, percent, visible } from "./parts.js";
 
 const COLUMNS_PER_FRAME = 6; // a long prompt's columns arrive faster than they should be laid out
 // Probabilities from which a cell's background asks for another colour of text, so that their contrast stays above 4.5.
 const WARM = 0.59;
 const HOT = 0.75;
-
-const SIGNS = { " ": "·", "\n": "⏎", "\t": "⇥", "\r": "␍" };
-const UNSEEN = /[\p{White_Space}\p{Control}\p{Default_Ignorable_Code_Point}]/gu;
-
-/** A token as it can be seen: spaces, line ends and characters without a shape have signs of their own. */
-export function visible(token) {
-  const name = (sign) => `⟨${sign.codePointAt(0).toString(16).padStart(4, "0")}⟩`;
-  return token.replace(UNSEEN, (sign) => SIGNS[sign] ?? name(sign)) || "∅";
-}
-
-export function percent(probability) {
-  const value = 100 * probability;
-  if (value > 99.9 && value < 100) return "> 99.9 %";
-  return value >= 0.1 || value === 0 ? `${value.toFixed(1)} %` : "< 0.1 %";
-}
-
-function make(name, attributes = {}, ...children) {
-  const made = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  made.append(...children);
-  return made;
-}
 
 export class LensView {
   columns = [];
@@ -245,3 +230,27 @@ function settling(layers) {
   if (from === layers.length - 1) return ["What the model says here, ", answer, ", comes from its last layer alone."];
   return ["What the model says here, ", answer, `, stands from layer ${from} on.`];
 }
+
+/** Draw data as they grow: columns that are there stay. */
+function render({ model, el, signal }) {
+  const table = make("table", { class: "lens-grid", role: "grid", "aria-label": "Logit lens" });
+  const scroller = make("div", { class: "lens-scroller" }, table);
+  const panel = make("aside", { class: "lens-panel", "aria-label": "The cell that is looked at" });
+  const seen = make("p", { class: "lens-visible quiet" });
+  el.append(seen, make("div", { class: "lens-view" }, scroller, panel));
+  const view = new LensView({ table, panel, scroller, visible: seen });
+  let drawn = { tokens: [], columns: [] };
+  return follow(model, (data) => {
+    if (!data) return;
+    const goes = data.layers === drawn.layers && drawn.tokens.every(({ id }, k) => data.tokens[k]?.id === id) && drawn.columns.every((column, k) => data.columns[k] === column);
+    if (!goes) {
+      view.reset(data.layers, data.answer ?? 0);
+      drawn = { tokens: [], columns: [] };
+    }
+    view.read(data.tokens.slice(drawn.tokens.length));
+    for (const column of data.columns.slice(drawn.columns.length)) view.add(column);
+    drawn = { layers: data.layers, tokens: [...data.tokens], columns: [...data.columns] };
+  }, signal);
+}
+
+export default { render };

@@ -1,0 +1,287 @@
+/**
+ * What can be done with a text once the model has read it: branch and step, attention, patching, attribution, ranks, steering,
+ * the model's map. Pictures are drawn by the views of web/views of what instruments.py computes.
+ */
+
+import attention from "../../web/views/attention.js";
+import attribution from "../../web/views/attribution.js";
+import branchTree from "../../web/views/branch_tree.js";
+import heatMap from "../../web/views/heat_map.js";
+import { Model, show } from "../../web/views/model.js";
+import modelMap from "../../web/views/model_map.js";
+import { make, percent, short, visible } from "../../web/views/parts.js";
+import rankLines from "../../web/views/rank_lines.js";
+
+const VIEWS = { tree: branchTree, value: heatMap, attention, patching: heatMap, attribution, ranks: rankLines, map: modelMap };
+const element = (id) => document.getElementById(id);
+const WIDE = 64; // columns of a drawn value
+
+export class Explore {
+  nodes = new Map(); // number -> { number, parent, id, token, best, column, changed }
+  at = -1;
+  #models = {};
+  #host;
+
+  /**
+   * @param host `isReady()`: whether nothing runs; `run(code, inputs)` asks Python; `busy(text)` and `done(text)` tell the page; `failed(error)` explains;
+   *     `path(nodes)` shows the tokens up to one; `save(name, content, type)` gives a file to the person.
+   */
+  constructor(host) {
+    this.#host = host;
+    for (const [name, view] of Object.entries(VIEWS)) {
+      this.#models[name] = new Model({ data: null });
+      show(view, element(`${name}-view`), this.#models[name]);
+    }
+    this.#models.tree.on("change:selected", () => {
+      const number = this.#models.tree.get("selected");
+      if (number !== null) this.#returnTo(number);
+    });
+    this.#tabs();
+    const form = (id, work) =>
+      element(id).addEventListener("submit", (event) => {
+        event.preventDefault();
+        work(new FormData(event.target, event.submitter));
+      });
+    form("attention-form", () => this.#draw("attention", [this.ids()]));
+    form("patching-form", (f) => this.#draw("patching", [f.get("clean"), f.get("corrupted"), f.get("point"), f.get("point") === "z" ? "head" : "position"]));
+    form("attribution-form", (f) => this.#draw("attribution", [this.ids(), this.#answer(f.get("token")), f.get("by")]));
+    form("ranks-form", (f) => this.#draw("ranks", [this.ids(), this.#best().slice(0, 3).map(([id]) => id), f.get("measure")]));
+    form("step-form", (f) => this.#step(f.get("unit")));
+    form("change-form", (f) => this.#ask("Changing the value…", "await demo.change(factor)", { factor: Number(f.get("factor")) }, (found) => this.#paused(found)));
+    form("steering-form", (f) => this.#steer(f));
+    element("strength").addEventListener("input", ({ target }) => (element("strength-value").textContent = short(target.valueAsNumber)));
+    element("resume").addEventListener("click", () => this.#ask("Reading on…", "await demo.resume()", {}, (found) => this.#entered(found)));
+    element("candidates").addEventListener("click", ({ target }) => {
+      const button = target.closest("button");
+      if (!button) return;
+      if (button.dataset.id) this.branch(Number(button.dataset.id)).then(() => element("candidates").querySelector("button")?.focus());
+      else this.#ask("Reading…", "await demo.entered()", {}, (found) => this.#entered(found));
+    });
+    element("explore").addEventListener("click", ({ target }) => {
+      const button = target.closest("button[data-save]");
+      if (button) this.#save(button.dataset.of, button.dataset.save);
+    });
+  }
+
+  /** Begin anew with the tokens of a prompt. */
+  reset(tokens) {
+    this.nodes.clear();
+    tokens.forEach(({ id, token }, number) => this.nodes.set(number, { number, parent: number - 1, id, token, best: null, column: null, changed: false }));
+    this.at = tokens.length - 1;
+    this.#unpause();
+    for (const name of ["attention", "patching", "attribution", "ranks"]) this.#models[name].set("data", null);
+    this.#tree();
+  }
+
+  /** A new token; `best` are the candidates that it was chosen of, of the token before it. */
+  token({ number, parent, id, token, best, changed }) {
+    if (!this.nodes.has(number)) this.nodes.set(number, { number, parent, id, token, best: null, column: null, changed });
+    const before = this.nodes.get(parent);
+    if (before && best.length) before.best = best;
+    this.at = number;
+    this.#tree();
+  }
+
+  column(column) {
+    const node = this.path()[column.position];
+    if (!node) return;
+    node.column = column;
+    node.best ??= column.layers.at(-1);
+    if (node.number === this.at) this.#choices();
+  }
+
+  /** Whether the tree already goes on with a token; then that is where the page stands. */
+  next(id) {
+    const found = [...this.nodes.values()].find((node) => node.parent === this.at && node.id === id);
+    if (found) this.at = found.number;
+    return Boolean(found);
+  }
+
+  /** The tokens up to the one that the session stands at, or another. */
+  path(number = this.at) {
+    const found = [];
+    for (let node = this.nodes.get(number); node; node = this.nodes.get(node.parent)) found.unshift(node);
+    return found;
+  }
+
+  ids() {
+    return this.path().map(({ id }) => id);
+  }
+
+  map(data) {
+    this.#models.map.set("data", data);
+  }
+
+  part({ name, data }) {
+    this.#models[name].set("data", data);
+  }
+
+  /** What of the page is open, for its link. */
+  get tab() {
+    return document.querySelector('[role="tab"][aria-selected="true"]').id.replace(/-tab$/, "");
+  }
+
+  open(name) {
+    element(`${name}-tab`)?.click();
+  }
+
+  /** Go on from the token that is stood at with another candidate. */
+  branch(id) {
+    const count = element("count").valueAsNumber || 1;
+    const code = "await demo.branch(number, token, count)";
+    return this.#ask("Going on…", code, { number: this.at, token: id, count }, (done) => this.#host.done(`${done.tokens} tokens in ${done.seconds.toFixed(1)} s.`));
+  }
+
+  #best() {
+    return this.nodes.get(this.at)?.best ?? [];
+  }
+
+  /** The token that is asked about: one that was written, or the likeliest. */
+  #answer(text) {
+    const wanted = text.trim();
+    const found = this.#best().find(([, token]) => token.trim() === wanted) ?? [...this.nodes.values()].map(({ id, token }) => [id, token]).find(([, token]) => token.trim() === wanted);
+    return (wanted && found ? found : this.#best()[0])?.[0] ?? this.nodes.get(this.at).id;
+  }
+
+  async #ask(text, code, inputs, then) {
+    if (!this.#host.isReady()) return null;
+    this.#host.busy(text);
+    try {
+      const found = await this.#host.run(code, inputs);
+      this.#host.done("Done.");
+      then?.(found);
+      return found;
+    } catch (error) {
+      this.#host.failed(error);
+      return null;
+    }
+  }
+
+  #draw(name, settings) {
+    return this.#ask("Looking…", "await demo.instruments.draw(name, *settings)", { name, settings }, (data) => {
+      this.#models[name].set("data", data);
+      for (const button of document.querySelectorAll(`button[data-of="${name}"]`)) button.disabled = false;
+    });
+  }
+
+  async #returnTo(number) {
+    const text = await this.#ask("Returning…", "demo.go(number)", { number });
+    if (text === null) return;
+    this.at = number;
+    this.#unpause();
+    this.#tree();
+    this.#host.path(this.path(), text);
+  }
+
+  #step(unit) {
+    return this.#ask(`A step by a ${unit}…`, "await demo.step(unit)", { unit }, (found) => ("address" in found ? this.#paused(found) : this.#entered(found)));
+  }
+
+  #paused(found) {
+    element("paused").hidden = false;
+    const shape = found.shape.join(" × ");
+    element("paused-at").textContent = `${found.address} (${found.place + 1} of ${found.places})`;
+    element("paused-numbers").textContent = `shape ${shape} · mean ${short(found.mean)} · deviation ${short(found.deviation)} · from ${short(found.least)} to ${short(found.most)}`;
+    element("paused-says").replaceChildren(...this.#chips(found.said));
+    element("paused-said").hidden = !found.said.length;
+    const columns = Math.min(WIDE, found.values.length);
+    const count = Math.floor(found.values.length / columns);
+    this.#models.value.set("data", {
+      name: found.address,
+      rows: Array.from({ length: count }, (_, k) => String(k * columns)),
+      columns: Array.from({ length: columns }, (_, k) => String(k)),
+      values: found.values.slice(0, count * columns),
+    });
+  }
+
+  #entered({ best }) {
+    this.#unpause();
+    const node = this.nodes.get(this.at);
+    node.best = best;
+    this.#tree();
+  }
+
+  #unpause() {
+    element("paused").hidden = true;
+  }
+
+  async #steer(form) {
+    const layer = Number(form.get("layer"));
+    const code = "demo.instruments.find(positive, negative, layer)\nawait demo.steered(number, strength, count)";
+    const number = this.at;
+    const plain = element("steered-plain");
+    const inputs = { positive: form.get("positive"), negative: form.get("negative"), layer, number, strength: Number(form.get("strength")), count: element("count").valueAsNumber };
+    const found = await this.#ask("Steering…", code, inputs);
+    if (!found) return;
+    const text = (from) => this.path(from).map(({ token }) => token).join("");
+    element("steered").hidden = false;
+    plain.textContent = text([...this.nodes.values()].findLast((node) => !node.changed && this.#isBelow(node, number))?.number ?? number);
+    element("steered-text").textContent = text(this.at);
+  }
+
+  #isBelow(node, number) {
+    return this.path(node.number).some((other) => other.number === number);
+  }
+
+  #chips(best) {
+    return best.map(([id, token, probability]) => {
+      const button = make("button", { type: "button", dir: "auto", "data-id": String(id), style: `--p: ${probability.toFixed(4)}` }, make("code", {}, visible(token)), ` ${percent(probability)}`);
+      return make("li", {}, button);
+    });
+  }
+
+  #choices() {
+    const chips = this.#chips(this.#best());
+    // The last token of a text was not read yet.
+    if (!chips.length) chips.push(make("li", {}, make("button", { type: "button" }, "Ask the model")));
+    element("candidates").replaceChildren(...chips);
+    element("stands-at").textContent = visible(this.nodes.get(this.at)?.token ?? "");
+  }
+
+  #tree() {
+    const nodes = [...this.nodes.values()].map(({ number, parent, token, changed }) => ({ number, parent, token, changed }));
+    this.#models.tree.set("data", { nodes, at: this.at });
+    this.#choices();
+  }
+
+  async #save(name, kind) {
+    if (kind === "png" || kind === "svg") return this.#picture(name, kind);
+    const content = await this.#ask("Saving…", "demo.instruments.file(name, kind)", { name, kind });
+    if (content !== null) this.#host.save(`${name}.${kind}`, content, kind === "csv" ? "text/csv" : "application/octet-stream");
+  }
+
+  async #picture(name, kind) {
+    const view = element(`${name}-view`);
+    if (kind === "svg") {
+      const svg = view.querySelector("svg:last-of-type");
+      svg.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+      return this.#host.save(`${name}.svg`, svg.outerHTML.replaceAll("var(--heat)", "#0a4f96").replaceAll("var(--cool)", "#b3451d"), "image/svg+xml");
+    }
+    const canvas = view.querySelector("canvas.head") ?? view.querySelector("canvas");
+    const blob = await new Promise((resolve) => canvas.toBlob(resolve));
+    this.#host.save(`${name}.png`, blob, "image/png");
+  }
+
+  #tabs() {
+    const tabs = [...document.querySelectorAll('[role="tab"]')];
+    const open = (tab) => {
+      for (const other of tabs) {
+        const isOpen = other === tab;
+        other.setAttribute("aria-selected", String(isOpen));
+        other.tabIndex = isOpen ? 0 : -1;
+        element(other.getAttribute("aria-controls")).hidden = !isOpen;
+      }
+      // Views draw to the width that they have, which is none while they are hidden.
+      for (const model of Object.values(this.#models)) if (model.get("data")) model.set("data", { ...model.get("data") });
+    };
+    tabs.forEach((tab, k) => {
+      tab.addEventListener("click", () => open(tab));
+      tab.addEventListener("keydown", ({ key }) => {
+        const next = { ArrowRight: tabs[(k + 1) % tabs.length], ArrowLeft: tabs.at(k - 1), Home: tabs[0], End: tabs.at(-1) }[key];
+        if (!next) return;
+        next.focus();
+        open(next);
+      });
+    });
+  }
+}

@@ -1,0 +1,227 @@
+"""The instruments of the lens page as a person uses them, beside the same computed natively; axe."""
+
+import csv
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from models.tiny import VOCABULARY, loaded, made, ours, saved, with_words
+from pellucid import lens
+
+import assets
+from paths import SITE
+from static_server import StaticServer
+
+WAIT = 200_000  # milliseconds
+IDS = [5, 17, 40, 8, 22]
+CLEAN = "w5 w17 w40 w8 w22"
+COUNT = 3
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A tiny model whose tokens are words."""
+    return with_words(saved(made("llama_tied"), tmp_path_factory.mktemp("site") / "tiny"))
+
+
+@pytest.fixture(scope="module")
+def model(folder) -> Any:
+    return loaded(folder, "cpu")
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser, folder) -> Iterator[Page]:
+    """The page with the tiny model, three tokens behind the prompt."""
+    with StaticServer(SITE, {"tiny": folder}) as server:
+        context = browser.new_context(accept_downloads=True)
+        opened = context.new_page()
+        errors: list[str] = []
+        opened.on("pageerror", lambda error: errors.append(str(error)))
+        opened.goto(f"{server.url}demo/logit_lens/?model=/tiny/&prompt={CLEAN.replace(' ', '+')}")
+        ready(opened)
+        opened.get_by_label("New tokens").fill(str(COUNT))
+        press(opened, "Generate")
+        yield opened
+        context.close()
+    assert not errors, f"uncaught errors in the page: {errors}"
+
+
+def ready(page: Page) -> None:
+    page.wait_for_function("document.body.dataset.state === 'ready'", timeout=WAIT)
+    assert page.locator("#notes").inner_text() == ""
+
+
+def press(page: Page, name: str) -> None:
+    page.get_by_role("button", name=name, exact=True).click()
+    ready(page)
+
+
+def open_tab(page: Page, name: str) -> None:
+    page.get_by_role("tab", name=name).click()
+
+
+def table(page: Page, name: str) -> list[dict[str, str]]:
+    """The CSV that a picture is saved as."""
+    with page.expect_download() as download:
+        page.locator(f'#{name}-panel button[data-save="csv"]').click()
+    ready(page)
+    return list(csv.DictReader(io.StringIO(download.value.path().read_text(encoding="utf-8"))))
+
+
+def tokens(page: Page) -> list[str]:
+    """The tokens up to the one that the page stands at."""
+    return page.locator("#tree-view button.path").all_inner_texts()
+
+
+def back_to(page: Page, number: int) -> None:
+    open_tab(page, "Branch and step")
+    page.locator(f'#tree-view [data-number="{number}"]').click()
+    ready(page)
+
+
+def test_a_branch_goes_on_as_the_model_does_natively(page, model):
+    session = lens.Session(model, IDS)
+    made = [session.token().id for _ in range(COUNT)]
+    assert tokens(page) == [f"w{k}" for k in IDS + made]
+    back_to(page, 5)
+    session.go(5)
+    best = session.candidates(5)
+    chips = page.locator("#candidates button").all_inner_texts()
+    assert [chip.split(" ")[0] for chip in chips] == [f"w{token}" for token, _ in best]
+    for chip, (_, probability) in zip(chips, best, strict=True):
+        assert float(chip.split(" ")[1]) == pytest.approx(100 * probability, abs=0.06)
+    page.locator("#candidates button").nth(1).click()
+    expect(page.locator("#tree-view .line")).to_have_count(3)
+    ready(page)
+    session.token(best[1][0])
+    for _ in range(COUNT - 1):
+        session.token()
+    assert tokens(page) == [f"w{k}" for k in session.ids]
+    # The lens of the branch is what a run of its ids says.
+    look = lens.logit_lens(model, ours([session.ids], "cpu"), top_k=5).table()
+    shown = page.locator("#grid tbody tr").all()
+    assert len(shown) == len(look)
+    for row, cells in zip(shown, reversed(look), strict=True):
+        assert row.locator("td").all_inner_texts() == [f"w{cell[0][0]}" for cell in cells]
+
+
+def test_a_pause_shows_values_and_a_change_goes_on(page, model):
+    back_to(page, 4)
+    press(page, "Step a layer")
+    press(page, "Step an operation")
+    session = lens.Session(model, IDS)
+    session.step("layer")
+    value = session.step("operation").value.numpy()
+    expect(page.locator("#paused-at")).to_contain_text("resid_pre.1")
+    numbers = page.locator("#paused-numbers").inner_text()
+    assert f"mean {float(f'{value.mean():.4g}')}"[:9] in numbers
+    assert "shape 1 × 1 × 32" in numbers
+    page.get_by_label("Multiply by").fill("-2")
+    press(page, "Change")
+    press(page, "Resume")
+    session.change(lambda x: x * -2)
+    session.resume()
+    best = session.candidates(5)
+    chips = page.locator("#candidates button code").all_inner_texts()
+    assert chips == [f"w{token}" for token, _ in best]
+    assert page.locator("#tree-view button.changed").inner_text() == "w22"
+
+
+def test_attention_of_all_heads(page, model):
+    back_to(page, 5)
+    open_tab(page, "Attention")
+    press(page, "Look at all heads")
+    ids = [int(word[1:]) for word in tokens(page)]
+    seen = lens.run(model, ids, lens.Plan(capture=["attn_probs"]))
+    probs = np.concatenate([value.numpy() for value in seen.values()])
+    got = np.zeros_like(probs)
+    for row in table(page, "attention"):
+        got[tuple(int(row[name]) for name in ("layer", "head", "from", "to"))] = float(row["probability"])
+    np.testing.assert_allclose(got, probs, atol=1e-5)
+    overview = page.locator("#attention-view canvas.overview")
+    overview.focus()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#attention-view h3")).to_have_text("Layer 1, head 1")
+    page.locator("#attention-view canvas.head").focus()
+    for key in ("ArrowDown", "ArrowDown"):
+        page.keyboard.press(key)
+    expect(page.locator("#attention-view .told")).to_contain_text("looks at")
+
+
+def other_prompt(model: Any) -> list[int]:
+    """A prompt that differs in one token, and that the model goes on with in another way."""
+    answer = lens.Session(model, IDS).token().id
+    others = ([*IDS[:2], k, *IDS[3:]] for k in range(41, VOCABULARY))
+    return next(ids for ids in others if lens.Session(model, ids).token().id != answer)
+
+
+def test_patching_attribution_and_ranks(page, model):
+    open_tab(page, "Patching")
+    page.get_by_label("Clean prompt").fill(CLEAN)
+    clean, corrupted = IDS, other_prompt(model)
+    page.get_by_label("Corrupted prompt").fill(" ".join(f"w{k}" for k in corrupted))
+    press(page, "Patch")
+    ends = [lens.run(model, ids).output.logits[0, -1] for ids in (clean, corrupted)]
+    a, b = (int(end.argmax().item()) for end in ends)
+    high, low = ((end[a] - end[b]).item() for end in ends)
+    wanted = lens.activation_patching(model, clean, corrupted, lens.logit_difference(a, b)).numpy()
+    rows = table(page, "patching")
+    got = np.array([[float(row[f"w{k}"]) for k in corrupted] for row in rows])
+    np.testing.assert_allclose(got, (wanted - low) / (high - low), atol=1e-3)
+
+    back_to(page, 4)
+    open_tab(page, "Attribution")
+    press(page, "Attribute")
+    shares = lens.direct_logit_attribution(model, IDS, a, by="layer")
+    found = table(page, "attribution")
+    assert [row["name"] for row in found] == shares.names
+    values = [float(list(row.values())[1]) for row in found]
+    np.testing.assert_allclose(values, shares.values[:, 0, 0].numpy(), atol=1e-3)
+    expect(page.locator("#attribution-view svg")).to_be_visible()
+
+    open_tab(page, "Through the layers")
+    press(page, "Draw")
+    curves = lens.layer_curves(model, IDS, [a])
+    assert [int(float(row[f"w{a}"])) for row in table(page, "ranks")] == curves.rank[:, -1].tolist()
+    expect(page.locator("#ranks-view svg").last).to_be_visible()
+
+
+def test_prompts_of_other_lengths_are_explained(page):
+    open_tab(page, "Patching")
+    page.get_by_label("Corrupted prompt").fill("w5 w17")
+    page.get_by_role("button", name="Patch", exact=True).click()
+    expect(page.locator("#notes")).to_contain_text("choose prompts of equal length", timeout=WAIT)
+    expect(page.locator("#notes strong")).to_have_text("These two prompts cannot be compared")
+
+
+def test_the_link_opens_the_experiment(page):
+    back_to(page, 5)
+    before = tokens(page)
+    open_tab(page, "Steering")
+    press(page, "Copy link")
+    assert "view=steering" in page.url
+    page.goto(page.url)
+    ready(page)
+    expect(page.locator("#tree-view button")).to_have_count(len(before))
+    assert page.locator("#tree-view button.path").evaluate_all("all => all.map(b => b.textContent)") == before
+    expect(page.locator("#steering-panel")).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(page, scheme):
+    page.emulate_media(color_scheme=scheme)
+    page.add_script_tag(path=assets.npm(assets.AXE) / "axe.min.js")
+    for tab in page.get_by_role("tab").all():
+        tab.click()
+        found = page.evaluate("axe.run().then(({ violations }) => violations)")
+        bad = [
+            (v["id"], [n["html"] for n in v["nodes"]])
+            for v in found
+            if v["impact"] in ("serious", "critical")
+        ]
+        assert not bad, f"{tab.inner_text()}: {bad}"
