@@ -2,7 +2,7 @@
 
     dist/pellucid-VERSION-py3-none-any.whl   the wheel for everybody
     dist/site/pyodide/                       Pyodide, its lock file, and the wheels that the lock file names
-    dist/site/npm/                           tokenizers.mjs, jinja.mjs, codemirror.mjs, as modules; d3.js, plot.js
+    dist/site/npm/                           what comes from npm: *.mjs as modules; d3.js and plot.js
     dist/site/web/, dist/site/demo/          the pages
     dist/site/index.html
 
