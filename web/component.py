@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import numpy as np
+from pyodide.code import eval_code_async
 
 import pellucid as torch
 from pellucid import lens
@@ -27,6 +28,12 @@ async def loaded(source: str) -> tuple[Any, Any]:
     except BaseException:
         _models.pop(source, None)
         raise
+
+
+async def run(program: str, names: dict[str, Any]) -> str | None:
+    """Run a program; how Python writes its last value, if there is one."""
+    value = await eval_code_async(program, names)
+    return None if value is None else repr(value)
 
 
 async def show(source: str, prompt: str, count: int, view: str, plan: str) -> dict[str, Any]:

@@ -29,6 +29,7 @@ const STYLES = ["style.css", "views/lens_grid.css", "views/views.css"];
 const FOLDER = "/pellucid_elements";
 const printers = new Set();
 let booting = null;
+let asks = 0;
 
 /** The Python that all components share, started by the first that needs it. */
 export function python() {
@@ -44,6 +45,12 @@ async function start() {
   await started.writeFile(`${FOLDER}/pellucid_component.py`, source);
   await started.run(`import sys; sys.path.append("${FOLDER}"); import pellucid_component`);
   return started;
+}
+
+/** Run code with a value under a name of its own: inputs are globals, and others ask meanwhile. */
+function ask(shared, code, value) {
+  const name = `_asked${asks++}`;
+  return shared.run(code(`globals().pop("${name}")`), { [name]: value });
 }
 
 /** The last line of a traceback: what happened, and what to do. */
@@ -98,9 +105,8 @@ class PellucidLens extends Component {
     this.status.textContent = "Loading…";
     try {
       const shared = await python();
-      const inputs = { _asked: [source, prompt, Number(this.getAttribute("tokens") ?? 6), name, this.getAttribute("plan") ?? ""] };
-      // Other components set the same name while this one waits: it is read at once.
-      const data = await shared.run("await pellucid_component.show(*_asked)", inputs);
+      const asked = [source, prompt, Number(this.getAttribute("tokens") ?? 6), name, this.getAttribute("plan") ?? ""];
+      const data = await ask(shared, (given) => `await pellucid_component.show(*${given})`, asked);
       if (turn !== this.#turn) return;
       this.#end?.();
       this.#model.set("data", data);
@@ -140,8 +146,7 @@ class PellucidRepl extends Component {
     printers.add(printer);
     try {
       const shared = await python();
-      const code = "from pyodide.code import eval_code_async\n_value = await eval_code_async(_program, globals())\nNone if _value is None else repr(_value)";
-      const value = await shared.run(code, { _program: this.#code.value });
+      const value = await ask(shared, (given) => `await pellucid_component.run(${given}, globals())`, this.#code.value);
       this.#output.textContent = printed + (value ?? "");
       this.status.textContent = "";
     } catch (error) {

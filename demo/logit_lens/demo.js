@@ -225,6 +225,8 @@ async function showCopies(code, inputs = {}) {
       const use = make("button", "", "Load");
       const remove = make("button", "", "Remove");
       use.type = remove.type = "button";
+      use.setAttribute("aria-label", `Load ${lastName(url)}`);
+      remove.setAttribute("aria-label", `Remove ${lastName(url)}`);
       use.addEventListener("click", () => ["empty", "ready"].includes(document.body.dataset.state) && load(url, lastName(url)));
       remove.addEventListener("click", () => showCopies("await demo.remove(url)", { url }));
       const about = make("span", "quiet numbers", ` ${bytes(size)} · since ${new Date(kept).toLocaleDateString()} `);

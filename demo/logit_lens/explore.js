@@ -207,20 +207,16 @@ export class Explore {
 
   async #steer(form) {
     const layer = Number(form.get("layer"));
+    const [number, count] = [this.at, element("count").valueAsNumber];
+    const text = () => this.path().map(({ token }) => token).join("");
+    if (!(await this.#ask("Going on without…", "await demo.branch(number, None, count)", { number, count }))) return;
+    const plain = text();
     const code = "demo.instruments.find(positive, negative, layer)\nawait demo.steered(number, strength, count)";
-    const number = this.at;
-    const plain = element("steered-plain");
-    const inputs = { positive: form.get("positive"), negative: form.get("negative"), layer, number, strength: Number(form.get("strength")), count: element("count").valueAsNumber };
-    const found = await this.#ask("Steering…", code, inputs);
-    if (!found) return;
-    const text = (from) => this.path(from).map(({ token }) => token).join("");
+    const inputs = { positive: form.get("positive"), negative: form.get("negative"), layer, number, strength: Number(form.get("strength")), count };
+    if (!(await this.#ask("Steering…", code, inputs))) return;
     element("steered").hidden = false;
-    plain.textContent = text([...this.nodes.values()].findLast((node) => !node.changed && this.#isBelow(node, number))?.number ?? number);
-    element("steered-text").textContent = text(this.at);
-  }
-
-  #isBelow(node, number) {
-    return this.path(node.number).some((other) => other.number === number);
+    element("steered-plain").textContent = plain;
+    element("steered-text").textContent = text();
   }
 
   #chips(best) {

@@ -199,6 +199,27 @@ def test_prompts_of_other_lengths_are_explained(page):
     expect(page.locator("#notes strong")).to_have_text("These two prompts cannot be compared")
 
 
+def test_steering_goes_on_under_the_plan(page, model):
+    back_to(page, 4)
+    open_tab(page, "Steering")
+    page.get_by_label("Towards").fill("w9 w60")
+    page.get_by_label("Away from").fill("w9 w61")
+    page.get_by_label("at layer").fill("1")
+    page.get_by_role("button", name="Steer", exact=True).click()
+    expect(page.locator("#steered")).to_be_visible(timeout=WAIT)
+    ready(page)
+    push = lens.difference_of_means(model, [[9, 60]], [[9, 61]], "resid_post.1", normed=True)
+    change = {"point": "resid_post.1", "method": "add", "value": push, "strength": 0.8, "relative": True}
+    session = lens.Session(model, IDS)
+    plain = [session.token().id for _ in range(COUNT)]
+    session.go(3)
+    session.plan = lens.Plan(steer=[change])
+    session.token(IDS[4])
+    steered = [session.token().id for _ in range(COUNT)]
+    for name, new in (("steered-plain", plain), ("steered-text", steered)):
+        expect(page.locator(f"#{name}")).to_have_text("".join(f"w{k}" for k in IDS + new))
+
+
 def test_the_link_opens_the_experiment(page):
     back_to(page, 5)
     before = tokens(page)

@@ -2,7 +2,7 @@
 // without one. Bytes are written as they pass by; a copy counts once all of them are there and their digests are noted, and every
 // piece is compared with its digest before it is given out. A copy of which a byte is wrong is removed and read from the server.
 //
-//   const writing = await begin(url, size)    // null where somebody else writes it, or the browser has no such files
+//   const writing = await begin(url, size, etag)   // null where another tab writes it, or the browser has no such files
 //   writing.put(start, bytes)                 // in any order
 //   await writing.finish()                    // { url, size, sha256 } once whole, else null
 //   const copy = await open(url)              // null where there is none
@@ -70,6 +70,7 @@ class Writing {
     this.name = name;
     this.size = size;
     this.handle = handle;
+    this.etag = null;
     this.ranges = []; // [start, stop] that are written, in order and apart
   }
 
@@ -136,11 +137,14 @@ class Writing {
   }
 }
 
-/** Begin a copy, or go on with the one that this worker writes; null where it cannot be. */
-export async function begin(url, size) {
+/** Begin a copy, or go on with the one that this worker writes of the same version; null where it cannot be. */
+export async function begin(url, size, etag) {
   if (!writings.has(url)) writings.set(url, start(url, size));
   const writing = await writings.get(url);
-  return writing?.size === size ? writing : null;
+  if (writing?.size !== size) return null;
+  if (etag === null || etag !== writing.etag) writing.ranges = []; // what is there may be of another version
+  writing.etag = etag;
+  return writing;
 }
 
 async function start(url, size) {
@@ -185,7 +189,7 @@ export async function remove(url) {
   for (const end of ["json", "bytes"]) await directory.removeEntry(`${name}.${end}`).catch(() => {});
 }
 
-/** Note the copies whose bytes are all there; `fill(url, start, stop)` reads those that nobody asked for. */
+/** Note the copies whose bytes are all there; `fill(url, start, stop)` gives `{ bytes, etag }` of those that nobody asked for. */
 export async function finish(fill) {
   const made = [];
   for (const [url, started] of [...writings]) {
@@ -194,7 +198,10 @@ export async function finish(fill) {
     const gaps = writing.gaps();
     const missing = gaps.reduce((sum, [start, stop]) => sum + stop - start, 0);
     if (missing > writing.size / 100) continue; // it was not read as a whole
-    for (const [start, stop] of gaps) await fill(url, start, stop);
+    for (const [start, stop] of gaps) {
+      const { bytes, etag } = await fill(url, start, stop);
+      if (etag === writing.etag) writing.put(start, bytes);
+    }
     const done = await writing.finish();
     if (done) made.push(done);
   }

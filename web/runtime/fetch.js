@@ -94,7 +94,7 @@ export class Remote {
     while (start < stop && start < (this.size ?? Infinity)) {
       try {
         for await (const bytes of this.#attempt(start, stop, halt, room)) {
-          if (this.keeps) this.writing ??= await copies.begin(this.name, this.size);
+          if (this.keeps) this.writing ??= await copies.begin(this.name, this.size, this.etag);
           this.writing?.put(start, bytes);
           start += bytes.length;
           yield bytes;
@@ -432,7 +432,11 @@ function passes(error) {
 
 /** Note the copies of files that were read as a whole; see copies.js. */
 export function finishCopies(timeout, retries) {
-  return copies.finish((url, start, stop) => new Remote(url, {}, timeout, retries, true).read(start, stop));
+  return copies.finish(async (url, start, stop) => {
+    const remote = new Remote(url, {}, timeout, retries);
+    const bytes = await remote.read(start, stop);
+    return { bytes, etag: remote.etag };
+  });
 }
 
 export const { list: listCopies, remove: removeCopy } = copies;
