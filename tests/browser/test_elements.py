@@ -83,5 +83,5 @@ def test_components_share_one_python_under_a_strict_policy(page, folder):
         page.locator("#c button").click()
         expect(page.locator("#c pre")).to_have_text("begun\n[[3.0, 0.0], [0.0, 3.0]]")
         page.evaluate("document.querySelector('#b').setAttribute('model', '/nothing/')")
-        expect(page.locator("#b [role=status]")).to_contain_text("404", timeout=60_000)
+        expect(page.locator("#b [role=status]").first).to_contain_text("404", timeout=60_000)
         assert page.evaluate("window.workers") == 1
