@@ -138,7 +138,7 @@ class LogitLens:
         send("prompt", {"tokens": [{"id": i, "token": self.name(i)} for i in ids]})
 
         self.stopped = False
-        session = lens.Session(self.model, ids)
+        session, given = lens.Session(self.model, ids), len(ids)
         began, made, position = time.monotonic(), 0, 0
         text = self.tokenizer.stream(skip_special_tokens=True)
         tokens = self.model.stream_async(ids, max_new_tokens=count)
@@ -150,10 +150,8 @@ class LogitLens:
                     if self.stopped:  # while the prompt was read
                         break
                     made += 1
-                    self.session, self.begun = (
-                        session,
-                        len(ids),
-                    )  # now, for a run that fails shows the one before
+                    # Now, for where a run fails the one before stays.
+                    self.session, self.begun = session, given
                     best = torch.softmax(said["lm_head"][0, -1], -1).topk(CANDIDATES)
                     ids, probabilities = await best.indices.tolist_async(), await best.values.tolist_async()
                     best = self.named(zip(ids, probabilities, strict=True))
