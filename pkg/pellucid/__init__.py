@@ -105,7 +105,7 @@ cdouble = complex128
 # The names of PyTorch's classes and functions win over modules of these names; inside the package the modules
 # are imported by path.
 from .device import device  # noqa: E402
-from .tensors.construct import as_tensor, from_numpy, tensor  # noqa: E402
+from .tensors.construct import as_tensor, asarray, from_dlpack, from_numpy, frombuffer, tensor  # noqa: E402
 from .tensors.dtypes import DType as dtype  # noqa: E402
 
 if _os.environ.get("PELLUCID_CHECK"):
@@ -168,6 +168,7 @@ _LAZY = {
     "settings": "weights.settings",
     "signal": "ops.namespaces.signal",
     "special": "ops.namespaces.special",
+    "testing": "utils.testing",
     "text": "text",
     "tflite": "models.graph.tflite",
     "threshold_": "nn.functional",

@@ -214,6 +214,87 @@ def from_numpy(array: np.ndarray) -> Tensor:
     )
 
 
+def asarray(
+    obj, *, dtype: DType | None = None, device=None, copy: bool | None = None, requires_grad: bool = False
+) -> Tensor:
+    """A tensor of anything that holds numbers, which shares the memory of tensors, and on ``cpu`` of arrays.
+
+    Args:
+        obj: a tensor, an array, what offers DLPack or a buffer, a number or nested lists.
+        dtype, device: of the result; the object's own if not given, the default device for what is no tensor.
+        copy: True for memory of its own, False to refuse a copy; None for one where it is needed.
+        requires_grad: whether to record what is computed from it.
+
+    Raises:
+        ArgumentError: ``copy`` is False, and the memory cannot be shared.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.asarray.html
+    """
+    if not isinstance(obj, (Tensor, np.ndarray, np.generic)):
+        if hasattr(obj, "__dlpack__"):
+            obj = np.from_dlpack(obj)
+        elif isinstance(obj, (bytes, bytearray, memoryview)):
+            obj = np.frombuffer(obj, dt.get_default_dtype().numpy if dtype is None else dtype.numpy)
+    shared = as_tensor(obj, dtype=dtype, device=device)
+    given = obj._storage if isinstance(obj, Tensor) else None
+    memory = getattr(shared._storage, "data", None)
+    is_shared = (
+        shared._storage is given
+        if given is not None
+        else isinstance(obj, np.ndarray) and memory is not None and np.shares_memory(memory, obj)
+    )
+    if copy is False and not is_shared:
+        raise ArgumentError(
+            f"asarray: copy is False, and a tensor of {shared.dtype} on {shared.device} cannot share the "
+            f"memory of {describe(obj)}. Leave copy out."
+        )
+    out = shared.clone() if copy and is_shared else shared
+    if requires_grad and out is obj:
+        out = out.detach()
+    return out.requires_grad_() if requires_grad else out.detach() if out is not obj else out
+
+
+def from_dlpack(ext_tensor) -> Tensor:
+    """A cpu tensor that shares memory with what another library offers by DLPack.
+
+    Raises:
+        ArgumentError: it offers none.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.from_dlpack.html
+    """
+    if not hasattr(ext_tensor, "__dlpack__"):
+        raise ArgumentError(f"from_dlpack: {describe(ext_tensor)} has no __dlpack__. Use asarray.")
+    return ext_tensor if isinstance(ext_tensor, Tensor) else from_numpy(np.from_dlpack(ext_tensor))
+
+
+def frombuffer(
+    buffer, *, dtype: DType, count: int = -1, offset: int = 0, requires_grad: bool = False
+) -> Tensor:
+    """A cpu vector that shares memory with a buffer of Python, such as bytes.
+
+    Args:
+        buffer: the bytes.
+        dtype: of its elements.
+        count: how many; all if -1.
+        offset: how many bytes come before them.
+        requires_grad: whether to record what is computed from it.
+
+    Raises:
+        DTypeError: numpy has no such dtype.
+        RangeError: the bytes are no such elements.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.frombuffer.html
+    """
+    kind = element_type(dtype).numpy
+    if kind is None or dtype is dt.bfloat16:
+        raise DTypeError(f"frombuffer: buffers hold no {dtype}. Read uint8 or int16, and use view(dtype).")
+    try:
+        array = np.frombuffer(buffer, kind, count, offset)
+    except ValueError as error:
+        raise RangeError(f"frombuffer: {error}.") from None
+    return from_numpy(array).requires_grad_(requires_grad)
+
+
 def rebuild(kind: type[Tensor], storage, m: Meta, offset: int, requires_grad: bool) -> Tensor:
     """What a copied or pickled tensor becomes."""
     out = kind.__new__(kind)

@@ -244,6 +244,11 @@ class Tensor(Portable):
                 self._node.retained = {}
             self._node.retained[self._index] = weakref.ref(self)
 
+    @property
+    def retains_grad(self) -> bool:
+        """Whether ``.grad`` of this tensor, which is no leaf, is kept."""
+        return not self.is_leaf and self._index in (self._node.retained or ())
+
     def register_hook(self, hook):
         """Call ``hook(grad)`` when the gradient of this tensor is known; what it returns replaces the
         gradient.

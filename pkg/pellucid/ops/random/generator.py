@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
@@ -229,6 +232,25 @@ def set_rng_state(new_state: Tensor) -> None:
     Source: https://pytorch.org/docs/stable/generated/torch.set_rng_state.html
     """
     default_generator.set_state(new_state)
+
+
+@contextmanager
+def fork_rng(devices: Any = None, enabled: bool = True, **ignored: Any) -> Iterator[None]:
+    """Give the default generator its state back at the end of a block.
+
+    Args:
+        devices: accepted for PyTorch's sake; one generator serves every device.
+        enabled: False for a block that changes it.
+        ignored: further settings of PyTorch's.
+
+    Source: https://pytorch.org/docs/stable/random.html#torch.random.fork_rng
+    """
+    state = get_rng_state()
+    try:
+        yield
+    finally:
+        if enabled:
+            set_rng_state(state)
 
 
 def words(count: int, seed_low: int, seed_high: int, offset_low: int, offset_high: int) -> np.ndarray:

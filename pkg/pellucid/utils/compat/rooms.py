@@ -312,6 +312,7 @@ ROOMS: dict[str, Room] = {
     "random": Room(at="ops.random.generator"),
     "functional": Room(at="."),
     "serialization": Room(at="utils.serialization"),
+    "testing": Room(at="utils.testing"),
     "hub": Room(
         values={
             "_get_torch_home": lambda: str(Path("~/.cache/torch").expanduser()),

@@ -1,0 +1,80 @@
+"""`asarray`, `from_dlpack` and `frombuffer` share memory as in PyTorch; `fork_rng`; `retains_grad`."""
+
+import numpy as np
+import pytest
+import torch
+
+import pellucid
+from pellucid.errors import ArgumentError, DTypeError, RangeError
+
+
+def made(t, what: str):
+    """A tensor, and the array whose memory it may share."""
+    array = np.arange(6, dtype=np.float32)
+    source = {"array": array, "tensor": t.from_numpy(array), "list": array.tolist(), "number": 2.5}[what]
+    return source, array
+
+
+@pytest.mark.parametrize("copy", [None, True, False])
+@pytest.mark.parametrize("dtype", [None, "float32", "int64"])
+@pytest.mark.parametrize("what", ["array", "tensor", "list", "number"])
+def test_memory_is_shared_as_in_pytorch(what, dtype, copy):
+    found = []
+    for t in (pellucid, torch):
+        source, array = made(t, what)
+        try:
+            out = t.asarray(source, dtype=dtype and getattr(t, dtype), device="cpu", copy=copy)
+        except (ValueError, TypeError, RuntimeError):
+            found.append("refused")
+            continue
+        array[0] = 9
+        found.append((out.tolist(), str(out.dtype).split(".")[1]))
+    assert found[0] == found[1]
+
+
+def test_buffers_and_dlpack():
+    data = bytearray(np.arange(5, dtype=np.int32).tobytes())
+    ours = pellucid.frombuffer(data, dtype=pellucid.int32, count=3, offset=4)
+    assert ours.tolist() == torch.frombuffer(data, dtype=torch.int32, count=3, offset=4).tolist() == [1, 2, 3]
+    data[4] = 7
+    assert ours[0].item() == 7
+    array = np.arange(3.0)
+    shared = pellucid.from_dlpack(array)
+    array[0] = 5
+    assert shared.tolist() == [5, 1, 2]
+    assert pellucid.from_dlpack(torch.ones(2)).tolist() == [1, 1]
+    with pytest.raises(RangeError, match="frombuffer"):
+        pellucid.frombuffer(data, dtype=pellucid.int64, offset=3)
+    with pytest.raises(DTypeError, match="bfloat16"):
+        pellucid.frombuffer(data, dtype=pellucid.bfloat16)
+    with pytest.raises(ArgumentError, match="__dlpack__"):
+        pellucid.from_dlpack([1, 2])
+
+
+def test_on_webgpu_arrays_are_copied():
+    array = np.arange(3, dtype=np.float32)
+    assert pellucid.asarray(array).tolist() == [0, 1, 2]
+    with pytest.raises(ArgumentError, match="Leave copy out"):
+        pellucid.asarray(array, copy=False)
+    x = pellucid.ones(2)
+    assert pellucid.asarray(x) is x
+    assert pellucid.asarray(x, requires_grad=True).requires_grad
+    assert not x.requires_grad
+
+
+def test_a_block_gives_the_generator_back():
+    pellucid.manual_seed(1)
+    with pellucid.random.fork_rng():
+        first = pellucid.rand(3).tolist()
+    assert pellucid.rand(3).tolist() == first
+    with pellucid.random.fork_rng(enabled=False):
+        again = pellucid.rand(3).tolist()
+    assert pellucid.rand(3).tolist() != again
+
+
+def test_whether_gradients_are_retained():
+    x = pellucid.ones(2, requires_grad=True)
+    y = x * 2
+    assert [x.retains_grad, y.retains_grad] == [False, False]
+    y.retain_grad()
+    assert y.retains_grad
