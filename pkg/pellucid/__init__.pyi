@@ -89,7 +89,10 @@ from .optim.amp import set_autocast_dtype as set_autocast_dtype
 from .profiler import debug as debug
 from .tensors import methods as methods
 from .tensors.construct import as_tensor as as_tensor
+from .tensors.construct import asarray as asarray
+from .tensors.construct import from_dlpack as from_dlpack
 from .tensors.construct import from_numpy as from_numpy
+from .tensors.construct import frombuffer as frombuffer
 from .tensors.construct import tensor as tensor
 from .tensors.dtypes import DType
 from .tensors.dtypes import bfloat16 as bfloat16
@@ -143,6 +146,7 @@ from .tensors.typed import set_default_tensor_type as set_default_tensor_type
 from .text import AutoTokenizer as AutoTokenizer
 from .utils import compat as compat
 from .utils import serialization as serialization
+from .utils import testing as testing
 from .utils.conversion import convert as convert
 from .utils.inspection import inspect as inspect
 from .utils.inspection import inspect_async as inspect_async

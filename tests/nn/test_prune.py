@@ -1,5 +1,7 @@
 """Pruning: masks, parameters and their names as in PyTorch."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -12,7 +14,7 @@ from pellucid.nn.utils import prune
 KINDS = ("webgpu", "cpu")
 
 
-def layers(device: str):
+def layers(device: str) -> tuple[Any, Any]:
     """The same layer in both libraries."""
     torch.manual_seed(0)
     known = torch.nn.Conv2d(3, 4, 2)
@@ -70,7 +72,8 @@ def test_what_is_pruned(steps, device):
 
 
 def test_parameters_together_and_given_masks():
-    own, known = zip(layers("cpu"), layers("cpu"), strict=True)
+    (first, its), (second, its_own) = layers("cpu"), layers("cpu")
+    own, known = (first, second), (its, its_own)
     mask = np.arange(4) % 2
     prune.custom_from_mask(own[0], "bias", pellucid.tensor(mask, device="cpu"))
     theirs.custom_from_mask(known[0], "bias", torch.tensor(mask))
@@ -102,7 +105,7 @@ def test_random_choices_prune_as_many():
         (lambda layer: prune.l1_unstructured(layer, "weight", 1.5), RangeError, "share"),
         (lambda layer: prune.l1_unstructured(layer, "weight", -1), RangeError, "share"),
         (lambda layer: prune.l1_unstructured(layer, "weight", 49), RangeError, "smaller than"),
-        (lambda layer: prune.l1_unstructured(layer, "weight", "all"), ArgumentError, "amount"),
+        (lambda layer: prune.l1_unstructured(layer, "weight", layer), ArgumentError, "amount"),
         (lambda layer: prune.ln_structured(layer, "bias", 1, 2, 0), ArgumentError, "multidimensional"),
         (
             lambda layer: prune.global_unstructured([(layer, "weight")], prune.LnStructured, amount=1, n=2),
@@ -112,7 +115,7 @@ def test_random_choices_prune_as_many():
     ],
 )
 def test_what_is_refused(call, error, text):
-    layer = layers("cpu")[0]
+    layer: Any = layers("cpu")[0]
     before = list(layer.state_dict())
     with pytest.raises(error, match=text):
         call(layer)

@@ -108,6 +108,9 @@ class Tensor(Portable):
     grad: Tensor | None
     def retain_grad(self) -> None:
         """Keep ``.grad`` of a tensor that is not a leaf."""
+    @property
+    def retains_grad(self) -> _bool:
+        """Whether ``.grad`` of this tensor, which is no leaf, is kept."""
     def register_hook(self, hook):
         """Call ``hook(grad)`` when the gradient of this tensor is known; what it returns replaces the
         gradient."""
