@@ -540,9 +540,14 @@ KINDS = (
 
 def run(seed: int) -> None:
     """Read one hostile file."""
+    examine(seed, KINDS)
+
+
+def examine(seed: int, kinds: tuple[Callable[[random.Random], Made], ...]) -> None:
+    """Read one file of these kinds: what is raised, how long it took, how much memory."""
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, resource.getrlimit(resource.RLIMIT_AS)[1]))
     rng = random.Random(seed)
-    kind = rng.choice(KINDS)
+    kind = rng.choice(kinds)
     made, read = kind(rng)
     before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.thread_time()
     said = ""

@@ -104,6 +104,21 @@ def test_a_fault_is_found_and_named(model, reference, fault, path, cause):
     assert f"first departs: {path}" in str(result)
 
 
+def test_a_page_shows_a_table(model, reference):
+    model.model.norm.weight.data.mul_(2)
+    result = pellucid.match(model, {**reference, "a<b>": np.ones(3)})
+    shown = result._repr_html_()
+    # The head, and what has no partner.
+    assert shown.count("<tr") == len(result.rows) + 1 + sum(map(bool, result.unpaired))
+    assert shown.count("font-weight:bold") == 1
+    assert "First departs: model.norm." in shown
+    assert "a&lt;b&gt;" in shown
+    assert "<b>" not in shown
+    all_ok = pellucid.match(model, model, {"input_ids": reference["input_ids"]})._repr_html_()
+    assert "All within tolerance." in all_ok
+    assert "DEPARTS" not in all_ok
+
+
 def test_shapes_that_differ_are_said(model, reference):
     wrong = {**reference, "model.norm": reference["model.norm"].swapaxes(1, 2)}
     first = pellucid.match(model, wrong).first

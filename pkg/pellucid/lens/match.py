@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from collections.abc import Generator
 from dataclasses import asdict, dataclass, field
@@ -14,6 +15,9 @@ from ..errors import WeightError
 from .causes import Departure, cause
 from .pairs import pair, relative_error
 from .sides import Side, arguments, recorded, run, side
+
+_STYLE = "font:13px/1.5 system-ui,sans-serif;border-collapse:collapse;text-align:left;color:#111"
+_COLORS = {"ok": "#eaf6ea", "differs": "#fff6dd", "DEPARTS": "#fde3e3"}
 
 
 @dataclass
@@ -84,6 +88,29 @@ class Match:
             else f"first departs: {first.path}: {first.cause or 'no simple cause found'}"
         )
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """What a notebook and the page show: a table, in which what departs is marked."""
+        first, rows = self.first, []
+        for row in self.rows:
+            state, name = self._state(row), row.path
+            if row.other not in ("", row.path):
+                name += f" = {row.other}"
+            mark = ";font-weight:bold" if row is first else ""
+            parts = (name, "x".join(map(str, row.shape)), f"{row.error:.2e}", state, row.cause)
+            cells = "".join(f"<td style='padding:0 8px'>{html.escape(part)}</td>" for part in parts)
+            rows.append(f"<tr style='background:{_COLORS[state]}{mark}'>{cells}</tr>")
+        for name, points in zip(self.names, self.unpaired, strict=True):
+            if points:
+                told = html.escape(f"only in {name}: {', '.join(points)}")
+                rows.append(f"<tr><td colspan='5' style='padding:0 8px'>{told}</td></tr>")
+        head = "".join(
+            f"<th style='padding:0 8px'>{name}</th>"
+            for name in ("point", "shape", "error", "", "likely cause")
+        )
+        said = "All within tolerance." if first is None else f"First departs: {first.path}."
+        names = html.escape(f"{' and '.join(filter(None, self.names))}: {said}")
+        return f"<table style='{_STYLE}'><caption>{names}</caption><tr>{head}</tr>{''.join(rows)}</table>"
 
     def to_json(self) -> str:
         """All of it as JSON, for programs; an infinite error is null."""
