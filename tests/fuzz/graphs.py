@@ -11,6 +11,7 @@ import random
 import struct
 import tempfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,9 @@ def _tflite() -> bytes:
     return f.bytes(f.node("ABS", [y], f.tensor("z", (2, 3))))
 
 
+@cache
 def _program() -> dict[str, bytes]:
+    """The entries of an exported program; made when the first of them is needed."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "m.pt2"
         torch.export.save(torch.export.export(Model(), (torch.ones(2, 4),)), path)
@@ -82,7 +85,7 @@ def _saved(save: Callable, *given: Any, **named: Any) -> bytes:
 
 ARRAYS = {"a": np.ones((3, 4), np.float32), "b": np.asfortranarray(np.arange(6.0).reshape(2, 3))}
 STATE = {"a": torch.ones(3, 4), "b": torch.arange(6.0).reshape(2, 3).T, "more": [1, "x"]}
-ONNX, TFLITE, PROGRAM = _onnx(), _tflite(), _program()
+ONNX, TFLITE = _onnx(), _tflite()
 CHECKPOINTS = [
     _saved(np.savez, **ARRAYS),
     _saved(np.savez_compressed, **ARRAYS),
@@ -132,7 +135,7 @@ def tflite_file(rng: random.Random) -> Made:
 
 def program_file(rng: random.Random) -> Made:
     """An exported program, damaged in its documents or in the archive."""
-    entries = dict(PROGRAM)
+    entries = dict(_program())
     if rng.random() < 0.7:
         name = rng.choice([n for n in entries if n.endswith(".json")])
         document = json.loads(entries[name])
@@ -140,7 +143,7 @@ def program_file(rng: random.Random) -> Made:
         entries[name] = json.dumps(document).encode()
     with tempfile.TemporaryDirectory() as folder:
         data = packed(entries, Path(folder) / "m.pt2").read_bytes()
-    if entries == PROGRAM:
+    if entries == _program():
         data = damaged(rng, data)
     return data, lambda: called(pellucid.export.load(data, device="cpu"))
 
