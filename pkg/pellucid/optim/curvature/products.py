@@ -33,7 +33,7 @@ def _dot(a: Sequence[Tensor], b: Sequence[Tensor]) -> Tensor:
     return total
 
 
-def walked(root: Tensor, params: Vectors, **options: bool) -> Vectors:
+def walked(root: Tensor, params: Sequence[Tensor], **options: bool) -> Vectors:
     """Derivatives of the sum of a Tensor, 0 by what takes no part."""
     found = grad(root, params, allow_unused=True, **options)
     return [p * 0 if g is None else g for p, g in zip(params, found, strict=True)]
