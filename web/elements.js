@@ -55,7 +55,7 @@ function ask(shared, code, value) {
 
 /** The last line of a traceback: what happened, and what to do. */
 function sentence(error) {
-  return String(error.message).trimEnd().split("\n").at(-1);
+  return String(error.message).trimEnd().split("\n").at(-1).replace(/^pellucid\.[\w.]+: /, "");
 }
 
 class Component extends HTMLElement {

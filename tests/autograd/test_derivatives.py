@@ -265,7 +265,10 @@ ONLY = {
         f"nn.functional.{n}": lambda x, g: not np.isnan(x)
         for n in ("elu(_)", "elu(_, 1.5)", "hardswish(_)", "relu6(_)", "hardtanh(_)", "hardtanh(_, 0.0, 2.0)")
     },
-    **{f"logit(_, eps={eps})": lambda x, g: not np.isnan(x) for eps in (0.1, 0.7)},
+    **{
+        n: lambda x, g: not np.isnan(x)
+        for n in ("celu(_)", "celu(_, 1.5)", "selu(_)", *(f"logit(_, {eps})" for eps in (0.0, 0.1, 0.6)))
+    },
 }
 ONLY_AGAIN = {
     "logit(_)": lambda x, g: 0 <= x <= 1,
@@ -278,7 +281,6 @@ ONLY_AGAIN = {
     # What is left there is rounding.
     "sinc(_)": lambda x, g: x == 0 or abs(x) > 1e-6,
     # Of NaN the slope of a bound is 1 in some of PyTorch's kernels and 0 in others.
-    **{f"logit(_, {eps})": lambda x, g: not np.isnan(x) for eps in (0.0, 0.1, 0.6)},
     **{
         f"nn.functional.{name}(_, _, reduction=none{more})": lambda x, y, g: not np.isnan(x - y)
         for name, more in (
@@ -413,14 +415,14 @@ ELSEWHERE = {
     "convolution_weight", "copy", "diagonal", "embedding",
     *[f"{shifted}chebyshev_polynomial_{kind}" for shifted in ("", "shifted_") for kind in "tuvw"],
     "fill", "float_power", "floor_divide", "frexp_mantissa", "fused_attention",
-    "hermite_polynomial_h", "hermite_polynomial_he", "igamma", "igammac", "index_select", "joined",
+    "hermite_polynomial_h", "hermite_polynomial_he", "igamma", "igammac", "index_select",
     "laguerre_polynomial_l", "leaky", "legendre_polynomial_p", "log_gamma_block", "log_gamma_slope",
     "heaviside", "kept_block", "linear", "logical_not", "matmul", "max_windows", "max_windows_gradient",
     "nextafter",
     "norm_gradient", "unfold", "fold_windows", "unfold_windows", "resample", "resample_gradient",
-    "pairs", "permute_dims", "put_rows", "quant_linear", "quant_product", "rotary_embedding", "scatter_add",
+    "permute_dims", "put_rows", "quant_linear", "quant_product", "rotary_embedding", "scatter_add",
     "log_scan", "scan_states", "scatter_combined", "scatter_lines", "select", "sum_rows", "transform",
-    "transpose", "tril", "triu", "unsqueeze",
+    "transpose", "tril", "triu", "unsqueeze", "view_as_complex", "view_as_real",
 }  # fmt: skip
 
 
