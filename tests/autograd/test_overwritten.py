@@ -38,6 +38,7 @@ ARGUMENTS = {
     **dict.fromkeys(("clamp_min", "clamp_max"), (0.5,)),
     **dict.fromkeys(("mvlgamma", "polygamma"), (1,)),
     "clip": (0.3, 0.6),
+    **dict.fromkeys(("cumsum", "cumprod"), (0,)),
     "scatter_reduce": (0, lambda p, part: places(p, part, 1), lambda p, part: full(p, part[:1], 0.7), "amax"),
     "index_reduce": (0, lambda p, part: places(p, part, 0), lambda p, part: full(p, part[:1], 0.7), "amax"),
     # So that there is one value to draw.
@@ -47,11 +48,14 @@ ARGUMENTS = {
     "random": (2, 3),
 }
 RANDOM = {"normal", "uniform"}
-# Not of values, only of integers, of two axes, random, or refused where PyTorch lets the old gradient pass.
+# Not of values (layouts have tests of their own), only of integers or float64, of two axes, random, or
+# refused where PyTorch lets the old gradient pass.
 ELSE = {
     "requires_grad", "detach", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "gcd", "lcm",
     "bitwise_left_shift", "bitwise_right_shift", "fill_diagonal", "nextafter", "share_memory",
-    "cauchy", "exponential", "addmm", "addmv", "addr", "baddbmm", "renorm", "tril", "triu",
+    "cauchy", "exponential", "addbmm", "addmm", "addmv", "addr", "baddbmm", "renorm", "tril", "triu",
+    "as_strided", "resize", "resize_as", "set", "squeeze", "swapaxes", "swapdims", "t", "transpose",
+    "unsqueeze", "float_power",
 }  # fmt: skip
 # Of which PyTorch has no derivative in place.
 HYPERBOLIC = {"acosh", "asinh", "atanh", "arccosh", "arcsinh", "arctanh"}
