@@ -31,7 +31,7 @@ FILES = {
     "truncated": ("FormatError", ["truncated/model.safetensors"]),
     "header": ("FormatError", ["header/model.safetensors"]),
     "past": ("FormatError", ["past/model.safetensors"]),
-    "absent": ("MissingFile", ["/absent: has neither model.safetensors nor"]),
+    "absent": ("MissingFile", ["/absent: has none of model.safetensors, "]),
     "cut": ("SourceError", ["cut/model.safetensors", "attempts"]),
     "mismatch": ("WeightError", ["(32, 64)", "(32, 96)"]),
 }
