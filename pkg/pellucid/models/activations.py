@@ -31,6 +31,6 @@ def activation(name: str) -> Callable[[Tensor], Tensor]:
     """
     if name not in ACTIVATIONS:
         raise FormatError(
-            f"config.json: the activation {shown(name)} is not known. There are {', '.join(ACTIVATIONS)}."
+            f"config.json: hidden_act {shown(name)} is not known. There are {', '.join(ACTIVATIONS)}."
         )
     return ACTIVATIONS[name]
