@@ -13,7 +13,7 @@ from ..checkpoint import MOST_DIMENSIONS, Checkpoint, TensorInfo, check_layout, 
 from ..document import parse_object
 from ..fields import shown
 from ..header import Header
-from ..kind import BYTES, LONGEST_HEADER, describe
+from ..kind import BYTES, LONGEST_HEADER, describe, is_safetensors
 
 LONGEST_NAME = 1 << 16
 _DEEPEST = 4  # levels of brackets in a header
@@ -59,11 +59,17 @@ def read(header: Header):
     yield from header.need(8, "the header's length")
     length = int.from_bytes(header.bytes[:8], "little")
     assert source.size is not None
+    begin = bytes(header.bytes[:BYTES])
+    if 8 + length > source.size and is_safetensors(begin):
+        raise FormatError(
+            f"{source.name}: the file is cut short: its header has {length:,} bytes, but the file only "
+            f"{source.size:,}. Download it again."
+        )
     if 8 + length > min(header.longest, source.size):
         raise FormatError(
-            f"{source.name}: {describe(bytes(header.bytes[:BYTES]))}; as a safetensors header's length that "
-            f"is {length:,} bytes, but the file has {source.size:,} and a header at most {LONGEST_HEADER:,}. "
-            "Give the address of the weights themselves, or download the file again."
+            f"{source.name}: {describe(begin)}, so it is of another format or damaged: as a safetensors "
+            f"header's length it begins with {length:,} bytes, but the file has {source.size:,} and a header "
+            f"at most {LONGEST_HEADER:,}. Give the address of the weights themselves, or download them again."
         )
     yield from header.need(8 + length, "the header")
     text = bytes(header.bytes[8 : 8 + length])
