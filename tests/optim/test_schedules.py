@@ -228,7 +228,8 @@ def test_no_argument_of_pytorch_is_missing():
         (pellucid.optim, torch.optim),
     ):
         for name in ours.__all__:
-            if not callable(getattr(ours, name)):
+            # Ours alone: K-FAC, and optimizers with 8-bit state.
+            if not callable(getattr(ours, name)) or name in ("KFAC", "Adam8bit", "AdamW8bit"):
                 continue
             have, wanted = (inspect.signature(getattr(m, name)).parameters for m in (ours, theirs))
             assert list(wanted) == list(have), name
