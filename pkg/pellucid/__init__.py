@@ -82,8 +82,8 @@ from .tensors.typed import set_default_tensor_type
 __version__ = "0.1.0"
 
 # Ops and what is written in terms of them; the stub beside this file names them for editors.
-globals().update(_EXPORTS["torch"])
 globals().update(methods.functions_in_place())
+globals().update(_EXPORTS["torch"])
 globals().update(_TYPES)
 
 inf = _math.inf
