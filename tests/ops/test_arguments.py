@@ -124,7 +124,7 @@ _EITHER = {
     ("clamp, max", "nan"),
     ("nn.functional.multi_margin_loss, 3", "nan"),
     ("special.zeta, 0", "2**63"),
-    # Roundings are inverted, since nothing is cut off; fewer than no samples, of which PyTorch has one frequency.
+    # Roundings are inverted, since nothing is cut off; of fewer than no samples PyTorch has one frequency.
     ("linalg.pinv, rtol", "-1"),
     ("fft.rfftfreq, 0", "-1"),
 }
