@@ -88,7 +88,7 @@ def test_a_change_in_a_pause_is_a_patch(model, address):
     session = lens.Session(model, IDS)
     before = session.token()
     ids = session.ids
-    session.logits  # noqa: B018  it was read, and is read anew
+    assert session.logits.shape[-1] == model.config.vocab_size  # it was read, and is read anew
     session.pause(address)
     session.change(lambda x: x * 0.5)
     assert session.at is not before
@@ -230,4 +230,4 @@ def test_what_cannot_be_is_refused(folder):
         session.pause("nowhere")
     long = lens.Session(model, [1] * (model.config.max_position_embeddings + 1))
     with pytest.raises(DimensionError, match="over the model's"):
-        long.logits  # noqa: B018
+        _ = long.logits

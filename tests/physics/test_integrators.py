@@ -172,7 +172,9 @@ def test_derivatives_go_through_a_trajectory():
 
 
 def test_masses_of_all_kinds_are_the_same_system():
-    potential = lambda q: (q * q).sum(-1) / 2  # noqa: E731
+    def potential(q):
+        return (q * q).sum(-1) / 2
+
     q, p = doubles(1.0, 2.0), doubles(0.5, -1.0)
     masses = [2.0, doubles(2.0, 2.0), torch.eye(2, dtype=torch.float64, device="cpu") * 2]
     systems = [physics.SeparableHamiltonian(potential, mass=m) for m in masses]

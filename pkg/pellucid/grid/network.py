@@ -23,7 +23,7 @@ class Position(NamedTuple):
     z: int
     y: int
     x: int
-    l: int  # noqa: E741 - the coordinate's name in specifications
+    layer: int
 
     def __str__(self) -> str:
         return ",".join(map(str, self))

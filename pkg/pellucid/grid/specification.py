@@ -49,7 +49,7 @@ def network_from_json(text: str | bytes | dict[str, Any], device=None, dtype=Non
     size = Position(*[fields.count(name, 1) for name in SIZE])
     if np.prod(size, dtype=np.float64) > LARGEST:
         raise FormatError(f"specification: a volume of {tuple(size)} has more than {LARGEST} positions.")
-    net = GridNetwork(size.z, size.y, size.x, size.l)
+    net = GridNetwork(size.z, size.y, size.x, size.layer)
     own = {"device": device, "dtype": dtype}
     for number, given in enumerate(fields.items("layers", [])):
         where = f"layer {number}"

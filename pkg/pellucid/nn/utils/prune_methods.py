@@ -230,9 +230,9 @@ class _ByAmount(BasePruningMethod):
         if dim is not None:
             self.dim = dim
 
+    @abstractmethod
     def chosen(self, t: Tensor, count: int) -> Tensor:
         """The places of what goes: of entries in the flat tensor, or of slices."""
-        raise NotImplementedError
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """The mask with zeros at what was chosen too."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 from ...autograd.grad_mode import no_grad
@@ -29,7 +30,7 @@ def dense(weight: Tensor) -> Tensor:
     return weight.dequantize() if weight.dtype.is_quantized else weight.detach().float()
 
 
-class AdapterLayer(Module):
+class AdapterLayer(Module, ABC):
     """A frozen layer with adapters by name, of which those in ``active`` count.
 
     Args:
@@ -56,6 +57,7 @@ class AdapterLayer(Module):
         """The frozen layer's bias."""
         return getattr(self.base_layer, "bias", None)
 
+    @abstractmethod
     def add(self, name: str, config: Any, path: str) -> None:
         """Make an adapter.
 
@@ -64,11 +66,10 @@ class AdapterLayer(Module):
             config: the `LoraConfig` or `IA3Config`.
             path: of the layer.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def merged_weight(self, names: tuple[str, ...]) -> Tensor:
         """The weight with adapters in it, as float32 in the layer's layout."""
-        raise NotImplementedError
 
     @no_grad()
     def merge(self) -> None:
@@ -76,7 +77,7 @@ class AdapterLayer(Module):
         if self.active and not self.merged:
             weight = self.base_layer.weight
             new = self.merged_weight(self.active)
-            self.__dict__["_kept"] = {"weight": weight}
+            vars(self)["_kept"] = {"weight": weight}
             dtype = dt.float32 if weight.dtype.is_quantized else weight.dtype
             self.base_layer.weight = Parameter(new.to(dtype), requires_grad=False)
             self.merged = self.active
@@ -84,7 +85,7 @@ class AdapterLayer(Module):
     def unmerge(self) -> None:
         """Give the layer the weight that it had."""
         if self.merged:
-            for name, kept in self.__dict__.pop("_kept").items():
+            for name, kept in vars(self).pop("_kept").items():
                 setattr(self.base_layer, name, kept)
             self.merged = ()
 
@@ -272,7 +273,7 @@ class IA3Layer(AdapterLayer):
         bias = self.bias if self.active and not self.merged and not self.is_feedforward else None
         super().merge()
         if bias is not None:
-            self.__dict__["_kept"]["bias"] = bias
+            vars(self)["_kept"]["bias"] = bias
             for name in self.merged:
                 bias = bias * self.ia3_l[name].flatten()
             self.base_layer.bias = Parameter(bias.detach(), requires_grad=False)

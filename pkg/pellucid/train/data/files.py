@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
@@ -28,7 +29,7 @@ def _paths(files: Any) -> list[Path]:
     return paths
 
 
-class _Lines(IterableDataset):
+class _Lines(IterableDataset, ABC):
     """Examples of files that are read as they are asked for, anew at each pass.
 
     Args:
@@ -49,9 +50,9 @@ class _Lines(IterableDataset):
                     f"{path}: is no {self.encoding} text at byte {error.start}. Give encoding=."
                 ) from None
 
+    @abstractmethod
     def examples(self, path: Path, file: Any) -> Iterator[dict[str, Any]]:
         """The examples of a file that is open."""
-        raise NotImplementedError
 
     def __len__(self) -> int:
         raise TypeError(f"{type(self).__name__} is read as a stream; list(...) has a length")
