@@ -20,6 +20,6 @@ def test_parts_come_together():
     assert said["adapter"] == "swiftshader"
     assert said["wrong"] == []
     assert said["left"] == 0
-    # Parts of a product have a range of their own; their kernels fuse with nothing.
-    assert said["dispatches"].pop("prod") == 3
+    # A product and its parts are one kernel, which fuses with nothing before it.
+    assert said["dispatches"].pop("prod") == 2
     assert set(said["dispatches"].values()) == {1}

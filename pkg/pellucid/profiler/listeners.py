@@ -28,14 +28,16 @@ def listen(listener: Callable[[str], None], first: bool = False) -> None:
         listener: the function; twice is as good as once.
         first: before those that listen already.
     """
-    if listener not in _listeners:
-        _change([listener, *_listeners] if first else [*_listeners, listener])
+    with stream().lock:
+        if listener not in _listeners:
+            _change([listener, *_listeners] if first else [*_listeners, listener])
 
 
 def ignore(listener: Callable[[str], None]) -> None:
     """End what `listen` began; nothing if it did not."""
-    if listener in _listeners:
-        _change([other for other in _listeners if other != listener])
+    with stream().lock:
+        if listener in _listeners:
+            _change([other for other in _listeners if other != listener])
 
 
 def is_listening(listener: Callable[[str], None]) -> bool:

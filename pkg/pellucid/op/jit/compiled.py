@@ -282,23 +282,31 @@ class Compiled:
 
     def _record(self, kind: _Kind, call: CallArguments, unsure: list[CapturedTrace]) -> Any:
         """Run the function and listen: what it records is the program of a capture, or a new one."""
-        kind.recorded += 1
-        if kind.recorded > _MOST_RECORDED:
+        if kind.recorded == _MOST_RECORDED:
             self._give_up(kind, kind.last or "hardly two calls run the same launches", RuntimeWarning)
             return self._function(*call.args, **call.kwargs)
         s, taps = stream(), self._observers.taps
         # What was seen before must not go in the middle of the call, where that would be a part of it.
         before = [tap.seen.get(tap.path) for tap in taps]
         s.flush()
-        rewrite = s.rewrite
         # What taps see may be nothing that a replay can make, which is no fault of the function.
         whole = self._is_whole and not taps
         tree = () if self._tree is None else self._tree()
-        recording = FunctionRecording(call, not whole, rewrite is not None, (self._function, *tree))
-        take = recording.take
+        recording = FunctionRecording(call, not whole, s.rewrite is not None, (self._function, *tree))
+        # The stream has one listener that takes its records. Nothing is called between this look and the next
+        # step, so no thread comes between them.
+        if FunctionRecording.under_way is not None:
+            return self._pass("another function is recorded meanwhile", call.args, call.kwargs)
+        FunctionRecording.under_way = recording
+        rewrite, take = s.rewrite, recording.take
+        kind.recorded += 1
         try:
             # Its windows are not fused one by one: plans would serve only the few calls that are recorded.
             s.rewrite = None
+            # What other threads have recorded goes before the listener comes; what they record from now on
+            # is noticed.
+            recording.listen()
+            s.flush()
             s.on_submit.append(take)
             recording.run(self._observers.run, self._function)
             kind.milliseconds = 1000 * recording.seconds
@@ -313,6 +321,8 @@ class Compiled:
                     # Cycles may hold what the function made; they go sooner or later.
                     gc.collect()
                     s.flush()
+                    if recording.refusal is not None:
+                        raise recording.refusal from None
                     kind.add(recording, unsure)
             except Refused as refusal:
                 kind.last = str(refusal)
@@ -321,8 +331,10 @@ class Compiled:
         finally:
             # Only behind the last step does Python look for Ctrl-C, as it does where an `__exit__` begins.
             s.capturing, s.rewrite, recording.conditions.is_open = None, rewrite, False
+            FunctionRecording.under_way = None
             if take in s.on_submit:
                 s.on_submit.remove(take)
+            recording.ignore()
         del before
         result = returned(recording.result)
         return result[0] if taps else result

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from operator import is_not
 from threading import get_ident
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...device.commands import is_work
 from ...device.stream import stream
@@ -83,6 +83,7 @@ class FunctionRecording:
         around: what is called, where the function finds things besides its arguments.
 
     Attributes:
+        under_way: of all threads, the one whose records the stream tells; None if none.
         before: what was there before the call.
         result: what it returned; integers may be symbols.
         pieces: what it recorded between its reads.
@@ -92,6 +93,8 @@ class FunctionRecording:
         conditions: what its Python learned of the call's numbers.
         surroundings: what it found besides, before it ran.
     """
+
+    under_way: ClassVar[FunctionRecording | None] = None
 
     def __init__(self, call: CallArguments, splits: bool, fused: bool, around: tuple):
         self.call, self._splits, self.fused = call, splits, fused
@@ -117,14 +120,21 @@ class FunctionRecording:
         """All per-replay parameters, in order."""
         return [parameter for piece in self.pieces for parameter in piece.brought]
 
+    def listen(self) -> None:
+        """Notice the ops of other threads from here on."""
+        listen(self._ran)
+
+    def ignore(self) -> None:
+        """End what `listen` began."""
+        ignore(self._ran)
+
     def run(self, run: Callable[[Callable, tuple, dict[str, Any]], Any], function: Callable) -> None:
-        """Call the function and listen."""
+        """Call the function and note what it records."""
         s, call = stream(), self.call
         args, kwargs = call.with_symbols(self.conditions)
         # Views add to the offsets of the arguments, and launches take them as words.
         offsets = [(t, self.conditions.offset(k)) for k, t in enumerate(call.tensors)]
         s.capturing = self
-        listen(self._ran)
         begun = perf_counter()
         try:
             for t, offset in offsets:
@@ -132,7 +142,6 @@ class FunctionRecording:
             self.result = run(function, args, kwargs)
         finally:
             s.capturing = None
-            ignore(self._ran)
             for t, offset in offsets:
                 if t._offset is offset:
                     t._offset = int(offset)
