@@ -90,8 +90,8 @@ TAKEN = {
         ("bucketize", "input"), ("searchsorted", "input"), ("isin", "elements"), ("isin", "test_elements"))),
     *((name, "dx", "2**70") for name in ("trapezoid", "cumulative_trapezoid")),
     ("gradient", "spacing", "2**70"), ("rrelu", "upper", "2**70"),
-    # Values are not read for it.
-    ("bernoulli", "input", "a tensor"),
+    # Values are not read for it, and None is what is not given.
+    ("bernoulli", "input", "a tensor"), ("bernoulli", "p", "None"),
 }  # fmt: skip
 
 

@@ -52,10 +52,13 @@ def _straight_through(g, input, scale, zero_point, quant_min, quant_max):
 
 
 def _in_range(input, scale, zero_point, quant_min, quant_max):
+    name = "fake_quantize_per_tensor_affine"
     if quant_min > quant_max:
-        raise RangeError(f"quant_min is {quant_min} and quant_max {quant_max}. Exchange them.")
-    if isinstance(zero_point, (int, float)) and not quant_min <= zero_point <= quant_max:
-        raise RangeError(f"zero_point is {zero_point}; it must lie in [{quant_min}, {quant_max}].")
+        raise RangeError(f"{name}: quant_min is {quant_min} and quant_max {quant_max}. Exchange them.")
+    if isinstance(zero_point, float):
+        raise DTypeError(f"{name}: zero_point is {zero_point}, no integer. Round it.")
+    if isinstance(zero_point, int) and not quant_min <= zero_point <= quant_max:
+        raise RangeError(f"{name}: zero_point is {zero_point}; it must lie in [{quant_min}, {quant_max}].")
 
 
 @op(
@@ -82,7 +85,7 @@ def fake_quantize_per_tensor_affine(
         quant_min, quant_max: the least and the largest integer.
 
     Raises:
-        DTypeError: ``input`` is not floating point.
+        DTypeError: ``input`` is not floating point, or ``zero_point`` is no integer.
         RangeError: there is no such range, or it does not hold ``zero_point``.
 
     Example:
