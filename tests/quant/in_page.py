@@ -26,7 +26,8 @@ for name, f in FORMATS.items():
     weight, numbers, _ = sampled(name, rows, columns, rng)
     exact = numbers.astype(np.float64)
     worst = 0.0
-    for batch in (9,) if name in OCTETS else (1, 3, 8, 9, 40):
+    # A vector, few rows, and tiles; the native tests run more of each.
+    for batch in (9,) if name in OCTETS else (1, 9, 40):
         x = rng.standard_normal((batch, columns)).astype(np.float32)
         g = rng.standard_normal((batch, rows)).astype(np.float32)
         given = pellucid.tensor(x, requires_grad=True)

@@ -119,11 +119,12 @@ def main() -> int:
                     continue
                 ran[function] += bool(variant and function)
                 layouts = [way for way in sample.layouts if way in wanted] or sample.layouts[:1]
-                for layout in layouts[:1] if variant or not sample.args else layouts:
-                    count += 1
-                    failures += [
-                        f"{name} [{layout}] {variant}: {text}" for text in compared(function, sample, layout)
-                    ]
+                # Samples take turns with layouts. The native tests run each in all.
+                layout = layouts[0 if variant or not sample.args else count % len(layouts)]
+                count += 1
+                failures += [
+                    f"{name} [{layout}] {variant}: {text}" for text in compared(function, sample, layout)
+                ]
             if spent := round(time.monotonic() - began, 1):
                 seconds[f"{group} {variant}".strip()] = spent
     if not options.partial:
