@@ -12,6 +12,7 @@ import pytest
 import pellucid as torch
 from pellucid.device.read import Read
 from pellucid.device.stream import stream
+from pellucid.op.jit.recording import FunctionRecording
 from pellucid.profiler.living import alive
 
 pytestmark = pytest.mark.gpu
@@ -156,6 +157,39 @@ def test_a_compiled_function_in_several_threads():
         assert in_threads(*[lambda k=k: work(k) for k in range(3)]) == [
             {64.0 * (2 * k + 1)} for k in range(3)
         ]
+
+
+def test_what_another_thread_recorded_is_not_taken_for_the_function(monkeypatch):
+    """Its records may lie in the stream, or come, where a recording begins."""
+    listen, other = FunctionRecording.listen, torch.ones(7, device="webgpu")
+
+    def late(recording):
+        in_threads(lambda: other.add_(1))
+        listen(recording)
+
+    monkeypatch.setattr(FunctionRecording, "listen", late)
+    f = torch.compile(lambda x: (x * 2).sum())
+    x = torch.ones(3, device="webgpu")
+    assert [f(x).item() for _ in range(4)] == [6.0] * 4
+    recorded = 4 - f.explain().replays
+    assert recorded <= 2
+    assert other.tolist() == [1.0 + recorded] * 7  # replays add nothing
+
+
+def test_one_function_is_recorded_at_a_time(monkeypatch):
+    """A thread may come to record where it saw that no other did."""
+    torch.ones(1, device="webgpu")
+    f = torch.compile(lambda x: (x * 2).sum())
+    x = torch.ones(3, device="webgpu")
+    is_fused = torch.webgpu.is_fusion_enabled()
+    monkeypatch.setattr(FunctionRecording, "under_way", object())
+    assert f(x).item() == 6.0
+    assert f.explain().reasons == ["another function is recorded meanwhile"]
+    monkeypatch.undo()
+    assert [f(x).item() for _ in range(4)] == [6.0] * 4
+    assert f.explain().replays >= 2
+    assert FunctionRecording.under_way is None
+    assert torch.webgpu.is_fusion_enabled() == is_fused
 
 
 def test_a_look_at_what_is_alive_holds_nothing():
