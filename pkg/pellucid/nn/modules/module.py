@@ -320,6 +320,34 @@ class Module(Listened, Stateful["Module"]):
             self.__dict__["_hooks"] = HookTable()
         return HookHandle(self._hooks, hook, prepend, _looked if isinstance(hook.function, Tap) else _changed)
 
+    def compile(self, **options: Any) -> None:
+        """Capture the calls of ``forward`` in place: who holds the module, such as a trainer, finds it captured.
+
+        Hooks run as before. A copy by ``copy.copy`` is not captured.
+
+        Args:
+            options: those of `pellucid.compile`.
+
+        Raises:
+            ValueError: ``dynamic`` names no parameter of ``forward``.
+
+        Source: https://pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.compile
+
+        Example:
+            >>> import pellucid as torch
+            >>> model = torch.nn.ReLU()
+            >>> model.compile()
+            >>> model(torch.tensor([-1.0, 2.0], device="cpu")).tolist()
+            [0.0, 2.0]
+            >>> model.forward.explain().replays
+            0
+        """
+        from ...op.jit import Compiled, compile  # these are about modules, too
+
+        if isinstance(self.__dict__.get("forward"), Compiled):
+            del self.forward
+        self.forward = compile(self.forward, **options)
+
     # Copies and printing
 
     def __copy__(self) -> Module:
@@ -329,6 +357,9 @@ class Module(Listened, Stateful["Module"]):
         for table in ("_hooks", "_state_hooks"):
             if table in self.__dict__:
                 out.__dict__[table] = self.__dict__[table].copy()
+        captured = getattr(out.__dict__.get("forward"), "__wrapped__", None)
+        if getattr(captured, "__self__", None) is self:
+            del out.forward
         return out
 
     def extra_repr(self) -> str:

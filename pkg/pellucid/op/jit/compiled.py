@@ -243,8 +243,8 @@ class Compiled:
 
     def __getstate__(self) -> dict[str, Any]:
         # Captures are about the tensors of this one, not about those of a copy.
-        fresh = {"_kinds_by_taps": {}, "_passed": Counter(), "_observers": Observers(self._tree)}
-        return {**self.__dict__, **fresh}
+        fresh = {"_kinds_by_taps": {}, "_kinds": {}, "_passed": Counter()}
+        return {**self.__dict__, **fresh, "_observers": Observers(self._tree)}
 
     def _pass(self, reason: str, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Run a single call eagerly."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from types import MethodType
 from typing import Any
 
 from ...errors import ArgumentError
@@ -119,7 +120,10 @@ def compile(
         return OptimizedModule(model, names, fullgraph)
     if not callable(model):
         raise ArgumentError(f"compile: takes a function or a module, not {type(model).__name__}.")
-    return Compiled(model, names, whole=fullgraph)
+    # A forward calls modules of its own alone, so hooks of others are no matter of its.
+    owner = model.__self__ if isinstance(model, MethodType) and model.__name__ == "forward" else None
+    tree = owner.modules if isinstance(owner, Module) else None
+    return Compiled(model, names, tree=tree, whole=fullgraph)
 
 
 __all__ = ["OptimizedModule", "compile"]
