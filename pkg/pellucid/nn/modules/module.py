@@ -321,7 +321,7 @@ class Module(Listened, Stateful["Module"]):
         return HookHandle(self._hooks, hook, prepend, _looked if isinstance(hook.function, Tap) else _changed)
 
     def compile(self, **options: Any) -> None:
-        """Capture the calls of ``forward`` in place: who holds the module, such as a trainer, finds it captured.
+        """Capture the calls of ``forward`` in place, so that what holds the module finds it captured.
 
         Hooks run as before. A copy by ``copy.copy`` is not captured.
 
