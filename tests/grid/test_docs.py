@@ -12,6 +12,7 @@ def test_programs(capsys):
     with pellucid.device("cpu"):
         for code in re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "grid.md").read_text(), re.DOTALL):
             exec(code, names)
-    loss, summary = capsys.readouterr().out.splitlines()
+    loss, sizes, summary = capsys.readouterr().out.splitlines()
     assert float(loss) < 0.01
+    assert sizes.replace(" ", ", ") in (ROOT / "docs" / "grid.md").read_text()
     assert re.match(r"generation \d+: best 3\.9", summary)

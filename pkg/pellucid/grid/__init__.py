@@ -17,6 +17,10 @@ from .genome import ConnectionGene, Genome, Networks
 from .layers import Layer, Residual, SwiGLU
 from .neat import NEAT, NEATConfig, Species
 from .network import GridNetwork, Link, Position
+from .precision.files import load_packed, save_packed
+from .precision.numbers import PRECISIONS, Precision, precision
+from .precision.packing import PackedTensor, fake_quantize, pack, unpack
+from .precision.polymorphic import Polymorphic, morph, restore, stored, stored_bytes
 from .softmax import (  # fmt: skip
     SoftmaxVariant,
     adaptive_softmax,
@@ -35,6 +39,7 @@ from .target_propagation import StepRecord, TargetPropagation, TargetPropagation
 
 __all__ = [
     "NEAT",
+    "PRECISIONS",
     "ConnectionGene",
     "DeviationMetrics",
     "EnsembleMatch",
@@ -48,8 +53,11 @@ __all__ = [
     "NEATConfig",
     "NetworkComparison",
     "Networks",
+    "PackedTensor",
     "Parallel",
+    "Polymorphic",
     "Position",
+    "Precision",
     "Residual",
     "RotaryAttention",
     "SoftmaxVariant",
@@ -70,19 +78,29 @@ __all__ = [
     "entmax",
     "euclidean_distance",
     "evaluate",
+    "fake_quantize",
     "graft",
     "grid_softmax",
     "hierarchical_softmax",
     "kmeans",
+    "load_packed",
     "majority_vote",
     "masked_softmax",
     "mixture_softmax",
+    "morph",
     "network_from_json",
     "network_to_json",
+    "pack",
     "performance_similarity",
+    "precision",
     "residual_graft",
+    "restore",
+    "save_packed",
     "silhouette_score",
     "sparsemax",
     "splice",
+    "stored",
+    "stored_bytes",
     "temperature_softmax",
+    "unpack",
 ]

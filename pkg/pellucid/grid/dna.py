@@ -9,7 +9,9 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..nn.modules.module import Module
+from ..nn.utils.parametrize import type_before_parametrizations
 from .network import GridNetwork, Position
+from .precision.polymorphic import seen_parameters
 
 # Below this, two layers of one kind at different places are not taken for the same pattern.
 SHIFT = 0.8
@@ -17,7 +19,7 @@ SHIFT = 0.8
 
 @dataclass(frozen=True)
 class LayerSignature:
-    """A layer as a direction: its weights, in order, divided by their length.
+    """A layer as a direction: its weights, in order, as it computes with them, divided by their length.
 
     Args:
         position: where the layer is.
@@ -64,7 +66,11 @@ def cosine_similarity(first: np.ndarray, second: np.ndarray) -> float:
 def kind_of(layer: Module) -> str:
     """The type that a layer's specification says, or the name of its class."""
     specification = getattr(layer, "specification", None)
-    return specification["type"] if isinstance(specification, dict) else type(layer).__name__
+    return (
+        specification["type"]
+        if isinstance(specification, dict)
+        else type_before_parametrizations(layer).__name__
+    )
 
 
 def dna(network: GridNetwork) -> list[LayerSignature]:
@@ -86,7 +92,7 @@ def dna(network: GridNetwork) -> list[LayerSignature]:
         raise ArgumentError(f"dna: the network must be a GridNetwork, not {type(network).__name__}.")
     found = []
     for position, layer in network.layers():
-        parts = [p.detach().float().numpy().astype(np.float64).ravel() for p in layer.parameters()]
+        parts = [p.detach().float().numpy().astype(np.float64).ravel() for p in seen_parameters(layer)]
         weights = np.concatenate(parts) if parts else np.ones(1)
         length = np.linalg.norm(weights)
         found.append(LayerSignature(position, kind_of(layer), weights / length if length else weights))

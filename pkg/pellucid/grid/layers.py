@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from ..errors import FormatError, ShapeError
+from ..errors import FormatError, PellucidError, ShapeError
 from ..nn import functional as F
 from ..nn.modules.container import Sequential
 from ..nn.modules.conv import (
@@ -24,10 +24,13 @@ from ..nn.modules.module import Module
 from ..nn.modules.norm import LayerNorm, RMSNorm
 from ..nn.modules.rnn import LSTM, RNN
 from ..tensors.construct import tensor
+from ..tensors.dtypes import DType
 from ..tensors.tensor import Tensor
 from .attention import RotaryAttention
 from .branches import Parallel
 from .clustering import KMeans
+from .precision.numbers import Precision, precision
+from .precision.polymorphic import morph
 from .softmax import SoftmaxVariant
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -313,6 +316,24 @@ class Layer(Module):
         except (ValueError, TypeError, RuntimeError) as error:
             raise FormatError(f"{where}: {kind} can't be made of these fields: {error}") from error
         self.specification = dict(specification)
+        if "dtype" in fields:
+            self._morph(fields, where)
+
+    def morph(
+        self, dtype: str | DType | Precision, group: str | int = "tensor", scale_dtype: str | None = None
+    ) -> Layer:
+        """Compute with parameters in another kind of number (`morph`), and say so in the specification."""
+        morph(self, dtype, group=group, scale_dtype=scale_dtype)
+        said = {"dtype": precision(dtype).name, "group": group, "scale_dtype": scale_dtype}
+        self.specification = {k: v for k, v in (self.specification | said).items() if v is not None}
+        return self
+
+    def _morph(self, fields: Fields, where: str) -> None:
+        try:
+            how = {name: fields.values[name] for name in ("group", "scale_dtype") if name in fields}
+            morph(self, fields.text("dtype"), **how)
+        except PellucidError as error:
+            raise FormatError(f"{where}: {error}") from error
 
     def forward(self, input: Tensor) -> Tensor:
         return ACTIVATIONS[self.activation](self.layer(self._shaped(input)))

@@ -5,14 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from typing import Any, NamedTuple
 
 from ..device import webgpu
 from ..errors import ArgumentError, RangeError, ShapeError
 from ..nn.modules.module import Module
+from ..tensors.dtypes import DType
 from ..tensors.shape import index
 from ..tensors.tensor import Tensor
+from .precision.numbers import Precision
+from .precision.polymorphic import morph, stored_bytes
 
 LINKS = ("add", "replace")
 
@@ -179,13 +183,34 @@ class GridNetwork(Module):
         else:
             self.disabled.add(position)
 
+    def morph(
+        self,
+        dtype: str | DType | Precision,
+        place: tuple[int, int, int, int] | None = None,
+        group: str | int = "tensor",
+        scale_dtype: str | None = None,
+    ) -> GridNetwork:
+        """Compute with parameters in another kind of number, and return the network.
+
+        Args:
+            dtype: one of the 21 kinds; "float32" shows the masters again.
+            place: of the layer that changes; all if None.
+            group, scale_dtype: which numbers share a scale, and its type, as in `pack`.
+        """
+        where = None if place is None else self.position(place)
+        for position, layer in self.layers():
+            if where in (None, position):
+                # A layer with a specification writes down what it became.
+                getattr(layer, "morph", partial(morph, layer))(dtype, group=group, scale_dtype=scale_dtype)
+        return self
+
     def num_parameters(self) -> int:
         """How many numbers the parameters of all layers hold."""
         return sum(p.numel() for p in self.parameters())
 
     def num_bytes(self) -> int:
-        """Bytes of the parameters of all layers, as they are stored."""
-        return sum(p.numel() * p.element_size() for p in self.parameters())
+        """Bytes of the parameters and buffers of all layers, as they are stored, with scales."""
+        return stored_bytes(self)
 
     def forward(self, input: Tensor, passes: int = 1) -> Tensor:
         return self._passes(input, passes)[0]

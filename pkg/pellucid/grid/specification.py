@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 from typing import Any
 
 import numpy as np
 
-from ..autograd.grad_mode import no_grad
 from ..errors import FormatError, PellucidError
-from ..tensors.construct import tensor
 from .layers import Fields, Layer
 from .network import GridNetwork, Link, Position
+from .precision.files import from_json, to_json
+from .precision.polymorphic import restore, stored
 
 PLACE = ("z", "y", "x", "l")
 SIZE = ("depth", "rows", "cols", "layers_per_cell")
@@ -25,9 +23,10 @@ def network_from_json(text: str | bytes | dict[str, Any], device=None, dtype=Non
     """A network from its JSON specification.
 
     Keys: `id`, `depth`, `rows`, `cols`, `layers_per_cell`, `layers` and `links`. A layer has its position
-    `z`, `y`, `x`, `l`, its `type`, `activation`, the fields of its type, whether it is `disabled`, and maybe
-    `weights`: little-endian float32 as base64, by the names of the parameters. A link has `source` and
-    `target`, four numbers each, and `combine`. Other keys are kept and written again.
+    `z`, `y`, `x`, `l`, its `type`, `activation`, the fields of its type, whether it is `disabled`, the
+    `dtype`, `group` and `scale_dtype` of its parameters, as in `morph`, and maybe `weights`: by the names of
+    the parameters, little-endian float32 as base64, or the packed bits of another dtype with their scales. A
+    link has `source` and `target`, four numbers each, and `combine`. Other keys are kept and written again.
 
     Args:
         text: JSON, or what it says.
@@ -100,11 +99,8 @@ def network_to_json(network: GridNetwork, weights: bool = True) -> str:
         found: dict[str, Any] = {**dict(zip(PLACE, place, strict=True)), **layer.specification}
         if place in network.disabled:
             found["disabled"] = True
-        if weights and (state := layer.state_dict()):
-            found["weights"] = {
-                name: base64.b64encode(value.float().numpy().astype("<f4").tobytes()).decode()
-                for name, value in state.items()
-            }
+        if weights and (state := stored(layer)):
+            found["weights"] = {name: to_json(value) for name, value in state.items()}
         layers.append(found)
     links = [
         {"source": list(k.source), "target": list(k.target), "combine": k.combine} for k in network.links
@@ -138,24 +134,10 @@ def _connect(given: Any, where: str, net: GridNetwork) -> None:
 
 
 def _fill(layer: Layer, weights: Any, where: str) -> None:
-    """Copy weights into the parameters and buffers of a layer; all of them must be there, and fit."""
-    state = layer.state_dict()
-    if not isinstance(weights, dict) or set(weights) != set(state):
+    """Give a layer its parameters and buffers; all of them must be there, and fit."""
+    have = stored(layer)
+    if not isinstance(weights, dict) or set(weights) != set(have):
         named = sorted(weights) if isinstance(weights, dict) else weights
-        raise FormatError(
-            f"{where}: weights must be those of {', '.join(state) or 'nothing'}, not {named!r}."
-        )
-    with no_grad():
-        for name, text in weights.items():
-            target = state[name]
-            try:
-                data = base64.b64decode(text, validate=True)
-            except (binascii.Error, TypeError, ValueError) as error:
-                raise FormatError(f"{where}: the weights of {name} are no base64: {error}") from error
-            if len(data) != 4 * target.numel():
-                raise FormatError(
-                    f"{where}: the weights of {name} are {len(data)} bytes, but {tuple(target.shape)} "
-                    f"float32 are {4 * target.numel()}."
-                )
-            values = np.frombuffer(data, "<f4").reshape(target.shape)
-            target.copy_(tensor(values, device=target.device).to(target.dtype))
+        raise FormatError(f"{where}: weights must be those of {', '.join(have) or 'nothing'}, not {named!r}.")
+    where = f"{where}: the weights of"
+    restore(layer, {n: from_json(v, tuple(have[n].shape), f"{where} {n}") for n, v in weights.items()})

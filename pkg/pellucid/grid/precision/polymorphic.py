@@ -1,0 +1,277 @@
+"""Polymorphic parameters: a float32 master, and versions of it in other kinds of numbers, cached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple
+
+from ...autograd.composed import composed
+from ...autograd.grad_mode import no_grad
+from ...device.storage import Storage
+from ...device.stream import stream
+from ...errors import DTypeError, WeightError
+from ...nn.modules.module import Module
+from ...nn.utils.parametrize import is_parametrized, register_parametrization
+from ...tensors import dtypes
+from ...tensors.dtypes import DType
+from ...tensors.tensor import Tensor
+from .numbers import Precision, precision
+from .packing import PackedTensor, check_group, pack
+
+MASTER = precision("float32")
+
+
+class _Version(NamedTuple):
+    packed: PackedTensor
+    storage: Storage  # of the master that it was made of, and how often that had been written
+    written: int
+
+
+class Polymorphic(Module):
+    """A parametrization (``nn.utils.parametrize``): modules see the parameter in another kind of number.
+
+    The parameter itself stays float32, the master: optimizers change it, and its gradient is that of the
+    version (straight-through estimator). Versions are packed once, cached beside each other, and packed anew
+    when the master was written.
+
+    Args:
+        dtype: the kind of number that is seen, for `precision`.
+        group, scale_dtype: which numbers share a scale, and its type, as in `pack`.
+
+    Attributes:
+        active: the kind of number that is seen.
+
+    Source: Courbariaux, Bengio and David 2015, "BinaryConnect", for masters that gradients of versions change
+
+    Example:
+        >>> import pellucid
+        >>> layer = pellucid.nn.Linear(8, 4, device="cpu")
+        >>> seen = pellucid.grid.Polymorphic("binary")
+        >>> layer = pellucid.nn.utils.parametrize.register_parametrization(layer, "weight", seen)
+        >>> len(set(layer.weight.abs().flatten().tolist()))
+        1
+        >>> seen.version(layer.parametrizations.weight.original).nbytes
+        8
+    """
+
+    def __init__(
+        self, dtype: str | DType | Precision, group: str | int = "tensor", scale_dtype: str | None = None
+    ):
+        super().__init__()
+        self.versions: dict[tuple, _Version] = {}
+        self.morph(dtype, group, scale_dtype)
+
+    def morph(
+        self, dtype: str | DType | Precision, group: str | int = "tensor", scale_dtype: str | None = None
+    ) -> None:
+        """Let another kind of number be seen; versions that there are stay."""
+        check_group(group, scale_dtype)
+        self.active, self.group, self.scale_dtype = precision(dtype), group, scale_dtype
+
+    def version(self, master: Tensor) -> PackedTensor:
+        """The master in the active kind of number, from the cache if that is as new."""
+        key = (self.active.name, self.group, self.scale_dtype)
+        found, storage = self.versions.get(key), master._storage
+        if stream().capturing is not None:
+            # A replay begins with what the master then is.
+            return pack(master.detach(), self.active, self.group, self.scale_dtype)
+        if found is None or found.storage is not storage or found.written != master._version:
+            # What was made of an older master is of no use, whichever kind it is.
+            new = storage, master._version
+            self.versions = {k: v for k, v in self.versions.items() if (v.storage, v.written) == new}
+            packed = pack(master.detach(), self.active, self.group, self.scale_dtype)
+            found = self.versions[key] = _Version(packed, storage, master._version)
+        return found.packed
+
+    def adopt(self, master: Tensor, packed: PackedTensor) -> None:
+        """Make packed bits the active version, and the master what they say."""
+        with no_grad():
+            master.copy_(packed.to(master.device).unpack())
+        small = None if packed.factor is None else "float8_e4m3fn"
+        self.morph(packed.precision, packed.group, small)
+        version = _Version(packed.to(master.device), master._storage, master._version)
+        self.versions = {(self.active.name, self.group, self.scale_dtype): version}
+
+    def forward(self, master: Tensor) -> Tensor:
+        return master if self.active is MASTER else _seen(master, self)
+
+    def __deepcopy__(self, memo) -> Polymorphic:
+        return Polymorphic(self.active, self.group, self.scale_dtype)  # a copy has a master of its own
+
+    def __reduce__(self):
+        return Polymorphic, (self.active.name, self.group, self.scale_dtype)
+
+    def extra_repr(self) -> str:
+        return f"{self.active.name}, group={self.group!r}"
+
+
+@composed(name="polymorphic", master=lambda g: g)
+def _seen(master: Tensor, by: Polymorphic) -> Tensor:
+    return by.version(master).unpack()
+
+
+def morph(
+    module: Module,
+    dtype: str | DType | Precision,
+    pattern: str = "*",
+    group: str | int = "tensor",
+    scale_dtype: str | None = None,
+) -> Module:
+    """Let a module compute with its parameters in another kind of number, and return the module.
+
+    Parameters keep their float32 masters, which optimizers go on to change; "float32" shows these again.
+
+    Args:
+        module: with all that is inside of it.
+        dtype: one of the 21 kinds, for `precision`.
+        pattern: of the names of parameters that change, such as "*weight".
+        group, scale_dtype: as in `pack`.
+
+    Raises:
+        DTypeError: there is no such kind, or a parameter is not float32.
+        RangeError: group or scale_dtype is not one of `pack`.
+
+    Example:
+        >>> import pellucid
+        >>> layer = pellucid.grid.morph(pellucid.nn.Linear(64, 64, device="cpu"), "int4", "weight")
+        >>> len(layer.weight.unique()) <= 16, pellucid.grid.stored_bytes(layer)
+        (True, 2308)
+    """
+    p = precision(dtype)
+    check_group(group, scale_dtype)
+    plain = [(path, m) for path, m in module.named_modules() if "parametrizations" not in path.split(".")]
+    places = []
+    for path, owner in plain:
+        for name in [*_chains(owner), *dict(owner.named_parameters(recurse=False))]:
+            if fnmatchcase(full := _joined(path, name), pattern):
+                if getattr(owner, name).dtype is not dtypes.float32:
+                    raise DTypeError(
+                        f"morph: {full} is {getattr(owner, name).dtype}, but masters are float32. Convert "
+                        "the module with .float() first."
+                    )
+                places.append((owner, name))
+    for owner, name in places:
+        chain = _chains(owner).get(name, ())
+        if chain and isinstance(chain[-1], Polymorphic):
+            chain[-1].morph(p, group, scale_dtype)
+        elif p is not MASTER:
+            register_parametrization(owner, name, Polymorphic(p, group, scale_dtype))
+    return module
+
+
+def stored(module: Module) -> dict[str, Tensor | PackedTensor]:
+    """Parameters and buffers by name, those in another kind of number than float32 as packed bits.
+
+    Args:
+        module: morphed or not.
+
+    Returns:
+        As ``state_dict()``, but `weight` instead of `parametrizations.weight.original`.
+
+    Example:
+        >>> import pellucid
+        >>> pellucid.grid.stored(pellucid.nn.ReLU())
+        {}
+    """
+    found: dict[str, Tensor | PackedTensor] = {}
+    for name, value in module.state_dict().items():
+        owner, _, rest = f".{name}".partition(".parametrizations.")
+        seen = rest and _alone(module.get_submodule(owner[1:]), rest.removesuffix(".original"))
+        if not seen:
+            found[name] = value
+        else:
+            name = _joined(owner[1:], rest.removesuffix(".original"))
+            found[name] = value if seen.active is MASTER else seen.version(seen_master(module, name))
+    return found
+
+
+def restore(module: Module, state: Mapping[str, Tensor | PackedTensor]) -> Module:
+    """Give a module what `stored` told of another one, with the kinds of numbers, and return the module.
+
+    Args:
+        module: with the same parameters and buffers, morphed or not.
+        state: by name; masters become what packed bits say.
+
+    Raises:
+        WeightError: names or shapes are others; nothing is changed.
+
+    Example:
+        >>> import pellucid
+        >>> one, two = (pellucid.nn.Linear(2, 2, device="cpu") for _ in range(2))
+        >>> two = pellucid.grid.restore(two, pellucid.grid.stored(pellucid.grid.morph(one, "int8")))
+        >>> bool((one.weight == two.weight).all())
+        True
+    """
+    have = {name: tuple(value.shape) for name, value in stored(module).items()}
+    given = {name: tuple(value.shape) for name, value in state.items()}
+    if wrong := sorted(n for n in have.keys() | given.keys() if have.get(n) != given.get(n)):
+        told = ", ".join(f"{n}: {given.get(n)} for {have.get(n)}" for n in wrong)
+        raise WeightError(f"restore: what is stored does not fit this module: {told}.")
+    for name, value in state.items():
+        owner, _, last = name.rpartition(".")
+        place = module.get_submodule(owner)
+        if isinstance(value, PackedTensor):
+            if _alone(place, last) is None:
+                register_parametrization(place, last, Polymorphic(MASTER))
+            seen = _alone(place, last)
+            if seen is None:
+                raise WeightError(f"restore: {name} is parametrized otherwise. Take these away first.")
+            seen.adopt(seen_master(module, name), value)
+        else:
+            if (seen := _alone(place, last)) is not None:
+                seen.morph(MASTER)
+            with no_grad():
+                getattr(place, last).copy_(value.to(getattr(place, last).device))
+    return module
+
+
+def stored_bytes(module: Module) -> int:
+    """Bytes of a module's parameters and buffers as they are stored, with the scales of packed ones.
+
+    Args:
+        module: morphed or not.
+
+    Example:
+        >>> import pellucid
+        >>> layer = pellucid.nn.Linear(64, 64, bias=False, device="cpu")
+        >>> pellucid.grid.stored_bytes(pellucid.grid.morph(layer, "binary"))  # not 16384
+        516
+    """
+    return sum(
+        v.nbytes if isinstance(v, PackedTensor) else v.numel() * v.element_size()
+        for v in stored(module).values()
+    )
+
+
+def seen_parameters(module: Module) -> Iterator[Tensor]:
+    """The parameters of a module as it computes with them: versions, where it is morphed."""
+    for name, _ in module.named_parameters():
+        path, _, rest = f".{name}".partition(".parametrizations.")
+        full = _joined(path[1:], rest.rpartition(".")[0]) if rest else name
+        owner, _, last = full.rpartition(".")
+        yield getattr(module.get_submodule(owner), last)
+
+
+def seen_master(module: Module, name: str) -> Tensor:
+    """The master behind a polymorphic parameter."""
+    owner, _, last = name.rpartition(".")
+    return _chains(module.get_submodule(owner))[last].original
+
+
+def _chains(module: Module) -> dict[str, Any]:
+    """The parametrizations of a module by name."""
+    return dict(module.parametrizations.items()) if is_parametrized(module) else {}  # type: ignore[attr-defined]
+
+
+def _alone(module: Module, name: str) -> Polymorphic | None:
+    """The parametrization of a parameter, if it is a polymorphic one without others."""
+    chain = _chains(module).get(name, ())
+    return chain[0] if len(chain) == 1 and isinstance(chain[0], Polymorphic) else None
+
+
+def _joined(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+__all__ = ["Polymorphic", "morph", "restore", "stored", "stored_bytes"]
