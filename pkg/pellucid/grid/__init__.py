@@ -15,6 +15,17 @@ from .ensemble import (  # fmt: skip
 )
 from .genome import ConnectionGene, Genome, Networks
 from .layers import Layer, Residual, SwiGLU
+from .learning.adaptation import AdaptationResult, AdaptationTracker, TaskChange, TimeWindow, adapt
+from .learning.methods import (
+    Backpropagation,
+    MethodComparison,
+    MethodRecord,
+    SystolicTraining,
+    compare_methods,
+)
+from .learning.systolic import Systolic
+from .learning.target_propagation import StepRecord, TargetPropagation, TargetPropagationConfig
+from .learning.training import FitConfig, FitResult, fit
 from .neat import NEAT, NEATConfig, Species
 from .network import GridNetwork, Link, Position
 from .precision.files import load_packed, save_packed
@@ -34,15 +45,18 @@ from .softmax import (  # fmt: skip
 )
 from .specification import network_from_json, network_to_json
 from .splice import Splice, splice
-from .systolic import Systolic
-from .target_propagation import StepRecord, TargetPropagation, TargetPropagationConfig
 
 __all__ = [
     "NEAT",
     "PRECISIONS",
+    "AdaptationResult",
+    "AdaptationTracker",
+    "Backpropagation",
     "ConnectionGene",
     "DeviationMetrics",
     "EnsembleMatch",
+    "FitConfig",
+    "FitResult",
     "Genome",
     "GridNetwork",
     "KMeans",
@@ -50,6 +64,8 @@ __all__ = [
     "LayerSignature",
     "Link",
     "LogicShift",
+    "MethodComparison",
+    "MethodRecord",
     "NEATConfig",
     "NetworkComparison",
     "Networks",
@@ -66,10 +82,15 @@ __all__ = [
     "StepRecord",
     "SwiGLU",
     "Systolic",
+    "SystolicTraining",
     "TargetPropagation",
     "TargetPropagationConfig",
+    "TaskChange",
+    "TimeWindow",
+    "adapt",
     "adaptive_softmax",
     "agglomerative",
+    "compare_methods",
     "compare_networks",
     "complementary_matches",
     "cosine_distance",
@@ -79,6 +100,7 @@ __all__ = [
     "euclidean_distance",
     "evaluate",
     "fake_quantize",
+    "fit",
     "graft",
     "grid_softmax",
     "hierarchical_softmax",

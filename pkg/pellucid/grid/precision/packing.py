@@ -107,9 +107,9 @@ def pack(
 
     Example:
         >>> import pellucid
-        >>> packed = pellucid.grid.pack(pellucid.tensor([1.0, -0.5, 0.26, -1.0], device="cpu"), "int4")
-        >>> packed.data.tolist(), packed.unpack().tolist()[0]
-        ([199, 146], 1.0)
+        >>> packed = pellucid.grid.pack(pellucid.tensor([7.0, -4.0, 2.3, -8.0], device="cpu"), "int4")
+        >>> packed.data.tolist(), packed.unpack().tolist()
+        ([199, 130], [7.0, -4.0, 2.0, -8.0])
     """
     p = precision(dtype)
     if not isinstance(input, Tensor) or input.dtype is not dtypes.float32:

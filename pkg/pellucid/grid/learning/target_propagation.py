@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..autograd.derivatives import grad
-from ..autograd.grad_mode import enable_grad, no_grad
-from ..errors import ArgumentError, RangeError
-from ..nn.modules.container import Sequential
-from ..nn.modules.module import Module
-from ..ops.shape.joining import stack
-from ..tensors.tensor import Tensor
-from .network import GridNetwork
+from ...autograd.derivatives import grad
+from ...autograd.grad_mode import enable_grad, no_grad
+from ...errors import ArgumentError, RangeError
+from ...nn.modules.container import Sequential
+from ...nn.modules.module import Module
+from ...ops.shape.joining import stack
+from ...tensors.tensor import Tensor
+from ..network import GridNetwork
 
 
 @dataclass(frozen=True)

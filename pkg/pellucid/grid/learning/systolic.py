@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..errors import ArgumentError, RangeError, ShapeError
-from ..tensors.shape import index
-from ..tensors.tensor import Tensor
-from .network import GridNetwork, Position
+from ...errors import ArgumentError, RangeError, ShapeError
+from ...tensors.shape import index
+from ...tensors.tensor import Tensor
+from ..network import GridNetwork, Position
 
 
 class Systolic:
