@@ -8,7 +8,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from ..autograd import no_grad
 from ..autograd.handle import Handle
-from ..errors import ArgumentError, WeightError
+from ..errors import ArgumentError, FormatError, WeightError
 from ..op.arguments import describe
 from ..tensors.construct import as_tensor
 from ..tensors.tensor import Tensor
@@ -19,6 +19,14 @@ M = TypeVar("M", bound="Stateful")
 # How many differences of one kind an error lists by name.
 _LISTED = 20
 _EXTRA = "_extra_state"
+# Where PyTorch keeps what is an attribute here, and what else it keeps.
+_TABLES = {"parameter": "_parameters", "buffer": "_buffers", "module": "_modules"}
+_HOOKS = (
+    "_backward_pre_hooks", "_backward_hooks", "_is_full_backward_hook", "_forward_hooks",
+    "_forward_hooks_with_kwargs", "_forward_hooks_always_called", "_forward_pre_hooks",
+    "_forward_pre_hooks_with_kwargs", "_state_dict_hooks", "_state_dict_pre_hooks",
+    "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks",
+)  # fmt: skip
 
 
 class IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
@@ -188,6 +196,30 @@ class Stateful(Tree[M], Generic[M]):
         """Take over what `get_extra_state` gave."""
         raise NotImplementedError(f"{type(self).__name__}: define set_extra_state() to load extra state.")
 
+    # Pickles
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the attributes of a pickled module, also of one that PyTorch pickled.
+
+        Raises:
+            FormatError: the other module had hooks, which are called in PyTorch's own way.
+        """
+        own = {"_kinds": {}, "training": True, **state}
+        for kind, table in _TABLES.items():
+            for name, value in own.pop(table, {}).items():
+                own["_kinds"][name], own[name] = kind, value
+        if getattr(self, "_settings", None) == () and "_settings" not in own:
+            of_module = {"training", "reduction", "_kinds", "_non_persistent_buffers_set", *own["_kinds"]}
+            own["_settings"] = tuple(name for name in own if name not in of_module and name not in _HOOKS)
+        for table in _HOOKS:
+            if own.pop(table, None):
+                raise FormatError(
+                    f"{type(self).__name__}: it was saved with {table[1:]}. Remove hooks before saving it."
+                )
+        if transient := own.pop("_non_persistent_buffers_set", None):
+            own["_transient"] = frozenset(transient)
+        self.__dict__.update(own)
+
     # Hooks
 
     def _hooked(self, when: str) -> list[Callable]:
@@ -223,6 +255,18 @@ class Stateful(Tree[M], Generic[M]):
     def register_load_state_dict_post_hook(self, hook: Callable) -> Handle:
         """Call ``hook(module, incompatible_keys)`` when everything was taken over."""
         return self._on("loaded", hook)
+
+
+def pytorch_state(state: dict[str, Any]) -> dict[str, Any]:
+    """The attributes of a module as PyTorch pickles them; see `Stateful.__setstate__`."""
+    own, kinds = dict(state), state["_kinds"]
+    del own["_kinds"]
+    out: dict[str, Any] = {"training": own.pop("training")}
+    for kind, table in _TABLES.items():
+        out[table] = {name: own.pop(name) for name, k in kinds.items() if k == kind}
+    out["_non_persistent_buffers_set"] = set(own.pop("_transient", ()))
+    hooks: dict[str, Any] = {name: OrderedDict() for name in _HOOKS}
+    return out | hooks | {"_is_full_backward_hook": None} | own
 
 
 def _listed(found: list[str]) -> str:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import os
+import pickle
 import struct
 import zipfile
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import nullcontext
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -19,8 +25,9 @@ from ..tensors.dtypes import DType, bfloat16
 from ..tensors.meta import meta
 from ..tensors.shape import Size
 from ..tensors.tensor import Tensor
-from ..weights.formats.unpickler import Unpickler, whole
-from ..weights.saving import element_bytes
+from ..weights.formats.unpickler import Unpickler, names, whole
+from ..weights.saving import element_bytes, replacing
+from .compat import module_of
 from .pickler import Pickler
 
 __all__ = ["load", "save"]
@@ -32,16 +39,19 @@ def save(obj: Any, f: Any, **more: Any) -> None:
     """Write tensors and containers of them to a file, which PyTorch reads as well. Waits for the device.
 
     Tensors that share memory share it again when they are read. Files say "cpu" of every tensor, wherever it
-    was.
+    was. A file is replaced when the new one is whole, so it can be one that is mapped into memory.
 
     Args:
-        obj: tensors, numbers, texts, lists, tuples, dicts and sets.
+        obj: tensors, numbers, texts, lists, tuples, dicts and sets, such as a ``state_dict()``. Modules and
+            other objects are written by the names of their classes: `load` needs ``weights_only=False`` for
+            them. PyTorch reads modules of its own layers, too, but for recurrent ones, transformers,
+            ``ReLU6`` and ``ParameterList``, which have other attributes there.
         f: a path, or a file that is open for writing.
         more: ``pickle_module``, ``pickle_protocol`` and ``_use_new_zipfile_serialization`` of PyTorch, which
             may have their defaults only.
 
     Raises:
-        ArgumentError: something in it could only be read again by executing code.
+        ArgumentError: something in it has no name by which pickle could find it, such as a lambda.
 
     Source: https://pytorch.org/docs/stable/generated/torch.save.html
 
@@ -65,9 +75,13 @@ def save(obj: Any, f: Any, **more: Any) -> None:
             )
         return key, base.numel()
 
-    data = Pickler(place).dump(obj)
-    name = os.path.splitext(os.path.basename(os.fspath(f)))[0] if isinstance(f, (str, os.PathLike)) else ""
-    with zipfile.ZipFile(f, "w", zipfile.ZIP_STORED) as archive:
+    data = Pickler(place).pickled(obj)
+    is_path = isinstance(f, (str, os.PathLike))
+    name = os.path.splitext(os.path.basename(os.fspath(f)))[0] if is_path else ""
+    with (
+        replacing(f) if is_path else nullcontext(f) as file,
+        zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive,
+    ):
         for record, content in (
             ("data.pkl", data),
             (".format_version", b"1"),
@@ -106,34 +120,36 @@ def load(
     mmap: bool | None = None,
     **more: Any,
 ) -> Any:
-    """What `save`, or PyTorch's `torch.save`, wrote to a file. Nothing in the file is executed.
+    """What `save`, or PyTorch's `torch.save`, wrote to a file. By default nothing in the file is executed.
 
     Args:
         f: a path, or a file that is open for reading.
         map_location: the device of the tensors, or a dict from places that files name to devices. If None,
             what the file places on "cpu", PyTorch's default device, comes to the default device here.
         pickle_module: not taken.
-        weights_only: True, or None for the same.
+        weights_only: True, or None for the same: tensors and containers. False reads whole modules and other
+            objects, too, by Python's pickle, which executes whatever the file says: only for files of those
+            whom you trust. Their classes must be importable; PyTorch's become Pellucid's.
         mmap: accepted; bytes are read when a tensor is made.
 
     Raises:
-        ArgumentError: ``weights_only=False``: that would execute what the file says.
+        ArgumentError: ``pickle_module`` is given, or ``map_location`` is a function.
         DeviceError: the file places tensors on a device that is not here; give ``map_location``.
-        FormatError: it is no such file, is broken, or asks for more than tensors and containers.
+        FormatError: it is no such file, is broken, or asks for more than tensors and containers, with
+            ``weights_only=False`` for a class that is not here.
 
     Source: https://pytorch.org/docs/stable/generated/torch.load.html
     """
-    if weights_only is False or pickle_module is not None:
-        raise ArgumentError(
-            "load: weights_only=False executes what the file says, which is refused here. Leave it True; in "
-            "PyTorch, save the state_dict() of what needs more, and load that."
-        )
+    if pickle_module is not None:
+        raise ArgumentError("load: reads with an unpickler of its own. Leave pickle_module out.")
     name = os.fspath(f) if isinstance(f, (str, os.PathLike)) else getattr(f, "name", "file")
     try:
         with zipfile.ZipFile(f) as archive:
-            return _Archive(archive, str(name), map_location).load()
+            return _Archive(archive, str(name), map_location).load(weights_only is not False)
     except PellucidError:
         raise
+    except pickle.UnpicklingError as error:
+        raise FormatError(f"{name}: its pickle is broken ({error!s:.100}).") from None
     except (zipfile.BadZipFile, EOFError, ValueError, RuntimeError, LookupError, struct.error) as error:
         raise FormatError(
             f"{name}: is no zip file as torch.save writes it ({error!s:.100}). Save it anew with PyTorch 1.6 "
@@ -150,7 +166,7 @@ class _Archive:
         self._left = sum(i.file_size for i in archive.infolist() if i.compress_type == zipfile.ZIP_STORED)
         self._bases: dict[str, Tensor] = {}
 
-    def load(self) -> Any:
+    def load(self, weights_only: bool) -> Any:
         if "data.pkl" not in self._records:
             raise FormatError(f"{self._name}: holds no data.pkl, so torch.save did not write it.")
         if "byteorder" in self._records and self._read("byteorder") != b"little":
@@ -158,7 +174,8 @@ class _Archive:
         if "constants.pkl" in self._records:
             raise FormatError(f"{self._name}: is a TorchScript program, not weights. Save its state_dict().")
         data = self._read("data.pkl")
-        return Unpickler(data, self._name, self._tensor, self._parameter, self._storage).load()
+        given = data, self._name, self._tensor, self._parameter, self._storage
+        return (Unpickler(*given) if weights_only else _Trusted(*given, self._device)).load()
 
     def _read(self, record: str) -> bytes:
         info = self._records[record]
@@ -230,6 +247,48 @@ class _Archive:
         if not isinstance(data, Tensor):
             raise FormatError("a parameter is made of something else than a tensor")
         return Parameter(data, requires_grad)
+
+
+class _Trusted(pickle.Unpickler):
+    """Python's own unpickler, which executes what a pickle says. PyTorch's names are found here."""
+
+    def __init__(
+        self,
+        data: bytes,
+        name: str,
+        tensor: Callable,
+        parameter: Callable,
+        storage: Callable[[tuple], Any],
+        device: Callable[[str], Device],
+    ):
+        super().__init__(io.BytesIO(data))
+        self._name, self.persistent_load = name, storage
+        # The device of a module's tensors is also the one that its attributes name.
+        self._made = {
+            **names(tensor, parameter), "collections OrderedDict": OrderedDict,
+            "torch device": lambda place, index=None: device(place),
+        }  # fmt: skip
+
+    def find_class(self, module: str, name: str) -> Any:
+        found = self._made.get(f"{module} {name}")
+        if found is not None:
+            return found
+        head, _, path = module.partition(".")
+        try:
+            if head != "torch":
+                return super().find_class(module, name)
+            place = module_of(_PLACES.get(path, path)) if path else import_module("pellucid")
+            layers = import_module("pellucid.nn") if path.startswith("nn.modules.") else place
+            return getattr(layers, name, None) or getattr(place, name)
+        except (AttributeError, ImportError) as error:
+            raise FormatError(
+                f"{self._name}: {module}.{name} is asked for, which is not here ({error!s:.200}). Define or "
+                "import it before you load the file, under the name by which it was saved."
+            ) from None
+
+
+# Where PyTorch's compiled functions are, which say other modules of themselves.
+_PLACES = {"_C._nn": "nn.functional"}
 
 
 def _size_of(archive: zipfile.ZipFile) -> int:

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
-from os import PathLike
+from itertools import count
+from os import PathLike, getpid
 from pathlib import Path
+from stat import S_IMODE
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
@@ -48,6 +51,35 @@ def element_bytes(t: Tensor) -> bytes:
     return array.tobytes()
 
 
+@contextmanager
+def replacing(filename: str | PathLike) -> Iterator[BinaryIO]:
+    """A file to write beside its place, which goes there when it is whole.
+
+    What was there stays what it was for those who read it or have it in memory (mmap), and stays there if
+    writing fails. A link goes on to lead to the file; a pipe or a device is written as it is.
+
+    Args:
+        filename: where to.
+    """
+    path = Path(filename).resolve()
+    if path.exists() and not path.is_file():
+        with path.open("wb") as file:
+            yield file
+        return
+    part = path.with_name(f"{path.name}.{getpid()}-{next(_turns)}.part")
+    try:
+        with part.open("xb") as file:
+            yield file
+        if path.exists():
+            part.chmod(S_IMODE(path.stat().st_mode))
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+_turns = count()
+
+
 def save_file(
     tensors: Mapping[str, Tensor], filename: str | PathLike, metadata: Mapping[str, str] | None = None
 ) -> None:
@@ -72,7 +104,7 @@ def save_file(
         ['weight']
     """
     head, order = _header("save_file", tensors, metadata)
-    with Path(filename).open("wb") as file:
+    with replacing(filename) as file:
         file.write(head)
         for name in order:
             file.write(element_bytes(tensors[name]))
@@ -200,7 +232,8 @@ def _quantized(
         if is_folder:
             target.mkdir(parents=True, exist_ok=True)
         write = _write_gguf if is_gguf else _write_safetensors
-        yield from _whole(target / "model.safetensors" if is_folder else target, write, checkpoint, chosen)
+        with replacing(target / "model.safetensors" if is_folder else target) as file:
+            yield from write(file, checkpoint, chosen)
         if is_folder and config is not None:
             written = {**config, "quantization_config": {"quant_method": "pellucid"}}
             (target / "config.json").write_text(json.dumps(written, indent=2))
@@ -211,19 +244,6 @@ def _quantized(
         return {name: fmt.name for name, fmt in chosen.items()}
     finally:
         checkpoint.close()
-
-
-def _whole(
-    path: Path, write: Callable[..., _Steps], checkpoint: Checkpoint, chosen: Mapping[str, BlockFormat]
-) -> _Steps:
-    """Write a file beside its place and put it there when it is whole: what was there may be the source."""
-    part = path.with_name(f"{path.name}.part")
-    try:
-        with part.open("wb") as file:
-            yield from write(file, checkpoint, chosen)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _tensor(checkpoint: Checkpoint, info: TensorInfo) -> Generator[tuple, Any, np.ndarray]:

@@ -13,10 +13,10 @@ from ...ops.shape.creation import full
 from ...tensors.tensor import Tensor
 from .. import functional
 from ..parameter import Parameter
-from .module import Module
+from .module import Configured, Module
 
 
-class _Activation(Module):
+class _Activation(Configured):
     """A function of one tensor and of settings, which the module shows."""
 
     _function: Callable[..., Tensor]
@@ -24,10 +24,7 @@ class _Activation(Module):
     def __init__(self, **settings: Any):
         if settings and type(self).__init__ is _Activation.__init__:
             raise ArgumentError(f"{type(self).__name__}(): there is no argument {next(iter(settings))!r}.")
-        super().__init__()
-        self._settings = tuple(settings)
-        for name, value in settings.items():
-            setattr(self, name, value)
+        self._set(**settings)
 
     def forward(self, input: Tensor) -> Tensor:
         given = [getattr(self, name) for name in self._settings if name != "inplace"]
@@ -42,6 +39,7 @@ class _Activation(Module):
 class _Plain(_Activation):
     """A function of one tensor."""
 
+    _settings = ("inplace",)
     inplace: bool
 
     def __init__(self, inplace: bool = False):

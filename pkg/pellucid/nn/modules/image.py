@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...op.arguments import number
 from ...ops.image import resample, shuffle
 from ...tensors.tensor import Tensor
-from .module import Module
+from .module import Configured, Module
 
 Numbers = int | tuple[int, ...]
 
@@ -82,17 +80,11 @@ class UpsamplingBilinear2d(Upsample):
         super().__init__(size, scale_factor, "bilinear", True)
 
 
-class _Settings(Module):
+class _Settings(Configured):
     """A function with fixed settings, all of which a printed model has."""
 
-    def _set(self, **settings: Any) -> None:
-        super().__init__()
-        self._names = tuple(settings)
-        for name, value in settings.items():
-            setattr(self, name, value)
-
     def extra_repr(self) -> str:
-        return ", ".join(f"{name}={getattr(self, name)}" for name in self._names)
+        return ", ".join(f"{name}={getattr(self, name)}" for name in self._settings)
 
 
 class PixelShuffle(_Settings):

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...tensors.tensor import Tensor
 from .. import functional, loss, margin_loss
-from .module import Module
+from .module import Configured, Module
 
 
 class _Loss(Module):
@@ -138,16 +138,14 @@ class KLDivLoss(_Loss):
         return loss.kl_div(input, target, self.reduction, self.log_target)
 
 
-class _Measured(_Loss):
+class _Measured(_Loss, Configured):
     """A loss with settings."""
 
     _function: Callable[..., Tensor]
 
     def __init__(self, reduction: str, **settings: Any):
         super().__init__(reduction)
-        self._settings = tuple(settings)
-        for name, value in settings.items():
-            setattr(self, name, value)
+        self._set(**settings)
 
     def forward(self, *tensors: Tensor) -> Tensor:
         given = {name: getattr(self, name) for name in self._settings}

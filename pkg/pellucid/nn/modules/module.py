@@ -36,8 +36,7 @@ class Module(Listened, Stateful["Module"]):
     """Base of all layers and models.
 
     Parameters, buffers and submodules lie among the other attributes, so that ``self.weight`` costs no more
-    than any attribute;
-    ``_kinds`` says which attribute is what, in the order of registration.
+    than any; ``_kinds`` says which attribute is what, in the order of registration.
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.Module.html
 
@@ -382,8 +381,20 @@ class Module(Listened, Stateful["Module"]):
         return f"{self._get_name()}(\n  {inner}\n)"
 
 
+class Configured(Module):
+    """A module with fixed settings: attributes, of which ``_settings`` has the names."""
+
+    _settings: tuple[str, ...] = ()
+
+    def _set(self, **settings: Any) -> None:
+        if "_kinds" not in self.__dict__:
+            super().__init__()
+        for name, value in {"_settings": tuple(settings), **settings}.items():
+            setattr(self, name, value)
+
+
 def _indented(text: str) -> str:
     return text.replace("\n", "\n  ")
 
 
-__all__ = ["Module"]
+__all__ = ["Configured", "Module"]

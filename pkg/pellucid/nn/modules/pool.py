@@ -10,26 +10,19 @@ from ...errors import RangeError
 from ...op.arguments import integer_or_integers
 from ...ops.conv import pool
 from ...tensors.tensor import Tensor
-from .module import Module
+from .module import Configured
 
 Numbers = int | tuple[int, ...]
 
 
-class _Pool(Module):
+class _Pool(Configured):
     """A function of windows with fixed settings; ``shown`` are those that a printed model has."""
 
     function: Callable[..., Any]
     shown: tuple[str, ...] = ()
-    settings: tuple[str, ...]
-
-    def _set(self, **settings: Any) -> None:
-        super().__init__()
-        self.settings = tuple(settings)
-        for name, value in settings.items():
-            setattr(self, name, value)
 
     def forward(self, input: Tensor) -> Any:
-        return self.function(input, **{name: getattr(self, name) for name in self.settings})
+        return self.function(input, **{name: getattr(self, name) for name in self._settings})
 
     def extra_repr(self) -> str:
         return ", ".join(f"{name}={getattr(self, name)}" for name in self.shown)

@@ -17,7 +17,7 @@ from ...tensors.absent import message, public
 from .rooms import ROOMS, room
 from .row import kind
 
-__all__ = ["install", "is_installed", "room"]
+__all__ = ["install", "is_installed", "module_of", "room"]
 
 # Packages whose modules have PyTorch's paths; what PyTorch has in a module that is not here, its package has.
 _PACKAGES = ("nn", "optim", "autograd", "utils", "distributions", "func", "testing")
@@ -70,7 +70,7 @@ class _Finder(MetaPathFinder):
         head, _, rest = fullname.partition(".")
         if head != "torch" or not rest:
             return None
-        found = _module(rest)
+        found = module_of(rest)
         if found is None:
             if _is_known(rest):
                 raise ModuleNotFoundError(message(fullname), name=fullname)
@@ -87,7 +87,7 @@ def _has_row(path: str) -> bool:
     return path in ROOMS and (path in ("jit", "export", "onnx") or path not in sys.modules["pellucid"]._LAZY)
 
 
-def _module(path: str) -> ModuleType | None:
+def module_of(path: str) -> ModuleType | None:
     """The module that stands for ``torch.<path>``, or None."""
     if _has_row(path):
         return room(path)
@@ -98,7 +98,7 @@ def _module(path: str) -> ModuleType | None:
                 return import_module(f"pellucid.{path}")
         except ModuleNotFoundError:  # of the package that it would be in
             pass
-    parent = _module(package) if package else sys.modules["pellucid"]
+    parent = module_of(package) if package else sys.modules["pellucid"]
     found = getattr(parent, last, None)
     if isinstance(found, ModuleType):
         return found
@@ -152,7 +152,7 @@ def install() -> ModuleType:
     # Rooms within modules that are the package's own become attributes of these.
     for path in ROOMS:
         parent, _, last = path.rpartition(".")
-        if parent and parent not in ROOMS and (found := _module(parent)) is not None:
+        if parent and parent not in ROOMS and (found := module_of(parent)) is not None:
             vars(found).setdefault(last, room(path))
     # Programs ask what a layer is, also of classes that are missing here: making one is what is refused.
     for place in ("nn", "optim", "optim.lr_scheduler"):

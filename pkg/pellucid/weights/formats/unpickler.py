@@ -60,19 +60,7 @@ class Unpickler:
         self._data, self._name, self._storage, self._at = data, name, storage, start
         self._stack: list[Any] = []
         self._memo: dict[int, Any] = {}
-        self._made: dict[str, Any] = {
-            "collections OrderedDict": _ordered,
-            "builtins set": _set,
-            "__builtin__ set": _set,
-            "_codecs encode": _bytes,
-            "torch Size": _size,
-            "torch device": Device,
-            "torch.serialization _get_layout": lambda name: strided,
-            "torch._utils _rebuild_tensor_v2": tensor,
-            "torch._utils _rebuild_parameter": parameter,
-            **{f"torch {d.name}": d for d in dt.NAMES.values()},
-            **{f"torch {name}": d for name, d in STORAGES.items()},
-        }
+        self._made = names(tensor, parameter)
         if len(data) > _MOST_BYTES:
             self._refuse(f"it has {len(data)} bytes, and at most {_MOST_BYTES} are read")
 
@@ -144,7 +132,8 @@ class Unpickler:
         if name not in self._made:
             self._refuse(
                 f"{name.replace(' ', '.')[:200]!r} is asked for, which is not known. Files are read without "
-                "executing them: save tensors and containers of them, such as a state_dict()"
+                "executing them: save tensors and containers of them, such as a state_dict(). If you trust "
+                "who wrote it, torch.load(..., weights_only=False) executes it"
             )
         return self._made[name]
 
@@ -264,6 +253,27 @@ _STEPS: dict[bytes, Callable[[Unpickler], Any]] = {
 
 
 # What a pickle may call: each looks at what it is given.
+
+
+def names(tensor: Callable, parameter: Callable) -> dict[str, Any]:
+    """What stands for PyTorch's names in a pickle of tensors.
+
+    Args:
+        tensor, parameter: as for `Unpickler`.
+    """
+    return {
+        "collections OrderedDict": _ordered,
+        "builtins set": _set,
+        "__builtin__ set": _set,
+        "_codecs encode": _bytes,
+        "torch Size": _size,
+        "torch device": Device,
+        "torch.serialization _get_layout": lambda name: strided,
+        "torch._utils _rebuild_tensor_v2": tensor,
+        "torch._utils _rebuild_parameter": parameter,
+        **{f"torch {d.name}": d for d in dt.NAMES.values()},
+        **{f"torch {name}": d for name, d in STORAGES.items()},
+    }
 
 
 def _ordered(*given: Any) -> OrderedDict:
