@@ -4,7 +4,6 @@ from .attention import RotaryAttention
 from .branches import Parallel
 from .clustering import KMeans, agglomerative, cosine_distance, euclidean_distance, kmeans, silhouette_score
 from .deviation import DeviationMetrics, deviation_metrics, evaluate
-from .dna import LayerSignature, LogicShift, NetworkComparison, compare_networks, dna
 from .ensemble import (  # fmt: skip
     EnsembleMatch,
     complementary_matches,
@@ -13,7 +12,12 @@ from .ensemble import (  # fmt: skip
     performance_similarity,
     residual_graft,
 )
-from .genome import ConnectionGene, Genome, Networks
+from .evolution.dna import LayerSignature, LogicShift, NetworkComparison, compare_networks, dna
+from .evolution.genome import ConnectionGene, Genome, Networks
+from .evolution.mutation import MutationConfig, mutate
+from .evolution.neat import NEAT, NEATConfig, Species
+from .evolution.population import GridPopulation
+from .evolution.splice import Splice, splice
 from .layers import Layer, Residual, SwiGLU
 from .learning.adaptation import AdaptationResult, AdaptationTracker, TaskChange, TimeWindow, adapt
 from .learning.methods import (
@@ -26,7 +30,6 @@ from .learning.methods import (
 from .learning.systolic import Systolic
 from .learning.target_propagation import StepRecord, TargetPropagation, TargetPropagationConfig
 from .learning.training import FitConfig, FitResult, fit
-from .neat import NEAT, NEATConfig, Species
 from .network import GridNetwork, Link, Position
 from .precision.files import load_packed, save_packed
 from .precision.numbers import PRECISIONS, Precision, precision
@@ -44,7 +47,6 @@ from .softmax import (  # fmt: skip
     temperature_softmax,
 )
 from .specification import network_from_json, network_to_json
-from .splice import Splice, splice
 
 __all__ = [
     "NEAT",
@@ -59,6 +61,7 @@ __all__ = [
     "FitResult",
     "Genome",
     "GridNetwork",
+    "GridPopulation",
     "KMeans",
     "Layer",
     "LayerSignature",
@@ -66,6 +69,7 @@ __all__ = [
     "LogicShift",
     "MethodComparison",
     "MethodRecord",
+    "MutationConfig",
     "NEATConfig",
     "NetworkComparison",
     "Networks",
@@ -110,6 +114,7 @@ __all__ = [
     "masked_softmax",
     "mixture_softmax",
     "morph",
+    "mutate",
     "network_from_json",
     "network_to_json",
     "pack",

@@ -229,7 +229,11 @@ class GridNetwork(Module):
         return Run(output, layers, seconds)
 
     def _passes(
-        self, input: Tensor, passes: int, seconds: dict[Position, float] | None = None
+        self,
+        input: Tensor,
+        passes: int,
+        seconds: dict[Position, float] | None = None,
+        seen: dict[Position, Tensor] | None = None,
     ) -> tuple[Tensor, dict[Position, Tensor]]:
         if index(passes, "GridNetwork: passes") < 1:
             raise RangeError(f"GridNetwork: passes must be at least 1, not {passes}.")
@@ -242,6 +246,8 @@ class GridNetwork(Module):
                 for link in self.links:
                     if link.target == position:
                         out = _arrived(out, (before if link.is_feedback else made).get(link.source), link)
+                if seen is not None:
+                    seen[position] = out
                 if position not in self.disabled:
                     began = time.perf_counter()
                     out = layer(out)

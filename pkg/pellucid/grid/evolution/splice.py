@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..autograd.grad_mode import no_grad
-from ..errors import ArgumentError, RangeError
-from ..nn.parameter import Parameter
-from ..tensors.construct import tensor
+from ...autograd.grad_mode import no_grad
+from ...errors import ArgumentError, RangeError
+from ...nn.parameter import Parameter
+from ...tensors.construct import tensor
+from ..network import GridNetwork, Position
 from .dna import cosine_similarity, kind_of
-from .network import GridNetwork, Position
 
 MODES = ("blend", "point", "uniform")
 

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 
-from ..errors import ArgumentError, RangeError, ShapeError
-from ..tensors.shape import index
-from ..tensors.tensor import Tensor
+from ...errors import ArgumentError, RangeError, ShapeError
+from ...tensors.shape import index
+from ...tensors.tensor import Tensor
 from .genome import ACTIVATIONS, ConnectionGene, Genome, Networks
 
 

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from ..errors import ArgumentError, FormatError, ShapeError
-from ..tensors.construct import tensor
-from ..tensors.tensor import Tensor
+from ...errors import ArgumentError, FormatError, ShapeError
+from ...tensors.construct import tensor
+from ...tensors.tensor import Tensor
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "sigmoid": lambda x: (4.9 * x).sigmoid(),

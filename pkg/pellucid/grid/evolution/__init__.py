@@ -1,0 +1,1 @@
+"""Evolution: networks compared, crossed, mutated, and whole populations of them."""
