@@ -50,6 +50,8 @@ class Module(Listened, Stateful["Module"]):
     """
 
     training: bool
+    # The captured calls of `op.jit`, which knows modules, set it.
+    compile: Callable[..., None]
 
     def __init__(self):
         self.__dict__["_kinds"] = {}
@@ -318,34 +320,6 @@ class Module(Listened, Stateful["Module"]):
         if "_hooks" not in self.__dict__:
             self.__dict__["_hooks"] = HookTable()
         return HookHandle(self._hooks, hook, prepend, _looked if isinstance(hook.function, Tap) else _changed)
-
-    def compile(self, **options: Any) -> None:
-        """Capture the calls of ``forward`` in place, so that what holds the module finds it captured.
-
-        Hooks run as before. A copy by ``copy.copy`` is not captured.
-
-        Args:
-            options: those of `pellucid.compile`.
-
-        Raises:
-            ValueError: ``dynamic`` names no parameter of ``forward``.
-
-        Source: https://pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.compile
-
-        Example:
-            >>> import pellucid as torch
-            >>> model = torch.nn.ReLU()
-            >>> model.compile()
-            >>> model(torch.tensor([-1.0, 2.0], device="cpu")).tolist()
-            [0.0, 2.0]
-            >>> model.forward.explain().replays
-            0
-        """
-        from ...op.jit import Compiled, compile  # these are about modules, too
-
-        if isinstance(self.__dict__.get("forward"), Compiled):
-            del self.forward
-        self.forward = compile(self.forward, **options)
 
     # Copies and printing
 

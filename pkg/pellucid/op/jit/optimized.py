@@ -126,4 +126,33 @@ def compile(
     return Compiled(model, names, tree=tree, whole=fullgraph)
 
 
+def compile_forward(self: Module, **options: Any) -> None:
+    """Capture the calls of ``forward`` in place, so that what holds the module finds it captured.
+
+    Hooks run as before. A copy by ``copy.copy`` is not captured.
+
+    Args:
+        options: those of `pellucid.compile`.
+
+    Raises:
+        ValueError: ``dynamic`` names no parameter of ``forward``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.compile
+
+    Example:
+        >>> import pellucid as torch
+        >>> model = torch.nn.ReLU()
+        >>> model.compile()
+        >>> model(torch.tensor([-1.0, 2.0], device="cpu")).tolist()
+        [0.0, 2.0]
+        >>> model.forward.explain().replays
+        0
+    """
+    if isinstance(self.__dict__.get("forward"), Compiled):
+        del self.forward
+    self.forward = compile(self.forward, **options)
+
+
+Module.compile = compile_forward
+
 __all__ = ["OptimizedModule", "compile"]
