@@ -1,0 +1,1 @@
+"""Telemetry: what layers give while a network runs, what a network is made of, what an object can do."""
