@@ -35,6 +35,17 @@ from .precision.files import load_packed, save_packed
 from .precision.numbers import PRECISIONS, Precision, precision
 from .precision.packing import PackedTensor, fake_quantize, pack, unpack
 from .precision.polymorphic import Polymorphic, morph, restore, stored, stored_bytes
+from .search.builders import cnn_network, random_network, sequential_network, transformer_network
+from .search.darts import (
+    DARTSCell,
+    DiscreteCell,
+    Edge,
+    MixedOperation,
+    architecture_parameters,
+    image_operations,
+    search_step,
+    vector_operations,
+)
 from .softmax import (  # fmt: skip
     SoftmaxVariant,
     adaptive_softmax,
@@ -68,7 +79,9 @@ __all__ = [
     "Backpropagation",
     "ConnectionGene",
     "ConsoleObserver",
+    "DARTSCell",
     "DeviationMetrics",
+    "DiscreteCell",
     "EnsembleMatch",
     "FitConfig",
     "FitResult",
@@ -86,6 +99,7 @@ __all__ = [
     "MethodComparison",
     "MethodInfo",
     "MethodRecord",
+    "MixedOperation",
     "MutationConfig",
     "NEATConfig",
     "NetworkComparison",
@@ -113,7 +127,9 @@ __all__ = [
     "adapt",
     "adaptive_softmax",
     "agglomerative",
+    "architecture_parameters",
     "blueprint",
+    "cnn_network",
     "compare_methods",
     "compare_networks",
     "complementary_matches",
@@ -128,6 +144,7 @@ __all__ = [
     "graft",
     "grid_softmax",
     "hierarchical_softmax",
+    "image_operations",
     "kmeans",
     "layer_stats",
     "load_packed",
@@ -144,14 +161,19 @@ __all__ = [
     "pack",
     "performance_similarity",
     "precision",
+    "random_network",
     "residual_graft",
     "restore",
     "save_packed",
+    "search_step",
+    "sequential_network",
     "silhouette_score",
     "sparsemax",
     "splice",
     "stored",
     "stored_bytes",
     "temperature_softmax",
+    "transformer_network",
     "unpack",
+    "vector_operations",
 ]

@@ -1,0 +1,1 @@
+"""Search for architectures: differentiable cells, networks made at random or by a few numbers."""
