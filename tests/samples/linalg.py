@@ -146,10 +146,10 @@ SAMPLES: dict[str, list[Sample]] = {
     ],
     "linalg.eigvalsh": [S(x).but(**close), S(two, "U").but(**close)],
     "linalg.eig": [
-        of(lambda t, a: (lambda L, V: (V * L.unsqueeze(-2) @ t.linalg.inv(V)).abs())(*t.linalg.eig(a)), two,
-        grad=False), *NO_SQUARE
+        of(lambda t, a: (lambda L, V: (V * L.unsqueeze(-2) @ t.linalg.inv(V)).abs())(*t.linalg.eig(a)), two),
+        of(lambda t, a: t.linalg.eig(a)[1].abs() ** 2, two), *NO_SQUARE
     ],
-    "linalg.eigvals": [of(lambda t, a: t.linalg.eigvals(a).abs().sort()[0], two, grad=False)],
+    "linalg.eigvals": [of(lambda t, a: t.linalg.eigvals(a).abs().sort()[0], two)],
     "linalg.svd": [
         *[of(lambda t, a: (lambda U, s, Vh: (s, U @ s.diag_embed() @ Vh, U * U, Vh * Vh))(*t.linalg.svd(a,
             False)), a,

@@ -6,7 +6,7 @@ stand `function` (ops with a backward of their own), `functional`, `gradcheck`, 
 """
 
 from ..tensors.absent import refuse_others
-from . import functional, graph
+from . import forward_ad, functional, graph
 from .anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
 from .derivatives import backward, grad
 from .function import Function
@@ -14,7 +14,7 @@ from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .gradcheck import gradcheck, gradgradcheck
 
 __all__ = [
-    "Function", "backward", "detect_anomaly", "enable_grad", "functional", "grad", "gradcheck",
+    "Function", "backward", "detect_anomaly", "enable_grad", "forward_ad", "functional", "grad", "gradcheck",
     "gradgradcheck", "graph", "inference_mode", "is_anomaly_check_nan_enabled", "is_anomaly_enabled",
     "no_grad", "set_detect_anomaly", "set_grad_enabled",
 ]  # fmt: skip

@@ -7,6 +7,7 @@ from operator import add
 from typing import Any
 
 from ..errors import ArgumentError, GradientError, ShapeError
+from ..tensors.dtypes import float32
 from ..tensors.tensor import Tensor
 from .engine import call_after, walk
 from .grad_mode import under
@@ -50,6 +51,13 @@ def backward(
         if g is not None:
             t._grad = g if t._grad is None else under(create_graph, add, t._grad, g)
             call_after(t)
+
+
+def irregular(t: Tensor) -> Tensor:
+    """Vectors that stand for any, by which a walk back is differentiated: it is linear in them, but where its
+    formulas look at signs, zero would be a place apart, and equal numbers cancel out."""
+    count = t.new_ones(t.numel(), dtype=float32).cumsum(0)
+    return (count.sin() + 1.5).reshape(tuple(t.shape)).to(t.dtype).requires_grad_()
 
 
 def grad(

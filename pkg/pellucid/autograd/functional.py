@@ -12,7 +12,7 @@ from typing import Any
 from ..errors import ArgumentError, GradientError, ShapeError
 from ..op.schema import OPS
 from ..tensors.tensor import Tensor
-from .derivatives import grad
+from .derivatives import grad, irregular
 from .grad_mode import under
 
 
@@ -103,10 +103,10 @@ def vjp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
 
 
 def _push(outputs, inputs, vectors, create_graph: bool, strict: bool, where: str) -> tuple[Tensor, ...]:
-    """J v: the derivative of v^T J with respect to v, which stands for zeros here."""
-    zeros = tuple(o.new_zeros(tuple(o.shape)).requires_grad_() for o in outputs)
-    pulled = _gradients(outputs, inputs, zeros, True, strict, where)
-    return _gradients(pulled, zeros, vectors, create_graph, False, where)
+    """J v: the derivative of v^T J with respect to v, which stands for any here."""
+    given = tuple(irregular(o) for o in outputs)
+    pulled = _gradients(outputs, inputs, given, True, strict, where)
+    return _gradients(pulled, given, vectors, create_graph, False, where)
 
 
 def jvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:

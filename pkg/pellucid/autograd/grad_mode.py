@@ -8,8 +8,28 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
+from ..errors import GradientError
+
 # What recorders ask at every call, without a function between.
 grad_enabled: ContextVar[bool] = ContextVar("grad_enabled", default=True)
+
+
+# Whether a level of `forward_ad` is open, whose tangents are in the graph.
+_is_kept: ContextVar[bool] = ContextVar("is_kept", default=False)
+
+
+def keep_recording(is_kept: bool, mode: bool) -> None:
+    """Switch recording, and whether `no_grad` is refused from now on."""
+    _is_kept.set(is_kept)
+    grad_enabled.set(mode)
+
+
+def _check(mode: bool) -> None:
+    if not mode and _is_kept.get():
+        raise GradientError(
+            "no_grad: what is not recorded would lose its tangent. Begin it before forward_ad.dual_level(), "
+            "or detach() what needs none."
+        )
 
 
 def is_grad_enabled() -> bool:
@@ -27,11 +47,13 @@ class set_grad_enabled:
     def __init__(self, mode: bool):
         self._mode = mode
         self._before = [grad_enabled.get()]
+        _check(mode)
         grad_enabled.set(mode)
 
     def __enter__(self):
         if not self._before:
             self._before.append(grad_enabled.get())
+            _check(self._mode)
             grad_enabled.set(self._mode)
 
     def __exit__(self, *exc):
@@ -40,7 +62,7 @@ class set_grad_enabled:
     def __call__(self, function):
         if self._before:  # made for the decoration only
             self.__exit__()
-        return _within(function, self._mode)
+        return _within(function, self._mode, _check)
 
 
 def under(mode: bool, function: Callable, /, *args: Any, **kwargs: Any) -> Any:
@@ -57,12 +79,13 @@ def under(mode: bool, function: Callable, /, *args: Any, **kwargs: Any) -> Any:
         grad_enabled.set(before)
 
 
-def _within(function: Callable, mode: bool) -> Callable:
+def _within(function: Callable, mode: bool, check: Callable[[bool], Any]) -> Callable:
     """A function whose body runs in a mode, also where it pauses: whoever waits for it keeps their own."""
     if inspect.isgeneratorfunction(function):
 
         @functools.wraps(function)
         def paused(*args, **kwargs):
+            check(mode)
             made = function(*args, **kwargs)
             resume, value = made.send, None
             try:
@@ -84,6 +107,7 @@ def _within(function: Callable, mode: bool) -> Callable:
 
         @functools.wraps(function)
         async def awaited(*args, **kwargs):
+            check(mode)
             before = grad_enabled.get()
             try:
                 grad_enabled.set(mode)
@@ -95,6 +119,7 @@ def _within(function: Callable, mode: bool) -> Callable:
 
     @functools.wraps(function)
     def wrapped(*args, **kwargs):
+        check(mode)
         return under(mode, function, *args, **kwargs)
 
     return wrapped
@@ -102,11 +127,13 @@ def _within(function: Callable, mode: bool) -> Callable:
 
 class _Mode:
     _mode: bool
+    _check = staticmethod(_check)
 
     def __init__(self):
         self._before: list[bool] = []
 
     def __enter__(self):
+        self._check(self._mode)
         self._before.append(grad_enabled.get())
         grad_enabled.set(self._mode)
 
@@ -121,7 +148,7 @@ class _Mode:
         return self(function)
 
     def __call__(self, function):
-        return _within(function, self._mode)
+        return _within(function, self._mode, self._check)
 
 
 class no_grad(_Mode):
@@ -136,6 +163,12 @@ class no_grad(_Mode):
     """
 
     _mode = False
+
+
+class unrecorded(no_grad):
+    """`no_grad` for what has no derivative by its nature, as running statistics: no tangent is lost by it."""
+
+    _check = staticmethod(bool)
 
 
 class enable_grad(_Mode):

@@ -14,15 +14,15 @@ from ..tensors.tensor import Tensor
 from .edges import LEAF
 
 # Formulas multiply by a derivative. By PyTorch's convention a complex one is conjugated, which conjugates
-# before and behind a formula do. Of these, which are linear with real factors or no holomorphic functions,
-# formulas are right as they stand, as are those of views.
+# before and behind a formula do. Of these, which are linear with real factors, no holomorphic functions or
+# conjugate by themselves, formulas are right as they stand, as are those of views.
 _AS_THEY_STAND = frozenset(
     {"cast", "neg", "sum", "mean", "clone", "copy", "cat", "where", "masked_fill"}
-    | {"sgn", "complex", "conj_physical", "transform"}
+    | {"sgn", "complex", "conj_physical", "transform", "eig", "eigh"}
 )
 
 # No holomorphic functions either, with formulas for real numbers.
-_OF_REAL_NUMBERS = frozenset({"cholesky_factor", "eigh", "qr", "svd"})
+_OF_REAL_NUMBERS = frozenset({"cholesky_factor", "qr", "svd"})
 
 # What sees every saved tensor, the last pair of functions in force: (pack, unpack); see `graph`.
 saving: list[tuple[Callable, Callable]] = []

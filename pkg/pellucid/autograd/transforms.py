@@ -25,7 +25,60 @@ from .nodes import behind
 Argnums = int | tuple[int, ...]
 
 
-class _Point:
+class Pushed:
+    """Values of a function, and the tensors by which it is differentiated, to both sides.
+
+    Args:
+        where: for messages.
+        levels: calls of `vmap` around it, whose batches all have as axes.
+        inputs: by what.
+        roots: of what.
+        goes_on: whether derivatives may be asked for outside.
+    """
+
+    def __init__(
+        self,
+        where: str,
+        levels: tuple[Level, ...],
+        inputs: Sequence[Tensor],
+        roots: Sequence[Tensor],
+        goes_on: bool,
+    ):
+        self.where, self.levels, self.inputs, self.roots = where, levels, inputs, roots
+        self.goes_on = goes_on and self._has_others()
+
+    def _has_others(self) -> bool:
+        """Whether something else than the leaves made here wants gradients."""
+        if any(not t.is_leaf for t in self.inputs):
+            return True
+        mine = {id(t) for t in self.inputs}
+        nodes = [t.grad_fn for t in self.roots if t.grad_fn is not None]
+        return any(isinstance(x, Tensor) and id(x) not in mine for node in nodes for x in behind(node))
+
+    def pull(self, vectors: Sequence[Tensor], goes_on: bool | None = None) -> list[Tensor]:
+        """The gradients of the inputs from those of the outputs."""
+        goes_on = self.goes_on if goes_on is None else goes_on
+        used = [(r, v) for r, v in zip(self.roots, vectors, strict=True) if r.requires_grad]
+        return _walked([r for r, _ in used], self.inputs, [v for _, v in used], goes_on)
+
+    def push(self, tangents: Sequence[Tensor]) -> list[Tensor]:
+        """The change of the outputs with the inputs: the derivative of `pull` by its vectors."""
+        self._prepare()
+        used = [(p, t) for p, t in zip(self.pulled, tangents, strict=True) if p.requires_grad]
+        return _walked([p for p, _ in used], self.vectors, [t for _, t in used], self.goes_on)
+
+    def is_reached(self) -> bool:
+        """Whether a root depends on an input."""
+        self._prepare()
+        return any(p.requires_grad for p in self.pulled)
+
+    def _prepare(self) -> None:
+        if not hasattr(self, "vectors"):
+            self.vectors = [derivatives.irregular(r) for r in self.roots]
+            self.pulled = under(True, self.pull, self.vectors, True)
+
+
+class _Point(Pushed):
     """Where a function is differentiated: its value, and the leaves that stand for its arguments.
 
     Args:
@@ -70,21 +123,14 @@ class _Point:
                     f"{where}: the function must return Tensors, not {type(t).__name__} {t!r}."
                 )
         self.outputs = found
-        self.roots = [full(t, self.levels) for t in found]
-        self.goes_on = is_grad_enabled() and self._has_others()
+        super().__init__(
+            where, self.levels, self.inputs, [full(t, self.levels) for t in found], is_grad_enabled()
+        )
 
     def _leaf(self, t: Tensor) -> Tensor:
         x = full(t, self.levels)
         # A new handle on the same value: the gradient stops here although the graph goes on.
         return x.view_as(x) if x.requires_grad and is_grad_enabled() else x.detach().requires_grad_()
-
-    def _has_others(self) -> bool:
-        """Whether something else than the leaves made here wants gradients."""
-        if any(not t.is_leaf for t in self.inputs):
-            return True
-        mine = {id(t) for t in self.inputs}
-        nodes = [t.grad_fn for t in self.roots if t.grad_fn is not None]
-        return any(isinstance(x, Tensor) and id(x) not in mine for node in nodes for x in behind(node))
 
     def _outside(self, value: Any) -> Any:
         """A value that was made here, without the leaves if nothing outside goes on from it."""
@@ -96,20 +142,6 @@ class _Point:
         """What the function returned."""
         outs = self.outputs if self.goes_on else [t.detach() for t in self.outputs]
         return unflatten(self.form, iter(outs))
-
-    def pull(self, vectors: Sequence[Tensor], goes_on: bool | None = None) -> list[Tensor]:
-        """The gradients of the inputs from those of the outputs."""
-        goes_on = self.goes_on if goes_on is None else goes_on
-        used = [(r, v) for r, v in zip(self.roots, vectors, strict=True) if r.requires_grad]
-        return _walked([r for r, _ in used], self.inputs, [v for _, v in used], goes_on)
-
-    def push(self, tangents: Sequence[Tensor]) -> list[Tensor]:
-        """The change of the outputs with the inputs: the derivative of `pull` by its vectors."""
-        if not hasattr(self, "vectors"):
-            self.vectors = [r.new_zeros(tuple(r.shape)).requires_grad_() for r in self.roots]
-            self.pulled = under(True, self.pull, self.vectors, True)
-        used = [(p, t) for p, t in zip(self.pulled, tangents, strict=True) if p.requires_grad]
-        return _walked([p for p, _ in used], self.vectors, [t for _, t in used], self.goes_on)
 
     def inner(self, given: Any, like: Sequence[Tensor], what: str) -> list[Tensor] | Level:
         """Vectors with the batches that the leaves have; or a level that they have besides."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import nan, prod
 from typing import Any
 
-from ..autograd.grad_mode import no_grad
+from ..autograd.grad_mode import unrecorded
 from ..errors import RangeError, ShapeError
 from ..ops.elementwise.comparison import where
 from ..ops.random.variates import weighted
@@ -89,7 +89,7 @@ class Categorical(Distribution):
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         shape = sizes((sample_shape,))
-        with no_grad():
+        with unrecorded():
             rows = self.probs.reshape(-1, self._num_events)
             return weighted(rows, prod(shape)).T.reshape(*shape, *self._batch_shape)
 
@@ -344,7 +344,7 @@ class MixtureSameFamily(Distribution):
         return self._over_components(self._shares() * (self.component_distribution.variance + away))
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        with no_grad():
+        with unrecorded():
             chosen = self.mixture_distribution.sample(sample_shape)
             values = self.component_distribution.sample(sample_shape)
             axes = len(self._event_shape)

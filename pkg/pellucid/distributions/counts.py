@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import nan
 from typing import Any
 
-from ..autograd.grad_mode import no_grad
+from ..autograd.grad_mode import unrecorded
 from ..errors import RangeError
 from ..ops.elementwise.activations import logsigmoid, softplus
 from ..ops.elementwise.comparison import where
@@ -91,7 +91,7 @@ class Bernoulli(Odds, ExponentialFamily):
         return self.probs * (1 - self.probs)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        with no_grad():
+        with unrecorded():
             return bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -170,7 +170,7 @@ class Binomial(Odds, Distribution):
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        with no_grad():
+        with unrecorded():
             return binomial(self.total_count.expand(shape), self.probs.expand(shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -229,7 +229,7 @@ class Geometric(Odds, Distribution):
         return (1 / self.probs - 1) / self.probs
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        with no_grad():
+        with unrecorded():
             u = uniform(self._extended_shape(sample_shape), self.probs)
             return (u.log() / (-self.probs).log1p()).floor()
 
@@ -288,7 +288,7 @@ class NegativeBinomial(Odds, Distribution):
         return self.mean / (-self.logits).sigmoid()
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        with no_grad():
+        with unrecorded():
             logs = log_gamma_variates(self.total_count, self._extended_shape(sample_shape))
             return poisson((logs + self.logits).exp().to(self.total_count.dtype))
 
@@ -328,7 +328,7 @@ class Poisson(ExponentialFamily):
         return self.rate.floor()
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        with no_grad():
+        with unrecorded():
             return poisson(self.rate.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Tensor) -> Tensor:

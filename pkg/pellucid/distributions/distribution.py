@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from ..autograd.derivatives import grad
-from ..autograd.grad_mode import no_grad
+from ..autograd.grad_mode import unrecorded
 from ..errors import ArgumentError, RangeError, ShapeError
 from ..tensors.shape import Size, sizes
 from ..tensors.tensor import Tensor
@@ -123,7 +123,7 @@ class Distribution:
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         """Values without a gradient, of shape ``sample_shape + batch_shape + event_shape``."""
-        with no_grad():
+        with unrecorded():
             return self.rsample(sample_shape)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf, log, nan, pi, sqrt
 from typing import Any
 
-from ..autograd.grad_mode import no_grad
+from ..autograd.grad_mode import unrecorded
 from ..errors import RangeError
 from ..ops.elementwise.bessel import i0e, i1e
 from ..ops.elementwise.probability import ndtr, ndtri
@@ -283,7 +283,7 @@ class VonMises(Distribution):
         return 1 - i1e(self.concentration) / i0e(self.concentration)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        with no_grad():
+        with unrecorded():
             concentration = self.concentration.expand(self._extended_shape(sample_shape))
             angle = drawn("VonMises", von_mises_block, concentration).to(self.loc.dtype) + self.loc
             return (angle + pi) % (2 * pi) - pi

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import log, pi
 from typing import Any
 
-from ..autograd.grad_mode import no_grad
+from ..autograd.grad_mode import unrecorded
 from ..errors import RangeError, ShapeError
 from ..ops.elementwise.comparison import where
 from ..ops.elementwise.gamma import mvlgamma
@@ -183,7 +183,7 @@ class LKJCholesky(Distribution):
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         """Row by row: a point on a sphere, with a length whose square is a beta variate."""
-        with no_grad():
+        with unrecorded():
             length = self._beta.sample(sample_shape).unsqueeze(-1)
             normal = standard_normal(self._extended_shape(sample_shape), length).tril(-1)
             size = normal.square().sum(-1, keepdim=True).sqrt()

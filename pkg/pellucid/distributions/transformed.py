@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf, log, pi, sqrt
 from typing import Any
 
-from ..autograd.grad_mode import no_grad
+from ..autograd.grad_mode import unrecorded
 from ..errors import RangeError
 from ..ops.elementwise.comparison import where
 from ..ops.shape.creation import full_like
@@ -94,7 +94,7 @@ class TransformedDistribution(Distribution):
     has_rsample: Any = property(lambda self: self.base_dist.has_rsample)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        with no_grad():
+        with unrecorded():
             return self._changed(self.base_dist.sample(sample_shape))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from ..autograd import enable_grad, grad, no_grad
+from ..autograd import enable_grad, grad
 from ..autograd.composed import composed
+from ..autograd.grad_mode import unrecorded
 from ..errors import ArgumentError, DTypeError, RangeError, ShapeError
 from ..op.public import function
 from ..ops.elementwise.comparison import where
@@ -129,7 +130,7 @@ def ctc_loss(
             f"ctc_loss: there are {steps.numel()} input lengths and {sizes.numel()} target lengths for a "
             f"batch of {batch}."
         )
-    with no_grad():
+    with unrecorded():
         labels = _padded(targets.to(int64).to(logs.device), sizes, single)
         places = arange(labels.shape[1], device=logs.device)
         labels = labels.masked_fill(places >= sizes.unsqueeze(1), blank)

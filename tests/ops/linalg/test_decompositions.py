@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 import pellucid
 from pellucid.op.plan_cache import forget_plans
@@ -86,3 +87,35 @@ def test_what_no_kernel_takes_goes_over_the_cpu(monkeypatch):
     assert inverse.device.type == "webgpu"
     assert error(inverse, np.linalg.inv(A[0, :20, :20])) < 1e-4
     forget_plans()
+
+
+COMPLEX = (matrices(3, 3) + 1j * matrices(3, 3)).astype(np.complex64)
+OF_VECTORS = {
+    "eigenvalues": lambda t, a: (t.linalg.eigvals(a) ** 3).sum().real,
+    "both": lambda t, a: (lambda L, V: ((V * (L**2).unsqueeze(-2)) @ t.linalg.inv(V)).abs())(
+        *t.linalg.eig(a)
+    ),
+    "of a Hermitian": lambda t, a: (lambda L, V: ((V * L.unsqueeze(-2) ** 3) @ V.mH).abs())(
+        *t.linalg.eigh(a + a.mH)
+    ),
+}
+
+
+@pytest.mark.parametrize("case", OF_VECTORS)
+def test_derivatives_of_complex_matrices(case):
+    def run(t):
+        a = t.tensor(COMPLEX).requires_grad_()
+        weights = t.arange(1.0, 4)
+        first = t.autograd.grad((OF_VECTORS[case](t, a) * weights).sum(), a, create_graph=True)[0]
+        return [x.detach().numpy() for x in (first, t.autograd.grad((first * weights).abs().sum(), a)[0])]
+
+    with pellucid.device("cpu"):
+        for mine, theirs in zip(run(pellucid), run(torch), strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-4 * np.abs(theirs).max())
+
+
+def test_phases_of_vectors_have_no_derivative():
+    for t, message in ((torch, "ill-defined"), (pellucid, "phases of eigenvectors")):
+        a = t.tensor(COMPLEX, device="cpu").requires_grad_()
+        with pytest.raises(RuntimeError, match=message):
+            t.linalg.eig(a)[1].real.sum().backward()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 from ...autograd import no_grad
+from ...autograd.grad_mode import unrecorded
 from ...errors import DeviceError, ShapeError
 from ...op.arguments import number
 from ...ops.shape.creation import empty, ones, zeros
@@ -99,7 +100,7 @@ class _ChannelNorm(Module):
         factor = 0.0 if self.momentum is None else self.momentum
         if not (self.training and self.track_running_stats) or self.num_batches_tracked is None:
             return factor
-        with no_grad():
+        with unrecorded():
             self.num_batches_tracked.add_(1)
             return factor if self.momentum is not None else 1.0 / self.num_batches_tracked.float()
 

@@ -18,6 +18,7 @@ from ...tensors.shape import Size
 from ...tensors.tensor import Tensor
 from .jacobi import eigh_launches, svd_launches
 from .matrices import REAL, floats, matrices, of_reals, square, typed
+from .solvers import solve
 
 _COMPLEX = {d: dt.complex64 if REAL[d] is dt.float32 else dt.complex128 for d in REAL}
 
@@ -78,11 +79,23 @@ def _eigh_grad(grads, eigenvalues, eigenvectors):
     g, gV = grads
     V, inner = eigenvectors, 0
     if gV is not None:
-        skew = V.mT @ gV
-        inner = (skew - skew.mT) * 0.5 * _inverse_gaps(eigenvalues)
+        skew = V.mH @ gV
+        _check_phases(skew)
+        inner = (skew - skew.mH) * 0.5 * _inverse_gaps(eigenvalues)
     if g is not None:
         inner = inner + g.diag_embed()
-    return V @ inner @ V.mT
+    return V @ inner @ V.mH
+
+
+def _check_phases(turns: Tensor) -> None:
+    """Complex eigenvectors have phases that nothing defines: no loss may depend on them, as in PyTorch."""
+    if turns.is_complex() and not turns.is_meta:
+        along = turns.detach().diagonal(0, -2, -1).imag
+        if not along.allclose(along.new_zeros(()), 1e-2, 1e-2):
+            raise GradientError(
+                "linalg: the loss depends on the phases of eigenvectors, which nothing defines. Make it of "
+                "what a factor of length 1 does not change, such as abs()."
+            )
 
 
 @op(
@@ -123,11 +136,18 @@ def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     return eigh(A, UPLO)[0]
 
 
-def _no_derivative(grads):
-    raise GradientError(
-        "linalg.eig: eigenvalues of general matrices have no derivative here. Use linalg.eigh for symmetric "
-        "ones, or detach the matrix."
-    )
+def _eig_grad(grads, A, eigenvalues, eigenvectors):
+    g, gV = grads
+    V = eigenvectors
+    Vh = V.mH
+    inner = 0 if g is None else g.diag_embed()
+    if gV is not None:
+        angles = Vh @ gV
+        _check_phases(angles)
+        turned = angles - Vh @ (V * angles.diagonal(0, -2, -1).real.unsqueeze(-2))
+        inner = inner + turned * _inverse_gaps(eigenvalues).conj()
+    out = solve(Vh, inner @ Vh)
+    return out if A.is_complex() else out.real
 
 
 @op(
@@ -135,7 +155,7 @@ def _no_derivative(grads):
     shape=lambda call: (call["A"].shape[:-1] if square(call["A"], "A") else None, call["A"].shape),
     kernel=on_cpu,
     reference=lambda A: _converged(np.linalg.eig, A),
-    grad={"A": _no_derivative},
+    grad={"A": _eig_grad},
     outputs=("eigenvalues", "eigenvectors"),
     exports="linalg",
 )
@@ -146,8 +166,9 @@ def eig(A: Tensor) -> Eigen:
         A: (..., n, n).
 
     Returns:
-        (eigenvalues, eigenvectors): complex64 of float32. They are found on the cpu device, wherever A is,
-        and a walk back to the matrix is refused.
+        (eigenvalues, eigenvectors): complex64 of float32. They are found on the cpu device, wherever A is.
+        Eigenvectors have length 1, and phases that are not defined. Gradients through them are infinite
+        where eigenvalues are equal.
 
     Raises:
         ShapeError: matrices that are not square.

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from math import prod
 
-from ...autograd import no_grad
 from ...autograd.composed import composed
-from ...autograd.grad_mode import grad_enabled
+from ...autograd.grad_mode import grad_enabled, unrecorded
 from ...errors import DTypeError, ShapeError
 from ...op.arguments import number
 from ...op.public import function
@@ -91,7 +90,7 @@ def _of_batch(
     return out if bias is None else out + _along(bias, input)
 
 
-@no_grad
+@unrecorded
 def _move(running: Tensor | None, found: Tensor, momentum: float | Tensor) -> None:
     """A running statistic goes a part of the way to what was found."""
     if running is not None:
@@ -129,7 +128,7 @@ def normalize_batch(
         nothing = empty(0, device=input.device, dtype=x.dtype)
         return out.to(input.dtype), nothing, nothing
     dims = _others(x)
-    with no_grad():
+    with unrecorded():
         middle = mean(x, dims, True)
         centred = x - middle
         variance = mean(centred * centred, dims, True)
@@ -287,7 +286,7 @@ def instance_norm(
         return normalize_batch(input, weight, bias, running_mean, running_var, False, momentum, eps)[0]
     _checked("instance_norm", input, weight, bias, running_mean, running_var)
     if running_mean is not None or running_var is not None:
-        with no_grad():
+        with unrecorded():
             x, dims = _wide(input), tuple(range(2, input.dim()))
             assert x is not None
             middle = mean(x, dims, True)
@@ -333,6 +332,6 @@ def native_layer_norm(
     normalized_shape = tuple(normalized_shape)
     dims = tuple(range(-len(normalized_shape), 0))
     out = layer_norm(input, normalized_shape, weight, bias, eps)
-    with no_grad():
+    with unrecorded():
         middle = mean(input, dims, True)
         return out, middle, _scale_of(input - middle, dims, eps)
