@@ -30,6 +30,8 @@ from .learning.methods import (
 from .learning.systolic import Systolic
 from .learning.target_propagation import StepRecord, TargetPropagation, TargetPropagationConfig
 from .learning.training import FitConfig, FitResult, fit
+from .loading.tensors import Roles, find_roles, load_tensors
+from .loading.universal import Archetype, Detection, detect_layers, load_universal
 from .network import GridNetwork, Link, Position
 from .precision.files import load_packed, save_packed
 from .precision.numbers import PRECISIONS, Precision, precision
@@ -76,10 +78,12 @@ __all__ = [
     "AdaptationResult",
     "AdaptationTracker",
     "AggregatingObserver",
+    "Archetype",
     "Backpropagation",
     "ConnectionGene",
     "ConsoleObserver",
     "DARTSCell",
+    "Detection",
     "DeviationMetrics",
     "DiscreteCell",
     "EnsembleMatch",
@@ -112,6 +116,7 @@ __all__ = [
     "Position",
     "Precision",
     "Residual",
+    "Roles",
     "RotaryAttention",
     "SoftmaxVariant",
     "Species",
@@ -134,12 +139,14 @@ __all__ = [
     "compare_networks",
     "complementary_matches",
     "cosine_distance",
+    "detect_layers",
     "deviation_metrics",
     "dna",
     "entmax",
     "euclidean_distance",
     "evaluate",
     "fake_quantize",
+    "find_roles",
     "fit",
     "graft",
     "grid_softmax",
@@ -148,6 +155,8 @@ __all__ = [
     "kmeans",
     "layer_stats",
     "load_packed",
+    "load_tensors",
+    "load_universal",
     "majority_vote",
     "masked_softmax",
     "methods",
