@@ -86,6 +86,8 @@ NO_WINDOWS = [bad("", image, 3, padding=2), bad("", image, 3, stride=0)]
 EMPTY = normal(0, 3, 6, 7)
 SAMPLES: dict[str, list[Sample]] = {
     "conv2d": [
+        # First channels on their own, which have their own kernels: pages run one sample of a variant.
+        convolved((2, 6, 9, 8), (6, 1, 3, 3), groups=6, padding=1),
         convolved((2, 3, 8, 9), (5, 3, 3, 3)), convolved((3, 5, 5, 7), (20, 5, 3, 3), padding=1),
         convolved((2, 9, 6, 5), (20, 9, 1, 1)),
         convolved((1, 3, 9, 8), (6, 3, 4, 2), padding=(2, 1)),
@@ -94,7 +96,6 @@ SAMPLES: dict[str, list[Sample]] = {
         convolved((2, 4, 11, 12), (6, 4, 3, 2), dilation=(2, 3), padding=(2, 0)),
         convolved((1, 4, 16, 19), (6, 4, 3, 3), stride=(2, 4), dilation=(3, 6), padding=4),
         convolved((2, 6, 7, 8), (10, 3, 3, 3), groups=2, padding=1),
-        convolved((2, 6, 9, 8), (6, 1, 3, 3), groups=6, padding=1),
         convolved((2, 3, 9, 8), (21, 1, 5, 3), groups=3, stride=2, padding=2),
         convolved((2, 3, 16, 16), (12, 3, 8, 8), stride=8),
         convolved((2, 3, 7, 8), (5, 3, 3, 3), padding="same"),

@@ -4,28 +4,27 @@ import numpy as np
 
 from samples.sample import RANDOM, S, Sample, normal
 
-# Bytes of a block's binary16 scales, and columns that are whole blocks, by weight format.
-FORMATS = {
-    "q4_0": ((0,), 96), "q4_1": ((0, 2), 96), "q5_0": ((0,), 96), "q5_1": ((0, 2), 96), "q8_0": ((0,), 96),
-    "q4_k": ((0, 2), 512), "q5_k": ((0, 2), 512), "q6_k": ((208,), 512), "f16": ((), 41), "bf16": ((), 41)
-}  # fmt: skip
-# Rows of input on both sides of the step from the vector to the tiled kernels, and formats that read their
-# scales in different ways. Products of all formats are what tests/quant/in_page.py looks at.
-BATCHES, MULTIPLIED = (1, 5, 40), ("q4_1", "q6_k", "f16")
+# Where the binary16 scales of a block lie among its bytes, by weight format.
+SCALES = {"q4_0": (0,), "q4_1": (0, 2), "q6_k": (208,)}
+# Formats that read their scales in different ways, and columns that are whole blocks. All formats are what
+# tests/quant/in_page.py looks at.
+WEIGHTS = ("q4_1", 96), ("q6_k", 512), ("f16", 41)
+# Rows of input on both sides of the step from the vector to the tiled kernels.
+BATCHES = 1, 5, 40
 
 
 def blocks(name: str, rows: int, columns: int) -> np.ndarray:
     """Bytes of a weight of that format, its values of the size of a model's."""
-    from pellucid.quant import FORMATS as KNOWN
+    from pellucid.quant import FORMATS
 
-    fmt = KNOWN[name]
+    fmt = FORMATS[name]
     if fmt.block == 1:
         values = normal(rows * columns)
         bits = values.astype(np.float16).view(np.uint16) if name == "f16" else values.view(np.uint32) >> 16
         return bits.astype(np.uint16).view(np.uint8)
     size = fmt.raw_bytes(rows, columns)
     made = RANDOM.integers(0, 256, (size // fmt.block_bytes, fmt.block_bytes)).astype(np.uint8)
-    for at in FORMATS[name][0]:
+    for at in SCALES[name]:
         scales = RANDOM.uniform(-0.01, 0.01, len(made)).astype(np.float16)
         made[:, at : at + 2] = scales.view(np.uint8).reshape(-1, 2)
     return made.reshape(-1)
@@ -100,9 +99,9 @@ def _rotary(t, x):
 
 
 GROUPS = {
-    "quantized": [quantized(name, columns) for name, (_, columns) in FORMATS.items()],
+    "quantized": [quantized(name, columns) for name, columns in WEIGHTS],
     "products": [
-        *[product(name, 37, FORMATS[name][1]) for name in MULTIPLIED],
+        *[product(name, 37, columns) for name, columns in WEIGHTS],
         product("q4_0", 133, 12544, (1,), ("integer",), 2e-3),
         S(_in_parts, normal(9, 200), normal(200, 7)).but(atol=1e-4, variants=("shared",))
     ],
