@@ -16,3 +16,16 @@ def test_programs(capsys):
     assert float(loss) < 0.01
     assert sizes.replace(" ", ", ") in (ROOT / "docs" / "grid.md").read_text()
     assert re.match(r"generation \d+: best 3\.9", summary)
+
+
+def test_names_of_the_table():
+    """What stands for a name of the other library is there."""
+    text = (ROOT / "docs" / "grid.md").read_text().partition("## Names elsewhere")[2]
+    names = [
+        n
+        for row in re.findall(r"^\| .* \| (.*) \|$", text, re.MULTILINE)
+        for n in re.findall(r"`(\w+)`", row)
+    ]
+    assert len(names) > 50
+    methods = {"tick", "best", "hints"}  # of objects, and an argument
+    assert [n for n in names if not hasattr(pellucid.grid, n) and n not in methods] == []

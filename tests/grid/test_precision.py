@@ -12,7 +12,7 @@ import pellucid
 from grid.test_specification import SAMPLES
 from ops.oracle import DEVICES
 from pellucid import nn
-from pellucid.errors import DTypeError, FormatError, RangeError, WeightError
+from pellucid.errors import ArgumentError, DTypeError, FormatError, RangeError, WeightError
 from pellucid.grid import (
     PRECISIONS,
     GridNetwork,
@@ -20,6 +20,7 @@ from pellucid.grid import (
     compare_networks,
     dna,
     fake_quantize,
+    freeze,
     load_packed,
     morph,
     network_from_json,
@@ -326,3 +327,41 @@ def test_networks_of_any_modules():
     assert [len(layer.weight.unique()) for _, layer in net.layers()] == [64, 2]
     assert net.num_bytes() == 72 * 4 + 8 + 1 + 8
     assert isinstance(stored(net)["z0y0x1l0.weight"], PackedTensor)
+
+
+KERNELS = [
+    ("int8", "channel", None),
+    ("fp8e4m3", "tensor", None),
+    ("fp8e5m2", "channel", None),
+    ("ternary", "channel", None),
+    ("fp4", 16, "float8_e4m3fn"),
+    ("fp16", "tensor", None),
+    ("bf16", "tensor", None),
+]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_kernels_unpack_frozen_weights(device):
+    """P-019, P-083 to P-085: the same outputs and gradients of inputs, without a master, in few bytes."""
+    ids = pellucid.tensor([[1, 8, 3]], device=device)
+    for kind, group, scales in KERNELS:
+        columns = 64 if kind == "fp4" else 50
+        pellucid.manual_seed(0)
+        net = nn.Sequential(nn.Embedding(9, columns, device=device), nn.Linear(columns, 24, device=device))
+        morph(net, kind, "*weight", group, scales)
+        x = net[0](ids).detach().requires_grad_()
+        want = net[1](x)
+        (want * want).sum().backward()
+        slope, x.grad = x.grad, None
+        assert freeze(net) == ["0.weight", "1.weight"]
+        assert {name for name, _ in net.named_parameters()} == {"0.weight", "1.weight", "1.bias"}
+        out = net[1](x)
+        (out * out).sum().backward()
+        np.testing.assert_allclose(out.detach().numpy(), want.detach().numpy(), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(x.grad.numpy(), slope.numpy(), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(net[0](ids).numpy(), x.detach().numpy(), rtol=1e-6)
+    layer = morph(nn.Linear(4096, 64, bias=False, device=device), "ternary", "weight", "channel")
+    freeze(layer)
+    assert stored_bytes(layer) == 64 * 4096 // 4 + 64 * 4
+    with pytest.raises(ArgumentError, match="Call morph first"):
+        freeze(nn.Linear(2, 2, device=device))

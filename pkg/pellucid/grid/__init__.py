@@ -33,10 +33,11 @@ from .learning.training import FitConfig, FitResult, fit
 from .loading.tensors import Roles, find_roles, load_tensors
 from .loading.universal import Archetype, Detection, detect_layers, load_universal
 from .network import GridNetwork, Link, Position
-from .precision.files import load_packed, save_packed
-from .precision.numbers import PRECISIONS, Precision, precision
-from .precision.packing import PackedTensor, fake_quantize, pack, unpack
-from .precision.polymorphic import Polymorphic, morph, restore, stored, stored_bytes
+from .packed.files import load_packed, save_packed
+from .packed.frozen import freeze
+from .packed.numbers import PRECISIONS, Precision, precision
+from .packed.packing import PackedTensor, fake_quantize, pack, unpack
+from .packed.polymorphic import Polymorphic, morph, restore, stored, stored_bytes
 from .search.builders import cnn_network, random_network, sequential_network, transformer_network
 from .search.darts import (
     DARTSCell,
@@ -148,6 +149,7 @@ __all__ = [
     "fake_quantize",
     "find_roles",
     "fit",
+    "freeze",
     "graft",
     "grid_softmax",
     "hierarchical_softmax",

@@ -29,8 +29,8 @@ from ..tensors.tensor import Tensor
 from .attention import RotaryAttention
 from .branches import Parallel
 from .clustering import KMeans
-from .precision.numbers import Precision, precision
-from .precision.polymorphic import morph
+from .packed.numbers import Precision, precision
+from .packed.polymorphic import morph
 from .softmax import SoftmaxVariant
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {

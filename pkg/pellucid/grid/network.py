@@ -15,8 +15,8 @@ from ..nn.modules.module import Module
 from ..tensors.dtypes import DType
 from ..tensors.shape import index
 from ..tensors.tensor import Tensor
-from .precision.numbers import Precision
-from .precision.polymorphic import morph, stored_bytes
+from .packed.numbers import Precision
+from .packed.polymorphic import morph, stored_bytes
 
 LINKS = ("add", "replace")
 

@@ -10,8 +10,8 @@ import numpy as np
 from ..errors import FormatError, PellucidError
 from .layers import Fields, Layer
 from .network import GridNetwork, Link, Position
-from .precision.files import from_json, to_json
-from .precision.polymorphic import restore, stored
+from .packed.files import from_json, to_json
+from .packed.polymorphic import restore, stored
 
 PLACE = ("z", "y", "x", "l")
 SIZE = ("depth", "rows", "cols", "layers_per_cell")

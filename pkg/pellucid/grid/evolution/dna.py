@@ -11,7 +11,7 @@ from ...errors import ArgumentError
 from ...nn.modules.module import Module
 from ...nn.utils.parametrize import type_before_parametrizations
 from ..network import GridNetwork, Position
-from ..precision.polymorphic import seen_parameters
+from ..packed.polymorphic import seen_parameters
 
 # Below this, two layers of one kind at different places are not taken for the same pattern.
 SHIFT = 0.8

@@ -15,7 +15,7 @@ from ...tensors.tensor import Tensor
 from ...weights.checkpoint import Checkpoint, TensorInfo
 from ...weights.folder import open as open_file
 from ...weights.load import read
-from ..precision.numbers import PRECISIONS
+from ..packed.numbers import PRECISIONS
 
 
 def load_tensors(source: Any, names: Iterable[str] | None = None, device: Any = "cpu") -> dict[str, Tensor]:

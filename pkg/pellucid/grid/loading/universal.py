@@ -15,7 +15,7 @@ from ...weights.checkpoint import Checkpoint
 from ...weights.folder import open as open_file
 from ..layers import Layer
 from ..network import GridNetwork
-from ..precision.polymorphic import restore, stored
+from ..packed.polymorphic import restore, stored
 from .tensors import load_tensors
 
 Shape = tuple[int, ...]

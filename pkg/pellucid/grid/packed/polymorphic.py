@@ -177,7 +177,7 @@ def stored(module: Module) -> dict[str, Tensor | PackedTensor]:
     found: dict[str, Tensor | PackedTensor] = {}
     for name, value in module.state_dict().items():
         owner, _, rest = f".{name}".partition(".parametrizations.")
-        seen = rest and _alone(module.get_submodule(owner[1:]), rest.removesuffix(".original"))
+        seen = rest and polymorphic(module.get_submodule(owner[1:]), rest.removesuffix(".original"))
         if not seen:
             found[name] = value
         else:
@@ -212,14 +212,14 @@ def restore(module: Module, state: Mapping[str, Tensor | PackedTensor]) -> Modul
         owner, _, last = name.rpartition(".")
         place = module.get_submodule(owner)
         if isinstance(value, PackedTensor):
-            if _alone(place, last) is None:
+            if polymorphic(place, last) is None:
                 register_parametrization(place, last, Polymorphic(MASTER))
-            seen = _alone(place, last)
+            seen = polymorphic(place, last)
             if seen is None:
                 raise WeightError(f"restore: {name} is parametrized otherwise. Take these away first.")
             seen.adopt(seen_master(module, name), value)
         else:
-            if (seen := _alone(place, last)) is not None:
+            if (seen := polymorphic(place, last)) is not None:
                 seen.morph(MASTER)
             with no_grad():
                 getattr(place, last).copy_(value.to(getattr(place, last).device))
@@ -238,10 +238,14 @@ def stored_bytes(module: Module) -> int:
         >>> pellucid.grid.stored_bytes(pellucid.grid.morph(layer, "binary"))  # not 16384
         516
     """
-    return sum(
-        v.nbytes if isinstance(v, PackedTensor) else v.numel() * v.element_size()
-        for v in stored(module).values()
-    )
+    return sum(_bytes(value) for value in stored(module).values())
+
+
+def _bytes(value: Tensor | PackedTensor) -> int:
+    if isinstance(value, PackedTensor):
+        return value.nbytes
+    # A frozen weight has no elements of its own: its bytes are those of its planes.
+    return value._storage.nbytes if value.dtype.is_quantized else value.numel() * value.element_size()
 
 
 def seen_parameters(module: Module) -> Iterator[Tensor]:
@@ -264,7 +268,7 @@ def _chains(module: Module) -> dict[str, Any]:
     return dict(module.parametrizations.items()) if is_parametrized(module) else {}  # type: ignore[attr-defined]
 
 
-def _alone(module: Module, name: str) -> Polymorphic | None:
+def polymorphic(module: Module, name: str) -> Polymorphic | None:
     """The parametrization of a parameter, if it is a polymorphic one without others."""
     chain = _chains(module).get(name, ())
     return chain[0] if len(chain) == 1 and isinstance(chain[0], Polymorphic) else None
