@@ -79,7 +79,18 @@ def test_names_of_transformer_lens_patterns_and_errors(model, device):
         lens.run(model, [1])["z.0"]
 
 
-ARCHITECTURES = ["phi3", "qwen3", "gemma2", "gpt2", "gpt_neox", "granite", "mistral_window", "bloom", "opt"]
+ARCHITECTURES = [
+    "phi3",
+    "qwen3",
+    "gemma2",
+    "gpt2",
+    "gpt_neox",
+    "granite",
+    "mistral_window",
+    "bloom",
+    "opt",
+    "gpt_oss",
+]
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)

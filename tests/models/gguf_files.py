@@ -14,6 +14,7 @@ from quant.samples import tame_blocks
 # What a GGUF calls models whose name differs.
 KINDS = {
     "cohere": "command-r", "gemma3_text": "gemma3", "gpt_bigcode": "starcoder", "gpt_neox": "gptneox",
+    "gpt_oss": "gpt-oss",
     "mistral": "llama", "phi": "phi2", "qwen2_moe": "qwen2moe", "qwen3_moe": "qwen3moe",
     "qwen3_5_text": "qwen35",
 }  # fmt: skip
@@ -41,16 +42,26 @@ def gguf_names(model: Any) -> dict[str, str]:
     found = {}
     for path, _ in parameters(model):
         # As the converter calls it.
-        stem, _, ending = path.replace(".dt_bias", ".dt_proj.bias").rpartition(".")
+        stem, _, ending = (
+            path.replace(".dt_bias", ".dt_proj.bias").replace(".sinks", ".sinks.weight").rpartition(".")
+        )
         name = known.get_name(stem) or known.get_name(stem.removeprefix("transformer."))
-        found[path] = known.get_name(path) or f"{name}.{ending}"
+        found[path] = (None if path.endswith("sinks") else known.get_name(path)) or f"{name}.{ending}"
     return found
 
 
 def parameters(model: Any) -> Iterator[tuple[str, Any]]:
     """Names and values, with gates and ups of experts apart, as checkpoints have them."""
     for path, p in model.named_parameters():
-        if path.endswith("experts.gate_up_proj"):
+        if architecture(model) == "gpt-oss" and ".experts." in path:
+            ending = "bias" if path.endswith("_bias") else "weight"
+            p = p if ending == "bias" else p.transpose(1, 2)
+            stem = path.removesuffix("_bias").replace("gate_up", "gate")
+            gates = "gate_up" in path
+            yield f"{stem}.{ending}", (p[:, ::2] if gates else p).contiguous()
+            if gates:
+                yield f"{stem.replace('gate', 'up')}.{ending}", p[:, 1::2].contiguous()
+        elif path.endswith("experts.gate_up_proj"):
             for name, part in zip(("gate_proj", "up_proj"), p.chunk(2, 1), strict=True):
                 yield f"{path.removesuffix('gate_up_proj')}{name}.weight", part
         elif path.endswith("experts.down_proj"):
@@ -186,6 +197,8 @@ def written(
     writer.add_feed_forward_length(feed_forward(model))
     writer.add_head_count(getattr(config, "num_attention_heads", 0))
     writer.add_head_count_kv(key_heads(config))
+    if config.model_type == "gpt_oss":
+        writer.add_expert_feed_forward_length(config.intermediate_size)
     add_recurrence(writer, config)
     for key, name in KEYS.items():
         value = None if config.model_type in ("mamba", "mamba2") else getattr(config, key, None)
@@ -195,6 +208,10 @@ def written(
     if rope:
         columns = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
         rope = rope.get("full_attention", rope)
+        if rope["rope_type"] == "yarn":
+            writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
+            writer.add_rope_scaling_factor(rope["factor"])
+            writer.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
         writer.add_rope_freq_base(rope["rope_theta"])
         writer.add_rope_dimension_count(int(columns * rope.get("partial_rotary_factor", 1.0)))
     writer.add_vocab_size(config.vocab_size)

@@ -56,8 +56,8 @@ def test_every_format_gives_the_logits_of_its_values(format, tmp_path, device):
 
 # The row of an architecture that has another name than its file.
 ROWS = {
-    "command-r": "cohere", "gptneox": "gpt_neox", "phi2": "phi", "qwen2moe": "qwen2_moe",
-    "qwen3moe": "qwen3_moe", "qwen35": "qwen3_5", "starcoder": "gpt_bigcode",
+    "command-r": "cohere", "gpt-oss": "gpt_oss", "gptneox": "gpt_neox", "phi2": "phi",
+    "qwen2moe": "qwen2_moe", "qwen3moe": "qwen3_moe", "qwen35": "qwen3_5", "starcoder": "gpt_bigcode",
 }  # fmt: skip
 # What a GGUF does not say: llama.cpp knows these numbers.
 FIXED = {
@@ -67,6 +67,7 @@ FIXED = {
         "layer_types": ["linear_attention", "full_attention", "linear_attention", "full_attention"],
         "num_hidden_layers": 4,
     },
+    "gpt_oss": {"swiglu_limit": 7.0},
     "qwen2_moe": {"mlp_only_layers": []},
     "smollm3": {"no_rope_layer_interval": 4, "num_hidden_layers": 4},
 }
@@ -149,8 +150,8 @@ def test_linear_scaling_of_positions_is_read(tmp_path, device):
 
 
 def test_other_scaling_is_refused(tmp_path):
-    path = written(wide(), tmp_path / "tiny.gguf", "f16", {"llama.rope.scaling.type": "yarn"})
-    with pytest.raises(FormatError, match="'yarn' is not known"):
+    path = written(wide(), tmp_path / "tiny.gguf", "f16", {"llama.rope.scaling.type": "longrope"})
+    with pytest.raises(FormatError, match="'longrope' is not known"):
         loaded(path, "cpu")
 
 

@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
+from transformers.integrations.mxfp4 import convert_moe_packed_tensors
 
 import pellucid
 from models.quantized_folders import (
@@ -22,7 +23,7 @@ from models.quantized_folders import (
     quantized,
     tiles,
 )
-from models.tiny import close, loaded, ours, some_ids
+from models.tiny import close, loaded, made, ours, saved, some_ids
 from pellucid.errors import DTypeError, FormatError, OutOfMemoryError, WeightError
 
 
@@ -232,3 +233,30 @@ def test_the_memory_limit_is_seen_before_anything_is_read(tmp_path):
         refuse(folder, OutOfMemoryError, "do not fit beside")
     finally:
         pellucid.webgpu.set_memory_limit(None)
+
+
+def test_experts_of_mxfp4(tmp_path, device):
+    """As gpt-oss has them: transformers reads the same bytes as bfloat16, which holds them exactly."""
+    model, folder = made("gpt_oss", intermediate_size=32), tmp_path / "tiny"
+    saved(model, folder)
+    tensors = load_file(folder / "model.safetensors")
+    for path, p in model.named_parameters():
+        if path.endswith(("experts.gate_up_proj", "experts.down_proj")):
+            experts, columns, rows = p.shape
+            blocks = torch.randint(0, 256, (experts, rows, columns // 32, 16), dtype=torch.uint8)
+            scales = torch.randint(122, 125, blocks.shape[:3], dtype=torch.uint8)
+            p.data = convert_moe_packed_tensors(blocks, scales, dtype=torch.float32)
+            del tensors[path]
+            tensors |= {f"{path}_blocks": blocks, f"{path}_scales": scales}
+    save_file(tensors, folder / "model.safetensors")
+    configure(folder, quant_method="mxfp4", modules_to_not_convert=["lm_head"])
+    mine, ids = loaded(folder, device), some_ids(2, 9)
+    weight = mine.model.layers[1].mlp.experts.gate_up_proj.weight
+    assert weight.dtype.name == "mxfp4"
+    values = model.model.layers[1].mlp.experts.gate_up_proj.detach().transpose(1, 2).flatten(0, 1)
+    assert np.array_equal(weight.dequantize().numpy(), values.numpy())
+    with torch.no_grad(), pellucid.no_grad():
+        close(mine(ours(ids, device)).logits, model(torch.tensor(ids)).logits)
+    tensors["model.layers.0.mlp.experts.down_proj_scales"] = scales[:, 1:]
+    save_file({k: t.contiguous() for k, t in tensors.items()}, folder / "model.safetensors")
+    refuse(folder, FormatError, "down_proj: blocks and scales of shapes")

@@ -75,6 +75,23 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "gpt_neox": ("GPTNeoXConfig", {"hidden_size": 64}),
     "gpt_neox_serial": ("GPTNeoXConfig", {"hidden_size": 64, "use_parallel_residual": False}),
     "gptj": ("GPTJConfig", {"rotary_dim": 4}),
+    "gpt_oss": (
+        "GptOssConfig",
+        {
+            "num_local_experts": 5,
+            "num_experts_per_tok": 2,
+            "head_dim": 8,
+            "sliding_window": 6,
+            "swiglu_limit": 0.5,
+            "rope_parameters": {
+                "rope_type": "yarn",
+                "factor": 4.0,
+                "original_max_position_embeddings": 64,
+                "rope_theta": 1e4,
+                "truncate": False,
+            },
+        },
+    ),
     "granite": (
         "GraniteConfig",
         {

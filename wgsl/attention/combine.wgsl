@@ -1,10 +1,11 @@
 // out[b, h, t, :] = sum(exp(m_i - m) * acc_i) / sum(exp(m_i - m) * s_i) over the splits i,
-//   m = max(m_i)
+//   m = max(m_i); with HAS_SINKS the sum below also has exp(sinks[h] - m)
 //
 // Second of two steps; see attention/decode. A row without a visible key gives 0.
 //
 // state  (batch * kv_heads, splits, rows, value_dim + 2)   a row is a (time, head of the group)
 //        pair; splits <= 64
+// sinks  (heads)                                           read only with HAS_SINKS
 // out    (batch, heads, time, value_dim)
 // grid   one workgroup per (batch, kv head, row); lane i weighs split i, then lanes stride over
 //        the columns
@@ -12,13 +13,17 @@
 // turns  (value_dim // WORKGROUP + 1) * (splits // 4 + 2) + 64
 // uses   workgroup_max, workgroup_sum, attention_score
 
+const HAS_SINKS = false;
+
 const WORKGROUP = 64u;
 const STEP = 64u;
 
 struct Params {
     state_offset: u32,
+    sinks_offset: u32,
     groups: u32,
     splits: u32,
+    kv_heads: u32,
     group: u32,
     time: u32,
     keys: u32,
@@ -26,10 +31,12 @@ struct Params {
 }
 
 @group(0) @binding(0) var<storage, read> state: array<f32>;
-@group(0) @binding(1) var<storage, read_write> out: array<f32>;
+@group(0) @binding(1) var<storage, read> sinks: array<f32>;
+@group(0) @binding(2) var<storage, read_write> out: array<f32>;
 @group(1) @binding(0) var<uniform> params: Params;
 
 fn load_state(i: u32) -> f32 { return state[params.state_offset + i]; }
+fn load_sinks(i: u32) -> f32 { return sinks[params.sinks_offset + i]; }
 fn store_out(i: u32, value: f32) { out[i] = value; }
 
 var<workgroup> factors: array<f32, WORKGROUP>;
@@ -62,6 +69,10 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     let factor = exp(max(largest - all, -88.0));
     factors[lane] = factor;
     total = workgroup_sum(lane, total * factor);
+    if (HAS_SINKS) {
+        let head = pair % params.kv_heads * params.group + row % params.group;
+        total = with_sink(total, all, load_sinks(head));
+    }
     let base = ((pair * params.group + row % params.group) * params.time + row / params.group)
         * params.value_dim;
     for (var d = lane; d < params.value_dim; d += WORKGROUP) {

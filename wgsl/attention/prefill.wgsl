@@ -1,5 +1,5 @@
 // out[b, h, t, :] = softmax(scale * q[b, h, t, :] . k[b, kv, j, :] + mask[b, h, t, j]) . v[b, kv, j]
-//   over the keys j that are visible
+//   over the keys j that are visible, and with HAS_SINKS one more of score sinks[h] and value 0
 //
 // with kv = h / group. With CAUSAL, key j is visible to query t if j <= t + position, where
 // position is 0, or keys - time with ALIGN_END. A query that sees nothing gives 0.
@@ -9,6 +9,7 @@
 // value  (batch, kv_heads, capacity, value_dim)    contiguous
 // mask   (batch, heads, time, keys)                any strides; added to the scores, or with
 //        BOOL_MASK 1 = visible; read only with HAS_MASK
+// sinks  (heads)                                   read only with HAS_SINKS
 // out    (batch, heads, time, value_dim)          strides out_batch, out_head, out_time and 1
 // grid   one workgroup per (batch, kv head, tile of 32 rows, 32 * COLUMN_BLOCKS columns of value);
 //        128 lanes; a row is a (time, head of the group) pair, so that all query heads that share a
@@ -29,6 +30,7 @@ const ALIGN_END = false;
 const HAS_MASK = false;
 const BOOL_MASK = false;
 const SOFT_CAP = 0.0;
+const HAS_SINKS = false;
 
 const WORKGROUP = 128u;
 const TILE = 32u;
@@ -41,6 +43,7 @@ struct Params {
     key_offset: u32,
     value_offset: u32,
     mask_offset: u32,
+    sinks_offset: u32,
     groups: u32,
     kv_heads: u32,
     group: u32,
@@ -64,13 +67,15 @@ struct Params {
 @group(0) @binding(1) var<storage, read> key: array<f32>;
 @group(0) @binding(2) var<storage, read> value: array<f32>;
 @group(0) @binding(3) var<storage, read> mask: array<f32>;
-@group(0) @binding(4) var<storage, read_write> out: array<f32>;
+@group(0) @binding(4) var<storage, read> sinks: array<f32>;
+@group(0) @binding(5) var<storage, read_write> out: array<f32>;
 @group(1) @binding(0) var<uniform> params: Params;
 
 fn load_query(i: u32) -> f32 { return query[params.query_offset + i]; }
 fn load_key(i: u32) -> f32 { return key[params.key_offset + i]; }
 fn load_value(i: u32) -> f32 { return value[params.value_offset + i]; }
 fn load_mask(i: u32) -> f32 { return mask[params.mask_offset + i]; }
+fn load_sinks(i: u32) -> f32 { return sinks[params.sinks_offset + i]; }
 fn store_out(i: u32, result: f32) { out[i] = result; }
 
 var<workgroup> query_tile: array<vec4<f32>, TILE * PITCH>;
@@ -175,7 +180,12 @@ fn add_values(sum: vec4<f32>, at: u32, values: vec4<f32>) -> vec4<f32> {
 
 fn store_value(pair: u32, row: u32, column: u32, sum: f32, total: f32, largest: f32) {
     if (row < params.time * params.group && column < params.value_dim) {
-        store_out(out_row(pair, row) + column, attention_row(sum, total, largest));
+        var all = total;
+        if (HAS_SINKS) {
+            let head = pair % params.kv_heads * params.group + row % params.group;
+            all = with_sink(total, largest, load_sinks(head));
+        }
+        store_out(out_row(pair, row) + column, attention_row(sum, all, largest));
     }
 }
 

@@ -1,5 +1,5 @@
 // scores[pair, row, j] = softmax of scale * scores[pair, row, :] + mask over the visible j, in
-//   place
+//   place; with HAS_SINKS over one more, whose score is sinks[h] and whose weight is left out
 //
 // Second of three steps of attention without workgroup memory; the first makes the scores, the last
 // multiplies by the values, both by matmul/direct. A row is a (head of the group, time) pair. With
@@ -8,6 +8,7 @@
 //
 // mask    (batch, heads, time, keys)                 any strides; added to the scores, or with
 //                                                    BOOL_MASK 1 = visible; read only with HAS_MASK
+// sinks   (heads)                                    read only with HAS_SINKS
 // scores  (batch * kv_heads, group * time, capacity)  the first `keys` columns are read and written
 // grid    one invocation for a row
 // turns   3 * capacity
@@ -19,11 +20,13 @@ const ALIGN_END = false;
 const HAS_MASK = false;
 const BOOL_MASK = false;
 const SOFT_CAP = 0.0;
+const HAS_SINKS = false;
 
 const WORKGROUP = 16u;
 
 struct Params {
     mask_offset: u32,
+    sinks_offset: u32,
     rows: u32,
     kv_heads: u32,
     group: u32,
@@ -38,10 +41,13 @@ struct Params {
 }
 
 @group(0) @binding(0) var<storage, read> mask: array<f32>;
-@group(0) @binding(1) var<storage, read_write> scores: array<f32>;
+@group(0) @binding(1) var<storage, read> sinks: array<f32>;
+@group(0) @binding(2) var<storage, read_write> scores: array<f32>;
 @group(1) @binding(0) var<uniform> params: Params;
 
 fn load_mask(i: u32) -> f32 { return mask[params.mask_offset + i]; }
+
+fn load_sinks(i: u32) -> f32 { return sinks[params.sinks_offset + i]; }
 
 fn position() -> u32 {
     return select(0u, params.keys - params.time, ALIGN_END);
@@ -83,6 +89,9 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         let weight = select(exp(max(score - largest, -88.0)), 0.0, score == HIDDEN);
         scores[base + j] = weight;
         total += weight;
+    }
+    if (HAS_SINKS) {
+        total = with_sink(total, largest, load_sinks(head));
     }
     for (var j = 0u; j < end; j++) {
         scores[base + j] = attention_row(scores[base + j], total, largest);

@@ -6,6 +6,8 @@
 // masked_score(score, bias, is_bool) the settled sum with a mask: a bool one is 0 where the key is
 //                                    hidden, which adds -inf
 // capped(score, cap)                 cap * tanh(score / cap); the score where cap is 0
+// with_sink(total, largest, sink)   the sum of weights with that of a key whose score is the sink
+//                                    and whose value is 0
 // attention_row(sum, total, largest) the result: NaN for a row that met POISON, 0 for one that saw
 //                                    no key
 
@@ -45,6 +47,10 @@ fn capped(score: f32, cap: f32) -> f32 {
     let series = a * (1.0 + square * (-0.33333333 + square * (0.13333333 - square * 0.05396825)));
     let size = cap * select((1.0 - e) / (1.0 + e), series, a < 0.25);
     return select(size, -size, score < 0.0);
+}
+
+fn with_sink(total: f32, largest: f32, sink: f32) -> f32 {
+    return total + exp(min(sink - largest, 88.0));
 }
 
 fn attention_row(sum: f32, total: f32, largest: f32) -> f32 {

@@ -137,7 +137,7 @@ class Probe(Tap):
     def _attention(self, module: Any, args: tuple, output: Any) -> Any:
         """Scores or probabilities, computed beside the kernel, whose output stays unless they are changed."""
         query, key, value = args[:3]
-        cache, mask = (*args[3:], None, None)[:2]
+        cache, mask, sinks = (*args[3:], None, None, None)[:3]
         end: Any = None
         if cache is not None:
             # The keys of this call are written; it is counted when all layers have theirs.
@@ -162,9 +162,9 @@ class Probe(Tap):
         if self.point.kind.form == "scores":
             new = self.changed(scores)
             self.shared["scores"] = new
-            result, probs = new, None if new is scores else softmax(new, -1)
+            result, probs = new, None if new is scores else _weights(new, sinks)
         else:
-            old = softmax(scores, -1)
+            old = _weights(scores, sinks)
             result = self.changed(old)
             probs = None if result is old else result
         if self.keeps:
@@ -213,6 +213,14 @@ def _scores(
         return scores
     keys, steps = (arange(n, device=query.device) for n in (key.shape[2], time))
     return where(keys - steps.unsqueeze(1) <= begin, scores, float("-inf"))
+
+
+def _weights(scores: Tensor, sinks: Tensor | None) -> Tensor:
+    """Probabilities of keys; sinks (heads,) are scores of one more key, which is left out."""
+    if sinks is None:
+        return softmax(scores, -1)
+    more = sinks.reshape(-1, 1, 1).expand(*scores.shape[:3], 1)
+    return softmax(cat([scores, more], -1), -1)[..., :-1]
 
 
 def _mixed(probs: Tensor, value: Tensor) -> Tensor:

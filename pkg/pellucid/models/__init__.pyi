@@ -61,6 +61,8 @@ from .gpt_bigcode import GPTBigCodeConfig as GPTBigCodeConfig
 from .gpt_bigcode import GPTBigCodeForCausalLM as GPTBigCodeForCausalLM
 from .gpt_neox import GPTNeoXConfig as GPTNeoXConfig
 from .gpt_neox import GPTNeoXForCausalLM as GPTNeoXForCausalLM
+from .gpt_oss import GptOssConfig as GptOssConfig
+from .gpt_oss import GptOssForCausalLM as GptOssForCausalLM
 from .gptj import GPTJConfig as GPTJConfig
 from .gptj import GPTJForCausalLM as GPTJForCausalLM
 from .granite import GraniteConfig as GraniteConfig

@@ -33,6 +33,7 @@ class Attend(Module):
         value: Tensor,
         cache: KVCache | None = None,
         mask: Tensor | None = None,
+        sinks: Tensor | None = None,
     ) -> Tensor:
         """What the heads mix: (batch, heads, time, head_dim).
 
@@ -42,8 +43,9 @@ class Attend(Module):
             cache: they are written behind its positions, and seen with those.
             mask: which keys each position sees, without a cache; those up to its own if not given. With one,
                 what is added to the scores of each of its rows.
+            sinks: (heads,), scores of one more key of each head, whose value is 0.
         """
-        settings: dict[str, Any] = {"scale": self.scale, "soft_cap": self.soft_cap}
+        settings: dict[str, Any] = {"scale": self.scale, "soft_cap": self.soft_cap, "sinks": sinks}
         if cache is None:
             return attend(query, key, value, mask, mask is None, **settings)
         return cache.attend(self.layer, query, key, value, mask, **settings)

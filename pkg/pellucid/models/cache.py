@@ -134,6 +134,7 @@ class KVCache:
         *,
         scale: float | None = None,
         soft_cap: float = 0.0,
+        sinks: Tensor | None = None,
     ) -> Tensor:
         """Write new positions of a layer, and let their queries see what its window shows.
 
@@ -141,7 +142,7 @@ class KVCache:
             layer: which.
             query, key, value: (batch, heads or kv_heads, time, columns) of the new positions.
             mask: added to the scores, for all ``capacity`` keys.
-            scale, soft_cap: as in `masks.attend`.
+            scale, soft_cap, sinks: as in `masks.attend`.
 
         Raises:
             DimensionError: the cache is full.
@@ -152,10 +153,10 @@ class KVCache:
             old = self._seen(layer, query, key, value)
         self.write(layer, key, value)
         if old is not None:
-            return attend(query, *old, False, scale=scale, soft_cap=soft_cap)
+            return attend(query, *old, False, scale=scale, soft_cap=soft_cap, sinks=sinks)
         return cached_attention(
             query, self.keys[layer], self.values[layer], rows if end > rows else end, mask,
-            scale=scale, soft_cap=soft_cap,
+            scale=scale, soft_cap=soft_cap, sinks=sinks,
         )  # fmt: skip
 
     def shift(self, layer: int, x: Tensor) -> Tensor:

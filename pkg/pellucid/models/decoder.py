@@ -8,7 +8,8 @@ from ..errors import DimensionError
 from ..nn.modules.container import ModuleList
 from ..nn.modules.embedding import Embedding
 from ..nn.modules.module import Module
-from ..ops.shape.creation import arange
+from ..nn.parameter import Parameter
+from ..ops.shape.creation import arange, empty
 from ..tensors.tensor import Tensor
 from .activations import activation
 from .attend import Attend
@@ -44,6 +45,8 @@ class Attention(Module):
         self.attend = Attend(layer, config.scale, config.soft_cap)
         self.add_projections(config)
         self.add_norms(config)
+        if self.names.sinks:
+            setattr(self, self.names.sinks, Parameter(empty(self.heads).normal_(0, 0.02)))
 
     def add_projections(self, config: Any) -> None:
         """Make the products for query, key, value and output."""
@@ -75,7 +78,8 @@ class Attention(Module):
         if rotary is not None:
             position = cache.length if cache is not None else 0
             query, key = rotary(query, position), rotary(key, position)
-        out = self.attend(query, key, value, cache, mask)
+        sinks = getattr(self, self.names.sinks) if self.names.sinks else None
+        out = self.attend(query, key, value, cache, mask, sinks)
         return part(self, self.names.output, out.transpose(1, 2).reshape(batch, time, -1))
 
     def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -48,6 +48,7 @@ _ROPE_KEYS = {
     "rope.dimension_count": whole(1),
     "rope.scaling.factor": number(1e-3, 1e6),
     "rope.scaling.type": text(100),
+    "rope.scaling.original_context_length": whole(1),
 }
 
 
@@ -258,16 +259,19 @@ def _gguf_rotary(config: DecoderConfig, checkpoint: Checkpoint) -> dict[str, Any
             "columns. Only whole heads are turned by this architecture."
         )
     scaling = metadata.get(f"{prefix}rope.scaling.type") or "none"
-    if scaling not in ("none", "linear"):
+    if scaling not in ("none", "linear", "yarn"):
         raise FormatError(
-            f"{checkpoint.name}: {prefix}rope.scaling.type {shown(scaling)} is not known. There are none "
-            "and linear."
+            f"{checkpoint.name}: {prefix}rope.scaling.type {shown(scaling)} is not known. There are none, "
+            "linear and yarn."
         )
-    linear = {"rope_type": "linear", "factor": metadata.get(f"{prefix}rope.scaling.factor")}
+    scaled = {"rope_type": scaling, "factor": metadata.get(f"{prefix}rope.scaling.factor")}
+    if scaling == "yarn":
+        length = metadata.get(f"{prefix}rope.scaling.original_context_length")
+        scaled["original_max_position_embeddings"] = length
     return {
         "num_key_value_heads": config.kv_heads,
         "head_dim": columns,
         "rope_theta": metadata.get(f"{prefix}rope.freq_base") or 10000.0,
-        "rope_scaling": linear if scaling == "linear" else None,
+        "rope_scaling": scaled if scaling != "none" else None,
         "partial_rotary_factor": turned / columns,
     }

@@ -1,8 +1,8 @@
 """DeepSeek-V2: keys and values from a narrow latent (MLA), experts beside some that every token takes.
 
 DeepSeek-AI 2024, "DeepSeek-V2". Attribute paths are the tensor names of its checkpoints, without the number
-of an expert. The cache holds keys and values of the heads, not the latent. Files whose positions are scaled
-(yarn) or whose shares are normed (norm_topk_prob) are refused.
+of an expert. The cache holds keys and values of the heads, not the latent. Files whose scores are scaled
+with their positions (mscale_all_dim) or whose shares are normed (norm_topk_prob) are refused.
 """
 
 from __future__ import annotations

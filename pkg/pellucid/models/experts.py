@@ -44,20 +44,49 @@ class ExpertLinear(Module):
     Args:
         experts: how many there are.
         inputs, outputs: columns before and after.
+        bias: whether each has one.
 
     Attributes:
         weight: (experts * outputs, inputs), those of an expert beside each other; float or quantized.
+        bias: (experts, outputs), or None.
     """
 
-    def __init__(self, experts: int, inputs: int, outputs: int):
+    def __init__(self, experts: int, inputs: int, outputs: int, bias: bool = False):
         super().__init__()
         self.outputs = outputs
         self.weight = Parameter(empty(experts * outputs, inputs).normal_(0, 0.02))
+        self.bias = Parameter(empty(experts, outputs).zero_()) if bias else None
 
     def forward(self, input: Tensor, chosen: Tensor) -> Tensor:
         """(tokens, taken, inputs) and the experts (tokens, taken) to (tokens, taken, outputs)."""
+        out = self.product(input, chosen)
+        return out if self.bias is None else out + F.embedding(chosen, self.bias)
+
+    def product(self, input: Tensor, chosen: Tensor) -> Tensor:
+        """What `forward` gives without the bias."""
         rows = chosen.unsqueeze(-1) * self.outputs + arange(self.outputs, device=input.device)
         return matmul(F.embedding(rows, self.weight), input.unsqueeze(-1)).squeeze(-1)
+
+
+class ExpertConv1D(ExpertLinear):
+    """A product with the weight of an expert of each row's own, which lies transposed.
+
+    Args:
+        experts, inputs, outputs, bias: as in `ExpertLinear`.
+
+    Attributes:
+        weight: (experts * inputs, outputs).
+        bias: (experts, outputs), or None.
+    """
+
+    def __init__(self, experts: int, inputs: int, outputs: int, bias: bool = False):
+        super().__init__(experts, inputs, outputs, bias)
+        self.weight = Parameter(empty(experts * inputs, outputs).normal_(0, 0.02))
+
+    def product(self, input: Tensor, chosen: Tensor) -> Tensor:
+        columns = input.shape[-1]
+        rows = chosen.unsqueeze(-1) * columns + arange(columns, device=input.device)
+        return matmul(input.unsqueeze(-2), F.embedding(rows, self.weight)).squeeze(-2)
 
 
 class Experts(Module):
@@ -72,8 +101,13 @@ class Experts(Module):
 
     def __init__(self, config: Any, count: int, columns: int, names: tuple[str, str, str]):
         super().__init__()
-        self.count, self.names, dim = count, names, config.hidden_size
+        self.count, self.names = count, names
         self.activation = activation(config.activation)
+        self.add_products(config, columns)
+
+    def add_products(self, config: Any, columns: int) -> None:
+        """Make the products."""
+        count, names, dim = self.count, self.names, config.hidden_size
         for name, inputs, outputs in zip(names, (dim, dim, columns), (columns, columns, dim), strict=True):
             setattr(self, name, ExpertLinear(count, inputs, outputs))
 
@@ -94,10 +128,14 @@ class Experts(Module):
         return cat(parts) if len(parts) > 1 else parts[0]
 
     def _some(self, x: Tensor, chosen: Tensor, shares: Tensor) -> Tensor:
-        gate, up, down = (getattr(self, name) for name in self.names)
         x = x.unsqueeze(1).expand(-1, chosen.shape[1], -1)
-        mixed = self.activation(gate(x, chosen)) * up(x, chosen)
-        return (down(mixed, chosen) * shares.unsqueeze(-1)).sum(1)
+        down = getattr(self, self.names[2])
+        return (down(self.mixed(x, chosen), chosen) * shares.unsqueeze(-1)).sum(1)
+
+    def mixed(self, x: Tensor, chosen: Tensor) -> Tensor:
+        """What is between the products: (tokens, taken, columns)."""
+        gate, up = (getattr(self, name) for name in self.names[:2])
+        return self.activation(gate(x, chosen)) * up(x, chosen)
 
 
 class Router(Linear):
@@ -105,15 +143,16 @@ class Router(Linear):
 
     Args:
         config: the model's, with ``num_experts``, ``num_experts_per_tok`` and ``norm_topk_prob``.
+        bias: whether there is one.
     """
 
-    def __init__(self, config: Any):
-        super().__init__(config.hidden_size, config.num_experts, bias=False)
+    def __init__(self, config: Any, bias: bool = False):
+        super().__init__(config.hidden_size, config.num_experts, bias=bias)
         self.taken, self.is_normed = config.num_experts_per_tok, config.norm_topk_prob
 
     def logits(self, x: Tensor) -> Tensor:
         """What the softmax is of: (tokens, experts)."""
-        return F.linear(x, self.weight)
+        return F.linear(x, self.weight, self.bias)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
         shares, chosen = topk(softmax(self.logits(x), -1), self.taken, -1)

@@ -10,6 +10,7 @@ from ..ops.elementwise.comparison import where
 from ..ops.matmul.dense import matmul
 from ..ops.norm.softmax import softmax
 from ..ops.shape.creation import arange
+from ..ops.shape.joining import cat
 from ..tensors.tensor import Tensor
 
 # Of scores that are not seen; finite, so that a row that sees nothing is no NaN.
@@ -56,22 +57,30 @@ def attend(
     causal: bool,
     scale: float | None = None,
     soft_cap: float = 0.0,
+    sinks: Tensor | None = None,
 ) -> Tensor:
-    """Attention whose scores may stay below a cap: ``soft_cap * tanh(score / soft_cap)``.
+    """Attention whose scores may stay below a cap: ``soft_cap * tanh(score / soft_cap)``, or have sinks.
 
     Args:
         query, key, value, mask, scale: as in `functional.scaled_dot_product_attention`.
         causal: each position sees those up to its own.
         soft_cap: 0 for no limit.
+        sinks: (heads,), scores of one more key of each head, whose value is 0; Xiao et al. 2023, "Efficient
+            streaming language models with attention sinks".
     """
-    if not soft_cap:
+    if not soft_cap and sinks is None:
         return F.scaled_dot_product_attention(
             query, key, value, attn_mask=mask, is_causal=causal, scale=scale, enable_gqa=True
         )
     group = query.shape[1] // key.shape[1]
     if group > 1:
         key, value = key.repeat_interleave(group, 1), value.repeat_interleave(group, 1)
-    factor = (query.shape[-1] ** -0.5 if scale is None else scale) / soft_cap
-    scores = (matmul(query, key.transpose(-2, -1)) * factor).tanh() * soft_cap
+    scores = matmul(query, key.transpose(-2, -1)) * (query.shape[-1] ** -0.5 if scale is None else scale)
+    if soft_cap:
+        scores = (scores / soft_cap).tanh() * soft_cap
     seen = _causal(query.shape[2], None, query.device) if mask is None else mask
-    return matmul(softmax(where(seen, scores, HIDDEN), -1), value)
+    scores = where(seen, scores, HIDDEN)
+    if sinks is None:
+        return matmul(softmax(scores, -1), value)
+    more = sinks.reshape(-1, 1, 1).expand(*scores.shape[:3], 1)
+    return matmul(softmax(cat([scores, more], -1), -1)[..., :-1], value)

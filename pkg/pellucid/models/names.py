@@ -39,7 +39,7 @@ class Names:
         attention, mlp, before_attention, after_attention, before_mlp, after_mlp: of a layer; the last four
             are norms. Without ``mlp`` a layer itself holds the feed-forward.
         query, key, value, output, query_norm, key_norm: of attention; ``joined`` is one product for query,
-            key and value.
+            key and value, ``sinks`` has scores of a key that is always there.
         gate, up, down: of a feed-forward; ``up`` makes the gate, too, where ``gate`` is empty.
     """
 
@@ -63,6 +63,7 @@ class Names:
     output: str = "o_proj"
     query_norm: str = ""
     key_norm: str = ""
+    sinks: str = ""
     gate: str = "gate_proj"
     up: str = "up_proj"
     down: str = "down_proj"

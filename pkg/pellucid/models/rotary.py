@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import pi
+from math import ceil, floor, log, pi
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from ..device.stream import stream
 from ..errors import DimensionError, FormatError
 from ..nn.modules.module import Module
 from ..ops.attention.cache import rotary_embedding, rotary_tables
-from ..weights.fields import number, record, shown, text
+from ..weights.fields import FLAG, number, record, shown, text
 from .config import NEUTRAL, UNSET
 
 # The keys of rope_scaling and rope_parameters that are read.
@@ -23,6 +23,10 @@ _KEYS = {
     "low_freq_factor": number(1e-3, 1e6),
     "high_freq_factor": number(1e-3, 1e6),
     "original_max_position_embeddings": number(1, 1e9),
+    "beta_fast": number(1e-3, 1e6),
+    "beta_slow": number(1e-3, 1e6),
+    "attention_factor": number(1e-3, 1e6),
+    "truncate": FLAG,
     "partial_rotary_factor": number(0, 1, above=True),
 }
 SCALING = record(_KEYS)
@@ -34,19 +38,20 @@ def inverse_frequencies(head_dim: int, base: float, scaling: dict[str, Any] | No
     Args:
         head_dim: columns of a head.
         base: ``rope_theta``.
-        scaling: ``rope_scaling`` of the configuration; types default, linear and llama3.
+        scaling: ``rope_scaling`` of the configuration; types default, linear, llama3 and yarn.
 
     Raises:
         FormatError: another type of scaling, or a key of it is missing or unknown.
 
-    Source: Su et al. 2021, "RoFormer"; the llama3 rule is that of Meta's reference implementation.
+    Source: Su et al. 2021, "RoFormer"; the llama3 rule is that of Meta's reference implementation;
+        Peng et al. 2023, "YaRN".
     """
     frequencies = base ** (-np.arange(0, head_dim, 2, dtype=np.float64) / head_dim)
     kind = (scaling or {}).get("rope_type") or (scaling or {}).get("type") or "default"
-    if kind not in ("default", "linear", "llama3"):
+    if kind not in ("default", "linear", "llama3", "yarn"):
         raise FormatError(
-            f"config.json: rope_scaling of type {shown(kind)} is not known. There are default, linear and "
-            "llama3."
+            f"config.json: rope_scaling of type {shown(kind)} is not known. There are default, linear, "
+            "llama3 and yarn."
         )
     scaling = scaling or {}
     unknown = {
@@ -64,6 +69,8 @@ def inverse_frequencies(head_dim: int, base: float, scaling: dict[str, Any] | No
     if kind == "linear":
         return frequencies / _number(scaling, "factor")
     length = _number(scaling, "original_max_position_embeddings")
+    if kind == "yarn":
+        return _yarn(head_dim, base, length, scaling, frequencies)
     low, high = _number(scaling, "low_freq_factor"), _number(scaling, "high_freq_factor")
     if not low < high:
         raise FormatError(
@@ -76,6 +83,34 @@ def inverse_frequencies(head_dim: int, base: float, scaling: dict[str, Any] | No
     blended = (1 - smooth) * frequencies / factor + smooth * frequencies
     slow = wavelength > length / low
     return np.where(slow, frequencies / factor, np.where(wavelength < length / high, frequencies, blended))
+
+
+def _yarn(
+    head_dim: int, base: float, length: float, scaling: dict[str, Any], frequencies: np.ndarray
+) -> np.ndarray:
+    """Frequencies that turn rarely in ``length`` positions divided by the factor, others kept."""
+
+    def column(turns: float) -> float:
+        return head_dim * log(length / (turns * 2 * pi)) / (2 * log(base))
+
+    low, high = column(scaling.get("beta_fast") or 32), column(scaling.get("beta_slow") or 1)
+    if scaling.get("truncate", True) is not False:
+        low, high = floor(low), ceil(high)
+    low, high = max(low, 0), min(high, head_dim - 1)
+    ramp = (np.arange(head_dim // 2) - low) / (high - low if high != low else 0.001)
+    slowed = np.clip(ramp, 0, 1)
+    return frequencies * (1 - slowed) + frequencies / _number(scaling, "factor") * slowed
+
+
+def attention_factor(scaling: dict[str, Any] | None) -> float:
+    """Factor of turned queries and keys: YaRN's ``0.1 log(factor) + 1``; 1 for other scalings.
+
+    Args:
+        scaling: as in `inverse_frequencies`.
+    """
+    if scaling is None or (scaling.get("rope_type") or scaling.get("type")) != "yarn":
+        return 1.0
+    return scaling.get("attention_factor") or 0.1 * log(max(_number(scaling, "factor"), 1)) + 1
 
 
 def _number(scaling: dict[str, Any], key: str) -> float:
@@ -109,6 +144,7 @@ class RotaryEmbedding(Module):
     ):
         super().__init__()
         self._frequencies = inverse_frequencies(head_dim, base, scaling)
+        self._factor = attention_factor(scaling)
         self._max_positions = max_positions
         self._interleaved = interleaved
         self._tables: dict = {}
@@ -138,7 +174,7 @@ class RotaryEmbedding(Module):
             while rows < end:
                 rows *= 2
             cos, sin = self._tables[device] = rotary_tables(
-                self._frequencies, min(rows, self._max_positions), device=device
+                self._frequencies, min(rows, self._max_positions), factor=self._factor, device=device
             )
         return cos, sin
 

@@ -105,8 +105,9 @@ def _matches(checkpoint: Checkpoint, ways: list[tuple[QuantFormat, Stored]]):
     for format, stored in ways:
         first = next(iter(stored.tensors))
         for name in checkpoint:
-            layer, _, ending = name.rpartition(".")
-            infos = {part: checkpoint[n] for part in stored.tensors if (n := f"{layer}.{part}") in checkpoint}
+            layer, _, ending = name.rpartition(stored.separator)
+            whole = {part: f"{layer}{stored.separator}{part}" for part in stored.tensors}
+            infos = {part: checkpoint[n] for part, n in whole.items() if n in checkpoint}
             if ending != first or infos.keys() != stored.tensors.keys():
                 continue
             if stored.state and f"{layer}.{stored.state}" not in checkpoint:

@@ -46,6 +46,7 @@ class Stored:
         planes: the tensors and the settings to the planes of the weight, by ops, on whichever device.
         expected: tensors that may be there, too.
         ignored: tensors that may be there and do not matter.
+        separator: what stands between the name of a layer and those of its tensors.
         state: a tensor that is JSON, an object whose keys stand among the settings of the weight.
     """
 
@@ -56,6 +57,7 @@ class Stored:
     when: Mapping[str, tuple] = field(default_factory=dict)
     expected: Mapping[str, Expected] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
+    separator: str = "."
     state: str = ""
 
     def unread(self, settings: Settings) -> list[str]:

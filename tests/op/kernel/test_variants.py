@@ -127,20 +127,26 @@ def test_a_cache_that_fills(time):
 
 
 @pytest.mark.parametrize("time", [1, 40])
-def test_a_cache_with_a_bias_of_keys_and_a_soft_cap(time):
+def test_a_cache_with_a_bias_of_keys_a_soft_cap_and_sinks(time):
     length, cap = 61, 1.5
     q, k, v, bias = normal(2, 4, time, 16), normal(2, 2, 70, 16), normal(2, 2, 70, 16), normal(1, 4, 1, 70)
     k[0, 0, 3] *= 100  # scores far above the cap
     keys, values = (torch.tensor(x[:, :, :length]).repeat_interleave(2, 1) for x in (k, v))
     scores = torch.tanh(torch.tensor(q) @ keys.mT / 4 / cap) * cap + torch.tensor(bias[..., :length])
     visible = torch.arange(length) <= torch.arange(time)[:, None] + length - time
-    theirs = scores.masked_fill(~visible, -torch.inf).softmax(-1) @ values
+    sinks = normal(4)
+    sinks[1] = 500  # far above the scores
+    more = torch.tensor(sinks)[:, None, None].expand(2, 4, time, 1)
+    scores = torch.cat([scores.masked_fill(~visible, -torch.inf), more], -1)
+    theirs = scores.softmax(-1)[..., :-1] @ values
     for device in ("webgpu", "cpu"):
-        query, key, value, mask = (pellucid.tensor(x, device=device) for x in (q, k, v, bias))
-        ours = cached_attention(query, key, value, length, mask, soft_cap=cap)
+        query, key, value, mask, s = (pellucid.tensor(x, device=device) for x in (q, k, v, bias, sinks))
+        ours = cached_attention(query, key, value, length, mask, soft_cap=cap, sinks=s)
         np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-4, atol=2e-5)
     with pytest.raises(ShapeError, match="broadcast"):
         cached_attention(query, key, value, length, mask[..., :9], soft_cap=cap)
+    with pytest.raises(ShapeError, match="each of 4 heads"):
+        cached_attention(query, key, value, length, sinks=s[:3])
 
 
 @pytest.mark.parametrize("columns", [7, 600, 5000, 20000])

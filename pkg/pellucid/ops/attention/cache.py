@@ -185,6 +185,11 @@ def _cached_shape(call: Call) -> Size:
             f"query {tuple(query.shape)} and caches {tuple(key.shape)}, {tuple(value.shape)} must be "
             f"(batch, heads, time, head_dim)."
         )
+    sinks = call["sinks"]
+    if sinks is not None and sinks.shape != (query.shape[1],):
+        raise ShapeError(
+            f"sinks of shape {tuple(sinks.shape)} must be a number for each of {query.shape[1]} heads."
+        )
     mask, scores = call["attn_mask"], Size((*query.shape[:3], key.shape[2]))
     if mask is not None and broadcast_shapes(mask.shape, scores) != scores:
         raise ShapeError(
@@ -196,20 +201,20 @@ def _cached_shape(call: Call) -> Size:
 def _cached_launches(call: Call) -> list[Launch]:
     capacity = call["key_cache"].shape[2]
     scale = _scale(call["query"].shape, call["scale"])
-    mask = "attn_mask" if call["attn_mask"] is not None else None
+    mask, sinks = (name if call[name] is not None else None for name in ("attn_mask", "sinks"))
     return attention_launches(
-        call, "key_cache", "value_cache", capacity, True, True, scale, mask, "length", call["soft_cap"]
+        call, "key_cache", "value_cache", capacity, True, True, scale, mask, "length", call["soft_cap"], sinks
     )
 
 
-def _cached_reference(query, key_cache, value_cache, length, attn_mask, scale, soft_cap):
+def _cached_reference(query, key_cache, value_cache, length, attn_mask, scale, soft_cap, sinks):
     keys, values = key_cache[:, :, :length], value_cache[:, :, :length]
     mask = None if attn_mask is None else attn_mask[..., :length]
     begun, scale = length - query.shape[2], _scale(query.shape, scale)
-    return numpy_attention(query, keys, values, mask, begun, scale, soft_cap)
+    return numpy_attention(query, keys, values, mask, begun, scale, soft_cap, sinks)
 
 
-def _check_length(query, key_cache, value_cache, length, attn_mask, scale, soft_cap) -> None:
+def _check_length(query, key_cache, value_cache, length, attn_mask, scale, soft_cap, sinks) -> None:
     if not query.shape[-2] <= length <= key_cache.shape[-2]:
         raise DimensionError(
             f"cached_attention: length {length} must lie between the query's {query.shape[-2]} positions "
@@ -238,6 +243,7 @@ def cached_attention(
     *,
     scale: float | int | None = None,
     soft_cap: float | int = 0.0,
+    sinks: Tensor | None = None,
 ) -> Tensor:
     """Causal attention of the last ``time`` positions over the first ``length`` of a preallocated cache.
 
@@ -251,6 +257,7 @@ def cached_attention(
         attn_mask: broadcasts to (batch, heads, time, capacity), added to the scores.
         scale: factor of the scores, ``1 / sqrt(head_dim)`` if None.
         soft_cap: scores become ``soft_cap * tanh(score / soft_cap)``; 0 leaves them.
+        sinks: (heads,), scores of one more key of each head, whose value is 0.
 
     Returns:
         (batch, heads, time, value_dim).

@@ -51,7 +51,8 @@ def step(parts: Sequence[RegisteredLaunch]) -> Joint | None:
     if lanes is None or not _fits(parts) or _memory(dim // 4, lanes[0], vectors) > _BYTES:
         return None
     pairs = int(values["groups"]) // splits
-    alone = splits == 1 or _is_alone(pairs, int(values["capacity"]) * dim)
+    has_sinks = parts[5].source.const("HAS_SINKS") == "true"
+    alone = not has_sinks and (splits == 1 or _is_alone(pairs, int(values["capacity"]) * dim))
     splits = 1 if alone else splits
     sizes = {"QUADS": dim // 4, "KEY_LANES": lanes[0], "VALUE_LANES": lanes[1], "ROW_VECTORS": vectors}
     holes = {name: f"{value}u" for name, value in sizes.items()}

@@ -108,6 +108,7 @@ def attention_launches(
     mask: str | None = None,
     length: str | None = None,
     soft_cap: float = 0.0,
+    sinks: str | None = None,
 ) -> list[Launch]:
     """The dispatches of one attention: one that tiles queries, or for few queries one per split of the
     keys and one that combines.
@@ -123,7 +124,7 @@ def attention_launches(
         "kv_heads": kv_heads, "group": group, "time": time, "capacity": capacity, "head_dim": head_dim,
         "value_dim": value_dim, "scale": scale,
     }  # fmt: skip
-    bind = {"query": "query", "key": key, "value": value, "mask": mask or "query"}
+    bind = {"query": "query", "key": key, "value": value, "mask": mask or "query", "sinks": sinks or "query"}
     if length:
         bind["params.keys"] = length
     else:
@@ -145,6 +146,7 @@ def attention_launches(
         "HAS_MASK": flag(mask is not None),
         "BOOL_MASK": flag(mask is not None and call[mask].dtype.kind == "b"),
         "SOFT_CAP": repr(float(soft_cap)),
+        "HAS_SINKS": flag(sinks is not None),
     }
     if is_direct() and 0 < pairs * rows * capacity <= _SCORES and capacity <= PIECE // 3:
         return _direct_launches(call, bind, params, holes, pairs, keys)
@@ -158,9 +160,11 @@ def attention_launches(
             "COLUMN_BLOCKS": f"{max(-(-value_dim // 64), 1)}u",
         }
         groups = pairs * splits
-        shared = {k: params[k] for k in ("group", "time", "value_dim", "keys") if k in params}
+        shared = {k: params[k] for k in ("kv_heads", "group", "time", "value_dim", "keys") if k in params}
         combine = {**shared, "groups": pairs * rows, "splits": splits}
-        dynamic = {"params.keys": length} if length else {}
+        # The query is not bound: a joined launch may do without it.
+        dynamic = {"sinks": sinks or "state"} | ({"params.keys": length} if length else {})
+        has_sinks = {"HAS_SINKS": holes.pop("HAS_SINKS")}
         return [
             Launch(
                 load("attention/decode").fill(holes),
@@ -168,7 +172,7 @@ def attention_launches(
                 {**params, "groups": groups, "splits": splits},
                 bind=bind,
             ),
-            Launch("attention/combine", pairs * rows, combine, bind=dynamic),
+            Launch(load("attention/combine").fill(has_sinks), pairs * rows, combine, bind=dynamic),
         ]
     blocks = min(max(-(-value_dim // 32), 1), 8)
     column_tiles = -(-value_dim // (32 * blocks))
@@ -239,7 +243,7 @@ def _launches(call: Call) -> list[Launch]:
 
 
 def numpy_attention(
-    query, key, value, mask, causal_from: int | None, scale: float, soft_cap: float = 0.0
+    query, key, value, mask, causal_from: int | None, scale: float, soft_cap: float = 0.0, sinks=None
 ) -> np.ndarray:
     """The reference in float64, but for scores, which are equal or infinite where they are in float32; key j
     is visible to query t if j <= t + causal_from."""
@@ -257,6 +261,9 @@ def numpy_attention(
         scores = np.where(visible, scores, -np.inf)
     if mask is not None:
         scores = scores + (np.where(mask, 0, -np.inf) if mask.dtype == np.bool_ else mask)
+    if sinks is not None:
+        scores = np.concatenate([scores, np.broadcast_to(sinks[:, None, None], (*scores.shape[:3], 1))], -1)
+        value = np.concatenate([value, np.zeros_like(value[..., :1, :])], -2)
     if scores.shape[-1] == 0:
         return np.zeros((*query.shape[:-1], value.shape[-1]))
     largest = scores.max(-1, keepdims=True)

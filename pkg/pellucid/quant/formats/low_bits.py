@@ -79,11 +79,26 @@ def _pairs_shape(shapes: Shapes, settings: Settings) -> tuple[int, int]:
     return packed[0], packed[1] * 2
 
 
+def _stack_shape(shapes: Shapes, settings: Settings) -> tuple[int, int]:
+    blocks, scales = shapes["blocks"], shapes["scales"]
+    if len(blocks) != 4 or blocks[3] != UNIT // 2 or scales != blocks[:3]:
+        raise FormatError(
+            f"blocks and scales of shapes {blocks} and {scales} are not (experts, rows, groups, "
+            f"{UNIT // 2}) and (experts, rows, groups)."
+        )
+    return blocks[0] * blocks[1], blocks[2] * UNIT
+
+
 def _split_halves(tensors: Mapping[str, Tensor], settings: Settings) -> list[Tensor]:
     """Planes of bytes that have columns 2i and 2i + 1: those of a GGUF have columns i and 16 + i."""
     packed = tensors["weight_packed"].unsqueeze(-1)
     each = (packed >> packed.new_tensor([0, 4]) & 15).flatten(1).unflatten(1, (-1, 2, UNIT // 2))
     return [(each[:, :, 0] | each[:, :, 1] << 4).flatten(1), tensors["weight_scale"]]
+
+
+def _stack_planes(tensors: Mapping[str, Tensor], settings: Settings) -> list[Tensor]:
+    packed, scales = tensors["blocks"].flatten(0, 1).flatten(1), tensors["scales"].flatten(0, 1)
+    return _split_halves({"weight_packed": packed, "weight_scale": scales}, settings)
 
 
 def _nvfp4(quants: np.ndarray, scales: np.ndarray) -> np.ndarray:
@@ -123,6 +138,13 @@ block_format(
             tensors={"weight_packed": ("uint8",), "weight_scale": ("uint8", "float8_e8m0fnu")},
             shape=_pairs_shape,
             planes=_split_halves,
+        ),
+        Stored(
+            methods=("mxfp4",),
+            tensors={"blocks": ("uint8",), "scales": ("uint8",)},
+            shape=_stack_shape,
+            planes=_stack_planes,
+            separator="_",
         ),
     ),
 )
