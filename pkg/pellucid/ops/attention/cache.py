@@ -23,17 +23,7 @@ from ...tensors.dtypes import float32
 from ...tensors.meta import Meta
 from ...tensors.shape import Size, broadcast_shapes, merge_axes
 from ...tensors.tensor import Tensor
-from .scaled_dot_product import _scale, attention_launches, numpy_attention
-
-
-def _same_dtype(call: Call):
-    first, *rest = call.tensors()
-    for name, m in rest:
-        if m.dtype is not first[1].dtype:
-            raise DTypeError(
-                f"'{first[0]}' is {first[1].dtype} and '{name}' is {m.dtype}. They must be equal."
-            )
-    return first[1].dtype, first[1].dtype
+from .scaled_dot_product import _scale, _types, attention_launches, numpy_attention
 
 
 def _float_types(call: Call):
@@ -81,11 +71,8 @@ def _rotary_reference(input, cos, sin, position, interleaved, inverse):
     half, time = cos.shape[1], input.shape[-2]
     c, s = cos[position : position + time], sin[position : position + time]
     s = -s if inverse else s
-    pick = (
-        (slice(0, 2 * half, 2), slice(1, 2 * half, 2))
-        if interleaved
-        else (slice(0, half), slice(half, 2 * half))
-    )
+    end, step = 2 * half, 2 if interleaved else 1
+    pick = slice(0, end if interleaved else half, step), slice(1 if interleaved else half, end, step)
     first, second = input[..., pick[0]], input[..., pick[1]]
     out = input.copy()
     out[..., pick[0]] = first * c - second * s
@@ -174,13 +161,7 @@ def rotary_tables(
 
 def _cached_shape(call: Call) -> Size:
     query, key, value = call["query"], call["key_cache"], call["value_cache"]
-    if (
-        query.rank != 4
-        or key.rank != 4
-        or value.rank != 4
-        or query.shape[0] != key.shape[0]
-        or query.shape[3] != key.shape[3]
-    ):
+    if {query.rank, key.rank, value.rank} != {4} or query.shape[::3] != key.shape[::3]:
         raise ShapeError(
             f"query {tuple(query.shape)} and caches {tuple(key.shape)}, {tuple(value.shape)} must be "
             f"(batch, heads, time, head_dim)."
@@ -223,7 +204,7 @@ def _check_length(query, key_cache, value_cache, length, attn_mask, scale, soft_
 
 
 @op(
-    dtype=_same_dtype,
+    dtype=_types,
     shape=_cached_shape,
     kernel=_cached_launches,
     reference=_cached_reference,
@@ -270,12 +251,7 @@ def cached_attention(
 
 def _write_launch(call: Call) -> Launch:
     cache, rows = call["cache"], call["rows"]
-    if (
-        cache.rank != 4
-        or rows.rank != 4
-        or cache.shape[:2] != rows.shape[:2]
-        or cache.shape[3] != rows.shape[3]
-    ):
+    if cache.rank != 4 or cache.shape[:2] + cache.shape[3:] != rows.shape[:2] + rows.shape[3:]:
         raise ShapeError(
             f"rows {tuple(rows.shape)} do not fit into a cache {tuple(cache.shape)}: only axis 2 may differ."
         )

@@ -161,17 +161,12 @@ def attention_launches(
         }
         groups = pairs * splits
         shared = {k: params[k] for k in ("kv_heads", "group", "time", "value_dim", "keys") if k in params}
-        combine = {**shared, "groups": pairs * rows, "splits": splits}
+        combine, deal = ({**shared, "groups": n, "splits": splits} for n in (pairs * rows, groups))
         # The query is not bound: a joined launch may do without it.
         dynamic = {"sinks": sinks or "state"} | ({"params.keys": length} if length else {})
         has_sinks = {"HAS_SINKS": holes.pop("HAS_SINKS")}
         return [
-            Launch(
-                load("attention/decode").fill(holes),
-                groups,
-                {**params, "groups": groups, "splits": splits},
-                bind=bind,
-            ),
+            Launch(load("attention/decode").fill(holes), groups, params | deal, bind=bind),
             Launch(load("attention/combine").fill(has_sinks), pairs * rows, combine, bind=dynamic),
         ]
     blocks = min(max(-(-value_dim // 32), 1), 8)
