@@ -321,6 +321,19 @@ def test_what_does_not_fit_is_refused(tmp_path):
         load_packed(layer, tmp_path / "plain")
 
 
+def test_masters_in_a_specification():
+    """P-049: float32 weights of a layer with a dtype are its masters; scales of 8 bits come back, too."""
+    layer = {"type": "dense", "d_model": 32, "dtype": "fp4", "group": 16, "scale_dtype": "FP8E4M3"}
+    plain = network_from_json({"layers": [{"type": "dense", "d_model": 32}]}, device="cpu")
+    weights = json.loads(network_to_json(plain))["layers"][0]["weights"]
+    net = network_from_json({"layers": [{**layer, "weights": weights}]}, device="cpu")
+    x = pellucid.tensor(X[:, :32], device="cpu")
+    assert (net(x) == plain.morph("fp4", group=16, scale_dtype="fp8e4m3")(x)).all()
+    text = network_to_json(net)
+    assert '"factor"' in text
+    assert network_to_json(network_from_json(text, device="cpu")) == text
+
+
 def test_networks_of_any_modules():
     net = GridNetwork(1, 1, 2, 1, {(0, 0, k, 0): nn.Linear(8, 8, device="cpu") for k in range(2)})
     net.morph("binary", (0, 0, 1, 0))

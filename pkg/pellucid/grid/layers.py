@@ -316,8 +316,10 @@ class Layer(Module):
         except (ValueError, TypeError, RuntimeError) as error:
             raise FormatError(f"{where}: {kind} can't be made of these fields: {error}") from error
         self.specification = dict(specification)
-        if "dtype" in fields:
-            self._morph(fields, where)
+        try:
+            self.morph_as_specified()
+        except PellucidError as error:
+            raise FormatError(f"{where}: {error}") from error
 
     def morph(
         self, dtype: str | DType | Precision, group: str | int = "tensor", scale_dtype: str | None = None
@@ -328,12 +330,12 @@ class Layer(Module):
         self.specification = {k: v for k, v in (self.specification | said).items() if v is not None}
         return self
 
-    def _morph(self, fields: Fields, where: str) -> None:
-        try:
+    def morph_as_specified(self) -> None:
+        """Compute in the kind of number that the specification says, if it says one."""
+        fields = Fields(self.specification, "specification")
+        if "dtype" in fields:
             how = {name: fields.values[name] for name in ("group", "scale_dtype") if name in fields}
             morph(self, fields.text("dtype"), **how)
-        except PellucidError as error:
-            raise FormatError(f"{where}: {error}") from error
 
     def forward(self, input: Tensor) -> Tensor:
         return ACTIVATIONS[self.activation](self.layer(self._shaped(input)))

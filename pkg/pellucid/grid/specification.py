@@ -141,3 +141,5 @@ def _fill(layer: Layer, weights: Any, where: str) -> None:
         raise FormatError(f"{where}: weights must be those of {', '.join(have) or 'nothing'}, not {named!r}.")
     where = f"{where}: the weights of"
     restore(layer, {n: from_json(v, tuple(have[n].shape), f"{where} {n}") for n, v in weights.items()})
+    # Weights that were given as float32 are masters of the dtype that the layer says.
+    layer.morph_as_specified()

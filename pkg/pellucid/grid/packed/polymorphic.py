@@ -67,7 +67,8 @@ class Polymorphic(Module):
     ) -> None:
         """Let another kind of number be seen; versions that there are stay."""
         check_group(group, scale_dtype)
-        self.active, self.group, self.scale_dtype = precision(dtype), group, scale_dtype
+        self.active, self.group = precision(dtype), group
+        self.scale_dtype = None if scale_dtype is None else precision(scale_dtype).name
 
     def version(self, master: Tensor) -> PackedTensor:
         """The master in the active kind of number, from the cache if that is as new."""
