@@ -316,6 +316,9 @@ def test_what_does_not_fit_is_refused(tmp_path):
         restore(layer, stored(nn.Linear(3, 4, device="cpu")))
     with pytest.raises(DTypeError, match="masters are float32"):
         morph(nn.Linear(3, 3, device="cpu", dtype=pellucid.float16), "int4")
+    halves = nn.Linear(3, 3, device="cpu", dtype=pellucid.bfloat16)
+    save_packed(halves, tmp_path / "halves")
+    assert (load_packed(nn.Linear(3, 3, device="cpu"), tmp_path / "halves").weight == halves.weight).all()
     pellucid.weights.save_file(layer.state_dict(), tmp_path / "plain")
     with pytest.raises(FormatError, match="packed"):
         load_packed(layer, tmp_path / "plain")

@@ -16,8 +16,8 @@ from ...nn.modules.module import Module
 from ...tensors.construct import tensor
 from ...tensors.tensor import Tensor
 from ...weights.folder import open as open_file
-from ...weights.load import read
 from ...weights.saving import save_file
+from ..loading.tensors import load_tensors
 from .packing import PARTS, PackedTensor, packed_from
 from .polymorphic import restore, stored
 
@@ -75,18 +75,13 @@ def load_packed(module: Module, filename: str | PathLike) -> Module:
         True
     """
     checkpoint = open_file(filename)
-    infos = list(checkpoint.values())
     try:
         packed = json.loads(checkpoint.metadata[KEY])
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise FormatError(f"{filename}: its header has no list {KEY!r} of packed tensors.") from error
     if not isinstance(packed, dict) or not all(isinstance(v, dict) for v in packed.values()):
         raise FormatError(f"{filename}: {KEY} must say the fields of each packed tensor.")
-    plain: dict[str, Tensor] = {}
-    for info, data in zip(infos, read(checkpoint, infos), strict=True):
-        if info.dtype not in ("uint8", "float32", "int64", "bool", "int32"):
-            raise FormatError(f"{filename}: {info.name} is {info.dtype}, which save_packed does not write.")
-        plain[info.name] = tensor(data.view(info.dtype).reshape(info.shape).copy(), device="cpu")
+    plain = load_tensors(checkpoint)
     state: dict[str, Tensor | PackedTensor] = {}
     for name, fields in packed.items():
         parts = {p: plain.pop(key) for p in PARTS if (key := f"{name}.{p}") in plain}
